@@ -1,0 +1,79 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+// Where net/ meets actors/: two small interfaces, free of CAF and of Boost. A connection talks to its session through `session_inbox`,
+// the session talks back through `client_link`. Both are thread-safe and never block.
+namespace parley::actors {
+
+/// The socket as its session sees it. Implemented by net/; safe to call from any thread, also after the socket is gone.
+class client_link {
+public:
+  virtual ~client_link() = default;
+
+  /// Queues one text frame. A reader that lets the outbox grow past its bound is closed with 1008.
+  virtual void send(std::shared_ptr<const std::string> frame) = 0;
+
+  /// Writes what is queued, then the close frame. Later calls of send and close do nothing.
+  virtual void close(std::uint16_t code, std::string reason) = 0;
+
+  /// Gives back the credit of one frame taken from `session_inbox::text`, of that many bytes: the connection reads on.
+  virtual void taken(std::size_t bytes) = 0;
+};
+
+/// A session as its socket sees it. Implemented by actors/.
+class session_inbox {
+public:
+  virtual ~session_inbox() = default;
+
+  /// One text frame, valid UTF-8. It has at least `simdjson::SIMDJSON_PADDING` bytes of spare capacity, so that it is parsed in place.
+  /// The connection stops reading while too many frames or bytes are not `taken` yet: this is the bound of the session's mailbox.
+  virtual void text(std::string&& frame) = 0;
+
+  /// A binary frame came: the session answers with close 1003.
+  virtual void binary() = 0;
+
+  /// The socket is gone, whoever closed it. The last call.
+  virtual void gone() = 0;
+};
+
+/// What the handshake tells about a connection.
+struct connection_info {
+  std::optional<std::string> mode;       ///< last `mode` of the query, percent-decoded; none = absent
+  std::optional<std::string> session_id; ///< `session_id` of the query as it came
+  std::string remote;                    ///< address, for logs and limits
+  std::string key;                       ///< name of the API key, empty without keys
+  std::chrono::steady_clock::time_point accepted; ///< the clocks of PROTOCOL.md section 8 count from here
+};
+
+struct readiness {
+  bool ready = false;
+  std::string reason; ///< why not, in plain words
+};
+
+/// The house behind the door: what net/ asks of actors/.
+class front_door {
+public:
+  virtual ~front_door() = default;
+
+  /// A WebSocket was accepted. Never fails: a refusal is told over the link.
+  virtual std::unique_ptr<session_inbox> admit(connection_info info, std::shared_ptr<client_link> link) = 0;
+
+  /// Whether a worker can take a session (GET /ready).
+  virtual readiness ready() const = 0;
+
+  /// The JSON object of GET /status, without the fields that net/ itself knows. The callback may run on any thread.
+  virtual void status(std::function<void(std::string json)> done) = 0;
+
+  /// POST /sessions/{id}/close. Calls back with false when no such session was ever known.
+  virtual void close_session(std::string id, std::string reason, std::function<void(bool known)> done) = 0;
+};
+
+} // namespace parley::actors

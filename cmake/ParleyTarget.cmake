@@ -1,0 +1,32 @@
+# How every target of ours is made: same include root, same warnings.
+function(parley_defaults target)
+  target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}")
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Werror)
+endfunction()
+
+# parley_library(<name> SOURCES … [PUBLIC libs…] [PRIVATE libs…]): static library parley_<name>, alias parley::<name>.
+function(parley_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(parley_${name} STATIC ${arg_SOURCES})
+  add_library(parley::${name} ALIAS parley_${name})
+  target_link_libraries(parley_${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+  parley_defaults(parley_${name})
+endfunction()
+
+# parley_tests(<folder> SOURCES a_test.cpp … LINK libs… [LABELS l…]): one binary, and one ctest entry <folder>/a per source file.
+# The working directory is the source root, so that tests find tests/data and models.
+function(parley_tests folder)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK;LABELS" ${ARGN})
+  add_executable(${folder}_tests ${arg_SOURCES})
+  target_link_libraries(${folder}_tests PRIVATE ${arg_LINK} parley_catch_main)
+  parley_defaults(${folder}_tests)
+  foreach(source ${arg_SOURCES})
+    get_filename_component(stem ${source} NAME_WE)
+    if(stem MATCHES "_test$")
+      string(REGEX REPLACE "_test$" "" short ${stem})
+      # -# gives each test case a tag with the name of its file.
+      add_test(NAME ${folder}/${short} COMMAND ${folder}_tests -w NoTests -\# "[#${stem}]" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+      set_tests_properties(${folder}/${short} PROPERTIES LABELS "${folder};${arg_LABELS}" TIMEOUT 600)
+    endif()
+  endforeach()
+endfunction()

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace parley::config {
+
+/// How a duplex session's KV cache slides when it is full (PROTOCOL.md 6.10, THINKER.md 5.6).
+enum class window_mode { off, basic, context };
+
+/// Number format of weights and activations.
+enum class dtype { float32, bfloat16, float16 };
+
+enum class log_format { text, json };
+
+/// Every setting of Parley with its default. One group a section of `config/parley.toml`, one member a key; that file documents them.
+struct settings {
+  struct {
+    std::string host = "127.0.0.1";
+    std::uint16_t port = 8006; ///< 0 = any free port
+  } server;
+
+  struct {
+    std::string model;         ///< checkpoint folder; empty = the embedded default
+    std::string device = "cpu"; ///< "cpu" or "cuda:N"
+    int max_sessions = 0;      ///< slots; 0 = from memory and measured speed
+    int threads = 0;           ///< intra-op threads of the engine; 0 = from the cores
+  } worker;
+
+  struct {
+    int capacity = 1000; ///< waiting clients; 0 = no queue
+    double no_worker_seconds = 10;
+    double base_chat_seconds = 15; ///< expected session lengths until three were measured
+    double base_audio_seconds = 120;
+    double base_video_seconds = 90;
+  } queue;
+
+  struct {
+    double audio_seconds = 600;
+    double video_seconds = 300;
+    double chat_seconds = 1800;
+    double chat_idle_seconds = 60;
+    double chat_turn_seconds = 120;
+    double init_seconds = 30;
+    int backlog_units = 2;
+    int failover_units = 60;
+    double failover_seconds = 30;
+    int min_legacy_samples = 4000;
+    double drain_seconds = 30;
+    std::size_t outbox_bytes = 8u << 20;
+    std::size_t duplex_message_bytes = 32u << 20;
+    std::size_t chat_message_bytes = 128u << 20;
+    double handshake_seconds = 10;
+    double ping_seconds = 20; ///< ping interval, and the time a pong may take
+  } limits;
+
+  struct {
+    bool legacy_extras = false;
+    bool duplex_response_done = false;
+  } protocol;
+
+  struct {
+    std::optional<std::uint64_t> seed; ///< none = random
+    dtype precision = dtype::float32;  ///< key `engine.dtype`
+    window_mode window = window_mode::off;
+    bool allow_client_window = true;
+    bool reference_quirks = false;
+    int context_tokens = 8192;
+  } engine;
+
+  struct {
+    std::string level = "info";
+    log_format format = log_format::text;
+  } log;
+};
+
+} // namespace parley::config

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "inference/unit.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace parley::config {
+struct settings;
+}
+
+namespace parley::inference {
+
+/// What a gateway needs to know about an engine before it gives it sessions.
+struct engine_info {
+  std::string model;       ///< name of the checkpoint folder
+  std::string fingerprint; ///< hash over config and weights: two engines with the same one answer alike
+  std::string device;
+  int slots = 0;          ///< sessions that it takes at a time
+  int context_tokens = 0; ///< limit of a session's KV cache
+  bool hears = false;     ///< what the checkpoint and this build can do
+  bool sees = false;
+  bool speaks = false;
+};
+
+/// Many sessions on one device. Not thread-safe: one thread calls everything, and the sink is called on that thread.
+/// Commands cost little; the work is done in `advance`, so that a command waits for one token at most.
+class engine {
+public:
+  using sink = std::function<void(event&&)>;
+
+  virtual ~engine() = default;
+
+  virtual const engine_info& info() const = 0;
+
+  /// Takes a command. Never throws for what a client can cause: that becomes a `failed` event.
+  virtual void handle(command&& order) = 0;
+
+  /// One pass: each stage makes at most one batched call for the sessions that are ready for it (one decode step at most).
+  /// Returns false when there is nothing left to do.
+  virtual bool advance() = 0;
+};
+
+/// Loads the checkpoint named in the settings. Throws std::runtime_error when it can't be loaded or the settings can't be met.
+std::unique_ptr<engine> make_engine(const config::settings& settings, engine::sink sink);
+
+} // namespace parley::inference

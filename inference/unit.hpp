@@ -1,0 +1,222 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+// What goes into an engine and what comes out of it: plain structs, no torch, no wire format.
+namespace parley::inference {
+
+/// Chosen by the engine's user, unique for the engine's life.
+using session_id = std::uint64_t;
+
+/// Mono samples in [-1, 1]: 16 kHz on the way in, 24 kHz on the way out. Written once, shared, never copied.
+using pcm = std::shared_ptr<const std::vector<float>>;
+
+/// A JPEG, PNG or WebP file as it came.
+using image_file = std::shared_ptr<const std::string>;
+
+/// How tokens are drawn (THINKER.md 5.3, 5.4).
+struct sampling_options {
+  bool greedy = false;
+  double temperature = 0.7;
+  int top_k = 20; ///< 0 = off
+  double top_p = 0.8;
+  double repetition_penalty = 1.05;
+  int repetition_window = 512;
+  double length_penalty = 1.1;
+};
+
+enum class window_mode { off, basic, context };
+
+struct duplex_options {
+  sampling_options sampling;
+  int force_listen_count = 3;
+  int max_new_speak_tokens_per_chunk = 20;
+  double listen_prob_scale = 1.0;
+  std::optional<int> listen_top_k;
+  double tts_temperature = 0.8;
+  bool generate_audio = true;
+  window_mode window = window_mode::off;
+  std::optional<int> window_high_tokens; ///< basic window: slide above this ...
+  std::optional<int> window_low_tokens;  ///< ... down to this
+};
+
+/// Tokens by kind. All counts are of this step (or turn, or prompt) alone.
+struct usage {
+  std::int64_t input_text = 0;
+  std::int64_t input_audio = 0;
+  std::int64_t input_vision = 0;
+  std::int64_t output_text = 0;
+  std::int64_t output_audio = 0;
+};
+
+/// What a step cost. Times in milliseconds.
+struct step_metrics {
+  int kv_cache_length = 0;
+  double prefill_ms = 0;
+  double generate_ms = 0;
+  double llm_ms = 0;
+  double tts_ms = 0;
+  double token2wav_ms = 0;
+  int n_tokens = 0;
+  int n_tts_tokens = 0;
+  int vision_slices = 0;
+  int vision_tokens = 0;
+  int window_events = 0; ///< how often the cache has slid so far
+};
+
+// ---- commands ---------------------------------------------------------------------------------------------------------
+
+/// Makes a duplex session and prefills its prompt. Answered by `opened` or `failed`.
+struct open_duplex {
+  session_id session;
+  std::string system_prompt;
+  duplex_options options;
+  pcm voice;     ///< reference voice for the LLM, 16 kHz; null = none
+  pcm tts_voice; ///< reference voice for the vocoder, 16 kHz; null = the default voice
+  std::optional<std::uint64_t> seed; ///< none = `engine.seed`, else random
+};
+
+/// Makes a chat session; it holds a slot and nothing else. Answered by `opened`.
+struct open_chat {
+  session_id session;
+  std::optional<std::uint64_t> seed;
+};
+
+/// One second of a duplex session. Answered by one or more `step_output`, the last one with `last`, or by `failed`.
+struct submit_unit {
+  session_id session;
+  std::uint64_t unit; ///< the caller's number for it, returned with the answer
+  pcm samples;        ///< exactly 16 000
+  std::vector<image_file> frames;
+  int max_slice_nums = 1;
+  bool force_listen = false;
+};
+
+enum class role { system, user, assistant };
+struct text_item {
+  std::string text;
+};
+struct audio_item {
+  pcm samples; ///< 16 kHz
+};
+struct image_item {
+  image_file file;
+};
+struct video_item {
+  std::vector<image_file> frames;
+  pcm samples; ///< 16 kHz, may be null
+  int stack_frames = 1;
+};
+using content_item = std::variant<text_item, audio_item, image_item, video_item>;
+struct message {
+  role from;
+  std::vector<content_item> content;
+};
+
+/// One self-contained chat request. Answered by `chat_delta`s and one `chat_done`, or by `failed`.
+struct submit_turn {
+  session_id session;
+  std::uint64_t turn;
+  std::vector<message> messages;
+  int max_new_tokens = 256;
+  std::optional<bool> do_sample;
+  std::optional<double> temperature;
+  std::optional<int> top_k;
+  std::optional<double> top_p;
+  double length_penalty = 1.1;
+  std::optional<std::uint64_t> seed;
+  std::optional<int> max_slice_nums;
+  bool omni_mode = false;
+  bool use_tts_template = false;
+  bool enable_thinking = false;
+  bool tts = false;
+  pcm tts_voice;
+};
+
+/// Stops the running step at the next token: unsent output is dropped, the step answers `listen`. No effect between steps.
+struct cut {
+  session_id session;
+};
+
+/// Stops the running chat turn at the next token; it answers `chat_done` with `cancelled`.
+struct cancel_turn {
+  session_id session;
+};
+
+/// Ends a session at the next token boundary and frees all it held. Answered by `closed`, after which nothing comes for it.
+struct close_session {
+  session_id session;
+};
+
+using command = std::variant<open_duplex, open_chat, submit_unit, submit_turn, cut, cancel_turn, close_session>;
+
+// ---- events -----------------------------------------------------------------------------------------------------------
+
+struct opened {
+  session_id session;
+  int prompt_tokens = 0; ///< length of the KV cache after the prompt
+  usage prompt_usage;
+};
+
+enum class output_kind { listen, text, audio };
+
+/// One delta of a step. Within a step: `listen` alone, or at most one `text` then at most one `audio`. An empty speaking step is
+/// one `text` with empty text.
+struct step_output {
+  session_id session;
+  std::uint64_t unit;
+  output_kind kind;
+  std::string text;
+  pcm audio;                ///< 24 kHz
+  bool first = true;        ///< first delta of its step: `used` holds the step's tokens
+  bool last = true;         ///< last delta of its step: `metrics` is complete; otherwise only kv_cache_length is set
+  bool end_of_turn = false; ///< on the last delta of a turn's last step
+  usage used;
+  step_metrics metrics;
+};
+
+struct chat_delta {
+  session_id session;
+  std::uint64_t turn;
+  std::string text;
+  pcm audio; ///< null in a text delta
+};
+
+enum class finish { turn_end, length, cancelled };
+
+struct chat_done {
+  session_id session;
+  std::uint64_t turn;
+  finish reason;
+  std::string text; ///< the whole answer, once
+  pcm audio;        ///< the whole sound, 24 kHz; null without speech
+  usage used;
+  step_metrics metrics;
+};
+
+enum class failure {
+  invalid,      ///< the client's fault: voice, prompt or picture; `message` says which
+  context_full, ///< it does not fit into the context
+  inference     ///< ours
+};
+
+/// An open, a unit or a turn that came to nothing. The session lives on, except after a failed open.
+struct failed {
+  session_id session;
+  std::uint64_t number = 0; ///< of the unit or turn; 0 for an open
+  failure kind = failure::inference;
+  std::string message;
+};
+
+struct closed {
+  session_id session;
+};
+
+using event = std::variant<opened, step_output, chat_delta, chat_done, failed, closed>;
+
+} // namespace parley::inference

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <tl/expected.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace parley::protocol {
+
+/// PROTOCOL.md section 10.
+enum class error_code : std::uint8_t {
+  not_ready,
+  unknown_event,
+  invalid_event,
+  missing_field,
+  invalid_payload,
+  service_unavailable,
+  queue_full,
+  worker_busy,
+  worker_connect_failed,
+  inference_error,
+};
+
+struct error_traits {
+  std::string_view wire;
+  bool client_fault;
+  std::uint16_t close_code; ///< 0 = the session goes on
+};
+
+inline constexpr std::array<error_traits, 10> error_table{{
+    {"not_ready", true, 0},
+    {"unknown_event", true, 0},
+    {"invalid_event", true, 0},
+    {"missing_field", true, 0},
+    {"invalid_payload", true, 0},
+    {"service_unavailable", false, 1013},
+    {"queue_full", false, 1013},
+    {"worker_busy", false, 1013},
+    {"worker_connect_failed", false, 1013},
+    {"inference_error", false, 0},
+}};
+
+constexpr const error_traits& traits(error_code code) { return error_table[static_cast<std::size_t>(code)]; }
+
+/// What a client can cause: a code for the wire and a message for a person.
+struct error {
+  error_code code;
+  std::string message;
+};
+
+template <class T>
+using result = tl::expected<T, error>;
+
+} // namespace parley::protocol

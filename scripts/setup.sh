@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Brings a bare Debian 12 to the point where CMake can configure Parley. Safe to run again: a second run takes a moment.
+#   scripts/setup.sh            compiler, libraries, LibTorch
+#   scripts/setup.sh tsan       also CAF rebuilt from Debian's source package with ThreadSanitizer
+# What it builds or downloads outside the package manager goes to ${PARLEY_CACHE:-~/.cache/parley}, shared by all checkouts.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cache=${PARLEY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/parley}
+mkdir -p "$cache"
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+say() { printf 'setup: %s\n' "$*" >&2; }
+
+# --- Debian packages -------------------------------------------------------------------------------------------------
+mapfile -t packages < <(grep -v '^#' "$root/scripts/packages.txt" | awk 'NF {print $1}')
+missing=()
+for p in "${packages[@]}"; do
+  [ "$(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null || true)" = installed ] || missing+=("$p")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  say "installing ${#missing[@]} Debian packages"
+  export DEBIAN_FRONTEND=noninteractive
+  as_root apt-get update -q >"$cache/apt.log" 2>&1
+  as_root apt-get install -q -y --no-install-recommends "${missing[@]}" >>"$cache/apt.log" 2>&1 || { tail -20 "$cache/apt.log" >&2; exit 1; }
+fi
+
+# --- LibTorch, from the PyTorch wheel, and what the tests' Python clients need ------------------------------------------
+venv=$cache/venv
+stamp=$venv/.installed
+wanted=$(sha256sum "$root/scripts/requirements.txt" | cut -d' ' -f1)
+if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
+  say "installing LibTorch (the PyTorch wheel) into $venv; this takes a minute or two"
+  [ -x "$venv/bin/python" ] || /usr/bin/python3 -m venv "$venv"
+  # Plain PyPI serves a CUDA build of several gigabytes. A CPU build is taken wherever pip is configured to find one.
+  "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$root/scripts/requirements.txt" >"$cache/pip.log" 2>&1 || { tail -20 "$cache/pip.log" >&2; exit 1; }
+  case $("$venv/bin/python" -c 'import torch; print(torch.version.cuda)') in None) ;; *) say "pip found a CUDA build of LibTorch: --device cuda:N works too" ;; esac
+  echo "$wanted" >"$stamp"
+fi
+
+# --- CAF with ThreadSanitizer ------------------------------------------------------------------------------------------
+# Debian's libcaf is not instrumented: TSan then either drowns in false reports or, with a suppression, hides our own races.
+if [ "${1:-}" = tsan ] && [ ! -e "$cache/caf-tsan/.installed" ]; then
+  say "building CAF with ThreadSanitizer"
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  sources=$(ls /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -1)
+  # A copy of the machine's own package sources with the source-package lines added, used for this one call.
+  if [ "${sources##*.}" = sources ]; then
+    sed 's/^Types: deb$/Types: deb deb-src/' "$sources" >"$work/debian.sources"; list=$work/debian.sources
+  else
+    { cat "$sources"; sed -n 's/^deb /deb-src /p' "$sources"; } >"$work/sources.list"; list=$work/sources.list
+  fi
+  mkdir -p "$work/lists/partial"
+  apt_opts=(-o Dir::Etc::sourcelist="$list" -o Dir::Etc::sourceparts=/dev/null -o Dir::State::lists="$work/lists" -o APT::Sandbox::User=root)
+  (cd "$work" && apt-get "${apt_opts[@]}" update -q && apt-get "${apt_opts[@]}" source -q --download-only actor-framework) >"$cache/caf.log" 2>&1 || { tail -20 "$cache/caf.log" >&2; exit 1; }
+  mkdir "$work/src" && tar -xf "$work"/actor-framework_*.orig.tar.* -C "$work/src" --strip-components=1
+  cmake -S "$work/src" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_STANDARD=20 \
+    -DCMAKE_CXX_FLAGS="-fsanitize=thread -g1 -O1 -w" -DCMAKE_EXE_LINKER_FLAGS=-fsanitize=thread -DCMAKE_SHARED_LINKER_FLAGS=-fsanitize=thread \
+    -DCAF_ENABLE_EXAMPLES=OFF -DCAF_ENABLE_TESTING=OFF -DCAF_ENABLE_TOOLS=OFF -DCAF_LOG_LEVEL=QUIET \
+    -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_INSTALL_PREFIX="$cache/caf-tsan" -DCMAKE_INSTALL_LIBDIR=lib >>"$cache/caf.log" 2>&1
+  nice cmake --build "$work/build" --target install >>"$cache/caf.log" 2>&1 || { tail -20 "$cache/caf.log" >&2; exit 1; }
+  touch "$cache/caf-tsan/.installed"
+fi
