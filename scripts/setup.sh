@@ -13,10 +13,8 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 
 # --- Debian packages -------------------------------------------------------------------------------------------------
 mapfile -t packages < <(grep -v '^#' "$root/scripts/packages.txt" | awk 'NF {print $1}')
-missing=()
-for p in "${packages[@]}"; do
-  [ "$(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null || true)" = installed ] || missing+=("$p")
-done
+mapfile -t missing < <(comm -23 <(printf '%s\n' "${packages[@]}" | sort) \
+  <(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null | awk '$1 == "installed" {print $2}' | sort -u))
 if [ ${#missing[@]} -gt 0 ]; then
   say "installing ${#missing[@]} Debian packages"
   export DEBIAN_FRONTEND=noninteractive
