@@ -30,3 +30,15 @@ function(parley_tests folder)
     endif()
   endforeach()
 endfunction()
+
+# parley_python_test(<name> <script or arguments of python…>): one ctest entry, run from the source root by the virtual environment's Python,
+# with PARLEY_BINARY pointing at the build's own binary.
+set(_cache "$ENV{PARLEY_CACHE}")
+if(NOT _cache)
+  set(_cache "$ENV{HOME}/.cache/parley")
+endif()
+set(PARLEY_PYTHON "${_cache}/venv/bin/python" CACHE FILEPATH "Python with the packages of scripts/requirements.txt")
+function(parley_python_test name)
+  add_test(NAME ${name} COMMAND "${PARLEY_PYTHON}" ${ARGN} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 900 ENVIRONMENT "PARLEY_BINARY=${PROJECT_BINARY_DIR}/parley;PYTHONDONTWRITEBYTECODE=1")
+endfunction()
