@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+// The probe clients: one session against a running server, told line by line for a person (`parley probe audio|chat`).
+namespace parley::client {
+
+struct audio_probe_options {
+  std::string url;     ///< ws:// or http://, with or without /v1/realtime
+  std::string wav;     ///< what is spoken: any rate and channel count
+  bool fast = false;   ///< each second as soon as the one before is answered, instead of one a second
+  bool legacy = false; ///< the legacy dialect
+  std::optional<std::string> system_prompt;
+  std::optional<int> force_listen_count; ///< current dialect only, as the next two
+  bool greedy = false;
+  std::optional<std::uint64_t> seed;
+  std::string voice; ///< WAV of the reference voice; empty = none
+};
+
+struct chat_probe_options {
+  std::string url;
+  std::string prompt;
+  std::optional<std::string> system;
+  std::optional<int> max_new_tokens;
+  bool greedy = false; ///< `do_sample` false
+  std::optional<std::uint64_t> seed;
+  bool stream = true; ///< print deltas as they come; false asks for one whole answer
+};
+
+/// Both return the exit status: 0 the session went its whole way, 1 it did not (one line on `err` says why), 2 an
+/// option is wrong. They block until the session is closed.
+int probe_audio(const audio_probe_options& options, std::ostream& out, std::ostream& err);
+int probe_chat(const chat_probe_options& options, std::ostream& out, std::ostream& err);
+
+} // namespace parley::client

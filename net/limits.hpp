@@ -1,0 +1,32 @@
+#pragma once
+
+#include "config/settings.hpp"
+
+#include <chrono>
+#include <cstddef>
+
+namespace parley::net {
+
+/// What one connection may hold and how long it may take. The defaults are those of PROTOCOL.md 1 and of
+/// `config/parley.toml`.
+struct connection_limits {
+  std::size_t duplex_message_bytes = 32u << 20; ///< a larger message: close 1009
+  std::size_t chat_message_bytes = 128u << 20;
+  std::size_t outbox_bytes = 8u << 20;  ///< not yet written; beyond: close 1008
+  std::size_t credit_frames = 16;       ///< frames given to the session and not taken yet; then reading stops
+  std::size_t credit_bytes = 4u << 20;  ///< the same in bytes; one frame may go over it
+  std::size_t header_bytes = 16u << 10; ///< HTTP request line and headers; beyond: 431
+  std::size_t body_bytes = 64u << 10;   ///< HTTP request body; beyond: 413
+  std::size_t connections = 10000;      ///< open sockets; further ones are closed at once
+
+  std::chrono::milliseconds handshake{10000};  ///< for one HTTP request, its answer, and the upgrade
+  std::chrono::milliseconds keep_alive{30000}; ///< between two HTTP requests
+  std::chrono::milliseconds ping{20000};       ///< ping interval, and the time a pong may take
+  std::chrono::milliseconds stall{20000};      ///< silence inside a message
+  std::chrono::milliseconds close{10000};      ///< to flush the outbox and to shake hands on close
+};
+
+/// The limits as the settings have them.
+connection_limits limits_from(const config::settings& settings);
+
+} // namespace parley::net

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "actors/front_door.hpp"
+#include "net/limits.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace parley::net {
+
+/// The server's default voice, 16 kHz mono; null = there is none (GET /api/default_ref_audio answers 404). Called on an
+/// I/O thread.
+using default_voice = std::function<std::shared_ptr<const std::vector<float>>()>;
+
+struct server_options {
+  std::string host = "127.0.0.1"; ///< an address or a name; an IPv6 address without brackets
+  std::uint16_t port = 0;         ///< 0 = any free port
+  int threads = 1;                ///< I/O threads
+  connection_limits limits;
+  default_voice voice;
+};
+
+server_options options_from(const config::settings& settings);
+
+/// HTTP and WebSocket on one port: PROTOCOL.md 1 and 13. It accepts from construction to `stop`.
+class server {
+public:
+  /// Binds, listens and starts the I/O threads. `door` must outlive the server.
+  /// \throws std::system_error with the address in its text when it cannot listen there.
+  server(server_options options, actors::front_door& door);
+
+  /// Cuts what is still open.
+  ~server();
+
+  server(const server&) = delete;
+  server& operator=(const server&) = delete;
+
+  std::uint16_t port() const;
+
+  /// `http://HOST:PORT`, with the port that is really bound.
+  std::string url() const;
+
+  /// Open sockets now, HTTP and WebSocket.
+  std::size_t connections() const;
+
+  /// Stops accepting, lets open links close by themselves for up to `grace`, then cuts the rest and joins the I/O
+  /// threads. Blocks; not to be called on an I/O thread. Sessions are closed by their owner: drain the house behind the
+  /// door first, so that late clients still hear its refusal. A second call does nothing.
+  void stop(std::chrono::milliseconds grace);
+
+private:
+  class impl;
+  std::unique_ptr<impl> impl_;
+};
+
+} // namespace parley::net
