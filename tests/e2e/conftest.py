@@ -1,0 +1,68 @@
+"""Starts the real server on a free loopback port. Clients here are written from the protocol's documentation alone."""
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BINARY = Path(os.environ.get("PARLEY_BINARY", ROOT / "build/release/parley"))
+START_SECONDS = 120  # a sanitized binary on a busy machine
+
+
+class Server:
+    """One `parley serve` process: ready when constructed, asked to stop by `stop`."""
+
+    def __init__(self, *flags: str, log: Path):
+        self.log = log
+        self._log_file = open(log, "w")
+        self.process = subprocess.Popen([BINARY, "serve", "--port", "0", *flags], stdout=subprocess.PIPE, stderr=self._log_file, stdin=subprocess.DEVNULL, text=True)
+        line = self.process.stdout.readline().strip()
+        if not line.startswith("ready http://"):
+            self.process.kill()
+            self.process.wait()
+            raise RuntimeError(f"the server said {line!r}; its log:\n{log.read_text()}")
+        self.http = line.removeprefix("ready ")
+        self.host, port = self.http.removeprefix("http://").rsplit(":", 1)
+        self.port = int(port)
+        self.realtime = f"ws://{self.host}:{self.port}/v1/realtime"
+
+    def stop(self, how: int = signal.SIGTERM, seconds: float = 60) -> int:
+        """Signals the process, waits for its end and gives back the exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        try:
+            status = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+        finally:
+            self._log_file.close()
+        assert self.process.stdout.read() == "", "only the ready line belongs on standard output"
+        return status
+
+
+@pytest.fixture
+def start_server(tmp_path):
+    """A factory of servers with flags of the test's own; all of them are stopped, and must have ended well, at the test's end."""
+    servers = []
+
+    def start(*flags: str) -> Server:
+        server = Server(*flags, log=tmp_path / f"server{len(servers)}.log")
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        if server.process.poll() is None:
+            assert server.stop() == 0, server.log.read_text()[-4000:]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """The server that most tests share: default settings, a fixed seed, and a few slots."""
+    shared = Server("--set", "engine.seed=7", "--set", "worker.max_sessions=4", log=tmp_path_factory.mktemp("server") / "server.log")
+    yield shared
+    assert shared.stop() == 0, shared.log.read_text()[-4000:]

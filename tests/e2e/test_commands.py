@@ -1,0 +1,90 @@
+"""The commands that scripts rely on: exit statuses, the ready line, probes, verify."""
+import os
+import subprocess
+from pathlib import Path
+
+from conftest import BINARY, ROOT
+from realtime import SPOKEN
+
+
+def parley(*arguments: str, **options) -> subprocess.CompletedProcess:
+    return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL, **options)
+
+
+def test_probe_audio(server):
+    first = parley("probe", "audio", "--url", server.http, "--wav", str(SPOKEN), "--fast", "--seed", "5")
+    assert first.returncode == 0, first.stderr
+    assert "session.created" in first.stdout and "session.closed" in first.stdout
+    decisions = [line for line in first.stdout.splitlines() if " ms" in line and ("listen" in line or "speak" in line)]
+    assert len(decisions) >= 3, first.stdout
+
+
+def test_probe_audio_resamples_any_wav(server, tmp_path):
+    other = tmp_path / "44k.wav"
+    subprocess.run(["espeak-ng", "-w", str(other), "Good morning."], check=True)
+    assert parley("probe", "audio", "--url", server.realtime, "--wav", str(other), "--fast", "--legacy").returncode == 0
+
+
+def test_probe_chat(server):
+    run = [parley("probe", "chat", "Reply with exactly: test", "--url", server.http, "--seed", "3", "--max-new-tokens", "16") for _ in range(2)]
+    assert run[0].returncode == 0, run[0].stderr
+    assert "response.done" in run[0].stdout
+    said = [r.stdout.split("response.done")[0] for r in run]
+    assert said[0] == said[1], "same seed, same answer"
+
+
+def test_probe_without_a_server_fails_with_one():
+    result = parley("probe", "chat", "hi", "--url", "http://127.0.0.1:1")
+    assert result.returncode == 1 and len(result.stderr.strip().splitlines()) == 1
+
+
+def test_wrong_usage_is_two_and_names_the_flag():
+    for arguments, name in (
+        (["serve", "--prot", "1"], "--prot"),
+        (["serve", "--port", "70000"], "--port"),
+        (["serve", "--set", "server.prot=1"], "server.prot"),
+        (["serve", "--set", "limits.audio_seconds=soon"], "limits.audio_seconds"),
+        (["probe", "audio", "--url", "ftp://x"], "--url"),
+        (["fly"], "fly"),
+    ):
+        result = parley(*arguments)
+        assert result.returncode == 2, (arguments, result)
+        assert name in result.stderr and result.stdout == "", (arguments, result.stderr)
+
+
+def test_missing_model_is_one():
+    result = parley("serve", "--model", "nowhere", "--port", "0")
+    assert result.returncode == 1 and "nowhere" in result.stderr
+
+
+def test_check_config(tmp_path):
+    good = parley("check-config", str(ROOT / "config/parley.toml"))
+    assert good.returncode == 0 and "[server]" in good.stdout
+    (tmp_path / "effective.toml").write_text(good.stdout)
+    assert parley("check-config", str(tmp_path / "effective.toml")).stdout == good.stdout, "what it prints is valid itself"
+    bad = tmp_path / "bad.toml"
+    bad.write_text("[server]\nport = 8006\nhots = 'x'\n")
+    result = parley("check-config", str(bad))
+    assert result.returncode == 2 and "hots" in result.stderr and "3" in result.stderr
+
+
+def test_verify_counts_failures(tmp_path):
+    """`parley verify` says 1 when a golden does not hold: here the goldens of one checkpoint against another one."""
+    data = ROOT / "tests/data"
+    wrong = parley("verify", "--model", str(ROOT / "models/tiny-omni"), "--goldens", str(data / "goldens/thinker"))
+    assert wrong.returncode == 1 and "FAIL" in wrong.stdout
+
+
+def test_init_model_makes_a_servable_checkpoint(tmp_path, start_server):
+    made = parley("init-model", "--preset", "tiny", "--seed", "1", "--out", str(tmp_path / "model"))
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "model/config.json").exists()
+    server = start_server("--model", str(tmp_path / "model"), "--set", "worker.max_sessions=1")
+    assert parley("probe", "audio", "--url", server.http, "--wav", str(SPOKEN), "--fast").returncode == 0
+
+
+def test_help_names_every_command():
+    text = parley("--help").stdout
+    for command in ("serve", "probe", "verify", "init-model", "check-config"):
+        assert command in text
+    assert os.access(BINARY, os.X_OK) and Path(BINARY).name == "parley"

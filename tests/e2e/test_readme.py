@@ -1,0 +1,26 @@
+"""The README's commands are run as they stand there: every line that starts with `$ ` in a block marked `console`."""
+import re
+import shlex
+import subprocess
+
+import pytest
+
+from conftest import BINARY, ROOT
+
+BLOCKS = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+COMMANDS = [line[2:] for block in BLOCKS for line in block.splitlines() if line.startswith("$ ")]
+SKIPPED = ("./run", "./test", "git ", "sudo ")  # what this very test is part of, or what fetches things
+
+
+def test_there_are_commands():
+    assert len([c for c in COMMANDS if not c.startswith(SKIPPED)]) >= 4
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if not c.startswith(SKIPPED)])
+def test_command(command, server, tmp_path):
+    """Only the port and the place of the binary differ from what a reader types; files are made in a scratch folder."""
+    for file in ("config", "models", "tests"):
+        (tmp_path / file).symlink_to(ROOT / file)
+    line = command.replace("http://127.0.0.1:8006", server.http).replace("build/release/parley", shlex.quote(str(BINARY)))
+    done = subprocess.run(["bash", "-o", "pipefail", "-ec", line], cwd=tmp_path, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
