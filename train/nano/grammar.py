@@ -1,0 +1,54 @@
+"""Phrasings as tiny grammars: "(a|b) c [d]" stands for a c, b c, a c d, b c d; nesting is allowed."""
+import pathlib
+
+DATA = pathlib.Path(__file__).parent / "data"
+
+
+def _alternatives(text, i, stop):
+    """Expansions of text[i:] up to an unnested `stop` character; returns (list, index after stop)."""
+    done, current = [], [""]
+    while i < len(text):
+        c = text[i]
+        if c in stop:
+            return done + current, i + 1
+        if c == "|":
+            done, current, i = done + current, [""], i + 1
+        elif c == "(":
+            inner, i = _alternatives(text, i + 1, ")")
+            current = [a + b for a in current for b in inner]
+        elif c == "[":
+            inner, i = _alternatives(text, i + 1, "]")
+            current = [a + b for a in current for b in inner + [""]]
+        else:
+            current, i = [a + c for a in current], i + 1
+    return done + current, i
+
+
+def expand(text):
+    """All phrases of one grammar line, single-spaced, in a fixed order, without repeats."""
+    phrases, _ = _alternatives(text, 0, "")
+    return list(dict.fromkeys(" ".join(p.split()) for p in phrases))
+
+
+def read_intents():
+    """{name: (answer, training phrasings, held-out phrasings)} from data/intents.txt."""
+    intents = {}
+    for line in (DATA / "intents.txt").read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
+        if line.startswith("@"):
+            name, answer = (part.strip() for part in line[1:].split("|", 1))
+            intents[name] = (answer, [], [])
+        else:
+            held = line.startswith("~")
+            intents[name][2 if held else 1].extend(expand(line.lstrip("~")))
+    for name, (_, train, held) in intents.items():
+        assert train and held and not set(train) & set(held), name
+    return intents
+
+
+def read_words():
+    """(training words, held-out words): every 17th word of the list is never trained."""
+    words = (DATA / "words.txt").read_text().split()
+    held = words[5::17]
+    return [w for w in words if w not in set(held)], held

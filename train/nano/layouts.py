@@ -1,0 +1,105 @@
+"""Token sequences as the server feeds them: chat prompts and full-duplex units. Every builder returns (ids, weights): weight 0 = given, > 0 = a target.
+
+ROW marks a place that an audio row (a vector, 10 a second) fills; in text-only training a row is the embedding of a token, see `rows_as_tokens`.
+"""
+from .questions import copy_drill, draw, typed
+
+ROW = -1
+SYSTEM = ["You are a helpful assistant."] * 4 + ["Streaming Omni Conversation."] * 2 + [
+    "You are Parley, a friendly assistant.", "Answer briefly.", "You are a helpful voice assistant.", "You are a friendly assistant. Answer in English.", "Be brief and kind."]
+LISTEN_WEIGHT = .3
+WORDS_PER_UNIT, CHARS_PER_UNIT = 4, 26  # the server itself cuts a unit at 28 characters
+
+
+def pieces(text, answer):
+    """Reply text -> token groups, one for each unit: at most 4 words and 26 characters."""
+    groups, words, chars = [[]], 0, 0
+    for i in text.encode(answer):
+        piece = text.decode([i])
+        starts = piece.startswith(" ") or not groups[-1]
+        if groups[-1] and ((starts and words == WORDS_PER_UNIT) or chars + len(piece) > CHARS_PER_UNIT):
+            groups.append([])
+            words, chars, starts = 0, 0, True
+        groups[-1].append(i)
+        words, chars = words + starts, chars + len(piece)
+    return groups
+
+
+def generation_prompt(text, r, kind=None):
+    """The opening of a reply: (ids, end ids). kind 0 = as the server's chat stream, 1 = doubled <|im_end|>, 2 = thinking enabled, 3 = text only, 4 = bare."""
+    kind = r.choices(range(5), [5, 3, 2, 3, 1])[0] if kind is None else kind
+    prompt = ("<|im_end|>\n" if kind == 1 else "") + "<|im_start|>assistant\n" + ("" if kind in (2, 4) else "<think>\n\n</think>\n\n") + ("<|tts_bos|>" if kind < 3 else "")
+    return text.encode(prompt), [text.id["<|tts_eos|>"], text.id["<|im_end|>"]] if kind < 3 else [text.id["<|im_end|>"]]
+
+
+def chat(text, r, questions, kind=None, system=None):
+    """Rounds of one conversation; every reply is a target, the last one behind a full generation prompt."""
+    ids, weights = [], []
+
+    def put(more, weight):
+        ids.extend(more)
+        weights.extend([weight] * len(more))
+
+    system = r.choice(SYSTEM) if system is None and r.random() < .6 else system
+    if system:
+        put(text.encode(f"<|im_start|>system\n{system}<|im_end|>\n"), 0)
+    for q in questions[:-1]:
+        put(text.encode(f"<|im_start|>user\n{q.text}<|im_end|>\n<|im_start|>assistant\n"), 0)
+        put(text.encode(q.answer) + [text.id["<|im_end|>"]], 1)
+        put(text.encode("\n"), 0)
+    put(text.encode(f"<|im_start|>user\n{questions[-1].text}<|im_end|>\n"), 0)
+    opening, end = generation_prompt(text, r, kind)
+    put(opening, 0)
+    put(text.encode(questions[-1].answer) + end, 1)
+    return ids, weights
+
+
+def random_chat(text, r):
+    """One to four rounds over the whole domain, a third of them copy drills."""
+    rounds = r.choices([1, 2, 3, 4], [60, 20, 12, 8])[0]
+    return chat(text, r, [copy_drill(r) if r.random() < .34 else typed(r, draw(r)) for _ in range(rounds)])
+
+
+def duplex(text, scene, system, voice_rows=0):
+    """A session: system part, then `scene.units` units. scene.say = {unit: (token ids, last)}, scene.cut = units in which the reply is broken off."""
+    I = text.id
+    ids = text.encode(f"<|im_start|>system\n{system}\n<|audio_start|>") + [ROW] * voice_rows + text.encode("<|audio_end|><|im_end|>")
+    weights = [0] * len(ids)
+    for u in range(scene.units):
+        ids += [I["<unit>"]] + [ROW] * 10
+        weights += [0] * 11
+        if u in scene.say:
+            tokens, last = scene.say[u]
+            target = [I["<|speak|>"]] + tokens + ([I["<|turn_eos|>"]] if last else []) + [I["<|chunk_eos|>"]]
+            weights += [1] * len(target)
+        elif u in scene.cut:
+            target = [I["<|turn_eos|>"], I["<|listen|>"]]
+            weights += [1, 1]
+        else:
+            target = [I["<|listen|>"]]
+            weights += [LISTEN_WEIGHT if u > 2 else 0]
+        ids += target + [I["</unit>"]]
+        weights += [0]
+    return ids, weights
+
+
+def rows_as_tokens(text, r, scene, voice_rows=0):
+    """Stand-in audio rows for text-only training: each spoken token once or twice at about its time, <|audio|> elsewhere.
+
+    The encoder is later taught (CTC) to put its rows on the same embeddings, so the LLM learns turn-taking before it can hear."""
+    blank = text.id["<|audio|>"]
+    rows = [blank] * (scene.units * 10)
+
+    def put(tokens, start, end):
+        for k, t in enumerate(tokens):
+            at = min(int((start + (end - start) * (k + .6 + .3 * r.random()) / len(tokens)) / 10), len(rows) - 1)
+            t = r.randrange(256, text.base) if r.random() < .01 else t
+            if at >= 0 and r.random() > .01:
+                rows[at] = t
+                if r.random() < .3 and at + 1 < len(rows):
+                    rows[at + 1] = t
+
+    for start, end, spoken in scene.audio:
+        put(text.encode(spoken), start, end)
+    voice = [r.randrange(256, text.base) if r.random() < .35 else blank for _ in range(voice_rows)]
+    return voice + rows

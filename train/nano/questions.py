@@ -1,0 +1,75 @@
+"""One question with its answer, drawn from all intents. Splits: phrasings and words that are held out never reach training."""
+from collections import namedtuple
+from . import slots
+from .grammar import expand, read_intents, read_words
+
+Question = namedtuple("Question", "text answer intent")
+
+INTENTS = read_intents()
+FRAMES = {(name, held): slots.frames(name, held) for name in slots.SLOTS for held in (False, True)}
+_used = {w for _, a, b in INTENTS.values() for p in a + b for w in p.split()} | {w for f in FRAMES.values() for p in f for w in p.split()} \
+    | {w for rows in slots.TABLES.values() for row in rows for cell in row if cell for w in cell.split()} | set(slots.NUM) | {x.lower() for x in slots.DAYS + slots.MONTHS}
+TRAIN_WORDS, HELD_WORDS = read_words()
+TRAIN_WORDS, HELD_WORDS = TRAIN_WORDS + [w for w in HELD_WORDS if w in _used], [w for w in HELD_WORDS if w not in _used]
+REPEAT = [[f for line in side for f in expand(line)] for side in slots.REPEAT]
+# How often a slot question is drawn, against 1 for a fixed intent: roughly by how many values it has.
+SLOT_WEIGHT = dict(add=9, sub=9, mul=4, div=3, opposite=8, capital=4, colour=4, bigger=3, smaller=3, spell=5, fact_yes=4, fact_no=4, count=3, kind=4)
+NAMES = list(INTENTS) + list(slots.SLOTS)
+WEIGHTS = [1] * len(INTENTS) + [SLOT_WEIGHT.get(n, 2.5) for n in slots.SLOTS]
+LEAD = ["hey parley", "parley", "okay", "excuse me", "so", "please"]
+DIGIT = {w: str(i) for i, w in enumerate(slots.NUM)}
+
+
+def draw(r, held=False, repeat=.08, words=None, lead=.06):
+    """A plain lower-case question as it is spoken. r: random.Random; held: a phrasing kept for tests; words: list for "repeat"."""
+    if r.random() < repeat:
+        fill, answer = slots._repeat(words or TRAIN_WORDS)(r)
+        return Question(r.choice(REPEAT[held]).format(**fill), answer, "repeat")
+    name = r.choices(NAMES, WEIGHTS)[0]
+    if name in INTENTS:
+        answer, train, test = INTENTS[name]
+        text = r.choice(test if held else train)
+    else:
+        fill, answer = slots.SLOTS[name][0](r)
+        text = r.choice(FRAMES[name, held]).format(**fill).lower()
+    if not held and r.random() < lead:
+        text = r.choice(LEAD) + " " + text
+    return Question(text, answer, name)
+
+
+def typed(r, question):
+    """The same question as a person might type it: digits, capitals, punctuation."""
+    text = question.text
+    if question.intent in slots.SLOTS and r.random() < .4:
+        text = " ".join(DIGIT.get(w, w) for w in text.split())
+        if r.random() < .3:
+            for word, sign in (("plus", "+"), ("minus", "-"), ("times", "*"), ("divided by", "/")):
+                text = text.replace(word, sign)
+    k = r.random()
+    if k < .3:
+        names = {x.lower(): x for x in slots.DAYS + slots.MONTHS}
+        names.update((c, c.capitalize()) for c, *_ in slots.TABLES["capital"])
+        text = " ".join(names.get(w, "I" if w == "i" else w) for w in text.split())
+    if k < .65:
+        text = slots.cap(text)
+    k = r.random()
+    return question._replace(text=text + ("?" if k < .4 else "." if k < .5 else ""))
+
+
+def copy_drill(r, held=False, held_words=False):
+    """"Reply with exactly: …" over words, numbers and random strings, so that copying is learnt and not the list."""
+    pool = HELD_WORDS if held_words else TRAIN_WORDS
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    if held or held_words:
+        parts = [r.choice(pool) for _ in range(r.choice([1, 1, 2, 3]))]
+    else:
+        parts = []
+        for _ in range(r.choice([1, 1, 2, 2, 3, 4])):
+            k = r.random()
+            parts.append(r.choice(pool) if k < .55 else "".join(r.choice(letters) for _ in range(r.randrange(2, 8))) if k < .75
+                         else str(r.randrange(1000)) if k < .82 else r.choice(letters).upper() + str(r.randrange(10)) if k < .86
+                         else r.choice(pool)[:r.randrange(2, 6)] + r.choice(pool)[-r.randrange(2, 6):])
+    text, k = " ".join(parts), r.random()
+    text = text.upper() if k < .12 else text.capitalize() if k < .3 else text.title() if k < .35 else text
+    text += "." if r.random() < .12 else "!" if r.random() < .05 else ""
+    return Question(r.choice(slots.EXACT[held]).format(x=text), text, "exact")

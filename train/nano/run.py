@@ -1,0 +1,38 @@
+"""Shared by the training loops: checkpoints that survive a kill, progress lines, the work folder."""
+import json, os, pathlib, time
+import torch
+
+
+def work():
+    """Folder of data, checkpoints and logs: $NANO_WORK, else ~/.cache/parley/train."""
+    path = pathlib.Path(os.environ.get("NANO_WORK", pathlib.Path.home() / ".cache/parley/train"))
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def save(path, **state):
+    torch.save(state, str(path) + ".part")
+    os.replace(str(path) + ".part", path)
+
+
+class Clock:
+    """Seconds trained, over all resumed runs."""
+
+    def __init__(self, before=0.0):
+        self.before, self.start = before, time.time()
+
+    def __call__(self):
+        return self.before + time.time() - self.start
+
+
+class Log:
+    """One JSON line per report, to the screen and to NAME.jsonl in the work folder."""
+
+    def __init__(self, name):
+        self.path = work() / f"{name}.jsonl"
+
+    def __call__(self, **values):
+        line = json.dumps({k: round(v, 4) if isinstance(v, float) else v for k, v in values.items()})
+        print(line, flush=True)
+        with open(self.path, "a") as f:
+            f.write(line + "\n")

@@ -1,0 +1,59 @@
+"""Turn-taking scenes: who speaks when, and what the model must do in each one-second unit. Times are 10 ms frames, 100 a unit."""
+import dataclasses
+from .layouts import pieces
+
+QUIET = 40      # frames of silence after a question before the answer may start
+CUT_AFTER = 50  # frames of new speech inside a unit after which a running reply is broken off
+FORCED = 3      # units that the server forces to listen
+
+
+@dataclasses.dataclass
+class Scene:
+    units: int = 0
+    audio: list = dataclasses.field(default_factory=list)  # (start frame, end frame, clip)
+    say: dict = dataclasses.field(default_factory=dict)    # unit -> (token ids, last piece of the turn)
+    cut: set = dataclasses.field(default_factory=set)      # units that break a reply off
+    first: list = dataclasses.field(default_factory=list)  # unit of each answer's first piece
+
+
+def first_unit_after(end):
+    """The first unit that holds QUIET frames after `end`, outside the forced ones."""
+    return max(FORCED, -(-(end + QUIET) // 100) - 1)
+
+
+def make(text, r, turns, late=.5, barge=.15, longest=34, tail=None):
+    """turns: [(length in frames, clip, answer)]. Some turns start late, some interrupt the reply before. Turns that would not fit are left out."""
+    scene = Scene()
+    at = r.randrange(0, 2000) if r.random() < late else r.randrange(0, 300)
+    for k, (length, clip, answer) in enumerate(turns):
+        end = at + length
+        unit = first_unit_after(end)
+        groups = pieces(text, answer)
+        if k and unit + len(groups) > longest:
+            break
+        for u in [u for u in scene.say if u * 100 + 100 >= at + CUT_AFTER]:  # an answer still running when this speech is noticed
+            del scene.say[u]
+            scene.cut.add(u)
+        scene.audio.append((at, end, clip))
+        scene.first.append(unit)
+        for g, group in enumerate(groups):
+            scene.say[unit + g] = (group, g == len(groups) - 1)
+        last = unit + len(groups)
+        scene.units = last
+        if len(groups) > 1 and r.random() < barge:
+            at = unit * 100 + r.randrange(110, 100 * len(groups) + 60)
+        else:
+            at = last * 100 + (r.randrange(20, 300) if r.random() < .8 else r.randrange(20, 900))
+    scene.units += r.choice([0, 1, 1, 2, 3]) if tail is None else tail
+    _keep_first_cut(scene)
+    return scene
+
+
+def _keep_first_cut(scene):
+    """Of neighbouring cut units only the first one ends the turn; the others listen."""
+    scene.cut = {u for u in scene.cut if u - 1 not in scene.cut and u - 1 in scene.say and not scene.say[u - 1][1]}
+
+
+def silent(r):
+    """A session in which nobody speaks to the model."""
+    return Scene(units=r.randrange(4, 16))

@@ -1,0 +1,100 @@
+"""Stage 1: the LLM alone, on chat and on duplex sessions whose audio rows are token embeddings. usage: python -m nano.train_text SECONDS [peak lr]"""
+import random, sys
+import torch
+import torch.nn.functional as F
+from . import layouts, scenes
+from .model import Nano
+from .optim import Optimizer, schedule
+from .questions import draw
+from .run import Clock, Log, save, work
+from .tokenizer import Text
+
+Z = 2e-3  # pulls log-sum-exp to 0, so that logits are log-probabilities and the server's repetition and length penalties hardly act
+
+
+def token_loss(logits, targets, weights):
+    """Weighted cross entropy per target plus the z term; logits [N,V]."""
+    lse = logits.logsumexp(-1)
+    ce = lse - logits.gather(1, targets[:, None])[:, 0]
+    return (ce * weights).sum() / weights.sum() + Z * lse.pow(2).mean(), ce
+
+
+def pad(samples):
+    """[(ids, weights)] -> ids [B,T], weights [B,T], right padded."""
+    T = max(len(i) for i, _ in samples)
+    ids, weights = torch.zeros(len(samples), T, dtype=torch.long), torch.zeros(len(samples), T)
+    for b, (i, w) in enumerate(samples):
+        ids[b, :len(i)], weights[b, :len(i)] = torch.tensor(i), torch.tensor(w, dtype=torch.float)
+    return ids, weights
+
+
+def pretend_session(text, r):
+    """A duplex session with stand-in rows, as plain ids."""
+    voice = r.choice([0, 0, r.randrange(15, 60)])
+    if r.random() < .03:
+        scene = scenes.silent(r)
+    else:
+        turns = []
+        for _ in range(r.choices([1, 2, 3], [5, 3, 2])[0]):
+            q = draw(r)
+            length = int((len(q.text) * 6.5 + 15) * r.uniform(.8, 1.3))
+            turns.append((length + (r.randrange(40, 120) if r.random() < .1 else 0), q.text, q.answer))
+        scene = scenes.make(text, r, turns, late=.3, longest=26)
+    ids, weights = layouts.duplex(text, scene, r.choice(layouts.SYSTEM), voice)
+    rows = iter(layouts.rows_as_tokens(text, r, scene, voice))
+    return [next(rows) if i == layouts.ROW else i for i in ids], weights
+
+
+def batches(text, r, tokens=5000):
+    """Endless batches of similar length, about `tokens` padded tokens each; a quarter of the tokens are duplex sessions."""
+    while True:
+        pool = [layouts.random_chat(text, r) for _ in range(900)] + [pretend_session(text, r) for _ in range(110)]
+        pool.sort(key=lambda s: len(s[0]))
+        groups, group = [], []
+        for s in pool:
+            group.append(s)
+            if len(group) * len(s[0]) >= tokens:
+                groups.append(group)
+                group = []
+        r.shuffle(groups)
+        yield from map(pad, groups)
+
+
+def text_loss(llm, ids, weights):
+    h = llm(llm.model.embed_tokens(ids))
+    keep = weights[:, 1:] > 0
+    return token_loss(llm.lm_head(h[:, :-1][keep]), ids[:, 1:][keep], weights[:, 1:][keep])
+
+
+def main():
+    budget, peak = float(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 3e-3
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    text, model, path, log = Text(work() / "tokenizer"), Nano(), work() / "text.pt", Log("text")
+    opt = Optimizer(model, ["llm"])
+    step, clock = 0, Clock()
+    if path.exists():
+        state = torch.load(path)
+        model.load_state_dict(state["model"])
+        opt.load_state_dict(state["opt"])
+        step, clock = state["step"], Clock(state["seconds"])
+    r = random.Random(5 + step)
+    seen = total = count = 0
+    for ids, weights in batches(text, r):
+        done = clock() / budget
+        if done >= 1:
+            break
+        loss, ce = text_loss(model.llm, ids, weights)
+        loss.backward()
+        opt.step(schedule(done, step, peak))
+        step, seen, total, count = step + 1, seen + ids.numel(), total + ce.mean().item(), count + 1
+        if step % 25 == 0:
+            log(step=step, s=clock(), loss=total / count, tok_s=seen / (clock() - clock.before))
+            total = count = 0
+        if step % 100 == 0:
+            save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
+    save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
+
+
+if __name__ == "__main__":
+    main()
