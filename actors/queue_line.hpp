@@ -1,0 +1,116 @@
+#pragma once
+
+#include "protocol/errors.hpp"
+#include "protocol/events.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace parley::actors {
+
+/// Names of the queue manager's own; never reused.
+using worker_key = std::uint64_t;
+using ticket_key = std::uint64_t;
+
+struct queue_settings {
+  std::size_t capacity = 1000; ///< waiting tickets; 0 = no queue
+  std::chrono::milliseconds no_worker = std::chrono::seconds(10);
+  double base_chat_s = 15; ///< expected session lengths until three were measured
+  double base_audio_s = 120;
+  double base_video_s = 90;
+};
+
+// ---- what is to be told, in order
+// -----------------------------------------------------------------------------------------
+
+/// First word to a ticket that has to wait: `session.queued`.
+struct told_queued {
+  ticket_key ticket;
+  protocol::queue_place place;
+};
+
+/// `session.queue_update`.
+struct told_place {
+  ticket_key ticket;
+  protocol::queue_place place;
+};
+
+/// A slot of `worker` is this ticket's. The session answers with `accept` (it is there) or `free` (it went away
+/// meanwhile).
+struct told_granted {
+  ticket_key ticket;
+  worker_key worker;
+};
+
+/// The ticket is gone from the line: queue_full, worker_busy, service_unavailable or worker_connect_failed.
+struct told_refused {
+  ticket_key ticket;
+  protocol::error_code code;
+};
+
+using queue_word = std::variant<told_queued, told_place, told_granted, told_refused>;
+using queue_words = std::vector<queue_word>;
+
+/// The one line of PROTOCOL.md section 7: FIFO of tickets, ledger of the workers' slots, ETA. Pure: time is an
+/// argument, what is to be told is returned. Every call is O(log n) except the coalesced place updates, which visit the
+/// line at most twice a second. Not thread-safe.
+///
+/// Each slot is in one of three states: free, granted (on its way to a session) or taken. `free` returns it from both
+/// of the latter.
+class queue_line {
+public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  explicit queue_line(queue_settings settings);
+  ~queue_line();
+  queue_line(const queue_line&) = delete;
+  queue_line& operator=(const queue_line&) = delete;
+
+  /// A session asks for a slot. `ticket` is new; `ticket_id` is what the client sees. `at_head`: it lost its worker, so
+  /// it is first in line and no capacity holds it off (the session machine counts its tries).
+  queue_words enqueue(ticket_key ticket, std::string ticket_id, protocol::mode kind, bool at_head, time_point now);
+
+  /// The client is gone or has closed while it waited. Unknown and granted tickets are left alone.
+  queue_words cancel(ticket_key ticket, time_point now);
+
+  /// The session took the grant: from now on its time counts as a conversation.
+  void accept(ticket_key ticket, time_point now);
+
+  /// The session of this ticket is over or never took its grant: the slot goes to the next in line. Unknown tickets are
+  /// left alone.
+  queue_words free(ticket_key ticket, time_point now);
+
+  /// `payload.mode` changed what kind of conversation this is.
+  void retype(ticket_key ticket, protocol::mode kind);
+
+  /// A worker offers `slots` slots, or another number than before. Fewer than are busy takes none away from anybody.
+  queue_words offer(worker_key worker, int slots, time_point now);
+
+  /// A worker is gone with all its slots. Tickets that held one are forgotten: their sessions enqueue anew.
+  queue_words worker_down(worker_key worker, time_point now);
+
+  /// No more grants: everybody waiting is refused with service_unavailable, and so is whoever comes.
+  queue_words drain(time_point now);
+
+  /// Place updates that are due, and the end of patience without a worker.
+  queue_words tick(time_point now);
+  std::optional<time_point> next_deadline() const;
+
+  // ---- for GET /status and tests
+  // --------------------------------------------------------------------------------------
+
+  struct worker_view {
+    worker_key worker;
+    int slots;
+    int busy;
+  };
+  std::vector<worker_view> workers() const;
+  std::size_t waiting() const;
+  int free_slots() const;
+};
+
+} // namespace parley::actors

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "protocol/events.hpp"
+
+#include <cstdint>
+#include <string>
+
+// What a session hears from its engine, in the words of this layer: the session actor converts (inference/unit.hpp).
+namespace parley::protocol {
+
+/// The prompt is prefilled; in chat there is none and all is 0.
+struct engine_opened {
+  int prompt_tokens = 0;
+  usage prompt_usage;
+};
+
+/// One delta of a step. Within a step: `listen` alone, or at most one `text`, then at most one `audio`.
+struct step_report {
+  std::uint64_t unit = 0;
+  output_kind kind = output_kind::listen;
+  std::string text;
+  pcm audio;         ///< 24 kHz
+  bool first = true; ///< `used` holds the step's tokens
+  bool last = true;  ///< `measured` is complete
+  bool end_of_turn = false;
+  usage used;
+  metrics measured;
+};
+
+/// A piece of a chat answer: text, or sound when `audio` is set.
+struct turn_report {
+  std::uint64_t turn = 0;
+  std::string text;
+  pcm audio;
+};
+
+enum class turn_end : std::uint8_t { finished, length, cancelled };
+
+struct turn_done_report {
+  std::uint64_t turn = 0;
+  turn_end reason = turn_end::finished;
+  std::string text; ///< the whole answer, once
+  pcm audio;        ///< the whole sound
+  usage used;
+  metrics measured;
+};
+
+enum class failure_kind : std::uint8_t {
+  invalid,      ///< the client's fault: voice, prompt or picture
+  context_full, ///< it does not fit into the context
+  inference     ///< ours
+};
+
+/// An open (while INITIALIZING), a unit or a turn came to nothing.
+struct engine_failure {
+  std::uint64_t number = 0; ///< of the unit or turn
+  failure_kind kind = failure_kind::inference;
+  std::string message;
+};
+
+} // namespace parley::protocol

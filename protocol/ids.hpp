@@ -1,0 +1,38 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+// Ids of the wire (PROTOCOL.md section 4). Randomness is injected: the shell gives a cryptographic source, tests a
+// seeded one.
+namespace parley::protocol {
+
+/// Returns 64 random bits a call.
+using random_source = std::function<std::uint64_t()>;
+
+/// `sess_` + 20 characters of base32 (100 bits): unguessable.
+std::string make_session_id(random_source& random);
+
+/// `ticket_` + 12 hex digits.
+std::string make_ticket_id(random_source& random);
+
+/// `resp_` + 12 hex digits.
+std::string make_response_id(random_source& random);
+
+/// The id that a client asked for with `?session_id=`: other characters than `[A-Za-z0-9_-]` become `_`, more than 64
+/// are cut. Empty if it asked for nothing.
+std::string sanitise_session_id(std::string_view asked);
+
+/// `rt_<unix ms>`, bumped by 1 until unique. Thread-safe; one per process.
+class legacy_ids {
+public:
+  std::string next(std::int64_t unix_ms);
+
+private:
+  std::atomic<std::int64_t> last_{0};
+};
+
+} // namespace parley::protocol

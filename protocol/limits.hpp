@@ -1,0 +1,61 @@
+#pragma once
+
+#include "protocol/events.hpp"
+
+#include <chrono>
+#include <cstddef>
+
+// The numbers of the wire: fixed ones as constants, settings as a struct that the shell fills (PROTOCOL.md sections 3,
+// 6, 8).
+namespace parley::protocol {
+
+inline constexpr std::size_t unit_samples = 16'000;  ///< one step of a duplex session
+inline constexpr std::size_t max_waiting_frames = 4; ///< frames of appends that have not completed a unit
+inline constexpr std::size_t max_pending_turns = 4;  ///< chat appends that wait behind the running one
+inline constexpr int max_inference_failures = 3;     ///< consecutive ones that end a session
+inline constexpr int max_failed_inits = 3;           ///< engine failures of inits that end a session
+inline constexpr std::size_t max_flood_errors = 50;  ///< client errors within `flood_span`; one more closes with 1008
+inline constexpr std::chrono::seconds flood_span{10};
+inline constexpr std::size_t max_session_id_bytes = 64;
+inline constexpr double go_away_fill = 0.9; ///< share of the context at which `go_away{context_full}` is sent
+
+/// What a session may use: settings of the server (DESIGN.md section 6).
+struct session_limits {
+  using milliseconds = std::chrono::milliseconds;
+
+  milliseconds audio = std::chrono::seconds(600); ///< total duration, from the accepted upgrade
+  milliseconds video = std::chrono::seconds(300);
+  milliseconds chat = std::chrono::seconds(1800);
+  milliseconds chat_idle = std::chrono::seconds(60);
+  milliseconds chat_turn = std::chrono::seconds(120);
+  milliseconds init = std::chrono::seconds(30); ///< from `session.queue_done`
+  milliseconds failover =
+      std::chrono::seconds(30); ///< without a worker; 0 = a lost worker ends its active sessions at once
+  milliseconds drain = std::chrono::seconds(30);
+  std::size_t backlog_units = 2;   ///< waiting units besides the running step
+  std::size_t failover_units = 60; ///< the same while the session has no worker
+  std::size_t min_legacy_samples = 4000;
+  int context_tokens = 8192;
+  window_mode window = window_mode::off;
+  bool allow_client_window = true;
+  bool duplex_response_done = false; ///< PROTOCOL.md 12 (f)
+};
+
+/// What the workers' build and checkpoint can do.
+struct capabilities {
+  bool hears = true;
+  bool sees = false;
+  bool speaks = false;
+};
+
+/// A session's total duration in a mode.
+constexpr session_limits::milliseconds duration_limit(const session_limits& limits, mode kind) {
+  switch (kind) {
+  case mode::chat: return limits.chat;
+  case mode::audio: return limits.audio;
+  case mode::video: return limits.video;
+  }
+  return limits.video;
+}
+
+} // namespace parley::protocol
