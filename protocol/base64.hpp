@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+// RFC 4648, standard alphabet with padding. Strict: no white space, no URL alphabet, padding required and only at the
+// end. The unused bits of a padded last group are ignored: the schema allows them, and nothing is lost.
+namespace parley::protocol::base64 {
+
+constexpr std::size_t encoded_size(std::size_t bytes) {
+  return (bytes + 2) / 3 * 4;
+}
+
+/// Bytes behind `text`, given that it is valid; nothing if its length is wrong (not a multiple of 4).
+std::optional<std::size_t> decoded_size(std::string_view text);
+
+/// Decodes whole groups without padding: text.size() is a multiple of 4, `out` holds 3/4 of it. False if a character is
+/// wrong.
+bool decode_groups(std::string_view text, std::byte* out);
+
+/// Decodes all of `text`. On failure the result is empty and `first_wrong(text)` says where.
+std::optional<std::string> decode(std::string_view text);
+
+/// Position of the first character that does not belong there, text.size() if the length is what is wrong.
+std::size_t first_wrong(std::string_view text);
+
+/// Appends the encoding of `bytes` to `out`.
+void append(std::span<const std::byte> bytes, std::string& out);
+
+} // namespace parley::protocol::base64
