@@ -1,0 +1,30 @@
+#pragma once
+
+#include "inference/checkpoint.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace parley::inference::audio {
+
+/// LLM rows that `mel_frames` frames of features give (THINKER.md 3.4); 0 for very short ones.
+std::int64_t audio_tokens(std::int64_t mel_frames, int pool_step);
+
+/// linear2(relu(linear1 x)), then the mean over `pool_step` frames.
+class projector {
+public:
+  /// `w` is the view of "audio_projection_layer.".
+  projector(int pool_step, const weights& w);
+
+  /// One [frames, encoder hidden] per session → [tokens, LLM hidden] each, at most `audio_tokens(mel_frames[i])` rows.
+  std::vector<at::Tensor> project(std::span<const at::Tensor> encoded, std::span<const std::int64_t> mel_frames) const;
+
+private:
+  int pool_step_;
+  at::Tensor linear1_weight_, linear1_bias_, linear2_weight_, linear2_bias_;
+};
+
+} // namespace parley::inference::audio

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parley::inference {
+
+/// As torch indexes with it.
+using token_id = std::int64_t;
+
+/// The byte-level BPE of a checkpoint folder (`vocab.json`, `merges.txt`, `tokenizer_config.json`), identical to the
+/// Hugging Face one (THINKER.md 1). Immutable after `open`; copies share the tables; safe to use from several threads.
+class tokenizer {
+public:
+  /// Throws std::runtime_error naming the file when a file is missing or makes no sense.
+  static tokenizer open(const std::filesystem::path& directory);
+
+  /// Added tokens in the text become their ids; nothing is put before or after. Invalid UTF-8 counts as U+FFFD.
+  std::vector<token_id> encode(std::string_view text) const;
+
+  /// The bytes of all tokens, made valid UTF-8 once over the whole: U+FFFD per maximal invalid part. Ids outside the
+  /// table give nothing.
+  std::string decode(std::span<const token_id> ids, bool skip_special = false) const;
+
+  /// Exact token text, base vocabulary (in its byte alphabet) or added: `convert_tokens_to_ids`. Unknown → `unk()`.
+  token_id id(std::string_view token) const;
+  std::optional<token_id> find(std::string_view token) const;
+
+  /// Whether `skip_special` drops it.
+  bool is_special(token_id id) const;
+
+  /// The ban list of `tokenizer_config.json`, in its order; empty when the file has none (THINKER.md 6).
+  std::span<const token_id> bad_token_ids() const;
+
+  /// Added tokens (text, id) by id, special or not.
+  std::vector<std::pair<std::string, token_id>> added_tokens() const;
+
+  /// One past the largest id: Hugging Face's len().
+  token_id size() const;
+  token_id bos() const;
+  token_id eos() const;
+  token_id pad() const;
+  token_id unk() const;
+
+private:
+  struct tables;
+  explicit tokenizer(std::shared_ptr<const tables> t);
+
+  std::shared_ptr<const tables> tables_;
+};
+
+/// Text of a growing id sequence (X:309): what is known for sure comes out at once, bytes of an unfinished character
+/// wait. One per answer; costs per push grow with the new tokens only.
+class stream_decoder {
+public:
+  explicit stream_decoder(tokenizer source, bool skip_special = false);
+
+  /// The new text that these ids complete; may be empty.
+  std::string push(std::span<const token_id> ids);
+
+  /// The rest, with U+FFFD for what never became a character.
+  std::string finish();
+
+private:
+  tokenizer source_;
+  bool skip_special_;
+  std::vector<token_id> pending_;
+};
+
+} // namespace parley::inference

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "inference/verify/golden_set.hpp"
+#include "inference/verify/report.hpp"
+
+#include <span>
+#include <string_view>
+
+namespace parley::inference::verify {
+
+enum class golden_kind { thinker, talker, end_to_end };
+
+/// A family of golden files and who replays them. A file belongs to the first family whose prefix its stem begins with.
+struct family {
+  golden_kind kind;
+  std::string_view prefix;
+  void (*replay)(golden_set& files, const std::string& stem, report& out);
+};
+
+/// All families; a golden file that none claims counts as failed. A new family is one file and one line in
+/// families.cpp.
+std::span<const family> families();
+
+void replay_tokenizer(golden_set& files, const std::string& stem, report& out);
+void replay_mel(golden_set& files, const std::string& stem, report& out);
+void replay_audio_encoder(golden_set& files, const std::string& stem, report& out);
+void replay_image(golden_set& files, const std::string& stem, report& out);
+
+} // namespace parley::inference::verify

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "inference/checkpoint.hpp"
+#include "inference/model_config.hpp"
+#include "inference/safetensors.hpp"
+#include "inference/tokenizer.hpp"
+
+#include <ATen/core/Tensor.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace parley::inference::verify {
+
+inline constexpr double thinker_tolerance = 1e-4;
+
+/// The files that a replay reads: the model's, and the recorded ones. Everything is loaded when first asked for.
+class golden_set {
+public:
+  golden_set(std::filesystem::path model, std::filesystem::path goldens);
+
+  const std::filesystem::path& model_directory() const { return model_; }
+  const std::filesystem::path& directory() const { return goldens_; }
+
+  const checkpoint& weights();
+  const model_config& config();
+  const tokenizer& text();
+
+  /// `<stem>.json` and `<stem>.safetensors` of the goldens.
+  const nlohmann::json& cases(const std::string& stem);
+  const safetensors_file& tensors(const std::string& stem);
+
+  /// Stems of the golden files that begin with `prefix`, sorted: "duplex_" → duplex_A_audio, ...
+  std::vector<std::string> stems(std::string_view prefix) const;
+
+  /// A clip reference [name, start, end] of `audio_inputs`, end 0 = to the end; samples as float32 in [-1, 1].
+  std::vector<float> clip(const nlohmann::json& reference);
+  std::vector<float> clip(const std::string& name, std::int64_t start, std::int64_t end);
+
+private:
+  std::filesystem::path model_;
+  std::filesystem::path goldens_;
+  std::optional<checkpoint> weights_;
+  std::optional<model_config> config_;
+  std::optional<tokenizer> text_;
+  std::map<std::string, nlohmann::json> cases_;
+  std::map<std::string, safetensors_file> tensors_;
+};
+
+} // namespace parley::inference::verify

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+namespace parley::inference::verify {
+
+/// The error rule: max|a - b| / max(1, max|b|); infinite when the shapes differ or a value is not a number.
+double golden_error(const at::Tensor& mine, const at::Tensor& golden);
+
+/// What one case found out. The first miss decides what its line says.
+class case_check {
+public:
+  explicit case_check(double tolerance) : tolerance_(tolerance) {}
+
+  /// Values within the case's tolerance.
+  void close(std::string_view what, const at::Tensor& mine, const at::Tensor& golden);
+
+  /// Values within a tolerance of their own (TALKER.md 12).
+  void close(std::string_view what, const at::Tensor& mine, const at::Tensor& golden, double tolerance);
+
+  /// Ids, decisions, flags, lengths, text: exact.
+  void exact(std::string_view what, bool same);
+
+  template<class A, class B>
+  void equal(std::string_view what, const A& mine, const B& golden) {
+    exact(what, mine == golden);
+  }
+
+  double error() const { return error_; }
+  double tolerance() const { return tolerance_; }
+  const std::string& first_miss() const { return first_miss_; }
+
+private:
+  double tolerance_;
+  double error_ = 0;
+  std::string first_miss_;
+};
+
+/// Prints a line a case and counts.
+class report {
+public:
+  explicit report(std::ostream& out) : out_(out) {}
+
+  /// `file` without extension. What `replay` throws fails the case.
+  void run(std::string_view file, std::string_view name, double tolerance,
+           const std::function<void(case_check&)>& replay);
+
+  /// A case that this build can't replay, printed with its reason; it neither passes nor fails.
+  void skip(std::string_view file, std::string_view name, std::string_view needs);
+
+  /// A case that nobody replays: counts as failed.
+  void unknown(std::string_view file, std::string_view name);
+
+  /// Prints the totals; true when nothing failed.
+  bool finish();
+
+  int passed() const { return passed_; }
+  int failed() const { return failed_; }
+  int skipped() const { return skipped_; }
+
+private:
+  std::ostream& out_;
+  int passed_ = 0;
+  int failed_ = 0;
+  int skipped_ = 0;
+};
+
+} // namespace parley::inference::verify
