@@ -15,7 +15,8 @@ enum class dtype { float32, bfloat16, float16 };
 
 enum class log_format { text, json };
 
-/// Every setting of Parley with its default. One group a section of `config/parley.toml`, one member a key; that file documents them.
+/// Every setting of Parley with its default. One group a section of `config/parley.toml`, one member a key; that file
+/// documents them (config/keys.hpp).
 struct settings {
   struct {
     std::string host = "127.0.0.1";
@@ -23,10 +24,10 @@ struct settings {
   } server;
 
   struct {
-    std::string model;         ///< checkpoint folder; empty = the embedded default
+    std::string model;          ///< checkpoint folder; empty = the embedded default
     std::string device = "cpu"; ///< "cpu" or "cuda:N"
-    int max_sessions = 0;      ///< slots; 0 = from memory and measured speed
-    int threads = 0;           ///< intra-op threads of the engine; 0 = from the cores
+    int max_sessions = 0;       ///< slots; 0 = from memory and measured speed
+    int threads = 0;            ///< intra-op threads of the engine; 0 = from the cores
   } worker;
 
   struct {
@@ -69,6 +70,10 @@ struct settings {
     bool reference_quirks = false;
     int context_tokens = 8192;
   } engine;
+
+  struct {
+    std::string default_wav; ///< key `voice.default`; empty = `assets/default_voice.wav` of the model folder
+  } voice;
 
   struct {
     std::string level = "info";

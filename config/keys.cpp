@@ -1,0 +1,267 @@
+#include "config/keys.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <limits>
+
+namespace parley::config {
+
+namespace {
+
+template<class T>
+struct named {
+  T meaning;
+  std::string_view word;
+};
+
+constexpr std::array<named<dtype>, 3> words_of(dtype) {
+  return {{{dtype::float32, "float32"}, {dtype::bfloat16, "bfloat16"}, {dtype::float16, "float16"}}};
+}
+constexpr std::array<named<window_mode>, 3> words_of(window_mode) {
+  return {{{window_mode::off, "off"}, {window_mode::basic, "basic"}, {window_mode::context, "context"}}};
+}
+constexpr std::array<named<log_format>, 2> words_of(log_format) {
+  return {{{log_format::text, "text"}, {log_format::json, "json"}}};
+}
+
+bool is_device(const std::string& text) {
+  if (text == "cpu") return true;
+  const std::string_view prefix = "cuda:";
+  if (!text.starts_with(prefix) || text.size() == prefix.size() || text.size() > prefix.size() + 3) return false;
+  return std::all_of(text.begin() + prefix.size(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool is_level(const std::string& text) {
+  static constexpr std::string_view levels[] = {"trace", "debug", "info", "warn", "error", "off"};
+  return std::find(std::begin(levels), std::end(levels), text) != std::end(levels);
+}
+
+bool is_not_empty(const std::string& text) {
+  return !text.empty();
+}
+
+constexpr double day = 86400;
+constexpr double mebibyte = 1 << 20;
+
+#define PARLEY_MEMBER(path) [](settings& s) -> field { return &s.path; }
+
+const std::array table{
+    key{"server.host", PARLEY_MEMBER(server.host), "Address to listen on: a name or an address, IPv6 without brackets.",
+        0, 0, is_not_empty, "a host name or address"},
+    key{"server.port", PARLEY_MEMBER(server.port), "0 takes any free port; the ready line tells which.", 0, 65535},
+
+    key{"worker.model", PARLEY_MEMBER(worker.model), "Checkpoint folder. Empty = the embedded default model."},
+    key{"worker.device", PARLEY_MEMBER(worker.device), "\"cpu\" or \"cuda:N\".", 0, 0, is_device, "cpu or cuda:N"},
+    key{"worker.max_sessions", PARLEY_MEMBER(worker.max_sessions),
+        "Slots: sessions that the worker takes at a time. 0 = from memory and measured speed; another number is used "
+        "as it "
+        "is.",
+        0, 10000},
+    key{"worker.threads", PARLEY_MEMBER(worker.threads), "Intra-op threads of the engine. 0 = from the cores.", 0,
+        1024},
+
+    key{"queue.capacity", PARLEY_MEMBER(queue.capacity),
+        "Waiting clients; the next one gets queue_full. 0 = no queue: no free slot means worker_busy.", 0, 1e6},
+    key{"queue.no_worker_seconds", PARLEY_MEMBER(queue.no_worker_seconds),
+        "How long waiting clients stay when the last worker has gone, before service_unavailable.", 0, day},
+    key{"queue.base_chat_seconds", PARLEY_MEMBER(queue.base_chat_seconds),
+        "Expected length of a session, for the estimated wait, until three of its kind were measured.", 0.001, day},
+    key{"queue.base_audio_seconds", PARLEY_MEMBER(queue.base_audio_seconds), "", 0.001, day},
+    key{"queue.base_video_seconds", PARLEY_MEMBER(queue.base_video_seconds), "", 0.001, day},
+
+    key{"limits.audio_seconds", PARLEY_MEMBER(limits.audio_seconds),
+        "Total duration of a session, from the accepted connection: waiting in line and pauses count.", 0.001, day},
+    key{"limits.video_seconds", PARLEY_MEMBER(limits.video_seconds), "", 0.001, day},
+    key{"limits.chat_seconds", PARLEY_MEMBER(limits.chat_seconds), "", 0.001, day},
+    key{"limits.chat_idle_seconds", PARLEY_MEMBER(limits.chat_idle_seconds),
+        "A chat session with nothing running and nothing asked for that long is closed.", 0.001, day},
+    key{"limits.chat_turn_seconds", PARLEY_MEMBER(limits.chat_turn_seconds), "One chat turn; then inference_error.",
+        0.001, day},
+    key{"limits.init_seconds", PARLEY_MEMBER(limits.init_seconds),
+        "From session.queue_done to the initialising event; then the session is closed.", 0.001, day},
+    key{"limits.backlog_units", PARLEY_MEMBER(limits.backlog_units),
+        "Seconds of sound that may wait behind the running one; the oldest are dropped and counted.", 1, 10000},
+    key{"limits.failover_units", PARLEY_MEMBER(limits.failover_units), "The same while a session has no worker.", 1,
+        10000},
+    key{"limits.failover_seconds", PARLEY_MEMBER(limits.failover_seconds),
+        "How long a session that lost its worker waits for another one. 0 = it ends at once.", 0, day},
+    key{"limits.min_legacy_samples", PARLEY_MEMBER(limits.min_legacy_samples),
+        "Shortest append of the legacy dialect, in samples of 16 kHz.", 1, 160000},
+    key{"limits.drain_seconds", PARLEY_MEMBER(limits.drain_seconds),
+        "On shutdown, how long running sessions may go on after session.go_away.", 0, day},
+    key{"limits.outbox_bytes", PARLEY_MEMBER(limits.outbox_bytes),
+        "Unsent bytes of one connection; a reader slower than that is closed with 1008.", 4096, 4096 * mebibyte},
+    key{"limits.duplex_message_bytes", PARLEY_MEMBER(limits.duplex_message_bytes),
+        "Largest message of a client in audio and video; above, close 1009.", 4096, 4096 * mebibyte},
+    key{"limits.chat_message_bytes", PARLEY_MEMBER(limits.chat_message_bytes), "The same in chat.", 4096,
+        4096 * mebibyte},
+    key{"limits.handshake_seconds", PARLEY_MEMBER(limits.handshake_seconds),
+        "For one HTTP request, its answer and the upgrade.", 0.001, 3600},
+    key{"limits.ping_seconds", PARLEY_MEMBER(limits.ping_seconds),
+        "Interval of pings, and the time that a pong may take.", 0.001, 3600},
+
+    key{"protocol.legacy_extras", PARLEY_MEMBER(protocol.legacy_extras),
+        "Adds metrics and usage to the events of the legacy dialect."},
+    key{"protocol.duplex_response_done", PARLEY_MEMBER(protocol.duplex_response_done),
+        "Sends response.done in audio and video too, for clients of other servers."},
+
+    key{"engine.seed", PARLEY_MEMBER(engine.seed),
+        "Seed of sessions that bring none of their own: a whole number, or \"none\" = random."},
+    key{"engine.dtype", PARLEY_MEMBER(engine.precision),
+        "Number format of weights and activations: float32, bfloat16 or "
+        "float16."},
+    key{"engine.window", PARLEY_MEMBER(engine.window),
+        "How the KV cache slides when it is full: off (the session ends with context_full), basic or context."},
+    key{"engine.allow_client_window", PARLEY_MEMBER(engine.allow_client_window),
+        "Whether a session may choose its own sliding_window_mode."},
+    key{"engine.reference_quirks", PARLEY_MEMBER(engine.reference_quirks),
+        "Repeats defects of the reference that Parley otherwise mends; for comparisons."},
+    key{"engine.context_tokens", PARLEY_MEMBER(engine.context_tokens), "Limit of a session's KV cache.", 256, 1 << 20},
+
+    key{"voice.default", PARLEY_MEMBER(voice.default_wav),
+        "WAV of the default voice. Empty = assets/default_voice.wav of the model folder."},
+
+    key{"log.level", PARLEY_MEMBER(log.level), "trace, debug, info, warn, error or off.", 0, 0, is_level,
+        "trace, debug, info, warn, error or off"},
+    key{"log.format", PARLEY_MEMBER(log.format), "text or json (one object a line)."},
+};
+
+#undef PARLEY_MEMBER
+
+std::string number(double n) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), n, std::chars_format::fixed).ptr;
+  return {digits.data(), end};
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      constexpr std::string_view hex = "0123456789ABCDEF";
+      out += "\\u00";
+      out += hex[static_cast<unsigned char>(c) >> 4];
+      out += hex[static_cast<unsigned char>(c) & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+/// One complaint or none, by the type of the member.
+class assignment {
+public:
+  assignment(const key& which, const value& given) : which_(which), given_(given) {}
+
+  std::optional<std::string> operator()(bool* to) const {
+    const auto* flag = std::get_if<bool>(&given_);
+    if (!flag) return "must be true or false";
+    *to = *flag;
+    return {};
+  }
+
+  template<class Int>
+  requires std::integral<Int> std::optional<std::string>
+  operator()(Int* to) const {
+    const auto* n = std::get_if<std::int64_t>(&given_);
+    if (!n || static_cast<double>(*n) < which_.low || static_cast<double>(*n) > which_.high)
+      return "must be a whole number from " + number(which_.low) + " to " + number(which_.high);
+    *to = static_cast<Int>(*n);
+    return {};
+  }
+
+  std::optional<std::string> operator()(double* to) const {
+    double n = std::numeric_limits<double>::quiet_NaN();
+    if (const auto* real = std::get_if<double>(&given_)) n = *real;
+    if (const auto* whole = std::get_if<std::int64_t>(&given_)) n = static_cast<double>(*whole);
+    if (!(n >= which_.low && n <= which_.high))
+      return "must be a number from " + number(which_.low) + " to " + number(which_.high);
+    *to = n;
+    return {};
+  }
+
+  std::optional<std::string> operator()(std::string* to) const {
+    const auto* text = std::get_if<std::string>(&given_);
+    if (!text || (which_.allowed && !which_.allowed(*text)))
+      return "must be " + std::string(which_.allowed ? which_.allowed_words : "a text");
+    *to = *text;
+    return {};
+  }
+
+  std::optional<std::string> operator()(std::optional<std::uint64_t>* to) const {
+    if (const auto* n = std::get_if<std::int64_t>(&given_); n && *n >= 0) {
+      *to = static_cast<std::uint64_t>(*n);
+      return {};
+    }
+    if (const auto* text = std::get_if<std::string>(&given_); text && *text == "none") {
+      to->reset();
+      return {};
+    }
+    return "must be a whole number from 0 to 9223372036854775807, or \"none\"";
+  }
+
+  template<class Enum>
+  requires std::is_enum_v<Enum> std::optional<std::string>
+  operator()(Enum* to) const {
+    std::string all;
+    const auto* text = std::get_if<std::string>(&given_);
+    for (const auto& [meaning, word] : words_of(Enum{})) {
+      if (text && *text == word) {
+        *to = meaning;
+        return {};
+      }
+      all += all.empty() ? "" : ", ";
+      all += word;
+    }
+    return "must be one of " + all;
+  }
+
+private:
+  const key& which_;
+  const value& given_;
+};
+
+struct printer {
+  std::string operator()(const bool* from) const { return *from ? "true" : "false"; }
+  template<class Int>
+  requires std::integral<Int> std::string operator()(const Int* from) const { return std::to_string(*from); }
+  std::string operator()(const double* from) const { return number(*from); }
+  std::string operator()(const std::string* from) const { return quoted(*from); }
+  std::string operator()(const std::optional<std::uint64_t>* from) const {
+    return *from ? std::to_string(**from) : quoted("none");
+  }
+  template<class Enum>
+  requires std::is_enum_v<Enum> std::string operator()(const Enum* from) const {
+    for (const auto& [meaning, word] : words_of(Enum{}))
+      if (meaning == *from) return quoted(word);
+    return quoted("");
+  }
+};
+
+} // namespace
+
+std::span<const key> keys() {
+  return table;
+}
+
+const key* find_key(std::string_view name) {
+  const auto it = std::find_if(table.begin(), table.end(), [&](const key& k) { return k.name == name; });
+  return it == table.end() ? nullptr : &*it;
+}
+
+std::optional<std::string> assign(settings& target, const key& which, const value& given) {
+  return std::visit(assignment(which, given), which.member(target));
+}
+
+std::string to_toml(const settings& source, const key& which) {
+  // The table holds one accessor for reading and writing; nothing is written here.
+  return std::visit(printer{}, which.member(const_cast<settings&>(source)));
+}
+
+} // namespace parley::config

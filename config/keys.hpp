@@ -1,0 +1,43 @@
+#pragma once
+
+#include "config/settings.hpp"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+// The one table of settings: file, `--set`, printing and `config/parley.toml` all follow it.
+namespace parley::config {
+
+/// Where a key's value lives in a `settings`.
+using field = std::variant<bool*, int*, std::uint16_t*, std::size_t*, double*, std::string*,
+                           std::optional<std::uint64_t>*, dtype*, window_mode*, log_format*>;
+
+struct key {
+  std::string_view name; ///< `section.key`
+  field (*member)(settings&);
+  std::string_view doc; ///< for `config/parley.toml`: one line or several
+  double low = 0;       ///< range of numbers, both ends included
+  double high = 0;
+  bool (*allowed)(const std::string&) = nullptr; ///< of texts; null = any
+  std::string_view allowed_words = {};           ///< the same, for a person
+};
+
+/// In the order of `config/parley.toml`: the keys of a section stand together.
+std::span<const key> keys();
+
+/// Null if there is no such key.
+const key* find_key(std::string_view name);
+
+/// What a file or a command line can give.
+using value = std::variant<bool, std::int64_t, double, std::string>;
+
+/// Sets a key. The complaint is plain words without the key's name: "must be …".
+std::optional<std::string> assign(settings& target, const key& which, const value& given);
+
+/// A key's value as TOML. An unset `engine.seed` is "none".
+std::string to_toml(const settings& source, const key& which);
+
+} // namespace parley::config

@@ -1,0 +1,110 @@
+#include "config/load.hpp"
+
+#include "config/keys.hpp"
+
+#include <toml++/toml.h>
+
+#include <charconv>
+#include <fstream>
+#include <sstream>
+
+namespace parley::config {
+
+namespace {
+
+std::string at_line(std::string_view name, const toml::source_region& where) {
+  return std::string(name) + ":" + std::to_string(where.begin.line) + ": ";
+}
+
+std::optional<value> value_of(const toml::node& node) {
+  if (const auto* flag = node.as_boolean()) return flag->get();
+  if (const auto* whole = node.as_integer()) return whole->get();
+  if (const auto* real = node.as_floating_point()) return real->get();
+  if (const auto* text = node.as_string()) return text->get();
+  return {};
+}
+
+bool is_section(std::string_view name) {
+  for (const auto& k : keys())
+    if (k.name.starts_with(name) && k.name.substr(name.size()).starts_with('.')) return true;
+  return false;
+}
+
+void take_section(settings& target, std::string_view section, const toml::table& content, std::string_view file) {
+  for (const auto& [name, node] : content) {
+    const std::string full = std::string(section) + "." + std::string(name.str());
+    const auto* which = find_key(full);
+    if (!which) throw settings_error(at_line(file, name.source()) + "unknown key " + full);
+    const auto given = value_of(node);
+    const auto complaint =
+        given ? assign(target, *which, *given) : std::optional<std::string>("must be a single value");
+    if (complaint) throw settings_error(at_line(file, node.source()) + full + " " + *complaint);
+  }
+}
+
+template<class Number>
+std::optional<value> parse(std::string_view text) {
+  Number number{};
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc{} || end != text.data() + text.size()) return {};
+  return number;
+}
+
+/// The text of a command line in the type that the key wants, as far as it goes; the rest is `assign`'s to refuse.
+value read_as(const field& member, std::string_view text) {
+  if (!std::holds_alternative<std::string*>(member)) {
+    if (text == "true" || text == "false") return text == "true";
+    if (auto whole = parse<std::int64_t>(text)) return *whole;
+    if (auto real = parse<double>(text)) return *real;
+  }
+  return std::string(text);
+}
+
+void set_from_text(settings& target, const key& which, std::string_view text, std::string_view label) {
+  if (const auto complaint = assign(target, which, read_as(which.member(target), text)))
+    throw settings_error(std::string(label) + " " + *complaint + ", not \"" + std::string(text) + "\"");
+}
+
+} // namespace
+
+void load_text(settings& target, std::string_view toml, std::string_view name) {
+  toml::table root;
+  try {
+    root = toml::parse(toml);
+  } catch (const toml::parse_error& e) {
+    throw settings_error(at_line(name, e.source()) + std::string(e.description()));
+  }
+  for (const auto& [section, node] : root) {
+    const auto* content = node.as_table();
+    if (!is_section(section.str()))
+      throw settings_error(at_line(name, section.source()) + "unknown " + (content ? "section " : "key ") +
+                           std::string(section.str()));
+    if (!content)
+      throw settings_error(at_line(name, section.source()) + std::string(section.str()) + " must be a section");
+    take_section(target, section.str(), *content, name);
+  }
+}
+
+void load_file(settings& target, const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  if (in && in.peek() != std::ifstream::traits_type::eof()) text << in.rdbuf();
+  if (!in.is_open() || in.bad()) throw settings_error(file.string() + ": cannot be read");
+  load_text(target, text.str(), file.string());
+}
+
+void apply_override(settings& target, std::string_view assignment) {
+  const auto equals = assignment.find('=');
+  if (equals == std::string_view::npos)
+    throw settings_error("--set takes section.key=value, not \"" + std::string(assignment) + "\"");
+  const auto name = assignment.substr(0, equals);
+  const auto* which = find_key(name);
+  if (!which) throw settings_error("--set: unknown key " + std::string(name));
+  set_from_text(target, *which, assignment.substr(equals + 1), "--set: " + std::string(name));
+}
+
+void apply_flag(settings& target, std::string_view flag, std::string_view key, std::string_view value) {
+  set_from_text(target, *find_key(key), value, flag);
+}
+
+} // namespace parley::config

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "config/settings.hpp"
+
+#include <filesystem>
+#include <stdexcept>
+#include <string_view>
+
+namespace parley::config {
+
+/// A wrong settings file or override. `what()` is one line that names the key, and for a file `FILE:LINE`.
+class settings_error : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Lays a TOML file over `target`: keys that it does not name keep their value.
+/// \throws settings_error for a file that cannot be read, bad TOML, an unknown key, a wrong type or an impossible
+/// value.
+void load_file(settings& target, const std::filesystem::path& file);
+
+/// The same from text; `name` stands for the file in errors.
+void load_text(settings& target, std::string_view toml, std::string_view name);
+
+/// One `section.key=value` of the command line (`--set`). Texts need no quotes.
+/// \throws settings_error
+void apply_override(settings& target, std::string_view assignment);
+
+/// One key from a flag with a name of its own, e.g. `--port`: the error names the flag.
+/// \throws settings_error
+void apply_flag(settings& target, std::string_view flag, std::string_view key, std::string_view value);
+
+} // namespace parley::config

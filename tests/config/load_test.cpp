@@ -1,0 +1,108 @@
+#include "config/load.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace parley::config;
+
+namespace {
+
+std::string complaint_of_text(std::string_view toml) {
+  settings target;
+  try {
+    load_text(target, toml, "f.toml");
+  } catch (const settings_error& e) {
+    return e.what();
+  }
+  return "none";
+}
+
+std::string complaint_of_override(std::string_view text) {
+  settings target;
+  try {
+    apply_override(target, text);
+  } catch (const settings_error& e) {
+    return e.what();
+  }
+  return "none";
+}
+
+} // namespace
+
+TEST_CASE("a file lays its keys over the defaults") {
+  settings target;
+  load_text(target, "[server]\nport = 1234\n[limits]\naudio_seconds = 5\nvideo_seconds = 7.5\n[engine]\nseed = 9\n",
+            "f.toml");
+  CHECK(target.server.port == 1234);
+  CHECK(target.server.host == "127.0.0.1");
+  CHECK(target.limits.audio_seconds == 5);
+  CHECK(target.limits.video_seconds == 7.5);
+  CHECK(target.engine.seed == 9u);
+  load_text(target, "[engine]\nseed = \"none\"\n", "f.toml");
+  CHECK_FALSE(target.engine.seed.has_value());
+}
+
+TEST_CASE("a wrong file is refused in one line with file, line and key") {
+  CHECK(complaint_of_text("[server]\nport = 8006\nhots = 'x'\n") == "f.toml:3: unknown key server.hots");
+  CHECK(complaint_of_text("[sever]\n") == "f.toml:1: unknown section sever");
+  CHECK(complaint_of_text("port = 1\n") == "f.toml:1: unknown key port");
+  CHECK(complaint_of_text("server = 1\n") == "f.toml:1: server must be a section");
+  CHECK(complaint_of_text("[server]\n\nport = 70000\n") ==
+        "f.toml:3: server.port must be a whole number from 0 to 65535");
+  CHECK(complaint_of_text("[server]\nport = \"8006\"\n") ==
+        "f.toml:2: server.port must be a whole number from 0 to 65535");
+  CHECK(complaint_of_text("[server]\nport = 1.5\n") == "f.toml:2: server.port must be a whole number from 0 to 65535");
+  CHECK(complaint_of_text("[server]\nport = [1]\n") == "f.toml:2: server.port must be a single value");
+  CHECK(complaint_of_text("[limits]\naudio_seconds = nan\n") ==
+        "f.toml:2: limits.audio_seconds must be a number from 0.001 to 86400");
+  CHECK(complaint_of_text("[protocol]\nlegacy_extras = 1\n") ==
+        "f.toml:2: protocol.legacy_extras must be true or false");
+  CHECK(complaint_of_text("[engine]\ndtype = \"int8\"\n") ==
+        "f.toml:2: engine.dtype must be one of float32, bfloat16, float16");
+  CHECK(complaint_of_text("[engine]\nseed = -1\n").starts_with("f.toml:2: engine.seed must be a whole number"));
+  CHECK(complaint_of_text("[worker]\ndevice = \"gpu\"\n") == "f.toml:2: worker.device must be cpu or cuda:N");
+  CHECK(complaint_of_text("[log]\nlevel = 3\n").starts_with("f.toml:2: log.level must be trace"));
+  const auto syntax = complaint_of_text("[server]\nport = \n");
+  CHECK(syntax.starts_with("f.toml:2: "));
+  CHECK(syntax.find('\n') == std::string::npos);
+}
+
+TEST_CASE("a file that is not there is refused by name") {
+  settings target;
+  CHECK_THROWS_WITH(load_file(target, "no/such.toml"), "no/such.toml: cannot be read");
+  CHECK_THROWS_WITH(load_file(target, "tests"), "tests: cannot be read");
+  CHECK_NOTHROW(load_file(target, "/dev/null"));
+}
+
+TEST_CASE("an override takes plain text in the key's own type") {
+  settings target;
+  apply_override(target, "worker.model=42");
+  apply_override(target, "worker.device=cuda:1");
+  apply_override(target, "limits.drain_seconds=1");
+  apply_override(target, "limits.outbox_bytes=65536");
+  apply_override(target, "protocol.duplex_response_done=true");
+  apply_override(target, "engine.seed=7");
+  apply_override(target, "engine.window=basic");
+  apply_override(target, "voice.default=a=b.wav");
+  CHECK(target.worker.model == "42");
+  CHECK(target.worker.device == "cuda:1");
+  CHECK(target.limits.drain_seconds == 1);
+  CHECK(target.limits.outbox_bytes == 65536);
+  CHECK(target.protocol.duplex_response_done);
+  CHECK(target.engine.seed == 7u);
+  CHECK(target.engine.window == window_mode::basic);
+  CHECK(target.voice.default_wav == "a=b.wav");
+}
+
+TEST_CASE("a wrong override is refused by name") {
+  CHECK(complaint_of_override("server.prot=1") == "--set: unknown key server.prot");
+  CHECK(complaint_of_override("server.port") == "--set takes section.key=value, not \"server.port\"");
+  CHECK(complaint_of_override("limits.audio_seconds=soon") ==
+        "--set: limits.audio_seconds must be a number from 0.001 to 86400, not \"soon\"");
+  CHECK(complaint_of_override("limits.audio_seconds=inf").starts_with("--set: limits.audio_seconds must be"));
+  CHECK(complaint_of_override("server.port=99999999999999999999").starts_with("--set: server.port must be"));
+  CHECK(complaint_of_override("server.host=").starts_with("--set: server.host must be a host name"));
+  CHECK(complaint_of_override("worker.max_sessions=-1").starts_with("--set: worker.max_sessions must be"));
+  settings target;
+  CHECK_THROWS_WITH(apply_flag(target, "--port", "server.port", "70000"),
+                    "--port must be a whole number from 0 to 65535, not \"70000\"");
+}
