@@ -77,7 +77,7 @@ struct cancel_turn {};
 /// on_restored. The unit or turn that was running is submitted again after that.
 struct restore_session {};
 
-/// End the engine session. Answered by on_engine_closed.
+/// End the engine session. Always answered by on_engine_closed, also when its open came to nothing meanwhile.
 struct close_engine {};
 
 using effect = std::variant<send, close_link, enqueue, cancel_ticket, retype, release_worker, open_engine, submit_unit,

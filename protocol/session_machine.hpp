@@ -1,22 +1,29 @@
 #pragma once
 
+#include "protocol/chat_flow.hpp"
+#include "protocol/client_codec.hpp"
+#include "protocol/closing.hpp"
+#include "protocol/duplex_flow.hpp"
+#include "protocol/effect_writer.hpp"
 #include "protocol/engine_reports.hpp"
+#include "protocol/flood_guard.hpp"
 #include "protocol/ids.hpp"
 #include "protocol/limits.hpp"
+#include "protocol/session_clocks.hpp"
 #include "protocol/session_effects.hpp"
+#include "protocol/session_table.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace parley::protocol {
 
 using time_point = std::chrono::steady_clock::time_point;
-
-/// PROTOCOL.md section 5.
-enum class session_state : std::uint8_t { queued, connected, initializing, active, closed };
 
 /// What is known of a connection when its session begins.
 struct session_origin {
@@ -26,6 +33,9 @@ struct session_origin {
   std::optional<std::string> recording_id; ///< told in `session.created`
   time_point accepted;                     ///< all total durations count from here
 };
+
+/// What the session holds of the house.
+enum class holding : std::uint8_t { nothing, ticket, slot, engine, ending_engine };
 
 /// The session's side of the wire as a pure function of (state, event, time): every rule of PROTOCOL.md sections 2, 5,
 /// 6, 8, 9 and 10. Each call takes one event and returns what is to be done, in order. Nothing here blocks, throws for
@@ -37,7 +47,6 @@ struct session_origin {
 class session_machine {
 public:
   session_machine(session_origin origin, session_limits limits, capabilities able, random_source random);
-  ~session_machine();
   session_machine(const session_machine&) = delete;
   session_machine& operator=(const session_machine&) = delete;
 
@@ -50,8 +59,8 @@ public:
   /// Instead of `start` when the query's session id belongs to a live session: `invalid_payload`, close 1008.
   effects refuse_duplicate_id(time_point now);
 
-  /// One text frame. It may be changed and must have simdjson's padding as spare capacity (session_inbox::text).
-  effects on_frame(std::string& frame, time_point now);
+  /// One text frame, valid UTF-8.
+  effects on_frame(std::string_view frame, time_point now);
 
   effects on_binary(time_point now);
 
@@ -103,25 +112,99 @@ public:
   // ---- what the shell may ask
   // -----------------------------------------------------------------------------------------
 
-  session_state state() const;
-  dialect spoken() const;
-  mode kind() const;
+  session_state state() const { return state_; }
+  dialect spoken() const { return spoken_; }
+  mode kind() const { return mode_; }
 
   /// Of the dialect in use; the current one's before a dialect is fixed.
-  const std::string& id() const;
+  const std::string& id() const { return spoken_ == dialect::legacy ? origin_.legacy_id : origin_.session_id; }
 
   /// Whether `session.created` was sent.
-  bool created() const;
+  bool created() const { return created_; }
 
   /// Whether the session holds a slot, or one that still has to be given back.
-  bool holds_worker() const;
+  bool holds_worker() const { return holding_ != holding::nothing && holding_ != holding::ticket; }
 
   /// Why it ended, for logs and recordings: the wire's word, `client_closed`, or what the close frame says. Empty
   /// before the end.
-  const std::string& closed_reason() const;
+  const std::string& closed_reason() const { return closed_reason_; }
 
   /// Tokens of the whole session so far.
   usage total() const;
+
+private:
+  /// What came with an event; each action reads what it needs.
+  struct occurrence {
+    time_point now;
+    const envelope* frame = nullptr;
+    engine_failure* failure = nullptr;
+    const engine_opened* opened = nullptr;
+    std::string_view reason = {}; ///< of a client's close
+    error refusal = {};
+  };
+
+  void perform(session_event event, occurrence what);
+  session_event classify(const envelope& frame) const;
+
+  void connect(time_point now);
+  void read_init(const envelope& frame, time_point now);
+  void begin_init();
+  void back_to_connected();
+  void begin_talk(const engine_opened& opened, time_point now);
+  void take_append(const envelope& frame, time_point now);
+  void take_units(const envelope& frame, time_point now);
+  void take_turn(const envelope& frame, time_point now);
+  void fail_init(const engine_failure& failure);
+  void refuse_input(const engine_failure& failure, time_point now);
+  void fail_input(const engine_failure& failure, time_point now);
+  void queue_again();
+  void move_on(time_point now);
+
+  void strike(session_clock clock, time_point now);
+  void strike_turn(time_point now);
+  void warn_of_time(time_point now);
+  void wind_chat_clocks();
+  void choose_mode(mode chosen);
+
+  void follow(flow_verdict verdict);
+  bool one_failure_too_many() { return ++failures_in_a_row_ >= max_inference_failures; }
+  void reject(error why, time_point now);
+  void end(close_cause cause, std::string_view asked = "user_stop");
+  void hang_up(std::uint16_t code, std::string why);
+  void let_go();
+
+  effect_writer writer();
+  void say(server_event event) { writer().say(std::move(event)); }
+  effects take() { return std::exchange(out_, {}); }
+
+  session_origin origin_;
+  session_limits limits_;
+  capabilities able_;
+  random_source random_;
+
+  session_state state_ = session_state::queued;
+  holding holding_ = holding::nothing;
+  dialect spoken_ = dialect::undecided;
+  mode mode_ = mode::video;
+  std::optional<mode> url_mode_;
+  std::shared_ptr<const init_event> init_; ///< held, being opened, or in use
+  bool told_to_wait_ = false;              ///< `session.queued` without its `queue_done` yet
+  bool told_to_begin_ = false;             ///< `queue_done` was sent
+  bool created_ = false;
+  int lost_before_talk_ = 0;
+  int failed_inits_ = 0;
+  int failures_in_a_row_ = 0;
+  std::uint64_t inputs_ = 0;
+  bool draining_ = false;
+  time_point time_limit_;
+  time_point init_deadline_;
+  time_point idle_since_;
+  session_clocks clocks_;
+  flood_guard flood_;
+  std::optional<duplex_flow> duplex_;
+  std::optional<chat_flow> chat_;
+  std::string closed_reason_;
+  effects out_;
 };
 
 } // namespace parley::protocol

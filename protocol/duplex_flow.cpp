@@ -1,0 +1,162 @@
+#include "protocol/duplex_flow.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace parley::protocol {
+
+namespace {
+
+using milliseconds_f = std::chrono::duration<double, std::milli>;
+
+std::string input_name(std::uint64_t ordinal) {
+  return "input_" + std::to_string(ordinal);
+}
+
+} // namespace
+
+duplex_flow::duplex_flow(const session_limits& limits, std::shared_ptr<const init_event> init, window_mode window,
+                         const engine_opened& opened, random_source& random)
+    : limits_(limits), init_(std::move(init)), bounded_(window == window_mode::off), gatherer_(init_->max_slice_nums),
+      turn_(random, limits.duplex_response_done), total_(opened.prompt_usage), prompt_tokens_(opened.prompt_tokens),
+      kv_length_(opened.prompt_tokens) {}
+
+flow_verdict duplex_flow::on_append(append_event event, std::uint64_t ordinal, time_point now, effect_writer& out) {
+  if (event.force_listen && running_ && !running_->cut) {
+    running_->cut = true;
+    if (!suspended_) out.order(cut_step{});
+  }
+  gatherer_.append(std::move(event), ordinal, now, completed_);
+  backlog_.push(completed_);
+  const flow_verdict verdict = start_next(now, out);
+  backlog_.trim(catching_up_ ? limits_.failover_units : limits_.backlog_units, ordinal);
+  return verdict;
+}
+
+flow_verdict duplex_flow::on_report(step_report report, time_point now, effect_writer& out) {
+  if (!is_running(report.unit)) return flow_verdict::go_on;
+  running_step& step = *running_;
+  if (report.first && !step.named) step.used = report.used;
+  if (report.measured.kv_cache_length) kv_length_ = *report.measured.kv_cache_length;
+  const bool last = report.last;
+
+  if (step.cut && report.kind != output_kind::listen) {
+    if (!last) return flow_verdict::go_on;
+    report.kind = output_kind::listen;
+    report.end_of_turn = false;
+  }
+  if (report.kind == output_kind::text && step.text_left) { // said before the worker was lost
+    if (!last) return flow_verdict::go_on;
+    report.text.clear();
+  }
+  if (!last && out.spoken == dialect::legacy) {
+    step.held_text = std::move(report.text);
+    return flow_verdict::go_on;
+  }
+  answer(std::move(report), now, out);
+  if (!last) return flow_verdict::go_on;
+
+  running_.reset();
+  ++answered_steps_;
+  warn_of_context(out);
+  const flow_verdict verdict = start_next(now, out);
+  return verdict == flow_verdict::context_full ? verdict : flow_verdict::answered;
+}
+
+void duplex_flow::on_failure(effect_writer& out) {
+  turn_.finish("error", input_name(running_->unit.append), total_, out);
+  running_.reset();
+}
+
+flow_verdict duplex_flow::on_restored(time_point now, effect_writer& out) {
+  suspended_ = false;
+  if (!running_) return start_next(now, out);
+  submit(out);
+  if (running_->cut) out.order(cut_step{});
+  return flow_verdict::go_on;
+}
+
+flow_verdict duplex_flow::start_next(time_point now, effect_writer& out) {
+  if (running_ || suspended_ || !backlog_.next()) return flow_verdict::go_on;
+  if (bounded_ && kv_length_ + worst_case(*backlog_.next()) > limits_.context_tokens) return flow_verdict::context_full;
+  running_.emplace();
+  running_->number = next_number_++;
+  running_->unit = *backlog_.pop();
+  running_->started = now;
+  if (backlog_.size() <= limits_.backlog_units) catching_up_ = false;
+  submit(out);
+  return flow_verdict::go_on;
+}
+
+void duplex_flow::submit(effect_writer& out) const {
+  const gathered_unit& unit = running_->unit;
+  out.order(submit_unit{running_->number, unit.samples, unit.frames, unit.max_slice_nums, unit.force_listen});
+}
+
+void duplex_flow::answer(step_report&& report, time_point now, effect_writer& out) {
+  running_step& step = *running_;
+  output_delta delta;
+  delta.kind = report.kind;
+  delta.input_id = input_name(step.unit.append);
+  delta.end_of_turn = report.end_of_turn;
+  if (!std::exchange(step.named, true)) {
+    total_ += step.used;
+    delta.chunk_index = static_cast<std::int64_t>(step.number);
+    delta.chunk_usage = step.used;
+    delta.total = total_;
+  }
+  if (report.last) {
+    delta.measured = full_metrics(std::move(report.measured), now);
+  } else {
+    delta.measured.kv_cache_length = kv_length_;
+  }
+
+  if (report.kind == output_kind::listen) {
+    turn_.finish("cancelled", delta.input_id, total_, out);
+    delta.response_id = turn_.listen_id();
+    out.say(std::move(delta));
+    return;
+  }
+  step.text_left |= report.kind == output_kind::text;
+  delta.text = std::exchange(step.held_text, {}) + report.text;
+  delta.audio = std::move(report.audio);
+  delta.response_id = turn_.speak(delta.text);
+  const std::string input_id = delta.input_id;
+  const bool end_of_turn = delta.end_of_turn;
+  out.say(std::move(delta));
+  if (end_of_turn) turn_.finish("turn_end", input_id, total_, out);
+}
+
+metrics duplex_flow::full_metrics(metrics measured, time_point now) const {
+  const running_step& step = *running_;
+  measured.kv_cache_length = kv_length_;
+  measured.wall_clock_ms = milliseconds_f(now - step.started).count();
+  measured.queue_ms = milliseconds_f(step.started - step.unit.received).count();
+  measured.dropped_chunks = backlog_.dropped();
+  measured.backlog_samples = static_cast<std::int64_t>(backlog_.size() * unit_samples + gatherer_.pending_samples());
+  if (step.unit.frames.empty()) {
+    measured.vision_slices.reset();
+    measured.vision_tokens.reset();
+  } else {
+    measured.vision_slices = measured.vision_slices.value_or(0);
+    measured.vision_tokens = measured.vision_tokens.value_or(0);
+  }
+  return measured;
+}
+
+void duplex_flow::warn_of_context(effect_writer& out) {
+  if (!bounded_ || warned_ || kv_length_ < go_away_fill * limits_.context_tokens) return;
+  warned_ = true;
+  const double growth = std::max(1.0, static_cast<double>(kv_length_ - prompt_tokens_) / answered_steps_);
+  const double steps = std::max(0, limits_.context_tokens - kv_length_) / growth;
+  out.say(session_go_away{"context_full", static_cast<std::int64_t>(steps * 1000)});
+}
+
+int duplex_flow::worst_case(const gathered_unit& unit) const {
+  constexpr int marks = 2, audio_rows = 10, rows_per_piece = 66, closing_marks = 2;
+  const int pieces_per_frame = unit.max_slice_nums > 1 ? unit.max_slice_nums + 1 : 1; // the overview and the slices
+  const int pieces = static_cast<int>(unit.frames.size()) * pieces_per_frame;
+  return marks + audio_rows + rows_per_piece * pieces + init_->config.max_new_speak_tokens_per_chunk + closing_marks;
+}
+
+} // namespace parley::protocol
