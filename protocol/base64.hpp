@@ -14,18 +14,21 @@ constexpr std::size_t encoded_size(std::size_t bytes) {
   return (bytes + 2) / 3 * 4;
 }
 
-/// Bytes behind `text`, given that it is valid; nothing if its length is wrong (not a multiple of 4).
+/// Bytes behind `text`, given that it is valid; nothing if its length is not a multiple of 4.
 std::optional<std::size_t> decoded_size(std::string_view text);
 
-/// Decodes whole groups without padding: text.size() is a multiple of 4, `out` holds 3/4 of it. False if a character is
+/// Decodes whole groups: text.size() is a multiple of 4, no padding; `out` holds 3/4 of it. False if a character is
 /// wrong.
 bool decode_groups(std::string_view text, std::byte* out);
 
-/// Decodes all of `text`. On failure the result is empty and `first_wrong(text)` says where.
+/// The same with padding at the end allowed; `out` holds decoded_size(text).
+bool decode_to(std::string_view text, std::byte* out);
+
+/// Decodes all of `text`; nothing if it is not base64, `fault(text)` says why.
 std::optional<std::string> decode(std::string_view text);
 
-/// Position of the first character that does not belong there, text.size() if the length is what is wrong.
-std::size_t first_wrong(std::string_view text);
+/// What is wrong with `text`, in plain words; empty if nothing is.
+std::string fault(std::string_view text);
 
 /// Appends the encoding of `bytes` to `out`.
 void append(std::span<const std::byte> bytes, std::string& out);

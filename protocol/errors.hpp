@@ -53,4 +53,9 @@ struct error {
 template <class T>
 using result = tl::expected<T, error>;
 
+/// invalid_payload with the message "field: what".
+inline tl::unexpected<error> invalid(std::string_view field, std::string_view what) {
+  return tl::unexpected(error{error_code::invalid_payload, std::string(field).append(": ").append(what)});
+}
+
 } // namespace parley::protocol

@@ -2,11 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-// A JSON text, checked as a whole in one pass and indexed in place: no DOM, nothing is copied out of the text. A 85 KB
+// A JSON text, checked as a whole in one pass and indexed in place: no DOM, nothing is copied out of the text. An 85 KB
 // append has a dozen values, so its index fits into one small allocation.
 namespace parley::protocol::json {
 
@@ -73,6 +74,18 @@ private:
 
 /// The document's outermost value.
 value root(const document& of);
+
+/// An object's member, the last one of that name; absent if there is none, or if `object` is absent or no object.
+value member(value object, std::string_view name);
+
+/// An array's elements, no more than `at_most`; none if `array` is absent or no array.
+std::vector<value> elements(value array, std::size_t at_most);
+
+/// A number, if it is one and a double can hold it.
+std::optional<double> to_double(value number);
+
+/// A number without a fraction (`20`, `20.0` and `2e1` alike), if it is one and fits.
+std::optional<std::int64_t> to_integer(value number);
 
 /// What a string means: escapes resolved, an unpaired surrogate becomes U+FFFD. UTF-8; may hold NUL.
 std::string unescape(value string);

@@ -14,6 +14,7 @@ namespace parley::protocol {
 inline constexpr std::size_t max_frames = 4; ///< of one append
 inline constexpr std::size_t max_image_bytes = 4u << 20;
 inline constexpr int max_image_side = 4096; ///< pixels
+inline constexpr int max_slices = 9; ///< of `max_slice_nums`, from 1
 
 struct jpeg_size {
   int width = 0;

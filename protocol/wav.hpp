@@ -2,9 +2,7 @@
 
 #include <tl/expected.hpp>
 
-#include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,20 +15,17 @@ namespace parley::protocol {
 bool looks_like_wav(std::string_view bytes);
 
 struct wav_options {
-  std::uint32_t rate = 16'000; ///< of the result
+  std::uint32_t rate = 16'000; ///< of the result, in Hz
   double min_seconds = 0;
   double max_seconds = 3600; ///< checked from the header, before anything is allocated
 };
 
 /// PCM of 8, 16, 24 or 32 bits or float32, plain or WAVE_FORMAT_EXTENSIBLE, any rate from 1 to 768 kHz and any channel
-/// count: downmixed (mean of the channels) and resampled (libsoxr, high quality). A data chunk that claims more than
-/// there is gives what is there. The error says what is wrong in plain words.
+/// count: downmixed (mean of the channels) and resampled (libsoxr). A data chunk that claims more than there is gives what
+/// is there. The error says what is wrong in plain words.
 tl::expected<std::vector<float>, std::string> read_wav(std::string_view bytes, const wav_options& wanted = {});
 
 /// A mono PCM16 file, samples clamped to [-1, 1].
 std::string write_wav(std::span<const float> samples, std::uint32_t rate);
-
-/// Changes the rate of mono samples. The same rate copies.
-std::vector<float> resample(std::span<const float> samples, double from_rate, double to_rate);
 
 } // namespace parley::protocol

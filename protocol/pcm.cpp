@@ -1,0 +1,108 @@
+#include "protocol/pcm.hpp"
+
+#include "protocol/base64.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace parley::protocol {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the wire's float32 is little-endian");
+
+constexpr std::size_t block_samples = 768; ///< 3 KiB, 4 KiB in base64: works within the first-level cache
+constexpr std::size_t block_characters = base64::encoded_size(block_samples * sizeof(float));
+static_assert(block_samples * sizeof(float) % 3 == 0, "a block ends between two base64 groups");
+
+using block = std::array<float, block_samples>;
+
+/// Clamps; false if a sample is infinite or no number.
+bool clamp_finite(float* samples, std::size_t count) {
+  std::uint32_t bad = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    constexpr std::uint32_t exponent = 0x7F80'0000;
+    bad |= static_cast<std::uint32_t>((std::bit_cast<std::uint32_t>(samples[i]) & exponent) == exponent);
+    samples[i] = std::min(std::max(samples[i], -1.0f), 1.0f);
+  }
+  return bad == 0;
+}
+
+tl::unexpected<error> not_finite(std::string_view field, std::size_t first, std::string_view bytes) {
+  std::size_t position = 0;
+  for (; position < bytes.size() / sizeof(float); ++position) {
+    float sample;
+    std::memcpy(&sample, bytes.data() + position * sizeof sample, sizeof sample);
+    if (!std::isfinite(sample)) break;
+  }
+  return invalid(field, "sample " + std::to_string(first + position) + " is not finite");
+}
+
+/// How many samples that many bytes are, if they may be.
+result<std::size_t> count_samples(std::size_t bytes, sample_range allowed, std::string_view field) {
+  if (bytes % sizeof(float) != 0)
+    return invalid(field, std::to_string(bytes) + " bytes are no multiple of 4, as float32 samples are");
+  auto count = bytes / sizeof(float);
+  if (count < allowed.least || count > allowed.most)
+    return invalid(field, std::to_string(count) + " samples, outside " + std::to_string(allowed.least) + ".." +
+                              std::to_string(allowed.most));
+  return count;
+}
+
+} // namespace
+
+result<pcm> decode_samples(std::string_view base64_text, sample_range allowed, std::string_view field) {
+  auto bytes = base64::decoded_size(base64_text);
+  if (!bytes) return invalid(field, base64::fault(base64_text));
+  auto count = count_samples(*bytes, allowed, field);
+  if (!count) {
+    // A broken text is told as what it is rather than by its length, as long as looking at it is cheap.
+    auto fault = base64_text.size() <= base64::encoded_size(allowed.most * sizeof(float)) ? base64::fault(base64_text)
+                                                                                          : std::string();
+    return fault.empty() ? tl::unexpected(std::move(count.error())) : invalid(field, fault);
+  }
+
+  auto samples = std::make_shared<std::vector<float>>();
+  samples->reserve(*count);
+  block work;
+  auto work_bytes = reinterpret_cast<std::byte*>(work.data());
+  for (auto rest = base64_text; !rest.empty();) {
+    auto last = rest.size() <= block_characters;
+    auto part = rest.substr(0, block_characters);
+    if (!(last ? base64::decode_to(part, work_bytes) : base64::decode_groups(part, work_bytes)))
+      return invalid(field, base64::fault(base64_text));
+    auto part_samples = std::min(block_samples, *count - samples->size());
+    if (!clamp_finite(work.data(), part_samples)) {
+      base64::decode_to(part, work_bytes);
+      return not_finite(field, samples->size(),
+                        {reinterpret_cast<const char*>(work_bytes), part_samples * sizeof(float)});
+    }
+    samples->insert(samples->end(), work.begin(), work.begin() + static_cast<std::ptrdiff_t>(part_samples));
+    rest.remove_prefix(part.size());
+  }
+  return samples;
+}
+
+result<pcm> samples_from_bytes(std::string_view bytes, sample_range allowed, std::string_view field) {
+  auto count = count_samples(bytes.size(), allowed, field);
+  if (!count) return tl::unexpected(std::move(count.error()));
+  auto samples = std::make_shared<std::vector<float>>(*count);
+  std::memcpy(samples->data(), bytes.data(), bytes.size());
+  if (!clamp_finite(samples->data(), *count)) return not_finite(field, 0, bytes);
+  return samples;
+}
+
+void append_samples(std::span<const float> samples, std::string& out) {
+  block work;
+  while (!samples.empty()) {
+    auto part = samples.first(std::min(block_samples, samples.size()));
+    std::transform(part.begin(), part.end(), work.begin(),
+                   [](float x) { return std::isnan(x) ? 0.0f : std::min(std::max(x, -1.0f), 1.0f); });
+    base64::append(std::as_bytes(std::span(work).first(part.size())), out);
+    samples = samples.subspan(part.size());
+  }
+}
+
+} // namespace parley::protocol

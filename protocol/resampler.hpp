@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+struct soxr;
+
+namespace parley::protocol {
+
+/// Changes the rate of mono samples, block by block (libsoxr, high quality, no delay: the result starts where the input does).
+/// The same rate copies. Rates in Hz.
+class resampler {
+public:
+  resampler(double from_rate, double to_rate);
+
+  /// Takes samples and appends what is ready.
+  void feed(std::span<const float> samples, std::vector<float>& out);
+
+  /// Appends the rest.
+  void finish(std::vector<float>& out);
+
+private:
+  struct deleter {
+    void operator()(soxr* held) const;
+  };
+
+  double ratio_;
+  std::unique_ptr<soxr, deleter> soxr_; ///< null = same rate
+};
+
+} // namespace parley::protocol

@@ -1,0 +1,45 @@
+#include "protocol/voice.hpp"
+
+#include "protocol/base64.hpp"
+#include "protocol/pcm.hpp"
+#include "protocol/wav.hpp"
+
+#include <cmath>
+
+namespace parley::protocol {
+namespace {
+
+constexpr double raw_rate = 16'000;
+
+/// `RIFF` in base64 without its last two bits, which share a character with what follows.
+constexpr std::string_view riff_base64 = "UklGR";
+
+} // namespace
+
+std::string_view without_data_url(std::string_view text) {
+  constexpr std::string_view mark = ";base64,";
+  if (!text.starts_with("data:")) return text;
+  // A media type and its parameters are short; looking further would only search through sound.
+  auto found = text.substr(0, 256).find(mark);
+  return found == std::string_view::npos ? text : text.substr(found + mark.size());
+}
+
+result<pcm> decode_sound(std::string_view base64_text, seconds_range allowed, std::string_view field) {
+  auto text = without_data_url(base64_text);
+  if (!text.starts_with(riff_base64)) {
+    auto least = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(allowed.least * raw_rate)));
+    return decode_samples(text, {least, static_cast<std::size_t>(allowed.most * raw_rate)}, field);
+  }
+  auto bytes = base64::decode(text);
+  if (!bytes) return invalid(field, base64::fault(text));
+  // Raw samples may begin with the letters RIFF by chance, but not with the word WAVE behind them.
+  if (!looks_like_wav(*bytes)) {
+    auto least = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(allowed.least * raw_rate)));
+    return samples_from_bytes(*bytes, {least, static_cast<std::size_t>(allowed.most * raw_rate)}, field);
+  }
+  auto samples = read_wav(*bytes, {static_cast<std::uint32_t>(raw_rate), allowed.least, allowed.most});
+  if (!samples) return invalid(field, samples.error());
+  return std::make_shared<const std::vector<float>>(std::move(*samples));
+}
+
+} // namespace parley::protocol
