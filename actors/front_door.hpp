@@ -26,6 +26,9 @@ public:
 
   /// Gives back the credit of one frame taken from `session_inbox::text`, of that many bytes: the connection reads on.
   virtual void taken(std::size_t bytes) = 0;
+
+  /// The URL named no mode and the init chose chat (PROTOCOL.md 1): messages up to the bound of chat are read from now on.
+  virtual void became_chat() {}
 };
 
 /// A session as its socket sees it. Implemented by actors/.

@@ -21,9 +21,9 @@ struct connection_limits {
 
   std::chrono::milliseconds handshake{10000};  ///< for one HTTP request, its answer, and the upgrade
   std::chrono::milliseconds keep_alive{30000}; ///< between two HTTP requests
-  std::chrono::milliseconds ping{20000};       ///< ping interval, and the time a pong may take
-  std::chrono::milliseconds stall{20000};      ///< silence inside a message
-  std::chrono::milliseconds close{10000};      ///< to flush the outbox and to shake hands on close
+  std::chrono::milliseconds ping{
+      20000}; ///< ping interval, the time a pong may take, and the silence allowed inside a message
+  std::chrono::milliseconds close{10000}; ///< to flush the outbox and to shake hands on close
 };
 
 /// The limits as the settings have them.

@@ -23,6 +23,7 @@ struct server_options {
   int threads = 1;                ///< I/O threads
   connection_limits limits;
   default_voice voice;
+  std::string model = "default"; ///< id in GET /v1/models
 };
 
 server_options options_from(const config::settings& settings);

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <utility>
+
+namespace parley::net {
+
+/// Wakes the strand of a connection from any thread, and is silent once the connection is gone, so that its holders may
+/// outlive the connection and the server.
+class doorbell {
+public:
+  /// `post` hands work to the strand and never runs it inline.
+  explicit doorbell(std::function<void()> post) : post_(std::move(post)) {}
+
+  /// Rings once; rings again only after `answered`.
+  void ring() {
+    const std::lock_guard lock(mutex_);
+    if (!post_ || rung_) return;
+    rung_ = true;
+    post_();
+  }
+
+  void answered() {
+    const std::lock_guard lock(mutex_);
+    rung_ = false;
+  }
+
+  void detach() {
+    const std::lock_guard lock(mutex_);
+    post_ = nullptr;
+  }
+
+private:
+  std::mutex mutex_;
+  std::function<void()> post_;
+  bool rung_ = false;
+};
+
+} // namespace parley::net

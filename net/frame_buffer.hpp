@@ -1,0 +1,37 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace parley::net {
+
+/// Gathers one WebSocket message into a string that can be parsed in place. Nothing is allocated before bytes are
+/// there; up to `trusted` bytes are allocated on the word of a frame header, beyond that the memory only doubles what
+/// has really come.
+class frame_buffer {
+public:
+  static constexpr std::size_t padding = 64;         ///< ≥ simdjson::SIMDJSON_PADDING
+  static constexpr std::size_t trusted = 128u << 10; ///< a second of audio fits
+
+  /// Where the next bytes go, never empty. `expected` are still to come for this message, as far as known.
+  std::span<char> prepare(std::size_t expected);
+
+  /// `n` bytes of the last `prepare` were filled.
+  void commit(std::size_t n);
+
+  std::size_t size() const { return size_; }
+
+  /// The message, with `padding` bytes of spare capacity. The buffer is empty again.
+  std::string take();
+
+  void clear();
+
+private:
+  std::array<char, 256> head_; ///< the first bytes, so that an idle connection holds no heap
+  std::string text_;           ///< its size is what may be written to, `size_` is what was
+  std::size_t size_ = 0;
+};
+
+} // namespace parley::net

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace parley::net {
+
+struct http_request {
+  std::string method;
+  std::string path; ///< still percent-encoded
+  std::string body;
+  bool from_loopback = false;
+};
+
+struct http_reply {
+  unsigned status = 200;
+  std::string body;
+  std::string_view type = "application/json";
+  std::string allow{}; ///< the methods of the path, with 405
+};
+
+/// `{"error":{"code","message"}}`, as every error on HTTP (PROTOCOL.md 13). `message` must need no escapes.
+http_reply error_reply(unsigned status, std::string_view code, std::string_view message);
+
+} // namespace parley::net

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "actors/front_door.hpp"
+#include "net/beast.hpp"
+#include "net/connections.hpp"
+#include "net/http_message.hpp"
+#include "net/limits.hpp"
+#include "net/router.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace parley::net {
+
+/// What all connections of a server share.
+struct service {
+  connection_limits limits;
+  actors::front_door& door;
+  router routes;
+  connections all;
+};
+
+/// One HTTP/1.1 connection: requests in turn, until it closes or becomes a WebSocket. Everything runs on the strand of
+/// its stream.
+class http_session final : public connection, public std::enable_shared_from_this<http_session> {
+public:
+  http_session(tcp::socket&& socket, connections::place place, service& shared);
+  ~http_session() override;
+
+  void run();
+
+  void drain() override;
+  void cut() override;
+
+private:
+  class pending_reply;
+
+  void read();
+  void on_header(error_code ec);
+  void on_request(error_code ec);
+  void refuse(error_code why);
+  void upgrade();
+  void route();
+  void on_reply(http_reply reply);
+  void write(http_reply reply, bool keep_alive);
+  void on_write(error_code ec, bool keep_alive);
+  void linger();
+  void finish();
+
+  beast::tcp_stream stream_;
+  const asio::any_io_executor strand_; ///< still there when the stream has moved on
+  asio::steady_timer answer_timer_;
+  beast::flat_buffer buffer_;
+  std::optional<connections::place> place_;
+  service& shared_;
+  std::optional<http::request_parser<http::string_body>> parser_;
+  std::optional<http::response<http::string_body>> response_;
+  std::shared_ptr<pending_reply> pending_;
+  std::chrono::steady_clock::time_point accepted_ = std::chrono::steady_clock::now();
+  std::size_t lingered_ = 0;
+  bool idle_ = true; ///< between two requests
+};
+
+} // namespace parley::net

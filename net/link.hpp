@@ -1,0 +1,54 @@
+#pragma once
+
+#include "actors/front_door.hpp"
+#include "net/doorbell.hpp"
+#include "net/limits.hpp"
+#include "net/outbox.hpp"
+#include "net/read_credit.hpp"
+
+#include <functional>
+#include <mutex>
+#include <optional>
+
+namespace parley::net {
+
+/// The part of a WebSocket connection that its session holds. It may outlive the connection; then it does nothing.
+class link final : public actors::client_link {
+public:
+  /// `ring` hands work to the connection's strand.
+  link(const connection_limits& limits, std::function<void()> ring);
+
+  void send(std::shared_ptr<const std::string> frame) override;
+  void close(std::uint16_t code, std::string reason) override;
+  void taken(std::size_t bytes) override;
+  void became_chat() override;
+
+  // ---- for the connection's strand ----
+
+  struct work {
+    outbox::frame write;                      ///< start this write, then call `written`
+    std::optional<outbox::close_frame> close; ///< everything is written: start the closing handshake
+    bool closing = false;                     ///< a close was asked for: input is of no use any more
+    bool may_read = false;
+    bool chat = false; ///< the message bound of chat holds
+  };
+
+  /// What there is to do now. Answers the bell.
+  work next();
+  void written();
+
+  /// A message of that size went to the session. False: no further one for now.
+  bool spend(std::size_t bytes);
+
+  /// The socket is gone: nothing is queued and the bell is silent from now on.
+  void detach();
+
+private:
+  doorbell bell_;
+  std::mutex mutex_;
+  outbox outbox_;
+  read_credit credit_;
+  bool chat_ = false;
+};
+
+} // namespace parley::net

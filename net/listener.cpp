@@ -1,0 +1,56 @@
+#include "net/listener.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+namespace parley::net {
+
+listener::listener(asio::io_context& io, const std::string& host, std::uint16_t port, service& shared)
+    : io_(io), acceptor_(asio::make_strand(io)), pause_(acceptor_.get_executor()), shared_(shared) {
+  const auto found = tcp::resolver(io).resolve(host, std::to_string(port), tcp::resolver::passive);
+  const tcp::endpoint where = found.begin()->endpoint();
+  acceptor_.open(where.protocol());
+  acceptor_.set_option(tcp::acceptor::reuse_address(true));
+  acceptor_.bind(where);
+  acceptor_.listen();
+  port_ = acceptor_.local_endpoint().port();
+}
+
+void listener::run() {
+  asio::dispatch(acceptor_.get_executor(), [self = shared_from_this()] { self->accept(); });
+}
+
+void listener::stop() {
+  asio::post(acceptor_.get_executor(), [self = shared_from_this()] {
+    error_code ignored;
+    self->acceptor_.close(ignored);
+    self->pause_.cancel();
+  });
+}
+
+void listener::accept() {
+  if (!acceptor_.is_open()) return;
+  acceptor_.async_accept(asio::make_strand(io_), [self = shared_from_this()](error_code ec, tcp::socket socket) {
+    self->on_accept(ec, std::move(socket));
+  });
+}
+
+void listener::on_accept(error_code ec, tcp::socket socket) {
+  if (!acceptor_.is_open()) return;
+  if (ec) {
+    // Out of descriptors, most often: the ones in use come back, a busy loop would not help them.
+    spdlog::warn("cannot accept a connection: {}", ec.message());
+    pause_.expires_after(std::chrono::milliseconds(100));
+    pause_.async_wait([self = shared_from_this()](error_code) { self->accept(); });
+    return;
+  }
+  if (auto place = shared_.all.enter()) {
+    error_code ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    std::make_shared<http_session>(std::move(socket), std::move(*place), shared_)->run();
+  }
+  accept();
+}
+
+} // namespace parley::net

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "net/beast.hpp"
+#include "net/http_session.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace parley::net {
+
+/// Accepts connections and gives each its strand.
+class listener final : public std::enable_shared_from_this<listener> {
+public:
+  /// Binds and listens. \throws boost::system::system_error
+  listener(asio::io_context& io, const std::string& host, std::uint16_t port, service& shared);
+
+  void run();
+  void stop();
+
+  std::uint16_t port() const { return port_; }
+
+private:
+  void accept();
+  void on_accept(error_code ec, tcp::socket socket);
+
+  asio::io_context& io_;
+  tcp::acceptor acceptor_;
+  asio::steady_timer pause_;
+  service& shared_;
+  std::uint16_t port_ = 0;
+};
+
+} // namespace parley::net

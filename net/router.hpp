@@ -1,0 +1,34 @@
+#pragma once
+
+#include "net/http_message.hpp"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parley::net {
+
+/// Answers one request, at once or later, from any thread. Calls after the first do nothing.
+using responder = std::function<void(http_reply)>;
+
+/// The table of HTTP routes. `{}` in a pattern stands for one path segment, given percent-decoded to the handler.
+class router {
+public:
+  using handler = std::function<void(const http_request&, const std::string& segment, responder)>;
+
+  void add(std::string_view method, std::string_view pattern, handler run);
+
+  /// 404 for an unknown path, 405 for a method that the path does not have; HEAD goes where GET goes.
+  void route(const http_request& request, responder respond) const;
+
+private:
+  struct entry {
+    std::string method;
+    std::string pattern;
+    handler run;
+  };
+  std::vector<entry> entries_;
+};
+
+} // namespace parley::net

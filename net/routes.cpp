@@ -1,0 +1,109 @@
+#include "net/routes.hpp"
+
+#include "protocol/pcm.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+namespace parley::net {
+namespace {
+
+constexpr std::string_view page = R"(<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Parley</title>
+<h1>Parley</h1>
+<p>A server for the MiniCPM-o Realtime API, version )" PARLEY_VERSION R"(.</p>
+<ul>
+<li><code>WebSocket /v1/realtime?mode=chat|audio|video</code>: a conversation</li>
+<li><code><a href="/health">GET /health</a></code>: the process lives</li>
+<li><code><a href="/ready">GET /ready</a></code>: a worker can take a session</li>
+<li><code><a href="/status">GET /status</a></code>: workers, queue and sessions</li>
+<li><code><a href="/v1/models">GET /v1/models</a></code>: the model that answers</li>
+<li><code><a href="/api/default_ref_audio">GET /api/default_ref_audio</a></code>: the default voice</li>
+<li><code>POST /sessions/{id}/close</code>: ends a session</li>
+</ul>
+</html>
+)";
+
+std::string dump(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+http_reply ready_reply(const actors::readiness& state) {
+  if (state.ready) return {200, R"({"status":"ready"})"};
+  return {503, dump({{"error", {{"code", "service_unavailable"}, {"message", state.reason}}}})};
+}
+
+/// The house's object with what only this side knows in front.
+std::string status_body(std::string_view house, double uptime_s, std::size_t connections) {
+  std::string body = R"({"version":")" PARLEY_VERSION R"(","uptime_s":)" + std::to_string(uptime_s) +
+                     R"(,"connections":)" + std::to_string(connections);
+  const auto members = house.find_first_not_of(" \n", house.find('{') + 1);
+  if (members == std::string_view::npos || house[members] == '}') return body + "}";
+  return body + "," + std::string(house.substr(members));
+}
+
+http_reply voice_reply(const default_voice& source) {
+  const auto samples = source ? source() : nullptr;
+  if (!samples) return error_reply(404, "not_found", "this server has no default voice");
+  std::string body = R"({"base64":")";
+  protocol::append_samples(*samples, body);
+  return {200, body + R"(","sample_rate":16000})"};
+}
+
+void close_session(actors::front_door& door, const http_request& request, const std::string& id, responder respond) {
+  if (!request.from_loopback) return respond(error_reply(403, "forbidden", "only from the machine of the server"));
+  std::string reason;
+  if (request.body.find_first_not_of(" \t\r\n") != std::string::npos) {
+    const auto body = nlohmann::json::parse(request.body, nullptr, false);
+    if (!body.is_object()) return respond(error_reply(400, "invalid_payload", "the body is not a JSON object"));
+    if (const auto given = body.find("reason"); given != body.end() && !given->is_null()) {
+      if (!given->is_string()) return respond(error_reply(400, "invalid_payload", "reason is not a string"));
+      reason = given->get<std::string>();
+    }
+  }
+  door.close_session(id, std::move(reason), [id, respond = std::move(respond)](bool known) {
+    if (!known) return respond(error_reply(404, "not_found", "there was never such a session"));
+    respond({200, dump({{"ok", true}, {"session_id", id}, {"closed", true}})});
+  });
+}
+
+} // namespace
+
+router make_routes(route_sources sources) {
+  const auto from = std::make_shared<const route_sources>(std::move(sources));
+  const auto started = std::chrono::steady_clock::now();
+  router table;
+  table.add("GET", "/", [](auto&, auto&, auto respond) {
+    respond({200, std::string(page), "text/html; charset=utf-8"});
+  });
+  table.add("GET", "/health", [](auto&, auto&, auto respond) {
+    respond({200, R"({"status":"healthy","version":")" PARLEY_VERSION R"("})"});
+  });
+  table.add("GET", "/ready", [from](auto&, auto&, auto respond) { respond(ready_reply(from->door.ready())); });
+  table.add("GET", "/status", [from, started](auto&, auto&, auto respond) {
+    from->door.status([from, started, respond = std::move(respond)](std::string house) {
+      const std::chrono::duration<double> uptime = std::chrono::steady_clock::now() - started;
+      respond({200, status_body(house, uptime.count(), from->connections())});
+    });
+  });
+  table.add("GET", "/api/default_ref_audio", [from](auto&, auto&, auto respond) { respond(voice_reply(from->voice)); });
+  table.add("GET", "/v1/models", [from](auto&, auto&, auto respond) {
+    const nlohmann::json model = {{"id", from->model}, {"object", "model"}, {"owned_by", "parley"}};
+    respond({200, dump({{"object", "list"}, {"data", nlohmann::json::array({model})}})});
+  });
+  table.add("POST", "/sessions/{}/close",
+            [from](const http_request& request, const std::string& id, responder respond) {
+              close_session(from->door, request, id, std::move(respond));
+            });
+  table.add("GET", "/v1/realtime", [](auto&, auto&, auto respond) {
+    respond(error_reply(426, "upgrade_required", "this path speaks WebSocket"));
+  });
+  return table;
+}
+
+} // namespace parley::net

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "actors/front_door.hpp"
+#include "net/router.hpp"
+#include "net/server.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+namespace parley::net {
+
+/// What the routes answer from.
+struct route_sources {
+  actors::front_door& door;
+  default_voice voice;
+  std::string model;                        ///< id in GET /v1/models
+  std::function<std::size_t()> connections; ///< open sockets
+};
+
+/// PROTOCOL.md 13.
+router make_routes(route_sources sources);
+
+} // namespace parley::net

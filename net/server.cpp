@@ -1,0 +1,117 @@
+#include "net/server.hpp"
+
+#include "net/listener.hpp"
+#include "net/routes.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace parley::net {
+namespace {
+
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+}
+
+} // namespace
+
+connection_limits limits_from(const config::settings& settings) {
+  connection_limits limits;
+  limits.duplex_message_bytes = settings.limits.duplex_message_bytes;
+  limits.chat_message_bytes = settings.limits.chat_message_bytes;
+  limits.outbox_bytes = settings.limits.outbox_bytes;
+  limits.handshake = milliseconds_of(settings.limits.handshake_seconds);
+  limits.ping = milliseconds_of(settings.limits.ping_seconds);
+  return limits;
+}
+
+server_options options_from(const config::settings& settings) {
+  server_options options;
+  options.host = settings.server.host;
+  options.port = settings.server.port;
+  options.limits = limits_from(settings);
+  return options;
+}
+
+class server::impl {
+public:
+  impl(server_options options, actors::front_door& door)
+      : host_(std::move(options.host)), shared_{
+                                            options.limits, door, {}, net::connections(options.limits.connections)} {
+    shared_.routes =
+        make_routes({door, std::move(options.voice), std::move(options.model), [this] { return shared_.all.count(); }});
+    try {
+      listener_ = std::make_shared<listener>(io_, host_, options.port, shared_);
+    } catch (const boost::system::system_error& error) {
+      throw std::system_error(error.code(), "cannot listen on " + host_ + ":" + std::to_string(options.port));
+    }
+    listener_->run();
+    for (int i = 0; i < std::max(options.threads, 1); ++i) threads_.emplace_back([this] { serve(); });
+  }
+
+  ~impl() { stop(std::chrono::milliseconds(0)); }
+
+  void stop(std::chrono::milliseconds grace) {
+    if (threads_.empty()) return;
+    listener_->stop();
+    shared_.all.close_door();
+    if (!shared_.all.wait_empty(std::chrono::steady_clock::now() + grace)) {
+      spdlog::info("cutting {} connections", shared_.all.count());
+      shared_.all.cut_all();
+      shared_.all.wait_empty(std::chrono::steady_clock::now() + std::chrono::seconds(5));
+    }
+    work_.reset();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  std::uint16_t port() const { return listener_->port(); }
+  std::size_t connections_now() const { return shared_.all.count(); }
+
+  std::string url() const {
+    const bool v6 = host_.find(':') != std::string::npos;
+    return "http://" + (v6 ? "[" + host_ + "]" : host_) + ":" + std::to_string(port());
+  }
+
+private:
+  void serve() {
+    for (;;) {
+      try {
+        io_.run();
+        return;
+      } catch (const std::exception& error) {
+        spdlog::error("a connection failed: {}", error.what());
+      }
+    }
+  }
+
+  const std::string host_;
+  service shared_;
+  asio::io_context io_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(io_);
+  std::shared_ptr<listener> listener_;
+  std::vector<std::thread> threads_;
+};
+
+server::server(server_options options, actors::front_door& door)
+    : impl_(std::make_unique<impl>(std::move(options), door)) {}
+server::~server() = default;
+
+std::uint16_t server::port() const {
+  return impl_->port();
+}
+std::string server::url() const {
+  return impl_->url();
+}
+std::size_t server::connections() const {
+  return impl_->connections_now();
+}
+void server::stop(std::chrono::milliseconds grace) {
+  impl_->stop(grace);
+}
+
+} // namespace parley::net

@@ -1,0 +1,42 @@
+#include "net/signals.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include <csignal>
+#include <thread>
+#include <utility>
+
+namespace parley::net {
+
+class stop_signals::impl {
+public:
+  explicit impl(std::function<void(int)> on_signal) : signals_(io_, SIGINT, SIGTERM), on_signal_(std::move(on_signal)) {
+    wait();
+    thread_ = std::thread([this] { io_.run(); });
+  }
+
+  ~impl() {
+    io_.stop();
+    thread_.join();
+  }
+
+private:
+  void wait() {
+    signals_.async_wait([this](const boost::system::error_code& ec, int number) {
+      if (ec) return;
+      on_signal_(number);
+      wait();
+    });
+  }
+
+  boost::asio::io_context io_;
+  boost::asio::signal_set signals_;
+  std::function<void(int)> on_signal_;
+  std::thread thread_;
+};
+
+stop_signals::stop_signals(std::function<void(int)> on_signal) : impl_(std::make_unique<impl>(std::move(on_signal))) {}
+stop_signals::~stop_signals() = default;
+
+} // namespace parley::net

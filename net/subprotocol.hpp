@@ -1,0 +1,13 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace parley::net {
+
+/// The subprotocol to echo out of a `Sec-WebSocket-Protocol` list: the first that is not an API key in disguise
+/// (PROTOCOL.md 1). Browsers fail a connection that offered some and got none.
+std::optional<std::string> choose_subprotocol(std::string_view offered);
+
+} // namespace parley::net

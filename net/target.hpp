@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace parley::net {
+
+/// The parts of an HTTP request target; both still percent-encoded.
+struct target {
+  std::string_view path;
+  std::string_view query; ///< without '?'
+};
+
+target split_target(std::string_view text);
+
+/// `%41` becomes `A`; what is no valid escape stays as it is.
+std::string percent_decode(std::string_view text);
+
+/// The last value of `key` in a query, percent-decoded; empty when the key stands without a value (PROTOCOL.md 1: the
+/// last one wins).
+std::optional<std::string> query_value(std::string_view query, std::string_view key);
+
+} // namespace parley::net

@@ -1,0 +1,188 @@
+#include "net/websocket_session.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace parley::net {
+namespace {
+
+/// A close reason has at most 123 bytes; a cut may not split a character.
+websocket::close_reason reason_of(const outbox::close_frame& why) {
+  constexpr std::size_t most = 123;
+  std::size_t size = std::min(why.reason.size(), most);
+  while (size < why.reason.size() && size > 0 && (static_cast<unsigned char>(why.reason[size]) & 0xC0) == 0x80) --size;
+  return {static_cast<websocket::close_code>(why.code), beast::string_view(why.reason.data(), size)};
+}
+
+} // namespace
+
+websocket_session::websocket_session(beast::tcp_stream&& stream, connections::place place,
+                                     const connection_limits& limits, actors::front_door& door)
+    : ws_(std::move(stream)), strand_(ws_.get_executor()), heart_(strand_), closing_timer_(strand_),
+      place_(std::move(place)), limits_(limits), door_(door) {}
+
+websocket_session::~websocket_session() {
+  finish();
+}
+
+void websocket_session::run(const http::request<http::string_body>& upgrade, actors::connection_info info,
+                            std::optional<std::string> subprotocol) {
+  place_->move_to(weak_from_this());
+  link_ = std::make_shared<link>(limits_, [self = weak_from_this(), strand = strand_] {
+    asio::post(strand, [self] {
+      if (const auto live = self.lock()) live->on_ring();
+    });
+  });
+  const bool chat = info.mode == "chat";
+  ws_.read_message_max(chat ? limits_.chat_message_bytes : limits_.duplex_message_bytes);
+  ws_.auto_fragment(false);
+  ws_.text(true);
+  ws_.set_option(websocket::stream_base::decorator([&](websocket::response_type& response) {
+    response.set(http::field::server, "parley");
+    if (subprotocol) response.set(http::field::sec_websocket_protocol, *subprotocol);
+  }));
+  ws_.control_callback([this](websocket::frame_type kind, beast::string_view) { on_control(kind); });
+  beast::get_lowest_layer(ws_).expires_after(limits_.handshake);
+  ws_.async_accept(upgrade, [self = shared_from_this(), info = std::move(info)](error_code ec) mutable {
+    self->on_accept(ec, std::move(info));
+  });
+}
+
+void websocket_session::cut() {
+  asio::post(strand_, [self = weak_from_this()] {
+    if (const auto live = self.lock()) live->finish();
+  });
+}
+
+void websocket_session::on_accept(error_code ec, actors::connection_info info) {
+  if (ec || finished_) return finish();
+  ws_.set_option(websocket::stream_base::decorator([](websocket::response_type&) {}));
+  beast::get_lowest_layer(ws_).expires_never();
+  inbox_ = door_.admit(std::move(info), link_);
+  tick();
+  read();
+}
+
+void websocket_session::read() {
+  if (reading_ || finished_) return;
+  if (!may_read_ && !discarding_ && buffer_.size() == 0) return beat_.not_reading();
+  reading_ = true;
+  const std::span<char> room = buffer_.prepare(ws_.is_message_done() ? 0 : ws_.read_size_hint(1));
+  ws_.async_read_some(asio::buffer(room.data(), room.size()),
+                      [self = shared_from_this()](error_code ec, std::size_t bytes) { self->on_read(ec, bytes); });
+}
+
+void websocket_session::on_read(error_code ec, std::size_t bytes) {
+  reading_ = false;
+  if (finished_) return;
+  if (ec) {
+    if (!shaking_hands_) finish();
+    return;
+  }
+  beat_.received();
+  if (!discarding_ && ws_.got_binary()) {
+    discarding_ = true;
+    inbox_->binary();
+  }
+  if (discarding_) {
+    buffer_.clear();
+  } else {
+    buffer_.commit(bytes);
+    if (ws_.is_message_done()) on_message();
+  }
+  read();
+}
+
+void websocket_session::on_message() {
+  std::string text = buffer_.take();
+  may_read_ = link_->spend(text.size());
+  inbox_->text(std::move(text));
+}
+
+void websocket_session::on_control(websocket::frame_type kind) {
+  if (kind == websocket::frame_type::pong) beat_.ponged();
+  if (kind == websocket::frame_type::close) start_closing();
+}
+
+void websocket_session::on_ring() {
+  if (finished_) return;
+  link::work work = link_->next();
+  may_read_ = work.may_read;
+  if (work.chat) ws_.read_message_max(limits_.chat_message_bytes);
+  if (work.closing) {
+    discarding_ = true;
+    start_closing();
+  }
+  if (work.write) write(std::move(work.write));
+  if (work.close) shake_hands(*work.close);
+  read();
+}
+
+void websocket_session::write(outbox::frame text) {
+  in_flight_ = std::move(text);
+  ws_.async_write(asio::buffer(*in_flight_),
+                  [self = shared_from_this()](error_code ec, std::size_t) { self->on_write(ec); });
+}
+
+void websocket_session::on_write(error_code ec) {
+  in_flight_.reset();
+  if (finished_) return;
+  if (ec) return finish();
+  link_->written();
+  on_ring();
+}
+
+void websocket_session::start_closing() {
+  if (std::exchange(closing_, true)) return;
+  closing_timer_.expires_after(limits_.close);
+  closing_timer_.async_wait([self = shared_from_this()](error_code ec) {
+    if (!ec) self->finish();
+  });
+}
+
+void websocket_session::shake_hands(const outbox::close_frame& why) {
+  if (!ws_.is_open()) return; // the read that found the end is closing
+  shaking_hands_ = true;
+  ws_.async_close(reason_of(why), [self = shared_from_this()](error_code) { self->finish(); });
+}
+
+void websocket_session::tick() {
+  heart_.expires_after(limits_.ping);
+  heart_.async_wait([self = shared_from_this()](error_code ec) {
+    if (!ec && !self->finished_) self->on_tick();
+  });
+}
+
+void websocket_session::on_tick() {
+  if (!reading_) beat_.not_reading();
+  switch (beat_.tick(buffer_.size() > 0)) {
+  case heartbeat::verdict::dead: return finish();
+  case heartbeat::verdict::wait: break;
+  case heartbeat::verdict::ping: ping(); break;
+  }
+  tick();
+}
+
+void websocket_session::ping() {
+  // One that still waits behind a write is not doubled.
+  if (pinging_ || !ws_.is_open()) return;
+  pinging_ = true;
+  ws_.async_ping({}, [self = shared_from_this()](error_code) { self->pinging_ = false; });
+}
+
+void websocket_session::finish() {
+  if (std::exchange(finished_, true)) return;
+  heart_.cancel();
+  closing_timer_.cancel();
+  error_code ignored;
+  beast::get_lowest_layer(ws_).socket().close(ignored);
+  if (link_) link_->detach();
+  buffer_.clear();
+  if (inbox_) {
+    inbox_->gone();
+    inbox_.reset();
+  }
+  place_.reset();
+}
+
+} // namespace parley::net

@@ -1,0 +1,86 @@
+#include "echo_house.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace parley::net {
+
+class echo_house::inbox final : public actors::session_inbox {
+public:
+  inbox(echo_house& house, std::shared_ptr<session> mine) : house_(house), mine_(std::move(mine)) {}
+
+  void text(std::string&& frame) override {
+    const std::lock_guard lock(house_.mutex_);
+    const std::size_t spare = frame.capacity() - frame.size();
+    mine_->spare = mine_->frames.empty() ? spare : std::min(mine_->spare, spare);
+    mine_->frames.push_back(frame);
+    if (house_.on_text) {
+      house_.on_text(*mine_, std::move(frame));
+    } else {
+      mine_->link->taken(frame.size());
+      mine_->link->send(std::make_shared<const std::string>(std::move(frame)));
+    }
+    house_.changed_.notify_all();
+  }
+
+  void binary() override {
+    const std::lock_guard lock(house_.mutex_);
+    ++mine_->binaries;
+    mine_->link->close(1003, "text only");
+    house_.changed_.notify_all();
+  }
+
+  void gone() override {
+    const std::lock_guard lock(house_.mutex_);
+    mine_->gone = true;
+    house_.changed_.notify_all();
+  }
+
+private:
+  echo_house& house_;
+  std::shared_ptr<session> mine_;
+};
+
+std::unique_ptr<actors::session_inbox> echo_house::admit(actors::connection_info info,
+                                                         std::shared_ptr<actors::client_link> link) {
+  const std::lock_guard lock(mutex_);
+  auto mine = std::make_shared<session>();
+  mine->info = std::move(info);
+  mine->link = std::move(link);
+  sessions_.push_back(mine);
+  changed_.notify_all();
+  return std::make_unique<inbox>(*this, std::move(mine));
+}
+
+actors::readiness echo_house::ready() const {
+  return readiness;
+}
+
+void echo_house::status(std::function<void(std::string json)> done) {
+  if (answers_status) done(status_json);
+}
+
+void echo_house::close_session(std::string id, std::string reason, std::function<void(bool known)> done) {
+  {
+    const std::lock_guard lock(mutex_);
+    close_reason = std::move(reason);
+  }
+  done(id == known_session);
+}
+
+bool echo_house::eventually(const std::function<bool(const std::vector<std::shared_ptr<session>>&)>& look) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return look(sessions_); });
+}
+
+echo_house::session echo_house::at(std::size_t index) {
+  const std::lock_guard lock(mutex_);
+  return *sessions_.at(index);
+}
+
+std::size_t echo_house::open() {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(std::count_if(sessions_.begin(), sessions_.end(), [](auto& s) { return !s->gone; }));
+}
+
+} // namespace parley::net

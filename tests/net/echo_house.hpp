@@ -1,0 +1,56 @@
+#pragma once
+
+#include "actors/front_door.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace parley::net {
+
+/// A house of which the sessions answer every frame with itself, until a test says otherwise. It remembers what it was told.
+class echo_house final : public actors::front_door {
+public:
+  struct session {
+    actors::connection_info info;
+    std::shared_ptr<actors::client_link> link;
+    std::vector<std::string> frames;
+    std::size_t spare = 0; ///< smallest spare capacity that a frame came with
+    int binaries = 0;
+    bool gone = false;
+  };
+
+  std::unique_ptr<actors::session_inbox> admit(actors::connection_info info,
+                                               std::shared_ptr<actors::client_link> link) override;
+  actors::readiness ready() const override;
+  void status(std::function<void(std::string json)> done) override;
+  void close_session(std::string id, std::string reason, std::function<void(bool known)> done) override;
+
+  /// Runs `look` under the lock each time something happens, until it is true. False after ten seconds.
+  bool eventually(const std::function<bool(const std::vector<std::shared_ptr<session>>&)>& look);
+
+  /// Session number `index`, copied under the lock.
+  session at(std::size_t index);
+  std::size_t open();
+
+  // Set before the server starts.
+  std::function<void(session&, std::string&&)> on_text; ///< instead of the echo; called under the lock
+  actors::readiness readiness{true, ""};
+  std::string status_json = R"({"workers":[]})";
+  bool answers_status = true;
+  std::string known_session = "sess_known";
+  std::string close_reason; ///< of the last close_session
+
+private:
+  class inbox;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::shared_ptr<session>> sessions_;
+};
+
+} // namespace parley::net

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "echo_house.hpp"
+#include "net/server.hpp"
+#include "wire_client.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+
+namespace parley::net {
+
+/// A server on a free port in front of an echo house.
+struct server_fixture {
+  explicit server_fixture(connection_limits limits = {}, int threads = 2) {
+    options.limits = limits;
+    options.threads = threads;
+  }
+
+  server& start() {
+    if (!server_) server_ = std::make_unique<server>(options, house);
+    return *server_;
+  }
+
+  wire_client connect() { return wire_client(start().port()); }
+
+  wire_client open(std::string_view target = "/v1/realtime") {
+    wire_client client = connect();
+    if (client.upgrade(target).status != 101) throw std::runtime_error("no upgrade");
+    return client;
+  }
+
+  /// True once no socket is open any more; false after ten seconds.
+  bool empties() {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (server_->connections() > 0) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  echo_house house;
+  server_options options;
+
+private:
+  std::unique_ptr<server> server_;
+};
+
+} // namespace parley::net
