@@ -1,12 +1,15 @@
 #pragma once
 
+#include "actors/wait_model.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/events.hpp"
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -55,18 +58,16 @@ struct told_refused {
 using queue_word = std::variant<told_queued, told_place, told_granted, told_refused>;
 using queue_words = std::vector<queue_word>;
 
-/// The one line of PROTOCOL.md section 7: FIFO of tickets, ledger of the workers' slots, ETA. Pure: time is an
-/// argument, what is to be told is returned. Every call is O(log n) except the coalesced place updates, which visit the
-/// line at most twice a second. Not thread-safe.
+/// The one line of PROTOCOL.md section 7: FIFO of tickets, ledger of the workers' slots, ETA. Pure: time is an argument, what is to be told
+/// is returned. Taking and giving slots costs O(log n); whoever has to be told a place costs one walk along the line, at most ten times a
+/// second for the updates. Not thread-safe.
 ///
-/// Each slot is in one of three states: free, granted (on its way to a session) or taken. `free` returns it from both
-/// of the latter.
+/// Each slot is free, granted (on its way to a session) or taken. `free` returns it from both of the latter.
 class queue_line {
 public:
   using time_point = std::chrono::steady_clock::time_point;
 
   explicit queue_line(queue_settings settings);
-  ~queue_line();
   queue_line(const queue_line&) = delete;
   queue_line& operator=(const queue_line&) = delete;
 
@@ -109,8 +110,50 @@ public:
     int busy;
   };
   std::vector<worker_view> workers() const;
-  std::size_t waiting() const;
+  std::size_t waiting() const { return line_.size(); }
   int free_slots() const;
+
+private:
+  struct waiter {
+    ticket_key ticket;
+    std::string ticket_id;
+    protocol::mode kind;
+    int told_position;
+    time_point told_at;
+  };
+  struct holder {
+    worker_key worker;
+    protocol::mode kind;
+    bool accepted;
+    time_point since;
+  };
+  struct slots {
+    int offered = 0;
+    int busy = 0;
+    int free() const { return offered > busy ? offered - busy : 0; }
+  };
+  using line = std::map<std::int64_t, waiter>;
+
+  void serve(time_point now, queue_words& words);
+  void grant(ticket_key ticket, protocol::mode kind, time_point now, queue_words& words);
+  void refuse_all(protocol::error_code code, queue_words& words);
+  void leave_line(line::iterator who);
+  void places_changed(time_point now);
+  std::map<worker_key, slots>::iterator roomiest();
+  slot_forecast forecast(time_point now) const;
+
+  queue_settings settings_;
+  conversation_lengths lengths_;
+  line line_; ///< by order of service
+  std::int64_t tail_ = 0;
+  std::int64_t head_ = -1;
+  std::unordered_map<ticket_key, std::int64_t> order_of_;
+  std::unordered_map<ticket_key, holder> holders_;
+  std::map<worker_key, slots> workers_;
+  bool draining_ = false;
+  std::optional<time_point> patience_ends_; ///< no worker is up
+  std::optional<time_point> next_walk_;
+  time_point last_walk_{};
 };
 
 } // namespace parley::actors

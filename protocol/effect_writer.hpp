@@ -13,11 +13,11 @@ struct effect_writer {
   dialect spoken = dialect::undecided;
   std::string_view session_id; ///< empty before `session.created`
 
-  void say(server_event event) { out.push_back(send{std::move(event), spoken, session_id}); }
+  void say(server_event event) { out.emplace_back(send{std::move(event), spoken, session_id}); }
 
   template<class Order>
   void order(Order what) {
-    out.push_back(std::move(what));
+    out.emplace_back(std::move(what));
   }
 };
 

@@ -1,0 +1,215 @@
+#include "actors/queue_line.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace parley::actors {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto coalesce = 500ms;      // between two words about a changed place
+constexpr auto refresh = 3000ms;      // between two words at most
+constexpr auto refresh_early = 250ms; // a walk also takes along whoever is due soon ...
+constexpr auto walk_gap = 100ms;      // ... so that this gap between walks makes nobody late
+
+double seconds_between(queue_line::time_point from, queue_line::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+} // namespace
+
+queue_line::queue_line(queue_settings settings)
+    : settings_(settings), lengths_(settings.base_chat_s, settings.base_audio_s, settings.base_video_s) {}
+
+queue_words queue_line::enqueue(ticket_key ticket, std::string ticket_id, protocol::mode kind, bool at_head,
+                                time_point now) {
+  queue_words words;
+  const auto refuse = [&](protocol::error_code code) {
+    words.emplace_back(told_refused{ticket, code});
+    return std::move(words);
+  };
+  if (draining_) return refuse(protocol::error_code::service_unavailable);
+  if (at_head || line_.empty()) {
+    if (roomiest() != workers_.end()) {
+      grant(ticket, kind, now, words);
+      return words;
+    }
+  }
+  if (!at_head) {
+    if (workers_.empty()) return refuse(protocol::error_code::service_unavailable);
+    if (settings_.capacity == 0) return refuse(protocol::error_code::worker_busy);
+    if (line_.size() >= settings_.capacity) return refuse(protocol::error_code::queue_full);
+  }
+  const std::int64_t order = at_head ? head_-- : tail_++;
+  order_of_.emplace(ticket, order);
+  const int position = at_head ? 1 : static_cast<int>(line_.size()) + 1;
+  line_.emplace(order, waiter{ticket, std::move(ticket_id), kind, position, now});
+  if (at_head) places_changed(now);
+  if (workers_.empty() && !patience_ends_) patience_ends_ = now + settings_.no_worker;
+
+  slot_forecast slots = forecast(now);
+  double wait_s = 0;
+  for (auto it = line_.begin(); it != std::next(line_.find(order)); ++it)
+    wait_s = slots.next(lengths_.expected_s(it->second.kind));
+  words.emplace_back(told_queued{ticket, {position, wait_s, line_.at(order).ticket_id, static_cast<int>(line_.size())}});
+  next_walk_ = std::min(next_walk_.value_or(now + refresh), now + refresh);
+  return words;
+}
+
+queue_words queue_line::cancel(ticket_key ticket, time_point now) {
+  if (const auto it = order_of_.find(ticket); it != order_of_.end()) {
+    leave_line(line_.find(it->second));
+    places_changed(now);
+  }
+  return {};
+}
+
+void queue_line::accept(ticket_key ticket, time_point now) {
+  const auto it = holders_.find(ticket);
+  if (it == holders_.end()) return;
+  it->second.accepted = true;
+  it->second.since = now;
+}
+
+queue_words queue_line::free(ticket_key ticket, time_point now) {
+  queue_words words;
+  const auto it = holders_.find(ticket);
+  if (it == holders_.end()) return words;
+  const holder& over = it->second;
+  if (over.accepted) lengths_.measured(over.kind, seconds_between(over.since, now));
+  --workers_.at(over.worker).busy;
+  holders_.erase(it);
+  serve(now, words);
+  return words;
+}
+
+void queue_line::retype(ticket_key ticket, protocol::mode kind) {
+  if (const auto it = holders_.find(ticket); it != holders_.end()) it->second.kind = kind;
+  if (const auto it = order_of_.find(ticket); it != order_of_.end()) line_.at(it->second).kind = kind;
+}
+
+queue_words queue_line::offer(worker_key worker, int slots, time_point now) {
+  queue_words words;
+  workers_[worker].offered = std::max(0, slots);
+  patience_ends_.reset();
+  serve(now, words);
+  return words;
+}
+
+queue_words queue_line::worker_down(worker_key worker, time_point now) {
+  if (workers_.erase(worker) == 0) return {};
+  std::erase_if(holders_, [&](const auto& each) { return each.second.worker == worker; });
+  if (workers_.empty() && !line_.empty()) patience_ends_ = now + settings_.no_worker;
+  return {};
+}
+
+queue_words queue_line::drain(time_point) {
+  queue_words words;
+  draining_ = true;
+  refuse_all(protocol::error_code::service_unavailable, words);
+  return words;
+}
+
+queue_words queue_line::tick(time_point now) {
+  queue_words words;
+  if (patience_ends_ && *patience_ends_ <= now) {
+    patience_ends_.reset();
+    refuse_all(protocol::error_code::service_unavailable, words);
+  }
+  if (!next_walk_ || *next_walk_ > now) return words;
+  last_walk_ = now;
+  next_walk_.reset();
+  slot_forecast slots = forecast(now);
+  int position = 0;
+  for (auto& [order, who] : line_) {
+    ++position;
+    const double wait_s = slots.next(lengths_.expected_s(who.kind));
+    const auto age = now - who.told_at;
+    const bool moved = who.told_position != position;
+    if ((moved && age >= coalesce) || age >= refresh - refresh_early) {
+      who.told_position = position;
+      who.told_at = now;
+      words.emplace_back(told_place{who.ticket, {position, wait_s, who.ticket_id, static_cast<int>(line_.size())}});
+    }
+    const time_point due = who.told_at + (who.told_position != position ? coalesce : refresh);
+    next_walk_ = std::max(std::min(next_walk_.value_or(due), due), now + walk_gap);
+  }
+  return words;
+}
+
+std::optional<queue_line::time_point> queue_line::next_deadline() const {
+  if (!patience_ends_ || !next_walk_) return patience_ends_ ? patience_ends_ : next_walk_;
+  return std::min(*patience_ends_, *next_walk_);
+}
+
+std::vector<queue_line::worker_view> queue_line::workers() const {
+  std::vector<worker_view> views;
+  for (const auto& [worker, slots] : workers_) views.push_back({worker, slots.offered, slots.busy});
+  return views;
+}
+
+int queue_line::free_slots() const {
+  int sum = 0;
+  for (const auto& [worker, slots] : workers_) sum += slots.free();
+  return sum;
+}
+
+void queue_line::serve(time_point now, queue_words& words) {
+  bool moved = false;
+  while (!line_.empty() && roomiest() != workers_.end()) {
+    const auto first = line_.begin();
+    grant(first->second.ticket, first->second.kind, now, words);
+    leave_line(first);
+    moved = true;
+  }
+  if (moved) places_changed(now);
+}
+
+void queue_line::grant(ticket_key ticket, protocol::mode kind, time_point now, queue_words& words) {
+  const auto worker = roomiest();
+  ++worker->second.busy;
+  holders_.emplace(ticket, holder{worker->first, kind, false, now});
+  words.emplace_back(told_granted{ticket, worker->first});
+}
+
+void queue_line::refuse_all(protocol::error_code code, queue_words& words) {
+  for (const auto& [order, who] : line_) words.emplace_back(told_refused{who.ticket, code});
+  line_.clear();
+  order_of_.clear();
+  next_walk_.reset();
+  patience_ends_.reset();
+}
+
+void queue_line::leave_line(line::iterator who) {
+  order_of_.erase(who->second.ticket);
+  line_.erase(who);
+}
+
+/// Nobody moved by a grant or a departure hears of it at once: one walk tells all, `coalesce` after the one before.
+void queue_line::places_changed(time_point now) {
+  if (line_.empty()) {
+    next_walk_.reset();
+    patience_ends_.reset();
+    return;
+  }
+  const time_point soon = std::max(now, last_walk_ + coalesce);
+  next_walk_ = std::min(next_walk_.value_or(soon), soon);
+}
+
+/// The worker with the most free slots, so that load spreads; end() if none has any.
+std::map<worker_key, queue_line::slots>::iterator queue_line::roomiest() {
+  const auto it = std::max_element(workers_.begin(), workers_.end(),
+                                   [](const auto& a, const auto& b) { return a.second.free() < b.second.free(); });
+  return it == workers_.end() || it->second.free() == 0 ? workers_.end() : it;
+}
+
+slot_forecast queue_line::forecast(time_point now) const {
+  slot_forecast slots;
+  for (const auto& [ticket, each] : holders_)
+    slots.busy(lengths_.expected_s(each.kind), seconds_between(each.since, now));
+  return slots;
+}
+
+} // namespace parley::actors
