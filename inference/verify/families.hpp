@@ -25,5 +25,7 @@ void replay_tokenizer(golden_set& files, const std::string& stem, report& out);
 void replay_mel(golden_set& files, const std::string& stem, report& out);
 void replay_audio_encoder(golden_set& files, const std::string& stem, report& out);
 void replay_image(golden_set& files, const std::string& stem, report& out);
+void replay_llm(golden_set& files, const std::string& stem, report& out);
+void replay_sampling(golden_set& files, const std::string& stem, report& out);
 
 } // namespace parley::inference::verify

@@ -1,0 +1,104 @@
+#pragma once
+
+#include "inference/quirks.hpp"
+#include "inference/tokenizer.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+// The listen-or-speak decisions of one duplex session (THINKER.md 5.3), without a model: the engine draws and feeds tokens
+// for many sessions at once and tells each decoder what came out.
+namespace parley::inference::duplex {
+
+/// Tokens that steer a unit.
+struct control_tokens {
+  token_id unit_begin, unit_end;
+  token_id listen, speak, chunk_eos, chunk_tts_eos, turn_eos, tts_bos;
+
+  static control_tokens of(const tokenizer& tokens);
+};
+
+/// What a decoder needs next.
+enum class wants {
+  nothing, ///< no unit is running
+  draw,    ///< a token drawn from the newest logits: answer with `drawn`
+  feed,    ///< `token()` fed to the model: answer with `fed`
+};
+
+/// How a unit ended.
+struct unit_outcome {
+  bool is_listen = false;
+  bool end_of_turn = false;
+  std::string text;
+  std::vector<token_id> ids;          ///< tokens of the reply: the text, <|turn_eos|>, <|tts_bos|> …
+  std::optional<token_id> terminator; ///< still to be fed before `</unit>`; none in implicit mode
+  std::vector<token_id> appended;     ///< everything this unit added to the sequence, without `</unit>`
+  int drawn = 0;                      ///< how many of `appended` were drawn, the rest was forced
+  bool cut = false;                   ///< it was stopped by `cut`
+};
+
+struct unit_decoder_options {
+  int force_listen_count = 0;
+  int max_new_tokens = 20;   ///< per unit, counting the terminator
+  bool explicit_mode = true; ///< false: terminators are not fed and there is no token budget (ls_mode "implicit")
+  int max_characters = 28;   ///< code points of a unit's text
+};
+
+class unit_decoder {
+public:
+  unit_decoder(tokenizer tokens, const quirks& how, unit_decoder_options options);
+
+  /// Starts a unit on fresh logits. `force_listen` ends an open turn with <|turn_eos|> first.
+  void begin(bool force_listen);
+
+  wants next() const { return next_; }
+
+  /// What to feed while `next()` is `feed`.
+  token_id token() const { return token_; }
+
+  /// The token that was drawn, or a recorded one in its place.
+  void drawn(token_id token);
+
+  /// `token()` has been fed. True when the hidden state of that row belongs to the reply (`unit_outcome::ids`).
+  bool fed();
+
+  /// Stops the running unit at once: an open turn is closed by feeding <|turn_eos|>, then it answers `listen`.
+  void cut();
+
+  /// The finished unit; valid once `next()` is `nothing`, until the next `begin`.
+  const unit_outcome& outcome() const { return outcome_; }
+
+  bool turn_ended() const { return turn_ended_; }
+  void set_max_new_tokens(int count) { options_.max_new_tokens = count; }
+
+private:
+  void step();
+  void choose(token_id token);
+  void stop(token_id terminator);
+  void finish();
+  bool is_terminator(token_id token) const;
+
+  tokenizer tokens_;
+  control_tokens control_;
+  quirks how_;
+  unit_decoder_options options_;
+
+  // across units
+  int units_ = 0;
+  bool turn_ended_ = true;
+  bool listen_next_ = false;
+
+  // the running unit
+  wants next_ = wants::nothing;
+  token_id token_ = 0;
+  int index_ = 0; ///< j of 5.3
+  bool forced_ = false;
+  bool closing_turn_ = false; ///< the <|turn_eos|> being fed was forced by us
+  bool turn_was_open_ = false;
+  bool ended_before_choice_ = true;
+  bool saw_turn_end_ = false;
+  unit_outcome outcome_;
+};
+
+} // namespace parley::inference::duplex

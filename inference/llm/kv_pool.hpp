@@ -1,0 +1,101 @@
+#pragma once
+
+#include "inference/llm/rope.hpp"
+#include "inference/model_config.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace parley::inference::llm {
+
+class kv_cache;
+
+/// Keys and values of all sessions on one device, in pages of `page_tokens` rows. One per engine; copies share it.
+/// Pages are handed out so that a cache's pages lie in one run wherever the pool has room: then attention reads it without
+/// a copy. Not thread-safe.
+class kv_pool {
+public:
+  static constexpr int page_tokens = 64;
+
+  /// Room for `sequences` caches of `tokens` rows each. On the CPU, memory that was never written costs nothing.
+  kv_pool(const llm_config& config, int sequences, int tokens, at::ScalarType dtype, at::Device device);
+
+  /// An empty cache; it takes pages as it grows and gives them back when it goes.
+  kv_cache open() const;
+
+  int pages() const;
+  int free_pages() const;
+
+  /// Bytes of one sequence of `tokens` rows.
+  static std::size_t bytes(const llm_config& config, int tokens, at::ScalarType dtype);
+
+private:
+  friend class kv_cache;
+  struct store;
+  std::shared_ptr<store> store_;
+};
+
+/// Rows that were taken out of a cache: keys (already rotated) and values of every layer.
+struct kv_segment {
+  at::Tensor keys; ///< [layers, rows, kv_heads, head_dim]
+  at::Tensor values;
+  std::int64_t begin = 0; ///< position of the first row
+
+  std::int64_t rows() const { return keys.defined() ? keys.size(1) : 0; }
+};
+
+/// One session's keys and values. Row i was rotated for position i. Moves only.
+class kv_cache {
+public:
+  kv_cache(kv_cache&&) noexcept;
+  kv_cache& operator=(kv_cache&&) noexcept;
+  ~kv_cache();
+
+  std::int64_t length() const { return length_; }
+  int pages() const { return static_cast<int>(pages_.size()); }
+
+  /// Makes room for `rows` more. Throws std::runtime_error when the pool is empty; the cache is as before.
+  void reserve(std::int64_t rows);
+
+  /// Appends the pool's row numbers of rows [length, length + rows) to `into`; they must be reserved.
+  void rows_to_write(std::int64_t rows, std::vector<std::int64_t>& into) const;
+
+  /// Writes `keys`, `values` [rows, kv_heads, head_dim] of many caches at once, at the rows that `rows_to_write` gave.
+  void write(int layer, const at::Tensor& rows, const at::Tensor& keys, const at::Tensor& values) const;
+
+  /// The written rows count from now on.
+  void commit(std::int64_t rows) { length_ += rows; }
+
+  /// Rows [0, length + pending) of a layer: [rows, kv_heads, head_dim]. A view where the pages lie in one run.
+  at::Tensor keys(int layer, std::int64_t pending = 0) const;
+  at::Tensor values(int layer, std::int64_t pending = 0) const;
+
+  /// Forgets all rows from `length` on.
+  void truncate(std::int64_t length);
+
+  /// A copy of rows [begin, length).
+  kv_segment copy_from(std::int64_t begin) const;
+
+  /// Appends rows taken from elsewhere, keys rotated to where they now lie (THINKER.md 5.6).
+  void append(const kv_segment& rows, const rope& positions);
+
+  /// Removes rows [begin, begin + count); later ones move up.
+  void drop(std::int64_t begin, std::int64_t count, const rope& positions);
+
+private:
+  friend class kv_pool;
+  explicit kv_cache(std::shared_ptr<kv_pool::store> store);
+
+  at::Tensor rows_of(const at::Tensor& layer, std::int64_t rows) const;
+  void release(std::size_t keep);
+
+  std::shared_ptr<kv_pool::store> store_;
+  std::vector<std::int32_t> pages_;
+  std::int64_t length_ = 0;
+  bool one_run_ = true;
+};
+
+} // namespace parley::inference::llm

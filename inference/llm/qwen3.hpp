@@ -1,0 +1,65 @@
+#pragma once
+
+#include "inference/checkpoint.hpp"
+#include "inference/llm/kv_pool.hpp"
+#include "inference/llm/rope.hpp"
+#include "inference/model_config.hpp"
+#include "inference/tokenizer.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace parley::inference::llm {
+
+/// Some rows of one sequence, to be put behind what its cache holds.
+struct sequence_rows {
+  kv_cache* cache; ///< distinct within a call
+  std::int64_t rows;
+  std::int64_t shift = 0; ///< the first row's position is the cache's length plus this
+};
+
+/// What the tests look at.
+struct forward_trace {
+  std::vector<at::Tensor> hiddens; ///< input of each layer, then the normed output: [rows, hidden]
+};
+
+/// The Qwen3 decoder (THINKER.md 4) for many sequences at once: linear layers over the rows of all of them, attention of
+/// each sequence against its own cache, without padding. A sequence's result depends on its company by rounding alone.
+class qwen3 {
+public:
+  /// `w` is the view of "llm.".
+  qwen3(const llm_config& config, const weights& w);
+
+  /// int64 [n] → [n, hidden].
+  at::Tensor embed(const at::Tensor& ids) const;
+  at::Tensor embed(std::span<const token_id> ids) const;
+
+  /// `embeddings` [sum of rows, hidden], sequences one below the other. Extends the caches; they are as before when it
+  /// throws. Returns the normed hidden states of the rows numbered in `wanted`: [wanted, hidden].
+  at::Tensor forward(const at::Tensor& embeddings, std::span<const sequence_rows> sequences,
+                     std::span<const std::int64_t> wanted, forward_trace* trace = nullptr) const;
+
+  /// [n, hidden] → float32 [n, vocabulary].
+  at::Tensor logits(const at::Tensor& hidden) const;
+
+  const rope& positions() const { return rope_; }
+  const llm_config& config() const { return config_; }
+  at::ScalarType dtype() const { return embedding_.scalar_type(); }
+  at::Device device() const { return embedding_.device(); }
+
+private:
+  struct layer {
+    at::Tensor input_norm, post_norm, query_norm, key_norm;
+    at::Tensor qkv, out, gate_up, down; ///< fused: [q; k; v] and [gate; up]
+  };
+
+  llm_config config_;
+  rope rope_;
+  at::Tensor embedding_, norm_, head_;
+  std::vector<layer> layers_;
+};
+
+} // namespace parley::inference::llm

@@ -1,0 +1,219 @@
+#include "inference/llm/sampling.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+
+namespace parley::inference::llm {
+
+namespace {
+
+constexpr auto minus_infinity = -std::numeric_limits<float>::infinity();
+
+/// The largest logit's place, the lowest id of equals; refuses rows without a finite maximum.
+std::size_t argmax(std::span<const float> logits) {
+  auto best = std::size_t{0};
+  auto sane = true;
+  for (auto i = std::size_t{0}; i < logits.size(); ++i) {
+    sane &= !std::isnan(logits[i]);
+    if (logits[i] > logits[best]) best = i;
+  }
+  if (!sane || !std::isfinite(logits[best])) throw std::runtime_error("the logits are not numbers");
+  return best;
+}
+
+token_id take_largest(std::span<const float> logits, sampling_scratch& scratch) {
+  auto best = argmax(logits);
+  if (scratch.records) {
+    auto second = minus_infinity;
+    for (auto i = std::size_t{0}; i < logits.size(); ++i)
+      if (i != best) second = std::max(second, logits[i]);
+    scratch.records->push_back({0, static_cast<token_id>(best), double{logits[best]} - second, 0});
+  }
+  return static_cast<token_id>(best);
+}
+
+/// First id, ascending, whose cumulated weight exceeds u of the total; `weight(i)` may be evaluated twice.
+template<class Weight>
+std::size_t invert(std::size_t count, double u, Weight weight, draw_record& record) {
+  auto total = 0.0;
+  for (auto i = std::size_t{0}; i < count; ++i) total += weight(i);
+  auto target = u * total;
+  auto below = 0.0;
+  auto chosen = count;
+  for (auto i = std::size_t{0}; i < count; ++i) {
+    auto w = weight(i);
+    if (w > 0) chosen = i;
+    if (below + w > target) break;
+    below += w;
+  }
+  auto edge = weight(chosen);
+  record.margin = std::min(std::abs(target - below), std::abs(below + edge - target)) / total;
+  return chosen;
+}
+
+token_id draw_raw(std::span<const float> logits, draw_source& chance, sampling_scratch& scratch) {
+  auto top = logits[argmax(logits)];
+  scratch.heap.resize(logits.size());
+  std::transform(logits.begin(), logits.end(), scratch.heap.begin(), [top](float l) { return std::exp(l - top); });
+  draw_record record{chance.next(), 0, 0, static_cast<int>(logits.size())};
+  record.token = static_cast<token_id>(invert(
+      logits.size(), record.u, [&](std::size_t i) { return double{scratch.heap[i]}; }, record));
+  if (scratch.records) scratch.records->push_back(record);
+  return record.token;
+}
+
+token_id draw_filtered(draw_source& chance, sampling_scratch& scratch) {
+  const auto& kept = scratch.kept;
+  draw_record record{chance.next(), 0, 0, static_cast<int>(kept.size())};
+  record.token = kept[invert(
+                          kept.size(), record.u, [&](std::size_t i) { return kept[i].weight; }, record)]
+                     .id;
+  if (scratch.records) scratch.records->push_back(record);
+  return record.token;
+}
+
+/// The k-th largest value by a min-heap: most logits are turned away by one comparison.
+float kth_largest(std::span<const float> logits, std::size_t k, std::vector<float>& heap) {
+  heap.assign(logits.begin(), logits.begin() + static_cast<std::ptrdiff_t>(k));
+  std::make_heap(heap.begin(), heap.end(), std::greater<>{});
+  for (auto l : logits.subspan(k)) {
+    if (l > heap.front()) {
+      std::pop_heap(heap.begin(), heap.end(), std::greater<>{});
+      heap.back() = l;
+      std::push_heap(heap.begin(), heap.end(), std::greater<>{});
+    }
+  }
+  return heap.front();
+}
+
+void ban(std::span<float> logits, std::span<const token_id> ids) {
+  for (auto id : ids)
+    if (static_cast<std::size_t>(id) < logits.size()) logits[static_cast<std::size_t>(id)] = minus_infinity;
+}
+
+void divide_by_sign(float& logit, double by) {
+  logit = static_cast<float>(logit > 0 ? logit / by : logit * by);
+}
+
+/// Each id of `seen` once, whatever its repeats: `apply` changes its logit.
+template<class Apply>
+void for_each_seen(std::span<float> logits, std::span<const token_id> seen, sampling_scratch& scratch, Apply apply) {
+  auto& ids = scratch.kept;
+  ids.clear();
+  for (auto id : seen)
+    if (static_cast<std::size_t>(id) < logits.size()) ids.push_back({id, 0, 0});
+  auto by_id = [](const auto& a, const auto& b) { return a.id < b.id; };
+  std::sort(ids.begin(), ids.end(), by_id);
+  auto end = std::unique(ids.begin(), ids.end(), [](const auto& a, const auto& b) { return a.id == b.id; });
+  for (auto at = ids.begin(); at != end; ++at) apply(logits[static_cast<std::size_t>(at->id)]);
+}
+
+} // namespace
+
+duplex_sampling_ids make_duplex_sampling_ids(const tokenizer& tokens, const quirks& how) {
+  duplex_sampling_ids ids;
+  ids.chunk_eos = tokens.id("<|chunk_eos|>");
+  ids.turn_eos = tokens.id("<|turn_eos|>");
+  ids.listen = how.listen_controls_act_on_im_end ? tokens.eos() : tokens.id("<|listen|>");
+  ids.forbidden.push_back(tokens.id("<|tts_pad|>"));
+  ids.forbidden.insert(ids.forbidden.end(), tokens.bad_token_ids().begin(), tokens.bad_token_ids().end());
+  ids.forbidden.push_back(ids.chunk_eos);
+  return ids;
+}
+
+void filter_candidates(std::span<const float> logits, double temperature, int top_k, double top_p, bool exact_top_k,
+                       sampling_scratch& scratch) {
+  auto k = static_cast<std::size_t>(std::max(top_k, 0));
+  auto floor = minus_infinity;
+  if (k > 0 && k < logits.size()) floor = kth_largest(logits, k, scratch.heap);
+  auto& kept = scratch.kept;
+  kept.clear();
+  auto top = minus_infinity;
+  for (auto i = std::size_t{0}; i < logits.size(); ++i) {
+    if (logits[i] >= floor && logits[i] != minus_infinity) {
+      auto scaled = static_cast<float>(logits[i] / temperature);
+      kept.push_back({static_cast<token_id>(i), scaled, 0});
+      top = std::max(top, scaled);
+    }
+  }
+  auto total = 0.0;
+  for (auto& c : kept) {
+    c.weight = std::exp(c.logit - top);
+    total += c.weight;
+  }
+  if ((top_p > 0 && top_p < 1) || (exact_top_k && k > 0 && kept.size() > k)) {
+    std::stable_sort(kept.begin(), kept.end(), [](const auto& a, const auto& b) { return a.logit > b.logit; });
+    if (exact_top_k && k > 0 && kept.size() > k) {
+      for (auto i = k; i < kept.size(); ++i) total -= kept[i].weight;
+      kept.resize(k);
+    }
+    if (top_p > 0 && top_p < 1) {
+      // A token goes when those before it already exceed top_p; the first always stays.
+      auto before = 0.0;
+      auto end = kept.begin();
+      while (end != kept.end() && (end == kept.begin() || before <= top_p * total)) before += (end++)->weight;
+      kept.erase(end, kept.end());
+    }
+    std::sort(kept.begin(), kept.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  }
+}
+
+token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, const duplex_sampling& options,
+                     const quirks& how, std::vector<token_id>& history, draw_source& chance,
+                     sampling_scratch& scratch) {
+  const auto& base = options.base;
+  auto greedy = base.greedy || base.temperature <= 0;
+  auto first = greedy ? take_largest(logits, scratch) : draw_raw(logits, chance, scratch);
+  if (first == ids.chunk_eos) return first;
+  ban(logits, ids.forbidden);
+  if (base.repetition_penalty != 1.0) {
+    auto window = std::min(history.size(), static_cast<std::size_t>(std::max(base.repetition_window, 1)));
+    auto recent = std::span<const token_id>(history).last(window);
+    auto by = base.repetition_penalty;
+    for_each_seen(logits, recent, scratch, [by, always = how.penalty_divides_negative_logits](float& l) {
+      if (always)
+        l = static_cast<float>(l / by);
+      else
+        divide_by_sign(l, by);
+    });
+  }
+  if (base.length_penalty != 1.0) divide_by_sign(logits[static_cast<std::size_t>(ids.turn_eos)], base.length_penalty);
+  auto& listen = logits[static_cast<std::size_t>(ids.listen)];
+  if (options.listen_prob_scale != 1.0) {
+    // The reference scales the logit, whatever its sign; what it documents is a factor on the probability.
+    auto scale = options.listen_prob_scale;
+    listen = static_cast<float>(how.listen_controls_act_on_im_end ? listen * scale : listen + std::log(scale));
+  }
+  if (options.listen_top_k) {
+    auto better = std::count_if(logits.begin(), logits.end(), [l = listen](float other) { return other > l; });
+    if (better < *options.listen_top_k) return ids.listen;
+  }
+  auto token = token_id{};
+  if (greedy) {
+    token = take_largest(logits, scratch);
+  } else {
+    filter_candidates(logits, base.temperature, base.top_k, base.top_p, false, scratch);
+    token = draw_filtered(chance, scratch);
+  }
+  history.push_back(token);
+  return token;
+}
+
+token_id draw_chat(std::span<float> logits, std::span<const token_id> banned, std::span<const token_id> terminators,
+                   std::span<const token_id> seen, const chat_sampling& options, draw_source& chance,
+                   sampling_scratch& scratch) {
+  argmax(logits); // refuses rows that are not numbers
+  ban(logits, banned);
+  if (options.repetition_penalty != 1.0)
+    for_each_seen(logits, seen, scratch, [by = options.repetition_penalty](float& l) { divide_by_sign(l, by); });
+  if (options.length_penalty != 1.0)
+    for (auto id : terminators) divide_by_sign(logits[static_cast<std::size_t>(id)], options.length_penalty);
+  if (options.greedy || options.temperature <= 0) return take_largest(logits, scratch);
+  filter_candidates(logits, options.temperature, options.top_k, options.top_p, options.exact_top_k, scratch);
+  return draw_filtered(chance, scratch);
+}
+
+} // namespace parley::inference::llm

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "inference/quirks.hpp"
+#include "inference/random.hpp"
+#include "inference/tokenizer.hpp"
+#include "inference/unit.hpp"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+// How a token is drawn from one row of logits (THINKER.md 5.4, 6.3, 6.4). Plain arithmetic, no torch: rows of a batch are
+// drawn independently of each other.
+namespace parley::inference::llm {
+
+/// One draw, for replays and for tests that print how close a decision was.
+struct draw_record {
+  double u = 0;       ///< the number drawn; unused by an argmax
+  token_id token = 0; ///< what it gave
+  double margin = 0;  ///< argmax: gap to the second; else distance of u to the edge of the token's interval
+  int candidates = 0; ///< tokens with a probability; 0 for an argmax
+};
+
+/// Working memory of one row, reused from token to token.
+struct sampling_scratch {
+  struct candidate {
+    token_id id;
+    float logit;
+    double weight;
+  };
+  std::vector<float> heap;
+  std::vector<candidate> kept;
+  std::vector<draw_record>* records = nullptr; ///< optional: gets every draw
+};
+
+/// Ids that the duplex rules name.
+struct duplex_sampling_ids {
+  token_id chunk_eos;
+  token_id turn_eos;
+  token_id listen;                 ///< the token that `listen_prob_scale` and `listen_top_k` act on
+  std::vector<token_id> forbidden; ///< never drawn in the second draw: <|tts_pad|>, bad_token_ids, <|chunk_eos|>
+};
+
+duplex_sampling_ids make_duplex_sampling_ids(const tokenizer& tokens, const quirks& how);
+
+struct duplex_sampling {
+  sampling_options base;
+  double listen_prob_scale = 1.0;
+  std::optional<int> listen_top_k;
+};
+
+/// One duplex decision (5.4). `history` is the session's list of drawn tokens and is extended; `logits` are overwritten.
+/// Throws std::runtime_error when the logits are not numbers.
+token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, const duplex_sampling& options,
+                     const quirks& how, std::vector<token_id>& history, draw_source& chance, sampling_scratch& scratch);
+
+/// Chat options (6.3, 6.4). The penalty follows the sign: positive logits are divided, others multiplied.
+struct chat_sampling {
+  bool greedy = false;
+  double temperature = 0.7;
+  int top_k = 100;    ///< 0 = off
+  double top_p = 0.8; ///< >= 1 = off
+  double repetition_penalty = 1.02;
+  double length_penalty = 1.0; ///< acts on the terminators
+  bool exact_top_k = true;     ///< ties beyond k are cut (6.4) or kept (6.3)
+};
+
+/// One chat token. `seen` are the ids that the repetition penalty knows, repeats allowed; `banned` are never drawn.
+token_id draw_chat(std::span<float> logits, std::span<const token_id> banned, std::span<const token_id> terminators,
+                   std::span<const token_id> seen, const chat_sampling& options, draw_source& chance,
+                   sampling_scratch& scratch);
+
+/// What top-k, top-p and softmax leave of a row: (id, probability), ids ascending, in `scratch.kept` (weight).
+/// top_k <= 0 and top_p outside (0, 1) are off.
+void filter_candidates(std::span<const float> logits, double temperature, int top_k, double top_p, bool exact_top_k,
+                       sampling_scratch& scratch);
+
+} // namespace parley::inference::llm

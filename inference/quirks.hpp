@@ -1,0 +1,40 @@
+#pragma once
+
+namespace parley::inference {
+
+/// Where the reference departs from what it documents, or from what a user would want (THINKER.md 7b). `true` copies the
+/// reference. The defaults are the server's; `literal` is what `verify` replays and what `engine.reference_quirks` sets.
+struct quirks {
+  /// `listen_prob_scale` and `listen_top_k` act on `<|im_end|>` instead of `<|listen|>`, and the scale multiplies the logit
+  /// instead of the probability.
+  bool listen_controls_act_on_im_end = false;
+
+  /// The duplex repetition penalty divides negative logits too, which raises them. The model was tuned with it.
+  bool penalty_divides_negative_logits = true;
+
+  /// A unit that ends `… <|turn_eos|> <|listen|>` loses its text and its end of turn; without the quirk both are told and
+  /// the next unit listens.
+  bool listen_after_turn_end_drops_text = false;
+
+  /// A unit's first token, if it is text, is never told.
+  bool first_text_token_is_lost = false;
+
+  /// A unit with too few samples, or none, leaves `<unit>` (and its images) in the cache.
+  bool failed_prefill_stays_in_cache = false;
+
+  /// A unit with images and no sound counts as a sound chunk: the next chunk loses its left padding and one row.
+  bool vision_unit_counts_as_audio_chunk = false;
+
+  /// `chat()` drops "!" and trailing letters of the answer.
+  bool chat_answer_is_stripped = false;
+
+  /// The chat prompt closes the user's turn twice.
+  bool chat_im_end_is_doubled = false;
+
+  /// Special tokens are part of the visible chat text.
+  bool chat_text_shows_special_tokens = false;
+
+  static constexpr quirks literal() { return {true, true, true, true, true, true, true, true, true}; }
+};
+
+} // namespace parley::inference

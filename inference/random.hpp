@@ -1,0 +1,51 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace parley::inference {
+
+/// Where random numbers come from: a session's own stream, or a recorded list in replays.
+class draw_source {
+public:
+  virtual ~draw_source() = default;
+
+  /// Uniform in [0, 1).
+  virtual double next() = 0;
+};
+
+/// Each use of chance in a session has a stream of its own, so that one does not shift the others.
+enum class substream : std::uint64_t { text = 1, speech_tokens = 2, noise = 3 };
+
+/// xoshiro256** seeded by splitmix64 over (seed, substream). Copyable: a copy continues alike.
+class random_stream final : public draw_source {
+public:
+  random_stream(std::uint64_t seed, substream use) {
+    auto mix = seed + 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(use);
+    for (auto& word : state_) {
+      mix += 0x9e3779b97f4a7c15u;
+      auto z = (mix ^ (mix >> 30)) * 0xbf58476d1ce4e5b9u;
+      z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+      word = z ^ (z >> 31);
+    }
+  }
+
+  std::uint64_t bits() {
+    auto result = std::rotl(state_[1] * 5, 7) * 9;
+    auto shifted = state_[1] << 17;
+    state_[2] ^= state_[0];
+    state_[3] ^= state_[1];
+    state_[1] ^= state_[2];
+    state_[0] ^= state_[3];
+    state_[2] ^= shifted;
+    state_[3] = std::rotl(state_[3], 45);
+    return result;
+  }
+
+  double next() override { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
+
+private:
+  std::uint64_t state_[4];
+};
+
+} // namespace parley::inference
