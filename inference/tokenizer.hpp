@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace parley::inference {
@@ -28,6 +29,10 @@ public:
   /// table give nothing.
   std::string decode(std::span<const token_id> ids, bool skip_special = false) const;
 
+  /// What the token adds to a decoded text before it is made valid UTF-8: for a base token any bytes, for an added one
+  /// its text. Empty outside the table. Lives as long as a copy of the tokenizer.
+  std::string_view bytes(token_id id) const;
+
   /// Exact token text, base vocabulary (in its byte alphabet) or added: `convert_tokens_to_ids`. Unknown → `unk()`.
   token_id id(std::string_view token) const;
   std::optional<token_id> find(std::string_view token) const;
@@ -41,7 +46,7 @@ public:
   /// Added tokens (text, id) by id, special or not.
   std::vector<std::pair<std::string, token_id>> added_tokens() const;
 
-  /// One past the largest id: Hugging Face's len().
+  /// Number of tokens, base and added: Hugging Face's len().
   token_id size() const;
   token_id bos() const;
   token_id eos() const;
@@ -56,7 +61,7 @@ private:
 };
 
 /// Text of a growing id sequence (X:309): what is known for sure comes out at once, bytes of an unfinished character
-/// wait. One per answer; costs per push grow with the new tokens only.
+/// wait. One per answer. Same text as decoding all ids each time and holding back U+FFFD at the end.
 class stream_decoder {
 public:
   explicit stream_decoder(tokenizer source, bool skip_special = false);
@@ -70,7 +75,7 @@ public:
 private:
   tokenizer source_;
   bool skip_special_;
-  std::vector<token_id> pending_;
+  std::string pending_; ///< bytes that may still become a character
 };
 
 } // namespace parley::inference

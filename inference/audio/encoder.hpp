@@ -5,18 +5,19 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 namespace parley::inference::audio {
 
 /// A session's encoder state: keys and values of every frame since the last reset (THINKER.md 3.4).
-/// Made by `encoder::make_cache`, owned by the caller; an engine keeps them in a pool and `clear`s them between
-/// sessions.
+/// Made by `encoder::make_cache`, owned by the caller; an engine keeps them in a pool and clears them between sessions.
 struct encoder_cache {
-  at::Tensor keys;   ///< [layers, heads, max_positions, head_dim]
-  at::Tensor values; ///< the same
-  int length = 0;    ///< frames held; the next chunk begins at this position
+  at::Tensor keys;         ///< [layers, heads, max_positions, head_dim]
+  at::Tensor values;       ///< the same
+  std::int64_t length = 0; ///< frames held; the next chunk begins at this position
 
   void clear() { length = 0; }
 };
@@ -25,18 +26,18 @@ struct encoder_cache {
 struct stream_chunk {
   encoder_cache* cache; ///< distinct within a call
   at::Tensor mel;       ///< [frames, bins] as `mel_extractor::stream` emits it
-  int drop_front = 1; ///< convolved frames that are only context: 0 for a session's first chunk (chunk index 0), then 1
+  int drop_front = 1;   ///< convolved frames that are only context: 0 in a session's first unit, then 1
   int drop_back = 1;
 };
 
-/// One piece of a clip. `mel` may be longer than `frames`: then it was padded beside longer pieces of the same
-/// reference call, and up to twice `frames` of what is padded takes part in the attention, as in the reference (3.5).
+/// One piece of a clip. `mel` may be longer than `frames`: then it was padded beside longer pieces of the same reference
+/// call, and of the padding up to `frames` more convolved frames take part in the attention, as in the reference (3.5).
 struct clip_piece {
-  at::Tensor mel; ///< [padded frames, bins]
-  int frames;     ///< valid ones
+  at::Tensor mel;      ///< [padded frames, bins]
+  std::int64_t frames; ///< valid ones, at least 1
 };
 
-/// What the tests look at. Tensors of the rows one below the other.
+/// What the golden cases look at; all rows of a call, one below the other.
 struct encoder_trace {
   at::Tensor after_conv;           ///< [rows, hidden], before positions are added
   std::vector<at::Tensor> hiddens; ///< input of each layer, then the normed output: [rows, hidden]
@@ -46,30 +47,36 @@ struct encoder_trace {
 /// A session's result does not depend on the others beyond float32 rounding.
 class encoder {
 public:
-  /// `w` is the view of "apm.".
+  /// `w` is the view of "apm."; it decides dtype and device.
   encoder(const audio_config& config, const weights& w);
 
   encoder_cache make_cache() const;
 
-  /// Streaming (3.4): extends the caches, resets one that would reach max_positions, returns [frames, hidden] per
-  /// chunk.
+  /// Streaming (3.4): extends the caches, emptying one that would reach max_positions first. [frames, hidden] per chunk.
   std::vector<at::Tensor> stream(std::span<const stream_chunk> chunks, encoder_trace* trace = nullptr) const;
 
-  /// Offline (3.5) with attention in blocks of config.chunk_seconds: [(padded frames - 1) / 2 + 1, hidden] per piece.
-  /// Throws std::runtime_error when a piece is longer than max_positions.
-  std::vector<at::Tensor> offline(std::span<const clip_piece> pieces, encoder_trace* trace = nullptr) const;
+  /// Offline (3.5), attention in blocks of `chunk_seconds` (<= 0: none): [(padded frames - 1) / 2 + 1, hidden] per piece.
   std::vector<at::Tensor> offline(std::span<const clip_piece> pieces, double chunk_seconds,
                                   encoder_trace* trace = nullptr) const;
 
+  /// The same with the checkpoint's own block length.
+  std::vector<at::Tensor> offline(std::span<const clip_piece> pieces) const;
+
 private:
   struct layer {
-    at::Tensor norm1_weight, norm1_bias, norm2_weight, norm2_bias;
-    at::Tensor qkv_weight, qkv_bias; ///< query rows scaled by head_dim^-0.5
-    at::Tensor out_weight, out_bias, fc1_weight, fc1_bias, fc2_weight, fc2_bias;
+    at::Tensor norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias;
+    at::Tensor norm2_weight, norm2_bias, fc1_weight, fc1_bias, fc2_weight, fc2_bias;
   };
-  struct span_of_rows;
+  /// (layer, sequence, query, key, value), all [heads, rows, head_dim] → [heads, rows, head_dim].
+  using attention =
+      std::function<at::Tensor(std::size_t, std::size_t, const at::Tensor&, const at::Tensor&, const at::Tensor&)>;
 
-  at::Tensor convolve(std::span<const at::Tensor> mels, std::vector<std::int64_t>& lengths) const;
+  std::vector<at::Tensor> convolve(const std::vector<at::Tensor>& mels) const;
+  at::Tensor positions(std::int64_t begin, std::int64_t count) const;
+  std::vector<at::Tensor> run_layers(const std::vector<at::Tensor>& rows, const std::vector<at::Tensor>& positions,
+                                     const attention& attend, encoder_trace* trace) const;
+  at::Tensor attend_all(const layer& l, std::size_t number, const at::Tensor& x, at::IntArrayRef lengths,
+                        const attention& attend) const;
 
   audio_config config_;
   at::Tensor conv1_weight_, conv1_bias_, conv2_weight_, conv2_bias_, positions_, norm_weight_, norm_bias_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 namespace parley::inference::audio {
@@ -9,7 +10,8 @@ inline constexpr int sample_rate = 16000;
 inline constexpr int mel_window_samples = 400; ///< n_fft
 inline constexpr int mel_hop_samples = 160;
 
-/// How a stream is cut (THINKER.md 3.3). The defaults are the duplex ones.
+/// How a stream is cut (THINKER.md 3.3). The defaults are the duplex ones. After a slide the buffer must still hold more
+/// than a chunk.
 struct mel_stream_config {
   int chunk_ms = 1000;
   int first_chunk_ms = 1035;
@@ -27,41 +29,45 @@ struct mel_stream_config {
 struct mel_stream_info {
   int chunk_number = 0;             ///< chunks emitted so far
   int emitted_frames = 0;           ///< in this append; 0 = nothing
-  std::int64_t stable_frames = 0;   ///< of the buffer that no later sample can change
+  std::int64_t stable_frames = 0;   ///< of the buffer, those that no later sample can change
   std::int64_t total_frames = 0;    ///< of the buffer
   std::int64_t base_frame = 0;      ///< global index of the buffer's first frame
-  std::int64_t buffer_samples = 0;  ///< virtual length: the samples themselves are not kept
+  std::int64_t buffer_samples = 0;  ///< length of the reference's buffer
   std::int64_t dropped_samples = 0; ///< on the left, by slides
   std::int64_t core_begin = 0;      ///< global frames of the emitted chunk without its redundancy
   std::int64_t core_end = 0;
 };
 
 /// A session's streaming state. Of the 30 s buffer that the reference transforms anew every second, it keeps the last
-/// samples (one window), the mel power of the last frames, and one number per older frame: its largest mel power, which
-/// the dynamic clip level needs. Copyable; `mel_extractor::stream` advances it.
+/// samples (one window and a bit), the mel power of the frames not yet emitted, and for every slide's worth of frames the
+/// largest power in it, which is all that the dynamic clip level needs: about 40 KB. Copyable; `mel_extractor::stream`
+/// advances it.
 struct mel_stream {
-  explicit mel_stream(mel_stream_config cut = {});
+  explicit mel_stream(mel_stream_config cut = {}) : config(cut) {}
 
   /// Samples that the next append should have.
   int next_need() const;
 
+  /// The frames between two places where the buffer may come to begin. There the reference sees a mirrored edge once the
+  /// buffer has slid, so the first frames have two values.
+  struct block {
+    float head_peak = 0; ///< largest mel power of the first frames, as seen from inside
+    float rest_peak = 0; ///< ... of the others
+    std::vector<float>
+        head; ///< mel power of the first frames behind the mirrored edge, [frame][bin]; empty = not known yet
+  };
+
   mel_stream_config config;
   std::int64_t total_samples = 0; ///< ever appended
-  std::int64_t base_samples = 0;  ///< ever dropped by slides; a multiple of the slide
-  std::int64_t next_frame = 0;    ///< first global frame whose interior power is not computed yet
-  std::int64_t emitted_frames = 0;
-  int chunks = 0;
+  std::int64_t base_samples = 0;  ///< dropped by slides
+  std::int64_t next_frame = 0;    ///< first global frame whose final power is not known yet
+  std::int64_t core_end = 0;      ///< end of what has been emitted, without redundancy
+  int chunks = 0;                 ///< emitted
 
-  std::vector<float> tail; ///< the last samples, from global sample tail_begin on
-  std::int64_t tail_begin = 0;
-  std::vector<float> power; ///< mel power of the last frames, from global frame power_begin on, [frames][bins]
+  std::vector<float> tail;  ///< the last samples
+  std::vector<float> power; ///< [frame][bin], from global frame power_begin on
   std::int64_t power_begin = 0;
-  std::vector<float> frame_peak; ///< largest mel power of each frame from peak_begin on
-  std::int64_t peak_begin = 0;
-  /// Largest power of the frames that mirror the left edge, for buffers that begin at a later slide: the reference sees
-  /// a mirrored edge there after the slide. [slide][edge frame]
-  std::vector<std::vector<float>> edge_peaks;
-  std::int64_t edge_slides_begin = 0; ///< slide number of edge_peaks.front()
+  std::deque<block> blocks; ///< from the one that base_samples begins
 };
 
 } // namespace parley::inference::audio

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "inference/text/flat_map.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace parley::inference::text {
+
+/// Finds the added tokens in raw text: leftmost first, the longest at a place. Linear in the text times the longest
+/// token.
+class added_token_trie {
+public:
+  void add(std::string_view token, std::int64_t id);
+
+  struct match {
+    std::size_t begin;
+    std::size_t end; ///< begin == end: none
+    std::int64_t id;
+  };
+
+  /// The first match at or behind `from`; none: begin == end == text.size().
+  match find(std::string_view text, std::size_t from) const;
+
+private:
+  static std::uint64_t edge(std::uint32_t node, char byte) {
+    return std::uint64_t{node} << 8 | static_cast<unsigned char>(byte);
+  }
+
+  flat_map<std::uint32_t> children_{1024};
+  std::vector<std::int64_t> ids_{-1}; ///< by node; -1 = no token ends here
+};
+
+} // namespace parley::inference::text

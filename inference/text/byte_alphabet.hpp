@@ -1,0 +1,15 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace parley::inference::text {
+
+/// GPT-2's printable alphabet: each byte is written as one character in `vocab.json` and `merges.txt`.
+char32_t character_of(unsigned char byte);
+
+/// The bytes that a token of the vocabulary stands for; nothing if a character is not of the alphabet.
+std::optional<std::string> bytes_of(std::string_view token);
+
+} // namespace parley::inference::text

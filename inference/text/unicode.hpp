@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace parley::inference::text {
+
+/// The classes that the pre-tokenizer tells apart: \p{L}, \p{N}, \s, the rest.
+enum class character_class : unsigned char { letter, number, space, other };
+
+character_class class_of(char32_t code);
+
+/// NFC of valid UTF-8, in time linear but for sorting each run of combining marks.
+std::string nfc(std::string_view text);
+
+} // namespace parley::inference::text

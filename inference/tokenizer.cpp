@@ -1,0 +1,217 @@
+#include "inference/tokenizer.hpp"
+
+#include "inference/json_file.hpp"
+#include "inference/text/added_tokens.hpp"
+#include "inference/text/bpe.hpp"
+#include "inference/text/byte_alphabet.hpp"
+#include "inference/text/pretokenizer.hpp"
+#include "inference/text/unicode.hpp"
+#include "inference/text/utf8.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <stdexcept>
+#include <unordered_map>
+
+namespace parley::inference {
+
+namespace {
+
+/// Lookup by string_view without making a string.
+struct string_hash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view s) const { return std::hash<std::string_view>{}(s); }
+};
+
+using id_by_text = std::unordered_map<std::string, token_id, string_hash, std::equal_to<>>;
+
+constexpr token_id max_token_id = 1 << 24; // keeps a broken file from asking for huge tables
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& what) {
+  throw std::runtime_error(path.string() + ": " + what);
+}
+
+} // namespace
+
+struct tokenizer::tables {
+  id_by_text ids;
+  std::vector<std::string> bytes; // by id
+  std::vector<bool> special;      // by id
+  std::vector<std::pair<std::string, token_id>> added;
+  text::added_token_trie added_trie;
+  text::bpe merges{{}};
+  std::vector<token_id> bad_ids;
+  token_id bos = 0;
+  token_id eos = 0;
+  token_id pad = 0;
+  token_id unk = 0;
+
+  void add(const std::filesystem::path& path, const std::string& token, token_id id) {
+    if (id < 0 || id > max_token_id) refuse(path, "token id " + std::to_string(id) + " is out of range");
+    auto at = static_cast<std::size_t>(id);
+    if (at >= bytes.size()) {
+      bytes.resize(at + 1);
+      special.resize(at + 1, false);
+    }
+    ids.insert_or_assign(token, id);
+    bytes[at] = text::bytes_of(token).value_or(token);
+  }
+
+  text::bpe::id required(const std::filesystem::path& path, std::string_view token) const {
+    auto found = ids.find(token);
+    if (found == ids.end()) refuse(path, "token \"" + std::string(token) + "\" is not in vocab.json");
+    return static_cast<text::bpe::id>(found->second);
+  }
+
+  void read_vocabulary(const std::filesystem::path& path);
+  void read_merges(const std::filesystem::path& path);
+  void read_settings(const std::filesystem::path& path);
+  void encode_plain(std::string_view piece, std::vector<token_id>& out) const;
+};
+
+void tokenizer::tables::read_vocabulary(const std::filesystem::path& path) {
+  auto vocabulary = read_json(path);
+  if (!vocabulary.is_object()) refuse(path, "not an object");
+  ids.reserve(vocabulary.size() + 128);
+  bytes.reserve(vocabulary.size() + 128);
+  for (const auto& [token, id] : vocabulary.items()) {
+    if (!id.is_number_integer()) refuse(path, "the id of \"" + token + "\" is not an integer");
+    add(path, token, id.get<token_id>());
+  }
+}
+
+void tokenizer::tables::read_merges(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) refuse(path, "can't open");
+  std::array<text::bpe::id, 256> byte_ids{};
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    std::string token;
+    text::append_utf8(token, text::character_of(static_cast<unsigned char>(byte)));
+    byte_ids[byte] = required(path, token);
+  }
+  merges = text::bpe(byte_ids, ids.size());
+  std::string line;
+  for (bool first = true; std::getline(file, line); first = false) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (line.empty() || (first && line.starts_with("#version"))) continue;
+    auto gap = line.find(' ');
+    if (gap == std::string::npos) refuse(path, "no pair in line \"" + line + "\"");
+    auto left = line.substr(0, gap);
+    auto right = line.substr(gap + 1);
+    merges.add_merge(required(path, left), required(path, right), required(path, left + right));
+  }
+}
+
+void tokenizer::tables::read_settings(const std::filesystem::path& path) {
+  auto settings = read_json(path);
+  try {
+    std::vector<std::pair<token_id, bool>> entries;
+    for (const auto& [number, token] : settings.at("added_tokens_decoder").items()) {
+      auto id = static_cast<token_id>(std::stoll(number));
+      auto content = token.at("content").get<std::string>();
+      add(path, content, id);
+      bytes[static_cast<std::size_t>(id)] = content;
+      special[static_cast<std::size_t>(id)] = token.value("special", false);
+      added.emplace_back(content, id);
+      added_trie.add(content, id);
+    }
+    if (settings.contains("bad_token_ids")) bad_ids = settings["bad_token_ids"].get<std::vector<token_id>>();
+    // A name is a string or an object with `content`; unk may be absent, then pad stands in for it.
+    auto named = [&](const char* key) -> std::optional<token_id> {
+      auto found = settings.find(key);
+      if (found == settings.end() || found->is_null()) return std::nullopt;
+      return required(path, found->is_object() ? found->at("content").get<std::string>() : found->get<std::string>());
+    };
+    eos = named("eos_token").value_or(0);
+    pad = named("pad_token").value_or(eos);
+    bos = named("bos_token").value_or(pad);
+    unk = named("unk_token").value_or(pad);
+  } catch (const std::logic_error&) { // std::stoll
+    refuse(path, "an id of added_tokens_decoder is not a number");
+  } catch (const nlohmann::json::exception& e) {
+    refuse(path, e.what());
+  }
+  std::sort(added.begin(), added.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+}
+
+tokenizer::tokenizer(std::shared_ptr<const tables> t) : tables_(std::move(t)) {}
+
+tokenizer tokenizer::open(const std::filesystem::path& directory) {
+  auto result = std::make_shared<tables>();
+  result->read_vocabulary(directory / "vocab.json");
+  result->read_merges(directory / "merges.txt");
+  result->read_settings(directory / "tokenizer_config.json");
+  return tokenizer(std::move(result));
+}
+
+void tokenizer::tables::encode_plain(std::string_view piece, std::vector<token_id>& out) const {
+  if (piece.empty()) return;
+  auto normal = text::nfc(piece);
+  for (auto word : text::pretokenize(normal)) merges.encode(word, out);
+}
+
+std::vector<token_id> tokenizer::encode(std::string_view raw) const {
+  auto valid = text::lossy_utf8(raw);
+  std::string_view rest = valid;
+  std::vector<token_id> result;
+  result.reserve(rest.size() / 3 + 8);
+  for (std::size_t at = 0; at < rest.size();) {
+    auto match = tables_->added_trie.find(rest, at);
+    tables_->encode_plain(rest.substr(at, match.begin - at), result);
+    if (match.end > match.begin) result.push_back(match.id);
+    at = match.end;
+  }
+  return result;
+}
+
+std::string tokenizer::decode(std::span<const token_id> ids, bool skip_special) const {
+  std::string raw;
+  for (auto id : ids)
+    if (!skip_special || !is_special(id)) raw += bytes(id);
+  return text::lossy_utf8(raw);
+}
+
+std::string_view tokenizer::bytes(token_id id) const {
+  return id >= 0 && id < static_cast<token_id>(tables_->bytes.size()) ? tables_->bytes[static_cast<std::size_t>(id)]
+                                                                      : std::string_view();
+}
+
+token_id tokenizer::id(std::string_view token) const {
+  return find(token).value_or(tables_->unk);
+}
+
+std::optional<token_id> tokenizer::find(std::string_view token) const {
+  auto found = tables_->ids.find(token);
+  return found == tables_->ids.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool tokenizer::is_special(token_id id) const {
+  return id >= 0 && id < static_cast<token_id>(tables_->special.size()) &&
+         tables_->special[static_cast<std::size_t>(id)];
+}
+
+std::span<const token_id> tokenizer::bad_token_ids() const {
+  return tables_->bad_ids;
+}
+std::vector<std::pair<std::string, token_id>> tokenizer::added_tokens() const {
+  return tables_->added;
+}
+token_id tokenizer::size() const {
+  return static_cast<token_id>(tables_->ids.size());
+}
+token_id tokenizer::bos() const {
+  return tables_->bos;
+}
+token_id tokenizer::eos() const {
+  return tables_->eos;
+}
+token_id tokenizer::pad() const {
+  return tables_->pad;
+}
+token_id tokenizer::unk() const {
+  return tables_->unk;
+}
+
+} // namespace parley::inference

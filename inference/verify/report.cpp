@@ -1,0 +1,70 @@
+#include "inference/verify/report.hpp"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <iomanip>
+#include <limits>
+#include <ostream>
+
+namespace parley::inference::verify {
+
+double golden_error(const at::Tensor& mine, const at::Tensor& golden) {
+  constexpr auto infinite = std::numeric_limits<double>::infinity();
+  if (!mine.defined() || !golden.defined() || mine.sizes() != golden.sizes()) return infinite;
+  if (golden.numel() == 0) return 0;
+  auto a = mine.to(at::kCPU, at::kDouble);
+  auto b = golden.to(at::kCPU, at::kDouble);
+  auto error = (a - b).abs().max().item<double>() / std::max(1.0, b.abs().max().item<double>());
+  return std::isfinite(error) ? error : infinite;
+}
+
+void case_check::close(std::string_view what, const at::Tensor& mine, const at::Tensor& golden) {
+  close(what, mine, golden, tolerance_);
+}
+
+void case_check::close(std::string_view what, const at::Tensor& mine, const at::Tensor& golden, double tolerance) {
+  auto error = golden_error(mine, golden);
+  error_ = std::max(error_, error);
+  if (error > tolerance && first_miss_.empty()) first_miss_ = what;
+}
+
+void case_check::exact(std::string_view what, bool same) {
+  if (!same && first_miss_.empty()) first_miss_ = what;
+}
+
+void report::run(std::string_view file, std::string_view name, double tolerance,
+                 const std::function<void(case_check&)>& replay) {
+  case_check check(tolerance);
+  std::string miss;
+  try {
+    replay(check);
+    miss = check.first_miss();
+  } catch (const std::exception& e) {
+    miss = std::string(e.what()).substr(0, std::string_view(e.what()).find('\n'));
+    if (miss.empty()) miss = "exception";
+  }
+  bool ok = miss.empty();
+  ++(ok ? passed_ : failed_);
+  out_ << (ok ? "ok " : "FAIL ") << file << '/' << name << std::setprecision(3) << " max_abs_err=" << check.error()
+       << " tol=" << tolerance;
+  if (!ok) out_ << "  (" << miss << ')';
+  out_ << '\n';
+}
+
+void report::skip(std::string_view file, std::string_view name, std::string_view needs) {
+  ++skipped_;
+  out_ << "skip " << file << '/' << name << " needs " << needs << '\n';
+}
+
+void report::unknown(std::string_view file, std::string_view name) {
+  ++failed_;
+  out_ << "FAIL " << file << '/' << name << " max_abs_err=inf tol=0  (no replay for this case)\n";
+}
+
+bool report::finish() {
+  out_ << passed_ << " passed, " << failed_ << " failed\n";
+  return failed_ == 0;
+}
+
+} // namespace parley::inference::verify

@@ -1,0 +1,53 @@
+#include "inference/verify/verify.hpp"
+
+#include "inference/verify/families.hpp"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <ostream>
+#include <stdexcept>
+
+namespace parley::inference::verify {
+
+namespace {
+
+golden_kind kind_of(const std::filesystem::path& goldens) {
+  if (std::filesystem::exists(goldens / "E1.json")) return golden_kind::end_to_end;
+  if (std::filesystem::exists(goldens / "tokenizer.json")) return golden_kind::thinker;
+  if (std::filesystem::exists(goldens / "manifest.json")) return golden_kind::talker;
+  throw std::runtime_error(goldens.string() + ": no golden files (E1.json, tokenizer.json or manifest.json)");
+}
+
+/// Says how the recordings were made; holds no case.
+bool is_description(const std::string& stem) {
+  return stem == "meta";
+}
+
+} // namespace
+
+int run_verify(const std::filesystem::path& model, const std::filesystem::path& goldens, std::ostream& out) {
+  at::InferenceMode no_autograd;
+  auto kind = kind_of(goldens);
+  golden_set files(model, goldens);
+  report results(out);
+  for (const auto& stem : files.stems("")) {
+    if (is_description(stem)) continue;
+    auto all = families();
+    auto owner = std::find_if(all.begin(), all.end(),
+                              [&](const family& f) { return f.kind == kind && stem.starts_with(f.prefix); });
+    if (owner == all.end()) {
+      results.unknown(stem, "*");
+      continue;
+    }
+    try {
+      owner->replay(files, stem, results);
+    } catch (const std::exception& e) {
+      results.run(stem, "*", 0, [&](case_check&) { throw; });
+    }
+    out.flush();
+  }
+  return results.finish() ? 0 : 1;
+}
+
+} // namespace parley::inference::verify
