@@ -1,4 +1,6 @@
-"""Stage 1: the LLM alone, on chat and on duplex sessions whose audio rows are token embeddings. usage: python -m nano.train_text SECONDS [peak lr]"""
+"""Stage 1: the LLM alone, on chat and on duplex sessions whose audio rows are token embeddings. usage: python -m nano.train_text SECONDS [peak lr]
+
+After FREEZE of the run the input embeddings stand still: from then on the encoder can be trained to hit them, beside this run."""
 import random, sys
 import torch
 import torch.nn.functional as F
@@ -9,6 +11,7 @@ from .questions import draw
 from .run import Clock, Log, save, work
 from .tokenizer import Text
 
+FREEZE = .4
 Z = 2e-3  # pulls log-sum-exp to 0, so that logits are log-probabilities and the server's repetition and length penalties hardly act
 
 
@@ -75,7 +78,7 @@ def main():
     step, clock = 0, Clock()
     if path.exists():
         state = torch.load(path)
-        model.load_state_dict(state["model"])
+        model.load_state_dict({k: v for k, v in state["model"].items() if k.startswith("llm.")}, strict=False)
         opt.load_state_dict(state["opt"])
         step, clock = state["step"], Clock(state["seconds"])
     r = random.Random(5 + step)
@@ -86,6 +89,8 @@ def main():
             break
         loss, ce = text_loss(model.llm, ids, weights)
         loss.backward()
+        if done > FREEZE:
+            model.llm.model.embed_tokens.weight.grad = None
         opt.step(schedule(done, step, peak))
         step, seen, total, count = step + 1, seen + ids.numel(), total + ce.mean().item(), count + 1
         if step % 25 == 0:

@@ -1,0 +1,132 @@
+"""Sound scenes in the power-mel domain: clips, gains, noise, voice warps and the streaming normalisation cost about a millisecond a session."""
+import functools, json
+import numpy as np
+import torch
+from . import mel
+from .run import work
+
+
+class Bank:
+    """All synthesised clips: `records` and log10 power mel of clip i by `bank[i]` ([T,80] float32)."""
+
+    def __init__(self, parts=8):
+        self.records, self.mels = [], []
+        for p in range(parts):
+            if (work() / f"bank{p}.json").exists():
+                flat = np.load(work() / f"bank{p}.npy", mmap_mode="r")
+                for record in json.loads((work() / f"bank{p}.json").read_text()):
+                    self.records.append(record)
+                    self.mels.append(flat[record["frames"][0]:record["frames"][1]])
+        self.by_length = sorted(range(len(self.mels)), key=lambda i: len(self.mels[i]))
+
+    def __len__(self):
+        return len(self.mels)
+
+    def __getitem__(self, i):
+        return torch.from_numpy(self.mels[i].astype(np.float32))
+
+
+def _melody(g, seconds):
+    """Notes with overtones and soft edges: music-like tones that are not speech."""
+    y, at = np.zeros(seconds * 16000), 0
+    while at < len(y):
+        n = int(16000 * g.uniform(.1, .8))
+        t = np.arange(n) / 16000
+        note = sum(np.sin(2 * np.pi * t * k * f) / k for f in 110 * 2 ** (g.integers(0, 36, g.integers(1, 4)) / 12) for k in range(1, g.integers(2, 6)))
+        end = min(len(y), at + n)
+        y[at:end] += (note * np.minimum(1, np.minimum(t, t[::-1]) * 50))[:end - at]
+        at += int(n * g.uniform(.7, 1.3))
+    return y
+
+
+def background(g, kind, seconds=20):
+    """Noise of one kind as samples: colours, hum, clicks, tones, melodies."""
+    n = seconds * 16000
+    if kind < 4:
+        s = np.fft.rfft(g.standard_normal(n))
+        y = np.fft.irfft(s / np.maximum(np.arange(len(s)), 400) ** (kind / 2), n)
+        if kind == 3:
+            y = y * (1.2 + np.sin(np.arange(n) * 2 * np.pi * g.uniform(.2, 2) / 16000))
+    elif kind == 4:
+        t = np.arange(n) / 16000
+        y = sum(np.sin(2 * np.pi * 50 * k * t + g.uniform(0, 6)) / k for k in range(1, 8)) + .05 * g.standard_normal(n)
+    elif kind == 5:
+        y = g.standard_normal(n) * (g.random(n) < .0004)
+        y = np.convolve(y, np.exp(-np.arange(400) / 60) * np.sin(np.arange(400) * g.uniform(.2, 1.5)))[:n] + .01 * g.standard_normal(n)
+    elif kind == 6:
+        t = np.arange(n) / 16000
+        y = np.sin(2 * np.pi * g.uniform(100, 2000) * t + 3 * np.sin(2 * np.pi * g.uniform(.1, 3) * t)) + .02 * g.standard_normal(n)
+    else:
+        y = _melody(g, seconds) + .01 * g.standard_normal(n)
+    return (.1 * y / y.std()).astype(np.float32)
+
+
+@functools.cache
+def noises():
+    """Power mels [2000,80] with mean 1: steady noises first (colours, hum), then clicks, tones and melodies."""
+    g = np.random.default_rng(3)
+    power = lambda kind: 10 ** mel.log_power(background(g, kind))
+    banks = [power(kind) for kind in (0, 1, 2, 3, 0, 1, 2, 3, 4, 4)], [power(kind) for kind in (5, 5, 6, 6, 6, 7, 7, 7, 7, 7, 7, 7)]
+    return [[p / p.mean() for p in group] for group in banks]
+
+
+def warp(m, stretch, tempo):
+    """Scales the frequency axis (voice size) and the time axis (speed) of log mel [T,80] by interpolation."""
+    def resample(x, at):
+        i = at.long().clamp(0, x.shape[0] - 2)
+        f = (at - i)[:, None]
+        return x[i] * (1 - f) + x[i + 1] * f
+    if stretch != 1:
+        m = resample(m.T, (torch.arange(80).float() * stretch).clamp(0, 79)).T
+    return m if tempo == 1 else resample(m, torch.arange(0, len(m) - 1, tempo))
+
+
+def varied(r, m):
+    """One clip as another voice might say it."""
+    return warp(m, r.uniform(.92, 1.08) if r.random() < .7 else 1, r.uniform(.88, 1.12) if r.random() < .5 else 1)
+
+
+def noise_floor(r, frames, reference, steady=True):
+    """Background power [frames,80], 10–45 dB below `reference` (mean clip power), sometimes with odd sounds."""
+    group = noises()[0 if steady else 1]
+    chosen = r.choice(group)
+    while len(chosen) < frames:
+        chosen = torch.cat([chosen, r.choice(group)])
+    at = r.randrange(0, len(chosen) - frames + 1)
+    return chosen[at:at + frames] * (reference * 10 ** -r.uniform(1.0, 4.5))
+
+
+def mix(r, clips, frames, noisy=.75):
+    """clips: [(start frame, log mel)] -> power [frames,80]. Each clip gets its own gain."""
+    power, reference = torch.full((frames, 80), 1e-10), None
+    for start, m in clips:
+        p = 10 ** (m + r.uniform(-1.4, .5))
+        n = min(len(p), frames - start)
+        if n > 0:
+            power[start:start + n] += p[:n]
+        reference = p.mean() if reference is None else torch.minimum(reference, p.mean())
+    if r.random() < noisy or not clips:
+        reference = torch.tensor(10 ** r.uniform(-2, .5)) if reference is None else reference
+        power += noise_floor(r, frames, reference * (30 if not clips and r.random() < .5 else 1), r.random() < (.85 if clips else .4))
+    return power
+
+
+def normalise(power):
+    """The streaming rule, unit by unit: fixed floor while the buffer is shorter than 5 s, later 8 below the loudest value; the buffer drops 10 s when it reaches 30 s."""
+    x = power.clamp(min=1e-10).log10()
+    first, base = x.clone(), 0
+    for u in range(len(x) // 100):
+        if (u + 1) * 100 - base >= 3000:
+            base += 1000
+        if u >= 4:
+            now = slice(u * 100, (u + 1) * 100)
+            first[now] = torch.maximum(x[now], x[base:(u + 1) * 100].max() - 8)
+    return (first + 4) / 4
+
+
+def mask_band(r, x):
+    """Blanks one random band of frequencies in half of the sessions."""
+    if r.random() < .5:
+        low = r.randrange(0, 72)
+        x[:, low:low + r.randrange(1, 9)] = x.mean()
+    return x

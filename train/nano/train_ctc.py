@@ -1,0 +1,118 @@
+"""Stage 2: encoder and projector alone. usage: python -m nano.train_ctc SECONDS PEAK_LR [tokens]; without "tokens" only phonemes are trained (no text model needed)."""
+import json, random, sys
+import torch
+from . import ctc, mel, mixing
+from .model import Nano
+from .optim import Optimizer, schedule
+from .run import Clock, Log, save, work
+from .tokenizer import Text
+
+
+class Hearing(torch.nn.Module):
+    def __init__(self, phonemes):
+        super().__init__()
+        self.nano = Nano()
+        self.heads = ctc.Heads(self.nano.c["ad"], phonemes)
+
+
+def encode(nano, x, shift=0, at=0):
+    """mel [B,T,80] -> (states [B,T/2,d], rows [B,T/10,H]); shift moves the unit borders, at the positions."""
+    h = nano.apm.front(x)
+    block = (torch.arange(h.shape[1]) + shift) // 50
+    mask = torch.zeros(len(block), len(block)).masked_fill(block[None] > block[:, None], float("-inf"))
+    h = nano.apm.body(h, at, mask)
+    return h, nano.audio_projection_layer(h)
+
+
+def batch(bank, r, frames=9000):
+    """Clips of similar length with noise: (mel [B,T,80], texts)."""
+    s = r.randrange(0, len(bank) - 400)
+    ids = r.sample(bank.by_length[s:s + 400], 60)
+    clips, total = [], 0
+    for i in ids:
+        m = mixing.varied(r, bank[i])
+        total = max(total, len(m) + 30)
+        clips.append((r.randrange(2, 26), m, bank.records[i]["text"]))
+        if total * len(clips) > frames:
+            break
+    T = -(-total // 10) * 10
+    xs = []
+    for start, m, _ in clips:
+        x = mixing.mix(r, [(start, m)], T).clamp(min=1e-10).log10()
+        x = torch.maximum(x, x.max() - 8) if r.random() < .7 else x
+        xs.append(mixing.mask_band(r, (x + 4) / 4))
+    return torch.stack(xs), [t for _, _, t in clips]
+
+
+def check(model, text, phonemes, name, n=80):
+    """Phoneme error rate and share of exact token sequences on a held-out set, at 20 dB."""
+    import numpy as np
+    records, waves = json.loads((work() / f"{name}.json").read_text()), np.load(work() / f"{name}.npz")
+    errors = symbols = exact = 0
+    model.eval()
+    with torch.no_grad():
+        for i in range(n):
+            y = waves[f"w{i}"].astype(np.float32) / 32768
+            y = np.pad(y, 3000) + np.random.default_rng(i).standard_normal(len(y) + 6000).astype(np.float32) * y.std() * .1
+            x = mel.offline(y)
+            h, rows = encode(model.nano, x[None, :len(x) // 10 * 10])
+            want = phonemes(records[i]["text"])
+            errors += ctc.distance(ctc.greedy(model.heads.phoneme(h)[0]), want)
+            symbols += len(want)
+            got = [k - 1 for k in ctc.greedy(token_scores(model, text, rows)[0])]
+            exact += got == text.encode(records[i]["text"])
+    return errors / symbols, exact / n
+
+
+def token_scores(model, text, rows):
+    table = model.nano.llm.model.embed_tokens.weight.detach()
+    return model.heads.token_scores(rows, table[:text.base], table[text.id["<|audio|>"]])
+
+
+def main():
+    budget, peak, tokens = float(sys.argv[1]), float(sys.argv[2]), "tokens" in sys.argv
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    text, bank, log = Text(work() / "tokenizer"), mixing.Bank(), Log("ctc")
+    sets = [json.loads((work() / f"{n}.json").read_text()) for n in ("test_voices", "test_phrasings", "test_words")]
+    phonemes = ctc.Phonemes(w for q in bank.records + [q for s in sets for q in s] for w in q["text"].split())
+    model, path = Hearing(phonemes.size), work() / ("ctc.pt" if tokens else "phones.pt")
+    opt = Optimizer(model, ["nano.apm", "nano.audio", "heads"])
+    step, clock = 0, Clock()
+    source = path if path.exists() else work() / "phones.pt"
+    if source.exists():
+        state = torch.load(source)
+        model.load_state_dict(state["model"])
+        opt.load_state_dict(state["opt"])
+        if source == path:
+            step, clock = state["step"], Clock(state["seconds"])
+    if tokens:
+        llm = {k: v for k, v in torch.load(work() / "text.pt")["model"].items() if k.startswith("llm.")}
+        model.nano.load_state_dict(llm, strict=False)
+    r = random.Random(7 + step)
+    sums, count, units = [0.0, 0.0], 0, 0
+    keep = lambda: save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
+    while (done := clock() / budget) < 1:
+        x, texts = batch(bank, r)
+        shift = r.randrange(50)
+        h, rows = encode(model.nano, x, shift, r.randrange(0, 1500 - x.shape[1] // 2))
+        phone = ctc.loss(model.heads.phoneme(h).log_softmax(-1), [phonemes(t) for t in texts])
+        token = ctc.loss(token_scores(model, text, rows), [[k + 1 for k in text.encode(t)] for t in texts]) if tokens else torch.zeros(())
+        (phone + .5 * token).backward()
+        opt.step(schedule(done, step, peak))
+        step, count, units = step + 1, count + 1, units + x.shape[0] * x.shape[1] / 100
+        sums = [a + b.item() for a, b in zip(sums, (phone, token))]
+        if step % 50 == 0:
+            log(step=step, s=clock(), phone=sums[0] / count, token=sums[1] / count, units_s=units / (clock() - clock.before))
+            sums, count = [0.0, 0.0], 0
+        if step % 200 == 0:
+            keep()
+            per, exact = check(model, text, phonemes, "test_voices")
+            log(step=step, s=clock(), voices_per=per, voices_exact=exact)
+            model.train()
+    keep()
+    log(**{f"{n}_{k}": v for n in ("test_voices", "test_phrasings", "test_words") for k, v in zip(("per", "exact"), check(model, text, phonemes, n))})
+
+
+if __name__ == "__main__":
+    main()
