@@ -1,0 +1,26 @@
+#include "client/latencies.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+namespace parley::client {
+
+latencies::seconds latencies::quantile(double share) const {
+  if (times_.empty()) return seconds(0);
+  std::vector<seconds> sorted = times_;
+  const auto count = static_cast<double>(sorted.size());
+  const auto rank = static_cast<std::size_t>(std::clamp(std::ceil(share * count), 1.0, count));
+  const auto found = sorted.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+  std::nth_element(sorted.begin(), found, sorted.end());
+  return *found;
+}
+
+std::string seconds_text(latencies::seconds time) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(3) << time.count() << " s";
+  return text.str();
+}
+
+} // namespace parley::client

@@ -1,0 +1,152 @@
+#include "client/latencies.hpp"
+#include "client/printable.hpp"
+#include "client/probe.hpp"
+#include "client/probe_session.hpp"
+#include "protocol/wav.hpp"
+
+#include <chrono>
+#include <fstream>
+#include <iomanip>
+#include <iterator>
+#include <ostream>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace parley::client {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+constexpr std::size_t unit_samples = 16000;
+
+std::optional<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+class audio_probe final : public probe_session {
+public:
+  /// `samples` hold whole units.
+  audio_probe(const audio_probe_options& options, std::vector<float> samples, std::string voice, std::ostream& out,
+              std::ostream& err)
+      : probe_session(out, err), options_(options), samples_(std::move(samples)), voice_(std::move(voice)), pace_(io_),
+        sent_at_(samples_.size() / unit_samples) {}
+
+  void summarize() {
+    if (answered_ == 0) return;
+    std::string line = std::to_string(answered_) + ", " + std::to_string(spoken_) + " spoken, " +
+                       std::to_string(answered_ - spoken_) + " listened";
+    if (dropped_ > 0) line += ", " + std::to_string(dropped_) + " dropped";
+    tell("units", line);
+    tell("latency", "p50 " + seconds_text(measured_.quantile(0.5)) + ", p95 " + seconds_text(measured_.quantile(0.95)) +
+                        ", max " + seconds_text(measured_.quantile(1)));
+  }
+
+private:
+  std::string init_frame() const override {
+    return protocol::encode_init({.spoken = spoken_dialect(),
+                                  .system_prompt = options_.system_prompt,
+                                  .force_listen_count = options_.force_listen_count,
+                                  .greedy = options_.greedy,
+                                  .seed = options_.seed,
+                                  .voice = voice_});
+  }
+
+  void on_created() override {
+    start_ = clock::now();
+    send_unit();
+  }
+
+  void on_output(const protocol::server_message& event) override {
+    text_ += event.text;
+    speaking_ = speaking_ || event.type == protocol::server_event_type::spoken;
+    if (!event.answers_unit) return;
+    dropped_ = event.dropped_units;
+    // The legacy dialect does not say which unit it answers: they come in order.
+    const std::size_t unit = event.input > 0 ? static_cast<std::size_t>(event.input) : last_unit_ + 1;
+    if (unit == 0 || unit > sent_) return fail("an answer to a unit that was not sent");
+    last_unit_ = unit;
+    tell_answer(unit, clock::now() - sent_at_[unit - 1]);
+    if (unit == sent_at_.size()) {
+      expect_nothing();
+      return close_session("user_stop");
+    }
+    if (unit == sent_) expect_nothing();
+    if (options_.fast) send_unit();
+  }
+
+  void tell_answer(std::size_t unit, latencies::seconds latency) {
+    ++answered_;
+    spoken_ += speaking_ ? 1 : 0;
+    measured_.add(latency);
+    out_ << std::right << std::setw(4) << unit << "  " << std::left << std::setw(8) << (speaking_ ? "speak" : "listen")
+         << seconds_text(latency);
+    if (!text_.empty()) out_ << "  " << printable_line(text_);
+    out_ << std::endl;
+    text_.clear();
+    speaking_ = false;
+  }
+
+  void send_unit() {
+    const auto unit = std::span(samples_).subspan(sent_ * unit_samples, unit_samples);
+    sent_at_[sent_++] = clock::now();
+    send(protocol::encode_append(spoken_dialect(), unit));
+    expect_answer();
+    if (options_.fast || sent_ == sent_at_.size()) return;
+    pace_.expires_at(start_ + std::chrono::seconds(sent_));
+    pace_.async_wait([this](auto ec) {
+      if (!ec && !stopped()) send_unit();
+    });
+  }
+
+  protocol::dialect spoken_dialect() const {
+    return options_.legacy ? protocol::dialect::legacy : protocol::dialect::current;
+  }
+
+  const audio_probe_options& options_;
+  const std::vector<float> samples_;
+  const std::string voice_;
+  boost::asio::steady_timer pace_;
+  std::vector<clock::time_point> sent_at_; ///< one for each unit there is
+  clock::time_point start_;
+  std::size_t sent_ = 0;
+  std::size_t last_unit_ = 0;
+  std::string text_;
+  bool speaking_ = false;
+  int answered_ = 0;
+  int spoken_ = 0;
+  std::int64_t dropped_ = 0;
+  latencies measured_;
+};
+
+} // namespace
+
+int probe_audio(const audio_probe_options& options, std::ostream& out, std::ostream& err) {
+  const auto refuse = [&err](const std::string& why) {
+    err << "parley probe: " << why << std::endl;
+    return 2;
+  };
+  const auto url = parse_server_url(options.url);
+  if (!url) return refuse("--url: " + url.error());
+  const auto file = read_file(options.wav);
+  if (!file) return refuse("--wav: cannot read " + options.wav);
+  auto samples = protocol::read_wav(*file);
+  if (!samples) return refuse("--wav: " + options.wav + ": " + samples.error());
+  if (samples->empty()) return refuse("--wav: " + options.wav + " holds no sound");
+  std::string voice;
+  if (!options.voice.empty()) {
+    auto bytes = read_file(options.voice);
+    if (!bytes || !protocol::looks_like_wav(*bytes)) return refuse("--voice: " + options.voice + " is no WAV file");
+    voice = std::move(*bytes);
+  }
+  // The last second is filled up with silence: a unit that is not whole would never be answered.
+  samples->resize((samples->size() + unit_samples - 1) / unit_samples * unit_samples, 0.0f);
+  audio_probe probe(options, std::move(*samples), std::move(voice), out, err);
+  const int status = probe.run(*url, "audio");
+  probe.summarize();
+  return status;
+}
+
+} // namespace parley::client

@@ -1,0 +1,104 @@
+#include "client/probe_session.hpp"
+
+#include "client/printable.hpp"
+
+#include <cmath>
+#include <iomanip>
+#include <ostream>
+#include <utility>
+
+namespace parley::client {
+namespace {
+
+constexpr std::chrono::seconds answer_time{150}; ///< longer than a server may take for a chat turn (PROTOCOL.md 8)
+constexpr std::chrono::seconds closing_time{15};
+
+} // namespace
+
+probe_session::probe_session(std::ostream& out, std::ostream& err)
+    : out_(out), err_(err),
+      socket_(io_.get_executor(), {.opened = [this] { expect_answer(); },
+                                   .text = [this](std::string&& frame) { on_text(std::move(frame)); },
+                                   .ended = [this](auto& how) { on_ended(how); }}),
+      overdue_(io_) {}
+
+int probe_session::run(const server_url& url, std::string_view mode) {
+  socket_.connect(url, mode);
+  io_.run();
+  return status_;
+}
+
+void probe_session::on_text(std::string&& frame) {
+  const auto event = protocol::read_server_message(frame);
+  if (!event) return fail("the server sent something that is no event");
+  using type = protocol::server_event_type;
+  switch (event->type) {
+  case type::queued:
+  case type::queue_update: return tell_place(*event);
+  case type::queue_done: send(init_frame()); return expect_answer();
+  case type::created: tell("session.created", printable_line(event->session_id)); return on_created();
+  case type::listen:
+  case type::spoken:
+  case type::response_done: return on_output(*event);
+  case type::go_away:
+    return tell("session.go_away",
+                printable_line(event->reason) + ", " + std::to_string(event->time_left_ms) + " ms left");
+  case type::closed:
+    tell("session.closed", printable_line(event->reason));
+    closed_ = true;
+    expect_end();
+    if (!close_asked_) fail("the server ended the session");
+    return;
+  case type::error: return fail(printable_line(event->error_code + ": " + event->error_message));
+  case type::other: return tell(printable_line(event->type_name), "");
+  }
+}
+
+void probe_session::on_ended(const ws_client::ending& how) {
+  gone_ = true;
+  overdue_.cancel();
+  if (!how.error.empty() && !closed_) return fail(how.error);
+  if (!closed_ && status_ == 0) fail("the server closed the connection with code " + std::to_string(how.code));
+}
+
+void probe_session::tell(std::string_view event, std::string_view what) {
+  out_ << std::left << std::setw(20) << event << what << std::endl;
+}
+
+void probe_session::tell_place(const protocol::server_message& event) {
+  overdue_.cancel(); // how long a queue takes is not ours to judge
+  tell(event.type_name, "position " + std::to_string(event.position) + " of " + std::to_string(event.queue_length) +
+                            ", about " + std::to_string(std::lround(event.estimated_wait_s)) + " s");
+}
+
+void probe_session::fail(std::string_view why) {
+  if (status_ != 0) return; // the first reason is the one that helps
+  status_ = 1;
+  err_ << "parley probe: " << why << std::endl;
+  if (!stopped()) close_session("user_stop");
+}
+
+void probe_session::close_session(std::string_view reason) {
+  if (std::exchange(close_asked_, true)) return;
+  send(protocol::encode_close(reason));
+  expect_end();
+}
+
+void probe_session::expect_end() {
+  overdue_.expires_after(closing_time);
+  overdue_.async_wait([this](auto ec) {
+    if (ec) return;
+    fail("the server does not close the connection");
+    io_.stop();
+  });
+}
+
+void probe_session::expect_answer() {
+  if (stopped()) return;
+  overdue_.expires_after(answer_time);
+  overdue_.async_wait([this](auto ec) {
+    if (!ec) fail("no answer for " + std::to_string(answer_time.count()) + " s");
+  });
+}
+
+} // namespace parley::client

@@ -1,0 +1,66 @@
+#pragma once
+
+#include "client/server_url.hpp"
+#include "client/ws_client.hpp"
+#include "protocol/client_side.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+namespace parley::client {
+
+/// What both probes have in common: connect, wait in the queue, initialise, tell what comes, close, and give an exit status.
+class probe_session {
+public:
+  probe_session(std::ostream& out, std::ostream& err);
+  virtual ~probe_session() = default;
+
+  /// Blocks to the end of the session.
+  int run(const server_url& url, std::string_view mode);
+
+protected:
+  virtual std::string init_frame() const = 0;
+  virtual void on_created() = 0;
+  virtual void on_output(const protocol::server_message& event) = 0;
+
+  /// One aligned line.
+  void tell(std::string_view event, std::string_view what);
+
+  /// One line on the error stream, and exit status 1.
+  void fail(std::string_view why);
+
+  void send(std::string frame) { socket_.send(std::move(frame)); }
+
+  /// The session has done its work: asks for its close.
+  void close_session(std::string_view reason);
+
+  /// The server owes an answer from now on.
+  void expect_answer();
+  void expect_nothing() { overdue_.cancel(); }
+
+  /// Nothing is to be sent any more.
+  bool stopped() const { return close_asked_ || closed_ || gone_; }
+
+  boost::asio::io_context io_{1};
+  std::ostream& out_;
+
+private:
+  void on_text(std::string&& frame);
+  void expect_end();
+  void on_ended(const ws_client::ending& how);
+  void tell_place(const protocol::server_message& event);
+
+  std::ostream& err_;
+  ws_client socket_;
+  boost::asio::steady_timer overdue_;
+  int status_ = 0;
+  bool close_asked_ = false;
+  bool closed_ = false; ///< session.closed came
+  bool gone_ = false;   ///< the connection ended
+};
+
+} // namespace parley::client

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <tl/expected.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace parley::client {
+
+/// Where a server is.
+struct server_url {
+  std::string host; ///< without the brackets of an IPv6 address
+  std::string port;
+  std::string path; ///< of the realtime endpoint
+};
+
+/// ws:// or http://, with or without /v1/realtime at its end; a query is dropped. The error says what is wrong.
+tl::expected<server_url, std::string> parse_server_url(std::string_view text);
+
+} // namespace parley::client

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "client/server_url.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace parley::client {
+
+/// One WebSocket to a server. It never blocks; all calls and callbacks are on `executor`, which runs one handler at a time (a strand, or
+/// an io_context with one thread).
+class ws_client {
+public:
+  /// How a connection ended.
+  struct ending {
+    std::uint16_t code = 0; ///< of the server's close frame; 0 when there was none
+    std::string error;      ///< why, when it was not a closing handshake
+  };
+
+  struct callbacks {
+    std::function<void()> opened;
+    std::function<void(std::string&&)> text;
+    std::function<void(const ending&)> ended; ///< the last call, also when the connection could not be made
+  };
+
+  ws_client(boost::asio::any_io_executor executor, callbacks told);
+
+  /// Cuts the connection; no callback comes any more.
+  ~ws_client();
+
+  ws_client(const ws_client&) = delete;
+  ws_client& operator=(const ws_client&) = delete;
+
+  /// `mode` becomes the query of the URL.
+  void connect(const server_url& url, std::string_view mode);
+
+  void send(std::string frame);
+
+  /// Sends what is queued, then the closing handshake with 1000.
+  void close();
+
+private:
+  class impl;
+  std::shared_ptr<impl> impl_;
+};
+
+} // namespace parley::client
