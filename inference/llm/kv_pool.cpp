@@ -144,7 +144,7 @@ void kv_cache::append(const kv_segment& segment, const rope& positions) {
   std::vector<std::int64_t> targets;
   rows_to_write(rows, targets);
   auto target = at::tensor(targets, at::kLong).to(segment.keys.device());
-  auto turn = positions.by(length_ - segment.begin);
+  auto turn = positions.move(segment.begin, length_, rows);
   for (auto layer = 0; layer < segment.keys.size(0); ++layer)
     write(layer, target, rope::apply(segment.keys.select(0, layer), turn), segment.values.select(0, layer));
   commit(rows);

@@ -2,26 +2,28 @@
 
 #include <ATen/ATen.h>
 
-#include <cmath>
-
 namespace parley::inference::llm {
 
 rope::rope(int head_dim, double theta, at::Device device)
-    : frequencies_(at::empty({head_dim / 2}, at::kDouble)), device_(device) {
-  auto* f = frequencies_.mutable_data_ptr<double>();
-  // The reference rounds the frequencies to float32 before it multiplies.
-  for (auto i = 0; i < head_dim / 2; ++i) f[i] = static_cast<float>(1.0 / std::pow(theta, 2.0 * i / head_dim));
+  : frequencies_(at::pow(theta, at::arange(0, head_dim, 2, at::kFloat) / head_dim).reciprocal()), device_(device) {}
+
+at::Tensor rope::angles(const at::Tensor& positions) const {
+  return positions.to(at::kCPU, at::kFloat).view({-1, 1, 1}) * frequencies_;
 }
 
-rope::rotation rope::at(const at::Tensor& positions) const {
-  auto angle = positions.to(at::kCPU, at::kDouble).view({-1, 1, 1}) * frequencies_;
-  auto cosine = angle.cos().to(at::kFloat);
-  auto sine = angle.sin().to(at::kFloat);
+rope::rotation rope::turn(const at::Tensor& angles) const {
+  auto cosine = angles.cos().to(at::kFloat);
+  auto sine = angles.sin().to(at::kFloat);
   return {at::cat({cosine, cosine}, -1).to(device_), at::cat({sine.neg(), sine}, -1).to(device_)};
 }
 
-rope::rotation rope::by(std::int64_t delta) const {
-  return at(at::full({1}, delta, at::kLong));
+rope::rotation rope::at(const at::Tensor& positions) const {
+  return turn(angles(positions));
+}
+
+rope::rotation rope::move(std::int64_t from, std::int64_t to, std::int64_t rows) const {
+  auto steps = at::arange(rows, at::kLong);
+  return turn(angles(steps + to).to(at::kDouble) - angles(steps + from).to(at::kDouble));
 }
 
 at::Tensor rope::apply(const at::Tensor& x, const rotation& turn) {

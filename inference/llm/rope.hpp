@@ -7,7 +7,7 @@
 namespace parley::inference::llm {
 
 /// Rotary positions (THINKER.md 4): NeoX halves, angle of pair i at position p is p * theta^(-2i/head_dim).
-/// Angles are computed in double and kept as float32.
+/// Frequencies and angles are rounded to float32 as in the reference: at position 8000 that rounding shows in the results.
 class rope {
 public:
   rope(int head_dim, double theta, at::Device device);
@@ -20,14 +20,17 @@ public:
   /// `positions`: int64 [n] on any device.
   rotation at(const at::Tensor& positions) const;
 
-  /// The same rotation for every row: moves keys by `delta` positions, since R(new) R(-old) = R(new - old).
-  rotation by(std::int64_t delta) const;
+  /// Moves keys of positions [from, from + rows) to [to, to + rows): R(new) R(-old) as one rotation.
+  rotation move(std::int64_t from, std::int64_t to, std::int64_t rows) const;
 
   /// `x`: [n, heads, head_dim].
   static at::Tensor apply(const at::Tensor& x, const rotation& turn);
 
 private:
-  at::Tensor frequencies_; ///< float64 [head_dim / 2], CPU
+  at::Tensor angles(const at::Tensor& positions) const;
+  rotation turn(const at::Tensor& angles) const;
+
+  at::Tensor frequencies_; ///< float32 [head_dim / 2], CPU
   at::Device device_;
 };
 

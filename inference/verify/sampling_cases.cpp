@@ -61,6 +61,14 @@ void same_probabilities(case_check& check, const std::vector<llm::sampling_scrat
   check.close("probabilities", at::tensor(mine, at::kDouble), at::tensor(golden, at::kDouble));
 }
 
+/// The numbers that were used; `u` lists those first tried.
+recorded_draws used_numbers(const json& c) {
+  std::vector<double> numbers;
+  for (const auto& draw : c.at("draws"))
+    numbers.push_back(draw.at("u"));
+  return recorded_draws(numbers);
+}
+
 void same_draws(case_check& check, const std::vector<llm::draw_record>& mine, const json& golden) {
   check.equal("number of draws", mine.size(), golden.size());
   for (auto i = std::size_t{0}; i < std::min(mine.size(), golden.size()); ++i) {
@@ -77,7 +85,7 @@ void replay_duplex_decode(const json& c, const json& all, const at::Tensor& logi
   check.equal("listen id", names.listen, all.at("listen_id_used_by_decoder").get<token_id>());
   auto row = row_of(logits, c.at("logits_row"));
   auto history = ids(c.at("history"));
-  recorded_draws chance(c.at("u").get<std::vector<double>>());
+  auto chance = used_numbers(c);
   std::vector<llm::draw_record> records;
   llm::sampling_scratch scratch;
   auto options = duplex_options(c.at("cfg"));
@@ -97,7 +105,7 @@ void replay_chunk(const json& c, const json& names, const at::Tensor& logits, ca
   auto terminators = ids(names.at("terminators"));
   auto seen = ids(c.at("all_input_ids"));
   if (seen.size() > 128) seen.erase(seen.begin(), seen.end() - 128);
-  recorded_draws chance(c.at("u").get<std::vector<double>>());
+  auto chance = used_numbers(c);
   std::vector<llm::draw_record> records;
   llm::sampling_scratch scratch;
   if (!options.greedy) scratch.records = &records;
