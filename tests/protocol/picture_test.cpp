@@ -1,0 +1,70 @@
+#include "protocol/picture.hpp"
+
+#include "tests/protocol/wire_material.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace parley::protocol;
+namespace test = parley::protocol::test;
+
+namespace {
+
+std::string refusal(std::string_view base64_text) {
+  auto decoded = decode_image(base64_text, "f");
+  return decoded ? "decoded" : decoded.error().message;
+}
+
+} // namespace
+
+TEST_CASE("picture: a JPEG file's size is read from its frame header") {
+  auto size = read_jpeg_size(test::jpeg_file(640, 480));
+  REQUIRE(size);
+  CHECK(size->width == 640);
+  CHECK(size->height == 480);
+  auto progressive = test::jpeg_file(1, 4096);
+  progressive[progressive.find("\xFF\xC0") + 1] = '\xC2';
+  size = read_jpeg_size(progressive);
+  REQUIRE(size);
+  CHECK(size->width == 1);
+  CHECK(size->height == 4096);
+}
+
+TEST_CASE("picture: fill bytes, restart markers and other tables before the frame header are passed over") {
+  auto file = test::jpeg_file(30, 40);
+  auto frame = file.substr(file.find("\xFF\xC0"));
+  for (std::string before : {std::string("\xFF\xFF\xFF"), std::string("\xFF\x01"), std::string("\xFF\xD0"),
+                             std::string("\xFF\xC4\x00\x04??", 6), std::string("\xFF\xE1\x00\x02", 4)}) {
+    auto size = read_jpeg_size("\xFF\xD8\xFF\xE0" + std::string("\x00\x02", 2) + before + frame);
+    REQUIRE(size);
+    CHECK(size->width == 30);
+  }
+}
+
+TEST_CASE("picture: files without a readable frame header") {
+  auto file = test::jpeg_file(30, 40);
+  for (auto size = file.find("\xFF\xC0") + 9; size-- > 0;) CHECK_FALSE(read_jpeg_size(std::string(file, 0, size)));
+  CHECK_FALSE(read_jpeg_size("\xFF\xD8\xFF\xDA" + std::string("\x00\x02", 2) + file.substr(2))); // scan before frame
+  CHECK_FALSE(read_jpeg_size("\xFF\xD8\xFF\xE0" + std::string("\x00\x01", 2) + file.substr(2))); // length below 2
+  CHECK_FALSE(read_jpeg_size("\xFF\xD8\xFF\xE0" + std::string("\x00\x02", 2) + "x" + file.substr(2))); // no marker
+  CHECK_FALSE(read_jpeg_size("\xFF\xD8\xFF\xE0" + std::string("\x00\x02", 2) + "\xFF\xD9" +
+                             file.substr(20))); // end before frame
+  CHECK_FALSE(read_jpeg_size("\x89PNG\r\n\x1a\n"));
+}
+
+TEST_CASE("picture: what clients may send") {
+  auto file = test::jpeg_file(4096, 4096, max_image_bytes);
+  auto decoded = decode_image(test::to_base64(file), "f");
+  REQUIRE(decoded);
+  CHECK(**decoded == file);
+  CHECK(refusal("data:image/jpeg;base64," + test::jpeg()) == "decoded");
+  CHECK(refusal("data:image/jpeg;name=a;base64," + test::jpeg()) == "decoded");
+
+  CHECK(refusal(test::to_base64(file + "x")) == "f: 4194305 bytes, at most 4194304 are allowed");
+  CHECK(refusal(test::jpeg(4097, 10)) == "f: 4097x10 pixels, outside 1..4096 a side");
+  CHECK(refusal(test::jpeg(10, 0)) == "f: 10x0 pixels, outside 1..4096 a side");
+  CHECK(refusal("") == "f: not a JPEG file");
+  CHECK(refusal(test::to_base64("\x89PNG\r\n\x1a\n")) == "f: not a JPEG file");
+  CHECK(refusal(test::to_base64("\xFF\xD8\xFF\xE0 not really")) == "f: a JPEG file without a frame header");
+  CHECK(refusal("/9j/4A*=") == "f: not base64 at character 6");
+  CHECK(refusal("data:image/jpeg,abcd") == "f: not base64 at character 4");
+}
