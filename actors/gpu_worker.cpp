@@ -1,0 +1,146 @@
+#include "actors/gpu_worker.hpp"
+
+#include "actors/log_exceptions.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+namespace parley::actors {
+
+namespace {
+
+/// Each session has one running and at most one new command waiting, besides a cut and a close.
+constexpr std::size_t max_inbox = 4096;
+
+inference::session_id session_of(const inference::command& order) {
+  return std::visit([](const auto& of) { return of.session; }, order);
+}
+
+inference::session_id session_of(const inference::event& event) {
+  return std::visit([](const auto& of) { return of.session; }, event);
+}
+
+/// The number under which a refused command is answered; none = it asks for no answer.
+std::optional<std::uint64_t> answer_number(const inference::command& order) {
+  if (std::holds_alternative<inference::open_duplex>(order) || std::holds_alternative<inference::open_chat>(order))
+    return 0;
+  if (const auto* unit = std::get_if<inference::submit_unit>(&order)) return unit->unit;
+  if (const auto* turn = std::get_if<inference::submit_turn>(&order)) return turn->turn;
+  return {};
+}
+
+} // namespace
+
+gpu_worker::gpu_worker(caf::actor_config& config, worker_key key, engine_factory make)
+    : worker_actor::base(config), key_(key), make_(std::move(make)) {}
+
+gpu_worker::behavior_type gpu_worker::make_behavior() {
+  log_exceptions(this);
+  set_down_handler([this](const caf::down_msg& down) { session_died(down.source); });
+  const worker_actor self(this);
+  engine_ = std::make_unique<engine_thread>(
+      std::move(make_),
+      engine_thread::listener{
+          [self](const inference::engine_info& info) { caf::anon_send(self, engine_up{info}); },
+          [self](inference::event&& event) { caf::anon_send(self, engine_event{std::move(event)}); },
+          [self](std::string reason) { caf::anon_send(self, engine_down{std::move(reason)}); },
+      },
+      max_inbox);
+  return {
+      [this](engine_open& message) { open(message); },
+      [this](engine_order& message) { order(message); },
+      [this](const slot_orphaned& message) { free_orphan(message); },
+      [this](const worker_start& message) {
+        queue_ = message.queue;
+        if (info_) offer(*info_);
+      },
+      [this](const engine_up& message) {
+        info_ = message.info;
+        if (queue_) offer(*info_);
+      },
+      [this](engine_event& message) { route(message); },
+      [this](const engine_down& message) { quit(caf::make_error(caf::sec::runtime_error, message.reason)); },
+  };
+}
+
+void gpu_worker::on_exit() {
+  engine_.reset();
+  clients_.clear();
+  queue_ = nullptr;
+}
+
+void gpu_worker::offer(const inference::engine_info& info) {
+  spdlog::info("worker {}: {} on {}, {} slots of {} tokens", key_, info.model, info.device, info.slots,
+               info.context_tokens);
+  send(queue_, slots_offered{key_, info});
+}
+
+void gpu_worker::open(engine_open& message) {
+  const auto id = session_of(message.order);
+  monitor(message.session);
+  const auto session = message.session;
+  clients_[id].session = std::move(message.session);
+  if (!engine_->post(std::move(message.order))) {
+    forget(clients_.find(id));
+    send(session, engine_event{inference::failed{id, 0, inference::failure::inference, "the engine's inbox is full"}});
+  }
+}
+
+void gpu_worker::order(engine_order& message) {
+  const auto id = session_of(message.order);
+  const auto found = clients_.find(id);
+  if (std::holds_alternative<inference::close_session>(message.order)) {
+    // What failed to open or was closed already is closed.
+    if (found == clients_.end()) return send(message.session, engine_event{inference::closed{id}});
+    return close(id, found->second);
+  }
+  if (found == clients_.end() || found->second.closing) return;
+  const auto number = answer_number(message.order);
+  if (!engine_->post(std::move(message.order)) && number)
+    send(message.session,
+         engine_event{inference::failed{id, *number, inference::failure::inference, "the engine's inbox is full"}});
+}
+
+void gpu_worker::close(inference::session_id id, client& of) {
+  if (std::exchange(of.closing, true)) return;
+  engine_->post(inference::close_session{id});
+}
+
+void gpu_worker::route(engine_event& message) {
+  const auto found = clients_.find(session_of(message.event));
+  if (found == clients_.end()) return;
+  auto& to = found->second;
+  const auto session = to.session;
+  const bool failed_open = to.opening && std::holds_alternative<inference::failed>(message.event);
+  const bool closing = to.closing;
+  to.opening = false;
+  // A failed open leaves nothing behind in the engine: a close that crossed it is done too.
+  if (failed_open || std::holds_alternative<inference::closed>(message.event)) forget(found);
+  const auto id = session_of(message.event);
+  send(session, std::move(message));
+  if (failed_open && closing) send(session, engine_event{inference::closed{id}});
+}
+
+void gpu_worker::forget(clients::iterator which) {
+  const auto gone = std::move(which->second);
+  clients_.erase(which);
+  demonitor(gone.session.address());
+  if (gone.orphaned) send(queue_, slot_freed{*gone.orphaned});
+}
+
+void gpu_worker::session_died(const caf::actor_addr& who) {
+  for (auto& [id, of] : clients_)
+    if (of.session == who) close(id, of);
+}
+
+void gpu_worker::free_orphan(const slot_orphaned& message) {
+  for (auto& [id, of] : clients_) {
+    if (of.session != message.holder) continue;
+    of.orphaned = message.ticket;
+    return close(id, of);
+  }
+  send(queue_, slot_freed{message.ticket});
+}
+
+} // namespace parley::actors

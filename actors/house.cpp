@@ -1,0 +1,96 @@
+#include "actors/house.hpp"
+
+#include "actors/gpu_worker.hpp"
+#include "actors/queue_manager.hpp"
+#include "actors/settings_parts.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace parley::actors {
+
+namespace {
+
+/// After the grace of a drain, for closes that are still being worked off.
+constexpr std::chrono::seconds drain_margin{5};
+
+/// A handful suffices: decoding a second of sound takes a scheduler thread well under a millisecond.
+caf::actor_system_config& with_few_threads(caf::actor_system_config& config) {
+  const std::size_t threads = std::clamp(std::thread::hardware_concurrency(), 2u, 8u);
+  config.set("scheduler.max-threads", threads);
+  return config;
+}
+
+/// What net/ holds of a session.
+class inbox final : public session_inbox {
+public:
+  explicit inbox(session_actor session) : session_(std::move(session)) {}
+  void text(std::string&& frame) override { caf::anon_send(session_, client_frame{std::move(frame)}); }
+  void binary() override { caf::anon_send(session_, client_binary{}); }
+  void gone() override { caf::anon_send(session_, client_gone{}); }
+
+private:
+  const session_actor session_;
+};
+
+} // namespace
+
+house::house(const config::settings& settings, worker_board::watcher watch)
+    : limits_(limits_from(settings)), board_(std::move(watch)), system_(with_few_threads(config_)) {
+  surroundings_.legacy_extras = settings.protocol.legacy_extras;
+  queue_ = system_.spawn<queue_manager>(queue_from(settings), board_, surroundings_.registry);
+  queue_->attach_functor([this](const caf::error&) { board_.close("the queue manager has ended"); });
+}
+
+house::~house() {
+  for (const auto& session : surroundings_.registry.all())
+    caf::anon_send_exit(session, caf::exit_reason::user_shutdown);
+  for (const auto& worker : workers_) caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(queue_, caf::exit_reason::user_shutdown);
+  system_.await_all_actors_done();
+}
+
+void house::add_worker(std::string device, engine_factory make) {
+  const worker_key key = workers_.size() + 1;
+  workers_.push_back(system_.spawn<gpu_worker, caf::detached>(key, std::move(make)));
+  caf::anon_send(queue_, worker_joins{workers_.back(), key, std::move(device)});
+  caf::anon_send(workers_.back(), worker_start{queue_});
+}
+
+void house::drain() {
+  board_.close("the server is shutting down");
+  // In this order: who is not among the sessions yet finds the queue closed.
+  caf::anon_send(queue_, drain_order{});
+  for (const auto& session : surroundings_.registry.all()) caf::anon_send(session, drain_order{});
+  if (!surroundings_.registry.wait_until_none_lives(limits_.drain + drain_margin))
+    spdlog::warn("{} sessions did not end in time", live_sessions());
+}
+
+session_terms house::terms() const {
+  session_terms terms{limits_, {}};
+  if (const auto engine = board_.engine()) {
+    terms.limits.context_tokens = engine->context_tokens;
+    terms.able = {engine->hears, engine->sees, engine->speaks};
+  }
+  return terms;
+}
+
+std::unique_ptr<session_inbox> house::admit(connection_info info, std::shared_ptr<client_link> link) {
+  return std::make_unique<inbox>(
+      system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)));
+}
+
+void house::status(std::function<void(std::string json)> done) {
+  caf::anon_send(queue_, status_request{std::move(done)});
+}
+
+void house::close_session(std::string id, std::string reason, std::function<void(bool known)> done) {
+  const auto found = surroundings_.registry.find(id);
+  if (found.session) caf::anon_send(*found.session, close_request{std::move(reason)});
+  done(found.known);
+}
+
+} // namespace parley::actors

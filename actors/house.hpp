@@ -1,0 +1,61 @@
+#pragma once
+
+#include "actors/engine_thread.hpp"
+#include "actors/front_door.hpp"
+#include "actors/session.hpp"
+#include "actors/worker_board.hpp"
+#include "config/settings.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace parley::actors {
+
+/// All actors of one process: the queue manager first, then workers as they are added, then a session for each
+/// connection. Its destructor ends what is left, sessions first, and joins every thread.
+class house final : public front_door {
+public:
+  /// `watch` hears of every change of a worker, on one of the house's threads; it may not block. An engine that could
+  /// not be loaded or has thrown is a worker that is `down`.
+  house(const config::settings& settings, worker_board::watcher watch);
+
+  /// No connection may come any more: the server in front of it is stopped.
+  ~house() override;
+
+  house(const house&) = delete;
+  house& operator=(const house&) = delete;
+
+  /// Starts a worker. It loads its engine on a thread of its own; until it is up, clients hear `service_unavailable`.
+  void add_worker(std::string device, engine_factory make);
+
+  /// Refuses newcomers, tells the running sessions (`session.go_away`), and waits until the last one is closed: at most
+  /// `limits.drain_seconds` and a moment. Their last frames may still be on their way. Blocks.
+  void drain();
+
+  // front_door; all thread-safe
+  std::unique_ptr<session_inbox> admit(connection_info info, std::shared_ptr<client_link> link) override;
+  readiness ready() const override { return board_.ready(); }
+  void status(std::function<void(std::string json)> done) override;
+  void close_session(std::string id, std::string reason, std::function<void(bool known)> done) override;
+
+  /// Sessions that are not closed yet.
+  std::size_t live_sessions() const { return surroundings_.registry.live(); }
+
+private:
+  session_terms terms() const;
+
+  const protocol::session_limits limits_;
+  session_surroundings surroundings_;
+  worker_board board_;
+  caf::actor_system_config config_;
+  caf::actor_system system_;
+  queue_actor queue_;
+  std::vector<worker_actor> workers_;
+};
+
+} // namespace parley::actors

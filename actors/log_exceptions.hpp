@@ -1,0 +1,27 @@
+#pragma once
+
+#include <caf/all.hpp>
+#include <spdlog/spdlog.h>
+
+#include <exception>
+
+namespace parley::actors {
+
+/// An exception in a handler ends the actor, and those who monitor it learn it. CAF would tell standard output of it,
+/// which belongs to the ready line.
+template<class Self>
+void log_exceptions(Self* self) {
+  self->set_exception_handler([name = self->name()](std::exception_ptr& problem) -> caf::error {
+    try {
+      std::rethrow_exception(problem);
+    } catch (const std::exception& e) {
+      spdlog::error("{} ends: {}", name, e.what());
+      return caf::make_error(caf::sec::runtime_error, std::string(e.what()));
+    } catch (...) {
+      spdlog::error("{} ends: an exception of unknown type", name);
+      return caf::sec::runtime_error;
+    }
+  });
+}
+
+} // namespace parley::actors

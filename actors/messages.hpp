@@ -1,0 +1,209 @@
+#pragma once
+
+#include "actors/queue_line.hpp"
+#include "inference/engine.hpp"
+#include "inference/unit.hpp"
+#include "protocol/errors.hpp"
+#include "protocol/events.hpp"
+
+#include <caf/all.hpp>
+
+#include <functional>
+#include <string>
+
+// What the actors of a house say to each other: aggregates without behaviour, immutable once sent (a handler may take
+// what it was sent alone, by mutable reference). Samples travel as shared pointers.
+namespace parley::actors {
+
+// ---- to a session
+struct client_frame; // from its connection
+struct client_binary;
+struct client_gone;
+struct close_request; // from POST /sessions/{id}/close
+struct queue_told;    // from the queue manager
+struct slot_granted;
+struct slot_refused;
+struct engine_event; // from its worker
+struct drain_order;  // from the house
+struct timer_due;    // from itself
+
+using session_actor =
+    caf::typed_actor<caf::reacts_to<client_frame>, caf::reacts_to<client_binary>, caf::reacts_to<client_gone>,
+                     caf::reacts_to<close_request>, caf::reacts_to<queue_told>, caf::reacts_to<slot_granted>,
+                     caf::reacts_to<slot_refused>, caf::reacts_to<engine_event>, caf::reacts_to<drain_order>,
+                     caf::reacts_to<timer_due>>;
+
+// ---- to the queue manager
+struct slot_wanted; // from sessions
+struct slot_cancelled;
+struct slot_accepted;
+struct slot_freed; // from sessions, and from workers on behalf of dead ones
+struct slot_retyped;
+struct worker_joins;   // from the house
+struct slots_offered;  // from workers
+struct status_request; // from GET /status
+
+using queue_actor =
+    caf::typed_actor<caf::reacts_to<slot_wanted>, caf::reacts_to<slot_cancelled>, caf::reacts_to<slot_accepted>,
+                     caf::reacts_to<slot_freed>, caf::reacts_to<slot_retyped>, caf::reacts_to<worker_joins>,
+                     caf::reacts_to<slots_offered>, caf::reacts_to<status_request>, caf::reacts_to<drain_order>,
+                     caf::reacts_to<timer_due>>;
+
+// ---- to a worker
+struct engine_open; // from sessions
+struct engine_order;
+struct slot_orphaned; // from the queue manager
+struct worker_start;  // from the house
+struct engine_up;     // from its engine thread
+struct engine_down;
+
+using worker_actor =
+    caf::typed_actor<caf::reacts_to<engine_open>, caf::reacts_to<engine_order>, caf::reacts_to<slot_orphaned>,
+                     caf::reacts_to<worker_start>, caf::reacts_to<engine_up>, caf::reacts_to<engine_event>,
+                     caf::reacts_to<engine_down>>;
+
+// ---- the messages themselves
+
+/// One text frame as it came (session_inbox::text).
+struct client_frame {
+  std::string text;
+};
+
+/// A binary frame came.
+struct client_binary {};
+
+/// The socket is gone.
+struct client_gone {};
+
+struct close_request {
+  std::string reason;
+};
+
+/// `session.queued` (first) or `session.queue_update`.
+struct queue_told {
+  ticket_key ticket;
+  bool first;
+  protocol::queue_place place;
+};
+
+struct slot_granted {
+  ticket_key ticket;
+  worker_actor worker;
+};
+
+struct slot_refused {
+  ticket_key ticket;
+  protocol::error_code code;
+};
+
+/// What an engine has to say to one session. A session drops what concerns an engine session that it has given up.
+struct engine_event {
+  inference::event event;
+};
+
+/// The house closes: no new sessions, the running ones are told.
+struct drain_order {};
+
+/// The nearest deadline of a pure part has come.
+struct timer_due {};
+
+struct slot_wanted {
+  session_actor session;
+  ticket_key ticket; ///< new in the whole house
+  protocol::mode kind;
+  bool at_head;
+};
+
+struct slot_cancelled {
+  ticket_key ticket;
+};
+
+struct slot_accepted {
+  ticket_key ticket;
+};
+
+struct slot_freed {
+  ticket_key ticket;
+};
+
+struct slot_retyped {
+  ticket_key ticket;
+  protocol::mode kind;
+};
+
+/// A worker was started; it has no slots yet.
+struct worker_joins {
+  worker_actor worker;
+  worker_key key;
+  std::string device;
+};
+
+struct slots_offered {
+  worker_key key;
+  inference::engine_info info;
+};
+
+/// Answered through `done`, on a scheduler thread.
+struct status_request {
+  std::function<void(std::string json)> done;
+};
+
+/// `open_duplex` or `open_chat` for the session that sends it, under an engine session id of its own.
+struct engine_open {
+  session_actor session;
+  inference::command order;
+};
+
+/// Any other command of the session that owns the engine session.
+struct engine_order {
+  session_actor session;
+  inference::command order;
+};
+
+/// The holder of this ticket has died: the worker ends what it had there and then frees the slot.
+struct slot_orphaned {
+  caf::actor_addr holder;
+  ticket_key ticket;
+};
+
+/// Where a worker offers its slots.
+struct worker_start {
+  queue_actor queue;
+};
+
+struct engine_up {
+  inference::engine_info info;
+};
+
+/// The engine could not be loaded or has thrown: the worker is no more.
+struct engine_down {
+  std::string reason;
+};
+
+} // namespace parley::actors
+
+// One process: nothing of this is ever serialised.
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::client_frame)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::client_binary)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::client_gone)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::close_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::queue_told)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_granted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_refused)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_event)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::drain_order)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::timer_due)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_wanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_cancelled)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_accepted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_freed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_retyped)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_joins)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slots_offered)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::status_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_open)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_order)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_orphaned)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_start)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_up)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_down)

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "actors/alarm.hpp"
+#include "actors/messages.hpp"
+#include "actors/queue_line.hpp"
+#include "actors/session_registry.hpp"
+#include "actors/worker_board.hpp"
+#include "protocol/ids.hpp"
+
+#include <map>
+#include <optional>
+
+namespace parley::actors {
+
+/// The shell around the queue line: names tickets, tells sessions what the line says, and learns from monitors who is
+/// gone. A session that dies while it waits leaves the line; one that dies with a slot has it freed by its worker, when
+/// the engine has closed what was open. Writes what it learns of workers on the board.
+class queue_manager : public queue_actor::base {
+public:
+  /// The board and the registry outlive the actor.
+  queue_manager(caf::actor_config& config, queue_settings settings, worker_board& board,
+                const session_registry& sessions);
+
+  const char* name() const override { return "queue_manager"; }
+  void on_exit() override;
+
+protected:
+  behavior_type make_behavior() override;
+
+private:
+  struct holder {
+    session_actor session;
+    std::optional<worker_key> worker; ///< of the slot that it was granted; none = it waits
+    queue_line::time_point since;
+  };
+
+  /// Passes on what the line says and re-arms the timer.
+  void tell(queue_words&& words);
+  void say(told_queued& word);
+  void say(told_place& word);
+  void say(told_granted& word);
+  void say(told_refused& word);
+
+  void forget(ticket_key ticket);
+  void enqueue(slot_wanted& message);
+  void join(const worker_joins& message);
+  void offer(const slots_offered& message);
+  void gone(const caf::down_msg& down);
+  void worker_gone(worker_key key, const caf::error& why);
+  void report(const status_request& request);
+
+  queue_line line_;
+  worker_board& board_;
+  const session_registry& sessions_;
+  protocol::random_source random_;
+  alarm alarm_;
+  std::map<ticket_key, holder> holders_; ///< in the order of the tickets
+  std::map<worker_key, worker_actor> workers_;
+};
+
+} // namespace parley::actors

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <cstdint>
+
+namespace parley::actors {
+
+/// 64 bits of the kernel's cryptographic source: for ids that nobody may guess.
+std::uint64_t secure_random();
+
+} // namespace parley::actors

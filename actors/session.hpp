@@ -1,0 +1,106 @@
+#pragma once
+
+#include "actors/alarm.hpp"
+#include "actors/front_door.hpp"
+#include "actors/messages.hpp"
+#include "actors/session_registry.hpp"
+#include "protocol/session_machine.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace parley::actors {
+
+/// What the sessions of a house share. Outlives them.
+struct session_surroundings {
+  bool legacy_extras = false; ///< setting `protocol.legacy_extras`
+  session_registry registry;
+  protocol::legacy_ids legacy_ids;
+  std::atomic<std::uint64_t> last_key{0}; ///< of tickets and engine sessions, unique in the house
+};
+
+/// What a session may use and what it can do, as things are when it begins.
+struct session_terms {
+  protocol::session_limits limits;
+  protocol::capabilities able;
+};
+
+/// The shell around a session machine: one per WebSocket. Feeds it frames, reports and deadlines, and carries its effects
+/// out. Ends when the machine is closed, holds nothing, and the socket is gone; whatever ends it earlier closes the
+/// socket, and those who monitor it free what it held.
+class session : public session_actor::base {
+public:
+  session(caf::actor_config& config, session_surroundings& house, session_terms terms, queue_actor queue,
+          connection_info connection, std::shared_ptr<client_link> link);
+
+  const char* name() const override { return "session"; }
+  void on_exit() override;
+
+protected:
+  behavior_type make_behavior() override;
+
+private:
+  /// A slot of a worker, from the grant on.
+  struct slot {
+    ticket_key ticket;
+    worker_actor worker;
+  };
+
+  void begin();
+  void take_frame(const client_frame& frame);
+  void take_grant(const slot_granted& grant);
+  void take_refusal(const slot_refused& refusal);
+  void take_event(engine_event& event);
+  void take_engine_event(inference::event&& event);
+  void peer_gone(const caf::down_msg& down);
+  void give_up_moving();
+  void drop_slot();
+
+  /// Carries effects out in order; those that come up meanwhile go behind them. Then re-arms the timer and ends the
+  /// actor when all is done.
+  void carry_out(protocol::effects&& effects);
+  void settle();
+
+  void perform(const protocol::send& effect);
+  void perform(const protocol::close_link& effect);
+  void perform(const protocol::enqueue& effect);
+  void perform(const protocol::cancel_ticket& effect);
+  void perform(const protocol::retype& effect);
+  void perform(const protocol::release_worker& effect);
+  void perform(const protocol::open_engine& effect);
+  void perform(protocol::submit_unit& effect);
+  void perform(const protocol::cut_step& effect);
+  void perform(const protocol::submit_turn& effect);
+  void perform(const protocol::cancel_turn& effect);
+  void perform(const protocol::restore_session& effect);
+  void perform(const protocol::close_engine& effect);
+
+  void open(const protocol::open_engine& order);
+  void order(inference::command&& command);
+
+  session_surroundings& house_;
+  queue_actor queue_;
+  connection_info connection_;
+  std::shared_ptr<client_link> link_;
+  std::string current_id_;
+  std::string legacy_id_;
+  std::unique_ptr<session_registry::entry> entry_;
+  std::unique_ptr<protocol::session_machine> machine_;
+  alarm alarm_;
+  std::deque<protocol::effect> pending_;
+  bool carrying_out_ = false;
+  bool link_closed_ = false;
+  bool client_gone_ = false;
+  ticket_key ticket_ = 0; ///< asked for and neither granted nor refused yet; 0 = none
+  std::optional<slot> slot_;
+  inference::session_id engine_session_ = 0;         ///< the one in use; 0 = none
+  std::optional<protocol::open_engine> opened_with_; ///< to open it anew on another worker
+  bool restoring_ = false;                           ///< the open under way is for `on_restored`
+  bool movable_ = true;                              ///< no attempt to restore it has failed
+};
+
+} // namespace parley::actors

@@ -1,0 +1,92 @@
+#include "actors/session_registry.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace parley::actors {
+
+namespace {
+
+/// So many ids of closed sessions are remembered, for operators who close what is closed.
+constexpr std::size_t max_past_ids = 20'000;
+
+} // namespace
+
+std::unique_ptr<session_registry::entry> session_registry::add(session_actor session) {
+  const std::lock_guard lock(mutex_);
+  const auto number = ++last_number_;
+  records_[number].session = std::move(session);
+  ++live_;
+  return std::make_unique<entry>(*this, number);
+}
+
+bool session_registry::claim(std::uint64_t number, std::vector<std::string> ids) {
+  const std::lock_guard lock(mutex_);
+  if (std::any_of(ids.begin(), ids.end(), [&](const auto& id) { return live_ids_.contains(id); })) return false;
+  for (const auto& id : ids) live_ids_[id] = number;
+  records_[number].ids = std::move(ids);
+  return true;
+}
+
+void session_registry::update(std::uint64_t number, protocol::mode kind, protocol::session_state state) {
+  const std::lock_guard lock(mutex_);
+  auto& of = records_[number];
+  of.kind = kind;
+  if (of.state == state) return;
+  of.state = state;
+  if (state == protocol::session_state::closed) retire(of);
+}
+
+void session_registry::remove(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto found = records_.find(number);
+  if (found->second.state != protocol::session_state::closed) retire(found->second);
+  records_.erase(found);
+}
+
+void session_registry::retire(record& of) {
+  for (auto& id : of.ids) {
+    live_ids_.erase(id);
+    if (past_ids_.insert(id).second) past_order_.push_back(std::move(id));
+  }
+  of.ids.clear();
+  for (; past_order_.size() > max_past_ids; past_order_.pop_front()) past_ids_.erase(past_order_.front());
+  if (--live_ == 0) none_lives_.notify_all();
+}
+
+session_registry::lookup session_registry::find(const std::string& id) const {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = live_ids_.find(id); found != live_ids_.end())
+    return {true, records_.at(found->second).session};
+  return {past_ids_.contains(id), {}};
+}
+
+std::vector<session_actor> session_registry::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<session_actor> sessions;
+  sessions.reserve(records_.size());
+  for (const auto& [number, of] : records_) sessions.push_back(of.session);
+  return sessions;
+}
+
+std::vector<session_registry::count> session_registry::counts() const {
+  const std::lock_guard lock(mutex_);
+  std::map<std::pair<protocol::mode, protocol::session_state>, int> found;
+  for (const auto& [number, of] : records_)
+    if (of.state != protocol::session_state::closed) ++found[{of.kind, of.state}];
+  std::vector<count> counts;
+  for (const auto& [what, sessions] : found) counts.push_back({what.first, what.second, sessions});
+  return counts;
+}
+
+std::size_t session_registry::live() const {
+  const std::lock_guard lock(mutex_);
+  return live_;
+}
+
+bool session_registry::wait_until_none_lives(std::chrono::milliseconds most) const {
+  std::unique_lock lock(mutex_);
+  return none_lives_.wait_for(lock, most, [&] { return live_ == 0; });
+}
+
+} // namespace parley::actors

@@ -1,0 +1,94 @@
+#pragma once
+
+#include "actors/messages.hpp"
+#include "protocol/events.hpp"
+#include "protocol/session_machine.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace parley::actors {
+
+/// The sessions of a house by their ids. Thread-safe; nothing blocks but `wait_until_none_lives`.
+class session_registry {
+public:
+  /// A session's place in the registry, held by its actor: whatever ends the actor takes the entry out.
+  class entry {
+  public:
+    entry(session_registry& registry, std::uint64_t number) : registry_(registry), number_(number) {}
+    ~entry() { registry_.remove(number_); }
+    entry(const entry&) = delete;
+    entry& operator=(const entry&) = delete;
+
+    /// Takes the ids by which clients and operators name the session. False if one belongs to a live session: then the
+    /// entry goes without ids.
+    bool claim(const std::string& id, const std::string& legacy_id) {
+      return registry_.claim(number_, {id, legacy_id});
+    }
+
+    void update(protocol::mode kind, protocol::session_state state) { registry_.update(number_, kind, state); }
+
+  private:
+    session_registry& registry_;
+    std::uint64_t number_;
+  };
+
+  std::unique_ptr<entry> add(session_actor session);
+
+  struct lookup {
+    bool known = false;                   ///< such a session is or was there
+    std::optional<session_actor> session; ///< while it lives
+  };
+  lookup find(const std::string& id) const;
+
+  /// All actors, those of closed sessions too.
+  std::vector<session_actor> all() const;
+
+  struct count {
+    protocol::mode kind;
+    protocol::session_state state;
+    int sessions;
+  };
+  /// Live sessions by mode and state.
+  std::vector<count> counts() const;
+
+  /// Sessions that are not closed yet.
+  std::size_t live() const;
+
+  /// Waits until every session is closed. False if the time is up first.
+  bool wait_until_none_lives(std::chrono::milliseconds most) const;
+
+private:
+  struct record {
+    session_actor session;
+    std::vector<std::string> ids;
+    protocol::mode kind = protocol::mode::video;
+    protocol::session_state state = protocol::session_state::queued;
+  };
+
+  bool claim(std::uint64_t number, std::vector<std::string> ids);
+  void update(std::uint64_t number, protocol::mode kind, protocol::session_state state);
+  void remove(std::uint64_t number);
+  void retire(record& of);
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable none_lives_;
+  std::uint64_t last_number_ = 0;
+  std::size_t live_ = 0;
+  std::map<std::uint64_t, record> records_;
+  std::unordered_map<std::string, std::uint64_t> live_ids_;
+  std::unordered_set<std::string> past_ids_; ///< of the last sessions that were closed
+  std::deque<std::string> past_order_;
+};
+
+} // namespace parley::actors

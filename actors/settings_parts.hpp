@@ -1,0 +1,13 @@
+#pragma once
+
+#include "actors/queue_line.hpp"
+#include "config/settings.hpp"
+#include "protocol/limits.hpp"
+
+// What the pure parts take of the settings.
+namespace parley::actors {
+
+queue_settings queue_from(const config::settings& settings);
+protocol::session_limits limits_from(const config::settings& settings);
+
+} // namespace parley::actors

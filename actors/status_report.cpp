@@ -1,0 +1,86 @@
+#include "actors/status_report.hpp"
+
+#include "protocol/json_writer.hpp"
+
+#include <array>
+#include <string_view>
+
+namespace parley::actors {
+
+namespace {
+
+using protocol::json::object_writer;
+
+std::string_view name_of(worker_state state) {
+  switch (state) {
+  case worker_state::loading: return "loading";
+  case worker_state::up: return "up";
+  case worker_state::down: return "down";
+  }
+  return "";
+}
+
+std::string_view name_of(protocol::mode kind) {
+  switch (kind) {
+  case protocol::mode::chat: return "chat";
+  case protocol::mode::audio: return "audio";
+  case protocol::mode::video: return "video";
+  }
+  return "";
+}
+
+std::string_view name_of(protocol::session_state state) {
+  static constexpr std::array<std::string_view, protocol::session_states> names{"queued", "connected", "initializing",
+                                                                                "active", "closed"};
+  return names[static_cast<std::size_t>(state)];
+}
+
+/// `"key":[` one object an item `]`.
+template<class Items, class Write>
+void list(std::string& out, std::string_view key, const Items& items, Write write) {
+  protocol::json::append_string(key, out);
+  out += ":[";
+  bool first = true;
+  for (const auto& item : items) {
+    if (!first) out += ',';
+    first = false;
+    write(item);
+  }
+  out += ']';
+}
+
+} // namespace
+
+std::string status_report(const std::vector<worker_view>& workers, const std::vector<queue_line::worker_view>& slots,
+                          const std::vector<double>& waits_s, const std::vector<session_registry::count>& sessions) {
+  std::string out = "{";
+  list(out, "workers", workers, [&](const worker_view& worker) {
+    object_writer item(out);
+    item.integer("id", static_cast<std::int64_t>(worker.key));
+    item.text("node", "local");
+    item.text("device", worker.device);
+    for (const auto& of : slots) {
+      if (of.worker != worker.key) continue;
+      item.integer("slots", of.slots);
+      item.integer("busy", of.busy);
+    }
+    item.text("state", name_of(worker.state));
+    if (worker.state == worker_state::up) item.text("model", worker.info.model);
+    if (worker.state == worker_state::down) item.text("reason", worker.reason);
+    item.close();
+  });
+  out += R"(,"queue":{"length":)" + std::to_string(waits_s.size()) + ',';
+  list(out, "waits", waits_s, [&](double seconds) { out += std::to_string(static_cast<std::int64_t>(seconds)); });
+  out += R"(},"sessions":)";
+  object_writer by_mode(out);
+  for (const auto kind : {protocol::mode::chat, protocol::mode::audio, protocol::mode::video}) {
+    auto by_state = by_mode.object(name_of(kind));
+    for (const auto& of : sessions)
+      if (of.kind == kind) by_state.integer(name_of(of.state), of.sessions);
+    by_state.close();
+  }
+  by_mode.close();
+  return out + '}';
+}
+
+} // namespace parley::actors

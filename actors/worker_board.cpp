@@ -1,0 +1,45 @@
+#include "actors/worker_board.hpp"
+
+#include <utility>
+
+namespace parley::actors {
+
+void worker_board::set(worker_view now) {
+  {
+    const std::lock_guard lock(mutex_);
+    workers_[now.key] = now;
+  }
+  if (watch_) watch_(now);
+}
+
+void worker_board::close(std::string reason) {
+  const std::lock_guard lock(mutex_);
+  closed_ = std::move(reason);
+}
+
+readiness worker_board::ready() const {
+  const std::lock_guard lock(mutex_);
+  if (!closed_.empty()) return {false, closed_};
+  bool loading = false;
+  for (const auto& [key, worker] : workers_) {
+    if (worker.state == worker_state::up && worker.info.slots > 0) return {true, ""};
+    loading |= worker.state == worker_state::loading;
+  }
+  return {false, loading ? "the model is still being loaded" : "no worker is up"};
+}
+
+std::optional<inference::engine_info> worker_board::engine() const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, worker] : workers_)
+    if (worker.state == worker_state::up) return worker.info;
+  return {};
+}
+
+std::vector<worker_view> worker_board::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<worker_view> views;
+  for (const auto& [key, worker] : workers_) views.push_back(worker);
+  return views;
+}
+
+} // namespace parley::actors

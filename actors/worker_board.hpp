@@ -1,0 +1,55 @@
+#pragma once
+
+#include "actors/front_door.hpp"
+#include "actors/queue_line.hpp"
+#include "inference/engine.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace parley::actors {
+
+enum class worker_state : std::uint8_t { loading, up, down };
+
+struct worker_view {
+  worker_key key = 0;
+  worker_state state = worker_state::loading;
+  std::string device;
+  inference::engine_info info; ///< since `up`
+  std::string reason;          ///< of `down`
+};
+
+/// What a house knows of its workers at this moment, for answers that may not wait: GET /ready, and what a new session
+/// is told it can do. Thread-safe.
+class worker_board {
+public:
+  using watcher = std::function<void(const worker_view&)>;
+
+  /// `watch` is called after each change, on the thread that made it.
+  explicit worker_board(watcher watch) : watch_(std::move(watch)) {}
+
+  void set(worker_view now);
+
+  /// From now on nobody new is taken, for the reason given.
+  void close(std::string reason);
+
+  readiness ready() const;
+
+  /// Of a worker that is up: all of a house load the same checkpoint.
+  std::optional<inference::engine_info> engine() const;
+
+  std::vector<worker_view> all() const;
+
+private:
+  const watcher watch_;
+  mutable std::mutex mutex_;
+  std::map<worker_key, worker_view> workers_;
+  std::string closed_; ///< why; empty = open
+};
+
+} // namespace parley::actors
