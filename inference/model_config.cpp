@@ -13,12 +13,14 @@ namespace {
 /// The keys of one object of a file; an absent key (or null) leaves the default as it is.
 class section {
 public:
-  section(std::string where, nlohmann::json values) : where_(std::move(where)), values_(std::move(values)) {}
+  section(const std::filesystem::path& file, nlohmann::json values) : section(file.string() + ": ", std::move(values)) {
+    if (!values_.is_object()) throw std::runtime_error(where_ + "not an object");
+  }
 
   section inner(const char* key) const {
     auto found = values_.find(key);
     bool present = found != values_.end() && found->is_object();
-    return {where_ + key + ".", present ? *found : nlohmann::json::object()};
+    return section(where_ + key + ".", present ? *found : nlohmann::json::object());
   }
 
   bool has(const char* key) const { return values_.contains(key) && !values_[key].is_null(); }
@@ -39,6 +41,8 @@ public:
   }
 
 private:
+  section(std::string where, nlohmann::json values) : where_(std::move(where)), values_(std::move(values)) {}
+
   std::string where_;
   nlohmann::json values_;
 };
@@ -123,7 +127,7 @@ void read_preprocessor(const section& keys, vision_config& c) {
 
 model_config model_config::open(const std::filesystem::path& directory) {
   auto path = directory / "config.json";
-  section top(path.string() + ": ", read_json(path));
+  section top(path, read_json(path));
   model_config c;
   c.name = std::filesystem::weakly_canonical(directory).filename().string();
   top.read("init_vision", c.has_vision);
@@ -135,8 +139,7 @@ model_config model_config::open(const std::filesystem::path& directory) {
   c.audio = read_audio(top);
   c.tts = read_tts(top);
   auto processor = directory / "preprocessor_config.json";
-  if (std::filesystem::exists(processor))
-    read_preprocessor({processor.string() + ": ", read_json(processor)}, c.vision);
+  if (std::filesystem::exists(processor)) read_preprocessor({processor, read_json(processor)}, c.vision);
   return c;
 }
 

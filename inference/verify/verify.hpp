@@ -5,7 +5,7 @@
 
 namespace parley::inference::verify {
 
-/// Replays every golden case of a folder on a checkpoint and prints one line a case (the rules: tests/data/README.md).
+/// Replays every golden case of a folder on a checkpoint and prints one line a case (report.hpp).
 /// Thinker, talker or end to end is told by the files. Returns 0 when nothing failed, 1 otherwise.
 /// Throws std::runtime_error when the folders can't be read.
 int run_verify(const std::filesystem::path& model, const std::filesystem::path& goldens, std::ostream& out);
