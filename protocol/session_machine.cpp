@@ -242,7 +242,7 @@ void session_machine::perform(session_event event, occurrence what) {
     reject({error_code::not_ready, std::string(name) + " before session.created"}, now);
     break;
   case action::say_invalid_event:
-    reject({error_code::invalid_event, std::string(name) + " does not fit here"}, now);
+    reject({error_code::invalid_event, std::string(name) + " is not allowed in this state, mode or dialect"}, now);
     break;
   case action::say_unknown_event:
     reject({error_code::unknown_event, "unknown event type " + std::string(name)}, now);

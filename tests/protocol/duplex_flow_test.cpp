@@ -1,0 +1,422 @@
+#include "tests/protocol/session_driver.hpp"
+
+#include <catch2/catch.hpp>
+
+// PROTOCOL.md 4.1, 4.2 and 6, seen from outside the machine.
+namespace parley::protocol::test {
+
+namespace {
+
+const output_delta& delta(const driver& d, std::size_t nth = 0) {
+  return said_event<output_delta>(d.last, nth);
+}
+
+} // namespace
+
+TEST_CASE("steps run one at a time, answers leave in order") {
+  driver d;
+  d.to_active();
+  CHECK(d.append() == "unit:0");
+  CHECK(d.append() == "");
+  CHECK(d.append() == "");
+  CHECK(d.step(listen_report(0)) == "listen[0] unit:1");
+  CHECK(d.step(listen_report(7)) == ""); // of a step that is not running
+  CHECK(d.step(text_report(1, "hi", false)) == "text[1](hi)");
+  CHECK(d.step(audio_report(1, 24'000, false)) == "audio(24000) unit:2");
+  CHECK(d.step(audio_report(2, 12'000, true, true)) == "audio[2](12000)!");
+}
+
+TEST_CASE("small appends are gathered, long ones give several steps") {
+  driver d;
+  d.to_active();
+  for (int i = 0; i < 49; ++i) CHECK(d.append(320) == "");
+  CHECK(d.append(320) == "unit:0");
+  CHECK(std::get<submit_unit>(d.last.back()).samples->size() == unit_samples);
+  CHECK(d.step(listen_report(0)) == "listen[0]");
+  CHECK(delta(d).input_id == "input_50");
+
+  CHECK(d.append(50'000) == "unit:1");
+  CHECK(d.step(listen_report(1)) == "listen[1] unit:2");
+  CHECK(d.step(listen_report(2)) == "listen[2] unit:3");
+  CHECK(d.step(listen_report(3)) == "listen[3]");
+  CHECK(delta(d).input_id == "input_51");
+  CHECK(delta(d).measured.backlog_samples == 2000);
+}
+
+TEST_CASE("input ids count every append, rejected and foreign ones included") {
+  driver d;
+  d.to_active();
+  d.append();
+  CHECK(d.frame(R"({"type":"input.append","input":{"audio":"?"}})") == "error:invalid_payload");
+  CHECK(d.frame(append_frame(dialect::legacy)) == "error:invalid_event");
+  d.append();
+  d.step(listen_report(0));
+  CHECK(delta(d).input_id == "input_1");
+  d.step(listen_report(1));
+  CHECK(delta(d).input_id == "input_4");
+}
+
+TEST_CASE("the last delta of a step, and no other, carries wall_clock_ms") {
+  driver d;
+  d.to_active();
+  d.append();
+  d.now += 250ms;
+  step_report text = text_report(0, "hi", false, 120);
+  text.measured.generate_ms = 7;
+  d.step(text);
+  CHECK(delta(d).measured.kv_cache_length == 120);
+  CHECK_FALSE(delta(d).measured.wall_clock_ms);
+  CHECK_FALSE(delta(d).measured.generate_ms);
+  CHECK_FALSE(delta(d).measured.dropped_chunks);
+
+  d.append();
+  d.now += 150ms;
+  step_report audio = audio_report(0, 24'000, false, false, 121);
+  audio.measured.generate_ms = 9;
+  audio.measured.vision_slices = 0;
+  audio.measured.vision_tokens = 0;
+  d.step(audio);
+  const metrics& full = delta(d).measured;
+  CHECK(full.kv_cache_length == 121);
+  CHECK(full.wall_clock_ms == 400.0);
+  CHECK(full.queue_ms == 0.0);
+  CHECK(full.generate_ms == 9.0);
+  CHECK(full.dropped_chunks == 0);
+  CHECK(full.backlog_samples == 16'000);
+  CHECK_FALSE(full.vision_slices);
+  CHECK_FALSE(full.vision_tokens);
+
+  d.now += 30ms;
+  d.step(listen_report(1));
+  CHECK(delta(d).measured.queue_ms == 150.0);
+  CHECK(delta(d).measured.wall_clock_ms == 30.0);
+}
+
+TEST_CASE("a step with frames tells its vision cost") {
+  driver d({.mode = "video"});
+  d.to_active();
+  const std::string frames = R"(,"video_frames":[")" + std::string(tiny_jpeg_base64()) + R"("],"max_slice_nums":4)";
+  CHECK(d.append(unit_samples, frames) == "unit:0");
+  const auto& unit = std::get<submit_unit>(d.last.back());
+  CHECK(unit.frames.size() == 1);
+  CHECK(unit.max_slice_nums == 4);
+  step_report report = listen_report(0);
+  report.measured.vision_slices = 5;
+  report.measured.vision_tokens = 320;
+  d.step(report);
+  CHECK(delta(d).measured.vision_slices == 5);
+  CHECK(delta(d).measured.vision_tokens == 320);
+}
+
+TEST_CASE("usage and chunk_index are on a step's first delta only, and add up") {
+  driver d;
+  d.to_active();
+  const usage created = said_event<session_created>(d.last).total;
+  CHECK(created == small_usage());
+  d.append();
+  d.step(text_report(0, "a", false));
+  CHECK(delta(d).chunk_index == 0);
+  CHECK(delta(d).chunk_usage == small_usage());
+  CHECK(delta(d).total->input_audio == 20);
+  step_report audio = audio_report(0, 100, false);
+  audio.used = {};
+  d.step(audio);
+  CHECK_FALSE(delta(d).chunk_index);
+  CHECK_FALSE(delta(d).chunk_usage);
+  CHECK_FALSE(delta(d).total);
+  d.frame(close_frame());
+  CHECK(said_event<session_closed>(d.last).total->input_audio == 20);
+}
+
+TEST_CASE("one response id a speaking turn, a fresh one for each listen") {
+  driver d;
+  d.to_active();
+  std::vector<std::string> ids;
+  std::uint64_t unit = 0;
+  for (const char* kind : {"listen", "listen", "speak", "speak", "end", "speak", "listen", "speak"}) {
+    d.append();
+    if (kind == std::string("listen")) {
+      d.step(listen_report(unit++));
+    } else {
+      d.step(audio_report(unit++, 100, true, kind == std::string("end")));
+    }
+    ids.push_back(delta(d).response_id);
+    CHECK(ids.back().size() == 17);
+  }
+  CHECK(ids[0] != ids[1]);
+  CHECK(ids[1] != ids[2]);
+  CHECK(ids[2] == ids[3]);
+  CHECK(ids[3] == ids[4]);
+  CHECK(ids[4] != ids[5]);
+  CHECK(ids[5] != ids[6]);
+  CHECK(ids[5] != ids[7]); // the listen in between ended the turn
+}
+
+TEST_CASE("legacy: text and sound of a step leave as one event") {
+  driver d;
+  d.to_active(dialect::legacy);
+  d.append();
+  CHECK(d.step(text_report(0, "hi", false)) == "");
+  CHECK(d.step(audio_report(0, 24'000, false, true)) == "audio[0](hi,24000)!");
+  d.append();
+  CHECK(d.step(text_report(1, "", true)) == "text[1]()");
+  d.append();
+  CHECK(d.step(audio_report(2, 100)) == "audio[2](100)");
+}
+
+TEST_CASE("newest wins while a step runs") {
+  driver d;
+  d.to_active();
+  d.append();
+  for (int i = 0; i < 6; ++i) d.append();
+  d.step(listen_report(0));
+  CHECK(delta(d).measured.dropped_chunks == 4);
+  CHECK(delta(d).measured.backlog_samples == 32'000);
+  d.step(listen_report(1));
+  CHECK(delta(d).input_id == "input_6");
+  d.step(listen_report(2));
+  CHECK(delta(d).input_id == "input_7");
+}
+
+TEST_CASE("force_listen cuts the running step") {
+  driver d;
+  d.to_active();
+  d.append();
+
+  SECTION("before a delta has left: one listen with chunk_index") {
+    CHECK(d.append(unit_samples, R"(,"force_listen":true)") == "cut");
+    CHECK(d.append(320, R"(,"force_listen":true)") == ""); // once is enough
+    CHECK(d.step(listen_report(0)) == "listen[0] unit:1!");
+    CHECK(delta(d).measured.wall_clock_ms);
+  }
+  SECTION("an append that completes no unit cuts as well") {
+    CHECK(d.append(320, R"(,"hints":{"force_listen":true})") == "cut");
+  }
+  SECTION("after a delta has left: a listen without chunk_index") {
+    CHECK(d.step(text_report(0, "I was", false)) == "text[0](I was)");
+    const std::string turn = delta(d).response_id;
+    CHECK(d.append(unit_samples, R"(,"force_listen":true)") == "cut");
+    step_report listen = listen_report(0);
+    listen.first = false;
+    CHECK(d.step(listen) == "listen unit:1!");
+    CHECK(delta(d).measured.wall_clock_ms);
+    CHECK_FALSE(delta(d).chunk_usage);
+    CHECK(delta(d).response_id != turn);
+  }
+  SECTION("what was on its way is discarded, its tokens are counted") {
+    CHECK(d.append(unit_samples, R"(,"force_listen":true)") == "cut");
+    CHECK(d.step(text_report(0, "too late", false)) == "");
+    step_report audio = audio_report(0, 24'000, false, true);
+    audio.used = {};
+    CHECK(d.step(audio) == "listen[0] unit:1!"); // no end_of_turn for a cut turn
+    CHECK(delta(d).chunk_usage == small_usage());
+    CHECK_FALSE(delta(d).audio);
+    CHECK(delta(d).text.empty());
+  }
+  SECTION("its flag marks every unit with a sample of it") {
+    CHECK(d.append(24'000, R"(,"force_listen":true)") == "cut");
+    CHECK(d.append(8'000) == "");
+    CHECK(d.step(listen_report(0)) == "listen[0] unit:1!");
+    CHECK(d.step(listen_report(1)) == "listen[1] unit:2!");
+  }
+}
+
+TEST_CASE("legacy: a cut step discards the text that it held") {
+  driver d;
+  d.to_active(dialect::legacy);
+  d.append();
+  CHECK(d.step(text_report(0, "held", false)) == "");
+  CHECK(d.append(4'000, R"(,"force_listen":true)") == "cut");
+  CHECK(d.step(audio_report(0, 10, false)) == "listen[0]");
+}
+
+TEST_CASE("force_listen of a dropped unit passes to the oldest one kept") {
+  driver d;
+  d.to_active();
+  d.append();
+  CHECK(d.append(unit_samples, R"(,"force_listen":true)") == "cut");
+  d.append();
+  d.append();
+  d.append();
+  CHECK(d.step(listen_report(0)) == "listen[0] unit:1!");
+  CHECK(d.step(listen_report(1)) == "listen[1] unit:2");
+}
+
+TEST_CASE("a failed step is lost, the session goes on") {
+  driver d;
+  d.to_active();
+  d.append();
+  d.append();
+  CHECK(d.failed(failure(0)) == "error:inference_error unit:1");
+  CHECK(d.step(listen_report(1)) == "listen[1]");
+
+  SECTION("three in a row end it") {
+    for (std::uint64_t unit = 2; unit < 4; ++unit) {
+      d.append();
+      CHECK(d.failed(failure(unit)) == "error:inference_error");
+    }
+    d.append();
+    CHECK(d.failed(failure(4)) == "error:inference_error closed:backend_error close:1011 close_engine");
+  }
+  SECTION("an answer in between starts the count anew") {
+    for (std::uint64_t unit = 2; unit < 14; unit += 3) {
+      for (int i = 0; i < 2; ++i) {
+        d.append();
+        CHECK(d.failed(failure(unit + static_cast<std::uint64_t>(i))) == "error:inference_error");
+      }
+      d.append();
+      d.step(listen_report(unit + 2));
+    }
+  }
+}
+
+TEST_CASE("a step that might not fit is not started") {
+  // 2 marks + 10 rows + 20 tokens + 2 = 34 for a unit without frames.
+  driver d;
+  d.to_active(dialect::current, 8192 - 34 - 100);
+  CHECK(d.append() == "unit:0");
+  CHECK(d.step(listen_report(0, 8192 - 34)) == "listen[0] go_away:context_full");
+  CHECK(d.append() == "unit:1");
+  CHECK(d.step(listen_report(1, 8192 - 33)) == "listen[1]");
+  CHECK(d.append() == "closed:context_full close:1000 close_engine");
+}
+
+TEST_CASE("the worst case counts pictures and the client's token limit") {
+  driver d({.mode = "video"});
+  d.to_connected();
+  d.frame(init_frame(R"({"config":{"max_new_speak_tokens_per_chunk":100}})"));
+  const std::string frames = R"(,"video_frames":[")" + std::string(tiny_jpeg_base64()) + R"("],"max_slice_nums":4)";
+  // 114 without frames; 5 pieces of 66 rows more with one frame in 4 slices.
+  d.opened(8192 - 114 - 330 + 1);
+  CHECK(d.append() == "unit:0");
+  CHECK(d.step(listen_report(0, 8192 - 114 - 330)) == "listen[0] go_away:context_full");
+  CHECK(d.append(unit_samples, frames) == "unit:1");
+  CHECK(d.step(listen_report(1, 8192 - 114 - 330 + 1)) == "listen[1]");
+  CHECK(d.append(unit_samples, frames) == "closed:context_full close:1000 close_engine");
+}
+
+TEST_CASE("go_away tells how long the context lasts, once") {
+  driver d;
+  d.to_active(dialect::current, 20);
+  d.append();
+  CHECK(d.step(listen_report(0, 7373)) == "listen[0] go_away:context_full"); // 90 % of 8192 is 7372.8
+  CHECK(said_event<session_go_away>(d.last).time_left_ms == (8192 - 7373) * 1000 / 7353);
+  d.append();
+  CHECK(d.step(listen_report(1, 7400)) == "listen[1]");
+}
+
+TEST_CASE("with a sliding window the context is never full") {
+  session_limits limits;
+  SECTION("as a setting of the server") {
+    limits.window = window_mode::basic;
+  }
+  SECTION("as the client's wish") {}
+  driver d({.limits = limits});
+  d.to_connected();
+  d.frame(init_frame(limits.window == window_mode::off ? R"({"config":{"sliding_window_mode":"context"}})" : "{}"));
+  CHECK(std::get<open_engine>(d.last.back()).window != window_mode::off);
+  d.opened(8190);
+  CHECK(d.append() == "unit:0");
+  CHECK(d.step(listen_report(0, 8192)) == "listen[0]");
+  CHECK(d.append() == "unit:1");
+}
+
+TEST_CASE("the client's window can be forbidden") {
+  session_limits limits;
+  limits.allow_client_window = false;
+  driver d({.limits = limits});
+  d.to_connected();
+  d.frame(init_frame(R"({"config":{"sliding_window_mode":"basic"}})"));
+  CHECK(std::get<open_engine>(d.last.back()).window == window_mode::off);
+  d.opened(8190);
+  CHECK(d.append() == "closed:context_full close:1000 close_engine");
+}
+
+TEST_CASE("a model that does not see refuses frames with their whole append") {
+  driver d({.mode = "video", .able = {true, false, false}});
+  d.to_active();
+  const std::string frames = R"(,"video_frames":[")" + std::string(tiny_jpeg_base64()) + R"("])";
+  CHECK(d.append(unit_samples, frames) == "error:invalid_payload");
+  CHECK(d.append(unit_samples, R"(,"video_frames":[])") == "unit:0");
+  d.step(listen_report(0));
+  CHECK(delta(d).input_id == "input_2");
+}
+
+TEST_CASE("in audio mode frames are ignored") {
+  driver d({.mode = "audio", .able = {true, false, false}});
+  d.to_active();
+  CHECK(d.append(unit_samples, R"(,"video_frames":["no picture"])") == "unit:0");
+  CHECK(std::get<submit_unit>(d.last.back()).frames.empty());
+}
+
+TEST_CASE("a model that does not speak is not asked to") {
+  driver d({.able = {true, false, false}});
+  d.to_connected();
+  d.frame(init_frame());
+  CHECK_FALSE(std::get<open_engine>(d.last.back()).init->config.generate_audio);
+}
+
+TEST_CASE("a lost worker is a pause") {
+  session_limits limits;
+  limits.failover_units = 5;
+  driver d({.limits = limits});
+  d.to_active();
+  d.append();
+  d.append();
+  CHECK(d.worker_lost() == "enqueue:head");
+  CHECK(d.queued(1) == "");
+  for (int i = 0; i < 4; ++i) CHECK(d.append() == ""); // kept: 5 wait now
+  CHECK(d.append() == "");                             // 6: the oldest goes
+  CHECK(d.grant() == "restore");
+  CHECK(d.restored() == "unit:0"); // again
+  CHECK(d.step(listen_report(0)) == "listen[0] unit:1");
+  CHECK(delta(d).measured.dropped_chunks == 1);
+  CHECK(d.append() == ""); // still catching up: 5 wait, none is dropped
+  CHECK(d.step(listen_report(1)) == "listen[1] unit:2");
+  CHECK(delta(d).measured.dropped_chunks == 1);
+  d.step(listen_report(2));
+  d.step(listen_report(3));
+  d.append();
+  d.append(); // caught up: two wait at most
+  d.step(listen_report(4));
+  CHECK(delta(d).measured.dropped_chunks == 3);
+}
+
+TEST_CASE("nothing is said twice after a lost worker") {
+  driver d;
+  d.to_active();
+  d.append();
+  CHECK(d.step(text_report(0, "once", false)) == "text[0](once)");
+  d.worker_lost();
+  d.grant();
+  CHECK(d.restored() == "unit:0");
+  CHECK(d.step(text_report(0, "once", false)) == "");
+  CHECK(d.step(audio_report(0, 100, false)) == "audio(100)");
+}
+
+TEST_CASE("an interrupt during a failover cuts the repeated step") {
+  driver d;
+  d.to_active();
+  d.append();
+  d.worker_lost();
+  CHECK(d.append(320, R"(,"force_listen":true)") == "");
+  d.grant();
+  CHECK(d.restored() == "unit:0 cut");
+}
+
+TEST_CASE("response.done in duplex for clients of other servers") {
+  session_limits limits;
+  limits.duplex_response_done = true;
+  driver d({.limits = limits});
+  d.to_active();
+  for (int i = 0; i < 4; ++i) d.append();
+  CHECK(d.step(text_report(0, "one ")) == "text[0](one ) unit:1");
+  CHECK(d.append() == "");
+  step_report last = text_report(1, "two");
+  last.end_of_turn = true;
+  CHECK(d.step(last) == "text[1](two)! done:turn_end(one two) unit:2");
+  CHECK(d.step(text_report(2, "three")) == "text[2](three) unit:3");
+  CHECK(d.step(listen_report(3)) == "done:cancelled(three) listen[3]");
+}
+
+} // namespace parley::protocol::test

@@ -1,0 +1,186 @@
+#include "tests/protocol/session_driver.hpp"
+
+#include "protocol/pcm.hpp"
+
+namespace parley::protocol::test {
+
+namespace {
+
+template<class... F>
+struct overloaded : F... {
+  using F::operator()...;
+};
+
+std::string chunk(const output_delta& delta) {
+  return delta.chunk_index ? "[" + std::to_string(*delta.chunk_index) + "]" : "";
+}
+
+std::string word_of(const output_delta& delta) {
+  std::string text;
+  switch (delta.kind) {
+  case output_kind::listen: text = "listen" + chunk(delta); break;
+  case output_kind::text: text = "text" + chunk(delta) + "(" + delta.text + ")"; break;
+  case output_kind::audio:
+    text = "audio" + chunk(delta) + "(" + (delta.text.empty() ? "" : delta.text + ",") +
+           std::to_string(delta.audio->size()) + ")";
+    break;
+  }
+  return text + (delta.end_of_turn ? "!" : "");
+}
+
+std::string word_of(const server_event& event) {
+  return std::visit(overloaded{
+                        [](const session_queued& e) { return "queued:" + std::to_string(e.place.position); },
+                        [](const session_queue_update& e) { return "update:" + std::to_string(e.place.position); },
+                        [](const session_queue_done&) { return std::string("queue_done"); },
+                        [](const session_created&) { return std::string("created"); },
+                        [](const output_delta& e) { return word_of(e); },
+                        [](const response_done& e) { return "done:" + e.reason + "(" + e.text + ")"; },
+                        [](const session_go_away& e) { return "go_away:" + e.reason; },
+                        [](const session_closed& e) { return "closed:" + e.reason; },
+                        [](const error_event& e) { return "error:" + std::string(traits(e.code).wire); },
+                    },
+                    event);
+}
+
+constexpr std::string_view mode_words[] = {"chat", "audio", "video"};
+
+} // namespace
+
+std::string word(const effect& what) {
+  return std::visit(
+      overloaded{
+          [](const send& e) { return word_of(e.event); },
+          [](const close_link& e) { return "close:" + std::to_string(e.code); },
+          [](const enqueue& e) { return std::string(e.at_head ? "enqueue:head" : "enqueue"); },
+          [](const cancel_ticket&) { return std::string("cancel"); },
+          [](const retype& e) { return "retype:" + std::string(mode_words[static_cast<int>(e.kind)]); },
+          [](const release_worker&) { return std::string("release"); },
+          [](const open_engine&) { return std::string("open"); },
+          [](const submit_unit& e) { return "unit:" + std::to_string(e.unit) + (e.force_listen ? "!" : ""); },
+          [](const cut_step&) { return std::string("cut"); },
+          [](const submit_turn& e) { return "turn:" + std::to_string(e.turn); },
+          [](const cancel_turn&) { return std::string("cancel_turn"); },
+          [](const restore_session&) { return std::string("restore"); },
+          [](const close_engine&) { return std::string("close_engine"); },
+      },
+      what);
+}
+
+std::string words(const effects& all) {
+  std::string text;
+  for (const effect& each : all) text += (text.empty() ? "" : " ") + word(each);
+  return text;
+}
+
+std::string init_frame(std::string_view payload) {
+  return R"({"type":"session.init","payload":)" + std::string(payload) + "}";
+}
+
+std::string update_frame(std::string_view session) {
+  return R"({"type":"session.update","session":)" + std::string(session) + "}";
+}
+
+std::string append_frame(dialect spoken, std::size_t samples, std::string_view extra, float value) {
+  const bool legacy = spoken == dialect::legacy;
+  std::string text =
+      legacy ? R"({"type":"input_audio_buffer.append","audio":")" : R"({"type":"input.append","input":{"audio":")";
+  append_samples(std::vector<float>(samples, value), text);
+  text += '"';
+  text += extra;
+  text += legacy ? "}" : "}}";
+  return text;
+}
+
+std::string chat_frame(std::string_view text, std::string_view extra) {
+  return R"({"type":"input.append","input":{"messages":[{"role":"user","content":")" + std::string(text) + R"("}])" +
+         std::string(extra) + "}}";
+}
+
+std::string close_frame(std::string_view reason) {
+  return R"({"type":"session.close","reason":")" + std::string(reason) + R"("})";
+}
+
+std::string_view tiny_jpeg_base64() {
+  // SOI, SOF0 of 1×1 pixels with one component, EOI.
+  return "/9j/wAALCAABAAEBAREA/9k=";
+}
+
+usage small_usage() {
+  return {1, 10, 0, 1, 0};
+}
+
+step_report listen_report(std::uint64_t unit, int kv) {
+  step_report report;
+  report.unit = unit;
+  report.used = small_usage();
+  report.measured.kv_cache_length = kv;
+  return report;
+}
+
+step_report text_report(std::uint64_t unit, std::string text, bool last, int kv) {
+  step_report report = listen_report(unit, kv);
+  report.kind = output_kind::text;
+  report.text = std::move(text);
+  report.last = last;
+  return report;
+}
+
+step_report audio_report(std::uint64_t unit, std::size_t samples, bool first, bool end_of_turn, int kv) {
+  step_report report = listen_report(unit, kv);
+  report.kind = output_kind::audio;
+  report.audio = std::make_shared<const std::vector<float>>(samples, 0.5F);
+  report.first = first;
+  report.end_of_turn = end_of_turn;
+  return report;
+}
+
+turn_report said(std::uint64_t turn, std::string text) {
+  return {turn, std::move(text), nullptr};
+}
+
+turn_done_report turn_over(std::uint64_t turn, std::string text, turn_end reason) {
+  return {turn, reason, std::move(text), nullptr, small_usage(), {}};
+}
+
+engine_failure failure(std::uint64_t number, failure_kind kind) {
+  return {number, kind, "it broke"};
+}
+
+driver::driver() : driver(options{}) {}
+
+driver::driver(options with)
+    : machine(session_origin{with.mode, "sess_test", "rt_1700000000000", std::nullopt, now}, with.limits, with.able,
+              [this] { return random(); }) {}
+
+std::string driver::note(effects&& made) {
+  last = std::move(made);
+  all.insert(all.end(), last.begin(), last.end());
+  return words(last);
+}
+
+std::string driver::wait(std::chrono::milliseconds span) {
+  const time_point end = now + span;
+  effects made;
+  for (auto due = machine.next_deadline(); due && *due <= end; due = machine.next_deadline()) {
+    now = std::max(now, *due);
+    for (effect& each : machine.tick(now)) made.push_back(std::move(each));
+  }
+  now = end;
+  return note(std::move(made));
+}
+
+driver& driver::to_connected() {
+  start();
+  grant();
+  return *this;
+}
+
+driver& driver::to_active(dialect spoken, int prompt_tokens) {
+  to_connected();
+  frame(spoken == dialect::legacy ? update_frame() : init_frame());
+  opened(prompt_tokens);
+  return *this;
+}
+
+} // namespace parley::protocol::test

@@ -1,0 +1,107 @@
+#pragma once
+
+#include "protocol/session_machine.hpp"
+
+#include <chrono>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Drives a session machine without threads, sockets or a clock, and writes its effects as short words:
+//   queued:2 update:1 queue_done created listen[0] text[1](hi) audio(24000) audio(12000)! error:not_ready go_away:timeout
+//   done:turn_end(hi) closed:stopped | close:1000 | enqueue enqueue:head cancel retype:chat release | open unit:0 unit:1! cut turn:1
+//   cancel_turn restore close_engine.  [n] is the chunk_index; ! is end_of_turn of an answer, force_listen of a unit.
+namespace parley::protocol::test {
+
+using namespace std::chrono_literals;
+
+std::string word(const effect& what);
+std::string words(const effects& all);
+
+// ---- client frames
+
+std::string init_frame(std::string_view payload = "{}");
+std::string update_frame(std::string_view session = R"({"instructions":"be brief"})");
+/// `extra` is JSON that follows the audio, such as `,"force_listen":true`.
+std::string append_frame(dialect spoken, std::size_t samples = unit_samples, std::string_view extra = "",
+                         float value = 0.25F);
+std::string chat_frame(std::string_view text = "hello", std::string_view extra = "");
+std::string close_frame(std::string_view reason = "user_stop");
+
+/// The smallest file that passes for a JPEG of 1×1 pixels, in base64.
+std::string_view tiny_jpeg_base64();
+
+// ---- engine reports
+
+usage small_usage();
+step_report listen_report(std::uint64_t unit, int kv = 100);
+step_report text_report(std::uint64_t unit, std::string text, bool last = true, int kv = 100);
+step_report audio_report(std::uint64_t unit, std::size_t samples, bool first = true, bool end_of_turn = false,
+                         int kv = 100);
+turn_report said(std::uint64_t turn, std::string text);
+turn_done_report turn_over(std::uint64_t turn, std::string text, turn_end reason = turn_end::finished);
+engine_failure failure(std::uint64_t number, failure_kind kind = failure_kind::inference);
+
+struct driver {
+  struct options {
+    std::optional<std::string> mode = "audio";
+    session_limits limits = {};
+    capabilities able = {true, true, true};
+  };
+
+  driver();
+  explicit driver(options with);
+
+  std::string start() { return note(machine.start(now)); }
+  std::string frame(std::string_view text) { return note(machine.on_frame(text, now)); }
+  std::string grant() { return note(machine.on_granted(now)); }
+  std::string opened(int prompt_tokens = 20) {
+    return note(machine.on_engine_opened({prompt_tokens, small_usage()}, now));
+  }
+  std::string failed(engine_failure why) { return note(machine.on_engine_failed(std::move(why), now)); }
+  std::string step(step_report report) { return note(machine.on_step_report(std::move(report), now)); }
+  std::string turn(turn_report report) { return note(machine.on_turn_report(std::move(report), now)); }
+  std::string done(turn_done_report report) { return note(machine.on_turn_done(std::move(report), now)); }
+  std::string engine_closed() { return note(machine.on_engine_closed(now)); }
+  std::string worker_lost() { return note(machine.on_worker_lost(now)); }
+  std::string restored() { return note(machine.on_restored(now)); }
+  std::string refused(error_code code) { return note(machine.on_refused(code, "no", now)); }
+  std::string queued(int position) { return note(machine.on_queued({position, 1.5, "ticket_0", position}, now)); }
+  std::string update(int position) { return note(machine.on_queue_update({position, 1.5, "ticket_0", position}, now)); }
+  std::string drain() { return note(machine.on_drain(now)); }
+  std::string gone() { return note(machine.on_gone(now)); }
+  std::string binary() { return note(machine.on_binary(now)); }
+
+  std::string append(std::size_t samples = unit_samples, std::string_view extra = "") {
+    return frame(append_frame(machine.spoken(), samples, extra));
+  }
+
+  /// Moves the clock and strikes every deadline on the way at its own time.
+  std::string wait(std::chrono::milliseconds span);
+
+  /// Up to ACTIVE. In chat `spoken` has to be current.
+  driver& to_connected();
+  driver& to_active(dialect spoken = dialect::current, int prompt_tokens = 20);
+
+  std::string note(effects&& made);
+
+  std::mt19937_64 random{7};
+  time_point now = time_point(1000h);
+  session_machine machine;
+  effects last; ///< of the latest call
+  effects all;  ///< since the beginning
+};
+
+/// The delta (or other event) that the latest call said as its n-th one.
+template<class Event>
+const Event& said_event(const effects& made, std::size_t nth = 0) {
+  for (const effect& each : made)
+    if (const auto* sent = std::get_if<send>(&each))
+      if (const auto* event = std::get_if<Event>(&sent->event))
+        if (nth-- == 0) return *event;
+  throw std::runtime_error("no such event");
+}
+
+} // namespace parley::protocol::test

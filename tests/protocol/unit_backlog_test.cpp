@@ -1,0 +1,64 @@
+#include "protocol/unit_backlog.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+namespace parley::protocol::test {
+
+namespace {
+
+std::vector<gathered_unit> units_of(std::uint64_t append, int count, bool forced = false) {
+  std::vector<gathered_unit> units;
+  for (int i = 0; i < count; ++i) {
+    gathered_unit unit;
+    unit.append = append;
+    unit.force_listen = forced;
+    units.push_back(std::move(unit));
+  }
+  return units;
+}
+
+std::string show(unit_backlog& backlog) {
+  std::string text;
+  while (const auto unit = backlog.pop()) text += std::to_string(unit->append) + (unit->force_listen ? "!" : "") + " ";
+  return text;
+}
+
+void add(unit_backlog& backlog, std::uint64_t append, int count, std::size_t limit, bool forced = false) {
+  auto units = units_of(append, count, forced);
+  backlog.push(units);
+  backlog.trim(limit, append);
+}
+
+} // namespace
+
+TEST_CASE("the newest units win") {
+  unit_backlog backlog;
+  for (std::uint64_t append = 1; append <= 5; ++append) add(backlog, append, 1, 2);
+  CHECK(backlog.dropped() == 3);
+  CHECK(show(backlog) == "4 5 ");
+}
+
+TEST_CASE("units of one append never push each other out") {
+  unit_backlog backlog;
+  add(backlog, 1, 1, 2);
+  add(backlog, 2, 10, 2);
+  CHECK(backlog.size() == 10);
+  CHECK(backlog.dropped() == 1);
+  add(backlog, 3, 1, 2);
+  CHECK(backlog.dropped() == 10);
+  CHECK(show(backlog) == "2 3 ");
+}
+
+TEST_CASE("an interrupt is never lost") {
+  unit_backlog backlog;
+  add(backlog, 1, 1, 2, true);
+  add(backlog, 2, 1, 2);
+  add(backlog, 3, 1, 2);
+  add(backlog, 4, 1, 2);
+  CHECK(show(backlog) == "3! 4 ");
+}
+
+} // namespace parley::protocol::test
