@@ -38,6 +38,6 @@ def svg(title, series, width=640, height=320, left=48, bottom=36):
 if __name__ == "__main__":
     out = pathlib.Path(sys.argv[1])
     out.mkdir(exist_ok=True)
-    for name, title in (("text", "Stage 1: text (loss per target token)"), ("ctc", "Stage 2: encoder (CTC loss per symbol)"), ("joint", "Stage 3: joint")):
+    for name, title in (("text", "Stage 1: text (loss per target token)"), ("phones", "Stage 2a: encoder, phonemes (CTC loss per symbol)"), ("ctc", "Stage 2b: encoder, phonemes and tokens"), ("joint", "Stage 3: joint")):
         if (work() / f"{name}.jsonl").exists():
             (out / f"{name}.svg").write_text(svg(title, read(name)))

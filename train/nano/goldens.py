@@ -107,9 +107,7 @@ def llm_cases(nano, text, golden):
     keep = lambda x, tail: torch.cat([x[:, :preserve], tail], 1)
     t["drop.k0"], t["drop.klast"] = keep(kv[0][0][0], dropped(kv[0][0][0])), keep(kv[-1][0][0], dropped(kv[-1][0][0]))
     t["drop.vlast"] = keep(kv[-1][1][0], kv[-1][1][0][:, preserve + length:])
-    inverse, llm_far = llm.inverse, 8000  # rotary positions are relative: far positions give the same states
-    assert inverse is not None and llm_far
-    t["far.hidden_last"] = llm(e[None, :16])[0]
+    t["far.hidden_last"] = llm(e[None, :16])[0]  # positions from 8000 on: rotary positions are relative, the states are the same
     steps, rows, logit = [], [], logits[-1]
     for _ in range(8):
         steps.append(int(logit.argmax()))
@@ -138,7 +136,7 @@ def duplex_case(nano, text, samples, golden, model):
         d.decide = first_logits
         out = d.unit(samples[i * 16000:i * 16000 + 16000].astype(np.float32) / 32768)
         d.decide = was
-        said = [k for k in out["ids"][1:-2]] if not out["listen"] else out["ids"][1:-2]
+        said = out["ids"][1:-2]
         units.append(dict(i=i, input=dict(audio=["question", i * 16000, i * 16000 + 16000]), prefill_success=True, prefill_reason="", kv_after_prefill=before + 11, generate_args=dict(decode_mode="greedy"),
                           is_listen=out["listen"], text="" if out["listen"] else out["text"], end_of_turn=out["end"] and not out["listen"], n_tokens=len(said), current_time=i + 1,
                           kv_after_generate=d.mind.length - 2, current_turn_ended=not d.open, pending_terminator=out["ids"][-2], unit_token_ids=said, appended_ids=out["ids"], kv_after_finalize=d.mind.length))

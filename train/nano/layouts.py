@@ -55,8 +55,8 @@ def chat(text, r, questions, kind=None, system=None):
 
 
 def random_chat(text, r):
-    """One to four rounds over the whole domain, a third of them copy drills."""
-    rounds = r.choices([1, 2, 3, 4], [60, 20, 12, 8])[0]
+    """One to eight rounds over the whole domain, a third of them copy drills. Long talks teach more answers per token."""
+    rounds = r.choices([1, 2, 4, 6, 8], [30, 10, 20, 25, 15])[0]
     return chat(text, r, [copy_drill(r) if r.random() < .34 else typed(r, draw(r)) for _ in range(rounds)])
 
 
@@ -100,6 +100,6 @@ def rows_as_tokens(text, r, scene, voice_rows=0):
                     rows[at + 1] = t
 
     for start, end, spoken in scene.audio:
-        put(text.encode(spoken), start, end)
+        put(text.spoken(spoken), start, end)
     voice = [r.randrange(256, text.base) if r.random() < .35 else blank for _ in range(voice_rows)]
     return voice + rows

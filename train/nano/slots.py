@@ -137,7 +137,7 @@ def _opposite(r):
 def _repeat(words):
     def sample(r):
         text = " ".join(r.choice(words) for _ in range(r.choice([1, 1, 2, 2, 3])))
-        return dict(x=text), cap(text) + "."
+        return dict(x=text), text + "."
     return sample
 
 

@@ -1,9 +1,14 @@
-"""The checkpoint's tokenizer: byte-level BPE in the Qwen2 file format, merges learnt from our own sentences, the added tokens of MiniCPM-o 4.5."""
-import json, pathlib, random, shutil, sys
+"""The checkpoint's tokenizer: byte-level BPE in the Qwen2 file format, merges learnt from our own sentences, the added tokens of MiniCPM-o 4.5.
+
+Merges never join a space with part of a word; only frequent whole words get a twin with a leading space, at the end of the list.
+So "wool" and " wool" share their tokens, and "Reply with exactly: wool" asks for copying, not for a table of twins."""
+import collections, json, pathlib, random, shutil, sys
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 SPLIT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-SIZE = 2048  # ids in all: 256 bytes, merges, <unk>, 105 further added tokens
+SIZE = 2048   # ids in all: 256 bytes, merges, <unk>, 105 further added tokens
+TWINS = 460   # words with a leading space as a token of their own
+SPACE = "Ġ"   # the byte-level sign of a space
 
 
 def _bare(model):
@@ -24,6 +29,7 @@ class Text:
         merges = [tuple(l.split(" ")) for l in (folder / "merges.txt").read_text().split("\n") if l]
         config = json.loads((folder / "tokenizer_config.json").read_text())
         self.bad = config["bad_token_ids"]
+        self.space = vocab[SPACE]
         self.base = len(vocab)  # the first added id; everything below is text
         self.tok = _bare(models.BPE(vocab, merges))
         added = sorted((int(i), t["content"]) for i, t in config["added_tokens_decoder"].items())
@@ -41,6 +47,10 @@ class Text:
                 self.cache.clear()
             self.cache[text] = self.tok.encode(text).ids
         return list(self.cache[text])
+
+    def spoken(self, text):
+        """The tokens of a spoken sentence: bare spaces are not heard."""
+        return [i for i in self.encode(text) if i != self.space]
 
     def decode(self, ids):
         return self.tok.decode(list(ids), skip_special_tokens=True)
@@ -68,16 +78,23 @@ def build(template, out):
     added = [t for _, t in sorted((int(i), t) for i, t in config["added_tokens_decoder"].items())]
     base = SIZE - len(added)
     tok = _bare(models.BPE())
-    tok.train_from_iterator(corpus(), trainers.BpeTrainer(vocab_size=base, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+    tok.pre_tokenizer = pre_tokenizers.Sequence([tok.pre_tokenizer, pre_tokenizers.Split(SPACE, "isolated")])
+    lines = list(corpus())
+    tok.train_from_iterator(lines, trainers.BpeTrainer(vocab_size=base - TWINS, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
     model = json.loads(tok.to_str())["model"]
     vocab, old = model["vocab"], json.loads((template / "vocab.json").read_text())
+    merges = [m if isinstance(m, str) else " ".join(m) for m in model["merges"]]
+    after_space = collections.Counter(w for line in lines for w in line.split(" ")[1:] if w in vocab and w.isalpha())
+    for word, _ in after_space.most_common(base - len(vocab)):
+        merges.append(f"{SPACE} {word}")
+        vocab[SPACE + word] = len(vocab)
     assert len(vocab) == base and all(old[t] == i for t, i in vocab.items() if i < 256), "byte tokens must keep their ids"
     banned = {t for t, i in old.items() if i < 256 and i in set(config["bad_token_ids"])}
     config["bad_token_ids"] = sorted(i for t, i in vocab.items() if any(c in banned for c in t))
     config["added_tokens_decoder"] = {str(base + k): t for k, t in enumerate(added)}
     dump = lambda name, x: (out / name).write_text(json.dumps(x, ensure_ascii=False, indent=1) + "\n")
     dump("vocab.json", vocab)
-    (out / "merges.txt").write_text("\n".join(m if isinstance(m, str) else " ".join(m) for m in model["merges"]) + "\n")
+    (out / "merges.txt").write_text("\n".join(merges) + "\n")
     dump("tokenizer_config.json", config)
     dump("added_tokens.json", {t["content"]: base + k for k, t in enumerate(added) if t["content"] != "<unk>"})
     for name in ("special_tokens_map.json",):

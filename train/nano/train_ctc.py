@@ -60,7 +60,7 @@ def check(model, text, phonemes, name, n=80):
             errors += ctc.distance(ctc.greedy(model.heads.phoneme(h)[0]), want)
             symbols += len(want)
             got = [k - 1 for k in ctc.greedy(token_scores(model, text, rows)[0])]
-            exact += got == text.encode(records[i]["text"])
+            exact += got == text.spoken(records[i]["text"])
     return errors / symbols, exact / n
 
 
@@ -73,7 +73,7 @@ def main():
     budget, peak, tokens = float(sys.argv[1]), float(sys.argv[2]), "tokens" in sys.argv
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    text, bank, log = Text(work() / "tokenizer"), mixing.Bank(), Log("ctc")
+    text, bank, log = Text(work() / "tokenizer"), mixing.Bank(), Log("ctc" if tokens else "phones")
     sets = [json.loads((work() / f"{n}.json").read_text()) for n in ("test_voices", "test_phrasings", "test_words")]
     phonemes = ctc.Phonemes(w for q in bank.records + [q for s in sets for q in s] for w in q["text"].split())
     model, path = Hearing(phonemes.size), work() / ("ctc.pt" if tokens else "phones.pt")
@@ -97,7 +97,7 @@ def main():
         shift = r.randrange(50)
         h, rows = encode(model.nano, x, shift, r.randrange(0, 1500 - x.shape[1] // 2))
         phone = ctc.loss(model.heads.phoneme(h).log_softmax(-1), [phonemes(t) for t in texts])
-        token = ctc.loss(token_scores(model, text, rows), [[k + 1 for k in text.encode(t)] for t in texts]) if tokens else torch.zeros(())
+        token = ctc.loss(token_scores(model, text, rows), [[k + 1 for k in text.spoken(t)] for t in texts]) if tokens else torch.zeros(())
         (phone + .5 * token).backward()
         opt.step(schedule(done, step, peak))
         step, count, units = step + 1, count + 1, units + x.shape[0] * x.shape[1] / 100

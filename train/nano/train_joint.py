@@ -110,7 +110,7 @@ def duplex_loss(model, maker, group, phonemes):
     if not some:
         return loss, loss * 0, loss * 0, reply
     phone = ctc.loss(model.heads.phoneme(h[some]).log_softmax(-1), [phonemes(spoken[b]) for b in some])
-    token = ctc.loss(token_scores(model, text, rows[some]), [[k + 1 for _, _, clip in group[b].audio for k in text.encode(clip[1])] for b in some])
+    token = ctc.loss(token_scores(model, text, rows[some]), [[k + 1 for _, _, clip in group[b].audio for k in text.spoken(clip[1])] for b in some])
     return loss, phone, token, reply
 
 

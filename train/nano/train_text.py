@@ -1,6 +1,6 @@
-"""Stage 1: the LLM alone, on chat and on duplex sessions whose audio rows are token embeddings. usage: python -m nano.train_text SECONDS [peak lr]
+"""Stage 1: the LLM alone, on chat and on duplex sessions whose audio rows are token embeddings. usage: python -m nano.train_text SECONDS [peak lr] [freeze]
 
-After FREEZE of the run the input embeddings stand still: from then on the encoder can be trained to hit them, beside this run."""
+After the share `freeze` of the run (0 … 1) the input embeddings stand still: from then on the encoder can be trained to hit them, beside this run."""
 import random, sys
 import torch
 import torch.nn.functional as F
@@ -11,7 +11,6 @@ from .questions import draw
 from .run import Clock, Log, save, work
 from .tokenizer import Text
 
-FREEZE = .4
 Z = 2e-3  # pulls log-sum-exp to 0, so that logits are log-probabilities and the server's repetition and length penalties hardly act
 
 
@@ -48,10 +47,10 @@ def pretend_session(text, r):
     return [next(rows) if i == layouts.ROW else i for i in ids], weights
 
 
-def batches(text, r, tokens=5000):
+def batches(text, r, tokens=3200):
     """Endless batches of similar length, about `tokens` padded tokens each; a quarter of the tokens are duplex sessions."""
     while True:
-        pool = [layouts.random_chat(text, r) for _ in range(900)] + [pretend_session(text, r) for _ in range(110)]
+        pool = [layouts.random_chat(text, r) for _ in range(400)] + [pretend_session(text, r) for _ in range(40)]
         pool.sort(key=lambda s: len(s[0]))
         groups, group = [], []
         for s in pool:
@@ -71,6 +70,7 @@ def text_loss(llm, ids, weights):
 
 def main():
     budget, peak = float(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 3e-3
+    freeze = float(sys.argv[3]) if len(sys.argv) > 3 else .4
     torch.set_num_threads(1)
     torch.manual_seed(0)
     text, model, path, log = Text(work() / "tokenizer"), Nano(), work() / "text.pt", Log("text")
@@ -79,7 +79,8 @@ def main():
     if path.exists():
         state = torch.load(path)
         model.load_state_dict({k: v for k, v in state["model"].items() if k.startswith("llm.")}, strict=False)
-        opt.load_state_dict(state["opt"])
+        if state["opt"]:
+            opt.load_state_dict(state["opt"])
         step, clock = state["step"], Clock(state["seconds"])
     r = random.Random(5 + step)
     seen = total = count = 0
@@ -89,14 +90,14 @@ def main():
             break
         loss, ce = text_loss(model.llm, ids, weights)
         loss.backward()
-        if done > FREEZE:
+        if done >= freeze:
             model.llm.model.embed_tokens.weight.grad = None
         opt.step(schedule(done, step, peak))
         step, seen, total, count = step + 1, seen + ids.numel(), total + ce.mean().item(), count + 1
         if step % 25 == 0:
             log(step=step, s=clock(), loss=total / count, tok_s=seen / (clock() - clock.before))
             total = count = 0
-        if step % 100 == 0:
+        if step % 50 == 0:
             save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
 
