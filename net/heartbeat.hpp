@@ -18,7 +18,7 @@ public:
   verdict tick(bool inside_message) {
     const bool moved = std::exchange(moved_, false);
     const bool paused = std::exchange(paused_, false);
-    if (paused) return awaited_ ? verdict::wait : ping();
+    if (paused) return ping(); // its failure would tell that the peer is gone
     if (inside_message && !moved) return verdict::dead;
     if (awaited_) return inside_message ? verdict::wait : verdict::dead;
     return ping();

@@ -159,16 +159,22 @@ void http_session::route() {
 
   pending_ = std::make_shared<pending_reply>([self = weak_from_this(), strand = strand_] {
     asio::post(strand, [self] {
-      const auto live = self.lock();
-      if (!live || !live->pending_) return;
-      if (auto reply = live->pending_->take()) live->on_reply(std::move(*reply));
+      if (const auto live = self.lock()) live->deliver();
     });
   });
   answer_timer_.expires_after(shared_.limits.handshake);
+  // This wait is also what keeps the connection until its answer comes.
   answer_timer_.async_wait([self = shared_from_this(), late = pending_](error_code ec) {
-    if (!ec) late->give(error_reply(504, "timeout", "no answer from inside the server"));
+    if (ec) return;
+    late->give(error_reply(504, "timeout", "no answer from inside the server"));
+    self->deliver();
   });
   shared_.routes.route(plain, [to = pending_](http_reply reply) { to->give(std::move(reply)); });
+}
+
+void http_session::deliver() {
+  if (!pending_) return;
+  if (auto reply = pending_->take()) on_reply(std::move(*reply));
 }
 
 void http_session::on_reply(http_reply reply) {

@@ -41,6 +41,7 @@ private:
   void refuse(error_code why);
   void upgrade();
   void route();
+  void deliver();
   void on_reply(http_reply reply);
   void write(http_reply reply, bool keep_alive);
   void on_write(error_code ec, bool keep_alive);

@@ -28,7 +28,7 @@ websocket_session::~websocket_session() {
 void websocket_session::run(const http::request<http::string_body>& upgrade, actors::connection_info info,
                             std::optional<std::string> subprotocol) {
   place_->move_to(weak_from_this());
-  link_ = std::make_shared<link>(limits_, [self = weak_from_this(), strand = strand_] {
+  link_ = std::make_shared<session_link>(limits_, [self = weak_from_this(), strand = strand_] {
     asio::post(strand, [self] {
       if (const auto live = self.lock()) live->on_ring();
     });
@@ -106,7 +106,7 @@ void websocket_session::on_control(websocket::frame_type kind) {
 
 void websocket_session::on_ring() {
   if (finished_) return;
-  link::work work = link_->next();
+  session_link::work work = link_->next();
   may_read_ = work.may_read;
   if (work.chat) ws_.read_message_max(limits_.chat_message_bytes);
   if (work.closing) {
@@ -167,7 +167,10 @@ void websocket_session::ping() {
   // One that still waits behind a write is not doubled.
   if (pinging_ || !ws_.is_open()) return;
   pinging_ = true;
-  ws_.async_ping({}, [self = shared_from_this()](error_code) { self->pinging_ = false; });
+  ws_.async_ping({}, [self = shared_from_this()](error_code ec) {
+    self->pinging_ = false;
+    if (ec && !self->reading_ && !self->shaking_hands_) self->finish();
+  });
 }
 
 void websocket_session::finish() {

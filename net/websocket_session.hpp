@@ -6,7 +6,7 @@
 #include "net/frame_buffer.hpp"
 #include "net/heartbeat.hpp"
 #include "net/limits.hpp"
-#include "net/link.hpp"
+#include "net/session_link.hpp"
 
 #include <memory>
 #include <optional>
@@ -51,7 +51,7 @@ private:
   std::optional<connections::place> place_;
   const connection_limits limits_;
   actors::front_door& door_;
-  std::shared_ptr<link> link_;
+  std::shared_ptr<session_link> link_;
   std::unique_ptr<actors::session_inbox> inbox_;
   frame_buffer buffer_;
   outbox::frame in_flight_;

@@ -80,7 +80,10 @@ bool wire_client::fill() {
   if (!wait_for(socket_, POLLIN, patience)) throw std::runtime_error("the server is silent");
   char chunk[65536];
   const auto got = ::recv(socket_, chunk, sizeof chunk, 0);
-  if (got <= 0) return false;
+  if (got <= 0) {
+    ::shutdown(socket_, SHUT_RDWR); // as any client does when its server has said goodbye
+    return false;
+  }
   unread_.append(chunk, static_cast<std::size_t>(got));
   return true;
 }

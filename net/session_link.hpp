@@ -13,10 +13,10 @@
 namespace parley::net {
 
 /// The part of a WebSocket connection that its session holds. It may outlive the connection; then it does nothing.
-class link final : public actors::client_link {
+class session_link final : public actors::client_link {
 public:
   /// `ring` hands work to the connection's strand.
-  link(const connection_limits& limits, std::function<void()> ring);
+  session_link(const connection_limits& limits, std::function<void()> ring);
 
   void send(std::shared_ptr<const std::string> frame) override;
   void close(std::uint16_t code, std::string reason) override;

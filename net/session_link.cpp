@@ -1,13 +1,13 @@
-#include "net/link.hpp"
+#include "net/session_link.hpp"
 
 #include <utility>
 
 namespace parley::net {
 
-link::link(const connection_limits& limits, std::function<void()> ring)
+session_link::session_link(const connection_limits& limits, std::function<void()> ring)
     : bell_(std::move(ring)), outbox_(limits.outbox_bytes), credit_(limits.credit_frames, limits.credit_bytes) {}
 
-void link::send(std::shared_ptr<const std::string> frame) {
+void session_link::send(std::shared_ptr<const std::string> frame) {
   {
     const std::lock_guard lock(mutex_);
     outbox_.push(std::move(frame));
@@ -15,7 +15,7 @@ void link::send(std::shared_ptr<const std::string> frame) {
   bell_.ring();
 }
 
-void link::close(std::uint16_t code, std::string reason) {
+void session_link::close(std::uint16_t code, std::string reason) {
   {
     const std::lock_guard lock(mutex_);
     outbox_.close(code, std::move(reason));
@@ -23,7 +23,7 @@ void link::close(std::uint16_t code, std::string reason) {
   bell_.ring();
 }
 
-void link::taken(std::size_t bytes) {
+void session_link::taken(std::size_t bytes) {
   bool resume = false;
   {
     const std::lock_guard lock(mutex_);
@@ -34,7 +34,7 @@ void link::taken(std::size_t bytes) {
   if (resume) bell_.ring();
 }
 
-void link::became_chat() {
+void session_link::became_chat() {
   {
     const std::lock_guard lock(mutex_);
     chat_ = true;
@@ -42,7 +42,7 @@ void link::became_chat() {
   bell_.ring();
 }
 
-link::work link::next() {
+session_link::work session_link::next() {
   bell_.answered();
   const std::lock_guard lock(mutex_);
   work now;
@@ -54,18 +54,18 @@ link::work link::next() {
   return now;
 }
 
-void link::written() {
+void session_link::written() {
   const std::lock_guard lock(mutex_);
   outbox_.written();
 }
 
-bool link::spend(std::size_t bytes) {
+bool session_link::spend(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   credit_.spend(bytes);
   return credit_.may_read();
 }
 
-void link::detach() {
+void session_link::detach() {
   bell_.detach();
   const std::lock_guard lock(mutex_);
   outbox_ = outbox(0);

@@ -1,0 +1,82 @@
+#include "server_fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <random>
+#include <vector>
+
+using namespace parley::net;
+
+namespace {
+
+/// Goes some way into a session and leaves there, one way or another.
+void visit(server_fixture& fixture, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  const auto one_of = [&random](std::uint32_t n) { return random() % n; };
+  wire_client client = fixture.connect();
+  const auto leave = [&] {
+    if (one_of(2) == 0) client.reset();
+  };
+  const auto depth = one_of(8);
+  if (depth == 0) return leave();
+  if (depth == 1) {
+    client.send("GET /v1/realtime HTTP/1.1\r\nConn");
+    return leave();
+  }
+  if (depth == 2) {
+    client.send("GET /status HTTP/1.1\r\nHost: x\r\n\r\n");
+    return leave();
+  }
+  if (client.upgrade("/v1/realtime?mode=audio").status != 101) throw std::runtime_error("no upgrade");
+  if (depth == 3) return leave();
+  const std::string bytes = wire_client::encode(wire_client::text, std::string(1 + one_of(200'000), 'x'));
+  if (depth == 4) {
+    client.send(std::string_view(bytes).substr(0, one_of(static_cast<std::uint32_t>(bytes.size()))));
+    return leave();
+  }
+  client.send(bytes);
+  if (depth == 5) return leave();
+  client.read_data();
+  if (depth == 6) return leave();
+  client.send_frame(wire_client::close, std::string("\x03\xE8", 2));
+  if (one_of(2) == 0) client.read_close();
+}
+
+} // namespace
+
+TEST_CASE("200 connections, dropped at random points, leave nothing behind") {
+  server_fixture fixture;
+  fixture.start();
+  constexpr int visitors = 4;
+  std::atomic<int> failed = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < visitors; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        try {
+          visit(fixture, static_cast<std::uint32_t>(1000 * t + i));
+        } catch (const std::exception&) {
+          ++failed;
+        }
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  CHECK(failed == 0);
+  CHECK(fixture.empties());
+  CHECK(fixture.house.open() == 0);
+}
+
+TEST_CASE("200 connections at once are served and go") {
+  server_fixture fixture;
+  {
+    std::vector<wire_client> clients;
+    for (int i = 0; i < 200; ++i) clients.push_back(fixture.open());
+    CHECK(fixture.start().connections() == 200);
+    for (auto& client : clients) client.send_frame(wire_client::text, std::string(20'000, 'x'));
+    for (auto& client : clients) CHECK(client.read_data()->payload.size() == 20'000);
+  }
+  CHECK(fixture.empties());
+  CHECK(fixture.house.open() == 0);
+}

@@ -1,0 +1,51 @@
+#include "net/heartbeat.hpp"
+
+#include <catch2/catch.hpp>
+
+using parley::net::heartbeat;
+using verdict = heartbeat::verdict;
+
+TEST_CASE("every interval has a ping while pongs come") {
+  heartbeat beat;
+  for (int i = 0; i < 3; ++i) {
+    CHECK(beat.tick(false) == verdict::ping);
+    beat.ponged();
+  }
+}
+
+TEST_CASE("no pong within an interval ends the connection, whatever else is sent") {
+  heartbeat beat;
+  CHECK(beat.tick(false) == verdict::ping);
+  beat.received();
+  CHECK(beat.tick(false) == verdict::dead);
+}
+
+TEST_CASE("silence inside a message ends the connection, pongs or not") {
+  heartbeat beat;
+  beat.received();
+  CHECK(beat.tick(true) == verdict::ping);
+  beat.ponged();
+  CHECK(beat.tick(true) == verdict::dead);
+}
+
+TEST_CASE("who sends a large message need not answer inside it") {
+  heartbeat beat;
+  beat.received();
+  CHECK(beat.tick(true) == verdict::ping);
+  for (int i = 0; i < 5; ++i) {
+    beat.received();
+    CHECK(beat.tick(true) == verdict::wait);
+  }
+  CHECK(beat.tick(false) == verdict::dead);
+}
+
+TEST_CASE("while nothing is read, no pong is missed") {
+  heartbeat beat;
+  CHECK(beat.tick(false) == verdict::ping);
+  for (int i = 0; i < 3; ++i) {
+    beat.not_reading();
+    CHECK(beat.tick(false) == verdict::ping);
+  }
+  beat.ponged();
+  CHECK(beat.tick(false) == verdict::ping);
+}

@@ -1,0 +1,51 @@
+#include "net/router.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <optional>
+
+using namespace parley::net;
+
+namespace {
+
+router table() {
+  router routes;
+  routes.add("GET", "/a", [](auto&, auto&, auto respond) { respond({200, "a"}); });
+  routes.add("POST", "/a", [](auto&, auto&, auto respond) { respond({200, "posted"}); });
+  routes.add("POST", "/sessions/{}/close", [](auto&, auto& id, auto respond) { respond({200, id}); });
+  return routes;
+}
+
+http_reply ask(const std::string& method, const std::string& path) {
+  http_request request;
+  request.method = method;
+  request.path = path;
+  std::optional<http_reply> got;
+  table().route(request, [&](http_reply reply) { got = std::move(reply); });
+  REQUIRE(got);
+  return *got;
+}
+
+} // namespace
+
+TEST_CASE("method and path choose the handler") {
+  CHECK(ask("GET", "/a").body == "a");
+  CHECK(ask("HEAD", "/a").body == "a");
+  CHECK(ask("POST", "/a").body == "posted");
+  CHECK(ask("POST", "/sessions/sess_1/close").body == "sess_1");
+  CHECK(ask("POST", "/sessions/a%2Fb/close").body == "a/b");
+}
+
+TEST_CASE("an unknown path is 404") {
+  const std::string path = GENERATE("/", "", "/b", "/a/", "/sessions//close", "/sessions/close", "/sessions/a/b/close",
+                                    "/sessions/a/close/", "/sessions/a");
+  const http_reply got = ask("POST", path);
+  CHECK(got.status == 404);
+  CHECK(got.body.find(R"({"error":{"code":"not_found","message":)") == 0);
+}
+
+TEST_CASE("a known path with another method is 405 and tells the methods") {
+  CHECK(ask("DELETE", "/a").status == 405);
+  CHECK(ask("DELETE", "/a").allow == "GET, POST");
+  CHECK(ask("GET", "/sessions/x/close").allow == "POST");
+}

@@ -1,0 +1,126 @@
+#include "server_fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <iterator>
+#include <thread>
+
+using namespace parley::net;
+using std::chrono::milliseconds;
+
+namespace {
+
+auto count(const char* folder) {
+  const std::filesystem::directory_iterator entries(folder);
+  return std::distance(begin(entries), end(entries));
+}
+
+} // namespace
+
+TEST_CASE("a server tells where it is") {
+  server_fixture fixture;
+  CHECK(fixture.start().url() == "http://127.0.0.1:" + std::to_string(fixture.start().port()));
+  CHECK(fixture.start().port() != 0);
+}
+
+TEST_CASE("a taken port is told with its address") {
+  server_fixture first;
+  server_fixture second;
+  second.options.port = first.start().port();
+  CHECK_THROWS_WITH(second.start(), Catch::Contains("127.0.0.1:" + std::to_string(second.options.port)));
+  second.options.host = "no such host";
+  CHECK_THROWS_AS(second.start(), std::system_error);
+}
+
+TEST_CASE("a port is free for the next server at once") {
+  std::uint16_t port = 0;
+  {
+    server_fixture first;
+    port = first.start().port();
+    wire_client client = first.open();
+  }
+  server_fixture second;
+  second.options.port = port;
+  CHECK(second.open().try_send("", milliseconds(0)));
+}
+
+TEST_CASE("stop waits for links that close by themselves") {
+  server_fixture fixture;
+  wire_client client = fixture.open();
+  wire_client idle = fixture.connect();
+  CHECK(idle.get("/health").status == 200);
+  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 1; }));
+  std::thread stop([&] { fixture.start().stop(std::chrono::seconds(60)); });
+  CHECK(idle.ended()); // nothing is under way there
+  client.send_frame(wire_client::text, "one more");
+  CHECK(client.read_data()->payload == "one more");
+  fixture.house.at(0).link->close(1001, "server_shutdown");
+  CHECK(client.read_close() == 1001);
+  CHECK(client.ended());
+  stop.join();
+  CHECK(fixture.house.at(0).gone);
+  CHECK_THROWS(fixture.connect());
+}
+
+TEST_CASE("stop cuts what is left at the end of its grace") {
+  server_fixture fixture;
+  wire_client quiet = fixture.open();
+  wire_client half = fixture.connect();
+  half.send("GET /hea");
+  wire_client busy = fixture.open();
+  busy.shrink_receive_buffer();
+  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 2; }));
+  for (int i = 0; i < 100; ++i) fixture.house.at(1).link->send(std::make_shared<const std::string>(50'000, 'x'));
+  fixture.start().stop(milliseconds(50));
+  CHECK(fixture.start().connections() == 0);
+  CHECK(fixture.house.open() == 0);
+  CHECK(quiet.ended());
+  fixture.start().stop(milliseconds(50)); // does nothing
+}
+
+TEST_CASE("a stopped server leaves no thread and no descriptor") {
+  {
+    server_fixture warm_up;
+    warm_up.open();
+  }
+  const auto threads = count("/proc/self/task");
+  const auto files = count("/proc/self/fd");
+  {
+    server_fixture fixture({}, 3);
+    wire_client first = fixture.open();
+    wire_client second = fixture.connect();
+    CHECK(count("/proc/self/task") == threads + 3);
+  }
+  CHECK(count("/proc/self/task") == threads);
+  CHECK(count("/proc/self/fd") == files);
+}
+
+TEST_CASE("an answer that comes after the server is gone goes nowhere") {
+  struct late_house final : parley::actors::front_door {
+    std::unique_ptr<parley::actors::session_inbox> admit(parley::actors::connection_info,
+                                                         std::shared_ptr<parley::actors::client_link>) override {
+      return nullptr;
+    }
+    parley::actors::readiness ready() const override { return {}; }
+    void status(std::function<void(std::string)> done) override {
+      const std::lock_guard lock(mutex);
+      late = std::move(done);
+      asked.notify_all();
+    }
+    void close_session(std::string, std::string, std::function<void(bool)>) override {}
+    std::mutex mutex;
+    std::condition_variable asked;
+    std::function<void(std::string)> late;
+  } house;
+  {
+    server server({}, house);
+    wire_client client(server.port());
+    client.send("GET /status HTTP/1.1\r\nHost: x\r\n\r\n");
+    std::unique_lock lock(house.mutex);
+    REQUIRE(house.asked.wait_for(lock, std::chrono::seconds(10), [&] { return house.late != nullptr; }));
+    lock.unlock();
+    server.stop(milliseconds(0));
+    house.late("{}");
+  }
+}

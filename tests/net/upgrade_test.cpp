@@ -1,0 +1,92 @@
+#include "server_fixture.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace parley::net;
+
+TEST_CASE("the upgrade answers as RFC 6455 wants it") {
+  server_fixture fixture;
+  wire_client client = fixture.connect();
+  const auto got = client.upgrade("/v1/realtime?mode=video", "Sec-WebSocket-Extensions: permessage-deflate\r\n");
+  CHECK(got.status == 101);
+  CHECK(got.header("Sec-WebSocket-Accept") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+  CHECK(got.header("Sec-WebSocket-Extensions").empty());
+  CHECK(got.header("Sec-WebSocket-Protocol").empty());
+}
+
+TEST_CASE("what the handshake tells reaches the house") {
+  server_fixture fixture;
+  const auto before = std::chrono::steady_clock::now();
+  wire_client client = fixture.open("/v1/realtime?mode=chat&model=x&session_id=my%20id&mode=%61udio&duplex=1");
+  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 1; }));
+  const auto info = fixture.house.at(0).info;
+  CHECK(info.mode == "audio");
+  CHECK(info.session_id == "my id");
+  CHECK(info.remote == "127.0.0.1");
+  CHECK(info.accepted >= before);
+  CHECK(info.accepted <= std::chrono::steady_clock::now());
+}
+
+TEST_CASE("no mode and an empty mode are two things") {
+  server_fixture fixture;
+  wire_client none = fixture.open("/v1/realtime");
+  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 1; }));
+  CHECK_FALSE(fixture.house.at(0).info.mode);
+  wire_client empty = fixture.open("/v1/realtime?mode=");
+  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 2; }));
+  CHECK(fixture.house.at(1).info.mode == "");
+}
+
+TEST_CASE("one offered subprotocol that is no key is echoed") {
+  server_fixture fixture;
+  wire_client client = fixture.connect();
+  const auto offered = [&](std::string_view headers) {
+    const auto got = client.upgrade("/v1/realtime", headers);
+    CHECK(got.status == 101);
+    return got.header("Sec-WebSocket-Protocol");
+  };
+  SECTION("key first") {
+    CHECK(offered("Sec-WebSocket-Protocol: map-api-key.secret, map.realtime\r\n") == "map.realtime");
+  }
+  SECTION("in two headers") {
+    CHECK(offered("Sec-WebSocket-Protocol: openai-insecure-api-key.k\r\nSec-WebSocket-Protocol: realtime\r\n") ==
+          "realtime");
+  }
+  SECTION("only a key") {
+    CHECK(offered("Sec-WebSocket-Protocol: map-api-key.secret\r\n").empty());
+  }
+}
+
+TEST_CASE("an upgrade after other requests on the same connection") {
+  server_fixture fixture;
+  wire_client client = fixture.connect();
+  CHECK(client.get("/health").status == 200);
+  CHECK(client.upgrade().status == 101);
+  client.send_frame(wire_client::text, "x");
+  CHECK(client.read_data()->payload == "x");
+}
+
+TEST_CASE("upgrades that are not whole are refused in JSON") {
+  server_fixture fixture;
+  wire_client client = fixture.connect();
+  const std::string base = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+  SECTION("another version") {
+    const auto got = client.get("/v1/realtime", "GET",
+                                base + "Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n");
+    CHECK(got.status == 426);
+    CHECK(got.header("Sec-WebSocket-Version") == "13");
+  }
+  SECTION("no key") {
+    CHECK(client.get("/v1/realtime", "GET", base + "Sec-WebSocket-Version: 13\r\n").status == 400);
+  }
+  SECTION("frames before the answer") {
+    client.send("GET /v1/realtime HTTP/1.1\r\nHost: x\r\n" + base +
+                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" +
+                wire_client::encode(wire_client::text, "early"));
+    CHECK(client.read_response().status == 400);
+  }
+  SECTION("another path") {
+    CHECK(client.upgrade("/elsewhere").status == 404);
+  }
+  CHECK(fixture.house.open() == 0);
+}
