@@ -17,9 +17,9 @@ latencies::seconds latencies::quantile(double share) const {
   return *found;
 }
 
-std::string seconds_text(latencies::seconds time) {
+std::string milliseconds_text(latencies::seconds time) {
   std::ostringstream text;
-  text << std::fixed << std::setprecision(3) << time.count() << " s";
+  text << std::fixed << std::setprecision(1) << time.count() * 1000 << " ms";
   return text.str();
 }
 

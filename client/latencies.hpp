@@ -21,7 +21,7 @@ private:
   std::vector<seconds> times_;
 };
 
-/// `0.123 s`.
-std::string seconds_text(latencies::seconds time);
+/// `123.4 ms`.
+std::string milliseconds_text(latencies::seconds time);
 
 } // namespace parley::client

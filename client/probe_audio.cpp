@@ -40,8 +40,9 @@ public:
                        std::to_string(answered_ - spoken_) + " listened";
     if (dropped_ > 0) line += ", " + std::to_string(dropped_) + " dropped";
     tell("units", line);
-    tell("latency", "p50 " + seconds_text(measured_.quantile(0.5)) + ", p95 " + seconds_text(measured_.quantile(0.95)) +
-                        ", max " + seconds_text(measured_.quantile(1)));
+    tell("latency", "p50 " + milliseconds_text(measured_.quantile(0.5)) + ", p95 " +
+                        milliseconds_text(measured_.quantile(0.95)) + ", max " +
+                        milliseconds_text(measured_.quantile(1)));
   }
 
 private:
@@ -54,7 +55,8 @@ private:
                                   .voice = voice_});
   }
 
-  void on_created() override {
+  void on_created(const protocol::server_message& event) override {
+    tell("session.created", printable_line(event.session_id));
     start_ = clock::now();
     send_unit();
   }
@@ -82,7 +84,7 @@ private:
     spoken_ += speaking_ ? 1 : 0;
     measured_.add(latency);
     out_ << std::right << std::setw(4) << unit << "  " << std::left << std::setw(8) << (speaking_ ? "speak" : "listen")
-         << seconds_text(latency);
+         << std::right << std::setw(12) << milliseconds_text(latency);
     if (!text_.empty()) out_ << "  " << printable_line(text_);
     out_ << std::endl;
     text_.clear();

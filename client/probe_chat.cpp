@@ -20,7 +20,8 @@ public:
 private:
   std::string init_frame() const override { return protocol::encode_init({}); }
 
-  void on_created() override {
+  // The id is not shown: the same prompt with the same seed prints the same, up to the times.
+  void on_created(const protocol::server_message&) override {
     asked_ = clock::now();
     send(protocol::encode_chat({.prompt = options_.prompt,
                                 .system = options_.system,
@@ -40,8 +41,8 @@ private:
     if (!options_.stream) out_ << printable(event.text);
     out_ << std::endl;
     std::string line = printable_line(event.reason) + ", ";
-    if (first_) line += "first text " + seconds_text(*first_ - asked_) + ", ";
-    tell("response.done", line + "whole answer " + seconds_text(clock::now() - asked_));
+    if (first_) line += "first text " + milliseconds_text(*first_ - asked_) + ", ";
+    tell("response.done", line + "whole answer " + milliseconds_text(clock::now() - asked_));
     if (event.reason == "error" || event.reason == "cancelled") return fail("the answer is not whole");
     close_session("turn_done");
   }

@@ -36,7 +36,7 @@ void probe_session::on_text(std::string&& frame) {
   case type::queued:
   case type::queue_update: return tell_place(*event);
   case type::queue_done: send(init_frame()); return expect_answer();
-  case type::created: tell("session.created", printable_line(event->session_id)); return on_created();
+  case type::created: return on_created(*event);
   case type::listen:
   case type::spoken:
   case type::response_done: return on_output(*event);

@@ -24,7 +24,7 @@ public:
 
 protected:
   virtual std::string init_frame() const = 0;
-  virtual void on_created() = 0;
+  virtual void on_created(const protocol::server_message& event) = 0;
   virtual void on_output(const protocol::server_message& event) = 0;
 
   /// One aligned line.
