@@ -1,0 +1,344 @@
+#include "tests/protocol/session_driver.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <random>
+#include <set>
+
+// Random sequences of events, in any order that a real house can produce, against what must hold in all of them.
+namespace parley::protocol::test {
+
+namespace {
+
+/// Queue, worker and client around one session; keeps the contracts of session_effects.hpp and checks the machine's.
+class world {
+public:
+  world(unsigned seed, std::optional<std::string> mode, dialect spoken)
+      : random_(seed), spoken_(spoken), chat_(mode == "chat"), d_({.mode = std::move(mode), .limits = limits()}) {
+    hear(d_.start());
+  }
+
+  void play(int rounds) {
+    for (int i = 0; i < rounds; ++i) act();
+    hear(d_.gone());
+    settle();
+  }
+
+  bool was_active() const { return active_; }
+
+private:
+  enum class slot { none, wanted, crossing, held };
+  enum class engine { none, opening, open, closing };
+
+  static session_limits limits() {
+    session_limits few;
+    few.audio = few.video = few.chat = 300s;
+    return few;
+  }
+
+  bool chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
+
+  void act() {
+    switch (random_() % 12) {
+    case 0:
+    case 1:
+    case 2: hear(d_.frame(own_append())); break;
+    case 3: client_errs(); break;
+    case 4: hear(d_.frame(spoken_ == dialect::legacy ? update_frame() : init_frame())); break;
+    case 5: hear(d_.wait(std::chrono::milliseconds(random_() % (chance(10) ? 40'000 : 1'500)))); break;
+    case 6: rare(); break;
+    default: house_works(); break;
+    }
+  }
+
+  std::string own_append() {
+    if (chat_) return chat_frame();
+    constexpr std::size_t lengths[] = {4'000, 5'500, 16'000, 16'000, 16'000, 40'000};
+    return append_frame(spoken_, lengths[random_() % std::size(lengths)], chance(20) ? R"(,"force_listen":true)" : "");
+  }
+
+  void client_errs() {
+    constexpr const char* frames[] = {"{}",
+                                      "[]",
+                                      R"({"type":"x"})",
+                                      R"({"type":"session.init"})",
+                                      R"({"type":"input.append","input":{}})",
+                                      R"({"type":"input_audio_buffer.append"})"};
+    hear(d_.frame(frames[random_() % std::size(frames)]));
+  }
+
+  void rare() {
+    if (chance(85)) return;
+    switch (random_() % 6) {
+    case 0: hear(d_.frame(close_frame())); break;
+    case 1: hear(d_.drain()); break;
+    case 2:
+      gone_ = true;
+      hear(d_.gone());
+      break;
+    case 3: hear(chance(50) ? d_.binary() : d_.frame("no JSON")); break;
+    case 4:
+      if (slot_ == slot::held) lose_worker();
+      break;
+    default:
+      if (slot_ == slot::wanted) {
+        slot_ = slot::none;
+        hear(d_.refused(error_code::service_unavailable));
+      }
+    }
+  }
+
+  void lose_worker() {
+    slot_ = slot::none;
+    engine_ = engine::none;
+    step_.reset();
+    turn_.reset();
+    restoring_ = false;
+    hear(d_.worker_lost());
+  }
+
+  void house_works() {
+    if (slot_ == slot::wanted || slot_ == slot::crossing) {
+      if (chance(30)) hear(d_.queued(1));
+      slot_ = slot::held;
+      hear(d_.grant());
+    } else if (engine_ == engine::opening) {
+      if (restoring_) {
+        if (chance(80)) {
+          engine_ = engine::open;
+          restoring_ = false;
+          hear(d_.restored());
+        }
+      } else if (chance(20)) {
+        engine_ = engine::none;
+        hear(d_.failed(failure(0, static_cast<failure_kind>(random_() % 3))));
+      } else {
+        engine_ = engine::open;
+        hear(d_.opened());
+      }
+    } else if (engine_ == engine::closing) {
+      engine_ = engine::none;
+      hear(d_.engine_closed());
+    } else if (step_) {
+      work_on_step();
+    } else if (turn_) {
+      work_on_turn();
+    }
+  }
+
+  void work_on_step() {
+    const std::uint64_t unit = *step_;
+    kv_ += 30;
+    if (chance(5)) {
+      step_.reset();
+      hear(d_.failed(failure(unit, chance(50) ? failure_kind::inference : failure_kind::invalid)));
+    } else if (halfway_) {
+      step_.reset();
+      step_report audio = audio_report(unit, 10, false, chance(20), kv_);
+      audio.used = {};
+      hear(d_.step(std::move(audio)));
+    } else if (chance(30)) {
+      halfway_ = true;
+      hear(d_.step(text_report(unit, "half", false, kv_)));
+    } else {
+      step_.reset();
+      hear(d_.step(chance(50) ? listen_report(unit, kv_) : text_report(unit, "all", true, kv_)));
+    }
+  }
+
+  void work_on_turn() {
+    const std::uint64_t turn = *turn_;
+    if (cancelled_ || chance(20)) {
+      turn_.reset();
+      hear(d_.done(turn_over(turn, "text", cancelled_ ? turn_end::cancelled : turn_end::finished)));
+    } else if (chance(10)) {
+      turn_.reset();
+      hear(d_.failed(failure(turn)));
+    } else {
+      hear(d_.turn(said(turn, "te")));
+    }
+  }
+
+  void hear(const std::string& spoken_words) {
+    INFO(spoken_words);
+    const effects made = std::move(d_.last);
+    for (const effect& each : made) std::visit([this](const auto& e) { on(e); }, each);
+    if (d_.machine.state() == session_state::active) active_ = true;
+    REQUIRE(d_.machine.holds_worker() == (slot_ == slot::held));
+    if (const auto due = d_.machine.next_deadline()) REQUIRE(d_.machine.state() != session_state::closed);
+  }
+
+  // ---- what a client may rely on
+
+  void on(const send& said) {
+    REQUIRE_FALSE(closed_frame_);
+    REQUIRE_FALSE(closed_event_);
+    REQUIRE_FALSE(gone_);
+    if (const auto* created = std::get_if<session_created>(&said.event)) {
+      REQUIRE_FALSE(created_);
+      created_ = true;
+      total_ = created->total;
+    } else if (const auto* delta = std::get_if<output_delta>(&said.event)) {
+      on_delta(*delta);
+    } else if (const auto* done = std::get_if<response_done>(&said.event)) {
+      total_ += *done->used;
+      REQUIRE(responses_.insert(done->response_id).second);
+    } else if (const auto* over = std::get_if<session_closed>(&said.event)) {
+      closed_event_ = true;
+      REQUIRE(over->total.has_value() == created_);
+      if (created_) REQUIRE(*over->total == total_);
+    } else if (const auto* away = std::get_if<session_go_away>(&said.event)) {
+      REQUIRE(warnings_.insert(away->reason).second);
+    }
+  }
+
+  void on_delta(const output_delta& delta) {
+    REQUIRE(created_);
+    if (chat_) return;
+    REQUIRE(delta.chunk_index.has_value() == delta.chunk_usage.has_value());
+    if (delta.chunk_index) {
+      REQUIRE(*delta.chunk_index > last_chunk_);
+      last_chunk_ = *delta.chunk_index;
+      total_ += *delta.chunk_usage;
+      REQUIRE(*delta.total == total_);
+    }
+    REQUIRE(delta.measured.kv_cache_length.has_value());
+    if (delta.kind == output_kind::listen) {
+      REQUIRE(responses_.insert(delta.response_id).second);
+      REQUIRE(delta.measured.wall_clock_ms.has_value());
+      turn_id_.clear();
+    } else {
+      if (turn_id_.empty()) {
+        turn_id_ = delta.response_id;
+        REQUIRE(responses_.insert(turn_id_).second);
+      }
+      // A failed step ends a turn without a word of its own.
+      if (turn_id_ != delta.response_id) {
+        REQUIRE(responses_.insert(delta.response_id).second);
+        turn_id_ = delta.response_id;
+      }
+      if (delta.end_of_turn) turn_id_.clear();
+      if (spoken_ == dialect::legacy) REQUIRE(delta.measured.wall_clock_ms.has_value());
+    }
+  }
+
+  void on(const close_link&) {
+    REQUIRE_FALSE(closed_frame_);
+    closed_frame_ = true;
+  }
+
+  // ---- what the house may rely on
+
+  void on(const enqueue&) {
+    REQUIRE(slot_ == slot::none);
+    slot_ = slot::wanted;
+  }
+  void on(const cancel_ticket&) {
+    REQUIRE(slot_ == slot::wanted);
+    slot_ = chance(30) ? slot::crossing : slot::none;
+  }
+  void on(const retype&) {}
+  void on(const release_worker&) {
+    REQUIRE(slot_ == slot::held);
+    REQUIRE(engine_ == engine::none);
+    slot_ = slot::none;
+  }
+  void on(const open_engine&) {
+    REQUIRE(slot_ == slot::held);
+    REQUIRE(engine_ == engine::none);
+    engine_ = engine::opening;
+  }
+  void on(const restore_session&) {
+    REQUIRE(slot_ == slot::held);
+    REQUIRE(engine_ == engine::none);
+    engine_ = engine::opening;
+    restoring_ = true;
+  }
+  void on(const submit_unit& unit) {
+    REQUIRE(engine_ == engine::open);
+    REQUIRE_FALSE(step_);
+    REQUIRE(unit.samples->size() == unit_samples);
+    if (unit.unit != next_unit_) {
+      REQUIRE(unit.unit + 1 == next_unit_); // again, after a lost worker
+    } else {
+      ++next_unit_;
+    }
+    step_ = unit.unit;
+    halfway_ = false;
+  }
+  void on(const cut_step&) { REQUIRE(step_); }
+  void on(const submit_turn& turn) {
+    REQUIRE(engine_ == engine::open);
+    REQUIRE_FALSE(turn_);
+    turn_ = turn.turn;
+    cancelled_ = false;
+  }
+  void on(const cancel_turn&) {
+    REQUIRE(turn_);
+    cancelled_ = true;
+  }
+  void on(const close_engine&) {
+    REQUIRE((engine_ == engine::open || engine_ == engine::opening));
+    engine_ = engine::closing;
+    step_.reset();
+    turn_.reset();
+  }
+
+  /// Everything that is still under way comes to its end, and nothing is held any more.
+  void settle() {
+    if (slot_ == slot::crossing) {
+      slot_ = slot::held;
+      hear(d_.grant());
+    }
+    if (engine_ == engine::closing) {
+      engine_ = engine::none;
+      hear(d_.engine_closed());
+    }
+    REQUIRE(d_.machine.state() == session_state::closed);
+    REQUIRE(slot_ == slot::none);
+    REQUIRE(engine_ == engine::none);
+    REQUIRE_FALSE(d_.machine.next_deadline());
+    REQUIRE_FALSE(d_.machine.closed_reason().empty());
+  }
+
+  std::mt19937 random_;
+  dialect spoken_;
+  bool chat_;
+  driver d_;
+
+  slot slot_ = slot::none;
+  engine engine_ = engine::none;
+  bool restoring_ = false;
+  std::optional<std::uint64_t> step_, turn_;
+  bool halfway_ = false;
+  bool cancelled_ = false;
+  std::uint64_t next_unit_ = 0;
+  int kv_ = 50;
+
+  bool active_ = false;
+  bool created_ = false;
+  bool closed_event_ = false;
+  bool closed_frame_ = false;
+  bool gone_ = false;
+  std::int64_t last_chunk_ = -1;
+  usage total_;
+  std::string turn_id_;
+  std::set<std::string> responses_, warnings_;
+};
+
+} // namespace
+
+TEST_CASE("whatever happens, the promises of the machine hold") {
+  int active = 0;
+  for (unsigned seed = 0; seed < 1500; ++seed) {
+    INFO("seed " << seed);
+    const std::optional<std::string> modes[] = {"chat", "audio", "audio", "video"};
+    const dialect dialects[] = {dialect::current, dialect::current, dialect::legacy, dialect::legacy};
+    world each(seed, modes[seed % 4], dialects[seed % 4]);
+    each.play(static_cast<int>(20 + seed % 130));
+    active += each.was_active();
+  }
+  CHECK(active > 700); // most of them came to talk
+}
+
+} // namespace parley::protocol::test
