@@ -153,15 +153,25 @@ void tokenizer::tables::encode_plain(std::string_view piece, std::vector<token_i
 }
 
 std::vector<token_id> tokenizer::encode(std::string_view raw) const {
+  return encode(raw, {});
+}
+
+std::vector<token_id> tokenizer::encode(std::string_view raw, std::span<const stretch> quoted) const {
   auto valid = text::lossy_utf8(raw);
   std::string_view rest = valid;
   std::vector<token_id> result;
   result.reserve(rest.size() / 3 + 8);
-  for (std::size_t at = 0; at < rest.size();) {
-    auto match = tables_->added_trie.find(rest, at);
-    tables_->encode_plain(rest.substr(at, match.begin - at), result);
+  for (std::size_t done = 0, from = 0; done < rest.size();) {
+    auto match = tables_->added_trie.find(rest, from);
+    while (!quoted.empty() && quoted.front().end <= match.begin) quoted = quoted.subspan(1);
+    auto touches = !quoted.empty() && quoted.front().begin < match.end;
+    if (match.end > match.begin && touches && is_special(match.id)) {
+      from = match.begin + 1;
+      continue;
+    }
+    tables_->encode_plain(rest.substr(done, match.begin - done), result);
     if (match.end > match.begin) result.push_back(match.id);
-    at = match.end;
+    done = from = match.end;
   }
   return result;
 }

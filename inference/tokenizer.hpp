@@ -25,6 +25,16 @@ public:
   /// Added tokens in the text become their ids; nothing is put before or after. Invalid UTF-8 counts as U+FFFD.
   std::vector<token_id> encode(std::string_view text) const;
 
+  /// A stretch of bytes [begin, end) of a text.
+  struct stretch {
+    std::size_t begin;
+    std::size_t end;
+  };
+
+  /// The same, but special tokens that touch a `quoted` stretch (ascending, apart) are plain text: what clients write can't
+  /// forge control tokens. `text` must be valid UTF-8, so that the stretches hold.
+  std::vector<token_id> encode(std::string_view text, std::span<const stretch> quoted) const;
+
   /// The bytes of all tokens, made valid UTF-8 once over the whole: U+FFFD per maximal invalid part. Ids outside the
   /// table give nothing.
   std::string decode(std::span<const token_id> ids, bool skip_special = false) const;

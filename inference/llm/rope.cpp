@@ -5,7 +5,7 @@
 namespace parley::inference::llm {
 
 rope::rope(int head_dim, double theta, at::Device device)
-  : frequencies_(at::pow(theta, at::arange(0, head_dim, 2, at::kFloat) / head_dim).reciprocal()), device_(device) {}
+    : frequencies_(at::pow(theta, at::arange(0, head_dim, 2, at::kFloat) / head_dim).reciprocal()), device_(device) {}
 
 at::Tensor rope::angles(const at::Tensor& positions) const {
   return positions.to(at::kCPU, at::kFloat).view({-1, 1, 1}) * frequencies_;

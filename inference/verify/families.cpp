@@ -10,6 +10,8 @@ std::span<const family> families() {
       {golden_kind::thinker, "image", replay_image},
       {golden_kind::thinker, "llm", replay_llm},
       {golden_kind::thinker, "sampling", replay_sampling},
+      {golden_kind::thinker, "duplex_", replay_duplex},
+      {golden_kind::talker, "manifest", replay_talker},
   };
   return all;
 }

@@ -27,5 +27,7 @@ void replay_audio_encoder(golden_set& files, const std::string& stem, report& ou
 void replay_image(golden_set& files, const std::string& stem, report& out);
 void replay_llm(golden_set& files, const std::string& stem, report& out);
 void replay_sampling(golden_set& files, const std::string& stem, report& out);
+void replay_talker(golden_set& files, const std::string& stem, report& out);
+void replay_duplex(golden_set& files, const std::string& stem, report& out);
 
 } // namespace parley::inference::verify

@@ -18,7 +18,7 @@ public:
     return numbers_[used_++];
   }
 
-  std::size_t used() const { return used_; }
+  std::size_t left() const { return numbers_.size() - used_; }
 
 private:
   std::vector<double> numbers_;

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "inference/audio/mel_stream.hpp"
+
+#include <span>
+#include <vector>
+
+namespace parley::inference::duplex {
+
+/// Gathers a session's samples into the chunks that its mel stream wants (THINKER.md 5.2). A first append of 16 000 samples
+/// is padded with silence on the left.
+class audio_intake {
+public:
+  /// Takes samples; false when they do not make a chunk yet: then they wait.
+  bool append(std::span<const float> samples, const audio::mel_stream& stream);
+
+  /// The chunk, valid until the next `append`.
+  std::span<const float> chunk(const audio::mel_stream& stream) const;
+
+  /// Convolved frames of the chunk that are only context (THINKER.md 3.4).
+  int drop_front() const { return chunks_ == 0 ? 0 : 1; }
+
+  /// The chunk has been heard.
+  void consume(const audio::mel_stream_config& cut);
+
+  /// Counts a step without sound as a chunk (quirks::vision_unit_counts_as_audio_chunk).
+  void count_silent_step() { ++chunks_; }
+
+  int chunks() const { return chunks_; }
+  int waiting_samples() const { return static_cast<int>(buffer_.size()); }
+
+private:
+  std::vector<float> buffer_;
+  int chunks_ = 0;
+};
+
+} // namespace parley::inference::duplex

@@ -1,0 +1,81 @@
+#pragma once
+
+#include "inference/duplex/unit_decoder.hpp"
+#include "inference/tokenizer.hpp"
+#include "inference/unit.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace parley::inference::duplex {
+
+struct window_options {
+  window_mode mode = window_mode::off;
+  int high_tokens = 4000; ///< basic: slides above this ...
+  int low_tokens = 3500;  ///< ... down to this
+  int max_units = 24;     ///< context: units kept
+  int previous_max_tokens = 500;
+};
+
+/// One change of a KV cache: rows [0, keep) stay, the next `drop` rows go, `insert` is fed in their place, and the rows
+/// behind move up with their keys rotated (THINKER.md 5.6).
+struct window_step {
+  std::int64_t keep = 0;
+  std::int64_t drop = 0;
+  std::vector<token_id> insert;
+};
+
+/// Which units a session's KV cache holds, and what to drop when it grows too long. Bookkeeping only: the caller carries
+/// the steps out.
+class window {
+public:
+  struct unit {
+    int id = 0;
+    std::int64_t length = 0; ///< rows
+    bool is_listen = false;
+    std::vector<token_id> ids;
+    std::string text;
+  };
+
+  window(tokenizer tokens, window_options options);
+
+  /// After the prompt: `prefix` rows, then the rows of `suffix_ids`, which are fed anew when context is inserted.
+  void set_prompt(std::int64_t prefix, std::vector<token_id> suffix_ids);
+
+  void begin_unit(std::int64_t cache_length);
+
+  /// After `</unit>`.
+  void end_unit(std::int64_t cache_length, const unit_outcome& outcome);
+
+  /// What to do now, in order; counted as done.
+  std::vector<window_step> slide(std::int64_t cache_length);
+
+  const window_options& options() const { return options_; }
+  std::int64_t preserved() const { return preserved_; }
+  const std::vector<unit>& units() const { return units_; }
+  int events() const { return events_; }
+  std::int64_t dropped_tokens() const { return dropped_tokens_; }
+  const std::vector<token_id>& previous_ids() const { return previous_ids_; }
+  const std::string& previous_text() const { return previous_text_; }
+
+private:
+  window_step drop_oldest();
+  window_step drop_oldest_with_context();
+
+  tokenizer tokens_;
+  window_options options_;
+  std::vector<token_id> marker_;
+  std::int64_t prefix_ = 0;
+  std::vector<token_id> suffix_ids_;
+  std::int64_t preserved_ = 0;
+  std::int64_t unit_begin_ = 0;
+  int next_id_ = 0;
+  std::vector<unit> units_;
+  std::vector<token_id> previous_ids_;
+  std::string previous_text_;
+  int events_ = 0;
+  std::int64_t dropped_tokens_ = 0;
+};
+
+} // namespace parley::inference::duplex

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "inference/audio/encoder.hpp"
+#include "inference/audio/mel.hpp"
+#include "inference/audio/projector.hpp"
+#include "inference/checkpoint.hpp"
+#include "inference/llm/qwen3.hpp"
+#include "inference/model_config.hpp"
+#include "inference/tokenizer.hpp"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace parley::inference {
+
+/// The understanding half of the model, loaded once and shared by all sessions: what turns text and sound into rows of the
+/// language model's input, and the language model itself. Holds no session state.
+class thinker {
+public:
+  thinker(const checkpoint& weights, model_config config, at::ScalarType dtype, at::Device device);
+
+  /// The next second of one session's stream.
+  struct fresh_sound {
+    audio::mel_stream* stream;    ///< distinct within a call
+    audio::encoder_cache* cache;  ///< distinct within a call
+    std::span<const float> chunk; ///< `stream->next_need()` samples
+    int drop_front;               ///< see audio::stream_chunk
+  };
+
+  /// Rows of the LLM's input for each stream, [tokens, hidden]; one batched call per stage (THINKER.md 3.3, 3.4).
+  std::vector<at::Tensor> hear(std::span<const fresh_sound> sounds) const;
+
+  /// Whole clips of one reference call (THINKER.md 3.2, 3.5): rows of all of them, one below the other, [tokens, hidden].
+  at::Tensor hear_clips(std::span<const std::span<const float>> clips) const;
+
+  audio::encoder_cache make_encoder_cache() const { return encoder_->make_cache(); }
+
+  bool hears() const { return encoder_.has_value(); }
+  const model_config& config() const { return config_; }
+  const tokenizer& text() const { return text_; }
+  const llm::qwen3& llm() const { return llm_; }
+
+private:
+  model_config config_;
+  tokenizer text_;
+  audio::mel_extractor mel_;
+  std::optional<audio::encoder> encoder_;
+  std::optional<audio::projector> projector_;
+  llm::qwen3 llm_;
+};
+
+} // namespace parley::inference

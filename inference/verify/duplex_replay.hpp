@@ -1,0 +1,56 @@
+#pragma once
+
+#include "inference/duplex/audio_intake.hpp"
+#include "inference/duplex/unit_decoder.hpp"
+#include "inference/duplex/window.hpp"
+#include "inference/llm/sampling.hpp"
+#include "inference/thinker.hpp"
+#include "inference/verify/recorded_draws.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace parley::inference::verify {
+
+/// One duplex session, driven step by step as the reference drives it.
+class duplex_replay {
+public:
+  duplex_replay(const thinker& model, const nlohmann::json& capability);
+
+  void prepare(std::span<const token_id> prefix, std::span<const float> voice, std::span<const token_id> suffix);
+
+  /// THINKER.md 5.2; false when there was nothing, or not enough, to hear.
+  bool prefill(std::span<const float> samples);
+
+  /// THINKER.md 5.3 with the numbers that were drawn.
+  void generate(const nlohmann::json& arguments, const nlohmann::json& decode_calls);
+
+  void finalize();
+
+  struct decode_call {
+    token_id decoded;
+    std::vector<llm::draw_record> draws;
+  };
+
+  llm::kv_cache cache;
+  audio::encoder_cache encoder;
+  duplex::audio_intake intake;
+  duplex::unit_decoder decoder;
+  duplex::window window;
+  at::Tensor pending_logits;        ///< [vocabulary]; undefined when nothing is pending
+  std::vector<token_id> history;    ///< what the repetition penalty knows
+  std::vector<decode_call> decodes; ///< of this unit
+  std::vector<token_id> tts_ids;    ///< tokens with hidden states, of this unit
+  std::vector<bool> tts_ends;
+  std::vector<at::Tensor> tts_hidden; ///< [1, hidden] each
+  bool generated = false;             ///< this unit waits for `finalize`
+
+private:
+  at::Tensor feed(const at::Tensor& rows);
+
+  const thinker& model_;
+  llm::duplex_sampling_ids ids_;
+  duplex::control_tokens control_;
+  audio::mel_stream stream_;
+};
+
+} // namespace parley::inference::verify
