@@ -1,0 +1,90 @@
+#include "inference/init/byte_tokenizer.hpp"
+
+#include "inference/init/text_file.hpp"
+#include "inference/text/byte_alphabet.hpp"
+#include "inference/text/utf8.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace parley::inference::init {
+
+namespace {
+
+/// The added tokens behind the base vocabulary, in the order of their ids; true = special.
+std::vector<std::pair<std::string, bool>> added_tokens() {
+  std::vector<std::pair<std::string, bool>> result;
+  auto add = [&](bool special, std::initializer_list<const char*> names) {
+    for (auto name : names) result.emplace_back(name, special);
+  };
+  add(true, {"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>", "<|object_ref_end|>",
+             "<|box_start|>", "<|box_end|>", "<|quad_start|>", "<|quad_end|>", "<|vision_start|>", "<|vision_end|>",
+             "<|vision_pad|>", "<|image_pad|>", "<|video_pad|>"});
+  add(false, {"<tool_call>", "</tool_call>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>",
+              "<|repo_name|>", "<|file_sep|>", "<tool_response>", "</tool_response>", "<think>", "</think>"});
+  for (auto name : {"image", "ref", "box", "quad", "point", "slice", "image_id", "unit", "answer", "focus", "line",
+                    "perception", "source_image", "image_save_to"}) {
+    result.emplace_back(std::string("<") + name + ">", true);
+    result.emplace_back(std::string("</") + name + ">", true);
+  }
+  add(true, {"<|audio_start|>", "<|audio|>",     "<|audio_end|>",   "<|spk_bos|>",       "<|spk|>",
+             "<|spk_eos|>",     "<|tts_bos|>",   "<|tts_eos|>",     "<|listen|>",        "<|speak|>",
+             "<|interrupt|>",   "<|vad_start|>", "<|vad_end|>",     "<|emotion_start|>", "<|emotion_end|>",
+             "<|speed_start|>", "<|speed_end|>", "<|pitch_start|>", "<|pitch_end|>",     "<|turn_bos|>",
+             "<|turn_eos|>",    "<|chunk_eos|>", "<|chunk_bos|>",   "<|chunk_tts_bos|>", "<|chunk_tts_eos|>",
+             "<|tts_pad|>"});
+  for (int i = 7; i <= 31; ++i) result.emplace_back("<|timbre_" + std::to_string(i) + "|>", true);
+  return result;
+}
+
+/// The bytes that print as themselves come first, as in the real vocabulary: id 0 is "!".
+std::vector<std::string> byte_tokens() {
+  std::vector<std::string> plain;
+  std::vector<std::string> shifted;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    auto code = text::character_of(static_cast<unsigned char>(byte));
+    std::string token;
+    text::append_utf8(token, code);
+    (code == byte ? plain : shifted).push_back(token);
+  }
+  plain.insert(plain.end(), shifted.begin(), shifted.end());
+  return plain;
+}
+
+nlohmann::json added_entry(const std::string& content, bool special) {
+  return {{"content", content}, {"lstrip", false},      {"normalized", false},
+          {"rstrip", false},    {"single_word", false}, {"special", special}};
+}
+
+} // namespace
+
+void write_byte_tokenizer(const std::filesystem::path& folder, std::int64_t base_tokens, std::int64_t unk_id) {
+  nlohmann::json vocabulary = nlohmann::json::object();
+  std::int64_t id = 0;
+  for (const auto& token : byte_tokens()) vocabulary[token] = id++;
+  // "\u0120" is the space of the byte alphabet.
+  for (; id < base_tokens; ++id) vocabulary[id == unk_id ? "<unk>" : "\u0120w" + std::to_string(id)] = id;
+
+  nlohmann::json added;
+  added[std::to_string(unk_id)] = added_entry("<unk>", true);
+  auto next = unk_id < base_tokens ? base_tokens : base_tokens + 1;
+  for (const auto& [content, special] : added_tokens()) added[std::to_string(next++)] = added_entry(content, special);
+  nlohmann::json settings{{"tokenizer_class", "MiniCPMOTokenizerFast"},
+                          {"add_prefix_space", false},
+                          {"clean_up_tokenization_spaces", false},
+                          {"errors", "replace"},
+                          {"bos_token", "<|im_start|>"},
+                          {"eos_token", "<|im_end|>"},
+                          {"pad_token", "<|endoftext|>"},
+                          {"unk_token", "<unk>"},
+                          {"added_tokens_decoder", added},
+                          {"bad_token_ids", nlohmann::json::array()}};
+  write_text(folder / "vocab.json", vocabulary.dump());
+  write_text(folder / "merges.txt", "");
+  write_text(folder / "tokenizer_config.json", settings.dump(2));
+}
+
+} // namespace parley::inference::init

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace parley::inference::init {
+
+struct preset {
+  nlohmann::json config;    ///< config.json
+  std::int64_t base_tokens; ///< ids below the added tokens
+  std::int64_t unk_id;      ///< may lie among the base tokens, as in the real vocabulary
+};
+
+/// Throws std::invalid_argument naming the known ones.
+preset find_preset(std::string_view name);
+
+} // namespace parley::inference::init
