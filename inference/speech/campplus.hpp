@@ -1,0 +1,23 @@
+#pragma once
+
+#include "inference/speech/onnx_runner.hpp"
+
+#include <ATen/ATen.h>
+
+namespace parley::inference::speech {
+
+/// CAM++, who is speaking: one vector for a whole recording (TALKER.md 6.3). The file is executed as it is.
+class campplus {
+public:
+  explicit campplus(onnx_graph graph, at::Device device = at::kCPU) : network_(std::move(graph), device) {}
+
+  /// fbank [frames, 80], not centred -> [192]
+  at::Tensor embed(const at::Tensor& fbank) const {
+    return network_.run((fbank - fbank.mean(0, true)).unsqueeze(0)).reshape(-1);
+  }
+
+private:
+  onnx_runner network_;
+};
+
+} // namespace parley::inference::speech

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+// What the voice's networks hear (TALKER.md 6.1). Samples are mono in [-1, 1], float32 [n].
+namespace parley::inference::speech {
+
+inline constexpr int voice_rate = 16000;
+inline constexpr int mel_rate = 24000;
+
+/// 16 kHz -> log mel of the speech tokenizer, [128, n / 160].
+at::Tensor tokenizer_log_mel(const at::Tensor& samples);
+
+/// 16 kHz, at least 400 samples -> log filter bank energies for the speaker vector, [frames, 80].
+at::Tensor speaker_fbank(const at::Tensor& samples);
+
+/// 24 kHz, more than 720 samples -> log mel of the flow model, [n / 480, 80].
+at::Tensor prompt_log_mel(const at::Tensor& samples);
+
+/// Triangular filters of equal area on the Slaney mel scale, float32 [mels, fft / 2 + 1].
+at::Tensor slaney_mel_filters(int rate, int fft, int mels, double lowest, double highest);
+
+} // namespace parley::inference::speech

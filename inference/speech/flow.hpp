@@ -1,0 +1,77 @@
+#pragma once
+
+#include "inference/speech/dit.hpp"
+#include "inference/speech/flow_encoder.hpp"
+#include "inference/speech/speech_config.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace parley::inference::speech {
+
+/// Speech tokens to mel frames by flow matching, chunk by chunk (TALKER.md 7). One object serves all sessions.
+class flow {
+public:
+  /// How much of the conformer's past survives a trim; the two generations of the reference differ (TALKER.md 7.6).
+  enum class trim_rule { per_rate, packed };
+
+  /// What one stream remembers. Copying one shares its tensors: a fresh stream is a copy of its voice's state.
+  struct state {
+    flow_encoder::cache encoder;
+    std::vector<dit::cache> steps; ///< one per solver step
+  };
+
+  struct job {
+    state* stream;
+    at::Tensor tokens;     ///< [n] int64
+    at::Tensor speaker;    ///< [bins], see `project_speaker`
+    bool last = false;     ///< otherwise the last three tokens are only looked at
+    at::Tensor prompt_mel; ///< [frames, bins]: known mel of the first rows; undefined = none
+  };
+
+  /// What happened inside, for comparing with recorded values.
+  struct trace {
+    std::vector<at::Tensor> encoded;     ///< a job's [rows, width]
+    std::vector<at::Tensor> mu;          ///< a job's [rows, bins]
+    std::vector<at::Tensor> x;           ///< before each step, rows of all jobs [N, bins]
+    std::vector<at::Tensor> conditioned; ///< velocities of each step [N, bins]
+    std::vector<at::Tensor> unconditioned;
+    std::vector<float> t;
+  };
+
+  /// `weights`: flow.pt. noise [bins, columns]: Gaussian, fixed for the object's life. 1 <= steps <= 16.
+  flow(const tensor_map& weights, const flow_config& config, int steps, at::Tensor noise);
+
+  /// Speaker vector [192] -> [bins].
+  at::Tensor project_speaker(const at::Tensor& embedding) const;
+
+  /// One batched call. Returns mel [1, bins, rows] each, rows = 2 * (tokens, less the three only looked at).
+  /// Throws std::out_of_range when a stream has run past the noise table.
+  std::vector<at::Tensor> run(std::span<const job> jobs, trace* seen = nullptr) const;
+
+  /// Forgets what is older than the reference allows, for a voice of `prompt_rows` mel rows.
+  void trim(state& stream, std::int64_t prompt_rows, trim_rule rule) const;
+
+  int steps() const { return static_cast<int>(times_.size()); }
+  const dit& estimator() const { return estimator_; }
+  const flow_encoder& encoder() const { return encoder_; }
+  std::int64_t vocabulary() const { return embedding_.size(0); }
+
+private:
+  std::vector<at::Tensor> solve(std::span<const job> jobs, const std::vector<at::Tensor>& mu, trace* seen) const;
+
+  at::Tensor embedding_;
+  linear speaker_;
+  flow_encoder encoder_;
+  linear to_mel_;
+  dit estimator_;
+  at::Tensor noise_;
+  double guidance_;
+  std::vector<float> times_, widths_;
+  std::vector<dit::modulation> modulations_;
+};
+
+} // namespace parley::inference::speech

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "inference/speech/layers.hpp"
+#include "inference/speech/speech_config.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+namespace parley::inference::speech {
+
+/// Which way a vocoder's convolutions look.
+enum class reach { both_sides, past_only };
+
+/// Residual block with snake activations x + sin(a x)^2 / a, one `a` per channel (TALKER.md 8).
+class snake_block {
+public:
+  snake_block(const tensor_map& weights, const std::string& name, const std::vector<std::int64_t>& dilations,
+              reach looks);
+
+  at::Tensor operator()(at::Tensor x) const;
+
+  /// How many columns to the left of a column it reads.
+  std::int64_t history() const;
+
+private:
+  struct unit {
+    at::Tensor alpha, inverse; ///< [1, channels, 1]
+    padded_conv conv;
+  };
+  std::vector<unit> units_; ///< two for each dilation
+};
+
+/// What both HiFT vocoders share (TALKER.md 8): everything between `conv_pre` and the waveform, and the excitation's mix.
+class hift_trunk {
+public:
+  /// `weights` without weight norm. Throws std::runtime_error when a tensor is missing or doesn't fit `config`.
+  hift_trunk(const tensor_map& weights, hift_config config, reach looks);
+
+  /// The short-time spectrum of the excitation [B, samples]: real parts above imaginary ones, [B, fft + 2, columns].
+  at::Tensor source_spectrum(const at::Tensor& source) const;
+
+  /// x: `conv_pre`'s output [B, channels, frames]; spectrum of the same frames. Returns samples [B, frames * frame_samples].
+  at::Tensor decode(at::Tensor x, const at::Tensor& spectrum) const;
+
+  /// Sines and noise [B, samples, harmonics], f0 in Hz per sample [B, samples, 1] -> excitation [B, samples].
+  at::Tensor mix_source(const at::Tensor& sines, const at::Tensor& noise, const at::Tensor& f0) const;
+
+  std::int64_t harmonics() const { return source_mix_.weight.size(1); }
+  const hift_config& config() const { return config_; }
+
+  /// Mel frames to the left of a frame that its samples depend on, rounded up generously as in the reference (BV:15-37).
+  std::int64_t history_frames() const;
+
+private:
+  struct stage {
+    std::int64_t rate = 1;
+    padded_conv up; ///< past_only: after nearest-neighbour upsampling; both_sides: weight of a transposed conv
+    padded_conv source_down;
+    snake_block source_block;
+    std::vector<snake_block> blocks;
+  };
+
+  hift_config config_;
+  reach looks_;
+  std::vector<stage> stages_;
+  padded_conv conv_post_;
+  linear source_mix_;
+  at::Tensor window_;
+};
+
+} // namespace parley::inference::speech

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "inference/speech/tensor_map.hpp"
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <string>
+
+// The small layers that the speaking half is made of, each with its weights.
+namespace parley::inference::speech {
+
+struct linear {
+  at::Tensor weight, bias;
+
+  linear() = default;
+  linear(const tensor_map& from, const std::string& name)
+      : weight(from.at(name + ".weight", {-1, -1})), bias(from.find(name + ".bias")) {}
+
+  at::Tensor operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+};
+
+struct layer_norm {
+  at::Tensor weight, bias;
+  double eps = 1e-5;
+
+  layer_norm() = default;
+  layer_norm(const tensor_map& from, const std::string& name, double epsilon)
+      : weight(from.at(name + ".weight", {-1})), bias(from.at(name + ".bias", {-1})), eps(epsilon) {}
+
+  at::Tensor operator()(const at::Tensor& x) const { return at::layer_norm(x, {weight.size(0)}, weight, bias, eps); }
+};
+
+/// [B, in, T] -> [B, out, T']. Zeros are added on either side before an unpadded convolution.
+struct padded_conv {
+  at::Tensor weight, bias;
+  std::int64_t left = 0, right = 0, dilation = 1, stride = 1;
+
+  padded_conv() = default;
+  padded_conv(const tensor_map& from, const std::string& name)
+      : weight(from.at(name + ".weight", {-1, -1, -1})), bias(from.find(name + ".bias")) {}
+
+  std::int64_t kernel() const { return weight.size(2); }
+
+  at::Tensor operator()(const at::Tensor& x) const {
+    const bool even = left == right;
+    const std::int64_t padding = even ? left : 0;
+    return at::conv1d(even ? x : at::constant_pad_nd(x, {left, right}), weight, bias, at::IntArrayRef(stride),
+                      at::IntArrayRef(padding), at::IntArrayRef(dilation));
+  }
+};
+
+/// Folds every pair `X.parametrizations.weight.original0/1` (g and v) into `X.weight` = g v / |v|, the norm over all axes
+/// but the first (TALKER.md 2). Tensors whose names begin with `widened` become double before the norm is taken.
+tensor_map fold_weight_norm(const tensor_map& from, const std::string& widened = {});
+
+} // namespace parley::inference::speech

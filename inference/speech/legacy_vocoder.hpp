@@ -1,0 +1,36 @@
+#pragma once
+
+#include "inference/speech/hift_original.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+
+namespace parley::inference::speech {
+
+/// Streams the original vocoder by vocoding eight frames again with each chunk and fading over (TALKER.md 9).
+class legacy_vocoder {
+public:
+  struct state {
+    at::Tensor mel;    ///< [1, bins, <= 8]
+    at::Tensor source; ///< [1, 1, n]
+    at::Tensor speech; ///< [1, n] the samples that the next chunk fades out of
+  };
+
+  static constexpr std::int64_t overlap_frames = 8;
+
+  explicit legacy_vocoder(std::shared_ptr<const hift_original> network) : network_(std::move(network)) {}
+
+  /// mel [1, bins, frames], fresh frames -> samples [1, n]. Not final: the last eight frames' samples are kept back.
+  /// noise [1, (cached + fresh frames) * frame_samples, harmonics]: Gaussian; `noise_samples` says how many.
+  at::Tensor stream(state& session, const at::Tensor& mel, const at::Tensor& noise, bool final) const;
+
+  std::int64_t noise_samples(const state& session, std::int64_t fresh_frames) const;
+  const hift_original& network() const { return *network_; }
+
+private:
+  std::shared_ptr<const hift_original> network_;
+};
+
+} // namespace parley::inference::speech

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "inference/random.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace parley::inference::speech {
+
+/// Random numbers that stay the same for all streams of an engine. Any draw sounds alike; recorded ones are replayed.
+struct noise_tables {
+  at::Tensor flow;       ///< [bins, columns] Gaussian, where the flow starts from
+  at::Tensor excitation; ///< [rows, harmonics] uniform in [0, 1), read round and round by the causal vocoder
+
+  /// Enough columns for the longest stream, and 30 s of excitation.
+  static noise_tables draw(std::uint64_t seed, std::int64_t bins = 80, std::int64_t harmonics = 9);
+};
+
+/// Normally distributed numbers, float32 [1, rows, columns].
+at::Tensor gaussian_noise(draw_source& chance, std::int64_t rows, std::int64_t columns);
+
+} // namespace parley::inference::speech

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace parley::inference::speech {
+
+/// Windowed-sinc resampling with a Hann window, six zero crossings wide, cut off at 0.99 of the lower Nyquist rate: the
+/// default of torchaudio, with which the model was trained (TALKER.md 6.2). samples [channels, n] or [n], rates in Hz.
+at::Tensor resample(const at::Tensor& samples, int from, int to);
+
+} // namespace parley::inference::speech

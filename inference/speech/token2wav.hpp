@@ -1,0 +1,91 @@
+#pragma once
+
+#include "inference/speech/bounded_vocoder.hpp"
+#include "inference/speech/flow.hpp"
+#include "inference/speech/legacy_vocoder.hpp"
+#include "inference/speech/noise.hpp"
+#include "inference/speech/voice.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <variant>
+#include <vector>
+
+namespace parley::inference::speech {
+
+struct token2wav_options {
+  int steps = 5; ///< of the flow solver; what the reference's server uses
+  /// The silence that the reference puts before a turn's first samples (TALKER.md 9, 10).
+  bool leading_silence = false;
+  std::int64_t vocoder_block_frames = 16;
+};
+
+/// Speech tokens to 24 kHz sound, in the voice of a recording, stream by stream (TALKER.md 5 to 10). Serves all sessions.
+class token2wav {
+public:
+  /// The two published generations (TALKER.md 0); they sound different.
+  enum class generation { legacy, causal };
+
+  /// One session's turn.
+  struct stream {
+    std::shared_ptr<const voice> speaker;
+    flow::state acoustic;
+    std::variant<bounded_vocoder::state, legacy_vocoder::state> vocoder;
+    bool sounded = false; ///< some samples have been handed out
+    bool ended = false;
+  };
+
+  struct job {
+    stream* session;
+    std::span<const std::int64_t> tokens; ///< the last three are only looked at, unless `last`
+    bool last = false;
+    draw_source* chance = nullptr; ///< the legacy generation draws noise at each call
+    at::Tensor noise;              ///< … unless it is given: [1, samples, harmonics]
+  };
+
+  /// For comparing with recorded values: mel of each job, [1, bins, frames].
+  struct trace {
+    std::vector<at::Tensor> mels;
+  };
+
+  /// Which generation a folder holds, by its files.
+  static generation generation_of(const std::filesystem::path& folder);
+
+  /// Throws std::runtime_error naming the file that is missing or wrong.
+  token2wav(const std::filesystem::path& folder, const noise_tables& noise, token2wav_options options = {},
+            at::Device device = at::kCPU);
+
+  /// Prepares a voice: costs seconds at real sizes, so its user keeps it (`voice_cache`).
+  std::shared_ptr<const voice> prepare(voice_features heard) const;
+
+  stream start(std::shared_ptr<const voice> speaker) const;
+
+  /// One batched call for all jobs. Returns each one's new samples [n], on the CPU.
+  /// Throws std::logic_error for a stream that has ended, and for a call of fewer than four tokens that is not the last.
+  std::vector<at::Tensor> run(std::span<const job> jobs, trace* seen = nullptr) const;
+
+  generation kind() const { return kind_; }
+  const flow& acoustic() const { return *flow_; }
+  const voice_ear& ear() const { return *ear_; }
+
+private:
+  std::vector<at::Tensor> mels_of(std::span<const job> jobs) const;
+  std::vector<at::Tensor> vocode(std::span<const job> jobs, const std::vector<at::Tensor>& mels) const;
+
+  generation kind_;
+  token2wav_options options_;
+  at::Device device_;
+  std::unique_ptr<flow> flow_;
+  std::unique_ptr<voice_ear> ear_;
+  std::unique_ptr<bounded_vocoder> causal_; ///< the one or the other
+  std::unique_ptr<legacy_vocoder> legacy_;
+};
+
+/// Reads hift.pt or hift_original.pt; some of them prefix their names with "generator.".
+tensor_map read_vocoder(const std::filesystem::path& file);
+
+} // namespace parley::inference::speech

@@ -1,0 +1,86 @@
+#include "inference/speech/tts_sampler.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+namespace parley::inference::speech {
+namespace {
+
+constexpr float impossible = -std::numeric_limits<float>::infinity();
+
+/// Counts, not presence: a token seen twice is pushed down twice (MM:4819-4841).
+void penalise(std::vector<float>& scores, std::span<const std::int64_t> previous, const tts_sampling& rules) {
+  const auto recent =
+      previous.last(std::min(previous.size(), static_cast<std::size_t>(std::max(0, rules.penalty_window))));
+  for (auto it = recent.begin(); it != recent.end(); ++it) {
+    if (std::find(recent.begin(), it, *it) != it) continue;
+    const auto count = std::count(recent.begin(), recent.end(), *it);
+    const auto factor = std::pow(rules.repetition_penalty, static_cast<float>(count));
+    auto& score = scores[static_cast<std::size_t>(*it)];
+    score = score < 0 ? score * factor : score / factor;
+  }
+}
+
+/// Keeps the likeliest tokens that together have top_p, and of those the top_k likeliest; never fewer than three.
+void narrow(std::vector<float>& scores, const tts_sampling& rules) {
+  const auto most = *std::max_element(scores.begin(), scores.end());
+  double total = 0;
+  for (auto score : scores) total += std::exp(static_cast<double>(score - most));
+
+  auto count = scores.size();
+  if (rules.top_k > 0) count = std::min(count, static_cast<std::size_t>(std::max(rules.top_k, tts_min_candidates)));
+  std::vector<float> best(count);
+  std::partial_sort_copy(scores.begin(), scores.end(), best.begin(), best.end(), std::greater<>());
+
+  double likelier = 0;
+  std::size_t kept = 0;
+  while (kept < count && (kept < tts_min_candidates || likelier / total < rules.top_p))
+    likelier += std::exp(static_cast<double>(best[kept++] - most));
+  const auto threshold = best[kept - 1];
+  for (auto& score : scores)
+    if (score < threshold) score = impossible;
+}
+
+} // namespace
+
+void tts_probabilities(std::span<const float> logits, std::span<const std::int64_t> previous, const tts_sampling& rules,
+                       std::int64_t banned, std::vector<float>& probabilities) {
+  auto& scores = probabilities;
+  scores.assign(logits.begin(), logits.end());
+  if (rules.temperature > 0)
+    for (auto& score : scores) score /= rules.temperature;
+  if (!previous.empty()) {
+    penalise(scores, previous, rules);
+    if (rules.narrow) narrow(scores, rules);
+  }
+  if (banned >= 0) scores[static_cast<std::size_t>(banned)] = impossible;
+  const auto most = *std::max_element(scores.begin(), scores.end());
+  double total = 0;
+  for (auto& score : scores) {
+    score = std::exp(score - most);
+    total += score;
+  }
+  const auto scale = static_cast<float>(1 / total);
+  for (auto& score : scores) score *= scale;
+}
+
+std::int64_t tts_draw(std::span<const float> probabilities, double u) {
+  const auto total = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
+  double cumulative = 0;
+  std::size_t last_possible = 0;
+  for (std::size_t i = 0; i < probabilities.size(); ++i) {
+    if (probabilities[i] > 0) last_possible = i;
+    cumulative += probabilities[i];
+    if (cumulative > u * total) return static_cast<std::int64_t>(i);
+  }
+  return static_cast<std::int64_t>(last_possible);
+}
+
+std::int64_t tts_likeliest(std::span<const float> probabilities) {
+  return std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin();
+}
+
+} // namespace parley::inference::speech

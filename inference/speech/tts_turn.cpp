@@ -1,0 +1,114 @@
+#include "inference/speech/tts_turn.hpp"
+
+#include <ATen/ATen.h>
+
+#include <stdexcept>
+
+namespace parley::inference::speech {
+
+tts_turn::tts_turn(const tts_embeddings& embeddings, const tts_llama& model, tts_form form, tts_sampling sampling)
+    : embeddings_(&embeddings), model_(&model), form_(form), sampling_(sampling) {
+  if (form_ == tts_form::duplex)
+    sampling_.narrow = false; // the reference builds the narrowing there and never applies it
+}
+
+void tts_turn::reset() {
+  *this = tts_turn(*embeddings_, *model_, form_, sampling_);
+}
+
+void tts_turn::begin(at::Tensor condition, tts_limits limits) {
+  if (running_) throw std::logic_error("speech tokens: a group is running");
+  limits_ = limits;
+  condition_ = feed_ = std::move(condition);
+  const auto attention = form_ == tts_form::streamed ? model_->config().attention : tts_attention::full_attention;
+  if (!groups_.empty() && attention == tts_attention::sliding_recompute) {
+    const auto& last = groups_.back();
+    cache_.clear();
+    position_ = 0;
+    std::vector<at::Tensor> again{last.condition};
+    if (last.tokens > 0) again.push_back(embeddings_->codes(std::span(tokens_).subspan(last.first_token, last.tokens)));
+    again.push_back(condition_);
+    feed_ = at::cat(again, 0);
+  } else if (attention == tts_attention::reindex) {
+    keep_first_and_last_group();
+  }
+  fed_ = feed_.size(0);
+  group_begin_ = tokens_.size();
+  step_ = 0;
+  running_ = true;
+  ended_by_token_ = false;
+}
+
+/// The last group's keys are moved behind the first one's. Literal: its row i turns by i more than the distance, and a
+/// group that ended by its limit counts one row more than it has (TALKER.md 4.1).
+void tts_turn::keep_first_and_last_group() {
+  if (groups_.size() < 2) return;
+  const auto first = groups_.front().rows(), last = groups_.back().rows(), have = cache_.length();
+  if (have <= first + last) return;
+  std::vector<at::Tensor> keys, values;
+  for (std::size_t n = 0; n < model_->layers(); ++n) {
+    const auto k = cache_.keys(n), v = cache_.values(n);
+    const auto distance = first - (have - last);
+    const auto turn = at::arange(distance, distance + last, k.options().dtype(at::kLong));
+    keys.push_back(at::cat({k.narrow(1, 0, first), model_->rotate(k.narrow(1, have - last, last), turn)}, 1));
+    values.push_back(at::cat({v.narrow(1, 0, first), v.narrow(1, have - last, last)}, 1));
+  }
+  cache_.assign(std::move(keys), std::move(values));
+  position_ = first + last;
+}
+
+tts_llama::row tts_turn::next() {
+  if (!running_) throw std::logic_error("speech tokens: no group is running");
+  if (step_ == 0) return {&cache_, feed_, position_};
+  return {&cache_, embeddings_->codes(std::span(tokens_).last(1)), position_ + fed_ + step_ - 1};
+}
+
+std::span<const std::int64_t> tts_turn::penalised() const {
+  return form_ == tts_form::duplex ? group() : tokens();
+}
+
+std::int64_t tts_turn::banned() const {
+  return step_ < limits_.least ? model_->end_token() : -1;
+}
+
+void tts_turn::take(std::span<const float> logits, draw_source& chance) {
+  if (form_ == tts_form::streamed && model_->config().attention == tts_attention::sliding_window)
+    cache_.keep_last(model_->config().token_window);
+  tts_probabilities(logits, penalised(), sampling_, banned(), probabilities_);
+  const bool greedy = sampling_.greedy || sampling_.temperature <= 0;
+  const auto token = greedy ? tts_likeliest(probabilities_) : tts_draw(probabilities_, chance.next());
+  ++step_;
+  ended_by_token_ = token == model_->end_token();
+  const bool full = step_ >= limits_.most;
+  // Duplex and whole answers give away what was chosen before the last step, so that all of it is in the cache.
+  if (!ended_by_token_ && (!full || form_ == tts_form::streamed)) tokens_.push_back(token);
+  if (ended_by_token_ || full) finish();
+}
+
+void tts_turn::stop() {
+  if (running_) finish();
+}
+
+void tts_turn::finish() {
+  running_ = false;
+  groups_.push_back({condition_, group_begin_, tokens_.size() - group_begin_});
+  position_ += fed_ + static_cast<std::int64_t>(tokens_.size() - group_begin_);
+  feed_ = condition_ = at::Tensor();
+}
+
+void tts_advance(const tts_llama& model, std::span<const tts_step> steps) {
+  std::vector<tts_llama::row> rows;
+  std::vector<const tts_step*> running;
+  for (const auto& step : steps)
+    if (step.turn->running()) {
+      rows.push_back(step.turn->next());
+      running.push_back(&step);
+    }
+  if (rows.empty()) return;
+  const auto logits = model.logits(model.forward(rows)).to(at::kCPU, at::kFloat).contiguous();
+  const auto codes = static_cast<std::size_t>(logits.size(1));
+  for (std::size_t i = 0; i < running.size(); ++i)
+    running[i]->turn->take({logits.const_data_ptr<float>() + i * codes, codes}, *running[i]->chance);
+}
+
+} // namespace parley::inference::speech

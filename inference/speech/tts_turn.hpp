@@ -1,0 +1,113 @@
+#pragma once
+
+#include "inference/random.hpp"
+#include "inference/speech/tts_embeddings.hpp"
+#include "inference/speech/tts_llama.hpp"
+#include "inference/speech/tts_sampler.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace parley::inference::speech {
+
+/// Which of the reference's loops a turn follows (TALKER.md 4.1 to 4.3).
+enum class tts_form {
+  streamed, ///< groups of a streamed chat answer; the configured attention type applies
+  duplex,   ///< one group a unit
+  whole     ///< one group for a whole chat answer
+};
+
+/// How long a group may be.
+struct tts_limits {
+  int most = 500;
+  int least = 0; ///< the end token is impossible before so many steps
+};
+
+/// The limits that the reference works with.
+inline constexpr tts_limits streamed_limits{500, 0};
+inline constexpr tts_limits whole_limits{2048, 50};
+constexpr tts_limits duplex_limits(bool turn_begins, bool turn_ends) {
+  return {26, turn_begins || turn_ends ? 0 : 26};
+}
+
+/// One session's spoken turn, as a state machine: `begin` a group, then `next` and `take` until it is no longer `running`.
+/// `tts_advance` does one step for many turns at once.
+class tts_turn {
+public:
+  tts_turn(const tts_embeddings& embeddings, const tts_llama& model, tts_form form, tts_sampling sampling);
+
+  /// Forgets everything: the next group begins a turn.
+  void reset();
+
+  /// Starts a group with its condition [n, width], marks included.
+  void begin(at::Tensor condition, tts_limits limits);
+
+  bool running() const { return running_; }
+
+  /// What the model must be fed next.
+  tts_llama::row next();
+
+  /// Takes the logits that came of it and chooses a token; one draw each, unless greedy.
+  void take(std::span<const float> logits, draw_source& chance);
+
+  /// Ends the running group at once; what it has chosen so far stays.
+  void stop();
+
+  /// Tokens of the current or last group, without its end token.
+  std::span<const std::int64_t> group() const { return std::span(tokens_).subspan(group_begin_); }
+
+  /// Whether the last group ended by its end token (and not by its limit).
+  bool ended_by_token() const { return ended_by_token_; }
+
+  /// All tokens of the turn.
+  std::span<const std::int64_t> tokens() const { return tokens_; }
+
+  /// The tokens that the penalty sees at this step, and the token that is impossible, or -1.
+  std::span<const std::int64_t> penalised() const;
+  std::int64_t banned() const;
+
+  /// Position at which the next group begins.
+  std::int64_t position() const { return position_; }
+  bool begun() const { return !groups_.empty(); }
+  const tts_cache& cache() const { return cache_; }
+  const tts_sampling& sampling() const { return sampling_; }
+
+private:
+  struct group_record {
+    at::Tensor condition;
+    std::size_t first_token, tokens;
+    std::int64_t rows() const { return condition.size(0) + static_cast<std::int64_t>(tokens); }
+  };
+
+  void finish();
+  void keep_first_and_last_group();
+
+  const tts_embeddings* embeddings_;
+  const tts_llama* model_;
+  tts_form form_;
+  tts_sampling sampling_;
+  tts_limits limits_;
+  tts_cache cache_;
+  std::vector<std::int64_t> tokens_;
+  std::vector<group_record> groups_;
+  at::Tensor condition_, feed_;
+  std::size_t group_begin_ = 0;
+  std::int64_t position_ = 0, fed_ = 0;
+  int step_ = 0;
+  bool running_ = false, ended_by_token_ = false;
+  std::vector<float> probabilities_;
+};
+
+/// One session's part of a step.
+struct tts_step {
+  tts_turn* turn;
+  draw_source* chance;
+};
+
+/// One decode step of every turn that is running, as one batched call.
+void tts_advance(const tts_llama& model, std::span<const tts_step> steps);
+
+} // namespace parley::inference::speech

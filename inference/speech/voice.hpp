@@ -1,0 +1,66 @@
+#pragma once
+
+#include "inference/speech/campplus.hpp"
+#include "inference/speech/flow.hpp"
+#include "inference/speech/s3_tokenizer.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace parley::inference::speech {
+
+/// What the networks heard in a reference recording (TALKER.md 6).
+struct voice_features {
+  at::Tensor tokens;  ///< [n] int64
+  at::Tensor speaker; ///< [192]
+  at::Tensor mel;     ///< [2 n, bins]
+};
+
+/// Everything that depends on a reference voice alone. Computed once, then only read: all streams of all sessions with this
+/// voice begin as copies of `prompt`, which share its tensors.
+struct voice {
+  voice_features heard;
+  at::Tensor speaker; ///< [bins], as the flow model takes it
+  flow::state prompt;
+
+  std::int64_t prompt_rows() const { return heard.mel.size(0); }
+};
+
+/// Rows that the flow model's memory held in the reference: a voice, what it remembers of the talk, and one chunk must fit.
+inline constexpr std::int64_t flow_memory_rows = 1000;
+
+/// Longest voice, in mel rows of 20 ms, with which a stream never runs out of that memory.
+inline constexpr std::int64_t longest_voice_rows = flow_memory_rows - 100 - 56;
+
+/// Reference recordings shorter than this are refused; longer than `longest_voice_samples` are cut there. At 16 kHz.
+inline constexpr std::int64_t shortest_voice_samples = 1600;
+inline constexpr std::int64_t longest_voice_samples = longest_voice_rows * 320;
+
+/// Why a recording can't be a reference voice, in words for the client; none = it can. 16 kHz mono.
+std::optional<std::string> voice_problem(std::span<const float> samples);
+
+/// The networks that listen to a reference voice.
+class voice_ear {
+public:
+  voice_ear(const onnx_graph& tokenizer, onnx_graph speaker, at::Device device = at::kCPU)
+      : tokenizer_(tokenizer, device), speaker_(std::move(speaker), device), device_(device) {}
+
+  /// samples [channels, n] as a file holds them, at any rate: tokens and speaker from the first channel, mel from the mean.
+  voice_features hear(const at::Tensor& samples, int rate) const;
+
+  /// 16 kHz mono as a client sends it. Rounded to 16 bits as the reference's file in between does it, cut to what fits.
+  voice_features hear(std::span<const float> samples) const;
+
+  const s3_tokenizer& tokenizer() const { return tokenizer_; }
+  const campplus& speaker() const { return speaker_; }
+
+private:
+  s3_tokenizer tokenizer_;
+  campplus speaker_;
+  at::Device device_;
+};
+
+} // namespace parley::inference::speech

@@ -1,0 +1,99 @@
+#pragma once
+
+#include "inference/speech/token2wav.hpp"
+#include "inference/speech/tts_embeddings.hpp"
+#include "inference/speech/tts_llama.hpp"
+#include "inference/verify/golden_set.hpp"
+#include "inference/verify/report.hpp"
+
+#include <ATen/core/Tensor.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace parley::inference::verify {
+
+/// Tolerances of TALKER.md 12.
+namespace talker_tolerance {
+inline constexpr double module = 2e-5, ode_state = 5e-5, velocity = 1e-4, vocoder = 2e-5, original_vocoder = 1e-3,
+                        stream = 1.5e-3;
+}
+
+/// The speaking half's recordings and the models that they are replayed on.
+class talker_set {
+public:
+  explicit talker_set(golden_set& files);
+
+  const nlohmann::json& manifest() const { return manifest_; }
+  const nlohmann::json& entry(const std::string& name) const { return manifest_.at(name); }
+
+  /// A tensor of a golden file; floating ones and integers as they were recorded.
+  at::Tensor tensor(const std::string& stem, const std::string& name) { return files_.tensors(stem).tensor(name); }
+  bool has(const std::string& stem, const std::string& name) { return files_.tensors(stem).has(name); }
+
+  const speech::tts_config& tts_config();
+  const speech::tts_embeddings& embeddings();
+
+  /// The TTS model with the attention type, and the window, that a case was recorded with.
+  speech::tts_llama llama(const nlohmann::json& recorded);
+
+  std::filesystem::path folder(speech::token2wav::generation kind) const;
+  const speech::noise_tables& noise();
+  const speech::token2wav& causal();
+  std::unique_ptr<speech::token2wav> load(speech::token2wav::generation kind, int steps);
+  std::unique_ptr<speech::flow> load_flow(int steps);
+  int steps() const { return manifest_.at("_set").value("n_timesteps", 5); }
+
+  /// What `setup` heard, as it was recorded: tokens, speaker vector and mel of a prompt case.
+  speech::voice_features recorded_voice(const std::string& prompt);
+
+  /// The prompt case of a WAV file, with or without its extension: "prompt_a" of "public_a.wav".
+  std::string prompt_of(const std::string& wav) const;
+
+private:
+  const speech::tensor_map& tts_weights();
+
+  golden_set& files_;
+  const nlohmann::json& manifest_;
+  std::optional<speech::tts_config> tts_config_;
+  std::optional<speech::tensor_map> tts_weights_;
+  std::optional<speech::tts_embeddings> embeddings_;
+  std::optional<speech::noise_tables> noise_;
+  std::unique_ptr<speech::token2wav> causal_;
+};
+
+/// A group of talker cases and who replays them; a case belongs to the first group whose prefix its name begins with.
+struct talker_family {
+  std::string_view prefix;
+  void (*replay)(talker_set& set, const std::string& name, report& out);
+};
+
+void replay_talker_inputs(talker_set& set, const std::string& name, report& out);
+void replay_tts_condition(talker_set& set, const std::string& name, report& out);
+void replay_tts_stream(talker_set& set, const std::string& name, report& out);
+void replay_tts_duplex(talker_set& set, const std::string& name, report& out);
+void replay_tts_generate(talker_set& set, const std::string& name, report& out);
+void replay_prompt(talker_set& set, const std::string& name, report& out);
+void replay_s3_long(talker_set& set, const std::string& name, report& out);
+void replay_pcm_unit(talker_set& set, const std::string& name, report& out);
+void replay_flow_setup(talker_set& set, const std::string& name, report& out);
+void replay_flow_chunk_steps(talker_set& set, const std::string& name, report& out);
+void replay_flow_chunk(talker_set& set, const std::string& name, report& out);
+void replay_flow_full(talker_set& set, const std::string& name, report& out);
+void replay_dit_unit(talker_set& set, const std::string& name, report& out);
+void replay_vocoder_causal(talker_set& set, const std::string& name, report& out);
+void replay_vocoder_causal_decode(talker_set& set, const std::string& name, report& out);
+void replay_vocoder_original(talker_set& set, const std::string& name, report& out);
+void replay_stream_turn(talker_set& set, const std::string& name, report& out);
+void replay_stream_duplex(talker_set& set, const std::string& name, report& out);
+void replay_stream_flush(talker_set& set, const std::string& name, report& out);
+void replay_stream_chat(talker_set& set, const std::string& name, report& out);
+void replay_stream_legacy(talker_set& set, const std::string& name, report& out);
+void replay_nonstream_call(talker_set& set, const std::string& name, report& out);
+
+std::vector<std::int64_t> as_tokens(const at::Tensor& tensor);
+std::vector<std::int64_t> as_tokens(const nlohmann::json& list);
+
+} // namespace parley::inference::verify
