@@ -9,24 +9,24 @@
 namespace parley::client {
 
 struct audio_probe_options {
-  std::string url;     ///< ws:// or http://, with or without /v1/realtime
-  std::string wav;     ///< what is spoken: any rate and channel count
+  std::string url{};   ///< ws:// or http://, with or without /v1/realtime
+  std::string wav{};   ///< what is spoken: any rate and channel count
   bool fast = false;   ///< each second as soon as the one before is answered, instead of one a second
   bool legacy = false; ///< the legacy dialect
-  std::optional<std::string> system_prompt;
-  std::optional<int> force_listen_count; ///< current dialect only, as the next two
+  std::optional<std::string> system_prompt{};
+  std::optional<int> force_listen_count{}; ///< current dialect only, as the next two
   bool greedy = false;
-  std::optional<std::uint64_t> seed;
-  std::string voice; ///< WAV of the reference voice; empty = none
+  std::optional<std::uint64_t> seed{};
+  std::string voice{}; ///< WAV of the reference voice; empty = none
 };
 
 struct chat_probe_options {
-  std::string url;
-  std::string prompt;
-  std::optional<std::string> system;
-  std::optional<int> max_new_tokens;
+  std::string url{};
+  std::string prompt{};
+  std::optional<std::string> system{};
+  std::optional<int> max_new_tokens{};
   bool greedy = false; ///< `do_sample` false
-  std::optional<std::uint64_t> seed;
+  std::optional<std::uint64_t> seed{};
   bool stream = true; ///< print deltas as they come; false asks for one whole answer
 };
 

@@ -1,4 +1,4 @@
-#include "echo_house.hpp"
+#include "tests/net/echo_house.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "server_fixture.hpp"
+#include "tests/net/server_fixture.hpp"
 
 #include <catch2/catch.hpp>
 

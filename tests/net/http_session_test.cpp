@@ -1,4 +1,4 @@
-#include "server_fixture.hpp"
+#include "tests/net/server_fixture.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -8,8 +8,8 @@ namespace {
 
 connection_limits short_times() {
   connection_limits limits;
-  limits.handshake = std::chrono::milliseconds(100);
-  limits.keep_alive = std::chrono::milliseconds(100);
+  limits.handshake = std::chrono::milliseconds(500);
+  limits.keep_alive = std::chrono::milliseconds(300);
   return limits;
 }
 

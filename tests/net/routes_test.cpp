@@ -1,4 +1,4 @@
-#include "server_fixture.hpp"
+#include "tests/net/server_fixture.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -56,7 +56,7 @@ TEST_CASE("status joins the house's object with what the door knows") {
 
 TEST_CASE("a house that does not answer is a 504, and the connection goes on") {
   connection_limits limits;
-  limits.handshake = std::chrono::milliseconds(100);
+  limits.handshake = std::chrono::milliseconds(500);
   server_fixture fixture(limits);
   fixture.house.answers_status = false;
   wire_client client = fixture.connect();

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "echo_house.hpp"
 #include "net/server.hpp"
-#include "wire_client.hpp"
+#include "tests/net/echo_house.hpp"
+#include "tests/net/wire_client.hpp"
 
 #include <chrono>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "wire_client.hpp"
+#include "tests/net/wire_client.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace parley::client {
+
+/// A WebSocket server for one connection, played by a script on a thread of its own.
+class scripted_server {
+public:
+  class peer {
+  public:
+    virtual ~peer() = default;
+    virtual std::string target() const = 0; ///< of the upgrade request
+    virtual void send(std::string_view frame) = 0;
+    virtual std::optional<std::string> receive() = 0; ///< none once the client closed or left
+    virtual void close(std::uint16_t code) = 0;
+    virtual void vanish() = 0; ///< no closing handshake
+  };
+
+  /// The connection is closed with 1000 when the script returns and did not do so itself.
+  explicit scripted_server(std::function<void(peer&)> script);
+
+  /// Waits for the script; what it threw comes out here.
+  ~scripted_server() noexcept(false);
+
+  std::string url() const;
+
+private:
+  class impl;
+  std::unique_ptr<impl> impl_;
+};
+
+} // namespace parley::client

@@ -1,0 +1,37 @@
+#include "client/server_url.hpp"
+
+#include <catch2/catch.hpp>
+
+using parley::client::parse_server_url;
+
+namespace {
+
+std::string shown(std::string_view text) {
+  const auto url = parse_server_url(text);
+  return url ? url->host + " " + url->port + " " + url->path : "error " + url.error();
+}
+
+} // namespace
+
+TEST_CASE("a server is named by http or ws, with or without the endpoint") {
+  CHECK(shown("http://localhost:8006") == "localhost 8006 /v1/realtime");
+  CHECK(shown("ws://localhost:8006/") == "localhost 8006 /v1/realtime");
+  CHECK(shown("ws://localhost:8006/v1/realtime") == "localhost 8006 /v1/realtime");
+  CHECK(shown("ws://localhost:8006/v1/realtime/?mode=chat") == "localhost 8006 /v1/realtime");
+  CHECK(shown("http://example.org") == "example.org 80 /v1/realtime");
+  CHECK(shown("http://example.org/omni") == "example.org 80 /omni/v1/realtime");
+  CHECK(shown("http://[::1]:80") == "::1 80 /v1/realtime");
+}
+
+TEST_CASE("what is wrong with a URL is said") {
+  CHECK(shown("wss://host").find("TLS") != std::string::npos);
+  CHECK(shown("https://host").find("TLS") != std::string::npos);
+  CHECK(shown("ftp://x").find("must start with") != std::string::npos);
+  CHECK(shown("localhost:8006").find("must start with") != std::string::npos);
+  CHECK(shown("").find("must start with") != std::string::npos);
+  CHECK(shown("http://").find("no host") != std::string::npos);
+  CHECK(shown("http://:80").find("no host") != std::string::npos);
+  CHECK(shown("http://host:port").find("port") != std::string::npos);
+  CHECK(shown("http://host:").find("port") != std::string::npos);
+  CHECK(shown("http://[::1").find("]") != std::string::npos);
+}
