@@ -112,6 +112,7 @@ struct slot_wanted {
   ticket_key ticket; ///< new in the whole house
   protocol::mode kind;
   bool at_head;
+  caf::actor_addr lost; ///< the worker whose end made it ask; the queue manager may not know of it yet
 };
 
 struct slot_cancelled {

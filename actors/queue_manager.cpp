@@ -31,24 +31,24 @@ queue_manager::behavior_type queue_manager::make_behavior() {
   return {
       [this](slot_wanted& message) { enqueue(message); },
       [this](const slot_cancelled& message) {
-        tell(line_.cancel(message.ticket, now()));
+        tell(line_.cancel(message.ticket, steady_now()));
         // A grant that is on its way comes back as `slot_freed`.
         if (const auto found = holders_.find(message.ticket); found != holders_.end() && !found->second.worker)
           forget(message.ticket);
       },
-      [this](const slot_accepted& message) { line_.accept(message.ticket, now()); },
+      [this](const slot_accepted& message) { line_.accept(message.ticket, steady_now()); },
       [this](const slot_freed& message) {
         forget(message.ticket);
-        tell(line_.free(message.ticket, now()));
+        tell(line_.free(message.ticket, steady_now()));
       },
       [this](const slot_retyped& message) { line_.retype(message.ticket, message.kind); },
       [this](const worker_joins& message) { join(message); },
       [this](const slots_offered& message) { offer(message); },
       [this](const status_request& message) { report(message); },
-      [this](const drain_order&) { tell(line_.drain(now())); },
+      [this](const drain_order&) { tell(line_.drain(steady_now())); },
       [this](const timer_due&) {
-        alarm_.rang(now());
-        tell(line_.tick(now()));
+        alarm_.rang(steady_now());
+        tell(line_.tick(steady_now()));
       },
   };
 }
@@ -87,9 +87,11 @@ void queue_manager::say(told_refused& word) {
 // ---- sessions -----------------------------------------------------------------------------------------------------------
 
 void queue_manager::enqueue(slot_wanted& message) {
+  for (const auto& [key, worker] : workers_)
+    if (worker == message.lost) lose_slots(key);
   monitor(message.session);
-  holders_[message.ticket] = holder{std::move(message.session), {}, now()};
-  tell(line_.enqueue(message.ticket, protocol::make_ticket_id(random_), message.kind, message.at_head, now()));
+  holders_[message.ticket] = holder{std::move(message.session), {}, steady_now()};
+  tell(line_.enqueue(message.ticket, protocol::make_ticket_id(random_), message.kind, message.at_head, steady_now()));
 }
 
 void queue_manager::forget(ticket_key ticket) {
@@ -114,7 +116,7 @@ void queue_manager::gone(const caf::down_msg& down) {
   }
   for (const auto ticket : waiting) {
     forget(ticket);
-    tell(line_.cancel(ticket, now()));
+    tell(line_.cancel(ticket, steady_now()));
   }
 }
 
@@ -128,19 +130,27 @@ void queue_manager::join(const worker_joins& message) {
 
 void queue_manager::offer(const slots_offered& message) {
   if (!workers_.contains(message.key)) return;
-  tell(line_.offer(message.key, message.info.slots, now()));
+  tell(line_.offer(message.key, message.info.slots, steady_now()));
   board_.set({message.key, worker_state::up, message.info.device, message.info, {}});
 }
 
-void queue_manager::worker_gone(worker_key key, const caf::error& why) {
-  const auto reason = reason_of(why);
-  spdlog::error("worker {} is lost: {}", key, reason);
-  workers_.erase(key);
+void queue_manager::lose_slots(worker_key key) {
   std::vector<ticket_key> lost;
   for (const auto& [ticket, of] : holders_)
     if (of.worker == key) lost.push_back(ticket);
   for (const auto ticket : lost) forget(ticket);
-  tell(line_.worker_down(key, now()));
+  tell(line_.worker_down(key, steady_now()));
+}
+
+void queue_manager::worker_gone(worker_key key, const caf::error& why) {
+  const auto reason = reason_of(why);
+  if (why == caf::exit_reason::user_shutdown) {
+    spdlog::debug("worker {} ends", key);
+  } else {
+    spdlog::error("worker {} is lost: {}", key, reason);
+  }
+  workers_.erase(key);
+  lose_slots(key);
   worker_view view{key, worker_state::down, {}, {}, reason};
   for (const auto& before : board_.all())
     if (before.key == key) view.device = before.device;
@@ -152,7 +162,7 @@ void queue_manager::worker_gone(worker_key key, const caf::error& why) {
 void queue_manager::report(const status_request& request) {
   std::vector<double> waits;
   for (const auto& [ticket, of] : holders_)
-    if (!of.worker) waits.push_back(std::chrono::duration<double>(now() - of.since).count());
+    if (!of.worker) waits.push_back(std::chrono::duration<double>(steady_now() - of.since).count());
   request.done(status_report(board_.all(), line_.workers(), waits, sessions_.counts()));
 }
 

@@ -46,6 +46,7 @@ private:
   void join(const worker_joins& message);
   void offer(const slots_offered& message);
   void gone(const caf::down_msg& down);
+  void lose_slots(worker_key key);
   void worker_gone(worker_key key, const caf::error& why);
   void report(const status_request& request);
 

@@ -43,40 +43,38 @@ session::session(caf::actor_config& config, session_surroundings& house, session
   machine_ =
       std::make_unique<protocol::session_machine>(std::move(origin), terms.limits, terms.able, std::move(random));
   entry_ = house_.registry.add(this);
+  // Already here, not when a scheduler thread comes by: connections stand in line in the order in which they are admitted.
+  monitor(queue_);
+  spdlog::debug("session {}: from {}", current_id_, connection_.remote);
+  const bool unique = entry_->claim(current_id_, legacy_id_);
+  carry_out(unique ? machine_->start(steady_now()) : machine_->refuse_duplicate_id(steady_now()));
 }
 
 session::behavior_type session::make_behavior() {
   log_exceptions(this);
   set_down_handler([this](const caf::down_msg& down) { peer_gone(down); });
-  monitor(queue_);
-  begin();
   return {
       [this](const client_frame& frame) { take_frame(frame); },
-      [this](const client_binary&) { carry_out(machine_->on_binary(now())); },
+      [this](const client_binary&) { carry_out(machine_->on_binary(steady_now())); },
       [this](const client_gone&) {
         client_gone_ = true;
-        carry_out(machine_->on_gone(now()));
+        carry_out(machine_->on_gone(steady_now()));
       },
-      [this](const close_request& request) { carry_out(machine_->on_close_request(request.reason, now())); },
+      [this](const close_request& request) { carry_out(machine_->on_close_request(request.reason, steady_now())); },
       [this](const queue_told& word) {
         if (word.ticket != ticket_) return;
-        carry_out(word.first ? machine_->on_queued(word.place, now()) : machine_->on_queue_update(word.place, now()));
+        carry_out(word.first ? machine_->on_queued(word.place, steady_now())
+                             : machine_->on_queue_update(word.place, steady_now()));
       },
       [this](const slot_granted& grant) { take_grant(grant); },
       [this](const slot_refused& refusal) { take_refusal(refusal); },
       [this](engine_event& event) { take_event(event); },
-      [this](const drain_order&) { carry_out(machine_->on_drain(now())); },
+      [this](const drain_order&) { carry_out(machine_->on_drain(steady_now())); },
       [this](const timer_due&) {
-        alarm_.rang(now());
-        carry_out(machine_->tick(now()));
+        alarm_.rang(steady_now());
+        carry_out(machine_->tick(steady_now()));
       },
   };
-}
-
-void session::begin() {
-  spdlog::debug("session {}: from {}", machine_->id(), connection_.remote);
-  const bool unique = entry_->claim(current_id_, legacy_id_);
-  carry_out(unique ? machine_->start(now()) : machine_->refuse_duplicate_id(now()));
 }
 
 void session::on_exit() {
@@ -95,7 +93,7 @@ void session::on_exit() {
 // --------------------------------------------------------------------------------------------------------
 
 void session::take_frame(const client_frame& frame) {
-  carry_out(machine_->on_frame(frame.text, now()));
+  carry_out(machine_->on_frame(frame.text, steady_now()));
   link_->taken(frame.text.size());
 }
 
@@ -105,13 +103,13 @@ void session::take_grant(const slot_granted& grant) {
   slot_ = slot{grant.ticket, grant.worker};
   monitor(grant.worker);
   send(queue_, slot_accepted{grant.ticket});
-  carry_out(machine_->on_granted(now()));
+  carry_out(machine_->on_granted(steady_now()));
 }
 
 void session::take_refusal(const slot_refused& refusal) {
   if (refusal.ticket != ticket_) return;
   ticket_ = 0;
-  carry_out(machine_->on_refused(refusal.code, std::string(words_for(refusal.code)), now()));
+  carry_out(machine_->on_refused(refusal.code, std::string(words_for(refusal.code)), steady_now()));
 }
 
 void session::take_event(engine_event& event) {
@@ -121,31 +119,32 @@ void session::take_event(engine_event& event) {
 
 void session::take_engine_event(inference::event&& event) {
   if (auto* opened = std::get_if<inference::opened>(&event)) {
-    if (std::exchange(restoring_, false)) return carry_out(machine_->on_restored(now()));
-    return carry_out(machine_->on_engine_opened(from_engine(*opened), now()));
+    if (std::exchange(restoring_, false)) return carry_out(machine_->on_restored(steady_now()));
+    return carry_out(machine_->on_engine_opened(from_engine(*opened), steady_now()));
   }
   if (auto* output = std::get_if<inference::step_output>(&event))
-    return carry_out(machine_->on_step_report(from_engine(std::move(*output)), now()));
+    return carry_out(machine_->on_step_report(from_engine(std::move(*output)), steady_now()));
   if (auto* delta = std::get_if<inference::chat_delta>(&event))
-    return carry_out(machine_->on_turn_report(from_engine(std::move(*delta)), now()));
+    return carry_out(machine_->on_turn_report(from_engine(std::move(*delta)), steady_now()));
   if (auto* done = std::get_if<inference::chat_done>(&event))
-    return carry_out(machine_->on_turn_done(from_engine(std::move(*done)), now()));
+    return carry_out(machine_->on_turn_done(from_engine(std::move(*done)), steady_now()));
   if (auto* failed = std::get_if<inference::failed>(&event)) {
     if (restoring_) return give_up_moving();
     // A failed open leaves no engine session.
     if (machine_->state() == protocol::session_state::initializing) engine_session_ = 0;
-    return carry_out(machine_->on_engine_failed(from_engine(std::move(*failed)), now()));
+    return carry_out(machine_->on_engine_failed(from_engine(std::move(*failed)), steady_now()));
   }
   engine_session_ = 0;
-  carry_out(machine_->on_engine_closed(now()));
+  carry_out(machine_->on_engine_closed(steady_now()));
 }
 
 void session::peer_gone(const caf::down_msg& down) {
   if (slot_ && down.source == slot_->worker) {
+    lost_worker_ = down.source;
     slot_.reset();
     engine_session_ = 0;
     restoring_ = false;
-    return carry_out(machine_->on_worker_lost(now()));
+    return carry_out(machine_->on_worker_lost(steady_now()));
   }
   if (down.source == queue_ && ticket_ != 0) take_refusal({ticket_, protocol::error_code::service_unavailable});
 }
@@ -155,7 +154,7 @@ void session::give_up_moving() {
   engine_session_ = 0;
   movable_ = false;
   drop_slot();
-  carry_out(machine_->on_worker_lost(now()));
+  carry_out(machine_->on_worker_lost(steady_now()));
 }
 
 void session::drop_slot() {
@@ -182,7 +181,7 @@ void session::settle() {
   alarm_.arm(this, machine_->next_deadline());
   if (machine_->state() != protocol::session_state::closed || machine_->holds_worker() || !client_gone_) return;
   spdlog::info("session {}: {} after {:.1f} s", machine_->id(), machine_->closed_reason(),
-               std::chrono::duration<double>(now() - connection_.accepted).count());
+               std::chrono::duration<double>(steady_now() - connection_.accepted).count());
   quit();
 }
 
@@ -207,7 +206,7 @@ void session::perform(const protocol::enqueue& effect) {
   ticket_ = ++house_.last_key;
   if (machine_->state() == protocol::session_state::active && stuck)
     return take_refusal({ticket_, protocol::error_code::service_unavailable});
-  send(queue_, slot_wanted{this, ticket_, effect.kind, effect.at_head});
+  send(queue_, slot_wanted{this, ticket_, effect.kind, effect.at_head, lost_worker_});
 }
 
 void session::perform(const protocol::cancel_ticket&) {
@@ -215,6 +214,7 @@ void session::perform(const protocol::cancel_ticket&) {
 }
 
 void session::perform(const protocol::retype& effect) {
+  if (effect.kind == protocol::mode::chat) link_->became_chat();
   if (const auto ticket = slot_ ? slot_->ticket : ticket_; ticket != 0) send(queue_, slot_retyped{ticket, effect.kind});
 }
 

@@ -50,7 +50,6 @@ private:
     worker_actor worker;
   };
 
-  void begin();
   void take_frame(const client_frame& frame);
   void take_grant(const slot_granted& grant);
   void take_refusal(const slot_refused& refusal);
@@ -97,6 +96,7 @@ private:
   bool client_gone_ = false;
   ticket_key ticket_ = 0; ///< asked for and neither granted nor refused yet; 0 = none
   std::optional<slot> slot_;
+  caf::actor_addr lost_worker_;                      ///< the last one
   inference::session_id engine_session_ = 0;         ///< the one in use; 0 = none
   std::optional<protocol::open_engine> opened_with_; ///< to open it anew on another worker
   bool restoring_ = false;                           ///< the open under way is for `on_restored`

@@ -1,0 +1,215 @@
+#include "tests/actors/test_house.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <stdexcept>
+
+using namespace parley;
+using namespace parley::tests;
+using actors::worker_state;
+
+namespace {
+
+/// Answers the first so many units and turns with a failure, the later ones with `listen` or an end.
+stub_script::answer fail_first(int failures, inference::failure kind) {
+  return
+      [left = std::make_shared<int>(failures), kind](const inference::command& order, const stub_script::sink& tell) {
+        if (const auto* unit = std::get_if<inference::submit_unit>(&order)) {
+          if ((*left)-- > 0) return tell(inference::failed{unit->session, unit->unit, kind, "it went wrong"});
+          inference::step_output listen{};
+          listen.session = unit->session;
+          listen.unit = unit->unit;
+          tell(std::move(listen));
+        }
+      };
+}
+
+/// A link whose session finds it broken: the session actor dies of it.
+class broken_link : public recording_link {
+public:
+  void send(std::shared_ptr<const std::string> frame) override {
+    if (frame->find("response.output.delta") != std::string::npos) throw std::runtime_error("planted");
+    recording_link::send(std::move(frame));
+  }
+};
+
+} // namespace
+
+TEST_CASE("an engine that cannot be loaded leaves a house without workers, and says why") {
+  stub_script script;
+  script.fail_to_load("no such checkpoint: nowhere");
+  test_house house;
+  house.add(script);
+  CHECK(house.wait_for(worker_state::down).reason == "no such checkpoint: nowhere");
+  CHECK_FALSE(house.house().ready().ready);
+  auto client = house.connect();
+  CHECK(client.link->next("error")["error"]["code"] == "service_unavailable");
+  CHECK(client.link->closed() == 1013);
+  client.vanish();
+  const auto status = house.status();
+  CHECK(status["workers"][0]["state"] == "down");
+  CHECK(status["workers"][0]["reason"] == "no such checkpoint: nowhere");
+}
+
+TEST_CASE("when the engine dies, duplex sessions are told in their own words") {
+  stub_script script;
+  test_house house;
+  house.add_up(script);
+  auto current = house.connect();
+  auto legacy = house.connect();
+  current.init();
+  legacy.say(R"({"type":"session.update","session":{"instructions":"Hi"}})");
+  legacy.link->next("session.created");
+  script.die();
+  current.say(append_frame());
+  CHECK(current.link->next("session.closed")["reason"] == "backend_error");
+  CHECK(current.link->closed() == 1011);
+  CHECK(legacy.link->next("session.closed")["reason"] == "error");
+  CHECK(legacy.link->closed() == 1011);
+  CHECK(house.wait_for(worker_state::down).reason == "the device is on fire");
+  current.vanish();
+  legacy.vanish();
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a chat session that finds no other worker in time is told") {
+  auto settings = test_house::quick_settings();
+  settings.limits.failover_seconds = 0.05;
+  settings.queue.no_worker_seconds = 20;
+  stub_script script;
+  test_house house(settings);
+  house.add_up(script);
+  auto client = house.connect("chat");
+  client.init();
+  script.die();
+  client.say(chat_frame("Hi"));
+  CHECK(client.link->next("session.closed")["reason"] == "backend_error");
+  CHECK(client.link->closed() == 1011);
+  client.vanish();
+}
+
+TEST_CASE("a chat session goes on with another worker: the turn is answered, once") {
+  stub_script first(2);
+  stub_script second(1);
+  test_house house;
+  house.add_up(first);
+  auto client = house.connect("chat");
+  client.init();
+  house.add_up(second);
+  first.die();
+  client.say(chat_frame("Hi"));
+  CHECK(client.link->next("response.done")["text"] == "Hello there.");
+  client.say(chat_frame("Again"));
+  CHECK(client.link->next("response.done")["text"] == "Hello there.");
+  CHECK(second.eventually([](const auto& s) { return s.template all<inference::submit_turn>().size() == 2; }));
+  CHECK(client.say_goodbye() == "user_stop");
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a session whose worker dies before it began is served by another one") {
+  stub_script first(2);
+  stub_script second(1);
+  test_house house;
+  house.add_up(first);
+  auto victim = house.connect();
+  auto other = house.connect();
+  victim.init();
+  other.link->next("session.queue_done");
+  house.add_up(second);
+  first.die();
+  victim.say(append_frame());
+  CHECK(victim.link->closed() == 1011);
+  other.init();
+  other.say(append_frame());
+  CHECK(other.link->next("response.output.delta")["kind"] == "listen");
+  CHECK(other.say_goodbye() == "user_stop");
+  victim.vanish();
+  CHECK(house.all_free());
+}
+
+TEST_CASE("those who wait are sent away when the last worker has been gone for a while") {
+  stub_script script(1);
+  test_house house;
+  house.add_up(script);
+  auto first = house.connect();
+  first.init();
+  auto waiting = house.connect();
+  waiting.link->next("session.queued");
+  script.die();
+  first.say(append_frame());
+  CHECK(waiting.link->next("error")["error"]["code"] == "service_unavailable");
+  CHECK(waiting.link->closed() == 1013);
+  waiting.vanish();
+  first.vanish();
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a step that fails costs one session one chunk") {
+  stub_script script;
+  script.answer_with(fail_first(2, inference::failure::inference));
+  test_house house;
+  house.add_up(script);
+  auto client = house.connect();
+  auto neighbour = house.connect();
+  client.init();
+  neighbour.init();
+  for (int i = 0; i < 2; ++i) {
+    client.say(append_frame());
+    CHECK(client.link->next("error")["error"]["code"] == "inference_error");
+  }
+  client.say(append_frame());
+  CHECK(client.link->next("response.output.delta")["kind"] == "listen");
+  neighbour.say(append_frame());
+  CHECK(neighbour.link->next("response.output.delta")["kind"] == "listen");
+  for (const auto& event : neighbour.link->events()) CHECK(event["type"] != "error");
+  client.say_goodbye();
+  neighbour.say_goodbye();
+  CHECK(house.all_free());
+}
+
+TEST_CASE("three failing steps in a row end a session") {
+  stub_script script;
+  script.answer_with(fail_first(3, inference::failure::inference));
+  test_house house;
+  house.add_up(script);
+  auto client = house.connect();
+  client.init();
+  for (int i = 0; i < 3; ++i) {
+    client.say(append_frame());
+    CHECK(client.link->next("error")["error"]["code"] == "inference_error");
+  }
+  CHECK(client.link->next("session.closed")["reason"] == "backend_error");
+  CHECK(client.link->closed() == 1011);
+  client.vanish();
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a full context ends a duplex session") {
+  stub_script script;
+  script.answer_with(fail_first(1, inference::failure::context_full));
+  test_house house;
+  house.add_up(script);
+  auto client = house.connect();
+  client.init();
+  client.say(append_frame());
+  CHECK(client.link->next("session.closed")["reason"] == "context_full");
+  CHECK(client.link->closed() == 1000);
+  client.vanish();
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a session actor that dies has its engine session closed and its slot freed") {
+  stub_script script(1);
+  test_house house;
+  house.add_up(script);
+  auto client = house.connect("audio", std::make_shared<broken_link>());
+  client.init();
+  auto waiting = house.connect();
+  waiting.link->next("session.queued");
+  client.say(append_frame());
+  CHECK(client.link->closed() == 1011);
+  waiting.init();
+  CHECK(waiting.say_goodbye() == "user_stop");
+  CHECK(house.all_free());
+  CHECK(script.eventually([](const auto& s) { return s.open_sessions() == 0 && s.most_open() == 1; }));
+}

@@ -1,0 +1,220 @@
+#include "tests/actors/test_house.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace parley;
+using namespace parley::tests;
+using nlohmann::json;
+
+TEST_CASE("an audio session goes its whole way") {
+  stub_script script;
+  test_house house;
+  house.add_up(script);
+  auto client = house.connect("audio");
+  client.link->next("session.queue_done");
+  const auto created = client.init(R"({"system_prompt":"Hi"})");
+  CHECK(created["session_id"].get<std::string>().starts_with("sess_"));
+  CHECK(created["prompt_length"] == 12);
+  const auto frame = append_frame();
+  for (int step = 0; step < 3; ++step) {
+    client.say(frame);
+    const auto delta = client.link->next("response.output.delta");
+    CHECK(delta["kind"] == "listen");
+    CHECK(delta["chunk_index"] == step);
+    CHECK(delta["input_id"] == "input_" + std::to_string(step + 1));
+    CHECK(delta["metrics"]["kv_cache_length"] == 24);
+    CHECK(delta["metrics"].contains("wall_clock_ms"));
+    CHECK(delta["server_send_ts"].get<double>() > 1.6e9);
+  }
+  CHECK(client.say_goodbye() == "user_stop");
+  CHECK(client.link->closed() == 1000);
+  CHECK(house.all_free());
+  CHECK(script.eventually([](const auto& s) { return s.open_sessions() == 0; }));
+}
+
+TEST_CASE("a session of the legacy dialect goes its whole way") {
+  stub_script script;
+  test_house house;
+  house.add_up(script);
+  auto client = house.connect("audio");
+  client.say(R"({"type":"session.update","session":{"instructions":"Hi"}})");
+  CHECK(client.link->next("session.created")["session_id"].get<std::string>().starts_with("rt_"));
+  auto frame = append_frame();
+  frame = R"({"type":"input_audio_buffer.append","audio":)" + json::parse(frame)["input"]["audio"].dump() + "}";
+  client.say(frame);
+  CHECK(client.link->next("response.listen")["kv_cache_length"] == 24);
+  CHECK(client.say_goodbye() == "stopped");
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a chat session answers in deltas, turn after turn") {
+  stub_script script;
+  test_house house;
+  house.add_up(script);
+  auto client = house.connect("chat");
+  CHECK(client.init()["mode"] == "turn_based");
+  for (int turn = 0; turn < 2; ++turn) {
+    client.say(chat_frame("Hi"));
+    CHECK(client.link->next("response.output.delta")["text"] == "Hello ");
+    CHECK(client.link->next("response.output.delta")["text"] == "there.");
+    const auto done = client.link->next("response.done");
+    CHECK(done["text"] == "Hello there.");
+    CHECK(done["reason"] == "turn_end");
+  }
+  CHECK(client.say_goodbye() == "user_stop");
+  CHECK(house.all_free());
+}
+
+TEST_CASE("what is spoken reaches the client: text, then sound") {
+  stub_script script;
+  const auto sound = std::make_shared<const std::vector<float>>(24'000, 0.5f);
+  script.answer_with([&](const inference::command& order, const stub_script::sink& tell) {
+    const auto* unit = std::get_if<inference::submit_unit>(&order);
+    if (!unit) return;
+    inference::step_output delta{};
+    delta.session = unit->session;
+    delta.unit = unit->unit;
+    delta.kind = inference::output_kind::text;
+    delta.text = "Yes";
+    delta.last = false;
+    tell(inference::step_output(delta));
+    delta.kind = inference::output_kind::audio;
+    delta.audio = sound;
+    delta.first = false;
+    delta.last = delta.end_of_turn = true;
+    tell(std::move(delta));
+  });
+  test_house house;
+  house.add_up(script);
+  auto client = house.connect();
+  client.init();
+  client.say(append_frame());
+  const auto text = client.link->next("response.output.delta");
+  CHECK(text["text"] == "Yes");
+  CHECK_FALSE(text.contains("end_of_turn"));
+  const auto audio = client.link->next("response.output.delta");
+  CHECK(audio["kind"] == "audio");
+  CHECK(audio["audio"].get<std::string>().size() == 24'000 * 4 / 3 * 4);
+  CHECK(audio["response_id"] == text["response_id"]);
+  CHECK(audio["end_of_turn"] == true);
+  client.say_goodbye();
+}
+
+TEST_CASE("the credit of every frame comes back, of bad ones too") {
+  stub_script script;
+  test_house house;
+  house.add_up(script);
+  auto client = house.connect();
+  std::size_t sent = 0;
+  for (const std::string frame :
+       {R"({"type":"session.init","payload":{}})", R"({"type":"nonsense"})", R"([1])", R"({"type":1})"}) {
+    sent += frame.size();
+    client.say(frame);
+  }
+  CHECK(client.link->eventually_taken(sent));
+  CHECK(client.link->next("error")["error"]["code"] == "unknown_event");
+  client.say("no JSON");
+  CHECK(client.link->closed() == 1003);
+  CHECK(client.link->eventually_taken(sent + 7));
+  client.say("and more");
+  CHECK(client.link->eventually_taken(sent + 7 + 8));
+  client.vanish();
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a binary frame closes with 1003") {
+  stub_script script;
+  test_house house;
+  house.add_up(script);
+  auto client = house.connect();
+  client.init();
+  client.inbox->binary();
+  CHECK(client.link->closed() == 1003);
+  client.vanish();
+  CHECK(house.all_free());
+}
+
+TEST_CASE("an id that is in use is refused, and free again afterwards") {
+  stub_script script;
+  test_house house;
+  house.add_up(script);
+  auto first = house.connect("audio", {}, "my id");
+  CHECK(first.init()["session_id"] == "my_id");
+  auto second = house.connect("audio", {}, "my_id");
+  CHECK(second.link->next("error")["error"]["code"] == "invalid_payload");
+  CHECK(second.link->closed() == 1008);
+  second.vanish();
+  first.say_goodbye();
+  CHECK(house.all_free());
+  auto third = house.connect("audio", {}, "my id");
+  CHECK(third.init()["session_id"] == "my_id");
+  third.say_goodbye();
+}
+
+TEST_CASE("an operator closes a session by its id") {
+  stub_script script;
+  test_house house;
+  house.add_up(script);
+  auto client = house.connect();
+  const std::string id = client.init()["session_id"];
+  const auto close = [&](const std::string& which) {
+    bool answer = false;
+    house.house().close_session(which, "operator", [&](bool known) { answer = known; });
+    return answer;
+  };
+  CHECK(close(id));
+  CHECK(client.link->next("session.closed")["reason"] == "operator");
+  CHECK(client.link->closed() == 1000);
+  CHECK(close(id));
+  client.vanish();
+  CHECK(house.all_free());
+  CHECK(close(id));
+  CHECK_FALSE(close("sess_nobody"));
+}
+
+TEST_CASE("without a worker that is up clients are sent away") {
+  stub_script script;
+  script.hold_loading();
+  test_house house;
+  CHECK(house.house().ready().reason == "no worker is up");
+  house.add(script);
+  house.wait_for(actors::worker_state::loading);
+  CHECK(house.house().ready().reason == "the model is still being loaded");
+  auto early = house.connect();
+  CHECK(early.link->next("error")["error"]["code"] == "service_unavailable");
+  CHECK(early.link->closed() == 1013);
+  script.let_load();
+  house.wait_for(actors::worker_state::up);
+  CHECK(house.house().ready().ready);
+  auto late = house.connect();
+  late.init();
+  late.say_goodbye();
+}
+
+TEST_CASE("a session ends with its clock") {
+  auto settings = test_house::quick_settings();
+  settings.limits.audio_seconds = 0.1;
+  stub_script script;
+  test_house house(settings);
+  house.add_up(script);
+  auto client = house.connect();
+  CHECK(client.link->next("session.closed")["reason"] == "timeout");
+  CHECK(client.link->closed() == 1000);
+  client.vanish();
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a client that stops reading and is cut off gives its slot back") {
+  stub_script script(1);
+  test_house house;
+  house.add_up(script);
+  // net/ closes such a link with 1008 and reports the socket gone while answers are still on their way.
+  auto slow = house.connect();
+  slow.init();
+  for (int second = 0; second < 20; ++second) slow.say(append_frame());
+  slow.vanish();
+  auto next = house.connect();
+  next.init();
+  next.say_goodbye();
+  CHECK(house.all_free());
+}

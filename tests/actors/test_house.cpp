@@ -1,0 +1,103 @@
+#include "tests/actors/test_house.hpp"
+
+#include "protocol/pcm.hpp"
+
+#include <chrono>
+#include <future>
+#include <stdexcept>
+
+namespace parley::tests {
+
+namespace {
+constexpr std::chrono::seconds deadline{30};
+}
+
+nlohmann::json test_client::init(const std::string& payload) {
+  say(R"({"type":"session.init","payload":)" + payload + "}");
+  return link->next("session.created");
+}
+
+std::string test_client::say_goodbye() {
+  say(R"({"type":"session.close","reason":"user_stop"})");
+  const auto reason = link->next("session.closed")["reason"].get<std::string>();
+  link->closed();
+  inbox->gone();
+  return reason;
+}
+
+std::string append_frame(std::size_t samples, bool force_listen) {
+  std::string frame = R"({"type":"input.append","input":{"audio":")";
+  protocol::append_samples(std::vector<float>(samples), frame);
+  return frame + (force_listen ? R"(","force_listen":true}})" : R"("}})");
+}
+
+std::string chat_frame(const std::string& words) {
+  return R"({"type":"input.append","input":{"messages":[{"role":"user","content":")" + words + R"("}]}})";
+}
+
+config::settings test_house::quick_settings() {
+  config::settings settings;
+  settings.limits.drain_seconds = 0.05;
+  settings.queue.no_worker_seconds = 0.05;
+  return settings;
+}
+
+test_house::test_house(config::settings settings)
+    : house_(std::make_unique<actors::house>(settings, [this](const actors::worker_view& view) {
+        const std::lock_guard lock(mutex_);
+        news_.push_back(view);
+        changed_.notify_all();
+      })) {}
+
+void test_house::add(stub_script& script) {
+  house_->add_worker("none", [&script](inference::engine::sink tell) { return script.make(std::move(tell)); });
+}
+
+void test_house::add_up(stub_script& script) {
+  add(script);
+  wait_for(actors::worker_state::up);
+}
+
+actors::worker_view test_house::wait_for(actors::worker_state state) {
+  std::unique_lock lock(mutex_);
+  const auto come = [&] {
+    for (; heard_ < news_.size(); ++heard_)
+      if (news_[heard_].state == state) return true;
+    return false;
+  };
+  if (!changed_.wait_for(lock, deadline, come)) throw std::runtime_error("no worker came into that state");
+  return news_[heard_++];
+}
+
+test_client test_house::connect(const std::string& mode, std::shared_ptr<recording_link> link,
+                                std::optional<std::string> session_id) {
+  if (!link) link = std::make_shared<recording_link>();
+  actors::connection_info info;
+  if (!mode.empty()) info.mode = mode;
+  info.session_id = std::move(session_id);
+  info.remote = "test";
+  info.accepted = std::chrono::steady_clock::now();
+  return {link, house_->admit(std::move(info), link)};
+}
+
+nlohmann::json test_house::status() {
+  std::promise<std::string> answer;
+  house_->status([&](std::string json) { answer.set_value(std::move(json)); });
+  auto told = answer.get_future();
+  if (told.wait_for(deadline) != std::future_status::ready) throw std::runtime_error("no status came");
+  return nlohmann::json::parse(told.get());
+}
+
+bool test_house::all_free() {
+  // Every question is answered after what the queue manager had to do before: a handful of rounds settles it.
+  const auto until = std::chrono::steady_clock::now() + deadline;
+  while (std::chrono::steady_clock::now() < until) {
+    const auto now = status();
+    int busy = 0;
+    for (const auto& worker : now["workers"]) busy += worker.value("busy", 0);
+    if (busy == 0 && now["queue"]["length"] == 0 && house_->live_sessions() == 0) return true;
+  }
+  return false;
+}
+
+} // namespace parley::tests

@@ -1,0 +1,181 @@
+#pragma once
+
+#include "inference/engine.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace parley::tests {
+
+/// The test's hand on a stub engine: what it shall answer, and what it was told. Thread-safe. Outlives the engine.
+class stub_script {
+public:
+  using sink = inference::engine::sink;
+  using answer = std::function<void(const inference::command&, const sink&)>;
+
+  explicit stub_script(int slots = 4) {
+    info_.model = "stub";
+    info_.device = "none";
+    info_.slots = slots;
+    info_.context_tokens = 8192;
+    info_.hears = true;
+  }
+
+  /// Loading the engine throws this.
+  void fail_to_load(std::string why) {
+    change([&] { load_error_ = std::move(why); });
+  }
+
+  /// Loading waits until `let_load`.
+  void hold_loading() {
+    change([&] { loading_held_ = true; });
+  }
+  void let_load() {
+    change([&] { loading_held_ = false; });
+  }
+
+  /// Replaces the usual answers to commands other than open and close. It may throw: then the engine dies of it.
+  void answer_with(answer how) {
+    change([&] { answer_ = std::move(how); });
+  }
+
+  /// The next command makes the engine throw.
+  void die() {
+    answer_with([](const inference::command&, const sink&) { throw std::runtime_error("the device is on fire"); });
+  }
+
+  /// Waits until `holds` is true of the script; false after a deadline that only a broken program reaches.
+  bool eventually(const std::function<bool(const stub_script&)>& holds) const {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(30), [&] { return holds(*this); });
+  }
+
+  // To be asked inside `eventually`.
+  std::size_t open_sessions() const { return open_.size(); }
+  std::size_t most_open() const { return most_open_; }
+  std::size_t seen() const { return seen_.size(); }
+  template<class Command>
+  std::vector<Command> all() const {
+    std::vector<Command> found;
+    for (const auto& each : seen_)
+      if (const auto* one = std::get_if<Command>(&each)) found.push_back(*one);
+    return found;
+  }
+
+  std::unique_ptr<inference::engine> make(sink tell);
+
+private:
+  friend class stub_engine;
+
+  template<class Change>
+  void change(Change what) {
+    const std::lock_guard lock(mutex_);
+    what();
+    changed_.notify_all();
+  }
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  inference::engine_info info_;
+  std::string load_error_;
+  bool loading_held_ = false;
+  answer answer_;
+  std::vector<inference::command> seen_;
+  std::set<inference::session_id> open_;
+  std::size_t most_open_ = 0;
+};
+
+/// One command a pass. Opens and closes as an engine does; a unit is answered by one `listen`, a turn by two deltas and
+/// their end, unless the script says otherwise.
+class stub_engine final : public inference::engine {
+public:
+  stub_engine(stub_script& script, sink tell) : script_(script), tell_(std::move(tell)), info_(script.info_) {}
+  ~stub_engine() override {
+    script_.change([&] { script_.open_.clear(); });
+  }
+
+  const inference::engine_info& info() const override { return info_; }
+
+  void handle(inference::command&& order) override { inbox_.push_back(std::move(order)); }
+
+  bool advance() override {
+    if (inbox_.empty()) return false;
+    const inference::command order = std::move(inbox_.front());
+    inbox_.pop_front();
+    stub_script::answer how;
+    script_.change([&] {
+      script_.seen_.push_back(order);
+      how = script_.answer_;
+    });
+    if (!lifecycle(order)) how ? how(order, tell_) : answer(order);
+    return !inbox_.empty();
+  }
+
+private:
+  bool lifecycle(const inference::command& order) {
+    if (const auto* duplex = std::get_if<inference::open_duplex>(&order)) {
+      open(duplex->session, 12);
+    } else if (const auto* chat = std::get_if<inference::open_chat>(&order)) {
+      open(chat->session, 0);
+    } else if (const auto* close = std::get_if<inference::close_session>(&order)) {
+      script_.change([&] { script_.open_.erase(close->session); });
+      tell_(inference::closed{close->session});
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  void open(inference::session_id session, int prompt_tokens) {
+    bool full = false;
+    script_.change([&] {
+      full = script_.open_.size() >= static_cast<std::size_t>(info_.slots);
+      if (!full) script_.open_.insert(session);
+      script_.most_open_ = std::max(script_.most_open_, script_.open_.size());
+    });
+    if (full) throw std::logic_error("more sessions than slots");
+    tell_(inference::opened{session, prompt_tokens, {.input_text = prompt_tokens}});
+  }
+
+  void answer(const inference::command& order) {
+    if (const auto* unit = std::get_if<inference::submit_unit>(&order)) {
+      inference::step_output listen{};
+      listen.session = unit->session;
+      listen.unit = unit->unit;
+      listen.kind = inference::output_kind::listen;
+      listen.first = listen.last = true;
+      listen.used.input_audio = 10;
+      listen.metrics.kv_cache_length = 24;
+      tell_(std::move(listen));
+    } else if (const auto* turn = std::get_if<inference::submit_turn>(&order)) {
+      tell_(inference::chat_delta{turn->session, turn->turn, "Hello ", nullptr});
+      tell_(inference::chat_delta{turn->session, turn->turn, "there.", nullptr});
+      tell_(inference::chat_done{
+          turn->session, turn->turn, inference::finish::turn_end, "Hello there.", nullptr, {}, {}});
+    }
+  }
+
+  stub_script& script_;
+  sink tell_;
+  const inference::engine_info info_;
+  std::deque<inference::command> inbox_;
+};
+
+inline std::unique_ptr<inference::engine> stub_script::make(sink tell) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !loading_held_; });
+  if (!load_error_.empty()) throw std::runtime_error(load_error_);
+  return std::make_unique<stub_engine>(*this, std::move(tell));
+}
+
+} // namespace parley::tests
