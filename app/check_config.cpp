@@ -1,19 +1,18 @@
-#include "app/command.hpp"
+#include "app/commands.hpp"
 #include "config/load.hpp"
 #include "config/print.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include <iostream>
 #include <memory>
+#include <string>
 
 namespace parley::app {
 
-void add_check_config(CLI::App& root, action& chosen) {
-  auto* command = root.add_subcommand("check-config", "Validate a settings file and print the effective settings");
-  auto file = std::make_shared<std::string>();
-  command->add_option("file", *file, "TOML file")->required();
-  command->callback([&chosen, file] {
+void add_check_config(CLI::App& app, job& chosen) {
+  auto* sub = app.add_subcommand("check-config", "Checks a settings file and prints the settings in effect");
+  const auto file = std::make_shared<std::string>();
+  sub->add_option("file", *file, "TOML file")->required();
+  sub->callback([file, &chosen] {
     chosen = [file] {
       config::settings settings;
       config::load_file(settings, *file);

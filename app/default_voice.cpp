@@ -1,27 +1,28 @@
 #include "app/default_voice.hpp"
 
+#include "config/load.hpp"
 #include "protocol/wav.hpp"
 
-#include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <stdexcept>
+#include <sstream>
 #include <string>
+#include <utility>
 
 namespace parley::app {
 
-std::shared_ptr<const std::vector<float>> load_default_voice(const config::settings& settings) {
-  const bool named = !settings.voice.default_wav.empty();
-  const auto path = named ? std::filesystem::path(settings.voice.default_wav)
-                          : std::filesystem::path(settings.worker.model) / "assets/default_voice.wav";
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    if (named) throw std::runtime_error("voice.default: " + path.string() + " can't be read");
-    return nullptr;
-  }
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  auto samples = protocol::read_wav(bytes, {.min_seconds = 0.25, .max_seconds = 60});
-  if (!samples) throw std::runtime_error(path.string() + ": " + samples.error());
+std::shared_ptr<const std::vector<float>> load_default_voice(const config::settings& settings,
+                                                             const std::filesystem::path& model) {
+  const auto& chosen = settings.voice.default_wav;
+  const auto path = chosen.empty() ? model / "assets" / "default_voice.wav" : std::filesystem::path(chosen);
+  if (chosen.empty() && !std::filesystem::exists(path)) return nullptr;
+  const auto refuse = [&](const std::string& why) {
+    throw config::settings_error("voice.default: " + path.string() + ": " + why);
+  };
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream bytes;
+  if (!in || !(bytes << in.rdbuf())) refuse("cannot be read");
+  auto samples = protocol::read_wav(bytes.str());
+  if (!samples) refuse(samples.error());
   return std::make_shared<const std::vector<float>>(std::move(*samples));
 }
 

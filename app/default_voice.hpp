@@ -2,13 +2,15 @@
 
 #include "config/settings.hpp"
 
+#include <filesystem>
 #include <memory>
 #include <vector>
 
 namespace parley::app {
 
-/// The voice that a session gets when it brings none: `voice.default`, else `assets/default_voice.wav` of the model folder.
-/// 16 kHz mono; null when the model has none. Throws std::runtime_error when the file named in the settings can't be used.
-std::shared_ptr<const std::vector<float>> load_default_voice(const config::settings& settings);
+/// The default voice for clients that ask for it, 16 kHz mono: `voice.default`, else `assets/default_voice.wav` of the
+/// model folder, null if it has none. Throws config::settings_error when it cannot be read as WAV.
+std::shared_ptr<const std::vector<float>> load_default_voice(const config::settings& settings,
+                                                             const std::filesystem::path& model);
 
 } // namespace parley::app

@@ -1,30 +1,29 @@
 #include "inference/init/init_model.hpp"
 
-#include "app/command.hpp"
-
-#include <CLI/CLI.hpp>
+#include "app/commands.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace parley::app {
 
-void add_init_model(CLI::App& root, action& chosen) {
-  struct flags {
+void add_init_model(CLI::App& app, job& chosen) {
+  struct wish {
     std::string preset;
     std::uint64_t seed = 0;
     std::string out;
   };
-  auto* command = root.add_subcommand("init-model", "Write a checkpoint with random weights in the real layout");
-  auto given = std::make_shared<flags>();
-  command->add_option("--preset", given->preset, "Size of the model")
+  auto* sub = app.add_subcommand("init-model", "Writes a checkpoint with random weights in the real layout");
+  const auto made = std::make_shared<wish>();
+  sub->add_option("--preset", made->preset, "tiny, mid or minicpm-o-4.5")
       ->required()
       ->check(CLI::IsMember({"tiny", "mid", "minicpm-o-4.5"}));
-  command->add_option("--seed", given->seed, "Same seed, same weights")->required();
-  command->add_option("--out", given->out, "Folder to write, missing or empty")->required();
-  command->callback([&chosen, given] {
-    chosen = [given] {
-      inference::init_model(given->preset, given->seed, given->out);
+  sub->add_option("--seed", made->seed, "Same seed, same weights")->required();
+  sub->add_option("--out", made->out, "Folder to write: missing or empty")->required();
+  sub->callback([made, &chosen] {
+    chosen = [made] {
+      inference::init_model(made->preset, made->seed, made->out);
       return 0;
     };
   });

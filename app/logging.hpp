@@ -4,7 +4,7 @@
 
 namespace parley::app {
 
-/// Logs go to standard error, with the level and the format of the settings. Standard output belongs to the ready line.
+/// Sends the log to standard error, as `log.level` and `log.format` say.
 void start_logging(const config::settings& settings);
 
 } // namespace parley::app

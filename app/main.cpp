@@ -1,42 +1,43 @@
-#include "app/command.hpp"
+#include "app/commands.hpp"
 #include "config/load.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <exception>
 #include <iostream>
+#include <string>
 
 namespace {
 
-/// Wrong usage is one clear line on standard error; help and version go to standard output.
-int tell(const CLI::App& root, const CLI::ParseError& outcome) {
-  if (outcome.get_exit_code() == 0) return root.exit(outcome);
-  std::cerr << "parley: " << outcome.what() << '\n';
-  return 2;
+constexpr int failed = 1;
+constexpr int wrong_usage = 2;
+
+/// One line on standard error.
+int complain(std::string what, int status) {
+  for (auto& c : what)
+    if (c == '\n') c = ' ';
+  std::cerr << "parley: " << what << std::endl;
+  return status;
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-  CLI::App root{"Parley: a server for the MiniCPM-o 4.5 Realtime API", "parley"};
-  root.set_version_flag("--version", PARLEY_VERSION);
-  root.require_subcommand(1);
-  parley::app::action chosen;
-  parley::app::add_serve(root, chosen);
-  parley::app::add_probe(root, chosen);
-  parley::app::add_verify(root, chosen);
-  parley::app::add_init_model(root, chosen);
-  parley::app::add_check_config(root, chosen);
+  CLI::App app{"Parley: a server for the MiniCPM-o 4.5 Realtime API", "parley"};
+  app.require_subcommand(1);
+  parley::app::job chosen;
+  parley::app::add_serve(app, chosen);
+  parley::app::add_probe(app, chosen);
+  parley::app::add_verify(app, chosen);
+  parley::app::add_init_model(app, chosen);
+  parley::app::add_check_config(app, chosen);
   try {
-    root.parse(argc, argv);
+    app.parse(argc, argv);
     return chosen();
-  } catch (const CLI::ParseError& outcome) {
-    return tell(root, outcome);
-  } catch (const parley::config::settings_error& wrong) {
-    std::cerr << "parley: " << wrong.what() << '\n';
-    return 2;
-  } catch (const std::exception& failure) {
-    std::cerr << "parley: " << failure.what() << '\n';
-    return 1;
+  } catch (const CLI::ParseError& problem) {
+    if (problem.get_exit_code() == 0) return app.exit(problem); // --help
+    return complain(problem.what(), wrong_usage);
+  } catch (const parley::config::settings_error& problem) {
+    return complain(problem.what(), wrong_usage);
+  } catch (const std::exception& problem) {
+    return complain(problem.what(), failed);
   }
 }

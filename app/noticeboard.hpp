@@ -3,9 +3,9 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <variant>
-#include <string>
 
 namespace parley::app {
 

@@ -1,106 +1,116 @@
 #include "actors/house.hpp"
-#include "app/command.hpp"
+#include "app/commands.hpp"
 #include "app/default_voice.hpp"
 #include "app/logging.hpp"
-#include "app/noticeboard.hpp"
+#include "app/service_news.hpp"
 #include "config/load.hpp"
-#include "inference/engine.hpp"
 #include "inference/engine/default_model.hpp"
 #include "net/server.hpp"
 #include "net/signals.hpp"
 
-#include <CLI/CLI.hpp>
 #include <spdlog/spdlog.h>
 
-#include <atomic>
-#include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace parley::app {
+
 namespace {
 
-struct flags {
+/// For the last frames of closed sessions to reach their clients.
+constexpr std::chrono::seconds flush_time{2};
+
+struct serve_flags {
   std::string config;
-  std::string host, port, model, device;
+  /// `section.key=value`, in their order.
   std::vector<std::string> overrides;
+  std::string host;
+  std::string port;
+  std::string model;
+  std::string device;
 };
 
-/// A file, then `--set`, then flags of their own: the nearer to the hand, the stronger.
-config::settings settings_from(const flags& given) {
+config::settings settings_from(const serve_flags& flags) {
   config::settings settings;
-  if (!given.config.empty()) config::load_file(settings, given.config);
-  for (const auto& assignment : given.overrides) config::apply_override(settings, assignment);
-  const auto flag = [&](const char* name, const char* key, const std::string& value) {
-    if (!value.empty()) config::apply_flag(settings, name, key, value);
+  if (!flags.config.empty()) config::load_file(settings, flags.config);
+  for (const auto& one : flags.overrides) config::apply_override(settings, one);
+  const auto apply = [&](std::string_view flag, std::string_view key, const std::string& value) {
+    if (!value.empty()) config::apply_flag(settings, flag, key, value);
   };
-  flag("--host", "server.host", given.host);
-  flag("--port", "server.port", given.port);
-  flag("--model", "worker.model", given.model);
-  flag("--device", "worker.device", given.device);
-  if (settings.worker.model.empty()) settings.worker.model = inference::default_model_directory().string();
+  apply("--host", "server.host", flags.host);
+  apply("--port", "server.port", flags.port);
+  apply("--model", "worker.model", flags.model);
+  apply("--device", "worker.device", flags.device);
   return settings;
 }
 
-/// Until a signal asks to stop, or the first worker fails to come up. Prints the ready line in between.
-int wait_for_the_end(noticeboard& board, const net::server& server) {
-  for (bool ready = false;;) {
-    const auto news = board.wait();
-    if (std::holds_alternative<stop_asked>(news)) return 0;
-    if (std::holds_alternative<worker_up>(news)) {
-      if (!ready) std::cout << "ready " << server.url() << std::endl;
-      ready = true;
-    } else if (!ready) {
-      std::cerr << "parley: " << std::get<worker_down>(news).reason << '\n';
+/// Until the server has to end: the exit status.
+int serve_until_told(service_news& news, const std::string& url) {
+  while (true) {
+    const auto next = news.wait();
+    switch (next.kind) {
+    case service_news::what::worker_up:
+      if (news.first_worker()) std::cout << "ready " << url << std::endl;
+      break;
+    case service_news::what::worker_down:
+      // There is no other one: whoever looks after this process starts it anew.
+      std::cerr << "parley: the model cannot be served: " << next.reason << std::endl;
       return 1;
+    case service_news::what::asked_to_stop: spdlog::info("asked to stop"); return 0;
     }
   }
 }
 
-int serve(const config::settings& settings) {
+int serve(const serve_flags& flags) {
+  auto settings = settings_from(flags);
   start_logging(settings);
-  noticeboard board;
-  std::atomic<int> signals = 0;
-  const net::stop_signals on_signal([&](int) {
-    // The first one drains; whoever sends a second one does not want to wait.
-    if (++signals > 1) std::_Exit(1);
-    board.post(stop_asked{});
-  });
-  auto options = net::options_from(settings);
-  options.voice = [voice = load_default_voice(settings)] { return voice; };
+  const std::filesystem::path model = settings.worker.model.empty() ? inference::default_model_directory()
+                                                                    : std::filesystem::path(settings.worker.model);
+  settings.worker.model = model.string();
 
+  auto options = net::options_from(settings);
+  options.model = model.filename().string();
+  options.voice = [voice = load_default_voice(settings, model)] { return voice; };
+
+  service_news news;
+  const net::stop_signals signals([&](int) {
+    if (news.ask_to_stop()) return;
+    spdlog::warn("asked to stop again: leaving at once");
+    std::_Exit(1);
+  });
   actors::house house(settings, [&](const actors::worker_view& worker) {
-    if (worker.state == actors::worker_state::up) board.post(worker_up{});
-    if (worker.state == actors::worker_state::down) board.post(worker_down{worker.reason});
+    if (worker.state == actors::worker_state::up) news.worker_up();
+    if (worker.state == actors::worker_state::down) news.worker_down(worker.reason);
   });
   net::server server(std::move(options), house);
-  house.add_worker(settings.worker.device,
-                   [&](inference::engine::sink sink) { return inference::make_engine(settings, std::move(sink)); });
-
-  const int status = wait_for_the_end(board, server);
-  spdlog::info("stopping: {} sessions are told", house.live_sessions());
+  house.add_worker(settings.worker.device, [settings](inference::engine::sink tell) {
+    return inference::make_engine(settings, std::move(tell));
+  });
+  const int status = serve_until_told(news, server.url());
   house.drain();
-  server.stop(std::chrono::seconds(5));
+  server.stop(flush_time);
   return status;
 }
 
 } // namespace
 
-void add_serve(CLI::App& root, action& chosen) {
-  auto* command = root.add_subcommand("serve", "Serve /v1/realtime: sockets, queue and one device in one process");
-  auto given = std::make_shared<flags>();
-  command->add_option("--config", given->config, "Settings file (config/parley.toml documents every key)");
-  command->add_option("--host", given->host, "Address to listen on");
-  command->add_option("--port", given->port, "Port; 0 takes any free one");
-  command->add_option("--model", given->model, "Checkpoint folder");
-  command->add_option("--device", given->device, "cpu or cuda:N");
-  command->add_option("--set", given->overrides, "section.key=value, over the file; may be repeated")->allow_extra_args(false);
-  command->callback([&chosen, given] {
-    chosen = [given] { return serve(settings_from(*given)); };
-  });
+void add_serve(CLI::App& app, job& chosen) {
+  auto* sub = app.add_subcommand("serve", "Serves the model to clients");
+  const auto flags = std::make_shared<serve_flags>();
+  sub->add_option("--config", flags->config, "Settings file (TOML); config/parley.toml documents every key");
+  sub->add_option("--host", flags->host, "Address to listen on");
+  sub->add_option("--port", flags->port, "Port to listen on; 0 takes a free one");
+  sub->add_option("--model", flags->model, "Checkpoint folder; none = the embedded default model");
+  sub->add_option("--device", flags->device, "cpu or cuda:N");
+  sub->add_option("--set", flags->overrides, "section.key=value: overrides a setting; may be repeated")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->callback([flags, &chosen] { chosen = [flags] { return serve(*flags); }; });
 }
 
 } // namespace parley::app

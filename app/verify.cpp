@@ -1,25 +1,24 @@
 #include "inference/verify/verify.hpp"
 
-#include "app/command.hpp"
-
-#include <CLI/CLI.hpp>
+#include "app/commands.hpp"
 
 #include <iostream>
 #include <memory>
+#include <string>
 
 namespace parley::app {
 
-void add_verify(CLI::App& root, action& chosen) {
-  struct flags {
+void add_verify(CLI::App& app, job& chosen) {
+  struct folders {
     std::string model;
     std::string goldens;
   };
-  auto* command = root.add_subcommand("verify", "Replay what was recorded from the reference, case by case");
-  auto given = std::make_shared<flags>();
-  command->add_option("--model", given->model, "Checkpoint folder")->required();
-  command->add_option("--goldens", given->goldens, "Folder with the recorded cases")->required();
-  command->callback([&chosen, given] {
-    chosen = [given] { return inference::verify::run_verify(given->model, given->goldens, std::cout); };
+  auto* sub = app.add_subcommand("verify", "Compares the model with recordings of the reference, case by case");
+  const auto where = std::make_shared<folders>();
+  sub->add_option("--model", where->model, "Checkpoint folder that the goldens were made with")->required();
+  sub->add_option("--goldens", where->goldens, "Folder of golden cases")->required();
+  sub->callback([where, &chosen] {
+    chosen = [where] { return inference::verify::run_verify(where->model, where->goldens, std::cout); };
   });
 }
 

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+
+// The subcommands. Each adds its flags; the one that is asked for leaves its job behind, to be run when the whole command
+// line is known to be right.
+namespace parley::app {
+
+/// Does the job and gives back the exit status: 0 done, 1 failed at run time, 2 wrong usage or settings. May throw
+/// config::settings_error (2) and other exceptions (1).
+using job = std::function<int()>;
+
+void add_serve(CLI::App& app, job& chosen);
+void add_probe(CLI::App& app, job& chosen);
+void add_verify(CLI::App& app, job& chosen);
+void add_init_model(CLI::App& app, job& chosen);
+void add_check_config(CLI::App& app, job& chosen);
+
+} // namespace parley::app

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace parley::app {
+
+/// What the main thread of a server waits for. All but `wait` and `first_worker` may be called on any thread.
+class service_news {
+public:
+  enum class what { worker_up, worker_down, asked_to_stop };
+  struct item {
+    what kind;
+    std::string reason; ///< of `worker_down`
+  };
+
+  void worker_up() { tell({what::worker_up, {}}); }
+  void worker_down(std::string reason) { tell({what::worker_down, std::move(reason)}); }
+
+  /// False if it was asked before.
+  bool ask_to_stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (std::exchange(asked_, true)) return false;
+    }
+    tell({what::asked_to_stop, {}});
+    return true;
+  }
+
+  item wait() {
+    std::unique_lock lock(mutex_);
+    come_.wait(lock, [&] { return !items_.empty(); });
+    auto next = std::move(items_.front());
+    items_.pop_front();
+    return next;
+  }
+
+  /// True the first time.
+  bool first_worker() { return !std::exchange(had_worker_, true); }
+
+private:
+  void tell(item news) {
+    {
+      const std::lock_guard lock(mutex_);
+      items_.push_back(std::move(news));
+    }
+    come_.notify_one();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable come_;
+  std::deque<item> items_;
+  bool asked_ = false;
+  bool had_worker_ = false;
+};
+
+} // namespace parley::app
