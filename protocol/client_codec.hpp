@@ -6,6 +6,7 @@
 
 #include <tl/expected.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -41,6 +42,10 @@ struct frame_fault {
 
 /// Checks a text frame (valid UTF-8) as a whole and finds its type. No padding is needed behind the text.
 tl::expected<envelope, frame_fault> peek(std::string_view frame);
+
+/// A temporary string would be gone before its envelope is read.
+template<std::same_as<std::string> Text>
+tl::expected<envelope, frame_fault> peek(Text&& frame) = delete;
 
 /// session.init (PROTOCOL.md 3.1). `url_mode` is the mode of the URL, if it has one; else `payload.mode` decides, and
 /// `turn_based` is set if it is given. In chat all fields but the system prompt are left unread.

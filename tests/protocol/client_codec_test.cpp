@@ -39,7 +39,8 @@ TEST_CASE("peek: the types of client events") {
       {"session.init ", client_event_type::unknown},
   };
   for (auto& [name, type] : rows) {
-    auto from = peek(R"({"x":[1,{"type":"no"}],"type":")" + name + "\"}");
+    auto frame = R"({"x":[1,{"type":"no"}],"type":")" + name + "\"}";
+    auto from = peek(frame);
     REQUIRE(from);
     CHECK(from->type == type);
     CHECK(from->type_name == name);
@@ -52,8 +53,10 @@ TEST_CASE("peek: the types of client events") {
 }
 
 TEST_CASE("peek: a long type is cut between characters") {
-  CHECK(peek(R"({"type":")" + std::string(1000, 'x') + "\"}")->type_name == std::string(64, 'x'));
-  CHECK(peek(R"({"type":"x)" + std::string(60, 'y') + "\xF0\x9F\x98\x80\"}")->type_name == "x" + std::string(60, 'y'));
+  auto plain = R"({"type":")" + std::string(1000, 'x') + "\"}";
+  CHECK(peek(plain)->type_name == std::string(64, 'x'));
+  auto odd = R"({"type":"x)" + std::string(62, 'y') + "\xF0\x9F\x98\x80\"}";
+  CHECK(peek(odd)->type_name == "x" + std::string(62, 'y'));
 }
 
 TEST_CASE("peek: text that is not JSON is for closing with 1003") {
@@ -92,7 +95,8 @@ TEST_CASE("peek: JSON that is no event") {
     CHECK(fault.reason.code == code);
     CHECK(fault.reason.message == message);
   }
-  CHECK(peek(R"({"type":"session.close","x":)" + std::string(31, '[') + std::string(31, ']') + "}"));
+  auto deepest = R"({"type":"session.close","x":)" + std::string(31, '[') + std::string(31, ']') + "}";
+  CHECK(peek(deepest));
 }
 
 TEST_CASE("session.close: the client's reason if it is one") {
