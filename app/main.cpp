@@ -22,6 +22,7 @@ int complain(std::string what, int status) {
 
 int main(int argc, char** argv) {
   CLI::App app{"Parley: a server for the MiniCPM-o 4.5 Realtime API", "parley"};
+  app.set_version_flag("--version", PARLEY_VERSION);
   app.require_subcommand(1);
   parley::app::job chosen;
   parley::app::add_serve(app, chosen);

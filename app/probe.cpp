@@ -16,7 +16,7 @@ void add_audio(CLI::App& probe, job& chosen) {
   sub->add_option("--wav", options->wav, "What is spoken: any rate and channel count");
   sub->add_flag("--fast", options->fast, "Each second as soon as the one before is answered");
   sub->add_flag("--legacy", options->legacy, "The legacy dialect");
-  sub->add_option("--system-prompt", options->system_prompt, "Instructions to the model");
+  sub->add_option("--system", options->system_prompt, "Instructions to the model");
   sub->add_option("--force-listen-count", options->force_listen_count, "Steps at the beginning that only listen");
   sub->add_flag("--greedy", options->greedy, "The likeliest token instead of a drawn one");
   sub->add_option("--seed", options->seed, "Same seed, same answer");
@@ -34,7 +34,7 @@ void add_chat(CLI::App& probe, job& chosen) {
   sub->add_option("--max-new-tokens", options->max_new_tokens, "Longest answer");
   sub->add_flag("--greedy", options->greedy, "The likeliest token instead of a drawn one");
   sub->add_option("--seed", options->seed, "Same seed, same answer");
-  sub->add_flag("--whole", *whole, "One whole answer instead of deltas");
+  sub->add_flag("--no-stream", *whole, "One whole answer instead of deltas");
   sub->callback([options, whole, &chosen] {
     chosen = [options, whole] {
       options->stream = !*whole;
