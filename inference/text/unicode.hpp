@@ -10,7 +10,8 @@ enum class character_class : unsigned char { letter, number, space, other };
 
 character_class class_of(char32_t code);
 
-/// NFC of valid UTF-8, in time linear but for sorting each run of combining marks.
+/// NFC of valid UTF-8 with the tables of Unicode 9, as the reference's tokenizer has it; linear time but for sorting each run of
+/// combining marks.
 std::string nfc(std::string_view text);
 
 } // namespace parley::inference::text
