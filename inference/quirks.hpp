@@ -34,7 +34,16 @@ struct quirks {
   /// Special tokens are part of the visible chat text.
   bool chat_text_shows_special_tokens = false;
 
-  static constexpr quirks literal() { return {true, true, true, true, true, true, true, true, true}; }
+  /// A turn's sound begins with 0.16 s of silence, and a unit's short sound is filled up in front to one second.
+  bool sound_is_padded_in_front = false;
+
+  /// A speaking unit with too few speech tokens sends one second of silence.
+  bool missing_sound_is_silence = false;
+
+  /// An interruption forgets what the vocoder held of the turn, but not what the speech tokens' model holds.
+  bool interruption_keeps_speech_model = false;
+
+  static constexpr quirks literal() { return {true, true, true, true, true, true, true, true, true, true, true, true}; }
 };
 
 } // namespace parley::inference

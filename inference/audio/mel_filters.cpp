@@ -1,7 +1,5 @@
 #include "inference/audio/mel_filters.hpp"
 
-#include "inference/audio/mel_stream.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -25,16 +23,16 @@ double hz_of(double mel) {
 
 } // namespace
 
-std::vector<double> slaney_filters(int n_fft, int bins) {
+std::vector<double> slaney_filters(int n_fft, int bins, int rate) {
   auto frequencies = static_cast<std::size_t>(n_fft / 2 + 1);
   auto count = static_cast<std::size_t>(bins);
-  double top = sample_rate / 2.0;
+  constexpr double top = 8000;
   std::vector<double> corner(count + 2);
   for (std::size_t i = 0; i < corner.size(); ++i)
     corner[i] = hz_of(mel_of(top) * static_cast<double>(i) / static_cast<double>(count + 1));
   std::vector<double> result(frequencies * count);
   for (std::size_t f = 0; f < frequencies; ++f) {
-    double hz = top * static_cast<double>(f) / static_cast<double>(frequencies - 1);
+    double hz = rate / 2.0 * static_cast<double>(f) / static_cast<double>(frequencies - 1);
     for (std::size_t m = 0; m < count; ++m) {
       double up = (hz - corner[m]) / (corner[m + 1] - corner[m]);
       double down = (corner[m + 2] - hz) / (corner[m + 2] - corner[m + 1]);

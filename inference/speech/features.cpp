@@ -1,5 +1,7 @@
 #include "inference/speech/features.hpp"
 
+#include "inference/audio/mel_filters.hpp"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -10,19 +12,14 @@
 namespace parley::inference::speech {
 namespace {
 
-/// Linear below 1 kHz, logarithmic above.
-double slaney_mel(double hz) {
-  constexpr double step = 200.0 / 3, bend = 1000;
-  return hz < bend ? hz / step : bend / step + std::log(hz / bend) * 27 / std::log(6.4);
-}
-
-double slaney_hz(double mel) {
-  constexpr double step = 200.0 / 3, bend = 1000;
-  return mel < bend / step ? mel * step : bend * std::exp((mel - bend / step) * std::log(6.4) / 27);
-}
-
 double htk_mel(double hz) {
   return 1127 * std::log1p(hz / 700);
+}
+
+/// [bins, fft / 2 + 1], 0 to 8000 Hz
+at::Tensor slaney_filters(int rate, int fft, int bins) {
+  const auto values = audio::slaney_filters(fft, bins, rate);
+  return at::tensor(values, at::kDouble).view({fft / 2 + 1, bins}).t().to(at::kFloat).contiguous();
 }
 
 at::Tensor from_doubles(const std::vector<double>& values, at::IntArrayRef shape) {
@@ -49,26 +46,9 @@ const at::Tensor& kaldi_filters() {
 
 } // namespace
 
-at::Tensor slaney_mel_filters(int rate, int fft, int mels, double lowest, double highest) {
-  const int columns = fft / 2 + 1;
-  std::vector<double> edges;
-  for (int i = 0; i < mels + 2; ++i)
-    edges.push_back(slaney_hz(slaney_mel(lowest) + (slaney_mel(highest) - slaney_mel(lowest)) * i / (mels + 1)));
-  std::vector<double> values;
-  for (int mel = 0; mel < mels; ++mel) {
-    const auto left = edges[mel], top = edges[mel + 1], right = edges[mel + 2];
-    for (int column = 0; column < columns; ++column) {
-      const auto hz = static_cast<double>(column) * rate / fft;
-      const auto height = std::max(0.0, std::min((hz - left) / (top - left), (right - hz) / (right - top)));
-      values.push_back(height * 2 / (right - left));
-    }
-  }
-  return from_doubles(values, {mels, columns});
-}
-
 at::Tensor tokenizer_log_mel(const at::Tensor& samples) {
   constexpr int fft = 400, hop = 160, mels = 128;
-  static const auto filters = slaney_mel_filters(voice_rate, fft, mels, 0, voice_rate / 2.0);
+  static const auto filters = slaney_filters(voice_rate, fft, mels);
   const auto spectrum = at::stft(samples.unsqueeze(0), fft, hop, fft, at::hann_window(fft, samples.options()), true,
                                  "reflect", false, true, true);
   const auto power = spectrum.squeeze(0).slice(1, 0, -1).abs().square();
@@ -93,7 +73,7 @@ at::Tensor speaker_fbank(const at::Tensor& samples) {
 at::Tensor prompt_log_mel(const at::Tensor& samples) {
   constexpr int fft = 1920, hop = 480, mels = 80;
   constexpr std::int64_t edge = (fft - hop) / 2;
-  static const auto filters = slaney_mel_filters(mel_rate, fft, mels, 0, 8000);
+  static const auto filters = slaney_filters(mel_rate, fft, mels);
   const auto padded = at::reflection_pad1d(samples.unsqueeze(0), {edge, edge});
   const auto spectrum = at::view_as_real(
       at::stft(padded, fft, hop, fft, at::hann_window(fft, samples.options()), false, "reflect", false, true, true));

@@ -17,7 +17,4 @@ at::Tensor speaker_fbank(const at::Tensor& samples);
 /// 24 kHz, more than 720 samples -> log mel of the flow model, [n / 480, 80].
 at::Tensor prompt_log_mel(const at::Tensor& samples);
 
-/// Triangular filters of equal area on the Slaney mel scale, float32 [mels, fft / 2 + 1].
-at::Tensor slaney_mel_filters(int rate, int fft, int mels, double lowest, double highest);
-
 } // namespace parley::inference::speech

@@ -1,46 +1,39 @@
 #pragma once
 
 #include "inference/checkpoint.hpp"
-#include "inference/speech/layers.hpp"
 #include "inference/speech/speech_config.hpp"
+#include "inference/speech/tensor_map.hpp"
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 namespace parley::inference::speech {
 
-/// The tensors below "tts." that are read, as float32. Throws std::runtime_error when there are none.
+/// The tensors below "tts." that the speech tokens' model reads, as float32. Throws std::runtime_error when there are none.
 tensor_map read_tts_weights(const checkpoint& from, at::Device device = at::kCPU);
 
-/// What the TTS language model is fed: text tokens merged with the thinker's states, marks, and speech tokens
+/// What the speech tokens' model is fed beside the words' rows, which `llm::tts_condition` makes: marks and speech tokens
 /// (TALKER.md 3).
 class tts_embeddings {
 public:
-  /// `weights`: the tensors below "tts.", float32.
-  tts_embeddings(const tensor_map& weights, const tts_config& config);
+  /// codes [speech tokens, width]; marks [1, width].
+  tts_embeddings(at::Tensor codes, at::Tensor audio_bos, at::Tensor text_eos)
+      : codes_(std::move(codes)), audio_bos_(std::move(audio_bos)), text_eos_(std::move(text_eos)) {}
 
-  /// tokens [n] int64; hidden [n, llm width]: the thinker's state, after its final norm, at the position where each token
-  /// was fed. -> [n, width]
-  at::Tensor condition(const at::Tensor& tokens, const at::Tensor& hidden, bool normalise) const;
+  /// Throws std::runtime_error when a tensor is missing or the configuration names a token that it doesn't have.
+  static tts_embeddings open(const checkpoint& from, const tts_config& config, at::Device device = at::kCPU);
 
-  /// A duplex unit's condition: always normalised, one audio_bos row behind; no tokens give that row alone.
-  at::Tensor duplex_condition(const at::Tensor& tokens, const at::Tensor& hidden) const;
-
-  /// The projected states alone, [n, width].
-  at::Tensor project(const at::Tensor& hidden) const;
-
-  at::Tensor text(std::int64_t token) const { return text_.narrow(0, token, 1); } ///< [1, width]
-  const at::Tensor& audio_bos() const { return audio_bos_; }
-  const at::Tensor& text_eos() const { return text_eos_; }
+  const at::Tensor& audio_bos() const { return audio_bos_; } ///< ends a group of words
+  const at::Tensor& text_eos() const { return text_eos_; }   ///< precedes it behind an answer's last words
 
   /// Speech tokens -> [n, width]
   at::Tensor codes(std::span<const std::int64_t> tokens) const;
 
 private:
-  at::Tensor text_, code_, audio_bos_, text_eos_;
-  linear project_first_, project_second_;
+  at::Tensor codes_, audio_bos_, text_eos_;
 };
 
 } // namespace parley::inference::speech

@@ -45,7 +45,7 @@ public:
     std::int64_t position; ///< of the first one
   };
 
-  /// `weights`: the tensors below "tts.", float32.
+  /// `weights`: see `read_tts_weights`.
   tts_llama(const tensor_map& weights, const tts_config& config);
 
   /// One batched call: extends the caches and returns each session's last hidden state, after the final norm, [rows, width].

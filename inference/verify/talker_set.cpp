@@ -67,13 +67,24 @@ const speech::tts_config& talker_set::tts_config() {
 }
 
 const speech::tensor_map& talker_set::tts_weights() {
-  if (!tts_weights_) tts_weights_ = speech::read_tts_weights(checkpoint::open(files_.model_directory() / "tts"));
+  if (!tts_weights_) tts_weights_ = speech::read_tts_weights(tts_checkpoint());
   return *tts_weights_;
 }
 
 const speech::tts_embeddings& talker_set::embeddings() {
-  if (!embeddings_) embeddings_.emplace(tts_weights(), tts_config());
+  if (!embeddings_) embeddings_ = speech::tts_embeddings::open(tts_checkpoint(), tts_config());
   return *embeddings_;
+}
+
+const llm::tts_condition& talker_set::words() {
+  if (!words_) {
+    tts_bridge_config config;
+    config.audio_bos_token_id = tts_config().audio_bos_token_id;
+    config.text_eos_token_id = tts_config().text_eos_token_id;
+    config.normalize_projected_hidden = tts_config().normalize_projected_hidden;
+    words_.emplace(config, tts_checkpoint().view("tts."));
+  }
+  return *words_;
 }
 
 speech::tts_llama talker_set::llama(const nlohmann::json& recorded) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "inference/llm/tts_condition.hpp"
 #include "inference/speech/token2wav.hpp"
 #include "inference/speech/tts_embeddings.hpp"
 #include "inference/speech/tts_llama.hpp"
@@ -35,6 +36,8 @@ public:
 
   const speech::tts_config& tts_config();
   const speech::tts_embeddings& embeddings();
+  const llm::tts_condition& words();
+  checkpoint tts_checkpoint() const { return checkpoint::open(files_.model_directory() / "tts"); }
 
   /// The TTS model with the attention type, and the window, that a case was recorded with.
   speech::tts_llama llama(const nlohmann::json& recorded);
@@ -60,6 +63,7 @@ private:
   std::optional<speech::tts_config> tts_config_;
   std::optional<speech::tensor_map> tts_weights_;
   std::optional<speech::tts_embeddings> embeddings_;
+  std::optional<llm::tts_condition> words_;
   std::optional<speech::noise_tables> noise_;
   std::unique_ptr<speech::token2wav> causal_;
 };

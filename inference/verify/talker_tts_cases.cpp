@@ -102,11 +102,12 @@ private:
 };
 
 struct group_input {
-  at::Tensor tokens, hidden;
+  std::vector<token_id> tokens;
+  at::Tensor hidden;
 };
 
 group_input input(talker_set& set, int n) {
-  return {set.tensor("tts_stream_inputs", "text_ids_" + std::to_string(n)).squeeze(0),
+  return {as_tokens(set.tensor("tts_stream_inputs", "text_ids_" + std::to_string(n))),
           set.tensor("tts_stream_inputs", "llm_hidden_" + std::to_string(n)).squeeze(0)};
 }
 
@@ -118,20 +119,19 @@ std::vector<std::int64_t> vector_of(std::span<const std::int64_t> tokens) {
 
 void replay_tts_condition(talker_set& set, const std::string& name, report& out) {
   out.run(name, "condition", module, [&](case_check& check) {
-    const auto& embeddings = set.embeddings();
-    const auto tokens = set.tensor(name, "text_ids").squeeze(0), hidden = set.tensor(name, "llm_hidden").squeeze(0);
-    const auto projected = embeddings.project(hidden).unsqueeze(0);
-    check.close("projected", projected, set.tensor(name, "projected"));
-    std::vector<at::Tensor> text;
-    for (auto id : as_tokens(tokens)) text.push_back(embeddings.text(id));
-    const auto rows = at::cat(text, 0).unsqueeze(0);
-    check.close("emb_text", rows, set.tensor(name, "emb_text"));
-    const auto condition = embeddings.condition(tokens, hidden, true).unsqueeze(0);
-    check.close("projected_norm", condition - rows, set.tensor(name, "projected_norm"));
-    check.close("condition", condition, set.tensor(name, "condition"));
-    check.close("duplex_condition", embeddings.duplex_condition(tokens, hidden).unsqueeze(0),
-                set.tensor(name, "duplex_condition"));
-    check.close("duplex_condition_empty", embeddings.duplex_condition(tokens.slice(0, 0, 0), {}).unsqueeze(0),
+    const auto& words = set.words();
+    const auto tokens = as_tokens(set.tensor(name, "text_ids"));
+    const auto hidden = set.tensor(name, "llm_hidden").squeeze(0);
+    const auto text = set.tts_checkpoint()
+                          .tensor("tts.emb_text.weight", at::kFloat)
+                          .index_select(0, set.tensor(name, "text_ids").squeeze(0));
+    check.close("emb_text", text.unsqueeze(0), set.tensor(name, "emb_text"));
+    check.close("projected", (words.rows(tokens, hidden, false) - text).unsqueeze(0), set.tensor(name, "projected"));
+    const auto condition = words.rows(tokens, hidden, true);
+    check.close("projected_norm", (condition - text).unsqueeze(0), set.tensor(name, "projected_norm"));
+    check.close("condition", condition.unsqueeze(0), set.tensor(name, "condition"));
+    check.close("duplex_condition", words.duplex(tokens, hidden).unsqueeze(0), set.tensor(name, "duplex_condition"));
+    check.close("duplex_condition_empty", words.duplex({}, {}).unsqueeze(0),
                 set.tensor(name, "duplex_condition_empty"));
     const auto llama = set.llama(set.entry(name));
     const auto ids = at::tensor({std::int64_t{0}, std::int64_t{1}, speech::silence_speech_token, llama.end_token()});
@@ -150,8 +150,7 @@ void replay_tts_stream(talker_set& set, const std::string& name, report& out) {
     for (int n = 0; n < groups; ++n) {
       const bool last = n + 1 == groups;
       const auto [tokens, hidden] = input(set, n);
-      std::vector<at::Tensor> rows{
-          set.embeddings().condition(tokens, hidden, set.tts_config().normalize_projected_hidden)};
+      std::vector<at::Tensor> rows{set.words().rows(tokens, hidden, set.tts_config().normalize_projected_hidden)};
       if (last) rows.push_back(set.embeddings().text_eos());
       rows.push_back(set.embeddings().audio_bos());
       const auto steps = replay.run_group(at::cat(rows, 0), {entry.at("max_new_token").get<int>(), 0});
@@ -191,7 +190,7 @@ void replay_tts_duplex(talker_set& set, const std::string& name, report& out) {
       at::Tensor condition = set.embeddings().audio_bos();
       if (call.at("condition").is_number()) {
         const auto [tokens, hidden] = input(set, call.at("condition").get<int>());
-        condition = set.embeddings().duplex_condition(tokens, hidden);
+        condition = set.words().duplex(tokens, hidden);
       }
       const auto steps = replay.run_group(condition, limits);
       check.equal("steps", steps, call.at("sampled_steps").get<int>());

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "inference/quirks.hpp"
+#include "inference/random.hpp"
+#include "inference/speech/speech_driver.hpp"
+#include "inference/speech/speech_models.hpp"
+#include "inference/speech/tts_turn.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace parley::inference::speech {
+
+/// One duplex session's voice: unit by unit from the thinker's words to sound (TALKER.md 4.2 and 5, B). A unit goes
+///   begin_unit → while (choosing) tts_advance → while (next_window) token2wav::run, take_sound → end_unit,
+/// each step of it batched with other sessions' by whoever owns them. Holds nothing of a turn after its end or a `cut`.
+class duplex_speech {
+public:
+  /// `draws` chooses tokens, `noise` is for vocoders that need it anew each time.
+  duplex_speech(const speech_models& models, std::shared_ptr<const voice> speaker, tts_sampling sampling,
+                std::unique_ptr<draw_source> draws, std::unique_ptr<draw_source> noise, quirks how = {});
+
+  /// `condition` [n, width]: the unit's words as `llm::tts_condition::duplex` makes it. `ends`: it ends the turn.
+  void begin_unit(at::Tensor condition, bool ends);
+
+  bool choosing() const { return tokens_.running(); }
+  tts_step step() { return {&tokens_, draws_.get()}; }
+
+  /// The next call to make for this session; none when the unit's sound is complete, or tokens are still being chosen.
+  std::optional<token2wav::job> next_window();
+
+  /// Takes what that call returned.
+  void take_sound(at::Tensor samples);
+
+  /// The unit's sound, 24 kHz; empty when it has too little to say yet. After the turn's last unit everything is reset.
+  std::vector<float> end_unit();
+
+  /// How many speech tokens the unit has.
+  std::size_t unit_tokens() const { return unit_tokens_; }
+
+  /// Interruption: drops the unit, its sound, and all that is left of the turn.
+  void cut();
+
+  /// Between turns nothing is held but the voice.
+  bool turn_is_open() const { return tokens_.begun() || tokens_.running(); }
+
+  const tts_turn& tokens() const { return tokens_; }
+
+private:
+  void forget_sound();
+
+  const speech_models* models_;
+  std::shared_ptr<const voice> voice_;
+  quirks quirks_;
+  std::unique_ptr<draw_source> draws_, noise_;
+  tts_turn tokens_;
+  duplex_windows windows_;
+  token2wav::stream stream_;
+  std::vector<window_call> calls_;
+  std::size_t next_call_ = 0, unit_tokens_ = 0;
+  std::vector<at::Tensor> sound_;
+  bool ends_ = false, planned_ = true;
+};
+
+} // namespace parley::inference::speech

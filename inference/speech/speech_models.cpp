@@ -1,0 +1,27 @@
+#include "inference/speech/speech_models.hpp"
+
+namespace parley::inference::speech {
+namespace {
+
+std::filesystem::path sound_folder(const checkpoint& from) {
+  return from.directory() / "assets" / "token2wav";
+}
+
+} // namespace
+
+bool speech_models::present(const checkpoint& from) {
+  return from.has("tts.emb_text.weight") && exists(sound_folder(from) / "flow.pt");
+}
+
+speech_models speech_models::load(const checkpoint& from, std::uint64_t noise_seed, quirks how, at::Device device) {
+  speech_models made;
+  made.config = tts_config::open(from.directory() / "config.json");
+  made.embeddings = std::make_unique<tts_embeddings>(tts_embeddings::open(from, made.config, device));
+  made.tokens = std::make_unique<tts_llama>(read_tts_weights(from, device), made.config);
+  token2wav_options options;
+  options.leading_silence = how.sound_is_padded_in_front;
+  made.sound = std::make_unique<token2wav>(sound_folder(from), noise_tables::draw(noise_seed), options, device);
+  return made;
+}
+
+} // namespace parley::inference::speech
