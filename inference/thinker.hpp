@@ -26,6 +26,7 @@ public:
     audio::encoder_cache* cache;  ///< distinct within a call
     std::span<const float> chunk; ///< `stream->next_need()` samples
     int drop_front;               ///< see audio::stream_chunk
+    int drop_back = 1;
   };
 
   /// Rows of the LLM's input for each stream, [tokens, hidden]; one batched call per stage (THINKER.md 3.3, 3.4).

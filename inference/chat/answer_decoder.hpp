@@ -34,6 +34,9 @@ public:
   /// Takes a drawn token. It must be fed unless the answer is `finished` by it.
   void drawn(token_id token, std::span<const token_id> terminators);
 
+  /// No more tokens fit.
+  void end() { full_ = true; }
+
   bool finished() const { return finished_ || full_; }
 
   /// Ended by a terminator and not by its length.

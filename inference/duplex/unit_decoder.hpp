@@ -70,6 +70,7 @@ public:
   const unit_outcome& outcome() const { return outcome_; }
 
   bool turn_ended() const { return turn_ended_; }
+  int max_new_tokens() const { return options_.max_new_tokens; }
   void set_max_new_tokens(int count) { options_.max_new_tokens = count; }
 
 private:

@@ -11,6 +11,7 @@ std::span<const family> families() {
       {golden_kind::thinker, "llm", replay_llm},
       {golden_kind::thinker, "sampling", replay_sampling},
       {golden_kind::thinker, "duplex_", replay_duplex},
+      {golden_kind::thinker, "chat", replay_chat_family},
       {golden_kind::talker, "manifest", replay_talker},
   };
   return all;

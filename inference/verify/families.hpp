@@ -29,5 +29,6 @@ void replay_llm(golden_set& files, const std::string& stem, report& out);
 void replay_sampling(golden_set& files, const std::string& stem, report& out);
 void replay_talker(golden_set& files, const std::string& stem, report& out);
 void replay_duplex(golden_set& files, const std::string& stem, report& out);
+void replay_chat_family(golden_set& files, const std::string& stem, report& out);
 
 } // namespace parley::inference::verify

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "inference/thinker.hpp"
+
+#include <cstddef>
+
+namespace parley::inference {
+
+/// What a second of many duplex sessions costs: a fixed part, and a part for each.
+struct step_cost {
+  double fixed_seconds = 0;
+  double session_seconds = 0;
+};
+
+/// Runs a unit's stages for one and for four made-up sessions: sound, prefill, a few tokens.
+step_cost measure_step(const thinker& model);
+
+struct capacity {
+  int slots = 0;
+  int by_memory = 0;
+  int by_speed = 0;
+};
+
+/// Sessions that fit into half of `free_bytes` and whose steps together take at most half of a second, at least 1 and at
+/// most 64. Pure.
+capacity find_capacity(const step_cost& cost, std::size_t free_bytes, std::size_t session_bytes);
+
+/// What a session may come to hold: keys and values of the language model and of the audio encoder.
+std::size_t session_bytes(const thinker& model, int context_tokens);
+
+/// Memory that can still be taken on a device. Throws std::runtime_error when the device does not say.
+std::size_t free_memory(at::Device device);
+
+} // namespace parley::inference

@@ -1,0 +1,141 @@
+#include "inference/engine/omni_engine.hpp"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
+#include <random>
+
+namespace parley::inference {
+
+namespace {
+
+constexpr std::size_t most_waiting = 64; ///< units or turns of one session; the gateway sends one at a time
+
+std::uint64_t random_seed() {
+  std::random_device entropy;
+  return std::uint64_t{entropy()} << 32 | entropy();
+}
+
+duplex::unit_decoder_options decoder_options(const duplex_options& o) {
+  duplex::unit_decoder_options to;
+  to.force_listen_count = o.force_listen_count;
+  to.max_new_tokens = o.max_new_speak_tokens_per_chunk;
+  return to;
+}
+
+duplex::window_options window_options(const duplex_options& o) {
+  duplex::window_options to;
+  to.mode = o.window;
+  to.high_tokens = o.window_high_tokens.value_or(to.high_tokens);
+  to.low_tokens = o.window_low_tokens.value_or(to.low_tokens);
+  return to;
+}
+
+} // namespace
+
+void omni_engine::handle(command&& order) {
+  c10::InferenceMode guard;
+  use_threads();
+  std::visit([this](auto&& o) { take(std::move(o)); }, std::move(order));
+}
+
+session* omni_engine::find(session_id id) {
+  auto found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : found->second.get();
+}
+
+void omni_engine::refuse(session_id id, std::uint64_t number, failure kind, std::string message) {
+  out_(failed{id, number, kind, std::move(message)});
+}
+
+session* omni_engine::admit(session_id id, std::optional<std::uint64_t> seed) {
+  if (find(id)) {
+    refuse(id, 0, failure::inference, "the session is open already");
+    return nullptr;
+  }
+  if (std::ssize(sessions_) >= options_.info.slots) {
+    refuse(id, 0, failure::inference, "no slot is free");
+    return nullptr;
+  }
+  auto chosen = seed ? *seed : options_.seed ? *options_.seed : random_seed();
+  return sessions_.emplace(id, std::make_unique<session>(id, pool_.open(), chosen)).first->second.get();
+}
+
+void omni_engine::take(open_duplex&& order) {
+  auto* s = admit(order.session, order.seed);
+  if (!s) return;
+  auto voiced = order.voice && !order.voice->empty();
+  if (!model_->hears()) {
+    fail(*s, failure::invalid, "this model does not hear");
+    return;
+  }
+  const auto& text = model_->text();
+  const auto& o = order.options;
+  s->duplex.emplace(llm::duplex_sampling{o.sampling, o.listen_prob_scale, o.listen_top_k}, model_->make_encoder_cache(),
+                    duplex::unit_decoder(text, options_.how, decoder_options(o)),
+                    duplex::window(text, window_options(o)));
+  s->began = engine_clock::now();
+  s->why = purpose::prompt;
+  if (voiced) s->clips.push_back(*order.voice);
+  chat::rendered_text prefix;
+  prefix.add("<|im_start|>system\n");
+  prefix.quote(order.system_prompt);
+  prefix.add("\n<|audio_start|>");
+  s->duplex->prefix = text.encode(prefix.text, prefix.quoted);
+  s->at = stage::clips;
+  if (!voiced) build_prompt(*s);
+}
+
+void omni_engine::take(open_chat&& order) {
+  auto* s = admit(order.session, order.seed);
+  if (!s) return;
+  s->chat.emplace();
+  out_(opened{order.session, 0, {}});
+}
+
+void omni_engine::take(submit_unit&& order) {
+  auto* s = find(order.session);
+  if (!s || !s->duplex) {
+    refuse(order.session, order.unit, failure::inference, "no such duplex session");
+  } else if (s->duplex->waiting.size() >= most_waiting) {
+    refuse(order.session, order.unit, failure::inference, "too many units wait");
+  } else {
+    s->duplex->waiting.push_back(std::move(order));
+    if (s->at == stage::idle) next_job(*s);
+  }
+}
+
+void omni_engine::take(submit_turn&& order) {
+  auto* s = find(order.session);
+  if (!s || !s->chat) {
+    refuse(order.session, order.turn, failure::inference, "no such chat session");
+  } else if (s->chat->waiting.size() >= most_waiting) {
+    refuse(order.session, order.turn, failure::inference, "too many turns wait");
+  } else {
+    s->chat->waiting.push_back(std::move(order));
+    if (s->at == stage::idle) next_job(*s);
+  }
+}
+
+void omni_engine::take(cut&& order) {
+  auto* s = find(order.session);
+  if (!s || !s->duplex || !s->duplex->unit) return;
+  if (s->at == stage::decode) {
+    s->duplex->decoder.cut();
+    settle(*s);
+  } else {
+    s->duplex->force_listen = true;
+  }
+}
+
+void omni_engine::take(cancel_turn&& order) {
+  auto* s = find(order.session);
+  if (s && s->chat && s->chat->turn) finish_turn(*s, finish::cancelled);
+}
+
+void omni_engine::take(close_session&& order) {
+  sessions_.erase(order.session);
+  out_(closed{order.session});
+}
+
+} // namespace parley::inference

@@ -1,0 +1,21 @@
+#include "inference/engine/default_model.hpp"
+
+#include <stdexcept>
+
+namespace parley::inference {
+
+std::filesystem::path default_model_directory() {
+  namespace fs = std::filesystem;
+  const fs::path name = "models/tiny-omni";
+  auto usable = [](const fs::path& p) { return fs::exists(p / "config.json"); };
+  if (usable(name)) return name;
+  std::error_code ignored;
+  auto folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (auto levels = 0; levels < 4 && !folder.empty(); ++levels, folder = folder.parent_path()) {
+    if (usable(folder / name)) return folder / name;
+    if (usable(folder / "share/parley" / name)) return folder / "share/parley" / name;
+  }
+  throw std::runtime_error("the embedded default model models/tiny-omni is not there: set worker.model (--model)");
+}
+
+} // namespace parley::inference

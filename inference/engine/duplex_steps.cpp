@@ -1,0 +1,144 @@
+#include "inference/engine/omni_engine.hpp"
+
+#include <ATen/ATen.h>
+
+namespace parley::inference {
+
+namespace {
+
+double milliseconds(engine_clock::duration d) {
+  return std::chrono::duration<double, std::milli>(d).count();
+}
+
+constexpr int unit_samples = 16000;
+
+} // namespace
+
+/// Prefix, voice, suffix (THINKER.md 5.1).
+void omni_engine::build_prompt(session& s) {
+  const auto& llm = model_->llm();
+  auto prefix = std::exchange(s.duplex->prefix, {});
+  std::vector<std::span<const float>> clips(s.clips.begin(), s.clips.end());
+  auto voice = model_->hear_clips(clips);
+  s.clips.clear();
+  auto suffix = model_->text().encode("<|audio_end|><|im_end|>");
+  s.prompt_usage.input_text = std::ssize(prefix) + std::ssize(suffix);
+  s.prompt_usage.input_audio = voice.size(0);
+  s.duplex->window.set_prompt(std::ssize(prefix) + voice.size(0), suffix);
+  auto rows = at::cat({llm.embed(prefix), voice, llm.embed(suffix)});
+  if (rows.size(0) > options_.info.context_tokens) {
+    fail(s, failure::context_full, "the prompt does not fit into the context");
+    return;
+  }
+  begin_prefill(s, purpose::prompt, std::move(rows));
+}
+
+std::optional<std::pair<failure, std::string>> omni_engine::objection(const session& s, const submit_unit& unit) const {
+  if (!unit.frames.empty()) return std::pair{failure::invalid, std::string("frames: this build does not see")};
+  if (!unit.samples || unit.samples->size() != unit_samples)
+    return std::pair{failure::invalid, std::string("a unit has 16000 samples")};
+  const auto& d = *s.duplex;
+  auto sound =
+      audio::audio_tokens(d.stream.config.chunk_samples() / audio::mel_hop_samples, model_->config().audio.pool_step);
+  // <unit>, the sound, what the model says or a forced <|turn_eos|>; a window feeds the unit's end at once.
+  auto end = d.window.options().mode == window_mode::off ? 0 : 2;
+  auto most = std::ssize(d.tail) + 1 + sound + std::max(d.decoder.max_new_tokens(), 1) + end;
+  if (s.cache.length() + most > options_.info.context_tokens)
+    return std::pair{failure::context_full, std::string("the context is full")};
+  return std::nullopt;
+}
+
+void omni_engine::start_unit(session& s) {
+  auto& d = *s.duplex;
+  auto unit = std::move(d.waiting.front());
+  d.waiting.pop_front();
+  if (auto why = objection(s, unit)) {
+    refuse(s.id, unit.unit, why->first, why->second);
+    return;
+  }
+  d.before.emplace(duplex_state::snapshot{s.cache.length(), d.encoder.length, d.stream, d.intake, d.decoder,
+                                          d.history.size(), d.tail});
+  s.began = engine_clock::now();
+  d.force_listen = unit.force_listen;
+  d.unit = std::move(unit);
+  s.at = stage::hear;
+}
+
+void omni_engine::unit_heard(session& s, const at::Tensor& sound) {
+  auto& d = *s.duplex;
+  d.sound_rows = sound.size(0);
+  d.tail.push_back(control_.unit_begin);
+  auto rows = at::cat({model_->llm().embed(std::exchange(d.tail, {})), sound});
+  d.window.begin_unit(s.cache.length() + rows.size(0) - sound.size(0) - 1);
+  begin_prefill(s, purpose::unit, std::move(rows));
+}
+
+/// The newest logits are there and the decoder wants a token.
+void omni_engine::decide(session& s) {
+  auto& d = *s.duplex;
+  std::span<float> row(s.logits.mutable_data_ptr<float>(), static_cast<std::size_t>(s.logits.numel()));
+  s.token = llm::draw_duplex(row, duplex_ids_, d.sampling, options_.how, d.history, s.chance, s.scratch);
+}
+
+void omni_engine::finish_unit(session& s) {
+  auto& d = *s.duplex;
+  const auto& outcome = d.decoder.outcome();
+  auto now = engine_clock::now();
+  step_output out;
+  out.session = s.id;
+  out.unit = d.unit->unit;
+  out.kind = outcome.is_listen ? output_kind::listen : output_kind::text;
+  out.text = outcome.text;
+  out.end_of_turn = outcome.end_of_turn;
+  out.used.input_text = 2 + std::ssize(outcome.appended) - outcome.drawn; // <unit>, </unit> and forced tokens
+  out.used.input_audio = d.sound_rows;
+  out.used.output_text = outcome.drawn;
+  out.metrics.kv_cache_length = static_cast<int>(s.cache.length());
+  out.metrics.prefill_ms = milliseconds(s.prefilled - s.began);
+  out.metrics.generate_ms = out.metrics.llm_ms = milliseconds(now - s.prefilled);
+  out.metrics.n_tokens = static_cast<int>(outcome.ids.size());
+  out.metrics.window_events = d.window.events();
+  d.unit.reset();
+  d.before.reset();
+  if (outcome.terminator) d.tail.push_back(*outcome.terminator);
+  d.tail.push_back(control_.unit_end);
+  s.at = stage::idle;
+  out_(std::move(out));
+  // Without a window the end of the unit is fed together with the next one.
+  if (d.window.options().mode != window_mode::off)
+    begin_prefill(s, purpose::close_unit, model_->llm().embed(std::exchange(d.tail, {})));
+  else
+    next_job(s);
+}
+
+void omni_engine::close_unit(session& s) {
+  auto& d = *s.duplex;
+  d.window.end_unit(s.cache.length(), d.decoder.outcome());
+  d.slides = d.window.slide(s.cache.length());
+  slide(s);
+}
+
+void omni_engine::slide(session& s) {
+  auto& d = *s.duplex;
+  if (d.slides.empty()) {
+    s.at = stage::idle;
+    next_job(s);
+    return;
+  }
+  auto step = std::move(d.slides.front());
+  d.slides.erase(d.slides.begin());
+  d.moved = s.cache.copy_from(step.keep + step.drop);
+  s.cache.truncate(step.keep);
+  if (step.insert.empty())
+    slide_fed(s);
+  else
+    begin_prefill(s, purpose::slide, model_->llm().embed(step.insert));
+}
+
+void omni_engine::slide_fed(session& s) {
+  s.cache.append(s.duplex->moved, model_->llm().positions());
+  s.duplex->moved = {};
+  slide(s);
+}
+
+} // namespace parley::inference

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace parley::inference {
+
+/// Tells checkpoints apart without reading them whole: a hash of config.json and of each weight file's header, size and
+/// some of its bytes. Equal for copies of a checkpoint; 16 hexadecimal digits. Throws std::runtime_error naming a file
+/// that can't be read.
+std::string fingerprint(const std::filesystem::path& checkpoint);
+
+} // namespace parley::inference

@@ -1,0 +1,87 @@
+#include "config/settings.hpp"
+#include "inference/engine/capacity.hpp"
+#include "inference/engine/default_model.hpp"
+#include "inference/engine/fingerprint.hpp"
+#include "inference/engine/omni_engine.hpp"
+#include "inference/log.hpp"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
+
+#include <iomanip>
+#include <sstream>
+#include <stdexcept>
+
+namespace parley::inference {
+
+namespace {
+
+at::ScalarType scalar_type(config::dtype precision) {
+  switch (precision) {
+  case config::dtype::float32: return at::kFloat;
+  case config::dtype::bfloat16: return at::kBFloat16;
+  case config::dtype::float16: return at::kHalf;
+  }
+  return at::kFloat;
+}
+
+at::Device device_of(const std::string& name) {
+  try {
+    return at::Device(name);
+  } catch (const c10::Error&) {
+    throw std::runtime_error("worker.device: \"" + name + "\" is no device");
+  }
+}
+
+int find_slots(const thinker& model, const config::settings& settings, std::size_t bytes) {
+  auto free = free_memory(model.llm().device());
+  auto mebibytes = [](std::size_t count) { return static_cast<double>(count) / (1024.0 * 1024.0); };
+  std::ostringstream line;
+  line << std::fixed << std::setprecision(1) << "engine: ";
+  if (auto wanted = settings.worker.max_sessions; wanted > 0) {
+    if (bytes > free / static_cast<std::size_t>(wanted))
+      throw std::runtime_error("worker.max_sessions: " + std::to_string(wanted) +
+                               " sessions need more memory than is free");
+    line << wanted << " slots as set, " << mebibytes(bytes) << " MiB each";
+    log_info(line.str());
+    return wanted;
+  }
+  auto cost = measure_step(model);
+  auto found = find_capacity(cost, free, bytes);
+  line << found.slots << " slots; memory allows " << found.by_memory << " (" << mebibytes(bytes) << " MiB each, "
+       << mebibytes(free) << " MiB free), speed allows " << found.by_speed << " (a second costs "
+       << cost.fixed_seconds * 1e3 << " ms, and " << cost.session_seconds * 1e3 << " ms a session)";
+  log_info(line.str());
+  return found.slots;
+}
+
+} // namespace
+
+std::unique_ptr<engine> make_engine(const config::settings& settings, engine::sink sink) {
+  c10::InferenceMode guard;
+  if (settings.worker.threads > 0) at::set_num_threads(settings.worker.threads);
+  auto directory =
+      settings.worker.model.empty() ? default_model_directory() : std::filesystem::path(settings.worker.model);
+  auto device = device_of(settings.worker.device);
+  auto precision = scalar_type(settings.engine.precision);
+  auto model =
+      std::make_shared<const thinker>(checkpoint::open(directory), model_config::open(directory), precision, device);
+
+  const auto& llm = model->config().llm;
+  auto context = settings.engine.context_tokens;
+  omni_engine::options how;
+  how.info.model = model->config().name;
+  how.info.fingerprint = fingerprint(directory);
+  how.info.device = settings.worker.device;
+  how.info.context_tokens = context;
+  how.info.hears = model->hears();
+  how.info.slots = find_slots(*model, settings, session_bytes(*model, context));
+  how.how = settings.engine.reference_quirks ? quirks::literal() : quirks{};
+  how.seed = settings.engine.seed;
+  how.threads = settings.worker.threads;
+  llm::kv_pool pool(llm, how.info.slots, context, precision, device);
+  return std::make_unique<omni_engine>(std::move(model), std::move(pool), std::move(how), std::move(sink));
+}
+
+} // namespace parley::inference

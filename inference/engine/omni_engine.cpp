@@ -1,0 +1,258 @@
+#include "inference/engine/omni_engine.hpp"
+
+#include "inference/engine/isolate.hpp"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
+
+namespace parley::inference {
+
+omni_engine::omni_engine(std::shared_ptr<const thinker> model, llm::kv_pool pool, options how, sink out)
+    : model_(std::move(model)), pool_(std::move(pool)), options_(std::move(how)), out_(std::move(out)),
+      control_(duplex::control_tokens::of(model_->text())),
+      duplex_ids_(llm::make_duplex_sampling_ids(model_->text(), options_.how)),
+      answer_ids_(chat::answer_ids::of(model_->text())) {}
+
+/// The number of threads belongs to the thread that asks torch for work.
+void omni_engine::use_threads() {
+  thread_local auto used = 0;
+  if (options_.threads > 0 && used != options_.threads) at::set_num_threads(used = options_.threads);
+}
+
+bool omni_engine::advance() {
+  c10::InferenceMode guard;
+  use_threads();
+  std::vector<ready_session> ready;
+  for (const auto& [id, s] : sessions_) {
+    if (s->at == stage::idle) continue;
+    auto left = s->rows.defined() ? s->rows.size(0) - s->rows_done : 0;
+    auto divisible = s->why == purpose::prompt || s->why == purpose::turn;
+    ready.push_back({id, s->at, s->began + std::chrono::seconds(1), left, divisible});
+  }
+  if (ready.empty()) return false;
+  auto plan = plan_pass(ready, options_.limits);
+  hear(plan.hear);
+  if (plan.clips) hear_clips(*plan.clips);
+  run_llm(plan);
+  return std::any_of(sessions_.begin(), sessions_.end(), [](const auto& e) { return e.second->at != stage::idle; });
+}
+
+void omni_engine::hear(const std::vector<session_id>& ids) {
+  std::vector<session*> members;
+  for (auto id : ids) members.push_back(find(id));
+  std::map<session*, at::Tensor> heard;
+  auto call = [&](std::span<session*> batch) {
+    std::vector<thinker::fresh_sound> sounds;
+    for (auto* s : batch) {
+      auto& d = *s->duplex;
+      d.stream = d.before->stream;
+      d.intake = d.before->intake;
+      d.encoder.length = d.before->encoder_length;
+      d.intake.append(*d.unit->samples, d.stream);
+      sounds.push_back({&d.stream, &d.encoder, d.intake.chunk(d.stream), d.intake.drop_front()});
+    }
+    auto rows = model_->hear(sounds);
+    for (auto i = std::size_t{0}; i < batch.size(); ++i) heard[batch[i]] = rows[i];
+  };
+  auto done = run_isolated(std::move(members), call,
+                           [this](session* s, const char* what) { fail(*s, failure::inference, what); });
+  for (auto* s : done) {
+    s->duplex->intake.consume(s->duplex->stream.config);
+    unit_heard(*s, heard[s]);
+  }
+}
+
+void omni_engine::hear_clips(session_id id) {
+  run_isolated(
+      std::vector{find(id)},
+      [this](std::span<session*> one) {
+        auto& s = *one.front();
+        if (s.duplex) {
+          build_prompt(s);
+          return;
+        }
+        std::vector<std::span<const float>> clips(s.clips.begin(), s.clips.end());
+        auto sound = model_->hear_clips(clips);
+        begin_prefill(s, purpose::turn, chat::embed_prompt(model_->llm(), s.chat->prompt, sound));
+      },
+      [this](session* s, const char* what) { fail(*s, failure::inference, what); });
+}
+
+void omni_engine::begin_prefill(session& s, purpose why, at::Tensor rows) {
+  s.why = why;
+  s.rows = std::move(rows);
+  s.rows_done = 0;
+  s.at = stage::prefill;
+}
+
+/// Prefill pieces and single tokens are rows of one call: the weights are read once.
+void omni_engine::run_llm(const pass_plan& plan) {
+  struct part {
+    session* owner;
+    at::Tensor rows;
+    bool wanted; ///< its last row's logits
+  };
+  std::vector<part> parts;
+  std::vector<token_id> tokens;
+  for (auto id : plan.decode) tokens.push_back(find(id)->token);
+  auto embedded = tokens.empty() ? at::Tensor() : model_->llm().embed(tokens);
+  for (auto i = std::size_t{0}; i < plan.decode.size(); ++i)
+    parts.push_back({find(plan.decode[i]), embedded.narrow(0, static_cast<std::int64_t>(i), 1), true});
+  for (const auto& piece : plan.prefill) {
+    auto* s = find(piece.session);
+    auto last = s->rows_done + piece.rows == s->rows.size(0);
+    parts.push_back(
+        {s, s->rows.narrow(0, s->rows_done, piece.rows), last && (s->why == purpose::unit || s->why == purpose::turn)});
+  }
+  auto call = [this](std::span<part> batch) {
+    std::vector<at::Tensor> rows;
+    std::vector<llm::sequence_rows> sequences;
+    std::vector<std::int64_t> wanted;
+    std::vector<session*> owners;
+    auto count = std::int64_t{0};
+    for (const auto& p : batch) {
+      rows.push_back(p.rows);
+      sequences.push_back({&p.owner->cache, p.rows.size(0)});
+      count += p.rows.size(0);
+      if (p.wanted) {
+        wanted.push_back(count - 1);
+        owners.push_back(p.owner);
+      }
+    }
+    auto hidden = model_->llm().forward(at::cat(rows), sequences, wanted);
+    auto logits = model_->llm().logits(hidden).to(at::kCPU);
+    for (auto i = std::size_t{0}; i < owners.size(); ++i) {
+      owners[i]->hidden = hidden.narrow(0, static_cast<std::int64_t>(i), 1);
+      owners[i]->logits = logits[static_cast<std::int64_t>(i)];
+    }
+  };
+  auto done = run_isolated(std::move(parts), call,
+                           [this](const part& p, const char* what) { fail(*p.owner, failure::inference, what); });
+  std::vector<session*> drawing;
+  for (const auto& p : done) {
+    auto& s = *p.owner;
+    if (s.at == stage::prefill) {
+      s.rows_done += p.rows.size(0);
+      if (s.rows_done < s.rows.size(0)) continue;
+      s.rows.reset();
+      prefilled(s);
+    } else if (s.duplex) {
+      s.duplex->decoder.fed();
+    }
+    if (p.wanted) {
+      if (s.duplex && s.duplex->decoder.next() != duplex::wants::draw)
+        settle(s);
+      else
+        drawing.push_back(&s);
+    }
+  }
+  draw(drawing);
+}
+
+/// A session's rows are in its cache.
+void omni_engine::prefilled(session& s) {
+  s.prefilled = engine_clock::now();
+  switch (s.why) {
+  case purpose::prompt:
+    s.at = stage::idle;
+    out_(opened{s.id, static_cast<int>(s.cache.length()), s.prompt_usage});
+    next_job(s);
+    break;
+  case purpose::unit:
+    s.at = stage::decode;
+    s.duplex->decoder.begin(s.duplex->force_listen);
+    break;
+  case purpose::turn: s.at = stage::decode; break;
+  case purpose::close_unit: close_unit(s); break;
+  case purpose::slide: slide_fed(s); break;
+  }
+}
+
+/// Rows of a batch are drawn in parallel: each has its own chance and memory.
+void omni_engine::draw(std::vector<session*>& sessions) {
+  std::vector<std::string> errors(sessions.size());
+  at::parallel_for(0, std::ssize(sessions), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      try {
+        sessions[i]->duplex ? decide(*sessions[i]) : answer(*sessions[i]);
+      } catch (const std::exception& e) {
+        errors[i] = e.what();
+      }
+    }
+  });
+  for (auto i = std::size_t{0}; i < sessions.size(); ++i) {
+    auto& s = *sessions[i];
+    if (!errors[i].empty()) {
+      fail(s, failure::inference, errors[i]);
+      continue;
+    }
+    if (s.duplex) s.duplex->decoder.drawn(s.token);
+    settle(s);
+  }
+}
+
+/// A token was drawn, or none is needed: what the session does with it.
+void omni_engine::settle(session& s) {
+  if (s.duplex) {
+    auto& decoder = s.duplex->decoder;
+    if (decoder.next() == duplex::wants::nothing)
+      finish_unit(s);
+    else
+      s.token = decoder.token();
+    return;
+  }
+  auto& c = *s.chat;
+  ++c.drawn;
+  c.answer->drawn(s.token, answer_ids_.terminators);
+  auto full = s.cache.length() + 1 > options_.info.context_tokens;
+  auto over = c.answer->finished() || full;
+  if (full) c.answer->end();
+  if (auto text = c.answer->take_text(); !text.empty()) {
+    c.text += text;
+    out_(chat_delta{s.id, c.turn->turn, std::move(text), nullptr});
+  }
+  if (over) finish_turn(s, c.answer->complete() ? finish::turn_end : finish::length);
+}
+
+void omni_engine::next_job(session& s) {
+  if (s.duplex)
+    while (s.at == stage::idle && !s.duplex->waiting.empty()) start_unit(s);
+  if (s.chat)
+    while (s.at == stage::idle && !s.chat->waiting.empty()) start_turn(s);
+}
+
+/// What the session was doing came to nothing; it is as before and goes on, unless it was not open yet.
+void omni_engine::fail(session& s, failure kind, const std::string& message) {
+  s.rows.reset();
+  s.clips.clear();
+  s.at = stage::idle;
+  if (s.duplex && s.duplex->unit) {
+    auto& d = *s.duplex;
+    auto number = d.unit->unit;
+    s.cache.truncate(d.before->cache_length);
+    d.encoder.length = d.before->encoder_length;
+    d.stream = std::move(d.before->stream);
+    d.intake = std::move(d.before->intake);
+    d.decoder = std::move(d.before->decoder);
+    d.history.resize(d.before->history);
+    d.tail = std::move(d.before->tail);
+    d.before.reset();
+    d.unit.reset();
+    refuse(s.id, number, kind, message);
+    next_job(s);
+  } else if (s.chat && s.chat->turn) {
+    auto number = s.chat->turn->turn;
+    s.chat->turn.reset();
+    s.chat->answer.reset();
+    s.cache.truncate(0);
+    refuse(s.id, number, kind, message);
+    next_job(s);
+  } else {
+    auto id = s.id;
+    sessions_.erase(id);
+    refuse(id, 0, kind, message);
+  }
+}
+
+} // namespace parley::inference

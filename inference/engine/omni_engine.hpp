@@ -1,0 +1,85 @@
+#pragma once
+
+#include "inference/engine.hpp"
+#include "inference/engine/session.hpp"
+#include "inference/quirks.hpp"
+#include "inference/thinker.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+
+namespace parley::inference {
+
+/// The engine over a loaded model: keeps the sessions, asks the planner what to do, makes the batched calls.
+class omni_engine final : public engine {
+public:
+  struct options {
+    engine_info info;
+    quirks how;
+    std::optional<std::uint64_t> seed; ///< of sessions without one; none = random
+    int threads = 0;                   ///< intra-op; 0 = as torch finds
+    pass_limits limits;
+  };
+
+  omni_engine(std::shared_ptr<const thinker> model, llm::kv_pool pool, options how, sink out);
+
+  const engine_info& info() const override { return options_.info; }
+  void handle(command&& order) override;
+  bool advance() override;
+
+  /// Pages of the pool that no session holds; all of them when no session is left.
+  int free_pages() const { return pool_.free_pages(); }
+
+private:
+  // commands
+  void take(open_duplex&& order);
+  void take(open_chat&& order);
+  void take(submit_unit&& order);
+  void take(submit_turn&& order);
+  void take(cut&& order);
+  void take(cancel_turn&& order);
+  void take(close_session&& order);
+  session* find(session_id id);
+  session* admit(session_id id, std::optional<std::uint64_t> seed);
+  void refuse(session_id id, std::uint64_t number, failure kind, std::string message);
+
+  // duplex
+  void build_prompt(session& s);
+  void start_unit(session& s);
+  std::optional<std::pair<failure, std::string>> objection(const session& s, const submit_unit& unit) const;
+  void unit_heard(session& s, const at::Tensor& sound);
+  void decide(session& s);
+  void finish_unit(session& s);
+  void close_unit(session& s);
+  void slide(session& s);
+  void slide_fed(session& s);
+
+  // chat
+  void start_turn(session& s);
+  void answer(session& s);
+  void finish_turn(session& s, finish reason);
+
+  // stages
+  void hear(const std::vector<session_id>& ids);
+  void hear_clips(session_id id);
+  void run_llm(const pass_plan& plan);
+  void prefilled(session& s);
+  void draw(std::vector<session*>& sessions);
+  void settle(session& s);
+  void next_job(session& s);
+  void fail(session& s, failure kind, const std::string& message);
+  void begin_prefill(session& s, purpose why, at::Tensor rows);
+  void use_threads();
+
+  std::shared_ptr<const thinker> model_;
+  llm::kv_pool pool_;
+  options options_;
+  sink out_;
+  duplex::control_tokens control_;
+  llm::duplex_sampling_ids duplex_ids_;
+  chat::answer_ids answer_ids_;
+  std::map<session_id, std::unique_ptr<session>> sessions_;
+};
+
+} // namespace parley::inference

@@ -1,0 +1,36 @@
+#include "inference/planner.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace parley::inference {
+
+pass_plan plan_pass(std::span<const ready_session> ready, const pass_limits& limits) {
+  std::vector<ready_session> order(ready.begin(), ready.end());
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.deadline, a.session) < std::tie(b.deadline, b.session);
+  });
+  pass_plan plan;
+  auto prompt_rows = limits.prompt_rows;
+  for (const auto& r : order) {
+    switch (r.at) {
+    case stage::idle: break;
+    case stage::hear:
+      if (std::ssize(plan.hear) < limits.sounds) plan.hear.push_back(r.session);
+      break;
+    case stage::clips:
+      if (!plan.clips) plan.clips = r.session;
+      break;
+    case stage::prefill: {
+      auto rows = r.divisible ? std::min(r.rows, prompt_rows) : r.rows;
+      if (r.divisible) prompt_rows -= rows;
+      if (rows > 0) plan.prefill.push_back({r.session, rows});
+      break;
+    }
+    case stage::decode: plan.decode.push_back(r.session); break;
+    }
+  }
+  return plan;
+}
+
+} // namespace parley::inference

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "inference/unit.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace parley::inference {
+
+/// What a session waits for.
+enum class stage {
+  idle,
+  hear,    ///< one second of its stream to be turned into rows
+  clips,   ///< whole sounds of its prompt to be turned into rows
+  prefill, ///< rows to be put into its cache
+  decode,  ///< one token to be fed
+};
+
+/// A session that is ready for a stage.
+struct ready_session {
+  session_id session = 0;
+  stage at = stage::idle;
+  std::chrono::steady_clock::time_point deadline; ///< arrival + 1 s
+  std::int64_t rows = 0;                          ///< of a prefill
+  bool divisible = false;                         ///< the prefill may be cut: a prompt, not a unit
+};
+
+struct pass_limits {
+  int sounds = 64;                ///< streams heard in one call
+  std::int64_t prompt_rows = 256; ///< rows of prompts in one call, so that they can't delay running units
+};
+
+/// One pass of the engine: each stage is one batched call.
+struct pass_plan {
+  struct piece {
+    session_id session;
+    std::int64_t rows;
+  };
+  std::vector<session_id> hear;
+  std::optional<session_id> clips; ///< one at a time: a prompt may hold a minute of sound
+  std::vector<piece> prefill;
+  std::vector<session_id> decode;
+};
+
+/// Earliest deadline first; equal deadlines by session. Units are never cut and never wait for prompts.
+pass_plan plan_pass(std::span<const ready_session> ready, const pass_limits& limits);
+
+} // namespace parley::inference

@@ -1,0 +1,170 @@
+#include "inference/llm/tts_condition.hpp"
+#include "inference/verify/chat_replay.hpp"
+#include "inference/verify/families.hpp"
+#include "inference/verify/half_duplex_cases.hpp"
+
+#include <ATen/ATen.h>
+
+namespace parley::inference::verify {
+
+namespace {
+
+using nlohmann::json;
+
+std::vector<token_id> ids(const json& j) {
+  return j.get<std::vector<token_id>>();
+}
+
+/// How the reference makes the answer of `chat()`: drops "!" and what it takes for a suffix (quirks::chat_answer_is_stripped).
+std::string stripped(const tokenizer& text, std::vector<token_id> tokens, std::string& raw) {
+  std::erase(tokens, 0);
+  if (!tokens.empty() && (tokens.back() == text.eos() || tokens.back() == text.id("<|endoftext|>"))) tokens.pop_back();
+  raw = text.decode(tokens);
+  auto end = raw.find_last_not_of("<|tts_eos>");
+  return end == std::string::npos ? "" : raw.substr(0, end + 1);
+}
+
+void replay_template(golden_set& files, const json& c, case_check& check) {
+  auto talk = read_talk(files, c.at("messages"), "\n");
+  chat::template_options how{c.at("add_generation_prompt"), c.at("enable_thinking"), c.at("use_tts_template")};
+  auto text = chat::apply_template(talk.messages, how);
+  check.equal("prompt", text.text, c.at("prompt").get<std::string>());
+  check.equal("ids", files.text().encode(text.text), ids(c.at("ids")));
+}
+
+void replay_chat(golden_set& files, const thinker& model, const json& c, const json& cases,
+                 const safetensors_file& golden, case_check& check) {
+  const auto& kw = c.at("kwargs");
+  auto by_seconds = kw.value("stream_input", false);
+  auto talk = read_talk(files, c.at("messages"), by_seconds || kw.value("omni_mode", false) ? "" : "\n");
+  chat::template_options how;
+  how.enable_thinking = kw.value("enable_thinking", false);
+  how.use_tts_template = kw.value("use_tts_template", false) || !talk.sounds.empty();
+  auto text = chat::apply_template(talk.messages, how);
+  check.equal("prompt", text.text, c.at("prompt").get<std::string>());
+
+  chat_replay session(model);
+  auto prompt = session.encode(text, talk, by_seconds);
+  if (auto most = kw.value("max_inp_length", std::int64_t{8192}); std::ssize(prompt.ids) > most)
+    prompt.ids.resize(static_cast<std::size_t>(most));
+  check.equal("input_ids", prompt.ids, ids(c.at("input_ids")));
+  std::vector<chat::bound> bounds;
+  for (const auto& b : c.at("audio_bounds")) bounds.push_back({b[0], b[1]});
+  check.equal("audio_bounds", prompt.audio, bounds);
+
+  auto max_new_tokens = kw.at("max_new_tokens").get<int>();
+  auto hidden = session.prefill(prompt, talk);
+  std::vector<token_id> tokens;
+  std::vector<at::Tensor> states{hidden};
+  if (auto beams = kw.value("num_beams", 3); beams > 1)
+    tokens = session.search_beams(hidden, beams, max_new_tokens, kw.value("repetition_penalty", 1.2));
+  else
+    tokens = session.generate(hidden, max_new_tokens, kw.value("repetition_penalty", 1.02), &states);
+  check.equal("generated_ids", tokens, ids(c.at("generated_ids")));
+  std::string raw;
+  check.equal("answer", stripped(files.text(), tokens, raw), c.at("answer").get<std::string>());
+  check.equal("decoded_raw", raw, c.at("decoded_raw").get<std::string>());
+
+  auto key = "chat." + c.at("name").get<std::string>();
+  if (!golden.has(key + ".tts_inputs_embeds")) return;
+  const auto& spoken = cases.at(c.at("name").get<std::string>());
+  auto all = prompt.ids;
+  all.insert(all.end(), tokens.begin(), tokens.end());
+  check.equal("full_sequence", all, ids(spoken.at("full_sequence")));
+  auto fed = at::cat(states);
+  check.equal("n_hidden_rows", fed.size(0), spoken.at("n_hidden_rows").get<std::int64_t>());
+  check.close("hidden", fed, golden.tensor(key + ".last_hidden_of_fed_tokens"));
+  auto begin = spoken.at("tts_bound")[0].get<std::size_t>(), end = spoken["tts_bound"][1].get<std::size_t>();
+  llm::tts_condition condition(files.config().tts, files.weights().view("tts."));
+  auto count = static_cast<std::int64_t>(end - begin);
+  check.close("tts_inputs_embeds",
+              condition.chat(std::span(all).subspan(begin, end - begin),
+                             fed.narrow(0, static_cast<std::int64_t>(begin), count)),
+              golden.tensor(key + ".tts_inputs_embeds"));
+}
+
+void replay_streaming(const thinker& model, const chat::prompt_ids& prompt, const recorded_talk& talk, const json& v,
+                      const safetensors_file& golden, case_check& check) {
+  const auto& kw = v.at("kwargs");
+  chat_replay session(model);
+  session.prefill(prompt, talk);
+  chat::template_options how;
+  how.enable_thinking = kw.value("enable_thinking", false);
+  how.use_tts_template = kw.value("use_tts_template", true);
+  auto opening = model.text().encode("<|im_end|>\n" + chat::generation_prompt(how));
+  // The number of chunks is not recorded; they were cut at 40 tokens.
+  auto chunks = session.stream(opening, 40, kw.value("length_penalty", 1.0));
+  check.equal("chunks", chunks.size(), v.at("chunks").size());
+  for (auto i = std::size_t{0}; i < std::min(chunks.size(), v["chunks"].size()); ++i) {
+    const auto& expected = v["chunks"][i];
+    check.equal("ids", chunks[i].ids, ids(expected.at("ids")));
+    check.equal("finished", chunks[i].finished, expected.at("finished").get<bool>());
+    auto rows = chunks[i].hidden.defined() ? chunks[i].hidden.size(0) : 0;
+    check.equal("n_hidden", rows, expected.at("n_hidden").get<std::int64_t>());
+    check.equal("yield", json::array({chunks[i].text, chunks[i].finished}), v.at("yields").at(i));
+  }
+  check.equal("kv_end", session.cache.length(), v.at("kv_end").get<std::int64_t>());
+  auto key = v.at("hidden_key").get<std::string>() + ".hidden_first_chunk";
+  if (golden.has(key)) check.close("hidden", chunks.front().hidden, golden.tensor(key));
+}
+
+void replay_prefill(golden_set& files, const thinker& model, const std::string& stem, const json& c, report& out) {
+  auto name = "non_streaming_prefill." + c.at("name").get<std::string>();
+  if (shows_images(c.at("messages"))) {
+    out.skip(stem, name, "vision");
+    return;
+  }
+  const auto& golden = files.tensors(stem);
+  auto talk = read_talk(files, c.at("messages"), "\n");
+  chat::template_options how;
+  how.generation_prompt = false;
+  auto text = chat::apply_template(talk.messages, how);
+  auto prompt = chat_replay(model).encode(text, talk, false);
+  out.run(stem, name, thinker_tolerance, [&](case_check& check) {
+    check.equal("prompt", text.text, c.at("prompt").get<std::string>());
+    check.equal("input_ids", prompt.ids, ids(c.at("input_ids")));
+    chat_replay session(model);
+    session.prefill(prompt, talk);
+    check.equal("kv_after_prefill", session.cache.length(), c.at("kv_after_prefill").get<std::int64_t>());
+    // One beam: the first token is the largest, the rest is generated behind it (16 more).
+    how.use_tts_template = true;
+    auto hidden = session.feed(files.text().encode("<|im_end|>\n" + chat::generation_prompt(how)));
+    auto tokens = session.generate(hidden, 1, 1.0);
+    if (tokens.front() != files.text().eos()) {
+      auto rest = session.generate(session.feed(tokens), 16, 1.02);
+      tokens.insert(tokens.end(), rest.begin(), rest.end());
+    }
+    std::string raw;
+    check.equal("greedy1", stripped(files.text(), tokens, raw),
+                c.at("non_streaming_generate_greedy1").get<std::string>());
+  });
+  for (const auto& v : c.at("variants"))
+    out.run(stem, v.at("hidden_key").get<std::string>(), thinker_tolerance,
+            [&](case_check& check) { replay_streaming(model, prompt, talk, v, golden, check); });
+}
+
+} // namespace
+
+void replay_chat_family(golden_set& files, const std::string& stem, report& out) {
+  const auto& cases = files.cases(stem);
+  const auto& golden = files.tensors(stem);
+  thinker model(files.weights(), files.config(), at::kFloat, at::kCPU);
+  auto index = 0;
+  for (const auto& c : cases.at("template_only"))
+    out.run(stem, "template_only." + std::to_string(index++), thinker_tolerance,
+            [&](case_check& check) { replay_template(files, c, check); });
+  for (const auto& c : cases.at("chat")) {
+    auto name = "chat." + c.at("name").get<std::string>();
+    if (shows_images(c.at("messages")))
+      out.skip(stem, name, "vision");
+    else
+      out.run(stem, name, thinker_tolerance,
+              [&](case_check& check) { replay_chat(files, model, c, cases, golden, check); });
+  }
+  for (const auto& c : cases.at("non_streaming_prefill")) replay_prefill(files, model, stem, c, out);
+  for (const auto& c : cases.at("half_duplex"))
+    out.run(stem, "half_duplex." + c.at("name").get<std::string>(), thinker_tolerance,
+            [&](case_check& check) { replay_half_duplex(files, model, c, check); });
+}
+
+} // namespace parley::inference::verify

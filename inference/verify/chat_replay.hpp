@@ -1,0 +1,64 @@
+#pragma once
+
+#include "inference/chat/prompt.hpp"
+#include "inference/chat/template.hpp"
+#include "inference/llm/sampling.hpp"
+#include "inference/thinker.hpp"
+#include "inference/verify/golden_set.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace parley::inference::verify {
+
+/// Recorded messages with their sounds.
+struct recorded_talk {
+  std::vector<chat::template_message> messages;
+  std::vector<std::vector<float>> sounds; ///< one by one, for the placeholders
+  std::vector<std::vector<float>> joined; ///< those of a message together, for the features
+};
+
+/// `messages` as recorded: content is a text or a list of texts, "aud:name:start:end" and "img:name" between `separator`.
+recorded_talk read_talk(golden_set& files, const nlohmann::json& messages, std::string_view separator);
+
+/// Whether a recorded case shows pictures.
+bool shows_images(const nlohmann::json& messages);
+
+/// One chat session, driven as the reference drives it.
+class chat_replay {
+public:
+  explicit chat_replay(const thinker& model);
+
+  chat::prompt_ids encode(const chat::rendered_text& text, const recorded_talk& talk, bool by_seconds) const;
+
+  /// The whole prompt with its sounds; hidden states of all its rows.
+  at::Tensor prefill(const chat::prompt_ids& prompt, const recorded_talk& talk);
+
+  at::Tensor feed(std::span<const token_id> ids);
+  at::Tensor feed_rows(const at::Tensor& rows);
+
+  /// Greedy Hugging Face generation (THINKER.md 6.3) on the logits of the last row of `hidden`. Appends the hidden rows of
+  /// fed tokens to `states` when given.
+  std::vector<token_id> generate(const at::Tensor& hidden, int max_new_tokens, double penalty,
+                                 std::vector<at::Tensor>* states = nullptr);
+
+  /// The same with beams (HF beam search, length penalty 1, no early stopping).
+  std::vector<token_id> search_beams(const at::Tensor& hidden, int beams, int max_new_tokens, double penalty);
+
+  struct chunk {
+    std::vector<token_id> ids;
+    bool finished = false;
+    at::Tensor hidden; ///< of the tokens that were fed
+    std::string text;  ///< what is yielded
+  };
+
+  /// Greedy streaming generation (THINKER.md 6.4) behind `opening`.
+  std::vector<chunk> stream(std::span<const token_id> opening, int max_new_tokens, double length_penalty);
+
+  const thinker& model;
+  llm::kv_cache cache;
+
+private:
+  bool ends(token_id id) const;
+};
+
+} // namespace parley::inference::verify
