@@ -29,8 +29,8 @@ public:
   void clear();
 
 private:
-  std::array<char, 256> head_; ///< the first bytes, so that an idle connection holds no heap
-  std::string text_;           ///< its size is what may be written to, `size_` is what was
+  std::array<char, 1536> head_; ///< the first bytes, so that an idle connection holds no heap
+  std::string text_;            ///< its size is what may be written to, `size_` is what was
   std::size_t size_ = 0;
 };
 

@@ -33,10 +33,10 @@ TEST_CASE("a dead reader is cut, and nobody else notices") {
   const auto link = fixture.house.at(0).link;
   overfill(*link);
   other.send_frame(wire_client::text, "undisturbed");
-  CHECK(other.read_data()->payload == "undisturbed");
+  CHECK(other.read_data().payload == "undisturbed");
   CHECK(fixture.house.eventually([](auto& sessions) { return sessions.at(0)->gone; }));
   other.send_frame(wire_client::text, "still");
-  CHECK(other.read_data()->payload == "still");
+  CHECK(other.read_data().payload == "still");
   CHECK_FALSE(fixture.house.at(1).gone);
 }
 
@@ -106,7 +106,8 @@ TEST_CASE("a session that takes nothing does not hold a client that went away, n
     REQUIRE(ping);
     client.send_frame(wire_client::pong, ping->payload);
     client.send_frame(wire_client::text, "next");
-    for (int i = 0; i < 6; ++i) CHECK(client.read_frame()->op == wire_client::ping); // six intervals, nothing is read
+    for (int i = 0; i < 6; ++i)
+      CHECK(client.read_frame().value().op == wire_client::ping); // six intervals, nothing is read
     CHECK_FALSE(fixture.house.at(0).gone);
     fixture.house.at(0).link->taken(4);
     CHECK(fixture.house.eventually([](auto& sessions) { return sessions.at(0)->frames.size() == 2; }));

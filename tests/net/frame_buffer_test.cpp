@@ -48,7 +48,7 @@ bool right(const std::string& text) {
 } // namespace
 
 TEST_CASE("messages of any size come out whole, with room to be parsed in place") {
-  const std::size_t size = GENERATE(0, 1, 255, 256, 257, 5000, 85'000, 131'072, 131'073, 700'000);
+  const std::size_t size = GENERATE(0, 1, 1535, 1536, 1537, 5000, 85'000, 131'072, 131'073, 700'000);
   const std::size_t piece = GENERATE(100, 65'536, 10'000'000);
   const bool announced = GENERATE(true, false);
   const filled got = fill(size, piece, announced);
@@ -69,7 +69,7 @@ TEST_CASE("a message of 128 MiB is copied a few times, not for every piece") {
 
 TEST_CASE("an announced size alone allocates little") {
   frame_buffer buffer;
-  CHECK(buffer.prepare(128u << 20).size() <= 256); // inside the buffer itself
+  CHECK(buffer.prepare(128u << 20).size() < 2000); // inside the buffer itself
   buffer.commit(1);
   CHECK(buffer.prepare(128u << 20).size() <= frame_buffer::trusted);
 }

@@ -54,7 +54,7 @@ TEST_CASE("stop waits for links that close by themselves") {
   std::thread stop([&] { fixture.start().stop(std::chrono::seconds(60)); });
   CHECK(idle.ended()); // nothing is under way there
   client.send_frame(wire_client::text, "one more");
-  CHECK(client.read_data()->payload == "one more");
+  CHECK(client.read_data().payload == "one more");
   fixture.house.at(0).link->close(1001, "server_shutdown");
   CHECK(client.read_close() == 1001);
   CHECK(client.ended());

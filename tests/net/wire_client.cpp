@@ -166,11 +166,11 @@ std::optional<wire_client::frame> wire_client::read_frame() {
   return got;
 }
 
-std::optional<wire_client::frame> wire_client::read_data() {
-  for (;;) {
-    auto got = read_frame();
-    if (!got || got->op != ping) return got;
+wire_client::frame wire_client::read_data() {
+  while (auto got = read_frame()) {
+    if (got->op != ping) return std::move(*got);
   }
+  throw std::runtime_error("the connection ended instead of a frame");
 }
 
 std::uint16_t wire_client::read_close() {

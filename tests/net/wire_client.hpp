@@ -50,8 +50,8 @@ public:
   /// The next frame; none when the connection ended.
   std::optional<frame> read_frame();
 
-  /// The next frame that is no ping.
-  std::optional<frame> read_data();
+  /// The next frame that is no ping. Throws when the connection ended.
+  frame read_data();
 
   /// Reads on to the close frame and answers it. 0 when the connection ended without one.
   std::uint16_t read_close();
