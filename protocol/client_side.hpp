@@ -16,20 +16,20 @@ namespace parley::protocol {
 /// session.init or session.update.
 struct init_request {
   dialect spoken = dialect::current;
-  std::optional<std::string> system_prompt; ///< the legacy dialect needs one; without it a plain one is sent
-  std::optional<int> force_listen_count;    ///< current dialect only, as `greedy` and `seed`
+  std::optional<std::string> system_prompt{}; ///< the legacy dialect needs one; without it a plain one is sent
+  std::optional<int> force_listen_count{};    ///< current dialect only, as `greedy` and `seed`
   bool greedy = false;
-  std::optional<std::uint64_t> seed;
-  std::string_view voice; ///< bytes of a WAV file for LLM and vocoder; empty = none
+  std::optional<std::uint64_t> seed{};
+  std::string_view voice{}; ///< bytes of a WAV file for LLM and vocoder; empty = none
 };
 
 /// input.append of a whole conversation in chat.
 struct chat_request {
-  std::string_view prompt;
-  std::optional<std::string> system;
-  std::optional<int> max_new_tokens;
+  std::string_view prompt{};
+  std::optional<std::string> system{};
+  std::optional<int> max_new_tokens{};
   bool greedy = false;
-  std::optional<std::uint64_t> seed;
+  std::optional<std::uint64_t> seed{};
   bool streaming = true;
 };
 
