@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Remakes the nano model from nothing: data, three training stages, export, goldens, table, curves. Every stage resumes where it was stopped.
-# usage: train/make.sh [template checkpoint] [output folder]   (PYTHON and NANO_WORK may be set; NANO_THREADS for the last stage)
+# usage: train/make.sh TEMPLATE_CHECKPOINT [output folder]   (PYTHON and NANO_WORK may be set; NANO_THREADS for the last stage; *_SECONDS are CPU seconds)
 set -euo pipefail
 cd "$(dirname "$0")"
-template=$(realpath "${1:-../tests/data/checkpoints/tiny-omni}")
+template=$(realpath "${1:?a complete small checkpoint in the MiniCPM-o 4.5 layout}")
 out=$(realpath -m "${2:-../models/nano}")
 python=${PYTHON:-python3}
 export NANO_WORK=${NANO_WORK:-$HOME/.cache/parley/train}
@@ -12,11 +12,11 @@ source ./env.sh
 
 [ -e "$NANO_WORK/default_voice.wav" ] || install -m 644 "$template/assets/default_voice.wav" "$NANO_WORK/default_voice.wav"
 [ -e "$NANO_WORK/tokenizer/vocab.json" ] || $python -m nano.tokenizer "$template" "$NANO_WORK/tokenizer"
-[ -e "$NANO_WORK/bank3.json" ] || $python -m nano.synth 14000
-$python -m nano.train_text "${TEXT_SECONDS:-2500}" 3e-3
-$python -m nano.train_ctc "${PHONE_SECONDS:-540}" 2.5e-3
-$python -m nano.train_ctc "${TOKEN_SECONDS:-900}" 2.5e-3 tokens
-$python -m nano.train_joint "${JOINT_SECONDS:-4500}" 1.5e-3 "${NANO_THREADS:-1}"
+[ -e "$NANO_WORK/bank3.json" ] || $python -m nano.synth 14000 "${NANO_WORKERS:-1}"
+$python -m nano.train_text "${TEXT_SECONDS:-3600}" 3e-3
+$python -m nano.train_ctc "${PHONE_SECONDS:-600}" 2.5e-3
+$python -m nano.train_ctc "${TOKEN_SECONDS:-1200}" 2.5e-3 tokens
+$python -m nano.train_joint "${JOINT_SECONDS:-7200}" 1.5e-3 "${NANO_THREADS:-1}"
 $python -m nano.export "$NANO_WORK/joint.pt" "$template" "$out"
 $python -m nano.goldens "$out" "$NANO_WORK/goldens"
 $python -m nano.evaluate "$out" all 240 | tee "$NANO_WORK/table.md"

@@ -50,7 +50,8 @@ def loss(log_probs, targets, lengths=None):
     """log_probs [B,T,N], targets: list of id lists (blank = 0 not among them) -> mean loss per symbol."""
     n = torch.tensor([len(t) for t in targets])
     steps = torch.full((len(targets),), log_probs.shape[1]) if lengths is None else lengths
-    return F.ctc_loss(log_probs.transpose(0, 1), torch.tensor([k for t in targets for k in t]), steps, n, zero_infinity=True)
+    flat = torch.tensor([k for t in targets for k in t], device=log_probs.device)
+    return F.ctc_loss(log_probs.transpose(0, 1), flat, steps, n, zero_infinity=True)
 
 
 def greedy(scores):

@@ -9,14 +9,13 @@ from .run import work
 class Bank:
     """All synthesised clips: `records` and log10 power mel of clip i by `bank[i]` ([T,80] float32)."""
 
-    def __init__(self, parts=8):
+    def __init__(self):
         self.records, self.mels = [], []
-        for p in range(parts):
-            if (work() / f"bank{p}.json").exists():
-                flat = np.load(work() / f"bank{p}.npy", mmap_mode="r")
-                for record in json.loads((work() / f"bank{p}.json").read_text()):
-                    self.records.append(record)
-                    self.mels.append(flat[record["frames"][0]:record["frames"][1]])
+        for path in sorted(work().glob("bank*.json")):
+            flat = np.load(path.with_suffix(".npy"), mmap_mode="r")
+            for record in json.loads(path.read_text()):
+                self.records.append(record)
+                self.mels.append(flat[record["frames"][0]:record["frames"][1]])
         self.by_length = sorted(range(len(self.mels)), key=lambda i: len(self.mels[i]))
 
     def __len__(self):

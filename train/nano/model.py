@@ -89,10 +89,10 @@ class LLM(nn.Module):
         """e [B,T,H] embeddings -> normed states [B,T,H]. kv: list of L lists (the cache), appended to."""
         past = kv[0][0].shape[2] if kv and kv[0] else 0
         T = e.shape[1]
-        f = torch.arange(past, past + T).float()[:, None] * self.inverse[None]
+        f = torch.arange(past, past + T, device=e.device).float()[:, None] * self.inverse.to(e.device)[None]
         f = torch.cat([f, f], -1)
         rope = (f.cos(), f.sin())
-        mask = torch.full((T, past + T), float("-inf")).triu(past + 1)
+        mask = torch.full((T, past + T), float("-inf"), device=e.device).triu(past + 1)
         for i, layer in enumerate(self.model.layers):
             e = layer(e, rope, mask, None if kv is None else kv[i])
         return self.model.norm(e)
@@ -165,8 +165,8 @@ class Encoder(nn.Module):
     def forward(self, mel, at=0):
         """at: position of the first frame, so that short sessions train late positions too."""
         h = self.front(mel)
-        block = torch.arange(h.shape[1]) // 50
-        mask = torch.zeros(len(block), len(block)).masked_fill(block[None] > block[:, None], float("-inf"))
+        block = torch.arange(h.shape[1], device=mel.device) // 50
+        mask = torch.zeros(len(block), len(block), device=mel.device).masked_fill(block[None] > block[:, None], float("-inf"))
         return self.body(h, at, mask)
 
 

@@ -60,7 +60,7 @@ class Optimizer:
 
     def load_state_dict(self, state):
         for mine, theirs in zip(self.muon.buffers, state["muon"]):
-            mine.copy_(theirs)
+            mine.copy_(theirs)  # also from another device
         self.adam.load_state_dict(state["adam"])
 
 

@@ -16,13 +16,13 @@ def save(path, **state):
 
 
 class Clock:
-    """Seconds trained, over all resumed runs."""
+    """CPU seconds trained, over all resumed runs: on a shared machine the wall clock would end a run that hardly ran."""
 
     def __init__(self, before=0.0):
-        self.before, self.start = before, time.time()
+        self.before, self.start = before, time.process_time()
 
     def __call__(self):
-        return self.before + time.time() - self.start
+        return self.before + time.process_time() - self.start
 
 
 class Log:

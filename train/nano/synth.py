@@ -1,5 +1,5 @@
-"""Spoken questions by espeak-ng: a bank of clips as log-mel, and test clips as waveforms. usage: python -m nano.synth [clips]"""
-import io, json, random, subprocess, sys, time, wave
+"""Spoken questions by espeak-ng: a bank of clips as log-mel, and test clips as waveforms. usage: python -m nano.synth [clips] [processes]"""
+import io, json, multiprocessing, random, subprocess, sys, time, wave
 import numpy as np
 from scipy.signal import fftconvolve, resample_poly
 from . import mel
@@ -77,15 +77,20 @@ def tests(name, n, seed, **how):
     (work() / f"{name}.json").write_text(json.dumps(records))
 
 
-if __name__ == "__main__":
+def part(job):
+    """One file of the bank: (number, clips)."""
     import torch
     torch.set_num_threads(1)
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 14000
+    bank(f"bank{job[0]}", job[1], 200 + job[0], voices=TRAIN_VOICES)
+
+
+if __name__ == "__main__":
+    n, processes = int(sys.argv[1]) if len(sys.argv) > 1 else 14000, int(sys.argv[2]) if len(sys.argv) > 2 else 1
     tests("test_voices", 240, 101, voices=HELD_VOICES, repeat=0)
     tests("test_phrasings", 240, 102, voices=TRAIN_VOICES, held=True, repeat=0)
     tests("test_both", 160, 103, voices=HELD_VOICES, held=True, repeat=0)
     tests("test_seen", 120, 104, voices=TRAIN_VOICES, repeat=0)
     tests("test_words", 80, 105, voices=HELD_VOICES, repeat=1, words=HELD_WORDS)
     tests("test_repeat", 80, 106, voices=HELD_VOICES, repeat=1, words=TRAIN_WORDS)
-    for part in range(-(-n // 3500)):
-        bank(f"bank{part}", min(3500, n - part * 3500), 200 + part, voices=TRAIN_VOICES)
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        pool.map(part, [(k, min(3500, n - k * 3500)) for k in range(-(-n // 3500))], chunksize=1)

@@ -1,11 +1,15 @@
-"""Stage 2: encoder and projector alone. usage: python -m nano.train_ctc SECONDS PEAK_LR [tokens]; without "tokens" only phonemes are trained (no text model needed)."""
-import json, random, sys
+"""Stage 2: encoder and projector alone. usage: python -m nano.train_ctc CPU_SECONDS PEAK_LR [tokens]; without "tokens" only phonemes are trained (no text model needed)."""
+import functools, json, sys
 import torch
 from . import ctc, mel, mixing
+from .feed import device, feed, scale
 from .model import Nano
 from .optim import Optimizer, schedule
 from .run import Clock, Log, save, work
 from .tokenizer import Text
+
+
+UNITS_PER_CACHE = 29  # the streaming encoder forgets after so many units
 
 
 class Hearing(torch.nn.Module):
@@ -18,22 +22,22 @@ class Hearing(torch.nn.Module):
 def encode(nano, x, shift=0, at=0):
     """mel [B,T,80] -> (states [B,T/2,d], rows [B,T/10,H]); shift moves the unit borders, at the positions."""
     h = nano.apm.front(x)
-    block = (torch.arange(h.shape[1]) + shift) // 50
-    mask = torch.zeros(len(block), len(block)).masked_fill(block[None] > block[:, None], float("-inf"))
+    block = (torch.arange(h.shape[1], device=x.device) + shift) // 50
+    mask = torch.zeros(len(block), len(block), device=x.device).masked_fill(block[None] > block[:, None], float("-inf"))
     h = nano.apm.body(h, at, mask)
     return h, nano.audio_projection_layer(h)
 
 
 def batch(bank, r, frames=9000):
     """Clips of similar length with noise: (mel [B,T,80], texts)."""
-    s = r.randrange(0, len(bank) - 400)
-    ids = r.sample(bank.by_length[s:s + 400], 60)
+    s, most = r.randrange(0, len(bank) - 400), int(frames * scale())
+    ids = [r.choice(bank.by_length[s:s + 400]) for _ in range(most // 100)]
     clips, total = [], 0
     for i in ids:
         m = mixing.varied(r, bank[i])
         total = max(total, len(m) + 30)
         clips.append((r.randrange(2, 26), m, bank.records[i]["text"]))
-        if total * len(clips) > frames:
+        if total * len(clips) > most:
             break
     T = -(-total // 10) * 10
     xs = []
@@ -42,6 +46,13 @@ def batch(bank, r, frames=9000):
         x = torch.maximum(x, x.max() - 8) if r.random() < .7 else x
         xs.append(mixing.mask_band(r, (x + 4) / 4))
     return torch.stack(xs), [t for _, _, t in clips]
+
+
+def batches(bank, text, phonemes, r):
+    """Endless steps: mel, phoneme targets, token targets, shift of the unit borders, first position."""
+    while True:
+        x, texts = batch(bank, r)
+        yield x, [phonemes(t) for t in texts], [[k + 1 for k in text.spoken(t)] for t in texts], r.randrange(50), r.randrange(0, 1500 - x.shape[1] // 2)
 
 
 def check(model, text, phonemes, name, n=80):
@@ -55,7 +66,7 @@ def check(model, text, phonemes, name, n=80):
             y = waves[f"w{i}"].astype(np.float32) / 32768
             y = np.pad(y, 3000) + np.random.default_rng(i).standard_normal(len(y) + 6000).astype(np.float32) * y.std() * .1
             x = mel.offline(y)
-            h, rows = encode(model.nano, x[None, :len(x) // 10 * 10])
+            h, rows = encode(model.nano, x[None, :len(x) // 10 * 10].to(device()))
             want = phonemes(records[i]["text"])
             errors += ctc.distance(ctc.greedy(model.heads.phoneme(h)[0]), want)
             symbols += len(want)
@@ -77,34 +88,36 @@ def main():
     sets = [json.loads((work() / f"{n}.json").read_text()) for n in ("test_voices", "test_phrasings", "test_words")]
     phonemes = ctc.Phonemes(w for q in bank.records + [q for s in sets for q in s] for w in q["text"].split())
     model, path = Hearing(phonemes.size), work() / ("ctc.pt" if tokens else "phones.pt")
-    opt = Optimizer(model, ["nano.apm", "nano.audio", "heads"])
     step, clock = 0, Clock()
     source = path if path.exists() else work() / "phones.pt"
-    if source.exists():
-        state = torch.load(source)
+    state = torch.load(source, map_location="cpu") if source.exists() else None
+    if state:
         model.load_state_dict(state["model"])
-        opt.load_state_dict(state["opt"])
         if source == path:
             step, clock = state["step"], Clock(state["seconds"])
     if tokens:
-        llm = {k: v for k, v in torch.load(work() / "text.pt")["model"].items() if k.startswith("llm.")}
+        llm = {k: v for k, v in torch.load(work() / "text.pt", map_location="cpu")["model"].items() if k.startswith("llm.")}
         model.nano.load_state_dict(llm, strict=False)
-    r = random.Random(7 + step)
-    sums, count, units = [0.0, 0.0], 0, 0
+    model.to(device())
+    opt = Optimizer(model, ["nano.apm", "nano.audio", "heads"])
+    if state:
+        opt.load_state_dict(state["opt"])
+    sums, count, units = torch.zeros(2), 0, 0
     keep = lambda: save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
-    while (done := clock() / budget) < 1:
-        x, texts = batch(bank, r)
-        shift = r.randrange(50)
-        h, rows = encode(model.nano, x, shift, r.randrange(0, 1500 - x.shape[1] // 2))
-        phone = ctc.loss(model.heads.phoneme(h).log_softmax(-1), [phonemes(t) for t in texts])
-        token = ctc.loss(token_scores(model, text, rows), [[k + 1 for k in text.spoken(t)] for t in texts]) if tokens else torch.zeros(())
+    for x, phones, heard, shift, at in feed(functools.partial(batches, bank, text, phonemes), 7 + step):
+        done = clock() / budget
+        if done >= 1:
+            break
+        h, rows = encode(model.nano, x, shift, at)
+        phone = ctc.loss(model.heads.phoneme(h).log_softmax(-1), phones)
+        token = ctc.loss(token_scores(model, text, rows), heard) if tokens else phone * 0
         (phone + .5 * token).backward()
         opt.step(schedule(done, step, peak))
         step, count, units = step + 1, count + 1, units + x.shape[0] * x.shape[1] / 100
-        sums = [a + b.item() for a, b in zip(sums, (phone, token))]
+        sums += torch.stack([phone, token]).detach().cpu()
         if step % 50 == 0:
-            log(step=step, s=clock(), phone=sums[0] / count, token=sums[1] / count, units_s=units / (clock() - clock.before))
-            sums, count = [0.0, 0.0], 0
+            log(step=step, s=clock(), phone=float(sums[0] / count), token=float(sums[1] / count), units_s=units / (clock() - clock.before))
+            sums, count = torch.zeros(2), 0
         if step % 200 == 0:
             keep()
             per, exact = check(model, text, phonemes, "test_voices")

@@ -1,10 +1,11 @@
-"""Stage 1: the LLM alone, on chat and on duplex sessions whose audio rows are token embeddings. usage: python -m nano.train_text SECONDS [peak lr] [freeze]
+"""Stage 1: the LLM alone, on chat and on duplex sessions whose audio rows are token embeddings. usage: python -m nano.train_text CPU_SECONDS [peak lr] [freeze]
 
 After the share `freeze` of the run (0 … 1) the input embeddings stand still: from then on the encoder can be trained to hit them, beside this run."""
-import random, sys
+import functools, sys
 import torch
 import torch.nn.functional as F
 from . import layouts, scenes
+from .feed import device, feed, grouped, scale
 from .model import Nano
 from .optim import Optimizer, schedule
 from .questions import draw
@@ -47,17 +48,15 @@ def pretend_session(text, r):
     return [next(rows) if i == layouts.ROW else i for i in ids], weights
 
 
+def typed_pool(text, r, chats, sessions):
+    """Samples of chats and of sessions with stand-in rows."""
+    return [layouts.random_chat(text, r) for _ in range(chats)] + [pretend_session(text, r) for _ in range(sessions)]
+
+
 def batches(text, r, tokens=3200):
-    """Endless batches of similar length, about `tokens` padded tokens each; a quarter of the tokens are duplex sessions."""
+    """Endless batches of similar length, about `tokens` padded tokens each (times $NANO_SCALE); one in eleven samples is a session."""
     while True:
-        pool = [layouts.random_chat(text, r) for _ in range(400)] + [pretend_session(text, r) for _ in range(40)]
-        pool.sort(key=lambda s: len(s[0]))
-        groups, group = [], []
-        for s in pool:
-            group.append(s)
-            if len(group) * len(s[0]) >= tokens:
-                groups.append(group)
-                group = []
+        groups = grouped(typed_pool(text, r, int(400 * max(1, scale() / 4)), int(40 * max(1, scale() / 4))), lambda s: len(s[0]), tokens * scale())
         r.shuffle(groups)
         yield from map(pad, groups)
 
@@ -74,17 +73,17 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     text, model, path, log = Text(work() / "tokenizer"), Nano(), work() / "text.pt", Log("text")
-    opt = Optimizer(model, ["llm"])
-    step, clock = 0, Clock()
-    if path.exists():
-        state = torch.load(path)
+    step, clock, state = 0, Clock(), torch.load(path, map_location="cpu") if path.exists() else None
+    if state:
         model.load_state_dict({k: v for k, v in state["model"].items() if k.startswith("llm.")}, strict=False)
-        if state["opt"]:
-            opt.load_state_dict(state["opt"])
         step, clock = state["step"], Clock(state["seconds"])
-    r = random.Random(5 + step)
-    seen = total = count = 0
-    for ids, weights in batches(text, r):
+    model.to(device())
+    opt = Optimizer(model, ["llm"])
+    if state and state["opt"]:
+        opt.load_state_dict(state["opt"])
+    seen = count = 0
+    total = torch.zeros((), device=device())
+    for ids, weights in feed(functools.partial(batches, text), 5 + step):
         done = clock() / budget
         if done >= 1:
             break
@@ -93,11 +92,11 @@ def main():
         if done >= freeze:
             model.llm.model.embed_tokens.weight.grad = None
         opt.step(schedule(done, step, peak))
-        step, seen, total, count = step + 1, seen + ids.numel(), total + ce.mean().item(), count + 1
+        step, seen, total, count = step + 1, seen + ids.numel(), total + ce.detach().mean(), count + 1
         if step % 25 == 0:
-            log(step=step, s=clock(), loss=total / count, tok_s=seen / (clock() - clock.before))
-            total = count = 0
-        if step % 50 == 0:
+            log(step=step, s=clock(), loss=float(total / count), tok_s=seen / (clock() - clock.before))
+            total, count = total * 0, 0
+        if step % 25 == 0:
             save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
 

@@ -1,0 +1,88 @@
+"""Batches of the joint stage, made without the model: duplex sessions with sound, spoken turn-based questions, typed chats."""
+import wave
+import numpy as np
+import torch
+from . import layouts, mel, mixing, scenes
+from .feed import grouped, scale
+from .train_text import pad, typed_pool
+from .train_ctc import UNITS_PER_CACHE
+
+
+def default_voice(path):
+    """Offline mel of a 16 kHz wav, a multiple of 10 frames long."""
+    with wave.open(str(path)) as w:
+        y = np.frombuffer(w.readframes(w.getnframes()), "<i2").astype(np.float32) / 32768
+    m = mel.offline(y)
+    return m[:len(m) // 10 * 10]
+
+
+class Maker:
+    """Draws from a bank of clips. phonemes: text -> ids; voice: mel of the default voice."""
+
+    def __init__(self, text, bank, phonemes, voice):
+        self.text, self.bank, self.phonemes, self.voice = text, bank, phonemes, voice
+
+    def scene(self, r):
+        if r.random() < .06:
+            return scenes.silent(r)
+        turns = []
+        for _ in range(r.choices([1, 2, 3], [75, 20, 5])[0]):
+            i = r.randrange(len(self.bank))
+            m = mixing.varied(r, self.bank[i])
+            turns.append((len(m), (m, self.bank.records[i]["text"]), self.bank.records[i]["answer"]))
+        return scenes.make(self.text, r, turns, late=.15, longest=30)
+
+    def reference(self, r):
+        """Reference audio of the system part: none [0,80], the default voice, or any clip."""
+        k = r.random()
+        if k < .3:
+            return torch.zeros(0, 80)
+        if k < .65:
+            return self.voice
+        m = self.bank[r.randrange(len(self.bank))]
+        m = torch.maximum(m, m.max() - 8)[:len(m) // 10 * 10]
+        return (m + 4) / 4
+
+    def duplex(self, r, group):
+        """Sound [B,100*U,80], ids and weights [B,T], rows of each session, CTC targets of the sessions in which somebody speaks."""
+        units, voice = max(s.units for s in group), self.reference(r)
+        power = [mixing.mix(r, [(start, clip[0]) for start, _, clip in s.audio], units * 100) for s in group]
+        ids, weights = pad([layouts.duplex(self.text, s, r.choice(layouts.SYSTEM), len(voice) // 10) for s in group])
+        spoken = [[clip[1] for _, _, clip in s.audio] for s in group]
+        heard = [b for b, texts in enumerate(spoken) if texts]
+        return dict(x=torch.stack([mixing.mask_band(r, mixing.normalise(p)) for p in power]), ids=ids, weights=weights, voice=voice, rows=[s.units * 10 for s in group],
+                    offset=0 if r.random() < .6 else r.randrange(UNITS_PER_CACHE), heard=heard, phones=[self.phonemes(" ".join(spoken[b])) for b in heard],
+                    tokens=[[k + 1 for t in spoken[b] for k in self.text.spoken(t)] for b in heard])
+
+    def asked(self, r, n):
+        """Turn-based questions by voice: <|audio_start|> rows <|audio_end|> in the user's message. Sound [B,T,80], ids, weights."""
+        text, bank = self.text, self.bank
+        start = r.randrange(len(bank) - 300)
+        chosen = [r.choice(bank.by_length[start:start + 300]) for _ in range(n)]
+        mels = [mixing.varied(r, bank[i]) for i in chosen]
+        T = max(len(m) for m in mels) // 10 * 10 + 20
+        x = torch.stack([mixing.mix(r, [(r.randrange(0, 15), m)], T, noisy=.5).log10() for m in mels])
+        samples = []
+        for i in chosen:
+            system = text.encode(f"<|im_start|>system\n{r.choice(layouts.SYSTEM)}<|im_end|>\n") if r.random() < .5 else []
+            opening, end = layouts.generation_prompt(text, r)
+            prompt = system + text.encode("<|im_start|>user\n<|audio_start|>") + [layouts.ROW] * (T // 10) + text.encode("<|audio_end|><|im_end|>\n") + opening
+            target = text.encode(bank.records[i]["answer"]) + end
+            samples.append((prompt + target, [0] * len(prompt) + [1] * len(target)))
+        ids, weights = pad(samples)
+        return dict(x=(torch.maximum(x, x.amax((1, 2), keepdim=True) - 8) + 4) / 4, ids=ids, weights=weights)
+
+    def batches(self, r):
+        """Endless steps: about 150 units of sessions, 14 spoken questions, 2,500 typed tokens (times $NANO_SCALE)."""
+        typed = iter(())
+        while True:
+            groups = grouped([self.scene(r) for _ in range(int(160 * max(1, scale() / 2)))], lambda s: s.units, 150 * scale())
+            r.shuffle(groups)
+            for group in groups:
+                chat = next(typed, None)
+                if chat is None:
+                    chats = grouped(typed_pool(self.text, r, int(300 * max(1, scale() / 2)), 12), lambda s: len(s[0]), 2500 * scale())
+                    r.shuffle(chats)
+                    typed = map(pad, chats)
+                    chat = next(typed)
+                yield dict(duplex=self.duplex(r, group), asked=self.asked(r, int(14 * scale())), typed=chat)
