@@ -53,7 +53,8 @@ queue_words queue_line::enqueue(ticket_key ticket, std::string ticket_id, protoc
   double wait_s = 0;
   for (auto it = line_.begin(); it != std::next(line_.find(order)); ++it)
     wait_s = slots.next(lengths_.expected_s(it->second.kind));
-  words.emplace_back(told_queued{ticket, {position, wait_s, line_.at(order).ticket_id, static_cast<int>(line_.size())}});
+  words.emplace_back(
+      told_queued{ticket, {position, wait_s, line_.at(order).ticket_id, static_cast<int>(line_.size())}});
   next_walk_ = std::min(next_walk_.value_or(now + refresh), now + refresh);
   return words;
 }

@@ -27,8 +27,7 @@ struct queue_settings {
   double base_video_s = 90;
 };
 
-// ---- what is to be told, in order
-// -----------------------------------------------------------------------------------------
+// ---- what is to be told, in order ---------------------------------------------------------------------------
 
 /// First word to a ticket that has to wait: `session.queued`.
 struct told_queued {
@@ -101,8 +100,7 @@ public:
   queue_words tick(time_point now);
   std::optional<time_point> next_deadline() const;
 
-  // ---- for GET /status and tests
-  // --------------------------------------------------------------------------------------
+  // ---- for GET /status and tests ----------------------------------------------------------------------------
 
   struct worker_view {
     worker_key worker;

@@ -33,7 +33,7 @@ bool sounds(const chat_append_event& event) {
 
 } // namespace
 
-// ---- up to session.created --------------------------------------------------------------------------------------------------
+// ---- up to session.created ----------------------------------------------------------------------------------
 
 void session_machine::connect(time_point now) {
   holding_ = holding::slot;
@@ -105,8 +105,7 @@ void session_machine::fail_init(const engine_failure& failure) {
   if (++failed_inits_ >= max_failed_inits) end(close_cause::backend);
 }
 
-// ---- input
-// ------------------------------------------------------------------------------------------------------------------
+// ---- input --------------------------------------------------------------------------------------------------
 
 void session_machine::take_append(const envelope& frame, time_point now) {
   if (chat_) {
@@ -175,8 +174,7 @@ void session_machine::follow(flow_verdict verdict) {
   if (verdict == flow_verdict::context_full) end(close_cause::context_full);
 }
 
-// ---- a worker is lost
-// ---------------------------------------------------------------------------------------------------------
+// ---- a worker is lost ---------------------------------------------------------------------------------------
 
 void session_machine::queue_again() {
   constexpr int tries = 2;
@@ -199,8 +197,7 @@ void session_machine::move_on(time_point now) {
   writer().order(enqueue{mode_, true});
 }
 
-// ---- clocks
-// -------------------------------------------------------------------------------------------------------------------
+// ---- clocks -------------------------------------------------------------------------------------------------
 
 void session_machine::choose_mode(mode chosen) {
   time_limit_ = origin_.accepted + duration_limit(limits_, chosen);
@@ -247,8 +244,7 @@ void session_machine::wind_chat_clocks() {
   }
 }
 
-// ---- ends
-// -----------------------------------------------------------------------------------------------------------------------
+// ---- ends ---------------------------------------------------------------------------------------------------
 
 void session_machine::reject(error why, time_point now) {
   say(error_event{why.code, std::move(why.message)});

@@ -18,8 +18,7 @@ std::optional<mode> mode_named(std::string_view name) {
 session_machine::session_machine(session_origin origin, session_limits limits, capabilities able, random_source random)
     : origin_(std::move(origin)), limits_(limits), able_(able), random_(std::move(random)) {}
 
-// ---- the connection
-// -------------------------------------------------------------------------------------------------------
+// ---- the connection -----------------------------------------------------------------------------------------
 
 effects session_machine::start(time_point now) {
   if (origin_.mode) {
@@ -71,8 +70,7 @@ effects session_machine::on_gone(time_point now) {
   return take();
 }
 
-// ---- the queue
-// ------------------------------------------------------------------------------------------------------------
+// ---- the queue ----------------------------------------------------------------------------------------------
 
 effects session_machine::on_queued(queue_place place, time_point) {
   if (state_ == session_state::queued) {
@@ -99,8 +97,7 @@ effects session_machine::on_refused(error_code code, std::string message, time_p
   return take();
 }
 
-// ---- the engine
-// -----------------------------------------------------------------------------------------------------------
+// ---- the engine ---------------------------------------------------------------------------------------------
 
 effects session_machine::on_engine_opened(const engine_opened& report, time_point now) {
   perform(session_event::engine_ready, {.now = now, .opened = &report});
@@ -176,8 +173,7 @@ effects session_machine::on_restored(time_point now) {
   return take();
 }
 
-// ---- the house
-// ------------------------------------------------------------------------------------------------------------
+// ---- the house ----------------------------------------------------------------------------------------------
 
 effects session_machine::on_drain(time_point now) {
   if (draining_) return {};
@@ -204,8 +200,7 @@ usage session_machine::total() const {
   return duplex_ ? duplex_->total() : usage{};
 }
 
-// ---- events meet states
-// -----------------------------------------------------------------------------------------------------
+// ---- events meet states -------------------------------------------------------------------------------------
 
 session_event session_machine::classify(const envelope& frame) const {
   switch (frame.type) {

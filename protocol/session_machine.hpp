@@ -50,8 +50,7 @@ public:
   session_machine(const session_machine&) = delete;
   session_machine& operator=(const session_machine&) = delete;
 
-  // ---- the connection
-  // -------------------------------------------------------------------------------------------------
+  // ---- the connection ---------------------------------------------------------------------------------------
 
   /// The first call: enqueues, or refuses an unknown mode.
   effects start(time_point now);
@@ -70,8 +69,7 @@ public:
   /// The socket is gone. Also to be called after the machine itself closed it: then it does nothing.
   effects on_gone(time_point now);
 
-  // ---- the queue
-  // ------------------------------------------------------------------------------------------------------
+  // ---- the queue --------------------------------------------------------------------------------------------
 
   effects on_queued(queue_place place, time_point now);
   effects on_queue_update(queue_place place, time_point now);
@@ -80,8 +78,7 @@ public:
   /// service_unavailable, queue_full, worker_busy or worker_connect_failed.
   effects on_refused(error_code code, std::string message, time_point now);
 
-  // ---- the engine
-  // -----------------------------------------------------------------------------------------------------
+  // ---- the engine -------------------------------------------------------------------------------------------
 
   effects on_engine_opened(const engine_opened& report, time_point now);
   effects on_engine_failed(engine_failure failure, time_point now);
@@ -98,8 +95,7 @@ public:
   /// The journal is replayed on the new worker (after `restore_session`).
   effects on_restored(time_point now);
 
-  // ---- the house
-  // ------------------------------------------------------------------------------------------------------
+  // ---- the house --------------------------------------------------------------------------------------------
 
   effects on_drain(time_point now);
 
@@ -109,8 +105,7 @@ public:
   /// When `tick` has something to do next; none = never.
   std::optional<time_point> next_deadline() const;
 
-  // ---- what the shell may ask
-  // -----------------------------------------------------------------------------------------
+  // ---- what the shell may ask -------------------------------------------------------------------------------
 
   session_state state() const { return state_; }
   dialect spoken() const { return spoken_; }

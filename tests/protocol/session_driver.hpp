@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 std::string word(const effect& what);
 std::string words(const effects& all);
 
-// ---- client frames
+// ---- client frames ------------------------------------------------------------------------------------------
 
 std::string init_frame(std::string_view payload = "{}");
 std::string update_frame(std::string_view session = R"({"instructions":"be brief"})");
@@ -33,7 +33,7 @@ std::string close_frame(std::string_view reason = "user_stop");
 /// The smallest file that passes for a JPEG of 1×1 pixels, in base64.
 std::string_view tiny_jpeg_base64();
 
-// ---- engine reports
+// ---- engine reports -----------------------------------------------------------------------------------------
 
 usage small_usage();
 step_report listen_report(std::uint64_t unit, int kv = 100);

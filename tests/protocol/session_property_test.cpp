@@ -168,7 +168,7 @@ private:
     if (const auto due = d_.machine.next_deadline()) REQUIRE(d_.machine.state() != session_state::closed);
   }
 
-  // ---- what a client may rely on
+  // ---- what a client may rely on ----------------------------------------------------------------------------
 
   void on(const send& said) {
     REQUIRE_FALSE(closed_frame_);
@@ -227,7 +227,7 @@ private:
     closed_frame_ = true;
   }
 
-  // ---- what the house may rely on
+  // ---- what the house may rely on ---------------------------------------------------------------------------
 
   void on(const enqueue&) {
     REQUIRE(slot_ == slot::none);

@@ -108,7 +108,7 @@ const std::vector<row>& table() {
     return [text = std::move(text)](driver& d, const connection&) { return d.frame(text); };
   };
   static const std::vector<row> rows{
-      // ---- the queue
+      // ---- the queue ----------------------------------------------------------------------------------------
       {"worker assigned",
        {worker_assigned},
        [](driver& d, auto&) { return d.grant(); },
@@ -119,7 +119,7 @@ const std::vector<row>& table() {
        {refused},
        [](driver& d, auto&) { return d.refused(error_code::queue_full); },
        {"error:queue_full close:1013 > CLOSED", "", "", "", "", ""}},
-      // ---- the client
+      // ---- the client ---------------------------------------------------------------------------------------
       {"init of its dialect",
        {init},
        [](driver& d, const connection& c) { return d.frame(own_init(c)); },
@@ -179,7 +179,7 @@ const std::vector<row>& table() {
        [](driver& d, auto&) { return d.gone(); },
        {"cancel > CLOSED", "release > CLOSED", "close_engine > CLOSED", "close_engine > CLOSED",
         "close_engine > CLOSED", ""}},
-      // ---- the engine
+      // ---- the engine ---------------------------------------------------------------------------------------
       {"engine ready",
        {engine_ready},
        [](driver& d, auto&) { return d.opened(); },
@@ -234,7 +234,7 @@ const std::vector<row>& table() {
          return d.grant();
        },
        {"queue_done > CONNECTED", "", "open", "restore", "restore", "release"}},
-      // ---- time
+      // ---- time ---------------------------------------------------------------------------------------------
       {"the init wait is over",
        {init_wait_over},
        [](driver& d, auto&) { return d.wait(30s); },
@@ -264,7 +264,7 @@ const std::vector<row>& table() {
          limits.chat_turn = 120s;
          return limits;
        }()},
-      // ---- the house
+      // ---- the house ----------------------------------------------------------------------------------------
       {"drain",
        {drain},
        [](driver& d, auto&) { return d.drain(); },
