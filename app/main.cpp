@@ -18,6 +18,14 @@ int complain(std::string what, int status) {
   return status;
 }
 
+/// What stands where a command should, if that is what is wrong.
+std::string unknown_command(const CLI::App& app) {
+  const CLI::App* reached = &app;
+  while (!reached->get_subcommands().empty()) reached = reached->get_subcommands().front();
+  if (reached->get_require_subcommand_min() == 0 || reached->remaining().empty()) return {};
+  return reached->remaining().front();
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -35,7 +43,8 @@ int main(int argc, char** argv) {
     return chosen();
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem); // --help
-    return complain(problem.what(), wrong_usage);
+    const auto unknown = unknown_command(app);
+    return complain(unknown.empty() ? problem.what() : "unknown command " + unknown, wrong_usage);
   } catch (const parley::config::settings_error& problem) {
     return complain(problem.what(), wrong_usage);
   } catch (const std::exception& problem) {
