@@ -179,6 +179,7 @@ std::vector<chat_replay::chunk> chat_replay::stream(std::span<const token_id> op
   constexpr auto per_chunk = chat::answer_decoder::chunk_tokens;
   auto chunks = (max_new_tokens + per_chunk - 1) / per_chunk;
   chat::answer_decoder answer(model.text(), quirks::literal(), chunks * per_chunk + 1);
+  stream_decoder text(model.text());
   std::vector<chunk> result;
   auto last = feed(opening);
   auto fed = true; // the newest token of the answer
@@ -203,7 +204,8 @@ std::vector<chat_replay::chunk> chat_replay::stream(std::span<const token_id> op
     if (!states.empty()) c.hidden = at::cat(states);
     // Text lags by the token that has not been fed yet.
     auto begin = earlier - (number == 0 ? 0 : 1), end = all.size() - (c.finished ? 0 : 1);
-    c.text = model.text().decode(std::span(all).subspan(begin, end - begin));
+    c.text = text.push(std::span(all).subspan(begin, end - begin));
+    if (c.finished) c.text += text.finish();
     result.push_back(std::move(c));
   }
   return result;

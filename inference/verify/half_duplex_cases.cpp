@@ -16,9 +16,7 @@ struct half_duplex {
 
   /// Every answer ends the stream of sound.
   void restart() {
-    audio::mel_stream_config cut;
-    cut.redundancy_frames = 0;
-    stream = audio::mel_stream(cut);
+    stream = audio::mel_stream();
     encoder.clear();
     chunks = 0;
   }
@@ -57,7 +55,7 @@ at::Tensor hear_piece(half_duplex& s, const std::vector<float>& sound) {
 void replay_message(golden_set& files, half_duplex& s, const json& step, case_check& check) {
   auto talk = read_talk(files, json::array({step.at("msg")}), "");
   auto text = prompt_of(s, talk);
-  s.first = false;
+  auto first = std::exchange(s.first, false);
   check.equal("prompt", text.text, step.at("prompt").get<std::string>());
   auto user = talk.messages.front().from == role::user;
   if (user && !talk.sounds.empty() && s.chunks++ == 0) {
@@ -73,6 +71,8 @@ void replay_message(golden_set& files, half_duplex& s, const json& step, case_ch
     s.chat.feed_rows(chat::embed_prompt(s.chat.model.llm(), prompt, hear_piece(s, talk.sounds.front())));
   else
     s.chat.prefill(prompt, talk);
+  // The encoder forgets what a session began with.
+  if (first || !user) s.encoder.clear();
 }
 
 void replay_answer(half_duplex& s, const json& step, case_check& check) {

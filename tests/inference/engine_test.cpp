@@ -1,0 +1,481 @@
+#include "inference/engine/fingerprint.hpp"
+#include "inference/engine/omni_engine.hpp"
+#include "inference/verify/golden_set.hpp"
+
+#include <c10/core/InferenceMode.h>
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <random>
+
+using namespace parley::inference;
+
+namespace {
+
+const std::shared_ptr<const thinker>& model() {
+  static const auto m = [] {
+    c10::InferenceMode guard;
+    return std::make_shared<const thinker>(checkpoint::open("models/tiny-omni"), model_config::open("models/tiny-omni"),
+                                           at::kFloat, at::kCPU);
+  }();
+  return m;
+}
+
+/// Spoken words, 16 kHz.
+const std::vector<float>& speech() {
+  static const auto sound = [] {
+    verify::golden_set files("tests/data/checkpoints/tiny", "tests/data/goldens/thinker");
+    return files.clip("long", 0, 0);
+  }();
+  return sound;
+}
+
+pcm second(int number) {
+  auto begin = speech().begin() + static_cast<std::ptrdiff_t>(number % 30) * 16000;
+  return std::make_shared<const std::vector<float>>(begin, begin + 16000);
+}
+
+omni_engine::options options_for(int slots, int context, const quirks& how, std::optional<std::uint64_t> seed) {
+  omni_engine::options o;
+  o.info.slots = slots;
+  o.info.context_tokens = context;
+  o.info.hears = true;
+  o.how = how;
+  o.seed = seed;
+  return o;
+}
+
+struct house {
+  explicit house(int slots, int context = 2048, quirks how = {}, std::optional<std::uint64_t> seed = 1)
+      : total_slots(slots),
+        engine(model(), llm::kv_pool(model()->config().llm, slots, context, at::kFloat, at::kCPU),
+               options_for(slots, context, how, seed), [this](event&& e) { events.push_back(std::move(e)); }) {}
+
+  void run() {
+    for (auto passes = 0; engine.advance(); ++passes) REQUIRE(passes < 100000);
+  }
+
+  void open(session_id id, duplex_options o = {}, std::optional<std::uint64_t> seed = {}, pcm voice = nullptr) {
+    engine.handle(open_duplex{id, "You are a helpful assistant.", o, voice, nullptr, seed});
+  }
+
+  void unit(session_id id, std::uint64_t number, pcm samples, bool force = false) {
+    engine.handle(submit_unit{id, number, std::move(samples), {}, 1, force});
+  }
+
+  /// What was answered to a session, as text for comparing.
+  std::vector<std::string> told(session_id id) const {
+    std::vector<std::string> lines;
+    for (const auto& e : events) {
+      if (const auto* o = std::get_if<step_output>(&e); o && o->session == id)
+        lines.push_back(std::to_string(o->unit) + (o->kind == output_kind::listen ? " listen" : " say ") + o->text +
+                        (o->end_of_turn ? " end" : "") + " kv " + std::to_string(o->metrics.kv_cache_length) + " out " +
+                        std::to_string(o->used.output_text));
+      if (const auto* f = std::get_if<failed>(&e); f && f->session == id)
+        lines.push_back(std::to_string(f->number) + " failed " + std::to_string(static_cast<int>(f->kind)));
+      if (const auto* d = std::get_if<chat_done>(&e); d && d->session == id)
+        lines.push_back(std::to_string(d->turn) + " done " + std::to_string(static_cast<int>(d->reason)) + d->text);
+    }
+    return lines;
+  }
+
+  template<class T>
+  std::vector<T> all() const {
+    std::vector<T> found;
+    for (const auto& e : events)
+      if (const auto* x = std::get_if<T>(&e)) found.push_back(*x);
+    return found;
+  }
+
+  void check_empty(std::initializer_list<session_id> open_ones) {
+    for (auto id : open_ones) engine.handle(close_session{id});
+    run();
+    CHECK(engine.free_pages() == total_pages());
+  }
+
+  int total_pages() const {
+    return total_slots * ((engine.info().context_tokens + llm::kv_pool::page_tokens - 1) / llm::kv_pool::page_tokens);
+  }
+
+  int total_slots;
+  std::vector<event> events;
+  omni_engine engine;
+};
+
+duplex_options lively(int number) {
+  duplex_options o;
+  o.force_listen_count = number % 3;
+  o.sampling.greedy = number % 2 == 0;
+  o.max_new_speak_tokens_per_chunk = 8 + number;
+  o.window = number == 3 ? window_mode::basic : number == 4 ? window_mode::context : window_mode::off;
+  o.window_high_tokens = 150;
+  o.window_low_tokens = 100;
+  return o;
+}
+
+submit_turn ask(session_id id, std::uint64_t turn, std::string text, int max_new_tokens = 30) {
+  submit_turn t;
+  t.session = id;
+  t.turn = turn;
+  t.messages = {{role::user, {text_item{std::move(text)}}}};
+  t.max_new_tokens = max_new_tokens;
+  return t;
+}
+
+constexpr auto people = 5;
+constexpr auto seconds = 8;
+
+} // namespace
+
+TEST_CASE("sessions together decide as each alone") {
+  std::map<session_id, std::vector<std::string>> alone;
+  auto drive = [](house& h, std::vector<session_id> who) {
+    for (auto id : who) h.open(id, lively(static_cast<int>(id)), 100 + id, id == 2 ? second(20) : nullptr);
+    for (auto u = 0; u < seconds; ++u) {
+      for (auto id : who)
+        h.unit(id, static_cast<std::uint64_t>(u), second(u + static_cast<int>(id) * 3), u == 6 && id == 1);
+      h.run();
+    }
+  };
+  auto spoken = 0;
+  for (session_id id = 0; id < people; ++id) {
+    house h(1);
+    drive(h, {id});
+    alone[id] = h.told(id);
+    CHECK(alone[id].size() == seconds);
+    for (const auto& line : alone[id]) spoken += line.find("say") != std::string::npos;
+    h.check_empty({id});
+  }
+  CHECK(spoken > 5); // else this shows little
+  house h(people);
+  drive(h, {3, 0, 4, 1, 2});
+  for (session_id id = 0; id < people; ++id) CHECK(h.told(id) == alone[id]);
+  h.check_empty({0, 1, 2, 3, 4});
+}
+
+TEST_CASE("units that come at different moments change nothing") {
+  std::map<session_id, std::vector<std::string>> alone;
+  for (session_id id = 0; id < 3; ++id) {
+    house h(1);
+    h.open(id, lively(1), 7);
+    for (auto u = 0; u < 5; ++u) h.unit(id, static_cast<std::uint64_t>(u), second(u + static_cast<int>(id)));
+    h.run();
+    alone[id] = h.told(id);
+  }
+  house h(3);
+  std::mt19937 random(1);
+  std::vector<int> sent(3);
+  for (session_id id = 0; id < 3; ++id) h.open(id, lively(1), 7);
+  for (auto passes = 0; passes < 3000; ++passes) {
+    auto id = random() % 3;
+    if (sent[id] < 5 && random() % 4 == 0) {
+      h.unit(id, static_cast<std::uint64_t>(sent[id]), second(sent[id] + static_cast<int>(id)));
+      ++sent[id];
+    }
+    h.engine.advance();
+  }
+  h.run();
+  for (session_id id = 0; id < 3; ++id) CHECK(h.told(id) == alone[id]);
+}
+
+TEST_CASE("the same seed gives the same output, another seed another one") {
+  auto play = [](std::uint64_t seed) {
+    house h(2, 2048, {}, seed);
+    duplex_options o;
+    o.force_listen_count = 0;
+    h.open(1, o);
+    h.engine.handle(open_chat{2, {}});
+    h.engine.handle(ask(2, 1, "hello"));
+    for (auto u = 0; u < 6; ++u) h.unit(1, static_cast<std::uint64_t>(u), second(u));
+    h.run();
+    auto lines = h.told(1);
+    auto more = h.told(2);
+    lines.insert(lines.end(), more.begin(), more.end());
+    return lines;
+  };
+  auto once = play(11);
+  CHECK(once == play(11));
+  CHECK(once != play(12));
+}
+
+TEST_CASE("the tokens of a unit add up to the growth of its cache") {
+  house h(1);
+  h.open(1, lively(1), 5);
+  for (auto u = 0; u < 6; ++u) h.unit(1, static_cast<std::uint64_t>(u), second(u));
+  h.run();
+  auto opening = h.all<opened>().at(0);
+  CHECK(opening.prompt_tokens == opening.prompt_usage.input_text + opening.prompt_usage.input_audio);
+  auto total = std::int64_t{opening.prompt_tokens};
+  for (const auto& o : h.all<step_output>()) {
+    CHECK(o.first);
+    CHECK(o.last);
+    CHECK(o.used.input_audio == 10);
+    total += o.used.input_text + o.used.input_audio + o.used.output_text;
+    CHECK(o.metrics.kv_cache_length == total - 2); // terminator and </unit> are fed later
+  }
+}
+
+TEST_CASE("a cut answers listen and the session goes on") {
+  house h(1);
+  duplex_options o;
+  o.force_listen_count = 0;
+  o.sampling.greedy = false;
+  h.open(1, o, 3);
+  h.run();
+  auto cuts = 0;
+  for (auto u = 0; u < 12; ++u) {
+    h.unit(1, static_cast<std::uint64_t>(u), second(u));
+    auto answers = h.all<step_output>().size();
+    for (auto pass = 0; pass < u % 6 && h.all<step_output>().size() == answers; ++pass) h.engine.advance();
+    auto open = h.all<step_output>().size() == answers;
+    h.engine.handle(cut{1});
+    h.run();
+    auto all = h.all<step_output>();
+    REQUIRE(all.size() == answers + 1);
+    if (open) {
+      CHECK(all.back().kind == output_kind::listen);
+      CHECK(all.back().text.empty());
+      ++cuts;
+    }
+  }
+  CHECK(cuts > 4);
+  h.engine.handle(cut{1}); // between steps: nothing
+  h.engine.handle(cut{99});
+  h.unit(1, 50, second(3));
+  h.run();
+  CHECK(h.all<step_output>().back().unit == 50);
+  h.check_empty({1});
+}
+
+TEST_CASE("sessions that close at any point give everything back") {
+  for (auto seed = 0U; seed < 12; ++seed) {
+    house h(4);
+    std::mt19937 random(seed);
+    for (session_id id = 0; id < 4; ++id) {
+      if (id == 3)
+        h.engine.handle(open_chat{id, {}});
+      else
+        h.open(id, lively(static_cast<int>(id) + 2), id, id == 1 ? second(1) : nullptr);
+    }
+    h.engine.handle(ask(3, 1, "hello", 40));
+    for (auto pass = 0U; pass < random() % 40; ++pass) {
+      auto id = random() % 3;
+      if (random() % 3 == 0) h.unit(id, pass, second(static_cast<int>(pass)));
+      h.engine.advance();
+    }
+    for (session_id id : {2, 0, 3, 1}) {
+      h.engine.handle(close_session{id});
+      auto count = h.events.size();
+      CHECK(std::holds_alternative<closed>(h.events.back()));
+      for (auto i = 0U; i < random() % 3; ++i) h.engine.advance();
+      for (auto i = count; i < h.events.size(); ++i)
+        std::visit([&](const auto& e) { CHECK(e.session != id); }, h.events[i]);
+    }
+    CHECK_FALSE(h.engine.advance());
+    CHECK(h.engine.free_pages() == h.total_pages());
+  }
+}
+
+TEST_CASE("slots and numbers are respected") {
+  house h(1);
+  h.open(1);
+  h.open(2);
+  h.open(1);
+  h.unit(9, 4, second(0));
+  h.engine.handle(ask(1, 5, "x")); // a duplex session
+  auto refused = h.all<failed>();
+  REQUIRE(refused.size() == 4);
+  CHECK(refused[0].session == 2);
+  CHECK(refused[2].number == 4);
+  CHECK(refused[3].number == 5);
+  h.unit(1, 1, std::make_shared<const std::vector<float>>(15999));
+  h.unit(1, 2, nullptr);
+  h.engine.handle(submit_unit{1, 3, second(0), {std::make_shared<const std::string>("jpeg")}, 1, false});
+  h.unit(1, 4, second(0));
+  h.run();
+  auto after = h.told(1);
+  CHECK(std::count_if(after.begin(), after.end(),
+                      [](const auto& l) { return l.find("failed 0") != std::string::npos; }) == 3);
+  CHECK(after.back().starts_with("4 listen"));
+}
+
+TEST_CASE("a session whose sound is not numbers fails alone and goes on") {
+  auto drive = [](house& h, bool with_bad) {
+    h.open(1, lively(1), 5);
+    if (with_bad) h.open(2, lively(2), 6);
+    for (auto u = 0; u < 5; ++u) {
+      h.unit(1, static_cast<std::uint64_t>(u), second(u));
+      if (with_bad && u == 2)
+        h.unit(2, 2, std::make_shared<const std::vector<float>>(16000, std::numeric_limits<float>::quiet_NaN()));
+      else if (with_bad)
+        h.unit(2, static_cast<std::uint64_t>(u), second(u));
+      h.run();
+    }
+  };
+  house good(1), mixed(2);
+  drive(good, false);
+  drive(mixed, true);
+  CHECK(good.told(1) == mixed.told(1));
+  auto other = mixed.told(2);
+  REQUIRE(other.size() == 5);
+  CHECK(other[2] == "2 failed 2");
+  CHECK(other[3].find("failed") == std::string::npos);
+  CHECK(other[4].find("failed") == std::string::npos);
+  mixed.check_empty({1, 2});
+}
+
+TEST_CASE("a duplex session that fills its context is told so") {
+  house h(1, 300);
+  duplex_options o;
+  o.force_listen_count = 1000;
+  h.open(1, o);
+  auto answered = 0;
+  for (auto u = 0; u < 40; ++u) {
+    h.unit(1, static_cast<std::uint64_t>(u), second(u));
+    h.run();
+    if (!h.all<failed>().empty()) break;
+    ++answered;
+  }
+  REQUIRE(h.all<failed>().size() == 1);
+  CHECK(h.all<failed>()[0].kind == failure::context_full);
+  CHECK(h.all<step_output>().back().metrics.kv_cache_length <= 300);
+  CHECK(h.all<step_output>().back().metrics.kv_cache_length > 300 - 50);
+  CHECK(answered > 10);
+}
+
+TEST_CASE("a sliding window keeps a session going for ever") {
+  for (auto mode : {window_mode::basic, window_mode::context}) {
+    house h(1, 400);
+    duplex_options o = lively(1);
+    o.window = mode;
+    h.open(1, o, 3);
+    for (auto u = 0; u < 60; ++u) h.unit(1, static_cast<std::uint64_t>(u), second(u));
+    h.run();
+    if (mode == window_mode::basic) {
+      CHECK(h.all<failed>().empty());
+      CHECK(h.all<step_output>().back().metrics.window_events > 3);
+    }
+    CHECK(h.all<step_output>().size() + h.all<failed>().size() == 60);
+    h.check_empty({1});
+  }
+}
+
+TEST_CASE("a prompt that does not fit is refused and takes no slot") {
+  house h(1, 128);
+  std::string much(4000, 'x');
+  h.engine.handle(open_duplex{1, much, {}, nullptr, nullptr, {}});
+  h.run();
+  REQUIRE(h.all<failed>().size() == 1);
+  CHECK(h.all<failed>()[0].kind == failure::context_full);
+  h.engine.handle(open_chat{2, {}});
+  h.engine.handle(ask(2, 1, much));
+  h.engine.handle(ask(2, 2, "short"));
+  h.run();
+  CHECK(h.all<failed>()[1].kind == failure::context_full);
+  REQUIRE(h.all<chat_done>().size() == 1);
+  CHECK(h.all<chat_done>()[0].turn == 2);
+}
+
+TEST_CASE("a chat answers, streams what it answers, and stops at its limits") {
+  house h(2, 128);
+  h.engine.handle(open_chat{1, 4});
+  CHECK(h.all<opened>().size() == 1);
+  h.engine.handle(ask(1, 1, "Reply with exactly: test", 12));
+  h.engine.handle(ask(1, 2, "again", 100000));
+  h.run();
+  auto done = h.all<chat_done>();
+  REQUIRE(done.size() == 2);
+  for (const auto& d : done) {
+    std::string streamed;
+    for (const auto& delta : h.all<chat_delta>())
+      if (delta.turn == d.turn) streamed += delta.text;
+    CHECK(streamed == d.text);
+    CHECK(d.text.find("<|") == std::string::npos);
+    CHECK(d.used.input_text > 10);
+  }
+  CHECK(done[0].used.output_text <= 13);
+  if (done[0].used.output_text == 12) CHECK(done[0].reason == finish::length);
+  CHECK(done[1].metrics.kv_cache_length <= 128);
+  h.check_empty({1});
+}
+
+TEST_CASE("a chat hears, and says what it can't") {
+  house h(1);
+  h.engine.handle(open_chat{1, 4});
+  auto spoken = ask(1, 1, "what?", 5);
+  spoken.messages[0].content.push_back(audio_item{second(2)});
+  h.engine.handle(std::move(spoken));
+  auto shown = ask(1, 2, "what?", 5);
+  shown.messages[0].content.push_back(image_item{std::make_shared<const std::string>("jpeg")});
+  h.engine.handle(std::move(shown));
+  h.run();
+  REQUIRE(h.all<chat_done>().size() == 1);
+  CHECK(h.all<chat_done>()[0].used.input_audio == 10);
+  REQUIRE(h.all<failed>().size() == 1);
+  CHECK(h.all<failed>()[0].kind == failure::invalid);
+  CHECK(h.all<failed>()[0].message.find("does not see") != std::string::npos);
+}
+
+TEST_CASE("a cancelled turn says how far it came, and the next one runs") {
+  house h(1);
+  h.engine.handle(open_chat{1, 4});
+  auto turn = ask(1, 1, "tell me a story", 400);
+  turn.do_sample = true;
+  h.engine.handle(std::move(turn));
+  for (auto i = 0; i < 4; ++i) h.engine.advance();
+  h.engine.handle(cancel_turn{1});
+  h.engine.handle(cancel_turn{1});
+  h.engine.handle(ask(1, 2, "hi", 3));
+  h.run();
+  auto done = h.all<chat_done>();
+  REQUIRE(done.size() == 2);
+  CHECK(done[0].reason == finish::cancelled);
+  CHECK(done[1].turn == 2);
+  h.check_empty({1});
+}
+
+TEST_CASE("a long prompt does not hold up running units") {
+  house h(2, 4096);
+  duplex_options o;
+  o.force_listen_count = 1000;
+  h.open(1, o);
+  h.run();
+  h.engine.handle(open_chat{2, 1});
+  h.engine.handle(ask(2, 1, std::string(9000, 'y'), 1));
+  h.unit(1, 1, second(1));
+  for (auto passes = 0; h.all<step_output>().empty(); ++passes) {
+    REQUIRE(passes < 3);
+    h.engine.advance();
+  }
+  CHECK(h.all<chat_done>().empty());
+  h.run();
+  CHECK(h.all<chat_done>().size() == 1);
+}
+
+TEST_CASE("8192 tokens are driven to the end", "[long]") {
+  house h(1, 8192);
+  duplex_options o;
+  o.force_listen_count = 100000;
+  h.open(1, o, 2, second(4));
+  auto units = 0;
+  while (h.all<failed>().empty()) {
+    REQUIRE(units < 1000);
+    h.unit(1, static_cast<std::uint64_t>(units), second(units));
+    ++units;
+    h.run();
+  }
+  CHECK(h.all<failed>()[0].kind == failure::context_full);
+  auto length = h.all<step_output>().back().metrics.kv_cache_length;
+  CHECK(length > 8192 - 60);
+  CHECK(length <= 8192);
+  h.check_empty({1});
+}
+
+TEST_CASE("checkpoints are told apart") {
+  auto one = fingerprint("models/tiny-omni");
+  CHECK(one.size() == 16);
+  CHECK(one == fingerprint("models/tiny-omni"));
+  CHECK(one != fingerprint("tests/data/checkpoints/tiny"));
+}

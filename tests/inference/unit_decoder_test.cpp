@@ -1,0 +1,222 @@
+#include "inference/duplex/unit_decoder.hpp"
+
+#include "inference/duplex/window.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace parley::inference;
+using namespace parley::inference::duplex;
+
+namespace {
+
+const tokenizer& words() {
+  static const auto t = tokenizer::open("models/tiny-omni");
+  return t;
+}
+
+const control_tokens& marks() {
+  static const auto c = control_tokens::of(words());
+  return c;
+}
+
+struct session {
+  explicit session(unit_decoder_options options = {}, const quirks& how = {}) : decoder(words(), how, options) {}
+
+  /// One unit in which the model draws `choice`; what was fed.
+  std::vector<token_id> unit(std::vector<token_id> choice, bool force = false) {
+    std::vector<token_id> fed;
+    auto next = choice.begin();
+    decoder.begin(force);
+    while (decoder.next() != wants::nothing) {
+      if (decoder.next() == wants::draw) {
+        REQUIRE(next != choice.end());
+        decoder.drawn(*next++);
+      } else {
+        fed.push_back(decoder.token());
+        decoder.fed();
+      }
+    }
+    CHECK(next == choice.end());
+    return fed;
+  }
+
+  const unit_outcome& out() const { return decoder.outcome(); }
+
+  unit_decoder decoder;
+};
+
+std::vector<token_id> ids(std::string_view text) {
+  return words().encode(text);
+}
+
+std::vector<token_id> join(std::initializer_list<std::vector<token_id>> parts) {
+  std::vector<token_id> all;
+  for (const auto& p : parts) all.insert(all.end(), p.begin(), p.end());
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("the first units listen when told so, without asking the model") {
+  session s({.force_listen_count = 2});
+  for (auto i = 0; i < 2; ++i) {
+    CHECK(s.unit({}).empty());
+    CHECK(s.out().is_listen);
+    CHECK(s.out().terminator == marks().listen);
+    CHECK(s.out().drawn == 0);
+  }
+  s.unit({marks().listen});
+  CHECK(s.out().is_listen);
+  CHECK(s.out().drawn == 1);
+}
+
+TEST_CASE("a turn speaks until it ends, and cannot listen before") {
+  session s;
+  auto hello = ids("hello");
+  s.unit(join({{marks().speak}, hello, {marks().chunk_eos}}));
+  CHECK_FALSE(s.out().is_listen);
+  CHECK_FALSE(s.out().end_of_turn);
+  CHECK(s.out().text == "hello");
+  CHECK(s.out().terminator == marks().chunk_eos);
+  auto fed = s.unit(join({{marks().listen}, ids("you"), {marks().turn_eos}, {marks().chunk_eos}}));
+  CHECK(fed.front() == marks().tts_bos);
+  CHECK(s.out().text == "you");
+  CHECK(s.out().end_of_turn);
+  s.unit({marks().listen});
+  CHECK(s.out().is_listen);
+}
+
+TEST_CASE("a unit ends at its budget or at 28 characters") {
+  session s({.max_new_tokens = 4});
+  auto abc = std::vector<token_id>{marks().speak, ids("a")[0], ids("b")[0]};
+  s.unit(abc);
+  CHECK(s.out().terminator == marks().chunk_eos);
+  CHECK(s.out().text == "ab");
+  CHECK(s.out().drawn == 3);
+  CHECK(s.out().appended.size() == 4);
+
+  session small({.max_new_tokens = 100, .max_characters = 3});
+  auto fed = small.unit({marks().speak, ids("a")[0], ids("b")[0], ids("c")[0]});
+  CHECK(fed.size() == 3); // the third letter is turned away
+  CHECK(small.out().text == "ab");
+  CHECK(small.out().terminator == marks().chunk_eos);
+  CHECK(small.out().drawn == 3);
+}
+
+TEST_CASE("text before a listen is told, the turn ends and the next unit listens; the reference loses it") {
+  auto choice = join({{marks().speak}, ids("bye"), {marks().turn_eos, marks().listen}});
+  session s;
+  s.unit(choice);
+  CHECK_FALSE(s.out().is_listen);
+  CHECK(s.out().end_of_turn);
+  CHECK(s.out().text == "bye");
+  s.unit({});
+  CHECK(s.out().is_listen);
+  s.unit({marks().listen});
+
+  session literal({}, quirks::literal());
+  literal.unit(choice);
+  CHECK(literal.out().is_listen);
+  CHECK_FALSE(literal.out().end_of_turn);
+  literal.unit({marks().listen});
+}
+
+TEST_CASE("text as the first token is kept; the reference loses it") {
+  auto choice = join({ids("a"), ids("b"), {marks().chunk_eos}});
+  session s;
+  s.unit(choice);
+  CHECK(s.out().text == "ab");
+  session literal({}, quirks::literal());
+  literal.unit(choice);
+  CHECK(literal.out().text == "b");
+}
+
+TEST_CASE("forcing to listen closes an open turn first") {
+  session s;
+  s.unit(join({{marks().speak}, ids("a"), {marks().chunk_eos}}));
+  auto fed = s.unit({}, true);
+  CHECK(fed == std::vector<token_id>{marks().turn_eos});
+  CHECK(s.out().is_listen);
+  CHECK(s.out().appended == std::vector<token_id>{marks().turn_eos, marks().listen});
+  CHECK(s.unit({}, true).empty()); // closed already
+}
+
+TEST_CASE("a cut stops at the next token and closes what the model has heard of itself") {
+  session s;
+  s.decoder.begin(false);
+  s.decoder.drawn(marks().speak);
+  s.decoder.cut(); // not fed yet: it never was
+  CHECK(s.decoder.next() == wants::nothing);
+  CHECK(s.out().is_listen);
+  CHECK(s.out().appended == std::vector<token_id>{marks().listen});
+  CHECK(s.out().drawn == 0);
+
+  s.decoder.begin(false);
+  s.decoder.drawn(marks().speak);
+  s.decoder.fed();
+  s.decoder.drawn(ids("a")[0]);
+  s.decoder.cut();
+  REQUIRE(s.decoder.next() == wants::feed);
+  CHECK(s.decoder.token() == marks().turn_eos);
+  s.decoder.cut(); // again: nothing more
+  s.decoder.fed();
+  CHECK(s.decoder.next() == wants::nothing);
+  CHECK(s.out().is_listen);
+  CHECK(s.out().text.empty());
+  CHECK(s.out().appended == std::vector<token_id>{marks().speak, marks().turn_eos, marks().listen});
+  CHECK(s.decoder.turn_ended());
+}
+
+TEST_CASE("a basic window drops whole units from the front") {
+  window w(words(), {.mode = window_mode::basic, .high_tokens = 100, .low_tokens = 60});
+  w.set_prompt(20, {1, 2});
+  auto length = std::int64_t{22};
+  for (auto i = 0; i < 3; ++i) {
+    w.begin_unit(length);
+    length += 26;
+    w.end_unit(length, {});
+    CHECK(w.slide(length).empty());
+  }
+  w.begin_unit(length);
+  length += 26; // 126
+  w.end_unit(length, {});
+  auto steps = w.slide(length);
+  REQUIRE(steps.size() == 3);
+  for (const auto& step : steps) {
+    CHECK(step.keep == 22);
+    CHECK(step.drop == 26);
+    CHECK(step.insert.empty());
+  }
+  CHECK(w.units().size() == 1);
+  CHECK(w.events() == 1);
+  CHECK(w.dropped_tokens() == 78);
+}
+
+TEST_CASE("a context window keeps what was said") {
+  window w(words(), {.mode = window_mode::context, .max_units = 1, .previous_max_tokens = 3});
+  auto suffix = ids("<|im_end|>");
+  w.set_prompt(10, suffix);
+  auto speak = [&](std::vector<token_id> said, bool listen, std::int64_t begin) {
+    w.begin_unit(begin);
+    unit_outcome out;
+    out.ids = said;
+    out.text = words().decode(said, true);
+    out.is_listen = listen;
+    w.end_unit(begin + 20, out);
+    return w.slide(begin + 20);
+  };
+  CHECK(speak({}, true, 11).empty());
+  auto plain = speak(ids("abcd"), false, 31); // drops a unit in which nothing was said
+  REQUIRE(plain.size() == 1);
+  CHECK(plain[0].keep == 11);
+  CHECK(plain[0].insert.empty());
+  auto told = speak({}, true, 31);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].keep == 10);
+  CHECK(told[0].drop == 1 + 20);
+  auto marker = ids("\n\nprevious: ");
+  auto said = ids("abcd");
+  if (said.size() > 3) said.erase(said.begin(), said.end() - 3);
+  CHECK(told[0].insert == join({marker, said, suffix}));
+  CHECK(w.preserved() == 10 + std::ssize(told[0].insert));
+}
