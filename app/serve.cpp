@@ -81,7 +81,7 @@ int serve(const serve_flags& flags) {
   const net::stop_signals signals([&](int) {
     if (news.ask_to_stop()) return;
     spdlog::warn("asked to stop again: leaving at once");
-    std::_Exit(1);
+    std::_Exit(0);
   });
   actors::house house(settings, [&](const actors::worker_view& worker) {
     if (worker.state == actors::worker_state::up) news.worker_up();

@@ -17,7 +17,7 @@ def test_context_full(start_server):
         with pytest.raises(Closed) as end:
             while True:
                 client.append(SILENCE)
-                client.receive()
+                client.until("response.output.delta")
         assert end.value.code == 1000
         kinds = [e["type"] for e in client.heard]
         assert client.heard[-1]["type"] == "session.closed" and client.heard[-1]["reason"] == "context_full"
