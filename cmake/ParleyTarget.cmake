@@ -26,7 +26,8 @@ function(parley_tests folder)
       string(REGEX REPLACE "_test$" "" short ${stem})
       # -# gives each test case a tag with the name of its file.
       add_test(NAME ${folder}/${short} COMMAND ${folder}_tests -w NoTests -\# "[#${stem}]" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-      set_tests_properties(${folder}/${short} PROPERTIES LABELS "${folder};${arg_LABELS}" TIMEOUT 600)
+      # One intra-op thread: on a busy machine LibTorch's spinning helper threads cost a thousand times what they give.
+      set_tests_properties(${folder}/${short} PROPERTIES LABELS "${folder};${arg_LABELS}" TIMEOUT 900 ENVIRONMENT OMP_NUM_THREADS=1)
     endif()
   endforeach()
 endfunction()

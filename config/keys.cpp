@@ -59,7 +59,7 @@ const std::array table{
         "as it "
         "is.",
         0, 10000},
-    key{"worker.threads", PARLEY_MEMBER(worker.threads), "Intra-op threads of the engine. 0 = from the cores.", 0,
+    key{"worker.threads", PARLEY_MEMBER(worker.threads), "Intra-op threads of the engine. 0 = all cores, or one for a small model.", 0,
         1024},
 
     key{"queue.capacity", PARLEY_MEMBER(queue.capacity),

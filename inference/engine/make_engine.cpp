@@ -12,6 +12,7 @@
 #include <iomanip>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 namespace parley::inference {
 
@@ -32,6 +33,15 @@ at::Device device_of(const std::string& name) {
   } catch (const c10::Error&) {
     throw std::runtime_error("worker.device: \"" + name + "\" is no device");
   }
+}
+
+/// Matrices of a small model lose more to handing work between threads than they gain, and a spinning helper thread takes
+/// the core that another process needs: on two busy cores a unit of the embedded model took seconds with two threads,
+/// milliseconds with one.
+int find_threads(const config::settings& settings, const model_config& model) {
+  constexpr int small_hidden_size = 1024;
+  if (settings.worker.threads > 0) return settings.worker.threads;
+  return model.llm.hidden_size < small_hidden_size ? 1 : at::get_num_threads();
 }
 
 int find_slots(const thinker& model, const config::settings& settings, std::size_t bytes) {
@@ -60,13 +70,14 @@ int find_slots(const thinker& model, const config::settings& settings, std::size
 
 std::unique_ptr<engine> make_engine(const config::settings& settings, engine::sink sink) {
   c10::InferenceMode guard;
-  if (settings.worker.threads > 0) at::set_num_threads(settings.worker.threads);
   auto directory =
       settings.worker.model.empty() ? default_model_directory() : std::filesystem::path(settings.worker.model);
   auto device = device_of(settings.worker.device);
   auto precision = scalar_type(settings.engine.precision);
-  auto model =
-      std::make_shared<const thinker>(checkpoint::open(directory), model_config::open(directory), precision, device);
+  auto sizes = model_config::open(directory);
+  const int threads = find_threads(settings, sizes);
+  at::set_num_threads(threads);
+  auto model = std::make_shared<const thinker>(checkpoint::open(directory), std::move(sizes), precision, device);
 
   const auto& llm = model->config().llm;
   auto context = settings.engine.context_tokens;
@@ -79,7 +90,7 @@ std::unique_ptr<engine> make_engine(const config::settings& settings, engine::si
   how.info.slots = find_slots(*model, settings, session_bytes(*model, context));
   how.how = settings.engine.reference_quirks ? quirks::literal() : quirks{};
   how.seed = settings.engine.seed;
-  how.threads = settings.worker.threads;
+  how.threads = threads;
   llm::kv_pool pool(llm, how.info.slots, context, precision, device);
   return std::make_unique<omni_engine>(std::move(model), std::move(pool), std::move(how), std::move(sink));
 }

@@ -3,6 +3,7 @@
 #include "inference/verify/families.hpp"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <ostream>
@@ -28,6 +29,7 @@ bool is_description(const std::string& stem) {
 
 int run_verify(const std::filesystem::path& model, const std::filesystem::path& goldens, std::ostream& out) {
   at::InferenceMode no_autograd;
+  at::set_num_threads(1); // as the recordings were made
   auto kind = kind_of(goldens);
   golden_set files(model, goldens);
   report results(out);
