@@ -132,6 +132,7 @@ int probe_audio(const audio_probe_options& options, std::ostream& out, std::ostr
   };
   const auto url = parse_server_url(options.url);
   if (!url) return refuse("--url: " + url.error());
+  if (options.wav.empty()) return refuse("--wav is missing");
   const auto file = read_file(options.wav);
   if (!file) return refuse("--wav: cannot read " + options.wav);
   auto samples = protocol::read_wav(*file);

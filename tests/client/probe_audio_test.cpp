@@ -309,5 +309,6 @@ TEST_CASE("wrong options are status 2 and named") {
   CHECK(has(run({.url = "http://host", .wav = "/nowhere.wav"}).err, "--wav"));
   CHECK(has(run({.url = "http://host", .wav = "tests/CMakeLists.txt"}).err, "--wav"));
   CHECK(has(run({.url = "http://host", .wav = spoken.path(), .voice = "/nowhere.wav"}).err, "--voice"));
+  CHECK(has(run({.url = "http://host"}).err, "--wav is missing"));
   CHECK(run({.url = "http://host", .wav = "/nowhere.wav"}).status == 2);
 }
