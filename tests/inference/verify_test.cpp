@@ -45,7 +45,7 @@ TEST_CASE("other weights do not pass") {
   std::ostringstream out;
   CHECK(run_verify(folder.path(), "tests/data/goldens/thinker", out) == 1);
   auto lines = out.str();
-  CHECK_THAT(lines, Catch::Contains("FAIL audio_encoder/off.short") && Catch::Contains("FAIL tokenizer/tiny.cases.1 "));
+  CHECK_THAT(lines, Catch::Contains("FAIL audio_encoder/off.short") && Catch::Contains("FAIL tokenizer/tiny.cases."));
   CHECK_THAT(lines, Catch::Contains("ok mel/off.short")); // needs no weights
 }
 
