@@ -10,10 +10,12 @@
 
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +26,11 @@ namespace {
 
 /// For the last frames of closed sessions to reach their clients.
 constexpr std::chrono::seconds flush_time{2};
+
+/// `timeout` and some shells signal a process and its group: two signals within this time are one request to stop.
+constexpr std::chrono::seconds same_request{1};
+
+using std::chrono::steady_clock;
 
 struct serve_flags {
   std::string config;
@@ -78,10 +85,14 @@ int serve(const serve_flags& flags) {
   options.voice = [voice = load_default_voice(settings, model)] { return voice; };
 
   service_news news;
-  const net::stop_signals signals([&](int) {
-    if (news.ask_to_stop()) return;
-    spdlog::warn("asked to stop again: leaving at once");
-    std::_Exit(0);
+  const net::stop_signals signals([&news, asked = std::optional<steady_clock::time_point>()](int) mutable {
+    if (!asked) {
+      asked = steady_clock::now();
+      news.ask_to_stop();
+    } else if (steady_clock::now() - *asked > same_request) {
+      spdlog::warn("asked to stop again: leaving at once");
+      std::_Exit(0);
+    }
   });
   actors::house house(settings, [&](const actors::worker_view& worker) {
     if (worker.state == actors::worker_state::up) news.worker_up();

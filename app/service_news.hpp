@@ -19,16 +19,7 @@ public:
 
   void worker_up() { tell({what::worker_up, {}}); }
   void worker_down(std::string reason) { tell({what::worker_down, std::move(reason)}); }
-
-  /// False if it was asked before.
-  bool ask_to_stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (std::exchange(asked_, true)) return false;
-    }
-    tell({what::asked_to_stop, {}});
-    return true;
-  }
+  void ask_to_stop() { tell({what::asked_to_stop, {}}); }
 
   item wait() {
     std::unique_lock lock(mutex_);
@@ -53,7 +44,6 @@ private:
   std::mutex mutex_;
   std::condition_variable come_;
   std::deque<item> items_;
-  bool asked_ = false;
   bool had_worker_ = false;
 };
 

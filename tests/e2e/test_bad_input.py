@@ -38,7 +38,7 @@ def test_malformed_json_closes_1003(server, bystander, text):
         ("text", "invalid_payload"),
         (None, "invalid_payload"),
         ({}, "missing_field"),
-        ({"type": None}, "missing_field"),
+        ({"type": None}, "invalid_payload"),
         ({"type": 7}, "invalid_payload"),
         ({"type": "session.start"}, "unknown_event"),
         ({"type": "session.init"}, "missing_field"),
