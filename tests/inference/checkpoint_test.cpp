@@ -1,6 +1,6 @@
 #include "inference/checkpoint.hpp"
 
-#include "temporary_directory.hpp"
+#include "tests/inference/temporary_directory.hpp"
 
 #include <ATen/ATen.h>
 #include <catch2/catch.hpp>

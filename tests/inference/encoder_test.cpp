@@ -2,7 +2,7 @@
 
 #include "inference/audio/mel.hpp"
 #include "inference/audio/projector.hpp"
-#include "sounds.hpp"
+#include "tests/inference/sounds.hpp"
 
 #include <ATen/ATen.h>
 #include <catch2/catch.hpp>

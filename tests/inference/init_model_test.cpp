@@ -6,7 +6,7 @@
 #include "inference/init/tensor_plan.hpp"
 #include "inference/model_config.hpp"
 #include "inference/tokenizer.hpp"
-#include "temporary_directory.hpp"
+#include "tests/inference/temporary_directory.hpp"
 
 #include <ATen/ATen.h>
 #include <catch2/catch.hpp>

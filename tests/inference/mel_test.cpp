@@ -1,6 +1,6 @@
 #include "inference/audio/mel.hpp"
 
-#include "sounds.hpp"
+#include "tests/inference/sounds.hpp"
 
 #include <ATen/ATen.h>
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 #include "inference/model_config.hpp"
 
-#include "temporary_directory.hpp"
+#include "tests/inference/temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 

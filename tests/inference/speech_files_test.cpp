@@ -1,8 +1,8 @@
 #include "inference/speech/onnx_runner.hpp"
 #include "inference/speech/speech_config.hpp"
 #include "inference/speech/state_dict.hpp"
-#include "speech_fixture.hpp"
-#include "temporary_directory.hpp"
+#include "tests/inference/speech_fixture.hpp"
+#include "tests/inference/temporary_directory.hpp"
 
 #include <ATen/ATen.h>
 #include <caffe2/serialize/inline_container.h>

@@ -2,7 +2,7 @@
 
 #include "inference/speech/duplex_speech.hpp"
 #include "inference/speech/voice.hpp"
-#include "sounds.hpp"
+#include "tests/inference/sounds.hpp"
 
 #include <ATen/ATen.h>
 

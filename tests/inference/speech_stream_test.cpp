@@ -1,6 +1,6 @@
 #include "inference/speech/chat_speech.hpp"
 #include "inference/speech/voice_cache.hpp"
-#include "speech_fixture.hpp"
+#include "tests/inference/speech_fixture.hpp"
 
 #include <ATen/ATen.h>
 #include <catch2/catch.hpp>

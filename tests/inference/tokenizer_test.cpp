@@ -3,7 +3,7 @@
 #include "inference/text/pretokenizer.hpp"
 #include "inference/text/unicode.hpp"
 #include "inference/text/utf8.hpp"
-#include "temporary_directory.hpp"
+#include "tests/inference/temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 

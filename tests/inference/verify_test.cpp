@@ -1,7 +1,7 @@
 #include "inference/verify/verify.hpp"
 
 #include "inference/init/init_model.hpp"
-#include "temporary_directory.hpp"
+#include "tests/inference/temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 
