@@ -1,8 +1,10 @@
 # Compiler cache, linker and sanitizers.
 find_program(PARLEY_CCACHE ccache)
 if(PARLEY_CCACHE)
-  # The sloppiness is what ccache asks for to cache compilations that use a precompiled header.
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${PARLEY_CCACHE}")
+  # The sloppiness is what ccache asks for to cache compilations that use a precompiled header; the rest lets checkouts and
+  # build folders with other paths share what was compiled once.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${PARLEY_CCACHE}")
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()
 find_program(PARLEY_MOLD mold)
