@@ -7,6 +7,8 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${PARLEY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/parley}
 mkdir -p "$cache"
+exec 8>"$cache/.lock"
+flock 8 # one set-up at a time, whatever the checkout
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -41,20 +43,21 @@ if [ "${1:-}" = tsan ] && [ ! -e "$cache/caf-tsan/.installed" ]; then
   say "building CAF with ThreadSanitizer"
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
-  sources=$(ls /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -1)
   # A copy of the machine's own package sources with the source-package lines added, used for this one call.
-  if [ "${sources##*.}" = sources ]; then
-    sed 's/^Types: deb$/Types: deb deb-src/' "$sources" >"$work/debian.sources"; list=$work/debian.sources
+  if [ -s /etc/apt/sources.list.d/debian.sources ]; then
+    list=$work/debian.sources
+    sed 's/^Types: deb$/Types: deb deb-src/' /etc/apt/sources.list.d/debian.sources >"$list"
   else
-    { cat "$sources"; sed -n 's/^deb /deb-src /p' "$sources"; } >"$work/sources.list"; list=$work/sources.list
+    list=$work/sources.list
+    sed -n 'p; s/^deb /deb-src /p' /etc/apt/sources.list >"$list"
   fi
   mkdir -p "$work/lists/partial"
   apt_opts=(-o Dir::Etc::sourcelist="$list" -o Dir::Etc::sourceparts=/dev/null -o Dir::State::lists="$work/lists" -o APT::Sandbox::User=root)
-  (cd "$work" && apt-get "${apt_opts[@]}" update -q && apt-get "${apt_opts[@]}" source -q --download-only actor-framework) >"$cache/caf.log" 2>&1 || { tail -20 "$cache/caf.log" >&2; exit 1; }
+  (cd "$work" && apt-get "${apt_opts[@]}" update -q && apt-get "${apt_opts[@]}" source -q --download-only --tar-only actor-framework) >"$cache/caf.log" 2>&1 || { tail -20 "$cache/caf.log" >&2; exit 1; }
   mkdir "$work/src" && tar -xf "$work"/actor-framework_*.orig.tar.* -C "$work/src" --strip-components=1
   cmake -S "$work/src" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_STANDARD=20 \
     -DCMAKE_CXX_FLAGS="-fsanitize=thread -g1 -O1 -w" -DCMAKE_EXE_LINKER_FLAGS=-fsanitize=thread -DCMAKE_SHARED_LINKER_FLAGS=-fsanitize=thread \
-    -DCAF_ENABLE_EXAMPLES=OFF -DCAF_ENABLE_TESTING=OFF -DCAF_ENABLE_TOOLS=OFF -DCAF_LOG_LEVEL=QUIET \
+    -DCAF_NO_EXAMPLES=yes -DCAF_NO_UNIT_TESTS=yes -DCAF_NO_TOOLS=yes -DCAF_NO_OPENCL=yes -DCAF_NO_PYTHON=yes -DCAF_LOG_LEVEL=QUIET \
     -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_INSTALL_PREFIX="$cache/caf-tsan" -DCMAKE_INSTALL_LIBDIR=lib >>"$cache/caf.log" 2>&1
   nice cmake --build "$work/build" --target install >>"$cache/caf.log" 2>&1 || { tail -20 "$cache/caf.log" >&2; exit 1; }
   touch "$cache/caf-tsan/.installed"
