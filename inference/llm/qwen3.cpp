@@ -11,6 +11,14 @@ namespace parley::inference::llm {
 
 namespace {
 
+/// Matrix products of fewer rows take other paths, which round differently: a row must not depend on its company.
+constexpr std::int64_t least_rows = 4;
+
+at::Tensor with_least_rows(const at::Tensor& x) {
+  auto missing = least_rows - x.size(0);
+  return missing > 0 ? at::constant_pad_nd(x, {0, 0, 0, missing}) : x;
+}
+
 at::Tensor as_tensor(std::span<const std::int64_t> numbers, at::Device device) {
   auto t = at::empty({static_cast<std::int64_t>(numbers.size())}, at::kLong);
   std::copy(numbers.begin(), numbers.end(), t.mutable_data_ptr<std::int64_t>());
@@ -65,14 +73,15 @@ at::Tensor qwen3::forward(const at::Tensor& embeddings, std::span<const sequence
   auto target = as_tensor(targets, device());
   auto turn = rope_.at(as_tensor(positions, at::kCPU));
   auto rows = embeddings.size(0);
+  auto given = [rows](const at::Tensor& t) { return t.narrow(0, 0, rows); };
   auto heads = config_.heads, kv_heads = config_.kv_heads, head_dim = config_.head_dim;
 
-  auto x = embeddings;
-  auto attended = at::empty({rows, std::int64_t{heads} * head_dim}, x.options());
+  auto x = with_least_rows(embeddings);
+  auto attended = at::zeros({x.size(0), std::int64_t{heads} * head_dim}, x.options());
   for (auto i = 0; i < config_.layers; ++i) {
     const auto& l = layers_[static_cast<std::size_t>(i)];
-    if (trace) trace->hiddens.push_back(x);
-    auto qkv = at::linear(rms_norm(x, l.input_norm, config_.rms_norm_eps), l.qkv).view({rows, -1, head_dim});
+    if (trace) trace->hiddens.push_back(given(x));
+    auto qkv = given(at::linear(rms_norm(x, l.input_norm, config_.rms_norm_eps), l.qkv)).view({rows, -1, head_dim});
     auto q = rope::apply(rms_norm(qkv.narrow(1, 0, heads), l.query_norm, config_.rms_norm_eps), turn);
     auto k = rope::apply(rms_norm(qkv.narrow(1, heads, kv_heads), l.key_norm, config_.rms_norm_eps), turn);
     sequences.front().cache->write(i, target, k, qkv.narrow(1, heads + kv_heads, kv_heads));
@@ -88,14 +97,14 @@ at::Tensor qwen3::forward(const at::Tensor& embeddings, std::span<const sequence
     auto gate_up = at::linear(rms_norm(x, l.post_norm, config_.rms_norm_eps), l.gate_up).chunk(2, -1);
     x = x + at::linear(at::silu(gate_up[0]).mul_(gate_up[1]), l.down);
   }
-  if (trace) trace->hiddens.push_back(rms_norm(x, norm_, config_.rms_norm_eps));
+  if (trace) trace->hiddens.push_back(given(rms_norm(x, norm_, config_.rms_norm_eps)));
   for (const auto& s : sequences) s.cache->commit(s.rows);
   if (wanted.empty()) return at::empty({0, config_.hidden_size}, x.options());
   return rms_norm(x.index_select(0, as_tensor(wanted, device())), norm_, config_.rms_norm_eps);
 }
 
 at::Tensor qwen3::logits(const at::Tensor& hidden) const {
-  return at::linear(hidden, head_).to(at::kFloat);
+  return at::linear(with_least_rows(hidden), head_).narrow(0, 0, hidden.size(0)).to(at::kFloat);
 }
 
 } // namespace parley::inference::llm

@@ -443,7 +443,7 @@ TEST_CASE("a long prompt does not hold up running units") {
   h.open(1, o);
   h.run();
   h.engine.handle(open_chat{2, 1});
-  h.engine.handle(ask(2, 1, std::string(9000, 'y'), 1));
+  h.engine.handle(ask(2, 1, std::string(3000, 'y'), 1));
   h.unit(1, 1, second(1));
   for (auto passes = 0; h.all<step_output>().empty(); ++passes) {
     REQUIRE(passes < 3);
