@@ -2,9 +2,9 @@
 # Remakes the nano model from nothing: data, three training stages, export, goldens, table, curves. Every stage resumes where it was stopped.
 # usage: train/make.sh TEMPLATE_CHECKPOINT [output folder]   (PYTHON and NANO_WORK may be set; NANO_THREADS for the last stage; *_SECONDS are CPU seconds)
 set -euo pipefail
-cd "$(dirname "$0")"
 template=$(realpath "${1:?a complete small checkpoint in the MiniCPM-o 4.5 layout}")
-out=$(realpath -m "${2:-../models/nano}")
+out=$(realpath -m "${2:-$(dirname "$0")/../models/nano}")
+cd "$(dirname "$0")"
 python=${PYTHON:-python3}
 export NANO_WORK=${NANO_WORK:-$HOME/.cache/parley/train}
 mkdir -p "$NANO_WORK"

@@ -2,8 +2,7 @@
 import json, pathlib, sys
 import numpy as np
 import torch
-import torch.nn.functional as F
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from . import layouts, mel, stream, synth
 from .evaluate import load
 
@@ -18,7 +17,7 @@ class Golden:
     def write(self, stem, cases, tensors=None):
         (self.out / f"{stem}.json").write_text(json.dumps(cases, ensure_ascii=False))
         if tensors:
-            save_file({k: v.detach().contiguous() for k, v in tensors.items()}, self.out / f"{stem}.safetensors", metadata={"format": "pt"})
+            save_file({k: v.detach().clone().contiguous() for k, v in tensors.items()}, self.out / f"{stem}.safetensors", metadata={"format": "pt"})
 
 
 def tokenizer_cases(text, model):
@@ -49,10 +48,10 @@ def ear_cases(nano, samples, golden):
     wave = torch.from_numpy(samples.astype(np.float32) / 32768)
     ear, mels, encs, tensors_mel, tensors_enc = stream.Ear(nano), [], [], {}, {}
     at = 0
-    while at + (16000 if at else 16480) <= len(wave):
+    while at + (16080 if at else 16560) <= len(wave):
         need = 16000 if at else 16480
         window_kv = ear.at
-        rows = ear.hear(wave[at:at + need])
+        rows = ear.hear(wave[at + (80 if at else 0):at + need + 80])  # 80 samples ahead, so that the first chunk is not padded on the left
         i = ear.index - 1
         counters = stream_counters(len(ear.buffer), ear.base, ear.last)
         frames = 104 if i else 102
@@ -117,31 +116,29 @@ def llm_cases(nano, text, golden):
     golden.write("llm", dict(decode_ids=steps, drop=dict(length=length, preserve=preserve, ok=True, new_len=len(ids) - length)), t)
 
 
-def duplex_case(nano, text, samples, golden, model):
+def duplex_case(nano, text, samples, golden):
     """A greedy session in the schema of the duplex goldens: ids, texts, flags, cache lengths, pending logits."""
     system = layouts.SYSTEM[0]
     d = stream.Duplex(nano, text, stream.Settings(temperature=0), system)
-    prefix, suffix = text.encode(f"<|im_start|>system\n{system}\n<|audio_start|>"), text.encode("<|audio_end|><|im_end|>")
-    units, tensors = [], {}
-    tts = load_file(pathlib.Path(model) / "model.safetensors")
-    assert tts["tts.emb_text.weight"].shape[0] == text.size
-    start = d.mind.length
+    prefix, suffix = f"<|im_start|>system\n{system}\n<|audio_start|>", "<|audio_end|><|im_end|>"
+    units, tensors, start = [], {}, d.mind.length
+    lengths = []
     for i in range(len(samples) // 16000):
-        before, was = d.mind.length, d.decide
-
-        def first_logits(d=d, i=i, was=was):
-            tensors.setdefault(f"u{i}.pending_logits", d.mind.logits.clone())
-            return was()
-
-        d.decide = first_logits
+        before = d.mind.length
         out = d.unit(samples[i * 16000:i * 16000 + 16000].astype(np.float32) / 32768)
-        d.decide = was
+        tensors[f"u{i}.pending_logits"], top = d.pending, d.pending.topk(4)
         said = out["ids"][1:-2]
-        units.append(dict(i=i, input=dict(audio=["question", i * 16000, i * 16000 + 16000]), prefill_success=True, prefill_reason="", kv_after_prefill=before + 11, generate_args=dict(decode_mode="greedy"),
+        lengths.append(d.mind.length - before)
+        units.append(dict(i=i, input=dict(audio=["question", i * 16000, i * 16000 + 16000]), prefill_success=True, prefill_reason="", kv_after_prefill=before + 11, audio_buffer_left=80,
+                          whisper_kv=d.ear.at, pending_top4=[list(p) for p in zip(top.indices.tolist(), top.values.tolist())], generate_args=dict(decode_mode="greedy"),
                           is_listen=out["listen"], text="" if out["listen"] else out["text"], end_of_turn=out["end"] and not out["listen"], n_tokens=len(said), current_time=i + 1,
-                          kv_after_generate=d.mind.length - 2, current_turn_ended=not d.open, pending_terminator=out["ids"][-2], unit_token_ids=said, appended_ids=out["ids"], kv_after_finalize=d.mind.length))
-    golden.write("duplex_N_nano", dict(name="N_nano", capability=dict(generate_audio=False, force_listen_count=3), prefix=f"<|im_start|>system\n{system}\n<|audio_start|>", suffix="<|audio_end|><|im_end|>", ref=None,
-                                       generate_defaults={}, prepare=dict(prefix_ids=prefix, suffix_ids=suffix, kv=start, system_preserve_length=start), units=units), tensors)
+                          kv_after_generate=d.mind.length - 2, decode_calls=[dict(decoded=t) for t in d.calls], current_turn_ended=not d.open, needs_finalize=True,
+                          pending_terminator=out["ids"][-2], unit_token_ids=said, appended_ids=out["ids"], kv_after_finalize=d.mind.length,
+                          window=dict(preserve=start, unit_ids=list(range(i + 1)), unit_lens=list(lengths), position_offset=0, events=0, dropped_tokens=0, previous_ids=[], previous_text="")))
+    tensors["final.k0"], tensors["final.vlast"] = d.mind.kv[0][0][0][:, -40:], d.mind.kv[-1][1][0][:, -40:]
+    golden.write("duplex_N_nano", dict(name="N_nano", capability=dict(generate_audio=False, force_listen_count=3), prefix=prefix, suffix=suffix, ref=None, generate_defaults={},
+                                       prepare=dict(prefix_ids=text.encode(prefix), suffix_ids=text.encode(suffix), kv=start, system_preserve_length=start),
+                                       units=units, generated_tokens_history=d.history), tensors)
 
 
 def main(model, out):
@@ -156,7 +153,7 @@ def main(model, out):
     golden.write("tokenizer", tokenizer_cases(text, model))
     ear_cases(nano, samples, golden)
     llm_cases(nano, text, golden)
-    duplex_case(nano, text, samples, golden, model)
+    duplex_case(nano, text, samples, golden)
 
 
 if __name__ == "__main__":

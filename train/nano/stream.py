@@ -97,6 +97,7 @@ class Duplex:
         self.text, self.s, self.mind, self.ear = text, settings or Settings(), Mind(nano), Ear(nano)
         self.generator = torch.Generator().manual_seed(seed)
         self.history, self.open, self.count = [], False, 0
+        self.pending, self.calls = None, []  # of the last unit: logits after its rows, tokens that `decide` returned
         self.forbidden = [text.id["<|tts_pad|>"], text.id["<|chunk_eos|>"]] + list(text.bad)
         self.mind.tokens(text.encode(f"<|im_start|>system\n{system}\n<|audio_start|>"))
         if voice is not None:
@@ -105,6 +106,10 @@ class Duplex:
 
     def decide(self):
         """One token from the current logits, by the rules of the reference."""
+        self.calls.append(self._decide())
+        return self.calls[-1]
+
+    def _decide(self):
         I, s, raw = self.text.id, self.s, self.mind.logits
         first = int(raw.argmax()) if not s.temperature else int(torch.multinomial(raw.softmax(-1), 1, generator=self.generator))
         if first == I["<|chunk_eos|>"]:
@@ -124,6 +129,7 @@ class Duplex:
         I, text = self.text.id, self.text
         self.mind.tokens([I["<unit>"]])
         self.mind.feed(self.ear.hear(samples))
+        self.pending, self.calls = self.mind.logits, []
         forced, self.count = self.count < self.s.forced, self.count + 1
         said, ids, token = [], [], None
         for j in range(self.s.budget):
