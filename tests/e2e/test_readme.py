@@ -16,11 +16,18 @@ def test_there_are_commands():
     assert len([c for c in COMMANDS if not c.startswith(SKIPPED)]) >= 4
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A scratch folder for the whole page: later commands read what earlier ones made."""
+    scratch = tmp_path_factory.mktemp("readme")
+    for name in ("config", "models", "tests"):
+        (scratch / name).symlink_to(ROOT / name)
+    return scratch
+
+
 @pytest.mark.parametrize("command", [c for c in COMMANDS if not c.startswith(SKIPPED)])
-def test_command(command, server, tmp_path):
+def test_command(command, server, folder):
     """Only the port and the place of the binary differ from what a reader types; files are made in a scratch folder."""
-    for file in ("config", "models", "tests"):
-        (tmp_path / file).symlink_to(ROOT / file)
     line = command.replace("http://127.0.0.1:8006", server.http).replace("build/release/parley", shlex.quote(str(BINARY)))
-    done = subprocess.run(["bash", "-o", "pipefail", "-ec", line], cwd=tmp_path, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+    done = subprocess.run(["bash", "-o", "pipefail", "-ec", line], cwd=folder, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
