@@ -4,6 +4,8 @@ namespace parley::inference {
 
 /// Where the reference departs from what it documents, or from what a user would want (THINKER.md 7b). `true` copies the
 /// reference. The defaults are the server's; `literal` is what `verify` replays and what `engine.reference_quirks` sets.
+/// Defects that the server can't have need no switch: units are gathered before the engine (THINKER.md 7b 6, 9), each
+/// session has caches of its own (5, 13, 14), a chat answer is told as it was drawn (7, 10-12).
 struct quirks {
   /// `listen_prob_scale` and `listen_top_k` act on `<|im_end|>` instead of `<|listen|>`, and the scale multiplies the logit
   /// instead of the probability.
@@ -18,15 +20,6 @@ struct quirks {
 
   /// A unit's first token, if it is text, is never told.
   bool first_text_token_is_lost = false;
-
-  /// A unit with too few samples, or none, leaves `<unit>` (and its images) in the cache.
-  bool failed_prefill_stays_in_cache = false;
-
-  /// A unit with images and no sound counts as a sound chunk: the next chunk loses its left padding and one row.
-  bool vision_unit_counts_as_audio_chunk = false;
-
-  /// `chat()` drops "!" and trailing letters of the answer.
-  bool chat_answer_is_stripped = false;
 
   /// The chat prompt closes the user's turn twice.
   bool chat_im_end_is_doubled = false;
@@ -43,7 +36,7 @@ struct quirks {
   /// An interruption forgets what the vocoder held of the turn, but not what the speech tokens' model holds.
   bool interruption_keeps_speech_model = false;
 
-  static constexpr quirks literal() { return {true, true, true, true, true, true, true, true, true, true, true, true}; }
+  static constexpr quirks literal() { return {true, true, true, true, true, true, true, true, true}; }
 };
 
 } // namespace parley::inference

@@ -23,9 +23,6 @@ public:
   /// The chunk has been heard.
   void consume(const audio::mel_stream_config& cut);
 
-  /// Counts a step without sound as a chunk (quirks::vision_unit_counts_as_audio_chunk).
-  void count_silent_step() { ++chunks_; }
-
   int chunks() const { return chunks_; }
   int waiting_samples() const { return static_cast<int>(buffer_.size()); }
 

@@ -6,6 +6,8 @@
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
+
 namespace parley::inference {
 
 omni_engine::omni_engine(std::shared_ptr<const thinker> model, llm::kv_pool pool, options how, sink out)
@@ -18,6 +20,15 @@ omni_engine::omni_engine(std::shared_ptr<const thinker> model, llm::kv_pool pool
 void omni_engine::use_threads() {
   thread_local auto used = 0;
   if (options_.threads > 0 && used != options_.threads) at::set_num_threads(used = options_.threads);
+}
+
+/// What goes wrong for one session is that session's failure.
+void omni_engine::guarded(session& s, const std::function<void()>& step) {
+  try {
+    step();
+  } catch (const std::exception& e) {
+    fail(s, failure::inference, e.what());
+  }
 }
 
 bool omni_engine::advance() {
@@ -57,10 +68,11 @@ void omni_engine::hear(const std::vector<session_id>& ids) {
   };
   auto done = run_isolated(std::move(members), call,
                            [this](session* s, const char* what) { fail(*s, failure::inference, what); });
-  for (auto* s : done) {
-    s->duplex->intake.consume(s->duplex->stream.config);
-    unit_heard(*s, heard[s]);
-  }
+  for (auto* s : done)
+    guarded(*s, [&] {
+      s->duplex->intake.consume(s->duplex->stream.config);
+      unit_heard(*s, heard[s]);
+    });
 }
 
 void omni_engine::hear_clips(session_id id) {
@@ -130,24 +142,25 @@ void omni_engine::run_llm(const pass_plan& plan) {
   auto done = run_isolated(std::move(parts), call,
                            [this](const part& p, const char* what) { fail(*p.owner, failure::inference, what); });
   std::vector<session*> drawing;
-  for (const auto& p : done) {
-    auto& s = *p.owner;
-    if (s.at == stage::prefill) {
-      s.rows_done += p.rows.size(0);
-      if (s.rows_done < s.rows.size(0)) continue;
-      s.rows.reset();
-      prefilled(s);
-    } else if (s.duplex) {
-      s.duplex->decoder.fed();
-    }
-    if (p.wanted) {
-      if (s.duplex && s.duplex->decoder.next() != duplex::wants::draw)
-        settle(s);
-      else
-        drawing.push_back(&s);
-    }
-  }
+  for (const auto& p : done) guarded(*p.owner, [&] { fed(*p.owner, p.rows.size(0), p.wanted, drawing); });
   draw(drawing);
+}
+
+/// `rows` of a session went through the model; `drawing` collects who needs a token drawn.
+void omni_engine::fed(session& s, std::int64_t rows, bool wanted, std::vector<session*>& drawing) {
+  if (s.at == stage::prefill) {
+    s.rows_done += rows;
+    if (s.rows_done < s.rows.size(0)) return;
+    s.rows.reset();
+    prefilled(s);
+  } else if (s.duplex) {
+    s.duplex->decoder.fed();
+  }
+  if (!wanted) return;
+  if (s.duplex && s.duplex->decoder.next() != duplex::wants::draw)
+    settle(s);
+  else
+    drawing.push_back(&s);
 }
 
 /// A session's rows are in its cache.
@@ -187,8 +200,10 @@ void omni_engine::draw(std::vector<session*>& sessions) {
       fail(s, failure::inference, errors[i]);
       continue;
     }
-    if (s.duplex) s.duplex->decoder.drawn(s.token);
-    settle(s);
+    guarded(s, [&] {
+      if (s.duplex) s.duplex->decoder.drawn(s.token);
+      settle(s);
+    });
   }
 }
 

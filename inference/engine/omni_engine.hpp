@@ -64,7 +64,9 @@ private:
   void hear(const std::vector<session_id>& ids);
   void hear_clips(session_id id);
   void run_llm(const pass_plan& plan);
+  void fed(session& s, std::int64_t rows, bool wanted, std::vector<session*>& drawing);
   void prefilled(session& s);
+  void guarded(session& s, const std::function<void()>& step);
   void draw(std::vector<session*>& sessions);
   void settle(session& s);
   void next_job(session& s);

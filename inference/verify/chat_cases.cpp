@@ -15,7 +15,7 @@ std::vector<token_id> ids(const json& j) {
   return j.get<std::vector<token_id>>();
 }
 
-/// How the reference makes the answer of `chat()`: drops "!" and what it takes for a suffix (quirks::chat_answer_is_stripped).
+/// How the reference makes the answer of `chat()`: drops "!" and all trailing letters of its end mark.
 std::string stripped(const tokenizer& text, std::vector<token_id> tokens, std::string& raw) {
   std::erase(tokens, 0);
   if (!tokens.empty() && (tokens.back() == text.eos() || tokens.back() == text.id("<|endoftext|>"))) tokens.pop_back();
