@@ -39,6 +39,9 @@ fi
 
 # --- CAF with ThreadSanitizer ------------------------------------------------------------------------------------------
 # Debian's libcaf is not instrumented: TSan then either drowns in false reports or, with a suppression, hides our own races.
+exec 8>&- # others need not wait for what only this preset needs
+exec 9>"$cache/.caf-tsan.lock"
+[ "${1:-}" != tsan ] || flock 9
 if [ "${1:-}" = tsan ] && [ ! -e "$cache/caf-tsan/.installed" ]; then
   say "building CAF with ThreadSanitizer"
   work=$(mktemp -d)
