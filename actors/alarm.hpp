@@ -9,7 +9,9 @@
 namespace parley::actors {
 
 /// The clock of all actors.
-inline std::chrono::steady_clock::time_point steady_now() { return std::chrono::steady_clock::now(); }
+inline std::chrono::steady_clock::time_point steady_now() {
+  return std::chrono::steady_clock::now();
+}
 
 /// Wakes an actor with `timer_due` at the nearest deadline of its pure part. A deadline that moved further away costs
 /// no message: the earlier wake-up finds nothing to do and arms the next one.

@@ -49,10 +49,10 @@ public:
 
 /// What the handshake tells about a connection.
 struct connection_info {
-  std::optional<std::string> mode;       ///< last `mode` of the query, percent-decoded; none = absent
-  std::optional<std::string> session_id; ///< `session_id` of the query as it came
-  std::string remote;                    ///< address, for logs and limits
-  std::string key;                       ///< name of the API key, empty without keys
+  std::optional<std::string> mode;                ///< last `mode` of the query, percent-decoded; none = absent
+  std::optional<std::string> session_id;          ///< `session_id` of the query as it came
+  std::string remote;                             ///< address, for logs and limits
+  std::string key;                                ///< name of the API key, empty without keys
   std::chrono::steady_clock::time_point accepted; ///< the clocks of PROTOCOL.md section 8 count from here
 };
 

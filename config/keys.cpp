@@ -59,8 +59,8 @@ const std::array table{
         "as it "
         "is.",
         0, 10000},
-    key{"worker.threads", PARLEY_MEMBER(worker.threads), "Intra-op threads of the engine. 0 = all cores, or one for a small model.", 0,
-        1024},
+    key{"worker.threads", PARLEY_MEMBER(worker.threads),
+        "Intra-op threads of the engine. 0 = all cores, or one for a small model.", 0, 1024},
 
     key{"queue.capacity", PARLEY_MEMBER(queue.capacity),
         "Waiting clients; the next one gets queue_full. 0 = no queue: no free slot means worker_busy.", 0, 1e6},
