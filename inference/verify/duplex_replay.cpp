@@ -1,5 +1,7 @@
 #include "inference/verify/duplex_replay.hpp"
 
+#include "inference/verify/duplex_arguments.hpp"
+
 #include <ATen/ATen.h>
 
 namespace parley::inference::verify {
@@ -23,21 +25,6 @@ duplex::window_options window_options(const json& capability) {
   o.low_tokens = capability.value("basic_window_low_tokens", o.low_tokens);
   o.max_units = capability.value("context_max_units", o.max_units);
   o.previous_max_tokens = capability.value("context_previous_max_tokens", o.previous_max_tokens);
-  return o;
-}
-
-llm::duplex_sampling sampling_of(const json& arguments) {
-  llm::duplex_sampling o;
-  o.base.greedy = arguments.value("decode_mode", "sampling") == "greedy";
-  o.base.temperature = arguments.value("temperature", o.base.temperature);
-  o.base.top_k = arguments.value("top_k", o.base.top_k);
-  o.base.top_p = arguments.value("top_p", o.base.top_p);
-  o.base.repetition_penalty = arguments.value("text_repetition_penalty", o.base.repetition_penalty);
-  o.base.repetition_window = arguments.value("text_repetition_window_size", o.base.repetition_window);
-  o.base.length_penalty = arguments.value("length_penalty", o.base.length_penalty);
-  o.listen_prob_scale = arguments.value("listen_prob_scale", o.listen_prob_scale);
-  if (arguments.contains("listen_top_k") && !arguments["listen_top_k"].is_null())
-    o.listen_top_k = arguments["listen_top_k"].get<int>();
   return o;
 }
 
@@ -91,7 +78,7 @@ void duplex_replay::generate(const json& arguments, const json& decode_calls) {
   tts_hidden.clear();
   generated = pending_logits.defined();
   if (!generated) return;
-  auto options = sampling_of(arguments);
+  auto options = duplex_sampling_of(arguments, "decode_mode");
   auto chance = numbers_of(decode_calls);
   auto logits = pending_logits.clone();
   decoder.set_max_new_tokens(arguments.value("max_new_speak_tokens_per_chunk", 20));

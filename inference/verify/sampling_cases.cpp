@@ -1,4 +1,5 @@
 #include "inference/llm/sampling.hpp"
+#include "inference/verify/duplex_arguments.hpp"
 #include "inference/verify/families.hpp"
 #include "inference/verify/recorded_draws.hpp"
 
@@ -19,20 +20,6 @@ std::vector<token_id> ids(const json& j) {
 std::vector<float> row_of(const at::Tensor& logits, std::int64_t row) {
   auto r = logits[row].contiguous();
   return {r.const_data_ptr<float>(), r.const_data_ptr<float>() + r.numel()};
-}
-
-llm::duplex_sampling duplex_options(const json& c) {
-  llm::duplex_sampling o;
-  o.base.greedy = c.value("mode", "sampling") == "greedy";
-  o.base.temperature = c.value("temperature", o.base.temperature);
-  o.base.top_k = c.value("top_k", o.base.top_k);
-  o.base.top_p = c.value("top_p", o.base.top_p);
-  o.base.repetition_penalty = c.value("text_repetition_penalty", o.base.repetition_penalty);
-  o.base.repetition_window = c.value("text_repetition_window_size", o.base.repetition_window);
-  o.base.length_penalty = c.value("length_penalty", o.base.length_penalty);
-  o.listen_prob_scale = c.value("listen_prob_scale", o.listen_prob_scale);
-  if (c.contains("listen_top_k") && !c["listen_top_k"].is_null()) o.listen_top_k = c["listen_top_k"].get<int>();
-  return o;
 }
 
 llm::chat_sampling chat_options(const json& c) {
@@ -64,8 +51,7 @@ void same_probabilities(case_check& check, const std::vector<llm::sampling_scrat
 /// The numbers that were used; `u` lists those first tried.
 recorded_draws used_numbers(const json& c) {
   std::vector<double> numbers;
-  for (const auto& draw : c.at("draws"))
-    numbers.push_back(draw.at("u"));
+  for (const auto& draw : c.at("draws")) numbers.push_back(draw.at("u"));
   return recorded_draws(numbers);
 }
 
@@ -88,7 +74,7 @@ void replay_duplex_decode(const json& c, const json& all, const at::Tensor& logi
   auto chance = used_numbers(c);
   std::vector<llm::draw_record> records;
   llm::sampling_scratch scratch;
-  auto options = duplex_options(c.at("cfg"));
+  auto options = duplex_sampling_of(c.at("cfg"), "mode");
   if (!options.base.greedy) scratch.records = &records;
   auto token = llm::draw_duplex(row, names, options, quirks::literal(), history, chance, scratch);
   check.equal("token", token, c.at("token").get<token_id>());
