@@ -57,7 +57,7 @@ def chat(text, r, questions, kind=None, system=None):
 def random_chat(text, r):
     """One to eight rounds over the whole domain, a third of them copy drills. Long talks teach more answers per token."""
     rounds = r.choices([1, 2, 4, 6, 8], [30, 10, 20, 25, 15])[0]
-    return chat(text, r, [copy_drill(r) if r.random() < .34 else typed(r, draw(r)) for _ in range(rounds)])
+    return chat(text, r, [copy_drill(r) if r.random() < .34 else typed(r, draw(r, reword=.2)) for _ in range(rounds)])
 
 
 def duplex(text, scene, system, voice_rows=0):

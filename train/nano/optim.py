@@ -38,8 +38,8 @@ class Muon:
 
 
 class Optimizer:
-    def __init__(self, module, prefixes, frozen=(), decay=.03):
-        chosen = [(n, p) for n, p in module.named_parameters() if p.requires_grad and any(n.startswith(x) for x in prefixes) and not any(x in n for x in frozen)]
+    def __init__(self, module, prefixes, decay=.03):
+        chosen = [(n, p) for n, p in module.named_parameters() if p.requires_grad and any(n.startswith(x) for x in prefixes)]
         matrices = [p for n, p in chosen if p.dim() == 2 and "layers" in n]
         ids = {id(p) for p in matrices}
         self.params = [p for _, p in chosen]

@@ -18,20 +18,34 @@ NAMES = list(INTENTS) + list(slots.SLOTS)
 WEIGHTS = [1] * len(INTENTS) + [SLOT_WEIGHT.get(n, 2.5) for n in slots.SLOTS]
 LEAD = ["hey parley", "parley", "okay", "excuse me", "so", "please"]
 DIGIT = {w: str(i) for i, w in enumerate(slots.NUM)}
+# General ways to ask, put before any phrasing that they fit; an intent's own held-out phrasings never come about this way.
+ASKING = {w: ["tell me", "can you tell me", "could you tell me", "do you know", "please tell me", "now tell me", "i want to know", "can you say"] for w in "what what's which who where when why how".split()}
+ASKING.update({w: ["can you", "could you", "please", "would you", "now"] for w in "tell name add subtract take multiply divide double count spell give say repeat calculate explain describe introduce".split()})
+ASKING.update({w: ["can you tell me", "could you tell me", "tell me", "do you know"] for w in "{a} the opposite capital half".split()})
 
 
-def draw(r, held=False, repeat=.08, words=None, lead=.06):
-    """A plain lower-case question as it is spoken. r: random.Random; held: a phrasing kept for tests; words: list for "repeat"."""
+def reworded(r, frame, held_out):
+    """A training phrasing behind a general way to ask, unless that makes one of the held-out phrasings."""
+    ways = ASKING.get(frame.split()[0])
+    other = f"{r.choice(ways)} {frame}" if ways else frame
+    return frame if other in held_out else other
+
+
+def draw(r, held=False, repeat=.08, words=None, lead=.06, reword=0):
+    """A plain lower-case question as it is spoken. r: random.Random; held: a phrasing kept for tests; words: list for "repeat"; reword: share of training phrasings put behind a general way to ask."""
     if r.random() < repeat:
         fill, answer = slots._repeat(words or TRAIN_WORDS)(r)
         return Question(r.choice(REPEAT[held]).format(**fill), answer, "repeat")
     name = r.choices(NAMES, WEIGHTS)[0]
     if name in INTENTS:
         answer, train, test = INTENTS[name]
-        text = r.choice(test if held else train)
+        frame, fill = r.choice(test if held else train), {}
     else:
         fill, answer = slots.SLOTS[name][0](r)
-        text = r.choice(FRAMES[name, held]).format(**fill).lower()
+        frame, test = r.choice(FRAMES[name, held]), FRAMES[name, True]
+    if not held and reword and r.random() < reword:
+        frame = reworded(r, frame, test)
+    text = frame.format(**fill).lower()
     if not held and r.random() < lead:
         text = r.choice(LEAD) + " " + text
     return Question(text, answer, name)

@@ -35,9 +35,9 @@ class Maker:
     def reference(self, r):
         """Reference audio of the system part: none [0,80], the default voice, or any clip."""
         k = r.random()
-        if k < .3:
+        if k < .45:
             return torch.zeros(0, 80)
-        if k < .65:
+        if k < .85:
             return self.voice
         m = self.bank[r.randrange(len(self.bank))]
         m = torch.maximum(m, m.max() - 8)[:len(m) // 10 * 10]
@@ -73,16 +73,18 @@ class Maker:
         return dict(x=(torch.maximum(x, x.amax((1, 2), keepdim=True) - 8) + 4) / 4, ids=ids, weights=weights)
 
     def batches(self, r):
-        """Endless steps: about 150 units of sessions, 14 spoken questions, 2,500 typed tokens (times $NANO_SCALE)."""
-        typed = iter(())
+        """Endless steps: about 150 units of sessions, 2,000 typed tokens and, in every third one, 14 spoken questions (times $NANO_SCALE)."""
+        typed, count = iter(()), 0
         while True:
             groups = grouped([self.scene(r) for _ in range(int(160 * max(1, scale() / 2)))], lambda s: s.units, 150 * scale())
             r.shuffle(groups)
             for group in groups:
                 chat = next(typed, None)
                 if chat is None:
-                    chats = grouped(typed_pool(self.text, r, int(300 * max(1, scale() / 2)), 12), lambda s: len(s[0]), 2500 * scale())
+                    chats = grouped(typed_pool(self.text, r, int(300 * max(1, scale() / 2)), 12), lambda s: len(s[0]), 2000 * scale())
                     r.shuffle(chats)
                     typed = map(pad, chats)
                     chat = next(typed)
-                yield dict(duplex=self.duplex(r, group), asked=self.asked(r, int(14 * scale())), typed=chat)
+                asked = self.asked(r, int(14 * scale())) if count % 3 == 0 else None
+                yield dict(duplex=self.duplex(r, group), asked=asked, typed=chat)
+                count += 1

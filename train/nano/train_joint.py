@@ -66,6 +66,7 @@ def main():
         model.load_state_dict(torch.load(work() / "ctc.pt", map_location="cpu")["model"])
         model.nano.load_state_dict({k: v for k, v in torch.load(work() / "text.pt", map_location="cpu")["model"].items() if k.startswith("llm.")}, strict=False)
     model.to(device())
+    model.nano.llm.model.embed_tokens.weight.requires_grad_(False)  # the encoder goes on hitting the table that it was taught
     opt = Optimizer(model, ["nano", "heads"])
     if state:
         opt.load_state_dict(state["opt"])
@@ -78,13 +79,15 @@ def main():
             break
         loss, phone, token, reply = duplex_loss(model, text, batch["duplex"])
         (loss + .1 * phone + .15 * token).backward()
-        asked = batch["asked"]
-        rows = model.nano.audio_projection_layer(model.nano.apm(asked["x"])).flatten(0, 1)
-        spoken, _, _ = spliced_loss(model.nano, asked["ids"], asked["weights"], rows)
+        if batch["asked"]:
+            asked = batch["asked"]
+            rows = model.nano.audio_projection_layer(model.nano.apm(asked["x"])).flatten(0, 1)
+            spoken, _, _ = spliced_loss(model.nano, asked["ids"], asked["weights"], rows)
+            spoken.backward()
         chat, _ = text_loss(model.nano.llm, *batch["typed"])
-        (chat + .5 * spoken).backward()
+        chat.backward()
         # a slow start, so that what was learnt from text survives the first steps with a new kind of input
-        opt.step(schedule(done, step, peak, warm=150, flat=.35))
+        opt.step(schedule(done, step, peak, warm=100, flat=.35))
         step, count, units = step + 1, count + 1, units + batch["duplex"]["x"].shape[0] * batch["duplex"]["x"].shape[1] // 100
         sums += torch.stack([loss, reply, phone, token, chat, spoken]).detach().cpu()
         if step % 25 == 0:

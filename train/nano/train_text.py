@@ -39,7 +39,7 @@ def pretend_session(text, r):
     else:
         turns = []
         for _ in range(r.choices([1, 2, 3], [5, 3, 2])[0]):
-            q = draw(r)
+            q = draw(r, reword=.2)
             length = int((len(q.text) * 6.5 + 15) * r.uniform(.8, 1.3))
             turns.append((length + (r.randrange(40, 120) if r.random() < .1 else 0), q.text, q.answer))
         scene = scenes.make(text, r, turns, late=.3, longest=26)
