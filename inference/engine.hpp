@@ -25,6 +25,12 @@ struct engine_info {
   bool speaks = false;
 };
 
+/// What an engine holds at this moment.
+struct engine_load {
+  int kv_pages = 0; ///< pages of the KV cache, all sessions together
+  int kv_pages_free = 0;
+};
+
 /// Many sessions on one device. Not thread-safe: one thread calls everything, and the sink is called on that thread.
 /// Commands cost little; the work is done in `advance`, so that a command waits for one token at most.
 class engine {
@@ -34,6 +40,9 @@ public:
   virtual ~engine() = default;
 
   virtual const engine_info& info() const = 0;
+
+  /// Costs next to nothing: asked for after every pass.
+  virtual engine_load load() const { return {}; }
 
   /// Takes a command. Never throws for what a client can cause: that becomes a `failed` event.
   virtual void handle(command&& order) = 0;

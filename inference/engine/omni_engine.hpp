@@ -25,6 +25,7 @@ public:
   omni_engine(std::shared_ptr<const thinker> model, llm::kv_pool pool, options how, sink out);
 
   const engine_info& info() const override { return options_.info; }
+  engine_load load() const override { return {pool_.pages(), pool_.free_pages()}; }
   void handle(command&& order) override;
   bool advance() override;
 
