@@ -5,14 +5,6 @@
 // PROTOCOL.md 4.1, 4.2 and 6, seen from outside the machine.
 namespace parley::protocol::test {
 
-namespace {
-
-const output_delta& delta(const driver& d, std::size_t nth = 0) {
-  return said_event<output_delta>(d.last, nth);
-}
-
-} // namespace
-
 TEST_CASE("steps run one at a time, answers leave in order") {
   driver d;
   d.to_active();
@@ -270,68 +262,6 @@ TEST_CASE("a failed step is lost, the session goes on") {
   }
 }
 
-TEST_CASE("a step that might not fit is not started") {
-  // 2 marks + 10 rows + 20 tokens + 2 = 34 for a unit without frames.
-  driver d;
-  d.to_active(dialect::current, 8192 - 34 - 100);
-  CHECK(d.append() == "unit:0");
-  CHECK(d.step(listen_report(0, 8192 - 34)) == "listen[0] go_away:context_full");
-  CHECK(d.append() == "unit:1");
-  CHECK(d.step(listen_report(1, 8192 - 33)) == "listen[1]");
-  CHECK(d.append() == "closed:context_full close:1000 close_engine");
-}
-
-TEST_CASE("the worst case counts pictures and the client's token limit") {
-  driver d({.mode = "video"});
-  d.to_connected();
-  d.frame(init_frame(R"({"config":{"max_new_speak_tokens_per_chunk":100}})"));
-  const std::string frames = R"(,"video_frames":[")" + std::string(tiny_jpeg_base64()) + R"("],"max_slice_nums":4)";
-  // 114 without frames; 5 pieces of 66 rows more with one frame in 4 slices.
-  d.opened(8192 - 114 - 330 + 1);
-  CHECK(d.append() == "unit:0");
-  CHECK(d.step(listen_report(0, 8192 - 114 - 330)) == "listen[0] go_away:context_full");
-  CHECK(d.append(unit_samples, frames) == "unit:1");
-  CHECK(d.step(listen_report(1, 8192 - 114 - 330 + 1)) == "listen[1]");
-  CHECK(d.append(unit_samples, frames) == "closed:context_full close:1000 close_engine");
-}
-
-TEST_CASE("go_away tells how long the context lasts, once") {
-  driver d;
-  d.to_active(dialect::current, 20);
-  d.append();
-  CHECK(d.step(listen_report(0, 7373)) == "listen[0] go_away:context_full"); // 90 % of 8192 is 7372.8
-  CHECK(said_event<session_go_away>(d.last).time_left_ms == (8192 - 7373) * 1000 / 7353);
-  d.append();
-  CHECK(d.step(listen_report(1, 7400)) == "listen[1]");
-}
-
-TEST_CASE("with a sliding window the context is never full") {
-  session_limits limits;
-  SECTION("as a setting of the server") {
-    limits.window = window_mode::basic;
-  }
-  SECTION("as the client's wish") {}
-  driver d({.limits = limits});
-  d.to_connected();
-  d.frame(init_frame(limits.window == window_mode::off ? R"({"config":{"sliding_window_mode":"context"}})" : "{}"));
-  CHECK(std::get<open_engine>(d.last.back()).window != window_mode::off);
-  d.opened(8190);
-  CHECK(d.append() == "unit:0");
-  CHECK(d.step(listen_report(0, 8192)) == "listen[0]");
-  CHECK(d.append() == "unit:1");
-}
-
-TEST_CASE("the client's window can be forbidden") {
-  session_limits limits;
-  limits.allow_client_window = false;
-  driver d({.limits = limits});
-  d.to_connected();
-  d.frame(init_frame(R"({"config":{"sliding_window_mode":"basic"}})"));
-  CHECK(std::get<open_engine>(d.last.back()).window == window_mode::off);
-  d.opened(8190);
-  CHECK(d.append() == "closed:context_full close:1000 close_engine");
-}
-
 TEST_CASE("a model that does not see refuses frames with their whole append") {
   driver d({.mode = "video", .able = {true, false, false}});
   d.to_active();
@@ -354,54 +284,6 @@ TEST_CASE("a model that does not speak is not asked to") {
   d.to_connected();
   d.frame(init_frame());
   CHECK_FALSE(std::get<open_engine>(d.last.back()).init->config.generate_audio);
-}
-
-TEST_CASE("a lost worker is a pause") {
-  session_limits limits;
-  limits.failover_units = 5;
-  driver d({.limits = limits});
-  d.to_active();
-  d.append();
-  d.append();
-  CHECK(d.worker_lost() == "enqueue:head");
-  CHECK(d.queued(1) == "");
-  for (int i = 0; i < 4; ++i) CHECK(d.append() == ""); // kept: 5 wait now
-  CHECK(d.append() == "");                             // 6: the oldest goes
-  CHECK(d.grant() == "restore");
-  CHECK(d.restored() == "unit:0"); // again
-  CHECK(d.step(listen_report(0)) == "listen[0] unit:1");
-  CHECK(delta(d).measured.dropped_chunks == 1);
-  CHECK(d.append() == ""); // still catching up: 5 wait, none is dropped
-  CHECK(d.step(listen_report(1)) == "listen[1] unit:2");
-  CHECK(delta(d).measured.dropped_chunks == 1);
-  d.step(listen_report(2));
-  d.step(listen_report(3));
-  d.append();
-  d.append(); // caught up: two wait at most
-  d.step(listen_report(4));
-  CHECK(delta(d).measured.dropped_chunks == 3);
-}
-
-TEST_CASE("nothing is said twice after a lost worker") {
-  driver d;
-  d.to_active();
-  d.append();
-  CHECK(d.step(text_report(0, "once", false)) == "text[0](once)");
-  d.worker_lost();
-  d.grant();
-  CHECK(d.restored() == "unit:0");
-  CHECK(d.step(text_report(0, "once", false)) == "");
-  CHECK(d.step(audio_report(0, 100, false)) == "audio(100)");
-}
-
-TEST_CASE("an interrupt during a failover cuts the repeated step") {
-  driver d;
-  d.to_active();
-  d.append();
-  d.worker_lost();
-  CHECK(d.append(320, R"(,"force_listen":true)") == "");
-  d.grant();
-  CHECK(d.restored() == "unit:0 cut");
 }
 
 TEST_CASE("response.done in duplex for clients of other servers") {

@@ -104,4 +104,9 @@ const Event& said_event(const effects& made, std::size_t nth = 0) {
   throw std::runtime_error("no such event");
 }
 
+/// The nth delta of the last call's effects.
+inline const output_delta& delta(const driver& d, std::size_t nth = 0) {
+  return said_event<output_delta>(d.last, nth);
+}
+
 } // namespace parley::protocol::test
