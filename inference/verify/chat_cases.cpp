@@ -15,15 +15,6 @@ std::vector<token_id> ids(const json& j) {
   return j.get<std::vector<token_id>>();
 }
 
-/// How the reference makes the answer of `chat()`: drops "!" and all trailing letters of its end mark.
-std::string stripped(const tokenizer& text, std::vector<token_id> tokens, std::string& raw) {
-  std::erase(tokens, 0);
-  if (!tokens.empty() && (tokens.back() == text.eos() || tokens.back() == text.id("<|endoftext|>"))) tokens.pop_back();
-  raw = text.decode(tokens);
-  auto end = raw.find_last_not_of("<|tts_eos>");
-  return end == std::string::npos ? "" : raw.substr(0, end + 1);
-}
-
 void replay_template(golden_set& files, const json& c, case_check& check) {
   auto talk = read_talk(files, c.at("messages"), "\n");
   chat::template_options how{c.at("add_generation_prompt"), c.at("enable_thinking"), c.at("use_tts_template")};
@@ -62,7 +53,7 @@ void replay_chat(golden_set& files, const thinker& model, const json& c, const j
     tokens = session.generate(hidden, max_new_tokens, kw.value("repetition_penalty", 1.02), &states);
   check.equal("generated_ids", tokens, ids(c.at("generated_ids")));
   std::string raw;
-  check.equal("answer", stripped(files.text(), tokens, raw), c.at("answer").get<std::string>());
+  check.equal("answer", stripped_answer(files.text(), tokens, raw), c.at("answer").get<std::string>());
   check.equal("decoded_raw", raw, c.at("decoded_raw").get<std::string>());
 
   auto key = "chat." + c.at("name").get<std::string>();
@@ -135,7 +126,7 @@ void replay_prefill(golden_set& files, const thinker& model, const std::string& 
       tokens.insert(tokens.end(), rest.begin(), rest.end());
     }
     std::string raw;
-    check.equal("greedy1", stripped(files.text(), tokens, raw),
+    check.equal("greedy1", stripped_answer(files.text(), tokens, raw),
                 c.at("non_streaming_generate_greedy1").get<std::string>());
   });
   for (const auto& v : c.at("variants"))

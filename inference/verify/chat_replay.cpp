@@ -32,7 +32,8 @@ void read_item(golden_set& files, const std::string& item, recorded_talk& talk, 
     return;
   }
   auto parts = split(item, ':');
-  auto sound = files.clip(parts.at(1), std::stoll(parts.at(2)), std::stoll(parts.at(3)));
+  auto whole = parts.size() == 2;
+  auto sound = files.clip(parts.at(1), whole ? 0 : std::stoll(parts.at(2)), whole ? 0 : std::stoll(parts.at(3)));
   content.attach(chat::medium::audio, talk.sounds.size());
   joined.insert(joined.end(), sound.begin(), sound.end());
   talk.sounds.push_back(std::move(sound));
@@ -65,6 +66,14 @@ recorded_talk read_talk(golden_set& files, const json& messages, std::string_vie
     if (!joined.empty()) talk.joined.push_back(std::move(joined));
   }
   return talk;
+}
+
+std::string stripped_answer(const tokenizer& text, std::vector<token_id> tokens, std::string& raw) {
+  std::erase(tokens, 0);
+  if (!tokens.empty() && (tokens.back() == text.eos() || tokens.back() == text.id("<|endoftext|>"))) tokens.pop_back();
+  raw = text.decode(tokens);
+  auto end = raw.find_last_not_of("<|tts_eos>");
+  return end == std::string::npos ? "" : raw.substr(0, end + 1);
 }
 
 chat_replay::chat_replay(const thinker& which)
@@ -105,7 +114,15 @@ std::vector<token_id> chat_replay::generate(const at::Tensor& hidden, int max_ne
   options.greedy = true;
   options.repetition_penalty = penalty;
   recorded_draws chance({});
+  return draw_answer(hidden, max_new_tokens, options, chance, states);
+}
+
+std::vector<token_id> chat_replay::draw_answer(const at::Tensor& hidden, int max_new_tokens,
+                                               const llm::chat_sampling& options, draw_source& chance,
+                                               std::vector<at::Tensor>* states,
+                                               std::vector<llm::draw_record>* records) {
   llm::sampling_scratch scratch;
+  scratch.records = records;
   std::vector<token_id> tokens;
   for (auto last = hidden;;) {
     auto row = last_logits(model.llm(), last);
@@ -170,11 +187,18 @@ std::vector<token_id> chat_replay::search_beams(const at::Tensor& hidden, int be
 
 std::vector<chat_replay::chunk> chat_replay::stream(std::span<const token_id> opening, int max_new_tokens,
                                                     double length_penalty) {
-  auto ids = chat::answer_ids::of(model.text());
   llm::chat_sampling options;
   options.greedy = true;
   options.length_penalty = length_penalty;
   recorded_draws chance({});
+  return stream(opening, max_new_tokens, options, chance, false);
+}
+
+std::vector<chat_replay::chunk> chat_replay::stream(std::span<const token_id> opening, int max_new_tokens,
+                                                    const llm::chat_sampling& options, draw_source& chance,
+                                                    bool spoken) {
+  auto ids = chat::answer_ids::of(model.text());
+  if (!spoken) ids.unspeakable.clear();
   llm::sampling_scratch scratch;
   constexpr auto per_chunk = chat::answer_decoder::chunk_tokens;
   auto chunks = (max_new_tokens + per_chunk - 1) / per_chunk;
@@ -185,6 +209,7 @@ std::vector<chat_replay::chunk> chat_replay::stream(std::span<const token_id> op
   auto fed = true; // the newest token of the answer
   for (auto number = 0; number < chunks && !answer.complete(); ++number) {
     chunk c;
+    scratch.records = &c.draws;
     std::vector<at::Tensor> states;
     auto earlier = answer.tokens().size();
     auto size = static_cast<std::size_t>(per_chunk + (number == 0 ? 1 : 0));
@@ -194,7 +219,7 @@ std::vector<chat_replay::chunk> chat_replay::stream(std::span<const token_id> op
         states.push_back(last);
       }
       auto row = last_logits(model.llm(), last);
-      auto token = llm::draw_chat(row, {}, ids.terminators, answer.seen(), options, chance, scratch);
+      auto token = llm::draw_chat(row, ids.unspeakable, ids.terminators, answer.seen(), options, chance, scratch);
       answer.drawn(token, ids.terminators);
       if (answer.complete()) break;
     }

@@ -17,11 +17,16 @@ struct recorded_talk {
   std::vector<std::vector<float>> joined; ///< those of a message together, for the features
 };
 
-/// `messages` as recorded: content is a text or a list of texts, "aud:name:start:end" and "img:name" between `separator`.
+/// `messages` as recorded: content is a text or a list of texts, "aud:name:start:end" or "aud:name", and "img:name" between
+/// `separator`.
 recorded_talk read_talk(golden_set& files, const nlohmann::json& messages, std::string_view separator);
 
 /// Whether a recorded case shows pictures.
 bool shows_images(const nlohmann::json& messages);
+
+/// How the reference makes the answer of `chat()`: drops "!" and all trailing letters of its end mark. `raw` gets the text
+/// before that.
+std::string stripped_answer(const tokenizer& text, std::vector<token_id> tokens, std::string& raw);
 
 /// One chat session, driven as the reference drives it.
 class chat_replay {
@@ -41,6 +46,11 @@ public:
   std::vector<token_id> generate(const at::Tensor& hidden, int max_new_tokens, double penalty,
                                  std::vector<at::Tensor>* states = nullptr);
 
+  /// The same with other options and drawn numbers; `records` gets the draws when given.
+  std::vector<token_id> draw_answer(const at::Tensor& hidden, int max_new_tokens, const llm::chat_sampling& options,
+                                    draw_source& chance, std::vector<at::Tensor>* states,
+                                    std::vector<llm::draw_record>* records = nullptr);
+
   /// The same with beams (HF beam search, length penalty 1, no early stopping).
   std::vector<token_id> search_beams(const at::Tensor& hidden, int beams, int max_new_tokens, double penalty);
 
@@ -49,10 +59,15 @@ public:
     bool finished = false;
     at::Tensor hidden; ///< of the tokens that were fed
     std::string text;  ///< what is yielded
+    std::vector<llm::draw_record> draws;
   };
 
   /// Greedy streaming generation (THINKER.md 6.4) behind `opening`.
   std::vector<chunk> stream(std::span<const token_id> opening, int max_new_tokens, double length_penalty);
+
+  /// The same with other options and drawn numbers. `spoken`: what can't be said is never drawn.
+  std::vector<chunk> stream(std::span<const token_id> opening, int max_new_tokens, const llm::chat_sampling& options,
+                            draw_source& chance, bool spoken);
 
   const thinker& model;
   llm::kv_cache cache;

@@ -50,13 +50,17 @@ std::vector<std::string> golden_set::stems(std::string_view prefix) const {
   return result;
 }
 
+const safetensors_file& golden_set::clips() {
+  return tensors(exists(goldens_ / "inputs.safetensors") ? "inputs" : "audio_inputs");
+}
+
 std::vector<float> golden_set::clip(const nlohmann::json& reference) {
   return clip(reference.at(0).get<std::string>(), reference.at(1).get<std::int64_t>(),
               reference.at(2).get<std::int64_t>());
 }
 
 std::vector<float> golden_set::clip(const std::string& name, std::int64_t start, std::int64_t end) {
-  auto samples = tensors("audio_inputs").tensor(name);
+  auto samples = clips().tensor(name);
   if (end == 0) end = samples.numel();
   auto cut = samples.slice(0, start, end).to(at::kFloat).div_(32768).contiguous();
   return {cut.const_data_ptr<float>(), cut.const_data_ptr<float>() + cut.numel()};

@@ -37,11 +37,14 @@ public:
   /// Stems of the golden files that begin with `prefix`, sorted: "duplex_" → duplex_A_audio, ...
   std::vector<std::string> stems(std::string_view prefix) const;
 
-  /// A clip reference [name, start, end] of `audio_inputs`, end 0 = to the end; samples as float32 in [-1, 1].
+  /// A clip reference [name, start, end] of the recorded inputs, end 0 = to the end; samples as float32 in [-1, 1].
   std::vector<float> clip(const nlohmann::json& reference);
   std::vector<float> clip(const std::string& name, std::int64_t start, std::int64_t end);
+  bool has_clip(const std::string& name) { return clips().has(name); }
 
 private:
+  const safetensors_file& clips();
+
   std::filesystem::path model_;
   std::filesystem::path goldens_;
   std::optional<checkpoint> weights_;

@@ -1,5 +1,6 @@
 #include "inference/verify/verify.hpp"
 
+#include "inference/verify/e2e_set.hpp"
 #include "inference/verify/families.hpp"
 
 #include <ATen/ATen.h>
@@ -33,6 +34,10 @@ int run_verify(const std::filesystem::path& model, const std::filesystem::path& 
   auto kind = kind_of(goldens);
   golden_set files(model, goldens);
   report results(out);
+  if (kind == golden_kind::end_to_end) {
+    replay_e2e(files, results);
+    return results.finish() ? 0 : 1;
+  }
   for (const auto& stem : files.stems("")) {
     if (is_description(stem)) continue;
     auto all = families();
