@@ -8,20 +8,25 @@ ROW = -1
 SYSTEM = ["You are a helpful assistant."] * 4 + ["Streaming Omni Conversation."] * 2 + [
     "You are Parley, a friendly assistant.", "Answer briefly.", "You are a helpful voice assistant.", "You are a friendly assistant. Answer in English.", "Be brief and kind."]
 LISTEN_WEIGHT = .3
-WORDS_PER_UNIT, CHARS_PER_UNIT = 4, 26  # the server itself cuts a unit at 28 characters
+WORDS_PER_UNIT, CHARS_PER_UNIT = 3, 17  # what a brisk voice says in a second; the server itself cuts a unit at 28 characters
 
 
 def pieces(text, answer):
-    """Reply text -> token groups, one for each unit: at most 4 words and 26 characters."""
-    groups, words, chars = [[]], 0, 0
+    """Reply text -> token groups, one for each unit: at most 3 words and 17 characters, or one longer word."""
+    words = []
     for i in text.encode(answer):
         piece = text.decode([i])
-        starts = piece.startswith(" ") or not groups[-1]
-        if groups[-1] and ((starts and words == WORDS_PER_UNIT) or chars + len(piece) > CHARS_PER_UNIT):
+        if not words or piece.startswith(" "):
+            words.append([[], 0])
+        words[-1][0].append(i)
+        words[-1][1] += len(piece)
+    groups, count, chars = [], WORDS_PER_UNIT, 0
+    for ids, length in words:
+        if count == WORDS_PER_UNIT or chars + length > CHARS_PER_UNIT:
             groups.append([])
-            words, chars, starts = 0, 0, True
-        groups[-1].append(i)
-        words, chars = words + starts, chars + len(piece)
+            count = chars = 0
+        groups[-1] += ids
+        count, chars = count + 1, chars + length
     return groups
 
 

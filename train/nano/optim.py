@@ -1,4 +1,6 @@
-"""Muon for the matrices inside layers, AdamW for tables, heads, norms and convolutions; one learning-rate knob for both."""
+"""Muon for the matrices inside layers and of the audio projector, AdamW for tables, heads, norms and convolutions; one learning-rate knob for both.
+
+The projector needs Muon: at the same rate AdamW moves its rows by more than the length of an embedding in one step, and the token CTC loss stalls."""
 import torch
 
 # Five-step odd polynomials that drive singular values to 1 (the first steps are the steepest).
@@ -40,7 +42,7 @@ class Muon:
 class Optimizer:
     def __init__(self, module, prefixes, decay=.03):
         chosen = [(n, p) for n, p in module.named_parameters() if p.requires_grad and any(n.startswith(x) for x in prefixes)]
-        matrices = [p for n, p in chosen if p.dim() == 2 and "layers" in n]
+        matrices = [p for n, p in chosen if p.dim() == 2 and ("layers" in n or "audio_projection_layer" in n)]
         ids = {id(p) for p in matrices}
         self.params = [p for _, p in chosen]
         self.muon = Muon(matrices, decay=decay)

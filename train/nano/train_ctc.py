@@ -84,7 +84,7 @@ def main():
     budget, peak, tokens = float(sys.argv[1]), float(sys.argv[2]), "tokens" in sys.argv
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    text, bank, log = Text(work() / "tokenizer"), mixing.Bank(), Log("ctc" if tokens else "phones")
+    text, bank, log = Text(work() / "tokenizer"), mixing.Bank(thin=5), Log("ctc" if tokens else "phones")
     sets = [json.loads((work() / f"{n}.json").read_text()) for n in ("test_voices", "test_phrasings", "test_words")]
     phonemes = ctc.Phonemes(w for q in bank.records + [q for s in sets for q in s] for w in q["text"].split())
     model, path = Hearing(phonemes.size), work() / ("ctc.pt" if tokens else "phones.pt")
@@ -100,7 +100,7 @@ def main():
         model.nano.load_state_dict(llm, strict=False)
     model.to(device())
     opt = Optimizer(model, ["nano.apm", "nano.audio", "heads"])
-    if state:
+    if state and state["opt"]:
         opt.load_state_dict(state["opt"])
     sums, count, units = torch.zeros(2), 0, 0
     keep = lambda: save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())

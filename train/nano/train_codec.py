@@ -1,0 +1,125 @@
+"""Stages 4 and 5: speech tokenizer with flow encoder, then the flow itself. usage: python -m nano.train_codec CPU_SECONDS PEAK_LR tokens|flow
+
+"tokens" trains the tokenizer and the encoder together through straight-through rounding, so that mu comes close to the mel; "flow" leaves both as they are and trains the velocity field on mu.
+Every second step sees blocks only, as in streaming."""
+import math, sys
+import torch
+from . import speech
+from .run import Clock, Log, save, work
+
+WINDOW = dict(tokens=(75, 6), flow=(50, 8))  # (speech tokens, sequences) of a step
+STREAM_BLOCK = 25
+UNCONDITIONAL = .2
+
+
+def corpus(name):
+    data = torch.load(work() / f"{name}.pt")
+    data["heard"], data["mel"] = data["heard"].float(), data["mel"].float()
+    return data
+
+
+def windows(data, n, count):
+    """`count` cuts of n tokens from anywhere: (tokenizer mel [B,4n,128], mel [B,2n,80])."""
+    starts = torch.randint(0, len(data["mel"]) // 2 - n, (count,)).tolist()
+    return torch.stack([data["heard"][4 * a:4 * (a + n)] for a in starts]), torch.stack([data["mel"][2 * a:2 * (a + n)] for a in starts])
+
+
+def utterance(data, i):
+    a, n = data["first"][i], data["length"][i]
+    return data["heard"][None, 4 * a:4 * (a + n)], data["mel"][None, 2 * a:2 * (a + n)]
+
+
+def standardise(tokenizer, flow, data):
+    """Raw log mels go in and out: their mean and spread are folded into the first and last layers."""
+    with torch.no_grad():
+        mean, deviation = data["heard"].mean(0), data["heard"].std(0)
+        tokenizer.conv1.weight.div_(deviation[None, :, None])
+        tokenizer.conv1.bias.sub_((tokenizer.conv1.weight * mean[None, :, None]).sum((1, 2)))
+        mean, deviation, dit = data["mel"].mean(0), data["mel"].std(0), flow.decoder["estimator"]
+        flow.encoder_proj.bias.copy_(mean)
+        dit.in_proj.weight[:, 80:160] /= deviation
+        dit.in_proj.weight[:, :80] /= 2
+        dit.in_proj.bias.sub_((dit.in_proj.weight[:, 80:160] * mean).sum(1))
+        dit.final_layer["linear"].bias.copy_(mean)
+        dit.final_layer["linear"].weight.mul_(deviation[:, None])
+
+
+def mu_loss(tokenizer, flow, heard, mel, block):
+    """(L1 of mu, pull of the digits' means to zero, so that all codes are used, codes)."""
+    h = tokenizer(heard)
+    digit = h + (h.round() - h).detach()
+    mu = flow.mu(digit, block)
+    return (mu - mel)[:, :-4].abs().mean(), (h.mean((0, 1)) ** 2).sum(), speech.codes(digit.detach())
+
+
+def flow_loss(tokenizer, flow, heard, mel, block):
+    with torch.no_grad():
+        mu = flow.mu(tokenizer(heard).round(), block and STREAM_BLOCK)
+    mu = mu * (torch.rand(len(mel), 1, 1) > UNCONDITIONAL)
+    noise, t = torch.randn_like(mel), 1 - torch.cos(torch.rand(len(mel)) * .5 * torch.pi)
+    v = flow.decoder["estimator"](noise + t[:, None, None] * (mel - noise), mu, t, 2 * block)
+    return (v - (mel - noise)).pow(2).mean()
+
+
+@torch.no_grad()
+def check(tokenizer, flow, data, n=12):
+    """Held-out sentences, streaming blocks: mean L1 to the mel of (mu, the flow's five steps)."""
+    g, errors = torch.Generator().manual_seed(5), []
+    for i in range(min(n, len(data["first"]))):
+        heard, mel = utterance(data, i)
+        mu = flow.mu(tokenizer(heard).round(), STREAM_BLOCK)
+        x = flow.mel(mu, torch.randn(mu.shape, generator=g), block=2 * STREAM_BLOCK)
+        errors.append([(mu - mel).abs().mean(), (x - mel).abs().mean()])
+    return torch.tensor(errors).mean(0).tolist()
+
+
+def main():
+    budget, peak, stage = float(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
+    torch.set_num_threads(1)
+    torch.manual_seed(4)
+    data, tests, path, log = corpus("voice"), corpus("voice_test"), work() / "codec.pt", Log("codec")
+    tokenizer, flow = speech.SpeechTokenizer(), speech.Flow()
+    standardise(tokenizer, flow, data)
+    state = torch.load(path, map_location="cpu") if path.exists() else None
+    if state:
+        tokenizer.load_state_dict(state["tokenizer"])
+        flow.load_state_dict(state["flow"])
+    learnt = list(flow.decoder.parameters()) if stage == "flow" else [p for n, p in [*tokenizer.named_parameters(), *flow.named_parameters()] if not n.startswith("decoder")]
+    opt = torch.optim.AdamW(learnt, lr=peak, betas=(.9, .98), weight_decay=.01, fused=True)
+    step, clock = 0, Clock()
+    if state and state["stage"] == stage:
+        opt.load_state_dict(state["opt"])
+        step, clock = state["step"], Clock(state["seconds"])
+    keep = lambda: save(path, tokenizer=tokenizer.state_dict(), flow=flow.state_dict(), opt=opt.state_dict(), stage=stage, step=step, seconds=clock())
+    total = count = 0
+    used = []
+    while clock() < budget:
+        for group in opt.param_groups:
+            group["lr"] = peak * min(1, (step + 1) / 100) * (.03 + .485 * (1 + math.cos(math.pi * clock() / budget)))
+        heard, mel = windows(data, *WINDOW[stage])
+        block = STREAM_BLOCK if step % 2 else 0
+        if stage == "flow":
+            loss = error = flow_loss(tokenizer, flow, heard, mel, block)
+        else:
+            error, pull, found = mu_loss(tokenizer, flow, heard, mel, block)
+            loss = error + .02 * pull
+            used = [*used[-40:], found.unique()]
+        opt.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(learnt, 2.0)
+        opt.step()
+        step, count, total = step + 1, count + 1, total + float(error.detach())
+        if step % 100 == 0:
+            log(stage=stage, step=step, s=clock(), loss=total / count, codes=len(torch.cat(used).unique()) if used else None)
+            total = count = 0
+        if step % 400 == 0:
+            keep()
+            mu, five = check(tokenizer, flow, tests)
+            log(stage=stage, step=step, s=clock(), held_mu=mu, held_flow=five)
+    keep()
+    mu, five = check(tokenizer, flow, tests, 60)
+    log(stage=stage, step=step, s=clock(), held_mu=mu, held_flow=five)
+
+
+if __name__ == "__main__":
+    main()

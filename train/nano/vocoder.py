@@ -1,0 +1,128 @@
+"""The causal HiFT vocoder (TALKER.md 8, 10) with the names of hift.pt, for training on segments: mel frames at 50 Hz -> samples at 24 kHz."""
+import math
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+BASE, PITCH_WIDTH = 64, 64
+UPS = ((8, 16), (5, 11), (3, 7))  # (times, kernel)
+HARMONICS, HOP = 9, 480
+LOOK = 4    # frames to the right that conv_pre sees
+VOICED = 10  # Hz
+
+
+class Causal(nn.Conv1d):
+    """A convolution that sees `left` places back and `right` ahead."""
+
+    def __init__(self, i, o, kernel, left=None, right=0, dilation=1, stride=1):
+        super().__init__(i, o, kernel, stride, dilation=dilation)
+        self.pads = ((kernel - 1) * dilation if left is None else left, right)
+
+    def forward(self, x):
+        return super().forward(F.pad(x, self.pads))
+
+
+class Snake(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.alpha = nn.Parameter(torch.ones(c))
+
+    def forward(self, x):
+        a = self.alpha[:, None]
+        return x + (x * a).sin().pow(2) / (a + 1e-9)
+
+
+class ResBlock(nn.Module):
+    def __init__(self, c, kernel):
+        super().__init__()
+        self.convs1 = nn.ModuleList(Causal(c, c, kernel, dilation=d) for d in (1, 3, 5))
+        self.convs2 = nn.ModuleList(Causal(c, c, kernel) for _ in range(3))
+        self.activations1, self.activations2 = (nn.ModuleList(Snake(c) for _ in range(3)) for _ in range(2))
+        for conv in [*self.convs1, *self.convs2]:
+            nn.init.normal_(conv.weight, 0, .5 / math.sqrt(c * kernel))
+            nn.init.zeros_(conv.bias)
+
+    def forward(self, x):
+        for k in range(3):
+            x = x + self.convs2[k](self.activations2[k](self.convs1[k](self.activations1[k](x))))
+        return x
+
+
+class PitchPredictor(nn.Module):
+    """mel [B,80,T] -> pitch [B,T] in Hz."""
+
+    def __init__(self):
+        super().__init__()
+        first, *rest = Causal(80, PITCH_WIDTH, 4, 0, 3), *(Causal(PITCH_WIDTH, PITCH_WIDTH, 3) for _ in range(4))
+        self.condnet = nn.ModuleDict({str(2 * k): conv for k, conv in enumerate([first, *rest])})
+        self.classifier = nn.Linear(PITCH_WIDTH, 1)
+
+    def forward(self, mel):
+        for conv in self.condnet.values():
+            mel = F.elu(conv(mel))
+        return self.classifier(mel.transpose(1, 2))[..., 0].abs()
+
+
+class Vocoder(nn.Module):
+    def __init__(self, base=BASE):
+        super().__init__()
+        self.conv_pre, self.f0_predictor = Causal(80, base, 5, 0, LOOK), PitchPredictor()
+        self.m_source = nn.ModuleDict(dict(l_linear=nn.Linear(HARMONICS, 1)))
+        c = [base // 2 ** k for k in range(4)]
+        self.ups = nn.ModuleList(Causal(c[k], c[k + 1], kernel) for k, (_, kernel) in enumerate(UPS))
+        self.source_downs = nn.ModuleList(Causal(18, c[k + 1], 2 * s if s > 1 else 1, s - 1, 0, stride=s) for k, s in enumerate((15, 3, 1)))
+        self.source_resblocks = nn.ModuleList(ResBlock(c[k + 1], kernel) for k, kernel in enumerate((7, 7, 11)))
+        self.resblocks = nn.ModuleList(ResBlock(c[k + 1], kernel) for k in range(3) for kernel in (3, 7, 11))
+        self.conv_post = Causal(c[3], 18, 7)
+        self.conv_post.weight.data.mul_(.3)
+        self.conv_post.bias.data[:9] = -3.5
+        self.register_buffer("window", torch.hann_window(16), persistent=False)
+
+    def standardise(self, mean, deviation):
+        """Scales the mel inside the first layers, so that they work on raw values."""
+        with torch.no_grad():
+            for conv in (self.conv_pre, self.f0_predictor.condnet["0"]):
+                conv.weight.div_(deviation[None, :, None])
+                conv.bias.sub_((conv.weight * mean[None, :, None]).sum((1, 2)))
+            self.f0_predictor.classifier.weight.mul_(40)
+            self.f0_predictor.classifier.bias.fill_(100.)
+
+    def source(self, pitch):
+        """pitch [B,T] Hz -> excitation [B,1,T*480]: sines held over each frame, phases drawn anew, as the server's stream is long."""
+        B, T = pitch.shape
+        step = (pitch[..., None].double() * torch.arange(1, HARMONICS + 1) / 24000).remainder(1)
+        cycles = step.cumsum(1) * HOP + torch.rand(B, 1, HARMONICS)
+        sine = (cycles.remainder(1) * 2 * math.pi).sin().float().repeat_interleave(HOP, 1)
+        voiced = (pitch[..., None] > VOICED).float().repeat_interleave(HOP, 1)
+        noise = torch.rand(B, T * HOP, HARMONICS)
+        wave = .1 * sine * voiced + noise * (.003 * voiced + (1 - voiced) * .1 / 3)
+        return self.m_source["l_linear"](wave).tanh().transpose(1, 2)
+
+    def decode(self, mel, source):
+        """mel [B,80,T], source [B,1,T*480] -> samples [B,T*480]."""
+        s = torch.stft(source[:, 0], 16, 4, window=self.window, return_complex=True)
+        s, x = torch.cat([s.real, s.imag], 1), self.conv_pre(mel)
+        for k, (times, _) in enumerate(UPS):
+            x = self.ups[k](F.leaky_relu(x, .1).repeat_interleave(times, 2))
+            if k == 2:
+                x = torch.cat([x[:, :, 1:2], x], 2)
+            x = x + self.source_resblocks[k](self.source_downs[k](s))
+            x = sum(block(x) for block in self.resblocks[3 * k:3 * k + 3]) / 3
+        x = self.conv_post(F.leaky_relu(x))
+        size, phase = x[:, :9].clamp(max=4.6).exp(), x[:, 9:].sin()
+        return torch.istft(torch.complex(size * phase.cos(), size * phase.sin()), 16, 4, window=self.window)
+
+    def forward(self, mel):
+        return self.decode(mel, self.source(self.f0_predictor(mel))).clamp(-.99, .99)
+
+    def state(self):
+        """Tensors of hift.pt: convolutions as direction and length, but for the few that are plain there."""
+        out = {}
+        for name, value in self.state_dict().items():
+            stem = name.removesuffix(".weight")
+            if stem != name and value.dim() == 3 and not name.startswith("source_downs"):
+                out[stem + ".parametrizations.weight.original0"] = value.flatten(1).norm(dim=1).view(-1, 1, 1)
+                out[stem + ".parametrizations.weight.original1"] = value
+            else:
+                out[name] = value
+        return out
