@@ -21,6 +21,7 @@ void add_audio(CLI::App& probe, job& chosen) {
   sub->add_flag("--greedy", options->greedy, "The likeliest token instead of a drawn one");
   sub->add_option("--seed", options->seed, "Same seed, same answer");
   sub->add_option("--voice", options->voice, "WAV of the reference voice");
+  sub->add_option("--save", options->save, "WAV file of what is heard, in its place in time");
   sub->callback([options, &chosen] { chosen = [options] { return probe_audio(*options, std::cout, std::cerr); }; });
 }
 
@@ -34,6 +35,7 @@ void add_chat(CLI::App& probe, job& chosen) {
   sub->add_option("--max-new-tokens", options->max_new_tokens, "Longest answer");
   sub->add_flag("--greedy", options->greedy, "The likeliest token instead of a drawn one");
   sub->add_option("--seed", options->seed, "Same seed, same answer");
+  sub->add_option("--save", options->save, "Asks for a spoken answer and saves it as a WAV file");
   sub->add_flag("--no-stream", *whole, "One whole answer instead of deltas");
   sub->callback([options, whole, &chosen] {
     chosen = [options, whole] {

@@ -17,10 +17,24 @@ latencies::seconds latencies::quantile(double share) const {
   return *found;
 }
 
-std::string milliseconds_text(latencies::seconds time) {
+namespace {
+
+std::string fixed(double number, int decimals) {
   std::ostringstream text;
-  text << std::fixed << std::setprecision(1) << time.count() * 1000 << " ms";
+  text << std::fixed << std::setprecision(decimals) << number;
   return text.str();
+}
+
+} // namespace
+
+std::string milliseconds_text(latencies::seconds time) {
+  return fixed(time.count() * 1000, 1) + " ms";
+}
+std::string seconds_text(latencies::seconds time) {
+  return fixed(time.count(), 2) + " s";
+}
+std::string factor_text(double factor) {
+  return fixed(factor, 3);
 }
 
 } // namespace parley::client

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ public:
   using seconds = std::chrono::duration<double>;
 
   void add(seconds time) { times_.push_back(time); }
+  void add(const latencies& other) { times_.insert(times_.end(), other.times_.begin(), other.times_.end()); }
+  std::size_t count() const { return times_.size(); }
   bool empty() const { return times_.empty(); }
 
   /// The smallest measured time that is not exceeded by the given share of all (nearest rank); zero without measurements.
@@ -23,5 +26,11 @@ private:
 
 /// `123.4 ms`.
 std::string milliseconds_text(latencies::seconds time);
+
+/// `1.23 s`.
+std::string seconds_text(latencies::seconds time);
+
+/// `0.123`.
+std::string factor_text(double factor);
 
 } // namespace parley::client

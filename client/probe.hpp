@@ -18,6 +18,7 @@ struct audio_probe_options {
   bool greedy = false;
   std::optional<std::uint64_t> seed{};
   std::string voice{}; ///< WAV of the reference voice; empty = none
+  std::string save{};  ///< 24 kHz WAV file of what is heard, in its place in time; empty = none
 };
 
 struct chat_probe_options {
@@ -28,6 +29,7 @@ struct chat_probe_options {
   bool greedy = false; ///< `do_sample` false
   std::optional<std::uint64_t> seed{};
   bool stream = true; ///< print deltas as they come; false asks for one whole answer
+  std::string save{}; ///< asks for a spoken answer; 24 kHz WAV file that it becomes. Empty = text only
 };
 
 /// Both return the exit status: 0 the session went its whole way, 1 it did not (one line on `err` says why), 2 an

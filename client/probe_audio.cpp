@@ -1,3 +1,4 @@
+#include "client/heard_sound.hpp"
 #include "client/latencies.hpp"
 #include "client/printable.hpp"
 #include "client/probe.hpp"
@@ -43,9 +44,23 @@ public:
     tell("latency", "p50 " + milliseconds_text(measured_.quantile(0.5)) + ", p95 " +
                         milliseconds_text(measured_.quantile(0.95)) + ", max " +
                         milliseconds_text(measured_.quantile(1)));
+    tell_first("first text", first_text_);
+    tell_first("first sound", first_sound_);
+    tell("sound", sound_text());
   }
 
+  /// The session as it was heard, to the end of its last second.
+  std::vector<float> heard() const { return heard_.timeline(seconds(static_cast<double>(sent_at_.size()))); }
+
 private:
+  using seconds = latencies::seconds;
+
+  /// When something of a unit's answer came first, counted from the moment when the unit was sent.
+  struct first_time {
+    std::size_t unit;
+    seconds after;
+  };
+
   std::string init_frame() const override {
     return protocol::encode_init({.spoken = spoken_dialect(),
                                   .system_prompt = options_.system_prompt,
@@ -62,13 +77,12 @@ private:
   }
 
   void on_output(const protocol::server_message& event) override {
-    text_ += event.text;
-    speaking_ = speaking_ || event.type == protocol::server_event_type::spoken;
-    if (!event.answers_unit) return;
-    dropped_ = event.dropped_units;
     // The legacy dialect does not say which unit it answers: they come in order.
     const std::size_t unit = event.input > 0 ? static_cast<std::size_t>(event.input) : last_unit_ + 1;
-    if (unit == 0 || unit > sent_) return fail("an answer to a unit that was not sent");
+    if (unit > sent_) return fail("an answer to a unit that was not sent");
+    take(event, unit);
+    if (!event.answers_unit) return;
+    dropped_ = event.dropped_units;
     last_unit_ = unit;
     tell_answer(unit, clock::now() - sent_at_[unit - 1]);
     if (unit == sent_at_.size()) {
@@ -79,7 +93,22 @@ private:
     if (options_.fast) send_unit();
   }
 
-  void tell_answer(std::size_t unit, latencies::seconds latency) {
+  void take(const protocol::server_message& event, std::size_t unit) {
+    const auto now = clock::now();
+    const first_time here{unit, now - sent_at_[unit - 1]};
+    // Seconds that are sent as fast as they are answered are heard as if they had been spoken.
+    const auto heard_at = options_.fast ? seconds(static_cast<double>(unit)) : seconds(now - start_);
+    text_ += event.text;
+    if (!event.text.empty() && !first_text_) first_text_ = here;
+    if (!event.audio.empty() && !first_sound_) first_sound_ = here;
+    heard_.take(heard_at, event.audio);
+    sound_ += seconds(static_cast<double>(event.audio.size()) / listener::rate);
+    if (event.end_of_turn) heard_.end_of_turn();
+    if (event.type == protocol::server_event_type::listen) heard_.silence(heard_at);
+    speaking_ = speaking_ || event.type == protocol::server_event_type::spoken;
+  }
+
+  void tell_answer(std::size_t unit, seconds latency) {
     ++answered_;
     spoken_ += speaking_ ? 1 : 0;
     measured_.add(latency);
@@ -87,8 +116,26 @@ private:
          << std::right << std::setw(12) << milliseconds_text(latency);
     if (!text_.empty()) out_ << "  " << printable_line(text_);
     out_ << std::endl;
+    if (sound_ > seconds(0)) {
+      sounding_time_ += latency;
+      all_sound_ += sound_;
+    }
     text_.clear();
+    sound_ = seconds(0);
     speaking_ = false;
+  }
+
+  void tell_first(const char* what, const std::optional<first_time>& when) {
+    if (when) tell(what, milliseconds_text(when->after) + " after second " + std::to_string(when->unit) + " was sent");
+  }
+
+  std::string sound_text() const {
+    if (all_sound_ <= seconds(0)) return "nothing was heard";
+    const auto& ear = heard_.ear();
+    auto text = seconds_text(ear.heard_time()) + " heard of " + seconds_text(all_sound_);
+    if (!options_.fast)
+      text += ", " + std::to_string(ear.gaps()) + " gaps of together " + milliseconds_text(ear.gap_time());
+    return text + ", real-time factor " + factor_text(sounding_time_ / all_sound_);
   }
 
   void send_unit() {
@@ -116,11 +163,16 @@ private:
   std::size_t sent_ = 0;
   std::size_t last_unit_ = 0;
   std::string text_;
+  seconds sound_{0}; ///< of this unit
   bool speaking_ = false;
   int answered_ = 0;
   int spoken_ = 0;
   std::int64_t dropped_ = 0;
   latencies measured_;
+  heard_sound heard_;
+  std::optional<first_time> first_text_, first_sound_;
+  seconds sounding_time_{0}; ///< what the answers with sound took
+  seconds all_sound_{0};
 };
 
 } // namespace
@@ -149,7 +201,7 @@ int probe_audio(const audio_probe_options& options, std::ostream& out, std::ostr
   audio_probe probe(options, std::move(*samples), std::move(voice), out, err);
   const int status = probe.run(*url, "audio");
   probe.summarize();
-  return status;
+  return save_heard(options.save, probe.heard(), out, err) ? status : 1;
 }
 
 } // namespace parley::client

@@ -1,3 +1,4 @@
+#include "client/heard_sound.hpp"
 #include "client/latencies.hpp"
 #include "client/printable.hpp"
 #include "client/probe.hpp"
@@ -6,6 +7,7 @@
 #include <chrono>
 #include <optional>
 #include <ostream>
+#include <vector>
 
 namespace parley::client {
 namespace {
@@ -16,6 +18,8 @@ class chat_probe final : public probe_session {
 public:
   chat_probe(const chat_probe_options& options, std::ostream& out, std::ostream& err)
       : probe_session(out, err), options_(options) {}
+
+  const std::vector<float>& heard() const { return heard_; }
 
 private:
   std::string init_frame() const override { return protocol::encode_init({}); }
@@ -28,13 +32,20 @@ private:
                                 .max_new_tokens = options_.max_new_tokens,
                                 .greedy = options_.greedy,
                                 .seed = options_.seed,
-                                .streaming = options_.stream}));
+                                .streaming = options_.stream,
+                                .tts = !options_.save.empty()}));
     expect_answer();
   }
 
   void on_output(const protocol::server_message& event) override {
+    const auto now = clock::now();
+    if (!event.audio.empty()) {
+      if (!first_sound_) first_sound_ = now;
+      last_sound_ = now;
+      heard_.insert(heard_.end(), event.audio.begin(), event.audio.end());
+    }
     if (event.type != protocol::server_event_type::response_done) {
-      if (!first_) first_ = clock::now();
+      if (!first_ && !event.text.empty()) first_ = now;
       out_ << printable(event.text) << std::flush;
       return expect_answer();
     }
@@ -42,14 +53,24 @@ private:
     out_ << std::endl;
     std::string line = printable_line(event.reason) + ", ";
     if (first_) line += "first text " + milliseconds_text(*first_ - asked_) + ", ";
-    tell("response.done", line + "whole answer " + milliseconds_text(clock::now() - asked_));
+    if (first_sound_) line += "first sound " + milliseconds_text(*first_sound_ - asked_) + ", ";
+    tell("response.done", line + "whole answer " + milliseconds_text(now - asked_));
+    if (!options_.save.empty()) tell("sound", sound_text());
     if (event.reason == "error" || event.reason == "cancelled") return fail("the answer is not whole");
     close_session("turn_done");
   }
 
+  std::string sound_text() const {
+    if (heard_.empty()) return "nothing was heard";
+    const latencies::seconds sound(static_cast<double>(heard_.size()) / listener::rate);
+    return seconds_text(sound) + ", real-time factor " + factor_text((last_sound_ - asked_) / sound);
+  }
+
   const chat_probe_options& options_;
   clock::time_point asked_;
-  std::optional<clock::time_point> first_;
+  std::optional<clock::time_point> first_, first_sound_;
+  clock::time_point last_sound_;
+  std::vector<float> heard_;
 };
 
 } // namespace
@@ -61,7 +82,8 @@ int probe_chat(const chat_probe_options& options, std::ostream& out, std::ostrea
     return 2;
   }
   chat_probe probe(options, out, err);
-  return probe.run(*url, "chat");
+  const int status = probe.run(*url, "chat");
+  return probe.heard().empty() || save_heard(options.save, probe.heard(), out, err) ? status : 1;
 }
 
 } // namespace parley::client

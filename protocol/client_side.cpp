@@ -54,7 +54,47 @@ std::string chat_message(std::string_view role, std::string_view content) {
   return text;
 }
 
-server_event_type type_of(std::string_view name) {
+template<class T>
+void read(const nlohmann::json& from, const char* key, T& into) {
+  const auto found = from.find(key);
+  if (found == from.end()) return;
+  if constexpr (std::is_same_v<T, std::string>) {
+    if (found->is_string()) into = found->get<std::string>();
+  } else if constexpr (std::is_same_v<T, bool>) {
+    if (found->is_boolean()) into = found->get<bool>();
+  } else {
+    if (found->is_number()) into = found->get<T>();
+  }
+}
+
+void read(const nlohmann::json& from, const char* key, std::optional<int>& into) {
+  if (const auto found = from.find(key); found != from.end() && found->is_number()) into = found->get<int>();
+}
+
+std::vector<float> samples_of(const nlohmann::json& from) {
+  const auto audio = from.find("audio");
+  if (audio == from.end() || !audio->is_string()) return {};
+  const auto& text = audio->get_ref<const std::string&>();
+  const auto bytes = base64::decoded_size(text);
+  if (!bytes || *bytes % sizeof(float) != 0) return {};
+  std::vector<float> samples(*bytes / sizeof(float));
+  if (!base64::decode_to(text, std::as_writable_bytes(std::span(samples)).data())) samples.clear();
+  return samples;
+}
+
+/// `input_<n>`.
+std::int64_t input_ordinal(const nlohmann::json& event) {
+  constexpr std::string_view prefix = "input_";
+  std::string id;
+  read(event, "input_id", id);
+  std::int64_t ordinal = 0;
+  if (id.starts_with(prefix)) std::from_chars(id.data() + prefix.size(), id.data() + id.size(), ordinal);
+  return ordinal;
+}
+
+} // namespace
+
+server_event_type server_event_type_of(std::string_view name) {
   static constexpr std::array<std::pair<std::string_view, server_event_type>, 11> known{{
       {"session.queued", server_event_type::queued},
       {"session.queue_update", server_event_type::queue_update},
@@ -74,43 +114,6 @@ server_event_type type_of(std::string_view name) {
   return server_event_type::other;
 }
 
-template<class T>
-void read(const nlohmann::json& from, const char* key, T& into) {
-  const auto found = from.find(key);
-  if (found == from.end()) return;
-  if constexpr (std::is_same_v<T, std::string>) {
-    if (found->is_string()) into = found->get<std::string>();
-  } else if constexpr (std::is_same_v<T, bool>) {
-    if (found->is_boolean()) into = found->get<bool>();
-  } else {
-    if (found->is_number()) into = found->get<T>();
-  }
-}
-
-void read(const nlohmann::json& from, const char* key, std::optional<int>& into) {
-  if (const auto found = from.find(key); found != from.end() && found->is_number()) into = found->get<int>();
-}
-
-std::size_t sample_count(const nlohmann::json& from) {
-  const auto audio = from.find("audio");
-  if (audio == from.end() || !audio->is_string()) return 0;
-  const auto& text = audio->get_ref<const std::string&>();
-  const auto last = text.find_last_not_of('=');
-  return last == std::string::npos ? 0 : (last + 1) * 3 / 4 / sizeof(float);
-}
-
-/// `input_<n>`.
-std::int64_t input_ordinal(const nlohmann::json& event) {
-  constexpr std::string_view prefix = "input_";
-  std::string id;
-  read(event, "input_id", id);
-  std::int64_t ordinal = 0;
-  if (id.starts_with(prefix)) std::from_chars(id.data() + prefix.size(), id.data() + id.size(), ordinal);
-  return ordinal;
-}
-
-} // namespace
-
 std::string encode_init(const init_request& request) {
   std::string text;
   text.reserve(envelope_bytes + base64::encoded_size(request.voice.size()));
@@ -124,12 +127,17 @@ std::string encode_init(const init_request& request) {
   return text;
 }
 
-std::string encode_append(dialect spoken, std::span<const float> samples, bool force_listen) {
+std::string encode_append(dialect spoken, std::span<const float> samples, bool force_listen, std::string_view picture) {
   std::string text;
-  text.reserve(envelope_bytes + base64::encoded_size(samples.size_bytes()));
+  text.reserve(envelope_bytes + base64::encoded_size(samples.size_bytes()) + base64::encoded_size(picture.size()));
   json::object_writer out(text);
   const auto write_input = [&](json::object_writer& into) {
     into.samples("audio", samples);
+    if (!picture.empty()) {
+      text += R"(,"video_frames":[")";
+      base64::append(std::as_bytes(std::span(picture)), text);
+      text += R"("])";
+    }
     if (force_listen) into.boolean("force_listen", true);
   };
   if (spoken == dialect::legacy) {
@@ -155,6 +163,7 @@ std::string encode_chat(const chat_request& request) {
   if (request.greedy) generation.boolean("do_sample", false);
   if (request.seed) generation.integer("seed", static_cast<std::int64_t>(*request.seed));
   generation.close();
+  if (request.tts) text += R"(,"tts":{"enabled":true})";
   return text + "}}";
 }
 
@@ -172,14 +181,14 @@ std::optional<server_message> read_server_message(std::string_view frame) {
   if (!event.is_object() || !event.contains("type")) return std::nullopt;
   server_message got;
   read(event, "type", got.type_name);
-  got.type = type_of(got.type_name);
+  got.type = server_event_type_of(got.type_name);
   std::string kind;
   read(event, "kind", kind);
   if (got.type == server_event_type::spoken && kind == "listen") got.type = server_event_type::listen;
 
   read(event, "session_id", got.session_id);
   read(event, "text", got.text);
-  got.audio_samples = sample_count(event);
+  got.audio = samples_of(event);
   read(event, "end_of_turn", got.end_of_turn);
   got.input = input_ordinal(event);
   read(event, "kv_cache_length", got.kv_cache_length);

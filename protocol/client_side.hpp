@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // The wire as a client sees it: client events -> text frames, and text frames -> what a probe or a load generator wants to
 // know of a server event (PROTOCOL.md 3 and 4). Pure and thread-safe.
@@ -31,10 +32,14 @@ struct chat_request {
   bool greedy = false;
   std::optional<std::uint64_t> seed{};
   bool streaming = true;
+  bool tts = false; ///< the answer is to be spoken
 };
 
 std::string encode_init(const init_request& request);
-std::string encode_append(dialect spoken, std::span<const float> samples, bool force_listen = false);
+
+/// `picture`: bytes of an image file, for video; empty = none.
+std::string encode_append(dialect spoken, std::span<const float> samples, bool force_listen = false,
+                          std::string_view picture = {});
 std::string encode_chat(const chat_request& request);
 std::string encode_close(std::string_view reason);
 
@@ -52,14 +57,17 @@ enum class server_event_type : std::uint8_t {
   other,
 };
 
+/// By the name that the event has on the wire.
+server_event_type server_event_type_of(std::string_view name);
+
 /// A server event of either dialect. Members that the event does not have keep their defaults.
 struct server_message {
   server_event_type type = server_event_type::other;
   std::string type_name;
   std::string session_id;
   std::string text;
-  std::size_t audio_samples = 0; ///< 24 kHz
-  bool answers_unit = false;     ///< the last event of a step: the unit is answered (PROTOCOL.md 6.2)
+  std::vector<float> audio;  ///< 24 kHz; empty as well when what came is no sound
+  bool answers_unit = false; ///< the last event of a step: the unit is answered (PROTOCOL.md 6.2)
   bool end_of_turn = false;
   std::int64_t input = 0; ///< ordinal of the append that completed the unit, 1-based; 0 in the legacy dialect
   std::optional<int> kv_cache_length;

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
@@ -164,6 +165,10 @@ TEST_CASE("a probe tells a session from created to closed") {
   CHECK(has(got.out, "session.closed      user_stop\n"));
   CHECK(has(got.out, "units               4, 1 spoken, 3 listened\n"));
   CHECK(has(got.out, "latency             p50 "));
+  CHECK(has(got.out, "first text          "));
+  CHECK(has(got.out, " ms after second 3 was sent\nfirst sound         "));
+  CHECK(has(got.out, "sound               0.01 s heard of 0.01 s, real-time factor "));
+  CHECK_FALSE(has(got.out, "saved"));
   CHECK(got.out.find("   1  listen") < got.out.find("   2  listen"));
   CHECK(got.out.find("   4  listen") < got.out.find("session.closed"));
 }
@@ -181,6 +186,43 @@ TEST_CASE("a probe speaks the legacy dialect") {
   CHECK(server.appends.size() == 3);
   CHECK(has(got.out, "   3  speak"));
   CHECK(has(got.out, "units               3, 1 spoken, 2 listened\n"));
+}
+
+TEST_CASE("what is heard is saved in its place in time") {
+  const wav_file spoken(4, 16'000);
+  const auto path = (std::filesystem::temp_directory_path() / "parley_probe_heard.wav").string();
+  const bool legacy = GENERATE(false, true);
+  audio_server server;
+  outcome got;
+  {
+    scripted_server scripted([&](auto& client) { server.serve(client); });
+    got = run({.url = scripted.url(), .wav = spoken.path(), .fast = true, .legacy = legacy, .save = path});
+  }
+  CHECK(got.status == 0);
+  CHECK(has(got.out, "saved               " + path + ", 4.00 s\n"));
+  std::ifstream file(path, std::ios::binary);
+  const auto heard = protocol::read_wav(std::string(std::istreambuf_iterator<char>(file), {}), {.rate = 24'000});
+  std::filesystem::remove(path);
+  REQUIRE(heard);
+  REQUIRE(heard->size() == 4 * 24'000);
+  const auto loud = [&](std::size_t at) { return (*heard)[at] > 0.05f; };
+  CHECK_FALSE(loud(3 * 24'000 - 1));
+  CHECK(loud(3 * 24'000)); // the answer to the third second
+  CHECK(loud(3 * 24'000 + 239));
+  CHECK_FALSE(loud(3 * 24'000 + 240));
+}
+
+TEST_CASE("a file that can't be written is told and is status 1") {
+  const wav_file spoken(1, 16'000);
+  audio_server server;
+  outcome got;
+  {
+    scripted_server scripted([&](auto& client) { server.serve(client); });
+    got = run({.url = scripted.url(), .wav = spoken.path(), .fast = true, .save = "/nowhere/heard.wav"});
+  }
+  CHECK(got.status == 1);
+  CHECK(has(got.out, "sound               nothing was heard\n"));
+  CHECK(got.err == "parley probe: --save: cannot write /nowhere/heard.wav\n");
 }
 
 TEST_CASE("without --fast a unit is sent each second, answered or not") {

@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <filesystem>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 
@@ -33,6 +35,7 @@ bool has(const std::string& text, const std::string& part) {
 struct chat_server {
   std::vector<std::string> deltas;
   std::string reason = "turn_end";
+  bool speaks = true; ///< when it is asked to: half a second behind each delta, or all with the whole answer
   std::string target;
   std::optional<protocol::chat_append_event> asked;
   std::string close_reason;
@@ -59,10 +62,18 @@ struct chat_server {
       protocol::output_delta delta;
       delta.kind = protocol::output_kind::text;
       delta.text = text;
-      if (asked->streaming) client.send(protocol::encode(delta, context));
+      if (!asked->streaming) continue;
+      client.send(protocol::encode(delta, context));
+      if (!asked->tts || !speaks) continue;
+      delta.kind = protocol::output_kind::audio;
+      delta.text.clear();
+      delta.audio = std::make_shared<const std::vector<float>>(12'000, 0.5f);
+      client.send(protocol::encode(delta, context));
     }
     protocol::response_done done;
     done.text = whole;
+    if (asked->tts && speaks && !asked->streaming)
+      done.audio = std::make_shared<const std::vector<float>>(12'000 * deltas.size(), 0.5f);
     done.reason = reason;
     client.send(protocol::encode(done, context));
     const std::string close = receive();
@@ -118,6 +129,40 @@ TEST_CASE("without streaming the answer comes whole, once") {
   CHECK_FALSE(server.asked->streaming);
   CHECK(server.asked->max_new_tokens == 256); // the server's own
   CHECK(got.out.find("Hello there.\nresponse.done       turn_end, whole answer ") == 0);
+}
+
+TEST_CASE("a spoken answer is saved") {
+  const auto path = (std::filesystem::temp_directory_path() / "parley_chat_heard.wav").string();
+  chat_server server;
+  server.deltas = {"Hello ", "there."};
+  const bool streaming = GENERATE(true, false);
+  outcome got;
+  {
+    scripted_server scripted([&](auto& client) { server.serve(client); });
+    got = run({.url = scripted.url(), .prompt = "hi", .stream = streaming, .save = path});
+  }
+  CHECK(got.status == 0);
+  CHECK(server.asked->tts);
+  CHECK(has(got.out, "first sound "));
+  CHECK(has(got.out, "sound               1.00 s, real-time factor 0."));
+  CHECK(has(got.out, "saved               " + path + ", 1.00 s\n"));
+  CHECK(std::filesystem::file_size(path) == 44 + 2 * 24'000);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("an answer without sound is told and not saved") {
+  const auto path = (std::filesystem::temp_directory_path() / "parley_chat_silent.wav").string();
+  chat_server server;
+  server.deltas = {"Hello."};
+  server.speaks = false;
+  outcome got;
+  {
+    scripted_server scripted([&](auto& client) { server.serve(client); });
+    got = run({.url = scripted.url(), .prompt = "hi", .save = path});
+  }
+  CHECK(got.status == 0);
+  CHECK(has(got.out, "sound               nothing was heard\n"));
+  CHECK_FALSE(std::filesystem::exists(path));
 }
 
 TEST_CASE("an answer that failed is status 1") {

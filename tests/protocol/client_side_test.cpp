@@ -2,6 +2,7 @@
 
 #include "protocol/client_codec.hpp"
 #include "protocol/server_codec.hpp"
+#include "protocol/server_glance.hpp"
 #include "protocol/wav.hpp"
 
 #include <catch2/catch.hpp>
@@ -15,8 +16,25 @@ namespace {
 
 const std::vector<float> second(16'000, 0.25f);
 
+/// Both readers see the same.
+void check_glance(const std::string& frame, const server_message& message) {
+  const auto got = glance(frame).value();
+  CHECK(got.type == message.type);
+  CHECK(got.text == !message.text.empty());
+  CHECK(got.audio_samples == message.audio.size());
+  CHECK(got.answers_unit == message.answers_unit);
+  CHECK(got.end_of_turn == message.end_of_turn);
+  CHECK(got.input == message.input);
+  CHECK(got.dropped_units == message.dropped_units);
+  CHECK(got.reason == message.reason);
+  CHECK(got.error_code == message.error_code);
+}
+
 server_message seen(const server_event& event, dialect spoken = dialect::current) {
-  return read_server_message(encode(event, {.spoken = spoken, .session_id = "sess_1"})).value();
+  const auto frame = encode(event, {.spoken = spoken, .session_id = "sess_1"});
+  auto message = read_server_message(frame).value();
+  check_glance(frame, message);
+  return message;
 }
 
 } // namespace
@@ -61,6 +79,15 @@ TEST_CASE("what a client sends is what the server reads") {
     CHECK(*append.samples == second);
     CHECK(append.force_listen == force);
   }
+  SECTION("an append with a picture") {
+    const auto spoken = GENERATE(dialect::current, dialect::legacy);
+    const std::string picture = "\xff\xd8\xff no more than its first bytes are looked at here";
+    const std::string frame = encode_append(spoken, second, true, picture);
+    const auto append = decode_append(peek(frame).value(), mode::audio, 4000).value(); // audio: pictures are ignored
+    CHECK(append.samples->size() == second.size());
+    CHECK(append.force_listen);
+    CHECK(frame.find(R"("video_frames":["/9j/)") != std::string::npos);
+  }
   SECTION("chat") {
     const std::string frame = encode_chat(
         {.prompt = "Hi\\\"\x01", .system = "S", .max_new_tokens = 5, .greedy = true, .seed = 2, .streaming = false});
@@ -71,6 +98,11 @@ TEST_CASE("what a client sends is what the server reads") {
     CHECK(asked.do_sample == false);
     CHECK(asked.seed == 2u);
     CHECK_FALSE(asked.streaming);
+    CHECK_FALSE(asked.tts);
+  }
+  SECTION("chat that is to be spoken") {
+    const std::string frame = encode_chat({.prompt = "Hi", .tts = true});
+    CHECK(decode_chat_append(peek(frame).value()).value().tts);
   }
   SECTION("chat with the server's own settings") {
     const std::string frame = encode_chat({.prompt = "Hi"});
@@ -125,9 +157,14 @@ TEST_CASE("what a server sends is understood in both dialects") {
   spoken.kind = output_kind::audio;
   for (const std::size_t samples : {1u, 2u, 3u, 240u}) {
     spoken.audio = std::make_shared<const std::vector<float>>(samples, 0.5f);
-    CHECK(seen(spoken).audio_samples == samples);
-    CHECK(seen(spoken, dialect::legacy).audio_samples == samples);
+    CHECK(seen(spoken).audio == *spoken.audio);
+    CHECK(seen(spoken, dialect::legacy).audio == *spoken.audio);
   }
+  for (const auto* sound : {"AAAA", "no base64", "AAAAAAA="})
+    CHECK(
+        read_server_message(std::string(R"({"type":"response.output.delta","kind":"audio","audio":")") + sound + "\"}")
+            .value()
+            .audio.empty());
   spoken.end_of_turn = true;
   CHECK(seen(spoken, dialect::legacy).end_of_turn);
 
@@ -148,4 +185,10 @@ TEST_CASE("foreign and broken frames do no harm") {
   CHECK_FALSE(read_server_message("{}"));
   CHECK_FALSE(read_server_message("{"));
   CHECK_FALSE(read_server_message("\xFF"));
+}
+
+TEST_CASE("a glance at what is no event sees nothing") {
+  for (const auto* frame : {"", "hello", "[]", "{}", R"({"type":3})", R"({"type":"error")"}) CHECK_FALSE(glance(frame));
+  CHECK(glance(R"({"type":"error","error":"oops"})")->error_code.empty());
+  CHECK(glance(R"({"type":"something.new"})")->type == server_event_type::other);
 }
