@@ -25,10 +25,12 @@ struct engine_info {
   bool speaks = false;
 };
 
-/// What an engine holds at this moment.
+/// What an engine holds at this moment, and what it has counted so far.
 struct engine_load {
   int kv_pages = 0; ///< pages of the KV cache, all sessions together
   int kv_pages_free = 0;
+  std::uint64_t voice_hits = 0;   ///< reference voices that were at hand,
+  std::uint64_t voice_misses = 0; ///< and those that had to be prepared
 };
 
 /// Many sessions on one device. Not thread-safe: one thread calls everything, and the sink is called on that thread.

@@ -14,7 +14,8 @@ pass_plan plan_pass(std::span<const ready_session> ready, const pass_limits& lim
   auto prompt_rows = limits.prompt_rows;
   for (const auto& r : order) {
     switch (r.at) {
-    case stage::idle: break;
+    case stage::idle:
+    case stage::voice: break;
     case stage::hear:
       if (std::ssize(plan.hear) < limits.sounds) plan.hear.push_back(r.session);
       break;
@@ -28,6 +29,10 @@ pass_plan plan_pass(std::span<const ready_session> ready, const pass_limits& lim
       break;
     }
     case stage::decode: plan.decode.push_back(r.session); break;
+    case stage::speak: plan.speak.push_back(r.session); break;
+    case stage::sound:
+      if (std::ssize(plan.sound) < limits.windows) plan.sound.push_back(r.session);
+      break;
     }
   }
   return plan;

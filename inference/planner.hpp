@@ -10,16 +10,19 @@
 
 namespace parley::inference {
 
-/// What a session waits for.
+/// What a session waits for. Its thinking and its speaking half each have one.
 enum class stage {
   idle,
+  voice,   ///< its reference voice, which is prepared elsewhere
   hear,    ///< one second of its stream to be turned into rows
   clips,   ///< whole sounds of its prompt to be turned into rows
   prefill, ///< rows to be put into its cache
   decode,  ///< one token to be fed
+  speak,   ///< one speech token to be chosen
+  sound,   ///< a window of speech tokens to be made sound
 };
 
-/// A session that is ready for a stage.
+/// A session that is ready for a stage. A chat answer may stand here twice: thinking on, and speaking.
 struct ready_session {
   session_id session = 0;
   stage at = stage::idle;
@@ -31,6 +34,7 @@ struct ready_session {
 struct pass_limits {
   int sounds = 64;                ///< streams heard in one call
   std::int64_t prompt_rows = 256; ///< rows of prompts in one call, so that they can't delay running units
+  int windows = 16;               ///< of speech tokens made sound in one call: the first to wait hear first
 };
 
 /// One pass of the engine: each stage is one batched call.
@@ -43,6 +47,8 @@ struct pass_plan {
   std::optional<session_id> clips; ///< one at a time: a prompt may hold a minute of sound
   std::vector<piece> prefill;
   std::vector<session_id> decode;
+  std::vector<session_id> speak;
+  std::vector<session_id> sound;
 };
 
 /// Earliest deadline first; equal deadlines by session. Units are never cut and never wait for prompts.

@@ -76,8 +76,8 @@ struct open_duplex {
   session_id session;
   std::string system_prompt;
   duplex_options options;
-  pcm voice;     ///< reference voice for the LLM, 16 kHz; null = none
-  pcm tts_voice; ///< reference voice for the vocoder, 16 kHz; null = the default voice
+  pcm voice;                         ///< reference voice for the LLM, 16 kHz; null = none
+  pcm tts_voice;                     ///< reference voice for the vocoder, 16 kHz; null = the default voice
   std::optional<std::uint64_t> seed; ///< none = `engine.seed`, else random
 };
 
@@ -134,8 +134,9 @@ struct submit_turn {
   bool omni_mode = false;
   bool use_tts_template = false;
   bool enable_thinking = false;
-  bool tts = false;
-  pcm tts_voice;
+  bool tts = false;      ///< the answer is to be heard too
+  pcm tts_voice;         ///< as in `open_duplex`
+  bool streaming = true; ///< sound comes in deltas; otherwise it is made of the whole answer and comes in `chat_done`
 };
 
 /// Stops the running step at the next token: unsent output is dropped, the step answers `listen`. No effect between steps.
@@ -166,7 +167,7 @@ struct opened {
 enum class output_kind { listen, text, audio };
 
 /// One delta of a step. Within a step: `listen` alone, or at most one `text` then at most one `audio`. An empty speaking step is
-/// one `text` with empty text.
+/// one `text` with empty text. A step that is cut after its text has left ends with a `listen`.
 struct step_output {
   session_id session;
   std::uint64_t unit;
@@ -194,7 +195,7 @@ struct chat_done {
   std::uint64_t turn;
   finish reason;
   std::string text; ///< the whole answer, once
-  pcm audio;        ///< the whole sound, 24 kHz; null without speech
+  pcm audio;        ///< the whole sound, 24 kHz; null without speech, and when it has gone out in deltas
   usage used;
   step_metrics metrics;
 };

@@ -27,7 +27,7 @@ void unit_decoder::begin(bool force_listen) {
   outcome_ = {};
   index_ = 0;
   turn_was_open_ = !turn_ended_;
-  saw_turn_end_ = false;
+  saw_turn_end_ = drew_terminator_ = false;
   forced_ = units_++ < options_.force_listen_count || force_listen || std::exchange(listen_next_, false);
   closing_turn_ = force_listen && !turn_ended_;
   if (closing_turn_) {
@@ -55,6 +55,7 @@ void unit_decoder::step() {
 void unit_decoder::drawn(token_id token) {
   if (token == control_.listen && !turn_ended_) token = control_.tts_bos;
   ++outcome_.drawn;
+  drew_terminator_ = is_terminator(token);
   choose(token);
 }
 
@@ -115,6 +116,24 @@ void unit_decoder::cut() {
     --outcome_.drawn;
     turn_ended_ = ended_before_choice_;
   }
+  break_off();
+}
+
+void unit_decoder::recall() {
+  if (next_ != wants::nothing || outcome_.is_listen) return;
+  outcome_.cut = true;
+  forced_ = true;
+  listen_next_ = false;
+  if (outcome_.terminator) {
+    outcome_.terminator.reset();
+    outcome_.appended.pop_back();
+    outcome_.drawn -= drew_terminator_;
+  }
+  break_off();
+}
+
+/// Ends the turn inside the model, then listens.
+void unit_decoder::break_off() {
   if (turn_ended_) {
     choose(control_.listen);
     return;

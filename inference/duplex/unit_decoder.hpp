@@ -66,6 +66,10 @@ public:
   /// Stops the running unit at once: an open turn is closed by feeding <|turn_eos|>, then it answers `listen`.
   void cut();
 
+  /// Stops a finished speaking unit whose answer is still being spoken: its terminator, which the model has not seen, is taken
+  /// back, an open turn is closed by feeding <|turn_eos|>, then it answers `listen`.
+  void recall();
+
   /// The finished unit; valid once `next()` is `nothing`, until the next `begin`.
   const unit_outcome& outcome() const { return outcome_; }
 
@@ -78,6 +82,7 @@ private:
   void choose(token_id token);
   void stop(token_id terminator);
   void finish();
+  void break_off();
   bool is_terminator(token_id token) const;
 
   tokenizer tokens_;
@@ -99,6 +104,7 @@ private:
   bool turn_was_open_ = false;
   bool ended_before_choice_ = true;
   bool saw_turn_end_ = false;
+  bool drew_terminator_ = false;
   unit_outcome outcome_;
 };
 

@@ -1,12 +1,15 @@
 #include "inference/engine/capacity.hpp"
 
 #include "inference/duplex/audio_intake.hpp"
+#include "inference/speech/speech_driver.hpp"
+#include "inference/speech/tts_turn.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/DeviceAccelerator.h>
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <fstream>
 #include <limits>
 #include <numeric>
@@ -69,11 +72,48 @@ double time_units(const thinker& model, int count) {
   return spent + tokens * tokens_per_unit / measured_tokens;
 }
 
+/// A second of speech of `count` sessions, from words to sound.
+double time_speech(const talker& speaker, const std::shared_ptr<const speech::voice>& voice, int count) {
+  constexpr auto words = 10;
+  const auto& models = speaker.models();
+  std::deque<speech::tts_turn> turns;
+  std::vector<speech::token2wav::stream> streams(static_cast<std::size_t>(count), models.sound->start(voice));
+  const std::vector<std::int64_t> window(speech::window_tokens, speech::silence_speech_token);
+  random_stream chance(1, substream::noise);
+  std::vector<speech::tts_step> steps;
+  std::vector<speech::token2wav::job> jobs;
+  for (auto& stream : streams) {
+    turns.emplace_back(*models.embeddings, *models.tokens, speech::tts_form::duplex, speech::tts_sampling{});
+    const auto limits = speech::duplex_limits(false, false);
+    turns.back().begin(models.embeddings->audio_bos().expand({words, -1}), limits);
+    steps.push_back({&turns.back(), &chance});
+    jobs.push_back({&stream, window, false, &chance, {}});
+  }
+  auto begin = timer::now();
+  while (turns.front().running()) speech::tts_advance(*models.tokens, steps);
+  models.sound->run(jobs);
+  return since(begin);
+}
+
+std::size_t bytes_of(const at::Tensor& x) {
+  return x.defined() ? x.nbytes() : 0;
+}
+
+/// What the flow model remembers of this voice, for each mel row.
+std::size_t bytes_per_row(const speech::voice& voice) {
+  std::size_t bytes = 0;
+  for (const auto& step : voice.prompt.steps)
+    for (const auto& x : step.attention) bytes += bytes_of(x);
+  for (const auto& x : voice.prompt.encoder.attention) bytes += bytes_of(x);
+  return bytes / static_cast<std::size_t>(voice.prompt_rows());
+}
+
 } // namespace
 
-step_cost measure_step(const thinker& model) {
-  time_units(model, 1); // warms up
-  auto one = time_units(model, 1), four = time_units(model, 4);
+step_cost measure_step(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice) {
+  auto time = [&](int count) { return time_units(model, count) + (speaker ? time_speech(*speaker, voice, count) : 0); };
+  time(1); // warms up
+  auto one = time(1), four = time(4);
   auto each = std::max((four - one) / 3, 0.0);
   return {std::max(one - each, 0.0), each};
 }
@@ -95,6 +135,19 @@ std::size_t session_bytes(const thinker& model, int context_tokens) {
                  static_cast<std::size_t>(audio.max_positions) * static_cast<std::size_t>(audio.hidden_size) *
                  c10::elementSize(model.llm().dtype());
   return llm::kv_pool::bytes(model.config().llm, context_tokens, model.llm().dtype()) + (model.hears() ? encoder : 0);
+}
+
+std::size_t speech_bytes(const talker& speaker, const speech::voice& voice) {
+  constexpr std::int64_t long_turn = 2048; // rows: a word or a speech token each
+  const auto& tts = *speaker.models().tokens;
+  const auto cache = 2 * static_cast<std::int64_t>(tts.layers()) * long_turn * tts.width() * tts.config().kv_heads /
+                     tts.config().heads * static_cast<std::int64_t>(sizeof(float));
+  return static_cast<std::size_t>(cache) + 2 * bytes_per_row(voice) * speech::flow_memory_rows;
+}
+
+std::size_t voices_to_keep(const speech::voice& voice, std::size_t free_bytes) {
+  constexpr std::size_t share = 16, least = 2, most = 64;
+  return std::clamp(free_bytes / share / (bytes_per_row(voice) * speech::longest_voice_rows), least, most);
 }
 
 std::size_t free_memory(at::Device device) {

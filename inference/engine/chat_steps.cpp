@@ -75,6 +75,11 @@ void omni_engine::start_turn(session& s) {
   }
   chat::template_options how;
   how.enable_thinking = turn.enable_thinking;
+  const bool speaks = turn.tts && talker_;
+  if (auto why = speaks ? voice_objection(turn.tts_voice) : std::nullopt) {
+    refuse(s.id, turn.turn, failure::invalid, *why);
+    return;
+  }
   how.use_tts_template = turn.use_tts_template || turn.tts || !talk.clips.empty();
   how.generation_prompt = !options_.how.chat_im_end_is_doubled;
   auto text = chat::apply_template(talk.messages, how);
@@ -87,16 +92,15 @@ void omni_engine::start_turn(session& s) {
     return;
   }
   c.sampling = sampling_of(turn);
-  c.chance.reset();
   if (turn.seed) c.chance.emplace(*turn.seed, substream::text);
   c.answer.emplace(model_->text(), options_.how, turn.max_new_tokens);
-  c.text.clear();
-  c.drawn = 0;
   c.turn = std::move(turn);
+  s.tts_ms = s.token2wav_ms = 0;
   s.clips = std::move(talk.clips);
   s.began = engine_clock::now();
   s.why = purpose::turn;
   s.at = stage::clips;
+  if (speaks) ask_voice(s, c.turn->tts_voice);
   if (s.clips.empty()) begin_prefill(s, purpose::turn, model_->llm().embed(c.prompt.ids));
 }
 
@@ -104,8 +108,7 @@ void omni_engine::start_turn(session& s) {
 void omni_engine::answer(session& s) {
   auto& c = *s.chat;
   std::span<float> row(s.logits.mutable_data_ptr<float>(), static_cast<std::size_t>(s.logits.numel()));
-  auto banned = c.turn->tts && options_.info.speaks ? std::span<const token_id>(answer_ids_.unspeakable)
-                                                    : std::span<const token_id>();
+  auto banned = c.speaks ? std::span<const token_id>(answer_ids_.unspeakable) : std::span<const token_id>();
   auto& chance = c.chance ? *c.chance : s.chance;
   s.token = llm::draw_chat(row, banned, answer_ids_.terminators, c.answer->seen(), c.sampling, chance, s.scratch);
 }
@@ -122,19 +125,33 @@ void omni_engine::finish_turn(session& s, finish reason) {
   done.used.input_text = std::ssize(c.prompt.ids) - done.used.input_audio;
   done.used.output_text = c.drawn;
   done.metrics.kv_cache_length = static_cast<int>(s.cache.length());
+  done.metrics.tts_ms = s.tts_ms;
+  done.metrics.token2wav_ms = s.token2wav_ms;
+  if (c.speech)
+    done.used.output_audio = done.metrics.n_tts_tokens = static_cast<int>(c.speech->tokens().tokens().size());
+  if (!c.sound.empty() && reason != finish::cancelled)
+    done.audio = std::make_shared<const std::vector<float>>(std::move(c.sound));
   if (s.at == stage::decode || c.drawn > 0) {
     done.metrics.prefill_ms = milliseconds(s.prefilled - s.began);
-    done.metrics.generate_ms = done.metrics.llm_ms = milliseconds(now - s.prefilled);
+    done.metrics.generate_ms = milliseconds(now - s.prefilled);
+    done.metrics.llm_ms = milliseconds((c.worded ? c.worded_at : now) - s.prefilled);
   }
   done.metrics.n_tokens = c.drawn;
-  c.turn.reset();
-  c.answer.reset();
+  forget_turn(s);
+  out_(std::move(done));
+  next_job(s);
+}
+
+/// The session holds nothing of its turn any more.
+void omni_engine::forget_turn(session& s) {
+  auto waiting = std::move(s.chat->waiting);
+  s.chat.emplace();
+  s.chat->waiting = std::move(waiting);
   s.cache.truncate(0);
   s.rows.reset();
   s.clips.clear();
-  s.at = stage::idle;
-  out_(std::move(done));
-  next_job(s);
+  s.at = s.speech_at = stage::idle;
+  if (voices_ && std::exchange(s.voice_awaited, false)) voices_->forget(s.id);
 }
 
 } // namespace parley::inference

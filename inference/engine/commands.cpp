@@ -83,6 +83,14 @@ void omni_engine::take(open_duplex&& order) {
   prefix.add("\n<|audio_start|>");
   s->duplex->prefix = text.encode(prefix.text, prefix.quoted);
   s->at = stage::clips;
+  if (talker_ && o.generate_audio) {
+    if (auto why = voice_objection(order.tts_voice)) {
+      fail(*s, failure::invalid, *why);
+      return;
+    }
+    s->duplex->speech_temperature = o.tts_temperature;
+    ask_voice(*s, order.tts_voice);
+  }
   if (!voiced) build_prompt(*s);
 }
 
@@ -101,7 +109,7 @@ void omni_engine::take(submit_unit&& order) {
     refuse(order.session, order.unit, failure::inference, "too many units wait");
   } else {
     s->duplex->waiting.push_back(std::move(order));
-    if (s->at == stage::idle) next_job(*s);
+    next_job(*s);
   }
 }
 
@@ -113,16 +121,20 @@ void omni_engine::take(submit_turn&& order) {
     refuse(order.session, order.turn, failure::inference, "too many turns wait");
   } else {
     s->chat->waiting.push_back(std::move(order));
-    if (s->at == stage::idle) next_job(*s);
+    next_job(*s);
   }
 }
 
 void omni_engine::take(cut&& order) {
   auto* s = find(order.session);
   if (!s || !s->duplex || !s->duplex->unit) return;
-  if (s->at == stage::decode) {
-    s->duplex->decoder.cut();
-    settle(*s);
+  if (s->speech_at != stage::idle) {
+    guarded(*s, [&] { cut_speech(*s); });
+  } else if (s->at == stage::decode) {
+    guarded(*s, [&] {
+      s->duplex->decoder.cut();
+      settle(*s);
+    });
   } else {
     s->duplex->force_listen = true;
   }
@@ -134,6 +146,7 @@ void omni_engine::take(cancel_turn&& order) {
 }
 
 void omni_engine::take(close_session&& order) {
+  if (voices_) voices_->forget(order.session);
   sessions_.erase(order.session);
   out_(closed{order.session});
 }

@@ -56,11 +56,13 @@ void omni_engine::start_unit(session& s) {
     refuse(s.id, unit.unit, why->first, why->second);
     return;
   }
-  d.before.emplace(duplex_state::snapshot{s.cache.length(), d.encoder.length, d.stream, d.intake, d.decoder,
-                                          d.history.size(), d.tail});
+  d.before.emplace(duplex_state::snapshot{
+      s.cache.length(), d.encoder.length, d.stream, d.intake, d.decoder, d.history.size(), d.tail, {}});
   s.began = engine_clock::now();
   d.force_listen = unit.force_listen;
   d.unit = std::move(unit);
+  d.reply.clear();
+  s.tts_ms = s.token2wav_ms = 0;
   s.at = stage::hear;
 }
 
@@ -80,17 +82,19 @@ void omni_engine::decide(session& s) {
   s.token = llm::draw_duplex(row, duplex_ids_, d.sampling, options_.how, d.history, s.chance, s.scratch);
 }
 
+/// All tokens of the unit are chosen.
 void omni_engine::finish_unit(session& s) {
   auto& d = *s.duplex;
   const auto& outcome = d.decoder.outcome();
   auto now = engine_clock::now();
-  step_output out;
+  auto& out = d.answer = {};
   out.session = s.id;
   out.unit = d.unit->unit;
   out.kind = outcome.is_listen ? output_kind::listen : output_kind::text;
   out.text = outcome.text;
   out.end_of_turn = outcome.end_of_turn;
-  out.used.input_text = 2 + std::ssize(outcome.appended) - outcome.drawn; // <unit>, </unit> and forced tokens
+  out.used.input_text =
+      2 + std::ssize(outcome.appended) - outcome.drawn + d.owed_text; // <unit>, </unit>, forced tokens
   out.used.input_audio = d.sound_rows;
   out.used.output_text = outcome.drawn;
   out.metrics.kv_cache_length = static_cast<int>(s.cache.length());
@@ -98,12 +102,29 @@ void omni_engine::finish_unit(session& s) {
   out.metrics.generate_ms = out.metrics.llm_ms = milliseconds(now - s.prefilled);
   out.metrics.n_tokens = static_cast<int>(outcome.ids.size());
   out.metrics.window_events = d.window.events();
+  s.at = stage::idle;
+  if (d.speech && !outcome.is_listen)
+    begin_unit_speech(s);
+  else
+    complete_unit(s);
+}
+
+/// The unit's last delta leaves, and nothing of it is taken back any more.
+void omni_engine::complete_unit(session& s) {
+  auto& d = *s.duplex;
+  const auto& outcome = d.decoder.outcome();
+  if (d.speech && outcome.is_listen && (d.force_listen || outcome.cut)) d.speech->cut();
+  const auto& used = d.answer.used;
+  d.answer.first = !d.told;
+  d.owed_text = d.told ? used.input_text + used.output_text - *d.told : 0;
+  d.told.reset();
   d.unit.reset();
   d.before.reset();
+  d.reply.clear();
+  s.speech_at = stage::idle;
   if (outcome.terminator) d.tail.push_back(*outcome.terminator);
   d.tail.push_back(control_.unit_end);
-  s.at = stage::idle;
-  out_(std::move(out));
+  out_(std::move(d.answer));
   // Without a window the end of the unit is fed together with the next one.
   if (d.window.options().mode != window_mode::off)
     begin_prefill(s, purpose::close_unit, model_->llm().embed(std::exchange(d.tail, {})));

@@ -4,6 +4,8 @@
 #include "inference/engine/fingerprint.hpp"
 #include "inference/engine/omni_engine.hpp"
 #include "inference/log.hpp"
+#include "inference/speech/features.hpp"
+#include "inference/speech/wav_file.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -44,8 +46,34 @@ int find_threads(const config::settings& settings, const model_config& model) {
   return model.llm.hidden_size < small_hidden_size ? 1 : at::get_num_threads();
 }
 
-int find_slots(const thinker& model, const config::settings& settings, std::size_t bytes) {
-  auto free = free_memory(model.llm().device());
+/// `voice.default`, else the model's own; null when there is none.
+std::shared_ptr<const speech::voice> default_voice(const config::settings& settings,
+                                                   const std::filesystem::path& directory,
+                                                   const speech::token2wav& sound) {
+  const auto& chosen = settings.voice.default_wav;
+  const auto file = chosen.empty() ? directory / "assets" / "default_voice.wav" : std::filesystem::path(chosen);
+  if (chosen.empty() && !exists(file)) {
+    log_info("engine: no default voice: sessions that bring none are answered by text");
+    return nullptr;
+  }
+  auto recording = speech::read_wav_file(file);
+  const auto longest = speech::longest_voice_samples * recording.rate / speech::voice_rate;
+  recording.samples = recording.samples.slice(1, 0, longest);
+  if (recording.samples.size(1) < speech::shortest_voice_samples * recording.rate / speech::voice_rate)
+    throw std::runtime_error(file.string() + ": too short for a voice");
+  return sound.prepare(sound.ear().hear(recording.samples, recording.rate));
+}
+
+/// A voice to measure with, where there is no default one.
+std::shared_ptr<const speech::voice> silent_voice(const speech::token2wav& sound) {
+  const std::vector<float> second(speech::voice_rate);
+  return sound.prepare(sound.ear().hear(second));
+}
+
+int find_slots(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice,
+               const config::settings& settings, std::size_t free) {
+  const auto bytes =
+      session_bytes(model, settings.engine.context_tokens) + (speaker ? speech_bytes(*speaker, *voice) : 0);
   auto mebibytes = [](std::size_t count) { return static_cast<double>(count) / (1024.0 * 1024.0); };
   std::ostringstream line;
   line << std::fixed << std::setprecision(1) << "engine: ";
@@ -57,7 +85,7 @@ int find_slots(const thinker& model, const config::settings& settings, std::size
     log_info(line.str());
     return wanted;
   }
-  auto cost = measure_step(model);
+  auto cost = measure_step(model, speaker, voice);
   auto found = find_capacity(cost, free, bytes);
   line << found.slots << " slots; memory allows " << found.by_memory << " (" << mebibytes(bytes) << " MiB each, "
        << mebibytes(free) << " MiB free), speed allows " << found.by_speed << " (a second costs "
@@ -77,7 +105,12 @@ std::unique_ptr<engine> make_engine(const config::settings& settings, engine::si
   auto sizes = model_config::open(directory);
   const int threads = find_threads(settings, sizes);
   at::set_num_threads(threads);
-  auto model = std::make_shared<const thinker>(checkpoint::open(directory), std::move(sizes), precision, device);
+  const auto weights = checkpoint::open(directory);
+  auto model = std::make_shared<const thinker>(weights, std::move(sizes), precision, device);
+  const auto quirk = settings.engine.reference_quirks ? quirks::literal() : quirks{};
+  std::shared_ptr<const talker> speaker;
+  if (talker::present(weights))
+    speaker = std::make_shared<const talker>(weights, model->config(), quirk, precision, device);
 
   const auto& llm = model->config().llm;
   auto context = settings.engine.context_tokens;
@@ -87,12 +120,21 @@ std::unique_ptr<engine> make_engine(const config::settings& settings, engine::si
   how.info.device = settings.worker.device;
   how.info.context_tokens = context;
   how.info.hears = model->hears();
-  how.info.slots = find_slots(*model, settings, session_bytes(*model, context));
-  how.how = settings.engine.reference_quirks ? quirks::literal() : quirks{};
+  how.info.speaks = speaker != nullptr;
+  const auto free = free_memory(device);
+  std::shared_ptr<const speech::voice> measured;
+  if (speaker) {
+    measured = how.default_voice = default_voice(settings, directory, speaker->sound());
+    if (!measured) measured = silent_voice(speaker->sound());
+    how.kept_voices = voices_to_keep(*measured, free);
+  }
+  how.info.slots = find_slots(*model, speaker.get(), measured, settings, free);
+  how.how = quirk;
   how.seed = settings.engine.seed;
   how.threads = threads;
   llm::kv_pool pool(llm, how.info.slots, context, precision, device);
-  return std::make_unique<omni_engine>(std::move(model), std::move(pool), std::move(how), std::move(sink));
+  return std::make_unique<omni_engine>(std::move(model), std::move(speaker), std::move(pool), std::move(how),
+                                       std::move(sink));
 }
 
 } // namespace parley::inference

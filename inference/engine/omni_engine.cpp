@@ -10,11 +10,14 @@
 
 namespace parley::inference {
 
-omni_engine::omni_engine(std::shared_ptr<const thinker> model, llm::kv_pool pool, options how, sink out)
-    : model_(std::move(model)), pool_(std::move(pool)), options_(std::move(how)), out_(std::move(out)),
-      control_(duplex::control_tokens::of(model_->text())),
+omni_engine::omni_engine(std::shared_ptr<const thinker> model, std::shared_ptr<const talker> speaker, llm::kv_pool pool,
+                         options how, sink out)
+    : model_(std::move(model)), talker_(std::move(speaker)), pool_(std::move(pool)), options_(std::move(how)),
+      out_(std::move(out)), control_(duplex::control_tokens::of(model_->text())),
       duplex_ids_(llm::make_duplex_sampling_ids(model_->text(), options_.how)),
-      answer_ids_(chat::answer_ids::of(model_->text())) {}
+      answer_ids_(chat::answer_ids::of(model_->text())) {
+  if (talker_) voices_.emplace(talker_->sound(), options_.kept_voices);
+}
 
 /// The number of threads belongs to the thread that asks torch for work.
 void omni_engine::use_threads() {
@@ -34,19 +37,31 @@ void omni_engine::guarded(session& s, const std::function<void()>& step) {
 bool omni_engine::advance() {
   c10::InferenceMode guard;
   use_threads();
+  hand_out_voices();
   std::vector<ready_session> ready;
   for (const auto& [id, s] : sessions_) {
-    if (s->at == stage::idle) continue;
+    auto deadline = s->began + std::chrono::seconds(1);
     auto left = s->rows.defined() ? s->rows.size(0) - s->rows_done : 0;
     auto divisible = s->why == purpose::prompt || s->why == purpose::turn;
-    ready.push_back({id, s->at, s->began + std::chrono::seconds(1), left, divisible});
+    if (s->at != stage::idle && s->at != stage::voice) ready.push_back({id, s->at, deadline, left, divisible});
+    if (s->speech_at != stage::idle) ready.push_back({id, s->speech_at, deadline});
   }
-  if (ready.empty()) return false;
+  if (ready.empty()) {
+    constexpr auto patience = std::chrono::milliseconds(2); // a command may come meanwhile
+    if (voices_ && voices_->awaited()) voices_->wait(patience);
+    return voices_ && voices_->awaited();
+  }
   auto plan = plan_pass(ready, options_.limits);
   hear(plan.hear);
   if (plan.clips) hear_clips(*plan.clips);
   run_llm(plan);
-  return std::any_of(sessions_.begin(), sessions_.end(), [](const auto& e) { return e.second->at != stage::idle; });
+  choose_speech(plan.speak);
+  make_sound(plan.sound);
+  return std::any_of(sessions_.begin(), sessions_.end(), [](const auto& e) { return !e.second->idle(); });
+}
+
+engine_load omni_engine::load() const {
+  return {pool_.pages(), pool_.free_pages(), voices_ ? voices_->hits() : 0, voices_ ? voices_->misses() : 0};
 }
 
 void omni_engine::hear(const std::vector<session_id>& ids) {
@@ -154,7 +169,9 @@ void omni_engine::fed(session& s, std::int64_t rows, bool wanted, std::vector<se
     s.rows.reset();
     prefilled(s);
   } else if (s.duplex) {
-    s.duplex->decoder.fed();
+    if (s.duplex->decoder.fed() && s.duplex->speech) s.duplex->reply.push_back(s.hidden);
+  } else if (s.chat->speaks) {
+    s.chat->hidden.push_back(s.hidden);
   }
   if (!wanted) return;
   if (s.duplex && s.duplex->decoder.next() != duplex::wants::draw)
@@ -168,9 +185,8 @@ void omni_engine::prefilled(session& s) {
   s.prefilled = engine_clock::now();
   switch (s.why) {
   case purpose::prompt:
-    s.at = stage::idle;
-    out_(opened{s.id, static_cast<int>(s.cache.length()), s.prompt_usage});
-    next_job(s);
+    s.at = s.voice_awaited ? stage::voice : stage::idle;
+    if (!s.voice_awaited) begin_talk(s);
     break;
   case purpose::unit:
     s.at = stage::decode;
@@ -227,23 +243,40 @@ void omni_engine::settle(session& s) {
     c.text += text;
     out_(chat_delta{s.id, c.turn->turn, std::move(text), nullptr});
   }
-  if (over) finish_turn(s, c.answer->complete() ? finish::turn_end : finish::length);
+  if (over) c.reason = c.answer->complete() ? finish::turn_end : finish::length;
+  if (!c.speaks) {
+    if (over) finish_turn(s, c.reason);
+    return;
+  }
+  if (over) s.at = stage::idle;
+  group_words(s, over);
+}
+
+/// The session's prompt is in its cache and its voice is there.
+void omni_engine::begin_talk(session& s) {
+  s.at = stage::idle;
+  out_(opened{s.id, static_cast<int>(s.cache.length()), s.prompt_usage});
+  next_job(s);
 }
 
 void omni_engine::next_job(session& s) {
   if (s.duplex)
-    while (s.at == stage::idle && !s.duplex->waiting.empty()) start_unit(s);
+    while (s.idle() && !s.duplex->waiting.empty()) start_unit(s);
   if (s.chat)
-    while (s.at == stage::idle && !s.chat->waiting.empty()) start_turn(s);
+    while (s.idle() && !s.chat->waiting.empty()) start_turn(s);
 }
 
 /// What the session was doing came to nothing; it is as before and goes on, unless it was not open yet.
 void omni_engine::fail(session& s, failure kind, const std::string& message) {
   s.rows.reset();
   s.clips.clear();
-  s.at = stage::idle;
+  s.at = s.speech_at = stage::idle;
+  if (voices_ && std::exchange(s.voice_awaited, false)) voices_->forget(s.id);
   if (s.duplex && s.duplex->unit) {
     auto& d = *s.duplex;
+    if (d.before->speech) d.speech->restore(std::move(*d.before->speech));
+    d.reply.clear();
+    d.told.reset();
     auto number = d.unit->unit;
     s.cache.truncate(d.before->cache_length);
     d.encoder.length = d.before->encoder_length;
@@ -258,9 +291,7 @@ void omni_engine::fail(session& s, failure kind, const std::string& message) {
     next_job(s);
   } else if (s.chat && s.chat->turn) {
     auto number = s.chat->turn->turn;
-    s.chat->turn.reset();
-    s.chat->answer.reset();
-    s.cache.truncate(0);
+    forget_turn(s);
     refuse(s.id, number, kind, message);
     next_job(s);
   } else {

@@ -2,7 +2,9 @@
 
 #include "inference/engine.hpp"
 #include "inference/engine/session.hpp"
+#include "inference/engine/voice_desk.hpp"
 #include "inference/quirks.hpp"
+#include "inference/talker.hpp"
 #include "inference/thinker.hpp"
 
 #include <functional>
@@ -10,6 +12,9 @@
 #include <memory>
 
 namespace parley::inference {
+
+/// Why a recording can't be a reference voice; null and empty ones mean the default voice.
+std::optional<std::string> voice_objection(const pcm& recording);
 
 /// The engine over a loaded model: keeps the sessions, asks the planner what to do, makes the batched calls.
 class omni_engine final : public engine {
@@ -20,12 +25,16 @@ public:
     std::optional<std::uint64_t> seed; ///< of sessions without one; none = random
     int threads = 0;                   ///< intra-op; 0 = as torch finds
     pass_limits limits;
+    std::shared_ptr<const speech::voice> default_voice; ///< null: who brings no voice gets text alone
+    std::size_t kept_voices = 16;
   };
 
-  omni_engine(std::shared_ptr<const thinker> model, llm::kv_pool pool, options how, sink out);
+  /// Without a talker all answers are text.
+  omni_engine(std::shared_ptr<const thinker> model, std::shared_ptr<const talker> speaker, llm::kv_pool pool,
+              options how, sink out);
 
   const engine_info& info() const override { return options_.info; }
-  engine_load load() const override { return {pool_.pages(), pool_.free_pages()}; }
+  engine_load load() const override;
   void handle(command&& order) override;
   bool advance() override;
 
@@ -56,10 +65,30 @@ private:
   void slide(session& s);
   void slide_fed(session& s);
 
+  void begin_unit_speech(session& s);
+  void tell_text(session& s);
+  void unit_chosen(session& s);
+  void window_made(session& s, at::Tensor samples);
+  void unit_spoken(session& s);
+  void complete_unit(session& s);
+  void cut_speech(session& s);
+
   // chat
   void start_turn(session& s);
   void answer(session& s);
   void finish_turn(session& s, finish reason);
+  void group_words(session& s, bool over);
+  void continue_answer(session& s);
+  void tell_sound(session& s, const at::Tensor& samples);
+  void forget_turn(session& s);
+
+  // speech
+  void ask_voice(session& s, const pcm& recording);
+  void give_voice(session& s, std::shared_ptr<const speech::voice> voice);
+  void hand_out_voices();
+  void begin_talk(session& s);
+  void choose_speech(const std::vector<session_id>& ids);
+  void make_sound(const std::vector<session_id>& ids);
 
   // stages
   void hear(const std::vector<session_id>& ids);
@@ -76,6 +105,7 @@ private:
   void use_threads();
 
   std::shared_ptr<const thinker> model_;
+  std::shared_ptr<const talker> talker_; ///< null: text alone
   llm::kv_pool pool_;
   options options_;
   sink out_;
@@ -83,6 +113,7 @@ private:
   llm::duplex_sampling_ids duplex_ids_;
   chat::answer_ids answer_ids_;
   std::map<session_id, std::unique_ptr<session>> sessions_;
+  std::optional<voice_desk> voices_;
 };
 
 } // namespace parley::inference

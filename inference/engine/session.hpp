@@ -7,6 +7,8 @@
 #include "inference/duplex/window.hpp"
 #include "inference/llm/sampling.hpp"
 #include "inference/planner.hpp"
+#include "inference/speech/chat_speech.hpp"
+#include "inference/speech/duplex_speech.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -28,6 +30,7 @@ struct duplex_state {
     duplex::unit_decoder decoder;
     std::size_t history;
     std::vector<token_id> tail;
+    std::optional<speech::duplex_speech::mark> speech; ///< once the unit is being spoken
   };
 
   duplex_state(llm::duplex_sampling how, audio::encoder_cache cache, duplex::unit_decoder decisions,
@@ -51,6 +54,13 @@ struct duplex_state {
   std::int64_t sound_rows = 0;
   std::vector<duplex::window_step> slides; ///< still to be done, oldest first
   llm::kv_segment moved;                   ///< rows behind the slide that is under way
+
+  double speech_temperature = 0;
+  std::optional<speech::duplex_speech> speech; ///< none: it answers by text alone
+  std::vector<at::Tensor> reply;               ///< [1, hidden] of each token that the unit says
+  step_output answer;                          ///< of a unit that is being spoken
+  std::optional<std::int64_t> told;            ///< its text has left, and told of so many text tokens
+  std::int64_t owed_text = 0;                  ///< those that a cut fed afterwards: the next unit tells of them
 };
 
 /// What a chat turn carries from token to token.
@@ -63,6 +73,21 @@ struct chat_state {
   std::optional<chat::answer_decoder> answer;
   std::string text;
   int drawn = 0;
+
+  bool speaks = false;                ///< this turn is to be heard
+  bool worded = false;                ///< all its words are known,
+  engine_clock::time_point worded_at; ///< since then
+  finish reason = finish::turn_end;
+  std::optional<speech::chat_speech> speech; ///< once its voice is there
+  std::vector<at::Tensor> hidden;            ///< [1, hidden] of each token of the answer that was fed
+  std::size_t grouped = 0;                   ///< tokens that have gone into groups
+  struct group {
+    at::Tensor condition;
+    bool last;
+  };
+  std::deque<group> groups; ///< words that wait to be spoken
+  bool flushed = false;     ///< the last group's rest is on its way
+  std::vector<float> sound; ///< of an answer that is heard at its end
 };
 
 /// What the rows in `rows` are for.
@@ -70,15 +95,23 @@ enum class purpose { prompt, unit, close_unit, slide, turn };
 
 /// One session: a small state machine over the stages.
 struct session {
-  session(session_id number, llm::kv_cache keys, std::uint64_t seed)
-      : id(number), cache(std::move(keys)), chance(seed, substream::text) {}
+  session(session_id number, llm::kv_cache keys, std::uint64_t seed_of_all)
+      : id(number), seed(seed_of_all), cache(std::move(keys)), chance(seed, substream::text),
+        spoken_seeds(seed, substream::speech_tokens) {}
+
+  bool idle() const { return at == stage::idle && speech_at == stage::idle && !voice_awaited; }
 
   session_id id;
+  std::uint64_t seed;
   llm::kv_cache cache;
   random_stream chance;
+  random_stream spoken_seeds; ///< one for each chat turn without a seed of its own
   llm::sampling_scratch scratch;
 
-  stage at = stage::idle;
+  stage at = stage::idle;        ///< of the half that thinks: idle to decode
+  stage speech_at = stage::idle; ///< of the half that speaks: idle, speak or sound
+  bool voice_awaited = false;    ///< from the voice desk
+  double tts_ms = 0, token2wav_ms = 0;
   purpose why = purpose::prompt;
   engine_clock::time_point began, prefilled;
   at::Tensor rows; ///< of a prefill: [n, hidden]

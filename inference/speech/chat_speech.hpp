@@ -35,6 +35,8 @@ public:
   /// No group will follow: what waits becomes the last window.
   void finish();
 
+  bool window_waits() const { return !calls_.empty(); }
+
   /// The next call to make; the one before counts as made.
   std::optional<token2wav::job> next_window();
 

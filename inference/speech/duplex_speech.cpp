@@ -19,18 +19,27 @@ duplex_speech::duplex_speech(const speech_models& models, std::shared_ptr<const 
       tokens_(*models.embeddings, *models.tokens, tts_form::duplex, sampling), stream_(models.sound->start(voice_)) {}
 
 void duplex_speech::begin_unit(at::Tensor condition, bool ends) {
+  forget_unit();
   ends_ = ends;
-  calls_.clear();
-  sound_.clear();
-  next_call_ = unit_tokens_ = 0;
   planned_ = false;
-  tokens_.begin(std::move(condition), duplex_limits(tokens_.position() == 0, ends));
+  limits_ = duplex_limits(tokens_.position() == 0, ends);
+  tokens_.begin(std::move(condition), limits_);
+}
+
+std::optional<std::size_t> duplex_speech::unit_tokens() const {
+  if (!choosing()) return tokens_.group().size();
+  // The last step's token is never given away.
+  return limits_.least >= limits_.most ? std::optional(static_cast<std::size_t>(limits_.most - 1)) : std::nullopt;
+}
+
+bool duplex_speech::will_sound() const {
+  return ends_ || quirks_.missing_sound_is_silence ||
+         windows_.waiting().size() + unit_tokens().value_or(0) >= smallest_window;
 }
 
 std::optional<token2wav::job> duplex_speech::next_window() {
   if (choosing()) return std::nullopt;
   if (!planned_) {
-    unit_tokens_ = tokens_.group().size();
     calls_ = windows_.push(tokens_.group(), ends_);
     planned_ = true;
   }
@@ -55,9 +64,7 @@ std::vector<float> duplex_speech::end_unit() {
   if ((nothing && quirks_.missing_sound_is_silence) ||
       (!nothing && !ends_ && result.size() < second && quirks_.sound_is_padded_in_front))
     result.insert(result.begin(), second - std::min(second, result.size()), 0.0F);
-  sound_.clear();
-  calls_.clear();
-  next_call_ = 0;
+  forget_unit();
   if (ends_) {
     tokens_.reset();
     forget_sound();
@@ -65,19 +72,30 @@ std::vector<float> duplex_speech::end_unit() {
   return result;
 }
 
+void duplex_speech::restore(mark before) {
+  forget_unit();
+  tokens_ = std::move(before.tokens);
+  windows_ = std::move(before.windows);
+  stream_ = std::move(before.stream);
+}
+
 void duplex_speech::cut() {
   tokens_.stop();
   if (!quirks_.interruption_keeps_speech_model) tokens_.reset();
+  forget_unit();
   forget_sound();
+}
+
+void duplex_speech::forget_unit() {
+  calls_.clear();
+  sound_.clear();
+  next_call_ = 0;
+  planned_ = true;
 }
 
 void duplex_speech::forget_sound() {
   windows_.reset();
   stream_ = models_->sound->start(voice_);
-  calls_.clear();
-  sound_.clear();
-  next_call_ = unit_tokens_ = 0;
-  planned_ = true;
 }
 
 } // namespace parley::inference::speech

@@ -38,8 +38,21 @@ public:
   /// The unit's sound, 24 kHz; empty when it has too little to say yet. After the turn's last unit everything is reset.
   std::vector<float> end_unit();
 
-  /// How many speech tokens the unit has.
-  std::size_t unit_tokens() const { return unit_tokens_; }
+  /// How many speech tokens the unit has, as soon as that is certain: from the beginning in the middle of a turn, where a
+  /// unit always has as many; when all are chosen where the model may stop earlier.
+  std::optional<std::size_t> unit_tokens() const;
+
+  /// Whether that many make sound in this unit, rather than wait for the next one's. Asked before the first `next_window`.
+  bool will_sound() const;
+
+  /// What a unit is taken back to that came to nothing.
+  struct mark {
+    tts_turn tokens;
+    duplex_windows windows;
+    token2wav::stream stream;
+  };
+  mark remember() const { return {tokens_, windows_, stream_}; }
+  void restore(mark before);
 
   /// Interruption: drops the unit, its sound, and all that is left of the turn.
   void cut();
@@ -50,6 +63,7 @@ public:
   const tts_turn& tokens() const { return tokens_; }
 
 private:
+  void forget_unit();
   void forget_sound();
 
   const speech_models* models_;
@@ -60,7 +74,8 @@ private:
   duplex_windows windows_;
   token2wav::stream stream_;
   std::vector<window_call> calls_;
-  std::size_t next_call_ = 0, unit_tokens_ = 0;
+  std::size_t next_call_ = 0;
+  tts_limits limits_;
   std::vector<at::Tensor> sound_;
   bool ends_ = false, planned_ = true;
 };

@@ -5,6 +5,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -28,6 +30,11 @@ std::filesystem::path followed(const std::filesystem::path& file) {
   std::getline(std::ifstream(file), target);
   const auto named = file.parent_path() / target;
   return is_regular_file(named, none) ? named : file;
+}
+
+bool all_numbers(const at::Tensor& samples) {
+  const std::span values(samples.const_data_ptr<float>(), static_cast<std::size_t>(samples.numel()));
+  return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
 }
 
 } // namespace
@@ -134,13 +141,25 @@ std::vector<at::Tensor> token2wav::run(std::span<const job> jobs, trace* seen) c
     if (!job.last && static_cast<std::int64_t>(job.tokens.size()) <= lookahead)
       throw std::logic_error("token2wav: a call that is not the last needs more than three tokens");
   }
+  std::vector<stream> before; // shares the tensors: a stream replaces them and never writes to them
+  for (const auto& job : jobs) before.push_back(*job.session);
+  try {
+    return extend(jobs, seen);
+  } catch (...) {
+    for (std::size_t i = 0; i < jobs.size(); ++i) *jobs[i].session = std::move(before[i]);
+    throw;
+  }
+}
+
+std::vector<at::Tensor> token2wav::extend(std::span<const job> jobs, trace* seen) const {
   const auto mels = mels_of(jobs);
   if (seen != nullptr) seen->mels = mels;
   auto speech = vocode(jobs, mels);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     auto& session = *jobs[i].session;
     session.ended = jobs[i].last;
-    speech[i] = speech[i].squeeze(0).to(at::kCPU);
+    speech[i] = speech[i].squeeze(0).to(at::kCPU).contiguous();
+    if (!all_numbers(speech[i])) throw std::runtime_error("token2wav: the sound holds values that are not numbers");
     if (speech[i].size(0) == 0) continue;
     if (options_.leading_silence && !session.sounded && !jobs[i].last)
       speech[i] = at::constant_pad_nd(speech[i], {silence_frames * hift_config().frame_samples(), 0});

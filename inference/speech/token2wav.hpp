@@ -65,8 +65,9 @@ public:
 
   stream start(std::shared_ptr<const voice> speaker) const;
 
-  /// One batched call for all jobs. Returns each one's new samples [n], on the CPU.
-  /// Throws std::logic_error for a stream that has ended, and for a call of fewer than four tokens that is not the last.
+  /// One batched call for all jobs. Returns each one's new samples [n], finite, on the CPU.
+  /// Throws std::logic_error for a stream that has ended, and for a call of fewer than four tokens that is not the last;
+  /// std::runtime_error when a network's output is no number. When it throws, the streams are as before.
   std::vector<at::Tensor> run(std::span<const job> jobs, trace* seen = nullptr) const;
 
   generation kind() const { return kind_; }
@@ -74,6 +75,7 @@ public:
   const voice_ear& ear() const { return *ear_; }
 
 private:
+  std::vector<at::Tensor> extend(std::span<const job> jobs, trace* seen) const;
   std::vector<at::Tensor> mels_of(std::span<const job> jobs) const;
   std::vector<at::Tensor> vocode(std::span<const job> jobs, const std::vector<at::Tensor>& mels) const;
 

@@ -49,16 +49,17 @@ void tts_cache::extend(std::size_t layers, std::int64_t more, const at::Tensor& 
     return;
   }
   const auto wanted = std::max({smallest_capacity, 2 * length_, length_ + more});
-  auto grow = [&](std::vector<at::Tensor>& side) {
-    side.resize(layers);
-    for (auto& tensor : side) {
-      auto larger = at::empty({like.size(0), wanted, like.size(2)}, like.options());
-      if (length_ > 0) larger.narrow(1, 0, length_).copy_(tensor.narrow(1, begin_, length_));
-      tensor = std::move(larger);
+  auto grown = [&](const std::vector<at::Tensor>& side) {
+    std::vector<at::Tensor> result;
+    for (std::size_t n = 0; n < layers; ++n) {
+      result.push_back(at::empty({like.size(0), wanted, like.size(2)}, like.options()));
+      if (length_ > 0) result.back().narrow(1, 0, length_).copy_(side[n].narrow(1, begin_, length_));
     }
+    return result;
   };
-  grow(keys_);
-  grow(values_);
+  auto keys = grown(keys_), values = grown(values_);
+  keys_ = std::move(keys);
+  values_ = std::move(values);
   begin_ = 0;
   length_ += more;
 }
@@ -124,6 +125,17 @@ at::Tensor tts_llama::attend(const at::Tensor& q, const tts_cache& past, std::si
 }
 
 at::Tensor tts_llama::forward(std::span<const row> rows) const {
+  std::vector<std::int64_t> before;
+  for (const auto& row : rows) before.push_back(row.past->length());
+  try {
+    return extend(rows);
+  } catch (...) {
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].past->length_ = before[i];
+    throw;
+  }
+}
+
+at::Tensor tts_llama::extend(std::span<const row> rows) const {
   std::vector<at::Tensor> pieces, positions;
   std::vector<std::int64_t> lengths, last;
   std::int64_t total = 0;

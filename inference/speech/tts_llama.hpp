@@ -11,7 +11,8 @@
 
 namespace parley::inference::speech {
 
-/// Keys and values of one session's turn. Grows by doubling; what is cut off in front costs nothing until it grows.
+/// Keys and values of one session's turn. Grows by doubling; what is cut off in front costs nothing until it grows. Rows are
+/// written once: a copy shares them, and stays as it was when the original grows.
 class tts_cache {
 public:
   std::int64_t length() const { return length_; }
@@ -49,6 +50,7 @@ public:
   tts_llama(const tensor_map& weights, const tts_config& config);
 
   /// One batched call: extends the caches and returns each session's last hidden state, after the final norm, [rows, width].
+  /// When it throws, the caches are as before.
   at::Tensor forward(std::span<const row> rows) const;
 
   /// [rows, width] -> [rows, codes]
@@ -73,6 +75,7 @@ private:
     at::Tensor cos, sin; ///< [n, head_dim]
   };
 
+  at::Tensor extend(std::span<const row> rows) const;
   angles angles_of(const at::Tensor& positions) const;
   at::Tensor norm(const at::Tensor& x, const at::Tensor& weight) const;
   at::Tensor attend(const at::Tensor& q, const tts_cache& past, std::size_t layer) const;

@@ -34,7 +34,7 @@ voice_features voice_ear::hear(const at::Tensor& samples, int rate) const {
 }
 
 voice_features voice_ear::hear(std::span<const float> samples) const {
-  const auto kept = samples.first(std::min(samples.size(), static_cast<std::size_t>(longest_voice_samples)));
+  const auto kept = part_of_voice(samples);
   auto rounded = at::empty({1, static_cast<std::int64_t>(kept.size())}, at::kFloat);
   auto* out = rounded.mutable_data_ptr<float>();
   for (auto x : kept) *out++ = static_cast<float>(to_file_pcm16(x)) / 32768.0F;

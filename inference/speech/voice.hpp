@@ -6,8 +6,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace parley::inference::speech {
@@ -38,6 +40,11 @@ inline constexpr std::int64_t longest_voice_rows = flow_memory_rows - 100 - 56;
 /// Reference recordings shorter than this are refused; longer than `longest_voice_samples` are cut there. At 16 kHz.
 inline constexpr std::int64_t shortest_voice_samples = 1600;
 inline constexpr std::int64_t longest_voice_samples = longest_voice_rows * 320;
+
+/// What of a recording becomes the voice.
+inline std::span<const float> part_of_voice(std::span<const float> samples) {
+  return samples.first(std::min(samples.size(), static_cast<std::size_t>(longest_voice_samples)));
+}
 
 /// Why a recording can't be a reference voice, in words for the client; none = it can. 16 kHz mono.
 std::optional<std::string> voice_problem(std::span<const float> samples);

@@ -4,23 +4,25 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <list>
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 namespace parley::inference::speech {
 
-/// Prepared voices, the least recently used one dropped first. A voice in use lives on with its users. Not thread-safe.
+/// Prepared voices by what was recorded, the least recently used one dropped first. Of a recording only the part counts that
+/// a voice is made of. A voice in use lives on with its users. Not thread-safe.
 class voice_cache {
 public:
-  using prepare = std::function<std::shared_ptr<const voice>(std::span<const float> samples)>;
-
   explicit voice_cache(std::size_t capacity) : capacity_(capacity) {}
 
-  /// 16 kHz mono samples; `make` is called when no voice with exactly these samples is at hand, and may throw.
-  std::shared_ptr<const voice> get(std::span<const float> samples, const prepare& make);
+  /// The voice of a recording, 16 kHz mono; null = not at hand. Counts a hit or a miss.
+  std::shared_ptr<const voice> find(std::span<const float> samples);
+
+  /// Keeps the voice that was made of a recording.
+  void put(std::span<const float> samples, std::shared_ptr<const voice> made);
 
   std::size_t size() const { return recent_.size(); }
   std::uint64_t hits() const { return hits_; }
@@ -29,9 +31,11 @@ public:
 private:
   struct entry {
     std::uint64_t key;
-    std::shared_ptr<const std::vector<float>> samples; ///< two recordings may share a key, but not a voice
+    std::vector<float> samples; ///< two recordings may share a key, but not a voice
     std::shared_ptr<const voice> made;
   };
+
+  std::list<entry>::iterator locate(std::span<const float> kept, std::uint64_t key);
 
   std::size_t capacity_;
   std::list<entry> recent_; ///< most recent first

@@ -305,31 +305,29 @@ TEST_CASE("a voice is shared by its streams and never changed by them") {
 
 TEST_CASE("the voice cache keeps the voices used last") {
   voice_cache cache(2);
-  int made = 0;
-  const voice_cache::prepare make = [&](std::span<const float>) {
-    ++made;
-    return std::make_shared<const voice>();
-  };
   const auto a = recording(0.2, 1), b = recording(0.2, 2), c = recording(0.2, 3);
-  const auto first = cache.get(a, make);
-  cache.get(b, make);
-  CHECK(cache.get(a, make) == first);
-  cache.get(c, make); // drops b
-  CHECK(cache.get(a, make) == first);
-  CHECK(made == 3);
-  cache.get(b, make);
-  CHECK(made == 4);
+  const auto first = std::make_shared<const voice>();
+  CHECK_FALSE(cache.find(a));
+  cache.put(a, first);
+  cache.put(b, std::make_shared<const voice>());
+  CHECK(cache.find(a) == first);
+  cache.put(c, std::make_shared<const voice>()); // drops b
+  CHECK(cache.find(a) == first);
+  CHECK_FALSE(cache.find(b));
+  cache.put(a, std::make_shared<const voice>());
+  CHECK(cache.find(a) == first);
   CHECK(cache.size() == 2);
-  CHECK(cache.hits() == 2);
-  CHECK(cache.misses() == 4);
-  CHECK_THROWS_AS(cache.get(c, [](auto) -> std::shared_ptr<const voice> { throw std::runtime_error("no"); }),
-                  std::runtime_error);
-  CHECK(cache.size() == 2);
+  CHECK(cache.hits() == 3);
+  CHECK(cache.misses() == 2);
 
   auto longer = recording(20, 1);
-  cache.get(longer, make);
+  cache.put(longer, first);
   longer.back() += 0.1F; // behind what is kept of a voice
-  const auto misses = cache.misses();
-  cache.get(longer, make);
-  CHECK(cache.misses() == misses);
+  CHECK(cache.find(longer) == first);
+  longer.front() += 0.1F;
+  CHECK_FALSE(cache.find(longer));
+
+  voice_cache none(0);
+  none.put(a, first);
+  CHECK_FALSE(none.find(a));
 }

@@ -1,0 +1,28 @@
+#include "inference/talker.hpp"
+
+#include <ATen/ATen.h>
+
+namespace parley::inference {
+
+namespace {
+
+/// The noise that all streams share. The same in every engine, so that a conversation that moves to another one sounds alike.
+constexpr std::uint64_t noise_seed = 1;
+
+} // namespace
+
+talker::talker(const checkpoint& weights, const model_config& config, const quirks& how, at::ScalarType dtype,
+               at::Device device)
+    : models_(speech::speech_models::load(weights, noise_seed, how, device)),
+      condition_(config.tts, weights.view("tts.", dtype, device)), normalize_(config.tts.normalize_projected_hidden) {}
+
+at::Tensor talker::unit(std::span<const token_id> ids, std::span<const at::Tensor> hidden) const {
+  return condition_.duplex(ids, hidden.empty() ? at::Tensor() : at::cat(at::TensorList(hidden.data(), hidden.size())))
+      .to(at::kFloat);
+}
+
+at::Tensor talker::words(std::span<const token_id> ids, std::span<const at::Tensor> hidden) const {
+  return condition_.rows(ids, at::cat(at::TensorList(hidden.data(), hidden.size())), normalize_).to(at::kFloat);
+}
+
+} // namespace parley::inference

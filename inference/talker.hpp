@@ -1,0 +1,39 @@
+#pragma once
+
+#include "inference/checkpoint.hpp"
+#include "inference/llm/tts_condition.hpp"
+#include "inference/model_config.hpp"
+#include "inference/speech/speech_models.hpp"
+
+#include <span>
+#include <vector>
+
+namespace parley::inference {
+
+/// The speaking half of the model, loaded once and shared by all sessions: what turns the language model's hidden states into
+/// speech tokens and those into sound. The networks run in float32 whatever the thinker runs in. Holds no session state.
+class talker {
+public:
+  /// `dtype`: of the thinker's hidden states. Throws std::runtime_error naming the file that is missing or wrong.
+  talker(const checkpoint& weights, const model_config& config, const quirks& how, at::ScalarType dtype,
+         at::Device device);
+
+  /// Whether a model folder holds a speaking half.
+  static bool present(const checkpoint& weights) { return speech::speech_models::present(weights); }
+
+  /// The words of a duplex unit, each with its hidden state [1, hidden], as `speech::duplex_speech` wants them.
+  at::Tensor unit(std::span<const token_id> ids, std::span<const at::Tensor> hidden) const;
+
+  /// A group of words of a chat answer, as `speech::chat_speech` wants them. At least one.
+  at::Tensor words(std::span<const token_id> ids, std::span<const at::Tensor> hidden) const;
+
+  const speech::speech_models& models() const { return models_; }
+  const speech::token2wav& sound() const { return *models_.sound; }
+
+private:
+  speech::speech_models models_;
+  llm::tts_condition condition_;
+  bool normalize_;
+};
+
+} // namespace parley::inference
