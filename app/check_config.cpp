@@ -2,6 +2,8 @@
 #include "config/load.hpp"
 #include "config/print.hpp"
 
+#include <unistd.h>
+
 #include <iostream>
 #include <memory>
 #include <string>
@@ -16,6 +18,8 @@ void add_check_config(CLI::App& app, job& chosen) {
     chosen = [file] {
       config::settings settings;
       config::load_file(settings, *file);
+      config::apply_environment(settings, environ);
+      config::check_whole(settings);
       std::cout << config::print(settings);
       return 0;
     };

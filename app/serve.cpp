@@ -10,6 +10,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -40,11 +42,13 @@ struct serve_flags {
   std::string port;
   std::string model;
   std::string device;
+  std::string tls;
 };
 
 config::settings settings_from(const serve_flags& flags) {
   config::settings settings;
   if (!flags.config.empty()) config::load_file(settings, flags.config);
+  config::apply_environment(settings, environ);
   for (const auto& one : flags.overrides) config::apply_override(settings, one);
   const auto apply = [&](std::string_view flag, std::string_view key, const std::string& value) {
     if (!value.empty()) config::apply_flag(settings, flag, key, value);
@@ -53,6 +57,8 @@ config::settings settings_from(const serve_flags& flags) {
   apply("--port", "server.port", flags.port);
   apply("--model", "worker.model", flags.model);
   apply("--device", "worker.device", flags.device);
+  apply("--tls", "tls.mode", flags.tls);
+  config::check_whole(settings);
   return settings;
 }
 
@@ -118,6 +124,7 @@ void add_serve(CLI::App& app, job& chosen) {
   sub->add_option("--port", flags->port, "Port to listen on; 0 takes a free one");
   sub->add_option("--model", flags->model, "Checkpoint folder; none = the embedded default model");
   sub->add_option("--device", flags->device, "cpu or cuda:N");
+  sub->add_option("--tls", flags->tls, "off, auto (a self-signed certificate) or file (tls.cert, tls.key)");
   sub->add_option("--set", flags->overrides, "section.key=value: overrides a setting; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -25,6 +25,9 @@ constexpr std::array<named<window_mode>, 3> words_of(window_mode) {
 constexpr std::array<named<log_format>, 2> words_of(log_format) {
   return {{{log_format::text, "text"}, {log_format::json, "json"}}};
 }
+constexpr std::array<named<tls_mode>, 3> words_of(tls_mode) {
+  return {{{tls_mode::off, "off"}, {tls_mode::automatic, "auto"}, {tls_mode::file, "file"}}};
+}
 
 bool is_device(const std::string& text) {
   if (text == "cpu") return true;
@@ -36,6 +39,10 @@ bool is_device(const std::string& text) {
 bool is_level(const std::string& text) {
   static constexpr std::string_view levels[] = {"trace", "debug", "info", "warn", "error", "off"};
   return std::find(std::begin(levels), std::end(levels), text) != std::end(levels);
+}
+
+bool is_level_or_empty(const std::string& text) {
+  return text.empty() || is_level(text);
 }
 
 bool is_not_empty(const std::string& text) {
@@ -51,6 +58,25 @@ const std::array table{
     key{"server.host", PARLEY_MEMBER(server.host), "Address to listen on: a name or an address, IPv6 without brackets.",
         0, 0, is_not_empty, "a host name or address"},
     key{"server.port", PARLEY_MEMBER(server.port), "0 takes any free port; the ready line tells which.", 0, 65535},
+    key{"server.io_threads", PARLEY_MEMBER(server.io_threads),
+        "Threads that read and write sockets. One is enough for hundreds of sessions.", 1, 256},
+
+    key{"tls.mode", PARLEY_MEMBER(tls.mode),
+        "off (plain text), auto (a self-signed certificate, made at the first start and again when it has run out) or "
+        "file (tls.cert and tls.key). Browsers give the microphone to https and to localhost only."},
+    key{"tls.cert", PARLEY_MEMBER(tls.cert),
+        "Certificate chain, PEM. With auto, where it is kept; empty = parley/tls.pem in the user's state folder."},
+    key{"tls.key", PARLEY_MEMBER(tls.key),
+        "Its private key, PEM. With auto, empty = parley/tls.key in the user's state folder."},
+
+    key{"auth.keys_file", PARLEY_MEMBER(auth.keys_file),
+        "API keys, one a line: NAME HASH [admin], where HASH is the SHA-256 of the key in hexadecimal; # begins a "
+        "comment. Empty = no key is asked."},
+    key{"auth.allowed_origins", PARLEY_MEMBER(auth.allowed_origins),
+        "Pages that may open a session from a browser, separated by spaces: \"same\" (pages of this host, whatever the "
+        "port), \"*\" (all), or origins like https://example.org. Clients that send no Origin are no browsers and "
+        "always "
+        "pass."},
 
     key{"worker.model", PARLEY_MEMBER(worker.model), "Checkpoint folder. Empty = the embedded default model."},
     key{"worker.device", PARLEY_MEMBER(worker.device), "\"cpu\" or \"cuda:N\".", 0, 0, is_device, "cpu or cuda:N"},
@@ -97,10 +123,35 @@ const std::array table{
         "Largest message of a client in audio and video; above, close 1009.", 4096, 4096 * mebibyte},
     key{"limits.chat_message_bytes", PARLEY_MEMBER(limits.chat_message_bytes), "The same in chat.", 4096,
         4096 * mebibyte},
+    key{"limits.header_bytes", PARLEY_MEMBER(limits.header_bytes), "HTTP request line and headers; above, 431.", 1024,
+        mebibyte},
+    key{"limits.body_bytes", PARLEY_MEMBER(limits.body_bytes), "HTTP request body; above, 413.", 1024, 1024 * mebibyte},
+    key{"limits.read_ahead_bytes", PARLEY_MEMBER(limits.read_ahead_bytes),
+        "What a connection reads ahead of its session, in bytes and in messages; then it stops reading. One message "
+        "may go over the bytes.",
+        4096, 4096 * mebibyte},
+    key{"limits.read_ahead_frames", PARLEY_MEMBER(limits.read_ahead_frames), "", 1, 10000},
+    key{"limits.connections", PARLEY_MEMBER(limits.connections), "Open sockets; further ones are closed at once.", 1,
+        1e6},
     key{"limits.handshake_seconds", PARLEY_MEMBER(limits.handshake_seconds),
         "For one HTTP request, its answer and the upgrade.", 0.001, 3600},
+    key{"limits.keep_alive_seconds", PARLEY_MEMBER(limits.keep_alive_seconds), "Between two HTTP requests.", 0.001,
+        3600},
     key{"limits.ping_seconds", PARLEY_MEMBER(limits.ping_seconds),
         "Interval of pings, and the time that a pong may take.", 0.001, 3600},
+    key{"limits.close_seconds", PARLEY_MEMBER(limits.close_seconds),
+        "For the last frames and the closing handshake of a connection.", 0.001, 3600},
+    key{"limits.sessions_per_address", PARLEY_MEMBER(limits.sessions_per_address),
+        "Open sessions of one client address and of one API key; more are refused with 429. 0 = no limit. Behind a "
+        "proxy all clients have its address.",
+        0, 1e6},
+    key{"limits.sessions_per_key", PARLEY_MEMBER(limits.sessions_per_key), "", 0, 1e6},
+    key{"limits.starts_per_address", PARLEY_MEMBER(limits.starts_per_address),
+        "New sessions a minute of one address and of one key; more are refused with 429. 0 = no limit.", 0, 1e6},
+    key{"limits.starts_per_key", PARLEY_MEMBER(limits.starts_per_key), "", 0, 1e6},
+    key{"limits.waiting_per_address", PARLEY_MEMBER(limits.waiting_per_address),
+        "Places in the queue of one address and of one key; the next one gets queue_full. 0 = no limit.", 0, 1e6},
+    key{"limits.waiting_per_key", PARLEY_MEMBER(limits.waiting_per_key), "", 0, 1e6},
 
     key{"protocol.legacy_extras", PARLEY_MEMBER(protocol.legacy_extras),
         "Adds metrics and usage to the events of the legacy dialect."},
@@ -124,6 +175,13 @@ const std::array table{
         "WAV of the default voice. Empty = assets/default_voice.wav of the model folder."},
 
     key{"log.level", PARLEY_MEMBER(log.level), "trace, debug, info, warn, error or off.", 0, 0, is_level,
+        "trace, debug, info, warn, error or off"},
+    key{"log.net_level", PARLEY_MEMBER(log.net_level),
+        "The same for one part of the server: sockets and HTTP, sessions and queue, the engine. Empty = as log.level.",
+        0, 0, is_level_or_empty, "trace, debug, info, warn, error or off"},
+    key{"log.actors_level", PARLEY_MEMBER(log.actors_level), "", 0, 0, is_level_or_empty,
+        "trace, debug, info, warn, error or off"},
+    key{"log.engine_level", PARLEY_MEMBER(log.engine_level), "", 0, 0, is_level_or_empty,
         "trace, debug, info, warn, error or off"},
     key{"log.format", PARLEY_MEMBER(log.format), "text or json (one object a line)."},
 };

@@ -4,6 +4,8 @@
 
 #include <toml++/toml.h>
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <fstream>
 #include <sstream>
@@ -101,6 +103,29 @@ void apply_override(settings& target, std::string_view assignment) {
   const auto* which = find_key(name);
   if (!which) throw settings_error("--set: unknown key " + std::string(name));
   set_from_text(target, *which, assignment.substr(equals + 1), "--set: " + std::string(name));
+}
+
+void apply_environment(settings& target, const char* const* environment) {
+  constexpr std::string_view prefix = "PARLEY_";
+  for (; *environment; ++environment) {
+    const std::string_view variable = *environment;
+    const auto equals = variable.find('=');
+    if (!variable.starts_with(prefix) || equals == std::string_view::npos) continue;
+    const auto label = variable.substr(0, equals);
+    std::string name(label.substr(prefix.size()));
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    const auto split = name.find('_');
+    if (split == std::string::npos || !is_section(std::string_view(name).substr(0, split))) continue;
+    name[split] = '.';
+    const auto* which = find_key(name);
+    if (!which) throw settings_error(std::string(label) + ": unknown key " + name);
+    set_from_text(target, *which, variable.substr(equals + 1), std::string(label) + ": " + name);
+  }
+}
+
+void check_whole(const settings& settings) {
+  if (settings.tls.mode == tls_mode::file && (settings.tls.cert.empty() || settings.tls.key.empty()))
+    throw settings_error("tls.mode = \"file\" needs tls.cert and tls.key");
 }
 
 void apply_flag(settings& target, std::string_view flag, std::string_view key, std::string_view value) {

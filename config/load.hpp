@@ -26,6 +26,15 @@ void load_text(settings& target, std::string_view toml, std::string_view name);
 /// \throws settings_error
 void apply_override(settings& target, std::string_view assignment);
 
+/// The variables `PARLEY_SECTION_KEY` of an environment ("NAME=value", the list ends with null), e.g.
+/// PARLEY_LIMITS_AUDIO_SECONDS. Names that begin with no section of ours are left alone.
+/// \throws settings_error
+void apply_environment(settings& target, const char* const* environment);
+
+/// What no single key can tell: keys that need each other. For settings that are complete.
+/// \throws settings_error
+void check_whole(const settings& settings);
+
 /// One key from a flag with a name of its own, e.g. `--port`: the error names the flag.
 /// \throws settings_error
 void apply_flag(settings& target, std::string_view flag, std::string_view key, std::string_view value);

@@ -24,8 +24,9 @@ void add_comment(std::string& out, std::string_view doc) {
 } // namespace
 
 std::string print(const settings& source) {
-  std::string out =
-      "# Settings of Parley. `--set section.key=value` overrides a key; `parley check-config F` checks a file.\n";
+  std::string out = "# Settings of Parley. The environment (PARLEY_SECTION_KEY) overrides this file, `--set "
+                    "section.key=value` and other\n"
+                    "# flags override both; `parley check-config F` checks a file.\n";
   std::string_view section;
   for (const auto& k : keys()) {
     const auto dot = k.name.find('.');

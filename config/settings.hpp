@@ -15,13 +15,28 @@ enum class dtype { float32, bfloat16, float16 };
 
 enum class log_format { text, json };
 
+/// Where the server's certificate comes from: none (plain text), one that it makes itself, or files.
+enum class tls_mode { off, automatic, file };
+
 /// Every setting of Parley with its default. One group a section of `config/parley.toml`, one member a key; that file
 /// documents them (config/keys.hpp).
 struct settings {
   struct {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8006; ///< 0 = any free port
+    int io_threads = 1;
   } server;
+
+  struct {
+    tls_mode mode = tls_mode::off;
+    std::string cert; ///< PEM, the chain included
+    std::string key;
+  } tls;
+
+  struct {
+    std::string keys_file; ///< empty = no key is asked
+    std::string allowed_origins = "same";
+  } auth;
 
   struct {
     std::string model;          ///< checkpoint folder; empty = the embedded default
@@ -53,8 +68,21 @@ struct settings {
     std::size_t outbox_bytes = 8u << 20;
     std::size_t duplex_message_bytes = 32u << 20;
     std::size_t chat_message_bytes = 128u << 20;
+    std::size_t header_bytes = 16u << 10;
+    std::size_t body_bytes = 64u << 10;
+    std::size_t read_ahead_bytes = 4u << 20; ///< given to the session and not taken yet
+    int read_ahead_frames = 16;
+    int connections = 10000;
     double handshake_seconds = 10;
+    double keep_alive_seconds = 30;
     double ping_seconds = 20; ///< ping interval, and the time a pong may take
+    double close_seconds = 10;
+    int sessions_per_address = 0; ///< here and below: 0 = no limit
+    int sessions_per_key = 0;
+    int starts_per_address = 0; ///< new sessions a minute
+    int starts_per_key = 0;
+    int waiting_per_address = 0; ///< places in the queue
+    int waiting_per_key = 0;
   } limits;
 
   struct {
@@ -77,6 +105,9 @@ struct settings {
 
   struct {
     std::string level = "info";
+    std::string net_level; ///< here and below: empty = as `level`
+    std::string actors_level;
+    std::string engine_level;
     log_format format = log_format::text;
   } log;
 };

@@ -46,6 +46,7 @@ TEST_CASE("what is printed can be loaded and prints the same") {
   odd.engine.window = window_mode::context;
   odd.protocol.legacy_extras = true;
   odd.log.format = log_format::json;
+  odd.tls.mode = tls_mode::automatic;
   settings read;
   load_text(read, print(odd), "printed");
   CHECK(print(read) == print(odd));

@@ -16,6 +16,17 @@ std::string complaint_of_text(std::string_view toml) {
   return "none";
 }
 
+std::string complaint_of_environment(const char* variable) {
+  settings target;
+  const char* const environment[] = {"HOME=/", variable, nullptr};
+  try {
+    apply_environment(target, environment);
+  } catch (const settings_error& e) {
+    return e.what();
+  }
+  return "none";
+}
+
 std::string complaint_of_override(std::string_view text) {
   settings target;
   try {
@@ -60,6 +71,7 @@ TEST_CASE("a wrong file is refused in one line with file, line and key") {
         "f.toml:2: engine.dtype must be one of float32, bfloat16, float16");
   CHECK(complaint_of_text("[engine]\nseed = -1\n").starts_with("f.toml:2: engine.seed must be a whole number"));
   CHECK(complaint_of_text("[worker]\ndevice = \"gpu\"\n") == "f.toml:2: worker.device must be cpu or cuda:N");
+  CHECK(complaint_of_text("[tls]\nmode = \"on\"\n") == "f.toml:2: tls.mode must be one of off, auto, file");
   CHECK(complaint_of_text("[log]\nlevel = 3\n").starts_with("f.toml:2: log.level must be trace"));
   const auto syntax = complaint_of_text("[server]\nport = \n");
   CHECK(syntax.starts_with("f.toml:2: "));
@@ -105,4 +117,41 @@ TEST_CASE("a wrong override is refused by name") {
   settings target;
   CHECK_THROWS_WITH(apply_flag(target, "--port", "server.port", "70000"),
                     "--port must be a whole number from 0 to 65535, not \"70000\"");
+}
+
+TEST_CASE("the environment sets keys by their names") {
+  settings target;
+  const char* const environment[] = {"PATH=/bin",
+                                     "PARLEY_SERVER_PORT=1234",
+                                     "PARLEY_LIMITS_CHAT_IDLE_SECONDS=5",
+                                     "PARLEY_VOICE_DEFAULT=a=b.wav",
+                                     "PARLEY_TLS_MODE=auto",
+                                     nullptr};
+  apply_environment(target, environment);
+  CHECK(target.server.port == 1234);
+  CHECK(target.limits.chat_idle_seconds == 5);
+  CHECK(target.voice.default_wav == "a=b.wav");
+  CHECK(target.tls.mode == tls_mode::automatic);
+}
+
+TEST_CASE("a wrong variable of a section is refused by name, others are left alone") {
+  CHECK(complaint_of_environment("PARLEY_SERVER_PROT=1") == "PARLEY_SERVER_PROT: unknown key server.prot");
+  CHECK(
+      complaint_of_environment("PARLEY_SERVER_PORT=x").starts_with("PARLEY_SERVER_PORT: server.port must be a whole"));
+  CHECK(complaint_of_environment("PARLEY_SERVER_PORT=").starts_with("PARLEY_SERVER_PORT: server.port must be"));
+  for (const char* other :
+       {"PARLEY_CACHE=/tmp", "PARLEY_BINARY=x", "PARLEY_=x", "PARLEY", "PARLEY_SERVER", "SERVER_PORT=1"})
+    CHECK(complaint_of_environment(other) == "none");
+}
+
+TEST_CASE("keys that need each other are told together") {
+  settings target;
+  CHECK_NOTHROW(check_whole(target));
+  target.tls.mode = tls_mode::automatic;
+  CHECK_NOTHROW(check_whole(target));
+  target.tls.mode = tls_mode::file;
+  target.tls.cert = "a.pem";
+  CHECK_THROWS_WITH(check_whole(target), "tls.mode = \"file\" needs tls.cert and tls.key");
+  target.tls.key = "a.key";
+  CHECK_NOTHROW(check_whole(target));
 }
