@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Remakes the nano model from nothing: data, three training stages, export, goldens, table, curves. Every stage resumes where it was stopped.
+# Remakes the nano model from nothing: data, thinker, voice, export, goldens, table, curves. Every stage resumes where it was stopped.
 # usage: train/make.sh TEMPLATE_CHECKPOINT [output folder]   (PYTHON and NANO_WORK may be set; NANO_THREADS for the last stage; *_SECONDS are CPU seconds)
 set -euo pipefail
 template=$(realpath "${1:?a complete small checkpoint in the MiniCPM-o 4.5 layout}")
@@ -17,7 +17,13 @@ $python -m nano.train_text "${TEXT_SECONDS:-3600}" 3e-3
 $python -m nano.train_ctc "${PHONE_SECONDS:-600}" 2.5e-3
 $python -m nano.train_ctc "${TOKEN_SECONDS:-1200}" 2.5e-3 tokens
 $python -m nano.train_joint "${JOINT_SECONDS:-7200}" 1.5e-3 "${NANO_THREADS:-1}"
+[ -e "$NANO_WORK/voice.pt" ] || $python -m nano.voice
+$python -m nano.train_codec "${CODEC_SECONDS:-900}" 2e-3 tokens
+$python -m nano.train_codec "${FLOW_SECONDS:-900}" 1.5e-3 flow
+$python -m nano.train_vocoder "${VOCODER_SECONDS:-1800}" 6e-4
+$python -m nano.train_talker "${TALKER_SECONDS:-1800}" 3e-3
 $python -m nano.export "$NANO_WORK/joint.pt" "$template" "$out"
+$python -m nano.export_speech "$out"
 $python -m nano.goldens "$out" "$NANO_WORK/goldens"
 $python -m nano.evaluate "$out" all 240 | tee "$NANO_WORK/table.md"
 $python -m nano.curves curves

@@ -6,9 +6,10 @@ import torch.nn.functional as F
 
 CODES, DIGITS = 6561, 8
 SILENCE = 4218  # the token that drivers send for silence
-WIDTH, HEADS, FEED, BLOCKS, UP_BLOCKS = 96, 2, 192, 2, 2  # flow encoder
-DIT = dict(hidden=96, depth=3, heads=2, head=48)
-LATENT = 128    # width of the tokenizer; fixed by the file that carries its weights
+WIDTH, HEADS, FEED, BLOCKS, UP_BLOCKS = 64, 2, 192, 2, 2  # flow encoder
+DIT = dict(hidden=64, depth=3, heads=2, head=32)
+LATENT = 64     # width of the tokenizer; its heads are 64 wide
+ACTIVE = 5      # digits that vary, the others are 0: the talker samples from all codes, so few codes make it surer
 
 
 def digits(codes):
@@ -45,7 +46,7 @@ class TokenizerBlock(nn.Module):
 
 
 class SpeechTokenizer(nn.Module):
-    """[B,T,128] tokenizer mel at 100 Hz -> [B,T/4,8] numbers in (-1, 1); rounded they are the digits of a token."""
+    """[B,T,128] tokenizer mel at 100 Hz -> [B,T/4,8] numbers in (-1, 1); rounded they are the digits of a token, all but ACTIVE of them 0."""
 
     def __init__(self, layers=2):
         super().__init__()
@@ -59,7 +60,14 @@ class SpeechTokenizer(nn.Module):
         a = torch.outer(torch.arange(x.shape[1]).float(), 1 / 10000 ** (torch.arange(0, 64, 2).float() / 64)).repeat(1, 2)
         for block in self.blocks:
             x = block(x, (a.cos(), a.sin()))
-        return torch.tanh(self.down(x))
+        return torch.tanh(self.down(x) * (torch.arange(DIGITS) < ACTIVE))
+
+    def state(self):
+        """Its tensors with the silent digits' rows at 0, as the file needs them."""
+        out = {k: v.clone() for k, v in self.state_dict().items()}
+        out["down.weight"][ACTIVE:] = 0
+        out["down.bias"][ACTIVE:] = 0
+        return out
 
 
 class Embed(nn.Module):

@@ -1,7 +1,7 @@
 """Stages 4 and 5: speech tokenizer with flow encoder, then the flow itself. usage: python -m nano.train_codec CPU_SECONDS PEAK_LR tokens|flow
 
 "tokens" trains the tokenizer and the encoder together through straight-through rounding, so that mu comes close to the mel; "flow" leaves both as they are and trains the velocity field on mu.
-Every second step sees blocks only, as in streaming."""
+Every second step sees blocks only, as in streaming. States: codec.pt, and flow.pt, which starts from it."""
 import math, sys
 import torch
 from . import speech
@@ -77,20 +77,21 @@ def main():
     budget, peak, stage = float(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
     torch.set_num_threads(1)
     torch.manual_seed(4)
-    data, tests, path, log = corpus("voice"), corpus("voice_test"), work() / "codec.pt", Log("codec")
+    data, tests, path, log = corpus("voice"), corpus("voice_test"), work() / ("flow.pt" if stage == "flow" else "codec.pt"), Log(stage)
     tokenizer, flow = speech.SpeechTokenizer(), speech.Flow()
     standardise(tokenizer, flow, data)
-    state = torch.load(path, map_location="cpu") if path.exists() else None
+    source = path if path.exists() or stage == "tokens" else work() / "codec.pt"
+    state = torch.load(source, map_location="cpu") if source.exists() else None
     if state:
         tokenizer.load_state_dict(state["tokenizer"])
         flow.load_state_dict(state["flow"])
     learnt = list(flow.decoder.parameters()) if stage == "flow" else [p for n, p in [*tokenizer.named_parameters(), *flow.named_parameters()] if not n.startswith("decoder")]
     opt = torch.optim.AdamW(learnt, lr=peak, betas=(.9, .98), weight_decay=.01, fused=True)
     step, clock = 0, Clock()
-    if state and state["stage"] == stage:
+    if state and source == path:
         opt.load_state_dict(state["opt"])
         step, clock = state["step"], Clock(state["seconds"])
-    keep = lambda: save(path, tokenizer=tokenizer.state_dict(), flow=flow.state_dict(), opt=opt.state_dict(), stage=stage, step=step, seconds=clock())
+    keep = lambda: save(path, tokenizer=tokenizer.state_dict(), flow=flow.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     total = count = 0
     used = []
     while clock() < budget:
@@ -110,15 +111,15 @@ def main():
         opt.step()
         step, count, total = step + 1, count + 1, total + float(error.detach())
         if step % 100 == 0:
-            log(stage=stage, step=step, s=clock(), loss=total / count, codes=len(torch.cat(used).unique()) if used else None)
+            log(step=step, s=clock(), loss=total / count, codes=len(torch.cat(used).unique()) if used else None)
             total = count = 0
         if step % 400 == 0:
             keep()
             mu, five = check(tokenizer, flow, tests)
-            log(stage=stage, step=step, s=clock(), held_mu=mu, held_flow=five)
+            log(step=step, s=clock(), held_mu=mu, held_flow=five)
     keep()
     mu, five = check(tokenizer, flow, tests, 60)
-    log(stage=stage, step=step, s=clock(), held_mu=mu, held_flow=five)
+    log(step=step, s=clock(), held_mu=mu, held_flow=five)
 
 
 if __name__ == "__main__":

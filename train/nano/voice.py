@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from scipy.signal import resample_poly
 from . import layouts, mel
-from .questions import HELD_WORDS, TRAIN_WORDS, copy_drill, draw
+from .questions import HELD_WORDS, TRAIN_WORDS, Question, copy_drill, draw
 from .run import work
 from .tokenizer import Text
 
@@ -64,22 +64,28 @@ def on_grid(y):
 
 
 def fitted(text, answer):
-    """Samples of an answer, spoken fast enough for its units: (samples, units), or None where even the fastest is too slow."""
+    """Samples of an answer, spoken fast enough for its units, or None where even the fastest is too slow."""
     units, speed = len(layouts.pieces(text, answer)), SPEED
     while speed <= FASTEST:
         y = on_grid(spoken(answer, speed))
         if len(y) <= units * UNIT * TOKEN:
-            return y, units
+            return y
         speed += 10
     return None
 
 
 def sentences(r, held):
-    """Endless: answers of the domain, copies of words, strings of words."""
+    """Endless questions whose answers it is to speak: of the domain, copies of words, strings of words."""
     pool = HELD_WORDS + TRAIN_WORDS[::10] if held else TRAIN_WORDS
     while True:
         k = r.random()
-        yield draw(r, repeat=0).answer if k < .6 else copy_drill(r).answer if k < .7 and not held else " ".join(r.choice(pool) for _ in range(r.randrange(2, 7))) + "."
+        if k < .6:
+            yield draw(r, repeat=0)
+        elif k < .7 and not held:
+            yield copy_drill(r)
+        else:
+            words = " ".join(r.choice(pool) for _ in range(r.randrange(2, 7)))
+            yield Question("say the words " + words, words + ".", "repeat")
 
 
 def features(y):
@@ -92,22 +98,21 @@ def features(y):
 
 
 def corpus(name, n, seed, text, held=False):
-    """Writes NAME.pt: samples (int16), mel, tokenizer mel of all sentences in a row; `first` and `length` in tokens, texts and units of each."""
-    r, parts, first, length, texts, units, at = random.Random(seed), [], [], [], [], [], 0
-    for answer in sentences(r, held):
-        made = fitted(text, answer)
-        if made is None:
+    """Writes NAME.pt: samples (int16), mel, tokenizer mel of all sentences in a row; `first` and `length` in tokens and the question of each."""
+    r, parts, first, length, asked, at = random.Random(seed), [], [], [], [], 0
+    for question in sentences(r, held):
+        y = fitted(text, question.answer)
+        if y is None:
             continue
-        parts.append(features(made[0]))
+        parts.append(features(y))
         first.append(at)
-        length.append(len(made[0]) // TOKEN)
-        texts.append(answer)
-        units.append(made[1])
+        length.append(len(y) // TOKEN)
+        asked.append(tuple(question))
         at += length[-1]
-        if len(texts) == n:
+        if len(asked) == n:
             break
     samples, speech, tokens = (torch.cat(x) for x in zip(*parts))
-    torch.save(dict(samples=samples, mel=speech, heard=tokens, first=first, length=length, texts=texts, units=units), work() / f"{name}.pt")
+    torch.save(dict(samples=samples, mel=speech, heard=tokens, first=first, length=length, questions=asked), work() / f"{name}.pt")
     print(name, n, f"{at / 1500:.1f} min", flush=True)
 
 

@@ -1,0 +1,95 @@
+"""Puts the trained voice into an exported checkpoint: tts.*, assets/token2wav, the default voice. usage: python -m nano.export_speech CHECKPOINT
+
+The folder must come from `nano.export`; its token2wav files serve as templates (their YAML, the graph of the tokenizer, CAM++ and the original vocoder, which a one-voice model does not need trained)."""
+import json, pathlib, re, sys, wave
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from scipy.signal import resample_poly
+from . import speech
+from .onnx_weights import nodes, replaced
+from .run import work
+from .talker import TTS, Talker
+from .train_codec import corpus
+from .vocoder import BASE, PITCH_WIDTH, Vocoder
+
+
+def tokenizer_arrays(file, state):
+    """{initializer: array} of the tokenizer's file; its nodes name the arrays that they use, matrices lie there as [in, out]."""
+    array = lambda name: state[name].float().numpy()
+    out = {"onnx::Conv_2216": array("conv1.weight"), "onnx::Conv_2217": array("conv1.bias"), "onnx::Conv_2218": array("conv2.weight"), "onnx::Conv_2219": array("conv2.bias"),
+           "onnx::MatMul_2536": array("down.weight").T, "quantizer.project_in.bias": array("down.bias")}
+    own = {"attn/fsmn_block": "memory", "mlp/mlp.0": "widen", "mlp/mlp.2": "narrow", "attn_ln": "attn_ln", "mlp_ln": "mlp_ln", **{f"attn/{k}": k for k in ("query", "key", "value", "out")}}
+    for node, inputs in nodes(file).items():
+        found = re.fullmatch(r"/(blocks\.\d+)/(.+)/(MatMul|Add|Conv|LayerNormalization)", node)
+        if not found:
+            continue
+        name, what = f"{found[1]}.{own[found[2]]}", found[3]
+        if what == "MatMul":
+            out[inputs[1]] = array(name + ".weight").T
+        elif what == "Add":
+            out[inputs[0]] = array(name + ".bias")
+        else:
+            out[inputs[1]] = array(name + ".weight")
+            if what == "LayerNormalization":
+                out[inputs[2]] = array(name + ".bias")
+    return out
+
+
+def set_numbers(text, **values):
+    """YAML text with the numbers of some keys replaced; every key must be there."""
+    for key, value in values.items():
+        text, n = re.subn(rf"(?m)^(\s*{key}:) \S+$", rf"\1 {value}", text)
+        assert n, key
+    return text
+
+
+def flow_yaml(text):
+    head, tail = text.split("decoder:", 1)
+    first, rest = head.split("encoder:", 1)
+    rest = set_numbers(rest, input_size=speech.WIDTH, output_size=speech.WIDTH, num_blocks=speech.BLOCKS, num_up_blocks=speech.UP_BLOCKS, attention_heads=speech.HEADS, linear_units=speech.FEED)
+    tail = set_numbers(tail, depth=speech.DIT["depth"], num_heads=speech.DIT["heads"], head_dim=speech.DIT["head"], hidden_size=speech.DIT["hidden"])
+    return set_numbers(first, input_size=speech.WIDTH) + "encoder:" + rest + "decoder:" + tail
+
+
+def write_voice(path, data):
+    """The corpus sentence nearest to 2.6 s as a 16 kHz wav."""
+    i = min(range(len(data["length"])), key=lambda i: abs(data["length"][i] - 65))
+    a, n = data["first"][i] * 960, data["length"][i] * 960
+    y = resample_poly(data["samples"][a:a + n].numpy().astype(np.float64), 2, 3)
+    with wave.open(str(path), "wb") as w:
+        w.setparams((1, 2, 16000, 0, "NONE", ""))
+        w.writeframes(np.clip(y, -32768, 32767).astype("<i2").tobytes())
+
+
+def export(out):
+    out, data = pathlib.Path(out), corpus("voice")
+    folder, codec = out / "assets/token2wav", torch.load(work() / "flow.pt", map_location="cpu")
+    tokenizer, flow, vocoder, talker = speech.SpeechTokenizer(), speech.Flow(), Vocoder(), Talker()
+    tokenizer.load_state_dict(codec["tokenizer"])
+    flow.load_state_dict(codec["flow"])
+    vocoder.load_state_dict(torch.load(work() / "vocoder.pt", map_location="cpu")["model"])
+    talker.load_state_dict(torch.load(work() / "talker.pt", map_location="cpu")["model"])
+    with torch.no_grad():
+        silence = int(speech.codes(tokenizer(data["heard"][None, :4 * data["length"][0]])[0])[0])
+    half = lambda state: {k: v.detach().to(torch.float16).contiguous() for k, v in state.items()}
+    torch.save(half(flow.state(silence)), folder / "flow.pt")
+    torch.save(half(vocoder.state()), folder / "hift.pt")
+    (folder / "flow.yaml").write_text(flow_yaml((folder / "flow.yaml").read_text()))
+    (folder / "config.yaml").write_text(set_numbers((folder / "config.yaml").read_text(), base_channels=BASE, cond_channels=PITCH_WIDTH))
+    carrier = folder / "speech_tokenizer_v2_25hz.onnx"
+    carrier.write_bytes(replaced(carrier.read_bytes(), tokenizer_arrays(carrier.read_bytes(), tokenizer.state())))
+    write_voice(out / "assets/default_voice.wav", data)
+    tensors = {k: v for k, v in load_file(out / "model.safetensors").items() if not k.startswith("tts.")}
+    tensors.update({k: v.to(torch.bfloat16).contiguous() for k, v in talker.state().items()})
+    save_file(dict(sorted(tensors.items())), out / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((out / "config.json").read_text())
+    config["tts_config"].update(hidden_size=TTS["H"], intermediate_size=TTS["ffn"], num_attention_heads=TTS["heads"], num_key_value_heads=TTS["heads"], num_hidden_layers=TTS["L"])
+    (out / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    return sum(f.stat().st_size for f in out.rglob("*") if f.is_file())
+
+
+if __name__ == "__main__":
+    size = export(sys.argv[1])
+    print(f"{sys.argv[1]}: {size / 1e6:.2f} MB")
+    assert size <= 20e6

@@ -1,0 +1,140 @@
+"""Stage 7: the TTS language model, on the thinker's states and the codec's tokens. usage: python -m nano.train_talker CPU_SECONDS PEAK_LR
+
+Needs joint.pt and codec.pt. Each sentence is learnt in the two forms in which the server speaks: full-duplex units of 25 tokens, and groups of ten words' tokens of a streamed chat answer."""
+import random, sys
+import torch
+import torch.nn.functional as F
+from . import layouts, scenes, speech
+from .evaluate import load
+from .optim import Optimizer, schedule
+from .questions import Question, typed
+from .run import Clock, Log, save, work
+from .talker import END, Talker
+from .tokenizer import Text
+from .train_codec import corpus, utterance
+from .voice import UNIT
+
+GROUP = 10  # LLM tokens of a streamed group
+BATCH = 24
+
+
+class Sentences:
+    """The corpus as speech tokens. Ends of turns are padded to whole units with the token of silence."""
+
+    def __init__(self, name, tokenizer):
+        data = corpus(name)
+        self.questions = [Question(*q) for q in data["questions"]]
+        with torch.no_grad():
+            self.codes = [speech.codes(tokenizer(utterance(data, i)[0])[0]).tolist() for i in range(len(self.questions))]
+        self.silence = self.codes[0][0]
+
+    def __len__(self):
+        return len(self.codes)
+
+
+def duplex_form(text, r, question, codes, silence):
+    """(LLM ids, groups): a session of one turn; groups = [(positions of the unit's words, speech tokens, ends)]."""
+    length = int((len(question.text) * 6.5 + 15) * r.uniform(.8, 1.3))
+    scene = scenes.make(text, r, [(length, question.text, question.answer)], late=.1, tail=0)
+    ids, _ = layouts.duplex(text, scene, r.choice(layouts.SYSTEM))
+    rows = iter(layouts.rows_as_tokens(text, r, scene))
+    units = sorted(scene.say)
+    starts = [i for i, t in enumerate(ids) if t == text.id["<unit>"]]
+    codes, groups = codes + [silence] * max(0, UNIT * (len(units) - 1) + 1 - len(codes)), []
+    for k, u in enumerate(units):
+        tokens, last = scene.say[u]
+        first = starts[u] + 12  # <unit>, ten rows, <|speak|>
+        assert ids[first:first + len(tokens)] == tokens
+        groups.append((list(range(first, first + len(tokens) + last)), codes[k * UNIT:] if last else codes[k * UNIT:(k + 1) * UNIT], last))
+    return [next(rows) if t == layouts.ROW else t for t in ids], groups
+
+
+def chat_form(text, r, question, codes):
+    """(LLM ids, groups) of a typed question; each group's share of the sound is estimated from its letters."""
+    ids, weights = layouts.chat(text, r, [typed(r, question)], kind=r.choice([0, 0, 1, 2]))
+    first = next(i for i, w in enumerate(weights) if w)
+    words = text.encode(question.answer)
+    groups, done = [], 0
+    for at in range(0, len(words), GROUP):
+        part = words[at:at + GROUP]
+        last = at + GROUP >= len(words)
+        end = len(codes) if last else round(len(codes) * len(text.decode(words[:at + GROUP])) / len(question.answer))
+        groups.append((list(range(first + at, first + at + len(part))), codes[done:end], last))
+        done = end
+    return ids, groups
+
+
+def assemble(text, talker, states, ids, groups, duplex):
+    """One sentence as talker input: (rows [T,d], targets [T], -1 = none). What is fed and what is asked follows TALKER.md 3 and 4."""
+    rows, targets = [], []
+    mark = lambda name: talker.emb_text.weight[text.id[name]][None]
+    for places, codes, last in groups:
+        rows += [talker.condition(torch.tensor([ids[p] for p in places]), states[places]), *([mark("</perception>")] if last and not duplex else []), mark("<focus>")]
+        targets += [-1] * (len(places) + (last and not duplex))
+        rows.append(talker.emb_code[0](torch.tensor(codes, dtype=torch.long)))
+        ends = last or not duplex
+        targets += codes + ([END] if ends else [-1])
+    return torch.cat(rows), torch.tensor(targets)
+
+
+def pad_states(thinker, batch):
+    """The thinker's states of id lists [B] -> [B,T,H]."""
+    ids = torch.zeros(len(batch), max(map(len, batch)), dtype=torch.long)
+    for b, i in enumerate(batch):
+        ids[b, :len(i)] = torch.tensor(i)
+    with torch.no_grad():
+        return thinker.llm(thinker.llm.model.embed_tokens(ids))
+
+
+def loss_of(text, talker, thinker, r, sentences, chosen):
+    """Mean loss per speech token and the share of tokens that are guessed."""
+    made = []
+    for i in chosen:
+        duplex, q, codes = r.random() < .7, sentences.questions[i], sentences.codes[i]
+        made.append((*(duplex_form(text, r, q, codes, sentences.silence) if duplex else chat_form(text, r, q, codes)), duplex))
+    states = pad_states(thinker, [ids for ids, _, _ in made])
+    parts = [assemble(text, talker, states[b], *sample) for b, sample in enumerate(made)]
+    rows, targets = (torch.nn.utils.rnn.pad_sequence(x, batch_first=True, padding_value=v) for x, v in zip(zip(*parts), (0, -1)))
+    keep = targets >= 0
+    logits = talker.head_code[0](talker(rows)[keep])
+    return F.cross_entropy(logits, targets[keep]), (logits.argmax(-1) == targets[keep]).float().mean()
+
+
+def main():
+    budget, peak = float(sys.argv[1]), float(sys.argv[2])
+    torch.set_num_threads(1)
+    torch.manual_seed(7)
+    (thinker, text), talker, path, log = load(work() / "joint.pt"), Talker(), work() / "talker.pt", Log("talker")
+    tokenizer = speech.SpeechTokenizer()
+    tokenizer.load_state_dict(torch.load(work() / "codec.pt", map_location="cpu")["tokenizer"])
+    train, tests = Sentences("voice", tokenizer), Sentences("voice_test", tokenizer)
+    opt, r = Optimizer(talker, [""]), random.Random(7)
+    step, clock, state = 0, Clock(), torch.load(path, map_location="cpu") if path.exists() else None
+    if state:
+        talker.load_state_dict(state["model"])
+        opt.load_state_dict(state["opt"])
+        step, clock = state["step"], Clock(state["seconds"])
+        r.seed(step)
+    keep = lambda: save(path, model=talker.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
+    sums, count = torch.zeros(2), 0
+    while clock() < budget:
+        value, right = loss_of(text, talker, thinker, r, train, r.sample(range(len(train)), min(BATCH, len(train))))
+        value.backward()
+        opt.step(schedule(clock() / budget, step, peak))
+        step, count, sums = step + 1, count + 1, sums + torch.stack([value.detach(), right])
+        if step % 50 == 0:
+            log(step=step, s=clock(), loss=float(sums[0] / count), right=float(sums[1] / count))
+            sums, count = torch.zeros(2), 0
+        if step % 200 == 0:
+            keep()
+            with torch.no_grad():
+                value, right = loss_of(text, talker, thinker, random.Random(1), tests, range(len(tests)))
+            log(step=step, s=clock(), held_loss=float(value), held_right=float(right))
+    keep()
+    with torch.no_grad():
+        value, right = loss_of(text, talker, thinker, random.Random(1), tests, range(len(tests)))
+    log(step=step, s=clock(), held_loss=float(value), held_right=float(right))
+
+
+if __name__ == "__main__":
+    main()
