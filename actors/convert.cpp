@@ -73,6 +73,7 @@ protocol::usage convert(const inference::usage& from) {
 /// All that was measured; what this step did not have (speech, pictures, a sliding window) stays away.
 protocol::metrics convert(const inference::step_metrics& from) {
   protocol::metrics to;
+  to.backend = "libtorch";
   to.kv_cache_length = from.kv_cache_length;
   to.prefill_ms = from.prefill_ms;
   to.generate_ms = from.generate_ms;

@@ -60,6 +60,7 @@ void engine_thread::serve(inference::engine& engine) {
     for (auto& order : taken) engine.handle(std::move(order));
     taken.clear();
     busy = engine.advance();
+    if (tell_.load) tell_.load(engine.load());
   }
 }
 

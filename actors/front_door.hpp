@@ -36,7 +36,7 @@ class session_inbox {
 public:
   virtual ~session_inbox() = default;
 
-  /// One text frame, valid UTF-8. It has at least `simdjson::SIMDJSON_PADDING` bytes of spare capacity, so that it is parsed in place.
+  /// One text frame, valid UTF-8.
   /// The connection stops reading while too many frames or bytes are not `taken` yet: this is the bound of the session's mailbox.
   virtual void text(std::string&& frame) = 0;
 
@@ -51,10 +51,19 @@ public:
 struct connection_info {
   std::optional<std::string> mode;                ///< last `mode` of the query, percent-decoded; none = absent
   std::optional<std::string> session_id;          ///< `session_id` of the query as it came
-  std::string remote;                             ///< address, for logs and limits
+  std::string remote;                             ///< address, for logs
+  std::string group;                              ///< whom its limits count for: the address, of IPv6 the network
   std::string key;                                ///< name of the API key, empty without keys
   std::chrono::steady_clock::time_point accepted; ///< the clocks of PROTOCOL.md section 8 count from here
 };
+
+/// Who asks for something over HTTP.
+struct requester {
+  std::string key;       ///< name of the API key, empty without keys
+  bool sees_all = false; ///< an admin's key; without keys, the machine of the server
+};
+
+enum class close_answer : std::uint8_t { closed, unknown, forbidden };
 
 struct readiness {
   bool ready = false;
@@ -75,8 +84,19 @@ public:
   /// The JSON object of GET /status, without the fields that net/ itself knows. The callback may run on any thread.
   virtual void status(std::function<void(std::string json)> done) = 0;
 
-  /// POST /sessions/{id}/close. Calls back with false when no such session was ever known.
-  virtual void close_session(std::string id, std::string reason, std::function<void(bool known)> done) = 0;
+  /// GET /metrics: what the house counts, in the text format of Prometheus. The callback may run on any thread.
+  virtual void metrics(std::function<void(std::string text)> done) = 0;
+
+  /// GET /sessions: a JSON array of the live sessions that `who` may see.
+  virtual std::string sessions(const requester& who) = 0;
+
+  /// POST /sessions/{id}/close. `forbidden` for the session of another key, `unknown` when there was never such a session.
+  virtual void close_session(std::string id, std::string reason, requester who,
+                             std::function<void(close_answer)> done) = 0;
+
+  /// POST /workers/{id}/drain and /resume: whether it takes new sessions. Calls back with false when there is no such worker. The
+  /// callback may run on any thread.
+  virtual void drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) = 0;
 };
 
 } // namespace parley::actors

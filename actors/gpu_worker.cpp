@@ -1,8 +1,7 @@
 #include "actors/gpu_worker.hpp"
 
+#include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
-
-#include <spdlog/spdlog.h>
 
 #include <utility>
 
@@ -32,8 +31,8 @@ std::optional<std::uint64_t> answer_number(const inference::command& order) {
 
 } // namespace
 
-gpu_worker::gpu_worker(caf::actor_config& config, worker_key key, engine_factory make)
-    : worker_actor::base(config), key_(key), make_(std::move(make)) {}
+gpu_worker::gpu_worker(caf::actor_config& config, worker_key key, engine_factory make, meters::worker& counted)
+    : worker_actor::base(config), key_(key), make_(std::move(make)), meters_(counted) {}
 
 gpu_worker::behavior_type gpu_worker::make_behavior() {
   log_exceptions(this);
@@ -45,6 +44,10 @@ gpu_worker::behavior_type gpu_worker::make_behavior() {
           [self](const inference::engine_info& info) { caf::anon_send(self, engine_up{info}); },
           [self](inference::event&& event) { caf::anon_send(self, engine_event{std::move(event)}); },
           [self](std::string reason) { caf::anon_send(self, engine_down{std::move(reason)}); },
+          [&counted = meters_](const inference::engine_load& now) {
+            counted.kv_pages_used->Set(now.kv_pages - now.kv_pages_free);
+            counted.kv_pages_free->Set(now.kv_pages_free);
+          },
       },
       max_inbox);
   return {
@@ -71,8 +74,8 @@ void gpu_worker::on_exit() {
 }
 
 void gpu_worker::offer(const inference::engine_info& info) {
-  spdlog::info("worker {}: {} on {}, {} slots of {} tokens", key_, info.model, info.device, info.slots,
-               info.context_tokens);
+  log()->info("worker {}: {} on {}, {} slots of {} tokens", key_, info.model, info.device, info.slots,
+              info.context_tokens);
   send(queue_, slots_offered{key_, info});
 }
 

@@ -2,6 +2,7 @@
 
 #include "actors/engine_thread.hpp"
 #include "actors/messages.hpp"
+#include "actors/meters.hpp"
 
 #include <map>
 #include <memory>
@@ -16,7 +17,8 @@ namespace parley::actors {
 /// To be spawned `detached`: it joins the engine's thread when it ends.
 class gpu_worker : public worker_actor::base {
 public:
-  gpu_worker(caf::actor_config& config, worker_key key, engine_factory make);
+  /// `counted` outlives the actor.
+  gpu_worker(caf::actor_config& config, worker_key key, engine_factory make, meters::worker& counted);
 
   const char* name() const override { return "gpu_worker"; }
   void on_exit() override;
@@ -45,6 +47,7 @@ private:
 
   const worker_key key_;
   engine_factory make_;
+  meters::worker& meters_;
   std::unique_ptr<engine_thread> engine_;
   queue_actor queue_;
   std::optional<inference::engine_info> info_;

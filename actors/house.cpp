@@ -1,10 +1,10 @@
 #include "actors/house.hpp"
 
 #include "actors/gpu_worker.hpp"
+#include "actors/log.hpp"
 #include "actors/queue_manager.hpp"
 #include "actors/settings_parts.hpp"
-
-#include <spdlog/spdlog.h>
+#include "actors/status_report.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -41,7 +41,8 @@ private:
 house::house(const config::settings& settings, worker_board::watcher watch)
     : limits_(limits_from(settings)), board_(std::move(watch)), system_(with_few_threads(config_)) {
   surroundings_.legacy_extras = settings.protocol.legacy_extras;
-  queue_ = system_.spawn<queue_manager>(queue_from(settings), board_, surroundings_.registry);
+  queue_ = system_.spawn<queue_manager>(queue_from(settings), waiting_from(settings), board_, surroundings_.registry,
+                                        surroundings_.counted);
   queue_->attach_functor([this](const caf::error&) { board_.close("the queue manager has ended"); });
 }
 
@@ -55,7 +56,8 @@ house::~house() {
 
 void house::add_worker(std::string device, engine_factory make) {
   const worker_key key = workers_.size() + 1;
-  workers_.push_back(system_.spawn<gpu_worker, caf::detached>(key, std::move(make)));
+  workers_.push_back(
+      system_.spawn<gpu_worker, caf::detached>(key, std::move(make), surroundings_.counted.of_worker(key)));
   caf::anon_send(queue_, worker_joins{workers_.back(), key, std::move(device)});
   caf::anon_send(workers_.back(), worker_start{queue_});
 }
@@ -66,7 +68,7 @@ void house::drain() {
   caf::anon_send(queue_, drain_order{});
   for (const auto& session : surroundings_.registry.all()) caf::anon_send(session, drain_order{});
   if (!surroundings_.registry.wait_until_none_lives(limits_.drain + drain_margin))
-    spdlog::warn("{} sessions did not end in time", live_sessions());
+    log()->warn("{} sessions did not end in time", live_sessions());
 }
 
 session_terms house::terms() const {
@@ -87,10 +89,26 @@ void house::status(std::function<void(std::string json)> done) {
   caf::anon_send(queue_, status_request{std::move(done)});
 }
 
-void house::close_session(std::string id, std::string reason, std::function<void(bool known)> done) {
+void house::metrics(std::function<void(std::string text)> done) {
+  caf::anon_send(queue_, metrics_request{std::move(done)});
+}
+
+std::string house::sessions(const requester& who) {
+  auto live = surroundings_.registry.list();
+  if (!who.sees_all) std::erase_if(live, [&](const auto& each) { return each.whose.key != who.key; });
+  return sessions_report(live, steady_now());
+}
+
+void house::close_session(std::string id, std::string reason, requester who, std::function<void(close_answer)> done) {
   const auto found = surroundings_.registry.find(id);
+  if (!found.known) return done(close_answer::unknown);
+  if (!who.sees_all && found.key != who.key) return done(close_answer::forbidden);
   if (found.session) caf::anon_send(*found.session, close_request{std::move(reason)});
-  done(found.known);
+  done(close_answer::closed);
+}
+
+void house::drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) {
+  caf::anon_send(queue_, worker_drain{id, drain, std::move(done)});
 }
 
 } // namespace parley::actors

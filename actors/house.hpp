@@ -41,7 +41,11 @@ public:
   std::unique_ptr<session_inbox> admit(connection_info info, std::shared_ptr<client_link> link) override;
   readiness ready() const override { return board_.ready(); }
   void status(std::function<void(std::string json)> done) override;
-  void close_session(std::string id, std::string reason, std::function<void(bool known)> done) override;
+  void metrics(std::function<void(std::string text)> done) override;
+  std::string sessions(const requester& who) override;
+  void close_session(std::string id, std::string reason, requester who,
+                     std::function<void(close_answer)> done) override;
+  void drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) override;
 
   /// Sessions that are not closed yet.
   std::size_t live_sessions() const { return surroundings_.registry.live(); }

@@ -1,7 +1,8 @@
 #pragma once
 
+#include "actors/log.hpp"
+
 #include <caf/all.hpp>
-#include <spdlog/spdlog.h>
 
 #include <exception>
 
@@ -15,10 +16,10 @@ void log_exceptions(Self* self) {
     try {
       std::rethrow_exception(problem);
     } catch (const std::exception& e) {
-      spdlog::error("{} ends: {}", name, e.what());
+      log()->error("{} ends: {}", name, e.what());
       return caf::make_error(caf::sec::runtime_error, std::string(e.what()));
     } catch (...) {
-      spdlog::error("{} ends: an exception of unknown type", name);
+      log()->error("{} ends: an exception of unknown type", name);
       return caf::sec::runtime_error;
     }
   });

@@ -42,12 +42,14 @@ struct slot_retyped;
 struct worker_joins;   // from the house
 struct slots_offered;  // from workers
 struct status_request; // from GET /status
+struct metrics_request;
+struct worker_drain; // from POST /workers/{id}/drain and /resume
 
 using queue_actor =
     caf::typed_actor<caf::reacts_to<slot_wanted>, caf::reacts_to<slot_cancelled>, caf::reacts_to<slot_accepted>,
                      caf::reacts_to<slot_freed>, caf::reacts_to<slot_retyped>, caf::reacts_to<worker_joins>,
-                     caf::reacts_to<slots_offered>, caf::reacts_to<status_request>, caf::reacts_to<drain_order>,
-                     caf::reacts_to<timer_due>>;
+                     caf::reacts_to<slots_offered>, caf::reacts_to<status_request>, caf::reacts_to<metrics_request>,
+                     caf::reacts_to<worker_drain>, caf::reacts_to<drain_order>, caf::reacts_to<timer_due>>;
 
 // ---- to a worker
 struct engine_open; // from sessions
@@ -89,6 +91,7 @@ struct queue_told {
 struct slot_granted {
   ticket_key ticket;
   worker_actor worker;
+  worker_key key;
 };
 
 struct slot_refused {
@@ -113,6 +116,8 @@ struct slot_wanted {
   protocol::mode kind;
   bool at_head;
   caf::actor_addr lost; ///< the worker whose end made it ask; the queue manager may not know of it yet
+  std::string address;  ///< of the client, and the name of its API key, for what one of them may wait for
+  std::string key;
 };
 
 struct slot_cancelled {
@@ -147,6 +152,18 @@ struct slots_offered {
 /// Answered through `done`, on a scheduler thread.
 struct status_request {
   std::function<void(std::string json)> done;
+};
+
+/// The same for GET /metrics.
+struct metrics_request {
+  std::function<void(std::string text)> done;
+};
+
+/// Whether a worker takes new sessions. Answered like them; false for a worker that is not there.
+struct worker_drain {
+  worker_key key;
+  bool drain;
+  std::function<void(bool known)> done;
 };
 
 /// `open_duplex` or `open_chat` for the session that sends it, under an engine session id of its own.
@@ -202,6 +219,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_retyped)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_joins)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slots_offered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::status_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::metrics_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_drain)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_open)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_order)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_orphaned)

@@ -27,6 +27,12 @@ struct queue_settings {
   double base_video_s = 90;
 };
 
+/// How many of one client may wait at a time; 0 = any number.
+struct waiting_limits {
+  std::size_t per_address = 0;
+  std::size_t per_key = 0;
+};
+
 // ---- what is to be told, in order ---------------------------------------------------------------------------
 
 /// First word to a ticket that has to wait: `session.queued`.

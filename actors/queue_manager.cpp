@@ -1,11 +1,11 @@
 #include "actors/queue_manager.hpp"
 
+#include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 #include "actors/secure_random.hpp"
 #include "actors/status_report.hpp"
 
-#include <spdlog/spdlog.h>
-
+#include <algorithm>
 #include <utility>
 
 namespace parley::actors {
@@ -21,9 +21,10 @@ std::string reason_of(const caf::error& why) {
 
 } // namespace
 
-queue_manager::queue_manager(caf::actor_config& config, queue_settings settings, worker_board& board,
-                             const session_registry& sessions)
-    : queue_actor::base(config), line_(settings), board_(board), sessions_(sessions), random_(secure_random) {}
+queue_manager::queue_manager(caf::actor_config& config, queue_settings settings, waiting_limits waiting,
+                             worker_board& board, const session_registry& sessions, meters& counted)
+    : queue_actor::base(config), line_(settings), waiting_limits_(waiting), board_(board), sessions_(sessions),
+      meters_(counted), random_(secure_random) {}
 
 queue_manager::behavior_type queue_manager::make_behavior() {
   log_exceptions(this);
@@ -45,6 +46,8 @@ queue_manager::behavior_type queue_manager::make_behavior() {
       [this](const worker_joins& message) { join(message); },
       [this](const slots_offered& message) { offer(message); },
       [this](const status_request& message) { report(message); },
+      [this](const metrics_request& message) { report(message); },
+      [this](const worker_drain& message) { drain(message); },
       [this](const drain_order&) { tell(line_.drain(steady_now())); },
       [this](const timer_due&) {
         alarm_.rang(steady_now());
@@ -76,7 +79,8 @@ void queue_manager::say(told_place& word) {
 void queue_manager::say(told_granted& word) {
   auto& to = holders_.at(word.ticket);
   to.worker = word.worker;
-  send(to.session, slot_granted{word.ticket, workers_.at(word.worker)});
+  meters_.queue_wait().Observe(std::chrono::duration<double>(steady_now() - to.since).count());
+  send(to.session, slot_granted{word.ticket, workers_.at(word.worker), word.worker});
 }
 
 void queue_manager::say(told_refused& word) {
@@ -89,9 +93,26 @@ void queue_manager::say(told_refused& word) {
 void queue_manager::enqueue(slot_wanted& message) {
   for (const auto& [key, worker] : workers_)
     if (worker == message.lost) lose_slots(key);
+  if (waits_too_often(message))
+    return send(message.session, slot_refused{message.ticket, protocol::error_code::queue_full});
   monitor(message.session);
-  holders_[message.ticket] = holder{std::move(message.session), {}, steady_now()};
+  holders_[message.ticket] =
+      holder{std::move(message.session), {}, steady_now(), std::move(message.address), std::move(message.key)};
   tell(line_.enqueue(message.ticket, protocol::make_ticket_id(random_), message.kind, message.at_head, steady_now()));
+}
+
+/// Whether it would have to wait and others of its address or key already do, as many as may. Who lost its worker has
+/// waited before.
+bool queue_manager::waits_too_often(const slot_wanted& message) const {
+  if (message.at_head || (line_.waiting() == 0 && line_.free_slots() > 0)) return false;
+  const auto full = [&](std::size_t limit, std::string holder::*by, const std::string& who) {
+    if (limit == 0 || who.empty()) return false;
+    const auto waiting = std::count_if(holders_.begin(), holders_.end(),
+                                       [&](const auto& each) { return !each.second.worker && each.second.*by == who; });
+    return static_cast<std::size_t>(waiting) >= limit;
+  };
+  return full(waiting_limits_.per_address, &holder::address, message.address) ||
+         full(waiting_limits_.per_key, &holder::key, message.key);
 }
 
 void queue_manager::forget(ticket_key ticket) {
@@ -130,8 +151,24 @@ void queue_manager::join(const worker_joins& message) {
 
 void queue_manager::offer(const slots_offered& message) {
   if (!workers_.contains(message.key)) return;
-  tell(line_.offer(message.key, message.info.slots, steady_now()));
-  board_.set({message.key, worker_state::up, message.info.device, message.info, {}});
+  const bool draining = draining_.contains(message.key);
+  tell(line_.offer(message.key, draining ? 0 : message.info.slots, steady_now()));
+  board_.set(
+      {message.key, draining ? worker_state::draining : worker_state::up, message.info.device, message.info, {}});
+}
+
+void queue_manager::drain(const worker_drain& message) {
+  if (!workers_.contains(message.key)) return message.done(false);
+  log()->info("worker {} {}", message.key, message.drain ? "takes no new sessions" : "takes sessions again");
+  if (message.drain) {
+    draining_.insert(message.key);
+  } else {
+    draining_.erase(message.key);
+  }
+  // One that is still being loaded offers its slots later, and none while it is drained.
+  for (const auto& now : board_.all())
+    if (now.key == message.key && now.state != worker_state::loading) offer(slots_offered{now.key, now.info});
+  message.done(true);
 }
 
 void queue_manager::lose_slots(worker_key key) {
@@ -145,11 +182,12 @@ void queue_manager::lose_slots(worker_key key) {
 void queue_manager::worker_gone(worker_key key, const caf::error& why) {
   const auto reason = reason_of(why);
   if (why == caf::exit_reason::user_shutdown) {
-    spdlog::debug("worker {} ends", key);
+    log()->debug("worker {} ends", key);
   } else {
-    spdlog::error("worker {} is lost: {}", key, reason);
+    log()->error("worker {} is lost: {}", key, reason);
   }
   workers_.erase(key);
+  draining_.erase(key);
   lose_slots(key);
   worker_view view{key, worker_state::down, {}, {}, reason};
   for (const auto& before : board_.all())
@@ -164,6 +202,27 @@ void queue_manager::report(const status_request& request) {
   for (const auto& [ticket, of] : holders_)
     if (!of.worker) waits.push_back(std::chrono::duration<double>(steady_now() - of.since).count());
   request.done(status_report(board_.all(), line_.workers(), waits, sessions_.counts()));
+}
+
+// ---- GET /metrics -----------------------------------------------------------------------------------------------------
+
+void queue_manager::report(const metrics_request& request) {
+  meters_.queue_length().Set(static_cast<double>(line_.waiting()));
+  for (const auto& worker : board_.all()) {
+    auto& of = meters_.of_worker(worker.key);
+    of.up->Set(worker.state == worker_state::up || worker.state == worker_state::draining ? 1 : 0);
+    of.slots->Set(0);
+    of.busy_slots->Set(0);
+  }
+  for (const auto& slots : line_.workers()) {
+    meters_.of_worker(slots.worker).slots->Set(slots.slots);
+    meters_.of_worker(slots.worker).busy_slots->Set(slots.busy);
+  }
+  for (const auto kind : {protocol::mode::chat, protocol::mode::audio, protocol::mode::video})
+    for (std::size_t state = 0; state + 1 < protocol::session_states; ++state)
+      meters_.sessions(kind, static_cast<protocol::session_state>(state)).Set(0);
+  for (const auto& count : sessions_.counts()) meters_.sessions(count.kind, count.state).Set(count.sessions);
+  request.done(meters_.text());
 }
 
 } // namespace parley::actors

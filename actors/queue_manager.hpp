@@ -2,6 +2,7 @@
 
 #include "actors/alarm.hpp"
 #include "actors/messages.hpp"
+#include "actors/meters.hpp"
 #include "actors/queue_line.hpp"
 #include "actors/session_registry.hpp"
 #include "actors/worker_board.hpp"
@@ -9,6 +10,8 @@
 
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 
 namespace parley::actors {
 
@@ -17,9 +20,9 @@ namespace parley::actors {
 /// the engine has closed what was open. Writes what it learns of workers on the board.
 class queue_manager : public queue_actor::base {
 public:
-  /// The board and the registry outlive the actor.
-  queue_manager(caf::actor_config& config, queue_settings settings, worker_board& board,
-                const session_registry& sessions);
+  /// The board, the registry and the meters outlive the actor.
+  queue_manager(caf::actor_config& config, queue_settings settings, waiting_limits waiting, worker_board& board,
+                const session_registry& sessions, meters& counted);
 
   const char* name() const override { return "queue_manager"; }
   void on_exit() override;
@@ -32,6 +35,8 @@ private:
     session_actor session;
     std::optional<worker_key> worker; ///< of the slot that it was granted; none = it waits
     queue_line::time_point since;
+    std::string address; ///< of the client, and the name of its API key
+    std::string key;
   };
 
   /// Passes on what the line says and re-arms the timer.
@@ -43,20 +48,26 @@ private:
 
   void forget(ticket_key ticket);
   void enqueue(slot_wanted& message);
+  bool waits_too_often(const slot_wanted& message) const;
   void join(const worker_joins& message);
   void offer(const slots_offered& message);
   void gone(const caf::down_msg& down);
   void lose_slots(worker_key key);
   void worker_gone(worker_key key, const caf::error& why);
+  void drain(const worker_drain& message);
   void report(const status_request& request);
+  void report(const metrics_request& request);
 
   queue_line line_;
+  const waiting_limits waiting_limits_;
   worker_board& board_;
   const session_registry& sessions_;
+  meters& meters_;
   protocol::random_source random_;
   alarm alarm_;
   std::map<ticket_key, holder> holders_; ///< in the order of the tickets
   std::map<worker_key, worker_actor> workers_;
+  std::set<worker_key> draining_;
 };
 
 } // namespace parley::actors

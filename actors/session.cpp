@@ -1,11 +1,10 @@
 #include "actors/session.hpp"
 
 #include "actors/convert.hpp"
+#include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 #include "actors/secure_random.hpp"
 #include "protocol/server_codec.hpp"
-
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <iterator>
@@ -34,7 +33,7 @@ std::string_view words_for(protocol::error_code code) {
 session::session(caf::actor_config& config, session_surroundings& house, session_terms terms, queue_actor queue,
                  connection_info connection, std::shared_ptr<client_link> link)
     : session_actor::base(config), house_(house), queue_(std::move(queue)), connection_(std::move(connection)),
-      link_(std::move(link)) {
+      link_(std::move(link)), meter_(house.counted) {
   protocol::random_source random = secure_random;
   current_id_ = protocol::sanitise_session_id(connection_.session_id.value_or(""));
   if (current_id_.empty()) current_id_ = protocol::make_session_id(random);
@@ -42,10 +41,12 @@ session::session(caf::actor_config& config, session_surroundings& house, session
   protocol::session_origin origin{connection_.mode, current_id_, legacy_id_, {}, connection_.accepted};
   machine_ =
       std::make_unique<protocol::session_machine>(std::move(origin), terms.limits, terms.able, std::move(random));
-  entry_ = house_.registry.add(this);
+  entry_ = house_.registry.add(this, {connection_.remote, connection_.key, connection_.accepted});
   // Already here, not when a scheduler thread comes by: connections stand in line in the order in which they are admitted.
   monitor(queue_);
-  spdlog::debug("session {}: from {}", current_id_, connection_.remote);
+  const log_session about(current_id_);
+  log()->debug("connected from {}{}{}", connection_.remote, connection_.key.empty() ? "" : " with key ",
+               connection_.key);
   const bool unique = entry_->claim(current_id_, legacy_id_);
   carry_out(unique ? machine_->start(steady_now()) : machine_->refuse_duplicate_id(steady_now()));
 }
@@ -101,6 +102,7 @@ void session::take_grant(const slot_granted& grant) {
   if (grant.ticket != ticket_) return send(queue_, slot_freed{grant.ticket});
   ticket_ = 0;
   slot_ = slot{grant.ticket, grant.worker};
+  meter_.runs_on(grant.key);
   monitor(grant.worker);
   send(queue_, slot_accepted{grant.ticket});
   carry_out(machine_->on_granted(steady_now()));
@@ -114,7 +116,9 @@ void session::take_refusal(const slot_refused& refusal) {
 
 void session::take_event(engine_event& event) {
   const auto id = std::visit([](const auto& of) { return of.session; }, event.event);
-  if (id == engine_session_) take_engine_event(std::move(event.event));
+  if (id != engine_session_) return;
+  meter_.heard(event.event);
+  take_engine_event(std::move(event.event));
 }
 
 void session::take_engine_event(inference::event&& event) {
@@ -169,6 +173,7 @@ void session::drop_slot() {
 void session::carry_out(protocol::effects&& effects) {
   std::move(effects.begin(), effects.end(), std::back_inserter(pending_));
   if (carrying_out_) return;
+  const log_session about(machine_->id());
   carrying_out_ = true;
   for (; !pending_.empty(); pending_.pop_front())
     std::visit([this](auto& effect) { perform(effect); }, pending_.front());
@@ -180,12 +185,18 @@ void session::settle() {
   entry_->update(machine_->kind(), machine_->state());
   alarm_.arm(this, machine_->next_deadline());
   if (machine_->state() != protocol::session_state::closed || machine_->holds_worker() || !client_gone_) return;
-  spdlog::info("session {}: {} after {:.1f} s", machine_->id(), machine_->closed_reason(),
-               std::chrono::duration<double>(steady_now() - connection_.accepted).count());
+  const auto used = machine_->total();
+  log()->info("ended: {} after {:.1f} s, {} tokens in, {} out", machine_->closed_reason(),
+              std::chrono::duration<double>(steady_now() - connection_.accepted).count(),
+              used.input_text + used.input_audio + used.input_vision, used.output_text + used.output_audio);
+  house_.counted.ended(machine_->kind(), machine_->closed_reason(), connection_.key, used);
   quit();
 }
 
 void session::perform(const protocol::send& effect) {
+  meter_.sent(effect.event, machine_->kind());
+  if (const auto* error = std::get_if<protocol::error_event>(&effect.event))
+    log()->debug("told: {}", protocol::traits(error->code).wire);
   protocol::encode_context context;
   context.spoken = effect.spoken;
   context.session_id = effect.session_id;
@@ -206,7 +217,8 @@ void session::perform(const protocol::enqueue& effect) {
   ticket_ = ++house_.last_key;
   if (machine_->state() == protocol::session_state::active && stuck)
     return take_refusal({ticket_, protocol::error_code::service_unavailable});
-  send(queue_, slot_wanted{this, ticket_, effect.kind, effect.at_head, lost_worker_});
+  send(queue_,
+       slot_wanted{this, ticket_, effect.kind, effect.at_head, lost_worker_, connection_.group, connection_.key});
 }
 
 void session::perform(const protocol::cancel_ticket&) {
@@ -246,6 +258,7 @@ void session::perform(const protocol::cancel_turn&) {
 
 void session::perform(const protocol::restore_session&) {
   restoring_ = true;
+  meter_.moved();
   open(*opened_with_);
 }
 

@@ -3,6 +3,7 @@
 #include "actors/alarm.hpp"
 #include "actors/front_door.hpp"
 #include "actors/messages.hpp"
+#include "actors/session_meter.hpp"
 #include "actors/session_registry.hpp"
 #include "protocol/session_machine.hpp"
 
@@ -19,6 +20,7 @@ namespace parley::actors {
 struct session_surroundings {
   bool legacy_extras = false; ///< setting `protocol.legacy_extras`
   session_registry registry;
+  meters counted;
   protocol::legacy_ids legacy_ids;
   std::atomic<std::uint64_t> last_key{0}; ///< of tickets and engine sessions, unique in the house
 };
@@ -90,6 +92,7 @@ private:
   std::unique_ptr<session_registry::entry> entry_;
   std::unique_ptr<protocol::session_machine> machine_;
   alarm alarm_;
+  session_meter meter_;
   std::deque<protocol::effect> pending_;
   bool carrying_out_ = false;
   bool link_closed_ = false;

@@ -12,10 +12,12 @@ constexpr std::size_t max_past_ids = 20'000;
 
 } // namespace
 
-std::unique_ptr<session_registry::entry> session_registry::add(session_actor session) {
+std::unique_ptr<session_registry::entry> session_registry::add(session_actor session, session_owner whose) {
   const std::lock_guard lock(mutex_);
   const auto number = ++last_number_;
-  records_[number].session = std::move(session);
+  auto& fresh = records_[number];
+  fresh.session = std::move(session);
+  fresh.whose = std::move(whose);
   ++live_;
   return std::make_unique<entry>(*this, number);
 }
@@ -47,7 +49,7 @@ void session_registry::remove(std::uint64_t number) {
 void session_registry::retire(record& of) {
   for (auto& id : of.ids) {
     live_ids_.erase(id);
-    if (past_ids_.insert(id).second) past_order_.push_back(std::move(id));
+    if (past_ids_.insert_or_assign(id, of.whose.key).second) past_order_.push_back(std::move(id));
   }
   of.ids.clear();
   for (; past_order_.size() > max_past_ids; past_order_.pop_front()) past_ids_.erase(past_order_.front());
@@ -56,9 +58,20 @@ void session_registry::retire(record& of) {
 
 session_registry::lookup session_registry::find(const std::string& id) const {
   const std::lock_guard lock(mutex_);
-  if (const auto found = live_ids_.find(id); found != live_ids_.end())
-    return {true, records_.at(found->second).session};
-  return {past_ids_.contains(id), {}};
+  if (const auto found = live_ids_.find(id); found != live_ids_.end()) {
+    const auto& of = records_.at(found->second);
+    return {true, of.whose.key, of.session};
+  }
+  if (const auto found = past_ids_.find(id); found != past_ids_.end()) return {true, found->second, {}};
+  return {};
+}
+
+std::vector<session_registry::view> session_registry::list() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<view> views;
+  for (const auto& [number, of] : records_)
+    if (!of.ids.empty()) views.push_back({of.ids.front(), of.kind, of.state, of.whose});
+  return views;
 }
 
 std::vector<session_actor> session_registry::all() const {

@@ -14,10 +14,16 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 namespace parley::actors {
+
+/// Whose session it is.
+struct session_owner {
+  std::string address; ///< of the client
+  std::string key;     ///< name of its API key, empty without keys
+  std::chrono::steady_clock::time_point since{};
+};
 
 /// The sessions of a house by their ids. Thread-safe; nothing blocks but `wait_until_none_lives`.
 class session_registry {
@@ -43,16 +49,26 @@ public:
     std::uint64_t number_;
   };
 
-  std::unique_ptr<entry> add(session_actor session);
+  std::unique_ptr<entry> add(session_actor session, session_owner whose = {});
 
   struct lookup {
     bool known = false;                   ///< such a session is or was there
+    std::string key;                      ///< of its owner
     std::optional<session_actor> session; ///< while it lives
   };
   lookup find(const std::string& id) const;
 
   /// All actors, those of closed sessions too.
   std::vector<session_actor> all() const;
+
+  struct view {
+    std::string id;
+    protocol::mode kind;
+    protocol::session_state state;
+    session_owner whose;
+  };
+  /// Live sessions that have an id, the oldest first.
+  std::vector<view> list() const;
 
   struct count {
     protocol::mode kind;
@@ -71,7 +87,8 @@ public:
 private:
   struct record {
     session_actor session;
-    std::vector<std::string> ids;
+    session_owner whose;
+    std::vector<std::string> ids; ///< the one of the current dialect first
     protocol::mode kind = protocol::mode::video;
     protocol::session_state state = protocol::session_state::queued;
   };
@@ -87,7 +104,7 @@ private:
   std::size_t live_ = 0;
   std::map<std::uint64_t, record> records_;
   std::unordered_map<std::string, std::uint64_t> live_ids_;
-  std::unordered_set<std::string> past_ids_; ///< of the last sessions that were closed
+  std::unordered_map<std::string, std::string> past_ids_; ///< of the last sessions that were closed, with their keys
   std::deque<std::string> past_order_;
 };
 

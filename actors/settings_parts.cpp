@@ -32,6 +32,11 @@ queue_settings queue_from(const config::settings& settings) {
   return to;
 }
 
+waiting_limits waiting_from(const config::settings& settings) {
+  return {static_cast<std::size_t>(settings.limits.waiting_per_address),
+          static_cast<std::size_t>(settings.limits.waiting_per_key)};
+}
+
 protocol::session_limits limits_from(const config::settings& settings) {
   const auto& from = settings.limits;
   protocol::session_limits to;

@@ -8,6 +8,7 @@
 namespace parley::actors {
 
 queue_settings queue_from(const config::settings& settings);
+waiting_limits waiting_from(const config::settings& settings);
 protocol::session_limits limits_from(const config::settings& settings);
 
 } // namespace parley::actors

@@ -7,14 +7,11 @@
 
 namespace parley::actors {
 
-namespace {
-
-using protocol::json::object_writer;
-
 std::string_view name_of(worker_state state) {
   switch (state) {
   case worker_state::loading: return "loading";
   case worker_state::up: return "up";
+  case worker_state::draining: return "draining";
   case worker_state::down: return "down";
   }
   return "";
@@ -34,6 +31,10 @@ std::string_view name_of(protocol::session_state state) {
                                                                                 "active", "closed"};
   return names[static_cast<std::size_t>(state)];
 }
+
+namespace {
+
+using protocol::json::object_writer;
 
 /// `"key":[` one object an item `]`.
 template<class Items, class Write>
@@ -65,7 +66,10 @@ std::string status_report(const std::vector<worker_view>& workers, const std::ve
       item.integer("busy", of.busy);
     }
     item.text("state", name_of(worker.state));
-    if (worker.state == worker_state::up) item.text("model", worker.info.model);
+    if (worker.state == worker_state::up || worker.state == worker_state::draining) {
+      item.text("model", worker.info.model);
+      item.text("fingerprint", worker.info.fingerprint);
+    }
     if (worker.state == worker_state::down) item.text("reason", worker.reason);
     item.close();
   });
@@ -81,6 +85,23 @@ std::string status_report(const std::vector<worker_view>& workers, const std::ve
   }
   by_mode.close();
   return out + '}';
+}
+
+std::string sessions_report(const std::vector<session_registry::view>& sessions,
+                            std::chrono::steady_clock::time_point now) {
+  std::string out = "[";
+  for (const auto& each : sessions) {
+    if (out.size() > 1) out += ',';
+    object_writer item(out);
+    item.text("session_id", each.id);
+    item.text("mode", name_of(each.kind));
+    item.text("state", name_of(each.state));
+    item.text("address", each.whose.address);
+    if (!each.whose.key.empty()) item.text("key", each.whose.key);
+    item.number("age_s", std::chrono::duration<double>(now - each.whose.since).count(), 1);
+    item.close();
+  }
+  return out + ']';
 }
 
 } // namespace parley::actors

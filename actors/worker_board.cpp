@@ -21,17 +21,20 @@ readiness worker_board::ready() const {
   const std::lock_guard lock(mutex_);
   if (!closed_.empty()) return {false, closed_};
   bool loading = false;
+  bool draining = false;
   for (const auto& [key, worker] : workers_) {
     if (worker.state == worker_state::up && worker.info.slots > 0) return {true, ""};
     loading |= worker.state == worker_state::loading;
+    draining |= worker.state == worker_state::draining;
   }
-  return {false, loading ? "the model is still being loaded" : "no worker is up"};
+  if (loading) return {false, "the model is still being loaded"};
+  return {false, draining ? "every worker is being drained" : "no worker is up"};
 }
 
 std::optional<inference::engine_info> worker_board::engine() const {
   const std::lock_guard lock(mutex_);
   for (const auto& [key, worker] : workers_)
-    if (worker.state == worker_state::up) return worker.info;
+    if (worker.state == worker_state::up || worker.state == worker_state::draining) return worker.info;
   return {};
 }
 

@@ -14,7 +14,8 @@
 
 namespace parley::actors {
 
-enum class worker_state : std::uint8_t { loading, up, down };
+/// `draining`: up, but takes no new sessions.
+enum class worker_state : std::uint8_t { loading, up, draining, down };
 
 struct worker_view {
   worker_key key = 0;

@@ -1,5 +1,6 @@
 #include "app/logging.hpp"
 
+#include "actors/log.hpp"
 #include "protocol/json_writer.hpp"
 
 #include <spdlog/pattern_formatter.h>
@@ -14,31 +15,75 @@ namespace parley::app {
 
 namespace {
 
-/// The message as a JSON string, quotes and all.
+/// A text as a JSON string, quotes and all.
+void append_json(std::string_view text, spdlog::memory_buf_t& to) {
+  std::string quoted;
+  protocol::json::append_string(text, quoted);
+  to.append(quoted.data(), quoted.data() + quoted.size());
+}
+
 class json_message final : public spdlog::custom_flag_formatter {
 public:
   void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& to) override {
-    std::string text;
-    protocol::json::append_string(std::string_view(message.payload.data(), message.payload.size()), text);
-    to.append(text.data(), text.data() + text.size());
+    append_json({message.payload.data(), message.payload.size()}, to);
   }
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<json_message>(); }
 };
 
+/// The session that the logging thread works for, if any: a log call is formatted on its own thread.
+class json_session final : public spdlog::custom_flag_formatter {
+public:
+  void format(const spdlog::details::log_msg&, const std::tm&, spdlog::memory_buf_t& to) override {
+    const auto session = actors::log_session::current();
+    if (session.empty()) return;
+    constexpr std::string_view key = R"("session":)";
+    to.append(key.data(), key.data() + key.size());
+    append_json(session, to);
+    to.push_back(',');
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<json_session>(); }
+};
+
+class text_session final : public spdlog::custom_flag_formatter {
+public:
+  void format(const spdlog::details::log_msg&, const std::tm&, spdlog::memory_buf_t& to) override {
+    const auto session = actors::log_session::current();
+    if (session.empty()) return;
+    to.append(session.data(), session.data() + session.size());
+    to.push_back(' ');
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<text_session>(); }
+};
+
+std::unique_ptr<spdlog::formatter> formatter_for(config::log_format format) {
+  const auto time =
+      format == config::log_format::json ? spdlog::pattern_time_type::utc : spdlog::pattern_time_type::local;
+  auto formatter = std::make_unique<spdlog::pattern_formatter>(time);
+  if (format == config::log_format::json) {
+    formatter->add_flag<json_message>('*').add_flag<json_session>('~');
+    formatter->set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","part":"%n",%~"message":%*})");
+  } else {
+    formatter->add_flag<text_session>('~');
+    formatter->set_pattern("%Y-%m-%d %H:%M:%S.%e %-7l %n %~%v");
+  }
+  return formatter;
+}
+
 } // namespace
 
 void start_logging(const config::settings& settings) {
-  auto log = spdlog::stderr_logger_mt("parley");
-  if (settings.log.format == config::log_format::json) {
-    auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
-    formatter->add_flag<json_message>('*');
-    formatter->set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%*})");
-    log->set_formatter(std::move(formatter));
-  } else {
-    log->set_pattern("%Y-%m-%d %H:%M:%S.%e %-7l %v");
-  }
-  log->set_level(spdlog::level::from_str(settings.log.level));
-  spdlog::set_default_logger(std::move(log));
+  const auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  sink->set_formatter(formatter_for(settings.log.format));
+  const auto add = [&](const char* part, const std::string& level) {
+    auto log = std::make_shared<spdlog::logger>(part, sink);
+    log->set_level(spdlog::level::from_str(level.empty() ? settings.log.level : level));
+    spdlog::register_logger(log);
+    return log;
+  };
+  add("net", settings.log.net_level);
+  add("actors", settings.log.actors_level);
+  add("engine", settings.log.engine_level);
+  spdlog::set_default_logger(add("parley", settings.log.level));
 }
 
 } // namespace parley::app

@@ -4,7 +4,8 @@
 
 namespace parley::app {
 
-/// Sends the log to standard error, as `log.level` and `log.format` say.
+/// Sends the logs of all parts (net, actors, engine, and the rest as "parley") to standard error, as section `log` of the
+/// settings says. Each line names the session that it is about.
 void start_logging(const config::settings& settings);
 
 } // namespace parley::app

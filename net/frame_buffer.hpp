@@ -7,12 +7,11 @@
 
 namespace parley::net {
 
-/// Gathers one WebSocket message into a string that can be parsed in place. Nothing is allocated before bytes are
+/// Gathers one WebSocket message into a string. Nothing is allocated before bytes are
 /// there; up to `trusted` bytes are allocated on the word of a frame header, beyond that the memory only doubles what
 /// has really come.
 class frame_buffer {
 public:
-  static constexpr std::size_t padding = 64;         ///< ≥ simdjson::SIMDJSON_PADDING
   static constexpr std::size_t trusted = 128u << 10; ///< a second of audio fits
 
   /// Where the next bytes go, never empty. `expected` are still to come for this message, as far as known.
@@ -23,7 +22,7 @@ public:
 
   std::size_t size() const { return size_; }
 
-  /// The message, with `padding` bytes of spare capacity. The buffer is empty again.
+  /// The message. The buffer is empty again.
   std::string take();
 
   void clear();

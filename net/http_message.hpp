@@ -1,7 +1,11 @@
 #pragma once
 
+#include "net/gate.hpp"
+
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace parley::net {
 
@@ -9,14 +13,16 @@ struct http_request {
   std::string method;
   std::string path; ///< still percent-encoded
   std::string body;
-  bool from_loopback = false;
+  std::string if_none_match{}; ///< the version that the client has already
+  rights may;
 };
 
 struct http_reply {
   unsigned status = 200;
   std::string body;
   std::string_view type = "application/json";
-  std::string allow{}; ///< the methods of the path, with 405
+  std::string allow{};                                                  ///< the methods of the path, with 405
+  std::vector<std::pair<std::string_view, std::string_view>> headers{}; ///< more of them, constants of the program
 };
 
 /// `{"error":{"code","message"}}`, as every error on HTTP (PROTOCOL.md 13). `message` must need no escapes.

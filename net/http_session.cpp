@@ -1,6 +1,7 @@
 #include "net/http_session.hpp"
 
 #include "net/doorbell.hpp"
+#include "net/log.hpp"
 #include "net/subprotocol.hpp"
 #include "net/target.hpp"
 #include "net/websocket_session.hpp"
@@ -30,11 +31,54 @@ std::optional<http_reply> upgrade_fault(const http::request<http::string_body>& 
   return std::nullopt;
 }
 
-std::string join_subprotocols(const http::request<http::string_body>& request) {
+/// All headers of one name, with commas between.
+std::string join(const http::request<http::string_body>& request, http::field name) {
   std::string all;
-  const auto [first, last] = request.equal_range(http::field::sec_websocket_protocol);
+  const auto [first, last] = request.equal_range(name);
   for (auto field = first; field != last; ++field) all.append(field->value()).push_back(',');
   return all;
+}
+
+std::string_view header(const http::request<http::string_body>& request, http::field name) {
+  const auto value = request[name];
+  return {value.data(), value.size()};
+}
+
+/// Points into the request and its joined subprotocols.
+visitor visitor_of(const http::request<http::string_body>& request, std::string_view subprotocols, const peer& who) {
+  visitor from;
+  from.authorization = header(request, http::field::authorization);
+  from.subprotocols = subprotocols;
+  from.origin = header(request, http::field::origin);
+  from.host = header(request, http::field::host);
+  from.query = split_target(request.target()).query;
+  from.address = who.group;
+  from.from_loopback = who.loopback;
+  return from;
+}
+
+bool changes_something(http::verb method) {
+  return method != http::verb::get && method != http::verb::head && method != http::verb::options;
+}
+
+std::string_view words_for(refusal why) {
+  switch (why) {
+  case refusal::key: return "this server asks for an API key, and this is none of its own";
+  case refusal::origin: return "pages of this origin may not use this server";
+  case refusal::sessions: return "too many sessions are open for this client";
+  case refusal::rate: return "too many sessions were started within a minute";
+  }
+  return "";
+}
+
+http_reply reply_to(refusal why) {
+  switch (why) {
+  case refusal::key: return error_reply(401, "unauthorized", words_for(why));
+  case refusal::origin: return error_reply(403, "forbidden_origin", words_for(why));
+  case refusal::sessions:
+  case refusal::rate: break;
+  }
+  return error_reply(429, "too_many_sessions", words_for(why));
 }
 
 } // namespace
@@ -79,7 +123,20 @@ http_session::~http_session() {
 void http_session::run() {
   asio::dispatch(strand_, [self = shared_from_this()] {
     self->place_->move_to(self->weak_from_this());
-    self->read();
+    error_code gone;
+    const auto remote = self->stream_.plain().socket().remote_endpoint(gone);
+    if (gone) return self->finish();
+    self->peer_ = peer_at(remote.address());
+    self->shared_.tls ? self->secure() : self->read();
+  });
+}
+
+void http_session::secure() {
+  stream_.plain().expires_after(shared_.limits.handshake);
+  stream_.async_secure(*shared_.tls, [self = shared_from_this()](error_code ec) {
+    if (!ec) return self->read();
+    log()->debug("no TLS with {}: {}", self->peer_.address, ec.message());
+    self->finish();
   });
 }
 
@@ -100,7 +157,7 @@ void http_session::read() {
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(shared_.limits.header_bytes));
   parser_->body_limit(shared_.limits.body_bytes);
-  stream_.expires_after(response_ ? shared_.limits.keep_alive : shared_.limits.handshake);
+  stream_.plain().expires_after(response_ ? shared_.limits.keep_alive : shared_.limits.handshake);
   http::async_read_header(stream_, buffer_, *parser_,
                           [self = shared_from_this()](error_code ec, std::size_t) { self->on_header(ec); });
 }
@@ -108,7 +165,7 @@ void http_session::read() {
 void http_session::on_header(error_code ec) {
   idle_ = false;
   if (ec) return refuse(ec);
-  stream_.expires_after(shared_.limits.handshake);
+  stream_.plain().expires_after(shared_.limits.handshake);
   http::async_read(stream_, buffer_, *parser_,
                    [self = shared_from_this()](error_code ec, std::size_t) { self->on_request(ec); });
 }
@@ -133,29 +190,40 @@ void http_session::upgrade() {
   if (auto fault = upgrade_fault(request, buffer_.size() > 0)) return write(std::move(*fault), false);
   if (shared_.all.draining())
     return write(error_reply(503, "service_unavailable", "the server is shutting down"), false);
+  const std::string subprotocols = join(request, http::field::sec_websocket_protocol);
+  gate::entry entry =
+      shared_.entrance.let_in(visitor_of(request, subprotocols, peer_), std::chrono::steady_clock::now());
+  if (entry.refused) {
+    shared_.counted.refused(*entry.refused);
+    log()->debug("refused {}: {}", peer_.address, words_for(*entry.refused));
+    return write(reply_to(*entry.refused), false);
+  }
   const std::string_view query = split_target(request.target()).query;
   actors::connection_info info;
   info.mode = query_value(query, "mode");
   info.session_id = query_value(query, "session_id");
-  error_code unknown;
-  info.remote = stream_.socket().remote_endpoint(unknown).address().to_string();
+  info.remote = peer_.address;
+  info.group = peer_.group;
+  info.key = std::move(entry.key);
   info.accepted = std::chrono::steady_clock::now();
-  auto next = std::make_shared<websocket_session>(std::move(stream_), std::move(*place_), shared_.limits, shared_.door);
+  auto next =
+      std::make_shared<websocket_session>(std::move(stream_), std::move(*place_), std::move(entry.pass), shared_);
   place_.reset();
-  next->run(request, std::move(info), choose_subprotocol(join_subprotocols(request)));
+  next->run(request, std::move(info), choose_subprotocol(subprotocols));
 }
 
 void http_session::route() {
   const auto& request = parser_->get();
-  error_code unknown;
-  const auto remote = stream_.socket().remote_endpoint(unknown).address();
-  const bool mapped = remote.is_v6() && remote.to_v6().is_v4_mapped();
+  const std::string subprotocols = join(request, http::field::sec_websocket_protocol);
+  const visitor from = visitor_of(request, subprotocols, peer_);
+  if (changes_something(request.method()) && !shared_.entrance.may_come_from(from))
+    return write(reply_to(refusal::origin), request.keep_alive());
   http_request plain;
   plain.method = request.method_string();
   plain.path = split_target(request.target()).path;
   plain.body = request.body();
-  plain.from_loopback =
-      mapped ? asio::ip::make_address_v4(asio::ip::v4_mapped, remote.to_v6()).is_loopback() : remote.is_loopback();
+  plain.if_none_match = header(request, http::field::if_none_match);
+  plain.may = shared_.entrance.rights_of(from);
 
   pending_ = std::make_shared<pending_reply>([self = weak_from_this(), strand = strand_] {
     asio::post(strand, [self] {
@@ -186,21 +254,25 @@ void http_session::on_reply(http_reply reply) {
 }
 
 void http_session::write(http_reply reply, bool keep_alive) {
+  shared_.counted.answered(reply.status);
   const auto& request = parser_->get();
   auto& response = response_.emplace(static_cast<http::status>(reply.status), 11);
   response.set(http::field::server, "parley");
   response.set(http::field::content_type, beast::string_view(reply.type.data(), reply.type.size()));
   response.set(http::field::cache_control, "no-store");
+  for (const auto& [name, value] : reply.headers)
+    response.set(beast::string_view(name.data(), name.size()), beast::string_view(value.data(), value.size()));
   if (!reply.allow.empty()) response.set(http::field::allow, reply.allow);
   if (reply.status == 426) {
     response.set(http::field::upgrade, "websocket");
     response.set(http::field::sec_websocket_version, "13");
   }
+  if (reply.status == 401) response.set(http::field::www_authenticate, "Bearer");
   response.keep_alive(keep_alive);
   if (reply.status == 426) response.insert(http::field::connection, "upgrade");
-  response.content_length(reply.body.size());
+  if (reply.status != 304) response.content_length(reply.body.size());
   if (request.method() != http::verb::head) response.body() = std::move(reply.body);
-  stream_.expires_after(shared_.limits.handshake);
+  stream_.plain().expires_after(shared_.limits.handshake);
   http::async_write(stream_, response, [self = shared_from_this(), keep_alive](error_code ec, std::size_t) {
     self->on_write(ec, keep_alive);
   });
@@ -213,9 +285,14 @@ void http_session::on_write(error_code ec, bool keep_alive) {
     idle_ = true;
     return read();
   }
+  say_goodbye();
+}
+
+void http_session::say_goodbye() {
+  stream_.plain().expires_after(shared_.limits.handshake);
+  if (stream_.secure()) return stream_.async_shutdown([self = shared_from_this()](error_code) { self->finish(); });
   error_code ignored;
-  stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
-  stream_.expires_after(shared_.limits.handshake);
+  stream_.plain().socket().shutdown(tcp::socket::shutdown_send, ignored);
   linger();
 }
 
@@ -235,7 +312,7 @@ void http_session::finish() {
   answer_timer_.cancel();
   if (!place_) return;
   error_code ignored;
-  stream_.socket().close(ignored);
+  stream_.plain().socket().close(ignored);
   place_.reset();
 }
 

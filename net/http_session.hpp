@@ -1,24 +1,16 @@
 #pragma once
 
-#include "actors/front_door.hpp"
 #include "net/beast.hpp"
 #include "net/connections.hpp"
 #include "net/http_message.hpp"
-#include "net/limits.hpp"
-#include "net/router.hpp"
+#include "net/peer.hpp"
+#include "net/service.hpp"
+#include "net/stream.hpp"
 
 #include <memory>
 #include <optional>
 
 namespace parley::net {
-
-/// What all connections of a server share.
-struct service {
-  connection_limits limits;
-  actors::front_door& door;
-  router routes;
-  connections all;
-};
 
 /// One HTTP/1.1 connection: requests in turn, until it closes or becomes a WebSocket. Everything runs on the strand of
 /// its stream.
@@ -35,6 +27,7 @@ public:
 private:
   class pending_reply;
 
+  void secure();
   void read();
   void on_header(error_code ec);
   void on_request(error_code ec);
@@ -45,15 +38,17 @@ private:
   void on_reply(http_reply reply);
   void write(http_reply reply, bool keep_alive);
   void on_write(error_code ec, bool keep_alive);
+  void say_goodbye();
   void linger();
   void finish();
 
-  beast::tcp_stream stream_;
+  stream stream_;
   const asio::any_io_executor strand_; ///< still there when the stream has moved on
   asio::steady_timer answer_timer_;
   beast::flat_buffer buffer_;
   std::optional<connections::place> place_;
   service& shared_;
+  peer peer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   std::optional<http::response<http::string_body>> response_;
   std::shared_ptr<pending_reply> pending_;

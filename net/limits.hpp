@@ -7,8 +7,7 @@
 
 namespace parley::net {
 
-/// What one connection may hold and how long it may take. The defaults are those of PROTOCOL.md 1 and of
-/// `config/parley.toml`.
+/// What one connection may hold and how long it may take: section `limits` of the settings, and their defaults.
 struct connection_limits {
   std::size_t duplex_message_bytes = 32u << 20; ///< a larger message: close 1009
   std::size_t chat_message_bytes = 128u << 20;

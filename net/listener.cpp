@@ -1,6 +1,6 @@
 #include "net/listener.hpp"
 
-#include <spdlog/spdlog.h>
+#include "net/log.hpp"
 
 #include <utility>
 
@@ -40,7 +40,7 @@ void listener::on_accept(error_code ec, tcp::socket socket) {
   if (!acceptor_.is_open()) return;
   if (ec) {
     // Out of descriptors, most often: the ones in use come back, a busy loop would not help them.
-    spdlog::warn("cannot accept a connection: {}", ec.message());
+    log()->warn("cannot accept a connection: {}", ec.message());
     pause_.expires_after(std::chrono::milliseconds(100));
     pause_.async_wait([self = shared_from_this()](error_code) { self->accept(); });
     return;

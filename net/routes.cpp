@@ -4,7 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <charconv>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -22,9 +24,12 @@ constexpr std::string_view page = R"(<!doctype html>
 <li><code><a href="/health">GET /health</a></code>: the process lives</li>
 <li><code><a href="/ready">GET /ready</a></code>: a worker can take a session</li>
 <li><code><a href="/status">GET /status</a></code>: workers, queue and sessions</li>
+<li><code><a href="/metrics">GET /metrics</a></code>: figures for Prometheus</li>
 <li><code><a href="/v1/models">GET /v1/models</a></code>: the model that answers</li>
 <li><code><a href="/api/default_ref_audio">GET /api/default_ref_audio</a></code>: the default voice</li>
+<li><code><a href="/sessions">GET /sessions</a></code>: the sessions now</li>
 <li><code>POST /sessions/{id}/close</code>: ends a session</li>
+<li><code>POST /workers/{id}/drain</code>, <code>/resume</code>: whether a worker takes new sessions</li>
 </ul>
 </html>
 )";
@@ -55,8 +60,44 @@ http_reply voice_reply(const default_voice& source) {
   return {200, body + R"(","sample_rate":16000})"};
 }
 
+/// Why somebody without rights is sent away.
+http_reply no_rights(const http_request& request) {
+  if (request.may.key_asked) return error_reply(401, "unauthorized", "this asks for an API key");
+  return error_reply(403, "forbidden", "only from the machine of the server");
+}
+
+/// A handler for who may watch the server.
+template<class Handler>
+router::handler watched(Handler run) {
+  return [run](const http_request& request, const std::string& segment, responder respond) {
+    if (!request.may.may_watch) return respond(no_rights(request));
+    run(request, segment, std::move(respond));
+  };
+}
+
+/// A handler for who may run the server.
+template<class Handler>
+router::handler administered(Handler run) {
+  return [run](const http_request& request, const std::string& segment, responder respond) {
+    if (!request.may.who) return respond(no_rights(request));
+    if (!request.may.who->sees_all) return respond(error_reply(403, "forbidden", "this asks for an admin's API key"));
+    run(request, segment, std::move(respond));
+  };
+}
+
+void drain_worker(actors::front_door& door, const std::string& segment, bool drain, responder respond) {
+  std::uint64_t id = 0;
+  const char* end = segment.data() + segment.size();
+  if (std::from_chars(segment.data(), end, id).ptr != end)
+    return respond(error_reply(404, "not_found", "there is no such worker"));
+  door.drain_worker(id, drain, [id, drain, respond = std::move(respond)](bool known) {
+    if (!known) return respond(error_reply(404, "not_found", "there is no such worker"));
+    respond({200, dump({{"ok", true}, {"worker", id}, {"draining", drain}})});
+  });
+}
+
 void close_session(actors::front_door& door, const http_request& request, const std::string& id, responder respond) {
-  if (!request.from_loopback) return respond(error_reply(403, "forbidden", "only from the machine of the server"));
+  if (!request.may.who) return respond(no_rights(request));
   std::string reason;
   if (request.body.find_first_not_of(" \t\r\n") != std::string::npos) {
     const auto body = nlohmann::json::parse(request.body, nullptr, false);
@@ -66,10 +107,15 @@ void close_session(actors::front_door& door, const http_request& request, const 
       reason = given->get<std::string>();
     }
   }
-  door.close_session(id, std::move(reason), [id, respond = std::move(respond)](bool known) {
-    if (!known) return respond(error_reply(404, "not_found", "there was never such a session"));
-    respond({200, dump({{"ok", true}, {"session_id", id}, {"closed", true}})});
-  });
+  door.close_session(id, std::move(reason), *request.may.who,
+                     [id, respond = std::move(respond)](actors::close_answer answer) {
+                       using enum actors::close_answer;
+                       if (answer == unknown)
+                         return respond(error_reply(404, "not_found", "there was never such a session"));
+                       if (answer == forbidden)
+                         return respond(error_reply(403, "forbidden", "this is the session of another API key"));
+                       respond({200, dump({{"ok", true}, {"session_id", id}, {"closed", true}})});
+                     });
 }
 
 } // namespace
@@ -85,12 +131,28 @@ router make_routes(route_sources sources) {
     respond({200, R"({"status":"healthy","version":")" PARLEY_VERSION R"("})"});
   });
   table.add("GET", "/ready", [from](auto&, auto&, auto respond) { respond(ready_reply(from->door.ready())); });
-  table.add("GET", "/status", [from, started](auto&, auto&, auto respond) {
-    from->door.status([from, started, respond = std::move(respond)](std::string house) {
-      const std::chrono::duration<double> uptime = std::chrono::steady_clock::now() - started;
-      respond({200, status_body(house, uptime.count(), from->connections())});
-    });
+  table.add("GET", "/status", watched([from, started](auto&, auto&, auto respond) {
+              from->door.status([from, started, respond = std::move(respond)](std::string house) {
+                const std::chrono::duration<double> uptime = std::chrono::steady_clock::now() - started;
+                respond({200, status_body(house, uptime.count(), from->connections())});
+              });
+            }));
+  table.add("GET", "/metrics", watched([from](auto&, auto&, auto respond) {
+              from->door.metrics([from, respond = std::move(respond)](std::string house) {
+                respond({200, std::move(house) + from->counted.text(from->connections()),
+                         "text/plain; version=0.0.4; charset=utf-8"});
+              });
+            }));
+  table.add("GET", "/sessions", [from](const http_request& request, auto&, auto respond) {
+    if (!request.may.who) return respond(no_rights(request));
+    respond({200, R"({"sessions":)" + from->door.sessions(*request.may.who) + "}"});
   });
+  table.add("POST", "/workers/{}/drain", administered([from](auto&, const std::string& id, auto respond) {
+              drain_worker(from->door, id, true, std::move(respond));
+            }));
+  table.add("POST", "/workers/{}/resume", administered([from](auto&, const std::string& id, auto respond) {
+              drain_worker(from->door, id, false, std::move(respond));
+            }));
   table.add("GET", "/api/default_ref_audio", [from](auto&, auto&, auto respond) { respond(voice_reply(from->voice)); });
   table.add("GET", "/v1/models", [from](auto&, auto&, auto respond) {
     const nlohmann::json model = {{"id", from->model}, {"object", "model"}, {"owned_by", "parley"}};

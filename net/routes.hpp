@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/front_door.hpp"
+#include "net/meters.hpp"
 #include "net/router.hpp"
 #include "net/server.hpp"
 
@@ -14,7 +15,8 @@ namespace parley::net {
 struct route_sources {
   actors::front_door& door;
   default_voice voice;
-  std::string model;                        ///< id in GET /v1/models
+  std::string model; ///< id in GET /v1/models
+  meters& counted;
   std::function<std::size_t()> connections; ///< open sockets
 };
 

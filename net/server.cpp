@@ -1,9 +1,8 @@
 #include "net/server.hpp"
 
 #include "net/listener.hpp"
+#include "net/log.hpp"
 #include "net/routes.hpp"
-
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <system_error>
@@ -17,6 +16,10 @@ std::chrono::milliseconds milliseconds_of(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 
+api_keys keys_of(const std::filesystem::path& file) {
+  return file.empty() ? api_keys() : api_keys::load(file);
+}
+
 } // namespace
 
 connection_limits limits_from(const config::settings& settings) {
@@ -24,7 +27,14 @@ connection_limits limits_from(const config::settings& settings) {
   limits.duplex_message_bytes = settings.limits.duplex_message_bytes;
   limits.chat_message_bytes = settings.limits.chat_message_bytes;
   limits.outbox_bytes = settings.limits.outbox_bytes;
+  limits.header_bytes = settings.limits.header_bytes;
+  limits.body_bytes = settings.limits.body_bytes;
+  limits.credit_bytes = settings.limits.read_ahead_bytes;
+  limits.credit_frames = static_cast<std::size_t>(settings.limits.read_ahead_frames);
+  limits.connections = static_cast<std::size_t>(settings.limits.connections);
   limits.handshake = milliseconds_of(settings.limits.handshake_seconds);
+  limits.keep_alive = milliseconds_of(settings.limits.keep_alive_seconds);
+  limits.close = milliseconds_of(settings.limits.close_seconds);
   limits.ping = milliseconds_of(settings.limits.ping_seconds);
   return limits;
 }
@@ -33,6 +43,14 @@ server_options options_from(const config::settings& settings) {
   server_options options;
   options.host = settings.server.host;
   options.port = settings.server.port;
+  options.threads = settings.server.io_threads;
+  options.tls = {settings.tls.mode, settings.tls.cert, settings.tls.key};
+  options.keys_file = settings.auth.keys_file;
+  options.allowed_origins = settings.auth.allowed_origins;
+  options.admission = {static_cast<std::size_t>(settings.limits.sessions_per_address),
+                       static_cast<std::size_t>(settings.limits.sessions_per_key),
+                       static_cast<std::size_t>(settings.limits.starts_per_address),
+                       static_cast<std::size_t>(settings.limits.starts_per_key)};
   options.limits = limits_from(settings);
   return options;
 }
@@ -40,10 +58,16 @@ server_options options_from(const config::settings& settings) {
 class server::impl {
 public:
   impl(server_options options, actors::front_door& door)
-      : host_(std::move(options.host)), shared_{
-                                            options.limits, door, {}, net::connections(options.limits.connections)} {
-    shared_.routes =
-        make_routes({door, std::move(options.voice), std::move(options.model), [this] { return shared_.all.count(); }});
+      : host_(std::move(options.host)), shared_{options.limits,
+                                                door,
+                                                {keys_of(options.keys_file), std::move(options.allowed_origins),
+                                                 options.admission},
+                                                make_tls(options.tls, host_),
+                                                {},
+                                                {},
+                                                net::connections(options.limits.connections)} {
+    shared_.routes = make_routes({door, std::move(options.voice), std::move(options.model), shared_.counted,
+                                  [this] { return shared_.all.count(); }});
     try {
       listener_ = std::make_shared<listener>(io_, host_, options.port, shared_);
     } catch (const boost::system::system_error& error) {
@@ -60,7 +84,7 @@ public:
     listener_->stop();
     shared_.all.close_door();
     if (!shared_.all.wait_empty(std::chrono::steady_clock::now() + grace)) {
-      spdlog::info("cutting {} connections", shared_.all.count());
+      log()->info("cutting {} connections", shared_.all.count());
       shared_.all.cut_all();
       shared_.all.wait_empty(std::chrono::steady_clock::now() + std::chrono::seconds(5));
     }
@@ -74,7 +98,7 @@ public:
 
   std::string url() const {
     const bool v6 = host_.find(':') != std::string::npos;
-    return "http://" + (v6 ? "[" + host_ + "]" : host_) + ":" + std::to_string(port());
+    return (shared_.tls ? "https://" : "http://") + (v6 ? "[" + host_ + "]" : host_) + ":" + std::to_string(port());
   }
 
 private:
@@ -84,7 +108,7 @@ private:
         io_.run();
         return;
       } catch (const std::exception& error) {
-        spdlog::error("a connection failed: {}", error.what());
+        log()->error("a connection failed: {}", error.what());
       }
     }
   }

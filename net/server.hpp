@@ -1,11 +1,14 @@
 #pragma once
 
 #include "actors/front_door.hpp"
+#include "net/admission.hpp"
 #include "net/limits.hpp"
+#include "net/tls.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,6 +24,10 @@ struct server_options {
   std::string host = "127.0.0.1"; ///< an address or a name; an IPv6 address without brackets
   std::uint16_t port = 0;         ///< 0 = any free port
   int threads = 1;                ///< I/O threads
+  tls_options tls;
+  std::filesystem::path keys_file; ///< empty = no key is asked
+  std::string allowed_origins = "same";
+  admission_limits admission;
   connection_limits limits;
   default_voice voice;
   std::string model = "default"; ///< id in GET /v1/models
@@ -32,7 +39,8 @@ server_options options_from(const config::settings& settings);
 class server {
 public:
   /// Binds, listens and starts the I/O threads. `door` must outlive the server.
-  /// \throws std::system_error with the address in its text when it cannot listen there.
+  /// \throws std::system_error with the address in its text when it cannot listen there, config::settings_error for keys
+  /// and certificates that cannot be used.
   server(server_options options, actors::front_door& door);
 
   /// Cuts what is still open.
@@ -43,7 +51,7 @@ public:
 
   std::uint16_t port() const;
 
-  /// `http://HOST:PORT`, with the port that is really bound.
+  /// `http://HOST:PORT` or `https://`, with the port that is really bound.
   std::string url() const;
 
   /// Open sockets now, HTTP and WebSocket.

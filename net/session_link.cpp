@@ -4,13 +4,16 @@
 
 namespace parley::net {
 
-session_link::session_link(const connection_limits& limits, std::function<void()> ring)
-    : bell_(std::move(ring)), outbox_(limits.outbox_bytes), credit_(limits.credit_frames, limits.credit_bytes) {}
+session_link::session_link(const connection_limits& limits, std::shared_ptr<std::atomic<std::int64_t>> outbox_bytes,
+                           std::function<void()> ring)
+    : bell_(std::move(ring)), outbox_(limits.outbox_bytes), credit_(limits.credit_frames, limits.credit_bytes),
+      all_bytes_(std::move(outbox_bytes)) {}
 
 void session_link::send(std::shared_ptr<const std::string> frame) {
   {
     const std::lock_guard lock(mutex_);
     outbox_.push(std::move(frame));
+    recount();
   }
   bell_.ring();
 }
@@ -57,6 +60,7 @@ session_link::work session_link::next() {
 void session_link::written() {
   const std::lock_guard lock(mutex_);
   outbox_.written();
+  recount();
 }
 
 bool session_link::spend(std::size_t bytes) {
@@ -70,6 +74,13 @@ void session_link::detach() {
   const std::lock_guard lock(mutex_);
   outbox_ = outbox(0);
   outbox_.close(0, {});
+  recount();
+}
+
+void session_link::recount() {
+  const auto now = static_cast<std::int64_t>(outbox_.bytes());
+  all_bytes_->fetch_add(now - counted_bytes_, std::memory_order_relaxed);
+  counted_bytes_ = now;
 }
 
 } // namespace parley::net

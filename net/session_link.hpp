@@ -6,7 +6,10 @@
 #include "net/outbox.hpp"
 #include "net/read_credit.hpp"
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -15,8 +18,9 @@ namespace parley::net {
 /// The part of a WebSocket connection that its session holds. It may outlive the connection; then it does nothing.
 class session_link final : public actors::client_link {
 public:
-  /// `ring` hands work to the connection's strand.
-  session_link(const connection_limits& limits, std::function<void()> ring);
+  /// `ring` hands work to the connection's strand. `outbox_bytes` is the sum of all links, kept up by each.
+  session_link(const connection_limits& limits, std::shared_ptr<std::atomic<std::int64_t>> outbox_bytes,
+               std::function<void()> ring);
 
   void send(std::shared_ptr<const std::string> frame) override;
   void close(std::uint16_t code, std::string reason) override;
@@ -44,11 +48,15 @@ public:
   void detach();
 
 private:
+  void recount();
+
   doorbell bell_;
   std::mutex mutex_;
   outbox outbox_;
   read_credit credit_;
   bool chat_ = false;
+  std::shared_ptr<std::atomic<std::int64_t>> all_bytes_;
+  std::int64_t counted_bytes_ = 0; ///< of ours in there
 };
 
 } // namespace parley::net

@@ -9,20 +9,40 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-bool is_key(std::string_view protocol) {
-  return protocol.starts_with("map-api-key.") || protocol.starts_with("openai-insecure-api-key.");
+/// What follows the prefix of a key; none if it is no key.
+std::optional<std::string_view> key_of(std::string_view protocol) {
+  for (const std::string_view prefix : {"map-api-key.", "openai-insecure-api-key."})
+    if (protocol.starts_with(prefix)) return protocol.substr(prefix.size());
+  return std::nullopt;
+}
+
+/// Calls `look` with each protocol of the list until it gives something back.
+template<class Look>
+std::optional<std::string> first_of(std::string_view offered, Look look) {
+  while (!offered.empty()) {
+    const auto end = offered.find(',');
+    const std::string_view protocol = trim(offered.substr(0, end));
+    if (!protocol.empty())
+      if (std::optional<std::string> found = look(protocol)) return found;
+    offered.remove_prefix(end == std::string_view::npos ? offered.size() : end + 1);
+  }
+  return std::nullopt;
 }
 
 } // namespace
 
 std::optional<std::string> choose_subprotocol(std::string_view offered) {
-  while (!offered.empty()) {
-    const auto end = offered.find(',');
-    const std::string_view protocol = trim(offered.substr(0, end));
-    if (!protocol.empty() && !is_key(protocol)) return std::string(protocol);
-    offered.remove_prefix(end == std::string_view::npos ? offered.size() : end + 1);
-  }
-  return std::nullopt;
+  return first_of(offered, [](std::string_view protocol) -> std::optional<std::string> {
+    if (key_of(protocol)) return std::nullopt;
+    return std::string(protocol);
+  });
+}
+
+std::optional<std::string> key_in_subprotocols(std::string_view offered) {
+  return first_of(offered, [](std::string_view protocol) -> std::optional<std::string> {
+    if (const auto key = key_of(protocol)) return std::string(*key);
+    return std::nullopt;
+  });
 }
 
 } // namespace parley::net

@@ -10,4 +10,7 @@ namespace parley::net {
 /// (PROTOCOL.md 1). Browsers fail a connection that offered some and got none.
 std::optional<std::string> choose_subprotocol(std::string_view offered);
 
+/// The API key among them, `map-api-key.K` or `openai-insecure-api-key.K`: the first one.
+std::optional<std::string> key_in_subprotocols(std::string_view offered);
+
 } // namespace parley::net

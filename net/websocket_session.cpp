@@ -1,5 +1,7 @@
 #include "net/websocket_session.hpp"
 
+#include "net/service.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -16,10 +18,9 @@ websocket::close_reason reason_of(const outbox::close_frame& why) {
 
 } // namespace
 
-websocket_session::websocket_session(beast::tcp_stream&& stream, connections::place place,
-                                     const connection_limits& limits, actors::front_door& door)
-    : ws_(std::move(stream)), strand_(ws_.get_executor()), heart_(strand_), closing_timer_(strand_),
-      place_(std::move(place)), limits_(limits), door_(door) {}
+websocket_session::websocket_session(stream&& from, connections::place place, admission::pass pass, service& shared)
+    : ws_(std::move(from)), strand_(ws_.get_executor()), heart_(strand_), closing_timer_(strand_),
+      place_(std::move(place)), pass_(std::move(pass)), shared_(shared) {}
 
 websocket_session::~websocket_session() {
   finish();
@@ -28,13 +29,14 @@ websocket_session::~websocket_session() {
 void websocket_session::run(const http::request<http::string_body>& upgrade, actors::connection_info info,
                             std::optional<std::string> subprotocol) {
   place_->move_to(weak_from_this());
-  link_ = std::make_shared<session_link>(limits_, [self = weak_from_this(), strand = strand_] {
-    asio::post(strand, [self] {
-      if (const auto live = self.lock()) live->on_ring();
-    });
-  });
+  link_ = std::make_shared<session_link>(shared_.limits, shared_.counted.outbox_bytes(),
+                                         [self = weak_from_this(), strand = strand_] {
+                                           asio::post(strand, [self] {
+                                             if (const auto live = self.lock()) live->on_ring();
+                                           });
+                                         });
   const bool chat = info.mode == "chat";
-  ws_.read_message_max(chat ? limits_.chat_message_bytes : limits_.duplex_message_bytes);
+  ws_.read_message_max(chat ? shared_.limits.chat_message_bytes : shared_.limits.duplex_message_bytes);
   ws_.auto_fragment(false);
   ws_.text(true);
   ws_.set_option(websocket::stream_base::decorator([&](websocket::response_type& response) {
@@ -42,7 +44,7 @@ void websocket_session::run(const http::request<http::string_body>& upgrade, act
     if (subprotocol) response.set(http::field::sec_websocket_protocol, *subprotocol);
   }));
   ws_.control_callback([this](websocket::frame_type kind, beast::string_view) { on_control(kind); });
-  beast::get_lowest_layer(ws_).expires_after(limits_.handshake);
+  ws_.next_layer().plain().expires_after(shared_.limits.handshake);
   ws_.async_accept(upgrade, [self = shared_from_this(), info = std::move(info)](error_code ec) mutable {
     self->on_accept(ec, std::move(info));
   });
@@ -57,8 +59,8 @@ void websocket_session::cut() {
 void websocket_session::on_accept(error_code ec, actors::connection_info info) {
   if (ec || finished_) return finish();
   ws_.set_option(websocket::stream_base::decorator([](websocket::response_type&) {}));
-  beast::get_lowest_layer(ws_).expires_never();
-  inbox_ = door_.admit(std::move(info), link_);
+  ws_.next_layer().plain().expires_never();
+  inbox_ = shared_.door.admit(std::move(info), link_);
   tick();
   read();
 }
@@ -108,7 +110,7 @@ void websocket_session::on_ring() {
   if (finished_) return;
   session_link::work work = link_->next();
   may_read_ = work.may_read;
-  if (work.chat) ws_.read_message_max(limits_.chat_message_bytes);
+  if (work.chat) ws_.read_message_max(shared_.limits.chat_message_bytes);
   if (work.closing) {
     discarding_ = true;
     start_closing();
@@ -134,7 +136,7 @@ void websocket_session::on_write(error_code ec) {
 
 void websocket_session::start_closing() {
   if (std::exchange(closing_, true)) return;
-  closing_timer_.expires_after(limits_.close);
+  closing_timer_.expires_after(shared_.limits.close);
   closing_timer_.async_wait([self = shared_from_this()](error_code ec) {
     if (!ec) self->finish();
   });
@@ -147,7 +149,7 @@ void websocket_session::shake_hands(const outbox::close_frame& why) {
 }
 
 void websocket_session::tick() {
-  heart_.expires_after(limits_.ping);
+  heart_.expires_after(shared_.limits.ping);
   heart_.async_wait([self = shared_from_this()](error_code ec) {
     if (!ec && !self->finished_) self->on_tick();
   });
@@ -178,13 +180,14 @@ void websocket_session::finish() {
   heart_.cancel();
   closing_timer_.cancel();
   error_code ignored;
-  beast::get_lowest_layer(ws_).socket().close(ignored);
+  ws_.next_layer().plain().socket().close(ignored);
   if (link_) link_->detach();
   buffer_.clear();
   if (inbox_) {
     inbox_->gone();
     inbox_.reset();
   }
+  pass_.reset();
   place_.reset();
 }
 

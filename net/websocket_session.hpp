@@ -1,12 +1,13 @@
 #pragma once
 
 #include "actors/front_door.hpp"
+#include "net/admission.hpp"
 #include "net/beast.hpp"
 #include "net/connections.hpp"
 #include "net/frame_buffer.hpp"
 #include "net/heartbeat.hpp"
-#include "net/limits.hpp"
 #include "net/session_link.hpp"
+#include "net/stream.hpp"
 
 #include <memory>
 #include <optional>
@@ -14,11 +15,13 @@
 
 namespace parley::net {
 
+struct service;
+
 /// One WebSocket, from the upgrade to the end. Everything runs on the strand of its stream.
 class websocket_session final : public connection, public std::enable_shared_from_this<websocket_session> {
 public:
-  websocket_session(beast::tcp_stream&& stream, connections::place place, const connection_limits& limits,
-                    actors::front_door& door);
+  /// `pass` and `shared` are given back and outlive it, in this order.
+  websocket_session(stream&& from, connections::place place, admission::pass pass, service& shared);
   ~websocket_session() override;
 
   /// Answers the upgrade request, echoing `subprotocol`, and goes on from there.
@@ -44,13 +47,13 @@ private:
   void ping();
   void finish();
 
-  websocket::stream<beast::tcp_stream, false> ws_;
+  websocket::stream<stream, false> ws_;
   const asio::any_io_executor strand_;
   asio::steady_timer heart_;
   asio::steady_timer closing_timer_;
   std::optional<connections::place> place_;
-  const connection_limits limits_;
-  actors::front_door& door_;
+  std::optional<admission::pass> pass_;
+  service& shared_;
   std::shared_ptr<session_link> link_;
   std::unique_ptr<actors::session_inbox> inbox_;
   frame_buffer buffer_;

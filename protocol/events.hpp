@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -136,6 +137,7 @@ struct usage {
 
 /// PROTOCOL.md 4.1: absent keys are not sent. Times in milliseconds.
 struct metrics {
+  std::string_view backend; ///< what runs the model; a constant of the program
   std::optional<int> kv_cache_length;
   std::optional<double> prefill_ms;
   std::optional<double> generate_ms;

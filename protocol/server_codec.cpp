@@ -50,6 +50,7 @@ void write_metrics(json::object_writer& into, const metrics& measured) {
   auto time = [&](std::string_view key, std::optional<double> value) {
     if (value) out.number(key, *value, ms_decimals);
   };
+  if (!measured.backend.empty()) out.text("backend", measured.backend);
   count("kv_cache_length", measured.kv_cache_length);
   time("prefill_ms", measured.prefill_ms);
   time("generate_ms", measured.generate_ms);

@@ -158,9 +158,9 @@ TEST_CASE("an operator closes a session by its id") {
   auto client = house.connect();
   const std::string id = client.init()["session_id"];
   const auto close = [&](const std::string& which) {
-    bool answer = false;
-    house.house().close_session(which, "operator", [&](bool known) { answer = known; });
-    return answer;
+    auto answer = actors::close_answer::unknown;
+    house.house().close_session(which, "operator", {"", true}, [&](actors::close_answer told) { answer = told; });
+    return answer == actors::close_answer::closed;
   };
   CHECK(close(id));
   CHECK(client.link->next("session.closed")["reason"] == "operator");

@@ -21,9 +21,9 @@ ALLOWED = {
 LIBRARIES = {
     r"(ATen|c10|torch)/": {"inference"},
     r"caf/": {"actors"},
+    r"prometheus/": {"actors", "net"},
     r"boost/": {"net", "client"},
     r"nlohmann/": {"protocol", "inference", "net"},
-    r"simdjson": {"protocol"},
     r"CLI/": {"app"},
     r"toml\+\+/": {"config"},
 }

@@ -11,8 +11,6 @@ public:
 
   void text(std::string&& frame) override {
     const std::lock_guard lock(house_.mutex_);
-    const std::size_t spare = frame.capacity() - frame.size();
-    mine_->spare = mine_->frames.empty() ? spare : std::min(mine_->spare, spare);
     mine_->frames.push_back(frame);
     if (house_.on_text) {
       house_.on_text(*mine_, std::move(frame));
@@ -60,12 +58,28 @@ void echo_house::status(std::function<void(std::string json)> done) {
   if (answers_status) done(status_json);
 }
 
-void echo_house::close_session(std::string id, std::string reason, std::function<void(bool known)> done) {
+void echo_house::metrics(std::function<void(std::string text)> done) {
+  done("# HELP parley_house From the house.\n# TYPE parley_house gauge\nparley_house 1\n");
+}
+
+std::string echo_house::sessions(const actors::requester& who) {
+  return R"([{"for":")" + (who.sees_all ? "all" : who.key) + R"("}])";
+}
+
+void echo_house::drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) {
+  if (id == 1) draining = drain;
+  done(id == 1);
+}
+
+void echo_house::close_session(std::string id, std::string reason, actors::requester who,
+                               std::function<void(actors::close_answer)> done) {
   {
     const std::lock_guard lock(mutex_);
     close_reason = std::move(reason);
   }
-  done(id == known_session);
+  using enum actors::close_answer;
+  if (id != known_session) return done(unknown);
+  done(who.sees_all || who.key == known_key ? closed : forbidden);
 }
 
 bool echo_house::eventually(const std::function<bool(const std::vector<std::shared_ptr<session>>&)>& look) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,6 @@ public:
     actors::connection_info info;
     std::shared_ptr<actors::client_link> link;
     std::vector<std::string> frames;
-    std::size_t spare = 0; ///< smallest spare capacity that a frame came with
     int binaries = 0;
     bool gone = false;
   };
@@ -28,7 +28,11 @@ public:
                                                std::shared_ptr<actors::client_link> link) override;
   actors::readiness ready() const override;
   void status(std::function<void(std::string json)> done) override;
-  void close_session(std::string id, std::string reason, std::function<void(bool known)> done) override;
+  void metrics(std::function<void(std::string text)> done) override;
+  std::string sessions(const actors::requester& who) override;
+  void close_session(std::string id, std::string reason, actors::requester who,
+                     std::function<void(actors::close_answer)> done) override;
+  void drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) override;
 
   /// Runs `look` under the lock each time something happens, until it is true. False after ten seconds.
   bool eventually(const std::function<bool(const std::vector<std::shared_ptr<session>>&)>& look);
@@ -43,7 +47,9 @@ public:
   std::string status_json = R"({"workers":[]})";
   bool answers_status = true;
   std::string known_session = "sess_known";
-  std::string close_reason; ///< of the last close_session
+  std::string known_key;        ///< whose session that is
+  std::optional<bool> draining; ///< of worker 1, as the last drain_worker said
+  std::string close_reason;     ///< of the last close_session
 
 private:
   class inbox;

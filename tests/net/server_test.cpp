@@ -108,7 +108,11 @@ TEST_CASE("an answer that comes after the server is gone goes nowhere") {
       late = std::move(done);
       asked.notify_all();
     }
-    void close_session(std::string, std::string, std::function<void(bool)>) override {}
+    void metrics(std::function<void(std::string)>) override {}
+    std::string sessions(const parley::actors::requester&) override { return "[]"; }
+    void close_session(std::string, std::string, parley::actors::requester,
+                       std::function<void(parley::actors::close_answer)>) override {}
+    void drain_worker(std::uint64_t, bool, std::function<void(bool)>) override {}
     std::mutex mutex;
     std::condition_variable asked;
     std::function<void(std::string)> late;

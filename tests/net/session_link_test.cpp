@@ -14,11 +14,15 @@ auto frame(std::size_t bytes) {
   return std::make_shared<const std::string>(bytes, 'x');
 }
 
+auto no_meter() {
+  return std::make_shared<std::atomic<std::int64_t>>(0);
+}
+
 } // namespace
 
 TEST_CASE("many calls ring the bell once until it is answered") {
   int rings = 0;
-  session_link link({}, [&] { ++rings; });
+  session_link link({}, no_meter(), [&] { ++rings; });
   link.send(frame(1));
   link.send(frame(1));
   link.close(1000, "");
@@ -32,7 +36,7 @@ TEST_CASE("credit that comes back wakes the reader, other credit does not") {
   int rings = 0;
   connection_limits limits;
   limits.credit_frames = 2;
-  session_link link(limits, [&] { ++rings; });
+  session_link link(limits, no_meter(), [&] { ++rings; });
   CHECK(link.spend(10));
   link.taken(10);
   CHECK(rings == 0);
@@ -45,7 +49,7 @@ TEST_CASE("credit that comes back wakes the reader, other credit does not") {
 
 TEST_CASE("a link without its connection is silent and keeps nothing") {
   int rings = 0;
-  session_link link({}, [&] { ++rings; });
+  session_link link({}, no_meter(), [&] { ++rings; });
   auto held = frame(100);
   link.send(held);
   link.detach();
@@ -62,7 +66,7 @@ TEST_CASE("threads may send while the strand writes and the connection goes") {
   connection_limits limits;
   limits.outbox_bytes = 1u << 20;
   std::atomic<int> rings = 0;
-  session_link link(limits, [&] { ++rings; });
+  session_link link(limits, no_meter(), [&] { ++rings; });
   std::atomic<bool> start = false;
   std::vector<std::thread> senders;
   for (int i = 0; i < 4; ++i) {
@@ -83,4 +87,24 @@ TEST_CASE("threads may send while the strand writes and the connection goes") {
   CHECK(written == 1000);
   CHECK(rings >= 1);
   CHECK_FALSE(link.next().write);
+}
+
+TEST_CASE("all links together know the bytes that wait, and nothing is left when they are gone") {
+  const auto all = std::make_shared<std::atomic<std::int64_t>>(0);
+  connection_limits limits;
+  limits.outbox_bytes = 100;
+  session_link one(limits, all, [] {});
+  session_link other(limits, all, [] {});
+  one.send(frame(40));
+  other.send(frame(60));
+  CHECK(*all == 100);
+  CHECK(one.next().write);
+  one.written();
+  CHECK(*all == 60);
+  other.send(frame(60)); // over the bound: what waits is dropped
+  CHECK(*all == 0);
+  one.send(frame(10));
+  one.detach();
+  other.detach();
+  CHECK(*all == 0);
 }

@@ -21,13 +21,12 @@ bool echoes(wire_client& client, const std::string& text) {
 
 } // namespace
 
-TEST_CASE("text frames reach the session whole, with room to be parsed in place") {
+TEST_CASE("text frames reach the session whole") {
   server_fixture fixture;
   wire_client client = fixture.open();
   for (const std::size_t size : {0u, 1u, 125u, 126u, 300u, 65'535u, 65'536u, 113'000u, 3'000'000u})
     CHECK(echoes(client, std::string(size, 'a')));
   CHECK(echoes(client, "\xF0\x9F\x98\x80 \xC3\xA4"));
-  CHECK(fixture.house.at(0).spare >= 64);
 }
 
 TEST_CASE("a message in fragments, with a ping between them, is one message") {

@@ -1,0 +1,122 @@
+#include "actors/meters.hpp"
+
+#include "actors/status_report.hpp"
+
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+
+namespace parley::actors {
+
+namespace {
+
+using buckets = prometheus::Histogram::BucketBoundaries;
+
+/// A unit is a second: what matters is how near to it an answer comes.
+const buckets unit_seconds{0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 5, 10};
+const buckets turn_seconds{0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 40, 80, 120};
+const buckets stage_seconds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5};
+const buckets wait_seconds{0.01, 0.1, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800};
+
+prometheus::Family<prometheus::Counter>& counter(prometheus::Registry& in, const char* name, const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(in);
+}
+prometheus::Family<prometheus::Gauge>& gauge(prometheus::Registry& in, const char* name, const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(in);
+}
+prometheus::Family<prometheus::Histogram>& histogram(prometheus::Registry& in, const char* name, const char* help) {
+  return prometheus::BuildHistogram().Name(name).Help(help).Register(in);
+}
+
+/// Why a session ended, in a closed set of words.
+constexpr std::array<std::string_view, 9> reasons{"timeout",       "context_full", "server_shutdown",
+                                                  "backend_error", "error",        "client_closed",
+                                                  "user_stop",     "stopped",      "other"};
+
+std::string known_reason(std::string_view reason) {
+  return std::string(std::find(reasons.begin(), reasons.end(), reason) == reasons.end() ? "other" : reason);
+}
+
+} // namespace
+
+meters::meters()
+    : unit_latency_(histogram(registry_, "parley_unit_latency_seconds",
+                              "From a whole second of input to the last event of its answer.")),
+      turn_latency_(
+          histogram(registry_, "parley_turn_latency_seconds", "From a chat request to the end of its answer.")),
+      stages_(histogram(registry_, "parley_stage_seconds", "Time of one step in each stage of the model.")),
+      units_(counter(registry_, "parley_units_total", "Answered units, by what the model decided.")),
+      late_(counter(registry_, "parley_deadline_misses_total", "Units that were answered later than a second.")),
+      tokens_(counter(registry_, "parley_tokens_total", "Tokens into and out of the model.")),
+      ended_(counter(registry_, "parley_sessions_ended_total", "Sessions that are over, by reason.")),
+      key_tokens_(counter(registry_, "parley_key_tokens_total", "Tokens of ended sessions, by name of the API key.")),
+      sessions_(gauge(registry_, "parley_sessions", "Live sessions.")),
+      up_(gauge(registry_, "parley_worker_up", "1 while the worker has a loaded engine.")),
+      slots_(gauge(registry_, "parley_worker_slots", "Slots for sessions, by whether one has them.")),
+      kv_pages_(gauge(registry_, "parley_kv_pages", "Pages of the KV cache, by whether a session holds them.")) {
+  auto& errors = counter(registry_, "parley_errors_total", "Error events sent to clients.");
+  for (std::size_t i = 0; i < errors_.size(); ++i)
+    errors_[i] = &errors.Add({{"code", std::string(protocol::error_table[i].wire)}});
+  // Series that begin at 0 can be watched for their first change.
+  for (const auto kind : {protocol::mode::chat, protocol::mode::audio, protocol::mode::video})
+    for (const auto reason : reasons)
+      ended_.Add({{"mode", std::string(name_of(kind))}, {"reason", std::string(reason)}});
+  dropped_units_ =
+      &counter(registry_, "parley_dropped_units_total", "Seconds of input dropped because newer ones came.").Add({});
+  failovers_ = &counter(registry_, "parley_failovers_total", "Sessions moved to another worker.").Add({});
+  queue_wait_ =
+      &histogram(registry_, "parley_queue_wait_seconds", "From asking for a slot to the grant.").Add({}, wait_seconds);
+  queue_length_ = &gauge(registry_, "parley_queue_length", "Clients that wait for a slot.").Add({});
+}
+
+meters::worker& meters::of_worker(worker_key key) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = workers_.find(key); found != workers_.end()) return found->second;
+  const std::string name = std::to_string(key);
+  const auto tokens = [&](const char* direction, const char* kind) {
+    return &tokens_.Add({{"worker", name}, {"direction", direction}, {"kind", kind}});
+  };
+  const auto stage = [&](const char* what) { return &stages_.Add({{"worker", name}, {"stage", what}}, stage_seconds); };
+  worker of{};
+  for (const auto kind : {protocol::mode::audio, protocol::mode::video})
+    of.unit_latency[kind] = &unit_latency_.Add({{"worker", name}, {"mode", std::string(name_of(kind))}}, unit_seconds);
+  of.turn_latency = &turn_latency_.Add({{"worker", name}}, turn_seconds);
+  of.listened = &units_.Add({{"worker", name}, {"answer", "listen"}});
+  of.spoke = &units_.Add({{"worker", name}, {"answer", "speak"}});
+  of.late = &late_.Add({{"worker", name}});
+  of.input_text = tokens("input", "text");
+  of.input_audio = tokens("input", "audio");
+  of.input_vision = tokens("input", "vision");
+  of.output_text = tokens("output", "text");
+  of.output_audio = tokens("output", "audio");
+  of.prefill = stage("prefill");
+  of.generate = stage("generate");
+  of.llm = stage("llm");
+  of.tts = stage("tts");
+  of.token2wav = stage("token2wav");
+  of.up = &up_.Add({{"worker", name}});
+  of.slots = &slots_.Add({{"worker", name}, {"state", "offered"}});
+  of.busy_slots = &slots_.Add({{"worker", name}, {"state", "busy"}});
+  of.kv_pages_used = &kv_pages_.Add({{"worker", name}, {"state", "used"}});
+  of.kv_pages_free = &kv_pages_.Add({{"worker", name}, {"state", "free"}});
+  return workers_.emplace(key, std::move(of)).first->second;
+}
+
+prometheus::Gauge& meters::sessions(protocol::mode kind, protocol::session_state state) {
+  return sessions_.Add({{"mode", std::string(name_of(kind))}, {"state", std::string(name_of(state))}});
+}
+
+void meters::ended(protocol::mode kind, std::string_view reason, const std::string& key, const protocol::usage& used) {
+  ended_.Add({{"mode", std::string(name_of(kind))}, {"reason", known_reason(reason)}}).Increment();
+  if (key.empty()) return;
+  key_tokens_.Add({{"key", key}, {"direction", "input"}})
+      .Increment(static_cast<double>(used.input_text + used.input_audio + used.input_vision));
+  key_tokens_.Add({{"key", key}, {"direction", "output"}})
+      .Increment(static_cast<double>(used.output_text + used.output_audio));
+}
+
+std::string meters::text() const {
+  return prometheus::TextSerializer().Serialize(registry_.Collect());
+}
+
+} // namespace parley::actors

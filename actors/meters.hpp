@@ -1,0 +1,96 @@
+#pragma once
+
+#include "actors/queue_line.hpp"
+#include "inference/engine.hpp"
+#include "protocol/errors.hpp"
+#include "protocol/events.hpp"
+#include "protocol/session_machine.hpp"
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <array>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace parley::actors {
+
+/// What a house counts, for GET /metrics. Thread-safe. To count costs an atomic addition or two; looking a worker up
+/// takes a lock, so whoever counts for one holds on to it.
+class meters {
+public:
+  /// Of one worker. Lives as long as the meters.
+  struct worker {
+    std::map<protocol::mode, prometheus::Histogram*> unit_latency;
+    prometheus::Histogram* turn_latency;
+    prometheus::Counter* listened;
+    prometheus::Counter* spoke;
+    prometheus::Counter* late; ///< units that took longer than they last
+    prometheus::Counter* input_text;
+    prometheus::Counter* input_audio;
+    prometheus::Counter* input_vision;
+    prometheus::Counter* output_text;
+    prometheus::Counter* output_audio;
+    prometheus::Histogram* prefill;
+    prometheus::Histogram* generate;
+    prometheus::Histogram* llm;
+    prometheus::Histogram* tts;
+    prometheus::Histogram* token2wav;
+    prometheus::Gauge* up;
+    prometheus::Gauge* slots;
+    prometheus::Gauge* busy_slots;
+    prometheus::Gauge* kv_pages_used;
+    prometheus::Gauge* kv_pages_free;
+  };
+
+  meters();
+
+  worker& of_worker(worker_key key);
+
+  prometheus::Counter& errors(protocol::error_code code) { return *errors_[static_cast<std::size_t>(code)]; }
+  prometheus::Counter& dropped_units() { return *dropped_units_; }
+  prometheus::Counter& failovers() { return *failovers_; }
+  prometheus::Histogram& queue_wait() { return *queue_wait_; }
+  prometheus::Gauge& queue_length() { return *queue_length_; }
+  prometheus::Gauge& sessions(protocol::mode kind, protocol::session_state state);
+
+  /// A session is over. What is no word of the protocol is counted as "other": clients choose their own reasons.
+  /// `key` is the name of its API key, empty without keys.
+  void ended(protocol::mode kind, std::string_view reason, const std::string& key, const protocol::usage& used);
+
+  /// All of it in the text format of Prometheus.
+  std::string text() const;
+
+private:
+  using counters = prometheus::Family<prometheus::Counter>;
+  using gauges = prometheus::Family<prometheus::Gauge>;
+  using histograms = prometheus::Family<prometheus::Histogram>;
+
+  prometheus::Registry registry_;
+  histograms& unit_latency_;
+  histograms& turn_latency_;
+  histograms& stages_;
+  counters& units_;
+  counters& late_;
+  counters& tokens_;
+  counters& ended_;
+  counters& key_tokens_;
+  gauges& sessions_;
+  gauges& up_;
+  gauges& slots_;
+  gauges& kv_pages_;
+  std::array<prometheus::Counter*, protocol::error_table.size()> errors_{};
+  prometheus::Counter* dropped_units_;
+  prometheus::Counter* failovers_;
+  prometheus::Histogram* queue_wait_;
+  prometheus::Gauge* queue_length_;
+  std::mutex mutex_;
+  std::map<worker_key, worker> workers_;
+};
+
+} // namespace parley::actors

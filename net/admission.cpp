@@ -1,0 +1,74 @@
+#include "net/admission.hpp"
+
+#include <algorithm>
+
+namespace parley::net {
+namespace {
+
+constexpr double minute_s = 60;
+
+/// What the bucket holds now.
+double refilled(double left, std::chrono::steady_clock::time_point since, std::chrono::steady_clock::time_point now,
+                std::size_t per_minute) {
+  const double passed = std::chrono::duration<double>(now - since).count();
+  const auto most = static_cast<double>(per_minute);
+  return std::min(most, left + std::max(0.0, passed) * most / minute_s);
+}
+
+} // namespace
+
+std::pair<admission::verdict, admission::pass> admission::enter(const std::string& address, const std::string& key,
+                                                                time_point now) {
+  const std::lock_guard lock(mutex_);
+  struct check {
+    client* who;
+    std::size_t sessions;
+    std::size_t starts;
+  };
+  const auto known = [now](clients& among, const std::string& name, std::size_t starts) {
+    return &among.try_emplace(name, client{0, static_cast<double>(starts), now}).first->second;
+  };
+  forget_idle(now);
+  const check by_address{known(addresses_, address, limits_.starts_per_address), limits_.sessions_per_address,
+                         limits_.starts_per_address};
+  const check by_key{key.empty() ? nullptr : known(keys_, key, limits_.starts_per_key), limits_.sessions_per_key,
+                     limits_.starts_per_key};
+  for (const check& each : {by_address, by_key})
+    if (each.who && each.sessions > 0 && each.who->sessions >= each.sessions)
+      return {verdict::too_many_sessions, pass()};
+  for (const check& each : {by_address, by_key}) {
+    if (!each.who || each.starts == 0) continue;
+    each.who->starts_left = refilled(each.who->starts_left, each.who->counted_at, now, each.starts);
+    each.who->counted_at = now;
+    if (each.who->starts_left < 1) return {verdict::too_many_starts, pass()};
+  }
+  for (const check& each : {by_address, by_key}) {
+    if (!each.who) continue;
+    ++each.who->sessions;
+    if (each.starts > 0) each.who->starts_left -= 1;
+  }
+  return {verdict::welcome, pass(*this, address, key)};
+}
+
+void admission::leave(const std::string& address, const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  --addresses_.find(address)->second.sessions;
+  if (!key.empty()) --keys_.find(key)->second.sessions;
+}
+
+void admission::forget_idle(time_point now) {
+  if (addresses_.size() < sweep_at_) return;
+  std::erase_if(addresses_, [&](const auto& each) {
+    const client& of = each.second;
+    const auto most = static_cast<double>(limits_.starts_per_address);
+    return of.sessions == 0 && refilled(of.starts_left, of.counted_at, now, limits_.starts_per_address) >= most;
+  });
+  sweep_at_ = std::max<std::size_t>(1024, 2 * addresses_.size());
+}
+
+std::size_t admission::remembered() const {
+  const std::lock_guard lock(mutex_);
+  return addresses_.size() + keys_.size();
+}
+
+} // namespace parley::net

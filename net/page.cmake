@@ -1,0 +1,42 @@
+# The page is part of the binary: every file of web/ as bytes in a table that page.hpp describes.
+set(page_files
+    index.html
+    icon.png
+    parts.css
+    style.css
+    app.js
+    base64.js
+    camera.js
+    captions.js
+    charts.js
+    chat.js
+    composer.js
+    connection.js
+    devices.js
+    duplex.js
+    errors.js
+    keys.js
+    measures.js
+    microphone.js
+    microphone_worklet.js
+    orb.js
+    pictures.js
+    playback.js
+    resampler.js
+    server.js
+    settings.js
+    theme.js
+    transcript.js
+    units.js
+    view.js
+    voice_file.js)
+list(TRANSFORM page_files PREPEND "${PROJECT_SOURCE_DIR}/web/" OUTPUT_VARIABLE page_sources)
+set(page_script "${PROJECT_SOURCE_DIR}/cmake/EmbedPage.cmake")
+set(page_table "${CMAKE_CURRENT_BINARY_DIR}/page_files.cpp")
+add_custom_command(
+  OUTPUT "${page_table}"
+  COMMAND "${CMAKE_COMMAND}" "-DFOLDER=${PROJECT_SOURCE_DIR}/web" "-DOUTPUT=${page_table}" "-DFILES=${page_files}" -P "${page_script}"
+  DEPENDS ${page_sources} "${page_script}"
+  COMMENT "Embedding web/"
+  VERBATIM)
+target_sources(parley_net PRIVATE page.cpp "${page_table}")

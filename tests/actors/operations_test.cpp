@@ -1,0 +1,221 @@
+#include "tests/actors/test_house.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <future>
+
+using namespace parley;
+using namespace parley::tests;
+
+// What an operator sees of a house and can do to it.
+
+namespace {
+
+test_client connect_as(test_house& house, const std::string& address, const std::string& key,
+                       const std::string& mode = "audio") {
+  auto link = std::make_shared<recording_link>();
+  actors::connection_info info;
+  info.mode = mode;
+  info.remote = info.group = address;
+  info.key = key;
+  info.accepted = std::chrono::steady_clock::now();
+  return {link, house.house().admit(std::move(info), link)};
+}
+
+std::string metrics_of(test_house& house) {
+  std::promise<std::string> answer;
+  house.house().metrics([&](std::string text) { answer.set_value(std::move(text)); });
+  return answer.get_future().get();
+}
+
+bool drain(test_house& house, std::uint64_t worker, bool wanted) {
+  std::promise<bool> answer;
+  house.house().drain_worker(worker, wanted, [&](bool known) { answer.set_value(known); });
+  return answer.get_future().get();
+}
+
+/// The value of one line of the metrics; -1 if there is none.
+double value(const std::string& text, const std::string& series) {
+  const auto at = text.find("\n" + series + " ");
+  return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 2));
+}
+
+} // namespace
+
+TEST_CASE("the metrics tell what sessions did") {
+  stub_script script(2);
+  script.answer_with([](const inference::command& order, const stub_script::sink& tell) {
+    const auto* unit = std::get_if<inference::submit_unit>(&order);
+    if (!unit) return;
+    inference::step_output answer{};
+    answer.session = unit->session;
+    answer.unit = unit->unit;
+    answer.kind = inference::output_kind::text;
+    answer.text = "yes";
+    answer.used = {1, 10, 0, 5, 0};
+    answer.metrics.prefill_ms = 40;
+    answer.metrics.llm_ms = 300;
+    tell(std::move(answer));
+  });
+  test_house house;
+  house.add_up(script);
+  auto client = connect_as(house, "a", "ann");
+  client.init();
+  client.say(append_frame());
+  client.link->next("response.output.delta");
+  client.say(R"({"type":"nonsense"})");
+  client.link->next("error");
+  auto text = metrics_of(house);
+  CHECK(value(text, R"(parley_sessions{mode="audio",state="active"})") == 1);
+  CHECK(value(text, R"(parley_sessions{mode="chat",state="active"})") == 0);
+  CHECK(value(text, R"(parley_queue_length)") == 0);
+  CHECK(value(text, R"(parley_queue_wait_seconds_count)") == 1);
+  CHECK(value(text, R"(parley_unit_latency_seconds_count{mode="audio",worker="1"})") == 1);
+  CHECK(value(text, R"(parley_units_total{answer="speak",worker="1"})") == 1);
+  CHECK(value(text, R"(parley_units_total{answer="listen",worker="1"})") == 0);
+  CHECK(value(text, R"(parley_tokens_total{direction="input",kind="audio",worker="1"})") == 10);
+  CHECK(value(text, R"(parley_tokens_total{direction="input",kind="text",worker="1"})") == 13); // the prompt's 12 too
+  CHECK(value(text, R"(parley_tokens_total{direction="output",kind="text",worker="1"})") == 5);
+  CHECK(value(text, R"(parley_stage_seconds_sum{stage="llm",worker="1"})") == Approx(0.3));
+  CHECK(value(text, R"(parley_stage_seconds_count{stage="tts",worker="1"})") == 0);
+  CHECK(value(text, R"(parley_errors_total{code="unknown_event"})") == 1);
+  CHECK(value(text, R"(parley_worker_up{worker="1"})") == 1);
+  CHECK(value(text, R"(parley_worker_slots{state="offered",worker="1"})") == 2);
+  CHECK(value(text, R"(parley_worker_slots{state="busy",worker="1"})") == 1);
+  CHECK(value(text, R"(parley_deadline_misses_total{worker="1"})") >= 0);
+  CHECK(value(text, R"(parley_dropped_units_total)") == 0);
+  client.say_goodbye();
+  CHECK(house.all_free());
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  do text = metrics_of(house);
+  while (value(text, R"(parley_sessions_ended_total{mode="audio",reason="user_stop"})") < 1 &&
+         std::chrono::steady_clock::now() < deadline);
+  CHECK(value(text, R"(parley_sessions_ended_total{mode="audio",reason="user_stop"})") == 1);
+  CHECK(value(text, R"(parley_key_tokens_total{direction="input",key="ann"})") == 23);
+  CHECK(value(text, R"(parley_sessions{mode="audio",state="active"})") == 0);
+}
+
+TEST_CASE("a reason that a client made up is no label") {
+  stub_script script;
+  test_house house;
+  house.add_up(script);
+  auto client = house.connect();
+  client.init();
+  client.say(R"({"type":"session.close","reason":"my_very_own_word"})");
+  CHECK(client.link->next("session.closed")["reason"] == "my_very_own_word");
+  client.vanish();
+  CHECK(house.all_free());
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  std::string text;
+  do text = metrics_of(house);
+  while (value(text, R"(parley_sessions_ended_total{mode="audio",reason="other"})") < 1 &&
+         std::chrono::steady_clock::now() < deadline);
+  CHECK(text.find("my_very_own_word") == std::string::npos);
+  CHECK(value(text, R"(parley_sessions_ended_total{mode="audio",reason="other"})") == 1);
+}
+
+TEST_CASE("a drained worker finishes what it has, and takes sessions again when it is resumed") {
+  stub_script script(2);
+  test_house house;
+  house.add_up(script);
+  auto first = house.connect();
+  first.init();
+  CHECK(drain(house, 1, true));
+  house.wait_for(actors::worker_state::draining);
+  CHECK_FALSE(house.house().ready().ready);
+  CHECK(house.status()["workers"][0]["state"] == "draining");
+  CHECK(value(metrics_of(house), R"(parley_worker_slots{state="offered",worker="1"})") == 0);
+  first.say(append_frame());
+  first.link->next("response.output.delta");
+  auto second = house.connect();
+  CHECK(second.link->next("session.queued")["position"] == 1);
+  CHECK(drain(house, 1, false));
+  house.wait_for(actors::worker_state::up);
+  second.link->next("session.queue_done");
+  CHECK(house.house().ready().ready);
+  CHECK_FALSE(drain(house, 2, true));
+  first.say_goodbye();
+  second.vanish();
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a worker that is drained while it loads comes up drained") {
+  stub_script script;
+  script.hold_loading();
+  test_house house;
+  house.add(script);
+  house.wait_for(actors::worker_state::loading);
+  CHECK(drain(house, 1, true));
+  script.let_load();
+  house.wait_for(actors::worker_state::draining);
+  CHECK_FALSE(house.house().ready().ready);
+  CHECK(drain(house, 1, false));
+  house.wait_for(actors::worker_state::up);
+  CHECK(house.house().ready().ready);
+}
+
+TEST_CASE("each key sees and closes its own sessions") {
+  stub_script script;
+  test_house house;
+  house.add_up(script);
+  auto anns = connect_as(house, "192.0.2.1", "ann");
+  auto bobs = connect_as(house, "192.0.2.2", "bob", "chat");
+  const std::string id = anns.init()["session_id"];
+  bobs.init();
+  const auto seen_by = [&](const actors::requester& who) { return nlohmann::json::parse(house.house().sessions(who)); };
+  const auto all = seen_by({"", true});
+  CHECK(all.size() == 2);
+  const auto anns_own = seen_by({"ann", false});
+  REQUIRE(anns_own.size() == 1);
+  CHECK(anns_own[0]["session_id"] == id);
+  CHECK(anns_own[0]["mode"] == "audio");
+  CHECK(anns_own[0]["state"] == "active");
+  CHECK(anns_own[0]["address"] == "192.0.2.1");
+  CHECK(anns_own[0]["key"] == "ann");
+  CHECK(anns_own[0]["age_s"] >= 0);
+  CHECK(seen_by({"carl", false}).empty());
+  const auto close = [&](const std::string& by) {
+    auto told = actors::close_answer::unknown;
+    house.house().close_session(id, "operator", {by, false}, [&](actors::close_answer answer) { told = answer; });
+    return told;
+  };
+  CHECK(close("bob") == actors::close_answer::forbidden);
+  CHECK(close("ann") == actors::close_answer::closed);
+  CHECK(anns.link->next("session.closed")["reason"] == "operator");
+  anns.vanish();
+  bobs.say_goodbye();
+  CHECK(house.all_free());
+  CHECK(close("bob") == actors::close_answer::forbidden); // of a closed one too
+  CHECK(close("ann") == actors::close_answer::closed);
+}
+
+TEST_CASE("one client waits with so many sessions at a time") {
+  auto settings = test_house::quick_settings();
+  settings.limits.waiting_per_address = 2;
+  settings.limits.waiting_per_key = 3;
+  stub_script script(1);
+  test_house house(settings);
+  house.add_up(script);
+  auto holder = connect_as(house, "a", "ann"); // does not wait and does not count
+  holder.link->next("session.queue_done");
+  auto a1 = connect_as(house, "a", "ann");
+  a1.link->next("session.queued");
+  auto a2 = connect_as(house, "a", "ann");
+  a2.link->next("session.queued");
+  auto a3 = connect_as(house, "a", "ann");
+  CHECK(a3.link->next("error")["error"]["code"] == "queue_full");
+  CHECK(a3.link->closed() == 1013);
+  auto b1 = connect_as(house, "b", "ann");
+  b1.link->next("session.queued");
+  auto c1 = connect_as(house, "c", "ann");
+  CHECK(c1.link->next("error")["error"]["code"] == "queue_full");
+  auto c2 = connect_as(house, "c", "bob");
+  c2.link->next("session.queued");
+  a1.vanish();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (house.status()["queue"]["length"] != 3 && std::chrono::steady_clock::now() < deadline) {}
+  a1 = connect_as(house, "a", "bob");
+  a1.link->next("session.queued");
+  for (auto* client : {&holder, &a1, &a2, &a3, &b1, &c1, &c2}) client->vanish();
+  CHECK(house.all_free());
+}

@@ -1,0 +1,69 @@
+#include "net/admission.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <optional>
+#include <vector>
+
+using namespace parley::net;
+using verdict = admission::verdict;
+
+namespace {
+
+const admission::time_point start{std::chrono::hours(1)};
+
+} // namespace
+
+TEST_CASE("without limits everybody is welcome") {
+  admission all({});
+  std::vector<admission::pass> passes;
+  for (int i = 0; i < 1000; ++i) {
+    auto [said, pass] = all.enter("a", "", start);
+    CHECK(said == verdict::welcome);
+    passes.push_back(std::move(pass));
+  }
+}
+
+TEST_CASE("one client has so many sessions, by address and by key") {
+  admission all({.sessions_per_address = 2, .sessions_per_key = 3});
+  auto a1 = all.enter("a", "k", start);
+  std::optional<std::pair<verdict, admission::pass>> a2(all.enter("a", "k", start));
+  CHECK(a2->first == verdict::welcome);
+  CHECK(all.enter("a", "k", start).first == verdict::too_many_sessions);
+  CHECK(all.enter("a", "", start).first == verdict::too_many_sessions);
+  auto b1 = all.enter("b", "k", start);
+  CHECK(b1.first == verdict::welcome);
+  CHECK(all.enter("c", "k", start).first == verdict::too_many_sessions);
+  CHECK(all.enter("c", "other", start).first == verdict::welcome);
+  a2.reset();
+  CHECK(all.enter("a", "k", start).first == verdict::welcome);
+}
+
+TEST_CASE("one client starts so many sessions a minute") {
+  admission all({.starts_per_address = 3});
+  const auto starts = [&](admission::time_point now) { return all.enter("a", "", now).first == verdict::welcome; };
+  for (int i = 0; i < 3; ++i) CHECK(starts(start));
+  CHECK_FALSE(starts(start));
+  CHECK(all.enter("b", "", start).first == verdict::welcome);
+  CHECK_FALSE(starts(start + std::chrono::seconds(19)));
+  CHECK(starts(start + std::chrono::seconds(21)));
+  CHECK_FALSE(starts(start + std::chrono::seconds(22)));
+  for (int i = 0; i < 3; ++i) CHECK(starts(start + std::chrono::hours(1)));
+  CHECK_FALSE(starts(start + std::chrono::hours(1)));
+}
+
+TEST_CASE("who was refused for one reason has paid for none") {
+  admission all({.starts_per_address = 10, .starts_per_key = 1});
+  CHECK(all.enter("a", "k", start).first == verdict::welcome);
+  for (int i = 0; i < 20; ++i) CHECK(all.enter("a", "k", start).first == verdict::too_many_starts);
+  for (int i = 0; i < 9; ++i) CHECK(all.enter("a", std::to_string(i), start).first == verdict::welcome);
+  CHECK(all.enter("a", "new", start).first == verdict::too_many_starts);
+}
+
+TEST_CASE("addresses that came by once are forgotten") {
+  admission all({.sessions_per_address = 5, .starts_per_address = 60});
+  const auto stays = all.enter("stays", "", start);
+  for (int i = 0; i < 100'000; ++i) all.enter(std::to_string(i), "", start + std::chrono::seconds(i));
+  CHECK(all.remembered() < 3000);
+  for (int i = 0; i < 4; ++i) CHECK(all.enter("stays", "", start + std::chrono::hours(100)).first == verdict::welcome);
+}

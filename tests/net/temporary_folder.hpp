@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+namespace parley::net {
+
+/// An empty folder that goes with its test.
+class temporary_folder {
+public:
+  temporary_folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "parley_net_XXXXXX").string();
+    if (!mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
+    path_ = name;
+  }
+  ~temporary_folder() { std::filesystem::remove_all(path_); }
+  temporary_folder(const temporary_folder&) = delete;
+  temporary_folder& operator=(const temporary_folder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+  std::filesystem::path write(const std::string& name, const std::string& content) const {
+    std::ofstream(path_ / name) << content;
+    return path_ / name;
+  }
+
+private:
+  std::filesystem::path path_;
+};
+
+} // namespace parley::net

@@ -1,0 +1,145 @@
+#include "net/tls.hpp"
+
+#include "config/load.hpp"
+#include "net/beast.hpp"
+#include "net/self_signed.hpp"
+#include "tests/net/server_fixture.hpp"
+#include "tests/net/temporary_folder.hpp"
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/beast/core/buffers_to_string.hpp>
+#include <boost/beast/websocket/ssl.hpp>
+#include <catch2/catch.hpp>
+
+#include <sys/stat.h>
+
+using namespace parley::net;
+namespace ssl = boost::asio::ssl;
+using tls_mode = parley::config::tls_mode;
+
+namespace {
+
+/// A client that trusts one certificate, over blocking sockets.
+class tls_client {
+public:
+  tls_client(std::uint16_t port, const std::filesystem::path& trusted, const std::string& name = "localhost")
+      : stream_(io_, context(trusted)) {
+    stream_.set_verify_callback(ssl::host_name_verification(name));
+    stream_.next_layer().connect({asio::ip::address_v4::loopback(), port});
+    stream_.handshake(ssl::stream_base::client);
+  }
+
+  unsigned get(const std::string& path) {
+    http::request<http::empty_body> request(http::verb::get, path, 11);
+    request.set(http::field::host, "localhost");
+    http::write(stream_, request);
+    http::response<http::string_body> response;
+    http::read(stream_, buffer_, response);
+    return response.result_int();
+  }
+
+  std::string echo(const std::string& text) {
+    websocket::stream<ssl::stream<tcp::socket>&> ws(stream_);
+    ws.handshake("localhost", "/v1/realtime");
+    ws.write(asio::buffer(text));
+    beast::flat_buffer got;
+    ws.read(got);
+    ws.close(websocket::close_code::normal);
+    return beast::buffers_to_string(got.data());
+  }
+
+private:
+  ssl::context& context(const std::filesystem::path& trusted) {
+    context_.set_verify_mode(ssl::verify_peer);
+    context_.load_verify_file(trusted.string());
+    return context_;
+  }
+
+  asio::io_context io_;
+  ssl::context context_{ssl::context::tls_client};
+  ssl::stream<tcp::socket> stream_;
+  beast::flat_buffer buffer_;
+};
+
+struct tls_fixture : server_fixture {
+  tls_fixture() {
+    options.tls = {tls_mode::automatic, folder.path() / "made" / "tls.pem", folder.path() / "made" / "tls.key"};
+  }
+  tls_client client() { return tls_client(start().port(), options.tls.cert); }
+  temporary_folder folder;
+};
+
+} // namespace
+
+TEST_CASE("HTTP and WebSocket are spoken through TLS, with a certificate made at the start") {
+  tls_fixture fixture;
+  CHECK(fixture.start().url().starts_with("https://"));
+  CHECK(fixture.client().get("/health") == 200);
+  {
+    tls_client twice = fixture.client();
+    CHECK(twice.get("/health") == 200);
+    CHECK(twice.get("/nowhere") == 404);
+  }
+  CHECK(fixture.client().echo(std::string(300'000, 'x')) == std::string(300'000, 'x'));
+  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.at(0)->gone; }));
+  CHECK(fixture.empties());
+}
+
+TEST_CASE("a client that does not know the certificate, or came for another name, does not go on") {
+  tls_fixture fixture;
+  tls_fixture other;
+  other.start();
+  const auto port = fixture.start().port();
+  CHECK_THROWS(tls_client(port, other.options.tls.cert));
+  CHECK_THROWS(tls_client(port, fixture.options.tls.cert, "parley.example"));
+  CHECK(fixture.empties());
+}
+
+TEST_CASE("who speaks no TLS, or nothing at all, is let go") {
+  tls_fixture fixture;
+  fixture.options.limits.handshake = std::chrono::milliseconds(200);
+  wire_client plain = fixture.connect();
+  plain.send("GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+  wire_client silent = fixture.connect();
+  CHECK(silent.ended());
+  CHECK(fixture.empties());
+}
+
+TEST_CASE("a certificate is kept from start to start, and renewed before it runs out") {
+  const temporary_folder folder;
+  const auto cert = folder.path() / "c.pem";
+  const auto key = folder.path() / "c.key";
+  const auto read = [&] {
+    std::ifstream in(cert);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  CHECK(make_tls({tls_mode::automatic, cert, key}, "127.0.0.1"));
+  const std::string first = read();
+  CHECK(holds_for_a_while(cert));
+  CHECK(make_tls({tls_mode::automatic, cert, key}, "127.0.0.1"));
+  CHECK(read() == first);
+  std::filesystem::remove(key);
+  CHECK(make_tls({tls_mode::automatic, cert, key}, "127.0.0.1"));
+  CHECK(read() != first);
+  struct stat of {};
+  REQUIRE(stat(key.c_str(), &of) == 0);
+  CHECK((of.st_mode & 0777) == 0600);
+  CHECK_FALSE(holds_for_a_while(folder.write("none.pem", "this is no certificate")));
+}
+
+TEST_CASE("certificates that cannot be used are refused by key and file") {
+  const temporary_folder folder;
+  const auto text = folder.write("x.pem", "this is no certificate");
+  CHECK(make_tls({}, "localhost") == nullptr);
+  CHECK_THROWS_WITH(make_tls({tls_mode::file, "no/such.pem", "no/such.key"}, "localhost"),
+                    Catch::StartsWith("tls.cert: no/such.pem: "));
+  CHECK_THROWS_AS(make_tls({tls_mode::file, text, text}, "localhost"), parley::config::settings_error);
+  make_self_signed(folder.path() / "a.pem", folder.path() / "a.key", "localhost");
+  make_self_signed(folder.path() / "b.pem", folder.path() / "b.key", "localhost");
+  CHECK_THROWS_WITH(make_tls({tls_mode::file, folder.path() / "a.pem", folder.path() / "b.key"}, "localhost"),
+                    Catch::StartsWith("tls.key: "));
+  CHECK_THROWS_AS(make_tls({tls_mode::automatic, "/proc/parley/x.pem", "/proc/parley/x.key"}, "localhost"),
+                  parley::config::settings_error);
+}
