@@ -9,10 +9,18 @@ namespace parley::app {
 
 namespace {
 
+/// Which server, and what it is shown.
+template<class Options>
+void add_server(CLI::App& probe, Options& options) {
+  probe.add_option("--url", options.url, "http(s) or ws(s), with or without /v1/realtime")->required();
+  probe.add_option("--key", options.key, "API key");
+  probe.add_option("--ca", options.ca_file, "PEM file of the certificates to trust, instead of the system's");
+}
+
 void add_audio(CLI::App& probe, job& chosen) {
   auto* sub = probe.add_subcommand("audio", "Speaks a WAV file to the model and prints its decisions");
   const auto options = std::make_shared<client::audio_probe_options>();
-  sub->add_option("--url", options->url, "http(s) or ws(s), with or without /v1/realtime")->required();
+  add_server(*sub, *options);
   sub->add_option("--wav", options->wav, "What is spoken: any rate and channel count");
   sub->add_flag("--fast", options->fast, "Each second as soon as the one before is answered");
   sub->add_flag("--legacy", options->legacy, "The legacy dialect");
@@ -30,7 +38,7 @@ void add_chat(CLI::App& probe, job& chosen) {
   const auto options = std::make_shared<client::chat_probe_options>();
   const auto whole = std::make_shared<bool>(false);
   sub->add_option("prompt", options->prompt, "What is asked")->required();
-  sub->add_option("--url", options->url, "http(s) or ws(s), with or without /v1/realtime")->required();
+  add_server(*sub, *options);
   sub->add_option("--system", options->system, "Instructions to the model");
   sub->add_option("--max-new-tokens", options->max_new_tokens, "Longest answer");
   sub->add_flag("--greedy", options->greedy, "The likeliest token instead of a drawn one");

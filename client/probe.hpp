@@ -9,10 +9,12 @@
 namespace parley::client {
 
 struct audio_probe_options {
-  std::string url{};   ///< ws:// or http://, with or without /v1/realtime
-  std::string wav{};   ///< what is spoken: any rate and channel count
-  bool fast = false;   ///< each second as soon as the one before is answered, instead of one a second
-  bool legacy = false; ///< the legacy dialect
+  std::string url{};     ///< ws(s):// or http(s)://, with or without /v1/realtime
+  std::string key{};     ///< API key; empty = none
+  std::string ca_file{}; ///< PEM: trusted certificates instead of the system's
+  std::string wav{};     ///< what is spoken: any rate and channel count
+  bool fast = false;     ///< each second as soon as the one before is answered, instead of one a second
+  bool legacy = false;   ///< the legacy dialect
   std::optional<std::string> system_prompt{};
   std::optional<int> force_listen_count{}; ///< current dialect only, as the next two
   bool greedy = false;
@@ -23,6 +25,8 @@ struct audio_probe_options {
 
 struct chat_probe_options {
   std::string url{};
+  std::string key{};
+  std::string ca_file{};
   std::string prompt{};
   std::optional<std::string> system{};
   std::optional<int> max_new_tokens{};

@@ -182,7 +182,7 @@ int probe_audio(const audio_probe_options& options, std::ostream& out, std::ostr
     err << "parley probe: " << why << std::endl;
     return 2;
   };
-  const auto url = parse_server_url(options.url);
+  auto url = parse_server_url(options.url);
   if (!url) return refuse("--url: " + url.error());
   if (options.wav.empty()) return refuse("--wav is missing");
   const auto file = read_file(options.wav);
@@ -199,6 +199,8 @@ int probe_audio(const audio_probe_options& options, std::ostream& out, std::ostr
   // The last second is filled up with silence: a unit that is not whole would never be answered.
   samples->resize((samples->size() + unit_samples - 1) / unit_samples * unit_samples, 0.0f);
   audio_probe probe(options, std::move(*samples), std::move(voice), out, err);
+  url->key = options.key;
+  url->ca_file = options.ca_file;
   const int status = probe.run(*url, "audio");
   probe.summarize();
   return save_heard(options.save, probe.heard(), out, err) ? status : 1;

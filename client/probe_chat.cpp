@@ -76,12 +76,14 @@ private:
 } // namespace
 
 int probe_chat(const chat_probe_options& options, std::ostream& out, std::ostream& err) {
-  const auto url = parse_server_url(options.url);
+  auto url = parse_server_url(options.url);
   if (!url) {
     err << "parley probe: --url: " << url.error() << std::endl;
     return 2;
   }
   chat_probe probe(options, out, err);
+  url->key = options.key;
+  url->ca_file = options.ca_file;
   const int status = probe.run(*url, "chat");
   return probe.heard().empty() || save_heard(options.save, probe.heard(), out, err) ? status : 1;
 }

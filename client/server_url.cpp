@@ -18,15 +18,16 @@ tl::expected<server_url, std::string> parse_server_url(std::string_view text) {
   const std::string whole(text);
   const auto scheme_end = text.find("://");
   const std::string_view scheme = text.substr(0, scheme_end == std::string_view::npos ? 0 : scheme_end);
-  if (scheme == "wss" || scheme == "https")
-    return tl::unexpected(whole + ": TLS is not spoken by this client, use ws:// or http://");
-  if (scheme != "ws" && scheme != "http") return tl::unexpected(whole + ": the URL must start with ws:// or http://");
+  const bool secure = scheme == "wss" || scheme == "https";
+  if (!secure && scheme != "ws" && scheme != "http")
+    return tl::unexpected(whole + ": the URL must start with ws://, wss://, http:// or https://");
   text.remove_prefix(scheme_end + 3);
   text = text.substr(0, text.find_first_of("?#"));
 
   const std::string_view authority = text.substr(0, text.find('/'));
   std::string_view path = text.substr(authority.size());
   server_url url;
+  url.secure = secure;
   std::string_view port;
   if (authority.starts_with('[')) {
     const auto end = authority.find(']');
@@ -40,7 +41,7 @@ tl::expected<server_url, std::string> parse_server_url(std::string_view text) {
   if (url.host.empty()) return tl::unexpected(whole + ": there is no host in the URL");
   if (!port.empty() && (port[0] != ':' || !is_port(port.substr(1))))
     return tl::unexpected(whole + ": the port is not a number");
-  url.port = port.empty() ? "80" : port.substr(1);
+  url.port = port.empty() ? (secure ? "443" : "80") : port.substr(1);
   while (path.ends_with('/')) path.remove_suffix(1);
   url.path = path;
   if (!path.ends_with(endpoint)) url.path += endpoint;

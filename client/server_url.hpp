@@ -7,14 +7,17 @@
 
 namespace parley::client {
 
-/// Where a server is.
+/// Where a server is, and what it is shown.
 struct server_url {
   std::string host; ///< without the brackets of an IPv6 address
   std::string port;
-  std::string path; ///< of the realtime endpoint
+  std::string path;      ///< of the realtime endpoint
+  bool secure = false;   ///< TLS
+  std::string key{};     ///< API key; empty = none
+  std::string ca_file{}; ///< PEM: the certificates that are trusted; empty = those of the system
 };
 
-/// ws:// or http://, with or without /v1/realtime at its end; a query is dropped. The error says what is wrong.
+/// ws(s):// or http(s)://, with or without /v1/realtime at its end; a query is dropped. The error says what is wrong.
 tl::expected<server_url, std::string> parse_server_url(std::string_view text);
 
 } // namespace parley::client

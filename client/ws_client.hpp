@@ -3,6 +3,7 @@
 #include "client/server_url.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/ssl/context.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -35,7 +36,7 @@ public:
   ws_client(const ws_client&) = delete;
   ws_client& operator=(const ws_client&) = delete;
 
-  /// `mode` becomes the query of the URL.
+  /// Once. `mode` becomes the query of the URL. A certificate that cannot be trusted ends the connection.
   void connect(const server_url& url, std::string_view mode);
 
   void send(std::string frame);
@@ -43,8 +44,12 @@ public:
   /// Sends what is queued, then the closing handshake with 1000.
   void close();
 
-private:
   class impl;
+
+private:
+  boost::asio::any_io_executor executor_;
+  callbacks told_; ///< until `connect`
+  std::shared_ptr<boost::asio::ssl::context> tls_;
   std::shared_ptr<impl> impl_;
 };
 

@@ -346,8 +346,8 @@ TEST_CASE("nobody at that address") {
 
 TEST_CASE("wrong options are status 2 and named") {
   const wav_file spoken(1, 16'000);
-  CHECK(has(run({.url = "wss://host", .wav = spoken.path()}).err, "--url"));
-  CHECK(run({.url = "wss://host", .wav = spoken.path()}).status == 2);
+  CHECK(has(run({.url = "gopher://host", .wav = spoken.path()}).err, "--url"));
+  CHECK(run({.url = "gopher://host", .wav = spoken.path()}).status == 2);
   CHECK(has(run({.url = "http://host", .wav = "/nowhere.wav"}).err, "--wav"));
   CHECK(has(run({.url = "http://host", .wav = "tests/CMakeLists.txt"}).err, "--wav"));
   CHECK(has(run({.url = "http://host", .wav = spoken.path(), .voice = "/nowhere.wav"}).err, "--voice"));
