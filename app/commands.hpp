@@ -14,6 +14,7 @@ using job = std::function<int()>;
 
 void add_serve(CLI::App& app, job& chosen);
 void add_probe(CLI::App& app, job& chosen);
+void add_load(CLI::App& app, job& chosen);
 void add_verify(CLI::App& app, job& chosen);
 void add_init_model(CLI::App& app, job& chosen);
 void add_check_config(CLI::App& app, job& chosen);

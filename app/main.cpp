@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   parley::app::job chosen;
   parley::app::add_serve(app, chosen);
   parley::app::add_probe(app, chosen);
+  parley::app::add_load(app, chosen);
   parley::app::add_verify(app, chosen);
   parley::app::add_init_model(app, chosen);
   parley::app::add_check_config(app, chosen);

@@ -1,0 +1,65 @@
+#include "client/load.hpp"
+
+#include "app/commands.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <stdexcept>
+
+namespace parley::app {
+
+namespace {
+
+/// A spoken question that comes with the program: found from the working directory or beside the binary.
+std::string shipped_sample() {
+  namespace fs = std::filesystem;
+  const fs::path name = "tests/data/question.wav";
+  if (fs::exists(name)) return name;
+  std::error_code ignored;
+  auto folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (auto levels = 0; levels < 4 && !folder.empty(); ++levels, folder = folder.parent_path()) {
+    if (fs::exists(folder / name)) return folder / name;
+    if (fs::exists(folder / "share/parley/question.wav")) return folder / "share/parley/question.wav";
+  }
+  throw std::runtime_error("load: the shipped sample " + name.string() + " is not there: name a file with --wav");
+}
+
+int run(client::load_options options) {
+  const bool speaks =
+      std::any_of(options.modes.begin(), options.modes.end(), [](auto& mode) { return mode != "chat"; });
+  if (speaks && options.wavs.empty()) options.wavs.push_back(shipped_sample());
+  return client::load(options, std::cout, std::cerr);
+}
+
+} // namespace
+
+void add_load(CLI::App& app, job& chosen) {
+  auto* sub = app.add_subcommand("load", "Many simulated people at once against a running server");
+  const auto options = std::make_shared<client::load_options>();
+  auto& habits = options->habits;
+  sub->add_option("--url", options->url, "http(s) or ws(s), with or without /v1/realtime")->required();
+  sub->add_option("--mode", options->modes, "chat, audio, video; several are dealt in turn")->delimiter(',');
+  sub->add_option("--sessions", options->sessions, "How many people");
+  sub->add_option("--seconds", options->seconds, "How long, after the last one came");
+  sub->add_option("--ramp", options->ramp, "Seconds over which they come; otherwise 100 a second");
+  sub->add_option("--wav", options->wavs, "What is spoken: any rate and channel count");
+  sub->add_option("--picture", options->picture, "Image file that video sends with each second");
+  sub->add_option("--prompt", options->prompts, "What is asked in chat");
+  sub->add_option("--max-new-tokens", options->max_new_tokens, "Longest answer in chat");
+  sub->add_flag("--mixed-dialects", options->mixed_dialects, "Every other duplex session in the legacy dialect");
+  sub->add_flag("--fast", habits.fast, "Each second, or question, as soon as the one before is answered");
+  sub->add_option("--jitter", habits.jitter, "A second is sent up to so many seconds early or late");
+  sub->add_option("--think", habits.think, "Mean seconds between an answer and the next question");
+  sub->add_option("--pause", habits.pause, "Mean seconds of silence between two recordings");
+  sub->add_option("--barge-in", habits.barge_in, "Chance that a speaking second is interrupted");
+  sub->add_option("--playback-lead", habits.playback_lead, "Seconds of sound that a listener's buffer waits for");
+  sub->add_option("--seed", options->seed, "Same seed, same people");
+  sub->add_option("--threads", options->threads, "Of the load generator; 0 = one a core");
+  sub->add_option("--json", options->json, "File for the figures");
+  sub->add_option("--plot", options->plot, "SVG file of the latencies");
+  sub->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+} // namespace parley::app

@@ -1,0 +1,144 @@
+#include "client/load.hpp"
+
+#include "client/load_connection.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <ostream>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <thread>
+
+namespace parley::client {
+namespace {
+
+constexpr double patience = 20; ///< seconds after the end for everybody to leave
+
+tl::expected<std::string, std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return tl::unexpected("cannot read " + path);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+tl::expected<protocol::mode, std::string> mode_named(const std::string& name) {
+  if (name == "chat") return protocol::mode::chat;
+  if (name == "audio") return protocol::mode::audio;
+  if (name == "video") return protocol::mode::video;
+  return tl::unexpected("--mode: " + name + " is none of chat, audio, video");
+}
+
+tl::expected<load_material, std::string> read_material(const load_options& options) {
+  std::vector<std::string> wavs;
+  for (const auto& path : options.wavs) {
+    auto bytes = read_file(path);
+    if (!bytes) return tl::unexpected("--wav: " + bytes.error());
+    wavs.push_back(std::move(*bytes));
+  }
+  std::string picture;
+  if (!options.picture.empty()) {
+    auto bytes = read_file(options.picture);
+    if (!bytes) return tl::unexpected("--picture: " + bytes.error());
+    picture = std::move(*bytes);
+  }
+  auto made = load_material::make(wavs, picture, options.prompts, options.max_new_tokens, options.habits.tts);
+  if (!made) return tl::unexpected("--wav: " + made.error());
+  return made;
+}
+
+double cpu_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto of = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return of(used.ru_utime) + of(used.ru_stime);
+}
+
+/// One thread's connections. They live until all threads have ended.
+struct lane {
+  boost::asio::io_context io{1};
+  load_figures figures;
+  std::vector<std::unique_ptr<load_connection>> people;
+};
+
+/// Runs everybody to the end, and tells how it goes.
+void run_lanes(std::vector<std::unique_ptr<lane>>& lanes, load_world& world, std::size_t sessions, std::ostream& err) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::size_t running = lanes.size();
+  std::vector<std::jthread> threads;
+  for (auto& each : lanes)
+    threads.emplace_back([&, own = each.get()] {
+      own->io.run_until(world.start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                          std::chrono::duration<double>(world.end + patience)));
+      const std::lock_guard lock(mutex);
+      --running;
+      changed.notify_one();
+    });
+  // On a terminal the line is written over; a log gets one now and then.
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  const std::chrono::seconds between(terminal ? 1 : 10);
+  std::unique_lock lock(mutex);
+  while (!changed.wait_for(lock, between, [&] { return running == 0; }))
+    err << (terminal ? "\r" : "") << static_cast<int>(world.now()) << " s of " << static_cast<int>(world.end) << ", "
+        << world.progress.held << " of " << sessions << " sessions held, " << world.progress.answers << " answers, "
+        << world.progress.over << " sessions over" << (terminal ? "   " : "\n") << std::flush;
+  if (terminal) err << '\n';
+}
+
+bool write_file(const std::string& path, const std::string& text, std::ostream& err) {
+  if (path.empty()) return true;
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) err << "parley load: cannot write " << path << std::endl;
+  return static_cast<bool>(file);
+}
+
+} // namespace
+
+int load(const load_options& options, std::ostream& out, std::ostream& err) {
+  const auto refuse = [&err](const std::string& why) {
+    err << "parley load: " << why << std::endl;
+    return 2;
+  };
+  auto url = parse_server_url(options.url);
+  if (!url) return refuse("--url: " + url.error());
+  if (options.sessions < 1) return refuse("--sessions must be 1 or more");
+  if (!(options.seconds > 0)) return refuse("--seconds must be more than 0");
+  std::vector<protocol::mode> modes;
+  for (const auto& name : options.modes) {
+    const auto mode = mode_named(name);
+    if (!mode) return refuse(mode.error());
+    modes.push_back(*mode);
+  }
+  auto material = read_material(options);
+  if (!material) return refuse(material.error());
+
+  const auto ramp = options.ramp < 0 ? options.sessions / 100.0 : options.ramp;
+  load_world world{std::move(*url), std::move(*material), options.habits, ramp + options.seconds, {}, {}};
+  const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const auto threads = std::min(options.threads > 0 ? options.threads : cores, options.sessions);
+  const auto roles = cast_roles(options.sessions, modes, options.mixed_dialects, ramp, options.seed);
+  std::vector<std::unique_ptr<lane>> lanes;
+  for (int i = 0; i < threads; ++i) lanes.push_back(std::make_unique<lane>());
+  world.start = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    auto& own = *lanes[i % lanes.size()];
+    own.people.push_back(std::make_unique<load_connection>(own.io, world, roles[i], own.figures));
+  }
+  const auto cpu_before = cpu_seconds();
+  run_lanes(lanes, world, roles.size(), err);
+
+  load_figures all;
+  for (auto& each : lanes) all.merge(each->figures);
+  const load_run run{world.now(), cpu_seconds() - cpu_before, threads, world.progress.most_held};
+  out << load_table(all, run) << std::flush;
+  const bool written = write_file(options.json, load_json(all, run), err);
+  return write_file(options.plot, load_plot(all, run), err) && written ? 0 : 1;
+}
+
+} // namespace parley::client

@@ -1,0 +1,83 @@
+#pragma once
+
+#include "client/listener.hpp"
+#include "client/load_figures.hpp"
+#include "client/load_role.hpp"
+#include "protocol/server_glance.hpp"
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <string_view>
+
+namespace parley::client {
+
+/// What a simulated person can do. Implemented by a connection, and by tests.
+class load_hands {
+public:
+  virtual ~load_hands() = default;
+
+  virtual void send_init() = 0;
+  virtual void send_unit(std::size_t unit, bool force_listen) = 0;
+  virtual void send_question() = 0;
+  virtual void send_close() = 0;
+
+  /// Calls `woken` at that time of the run; a new call replaces the one before.
+  virtual void wake_at(double time) = 0;
+
+  /// Ends the connection.
+  virtual void leave() = 0;
+};
+
+/// One simulated person, from the connection to its end: says what to do when, and measures what comes back. Times are
+/// seconds of the run and are given to it: no clock, no sockets, no threads.
+class load_client {
+public:
+  /// Stops asking at `end`. Everything referred to outlives it.
+  load_client(const load_role& role, const load_script& script, const load_habits& habits, double end,
+              load_hands& hands, load_figures& into);
+
+  void connecting(double now);
+  void heard(double now, const protocol::server_glance& event);
+  void woken(double now);
+
+  /// The connection ended. `failure`: why, in one word, when it was not a closing handshake.
+  void ended(double now, std::string_view failure);
+
+  bool holds_session() const { return state_ == state::active; }
+
+private:
+  enum class state { connecting, initialising, active, closing, over };
+
+  void begin(double now);
+  void answer(double now, const protocol::server_glance& event);
+  void take_output(double now, const protocol::server_glance& event, double due);
+  void finish_unit(double now, std::size_t unit);
+  void finish_question(double now);
+  void fail(std::string_view code);
+  void say(double now);
+  void close(double now);
+  void give_up(double now);
+  void settle(double now);
+  bool chats() const { return role_->mode == protocol::mode::chat; }
+
+  const load_role* role_;
+  const load_habits* habits_;
+  double end_;
+  load_hands* hands_;
+  load_figures* into_;
+  load_pace pace_;
+  listener ear_;
+  state state_ = state::connecting;
+  double connected_ = 0, asked_ = 0; ///< when the connection, and the init, began
+  double first_due_ = 0, next_due_ = 0;
+  std::deque<double> open_;  ///< when each second or question that is not answered yet was due, oldest first
+  std::size_t said_ = 0;     ///< units or questions
+  std::size_t answered_ = 0; ///< of those, how many are behind us
+  std::int64_t dropped_ = 0;
+  std::optional<double> silence_due_; ///< of the force_listen that has not been obeyed yet
+  bool held_ = false, failed_ = false;
+  bool turn_has_text_ = false, turn_has_sound_ = false, unit_spoke_ = false, interrupt_ = false;
+};
+
+} // namespace parley::client

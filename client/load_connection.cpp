@@ -1,0 +1,90 @@
+#include "client/load_connection.hpp"
+
+namespace parley::client {
+namespace {
+
+const char* mode_name(protocol::mode mode) {
+  switch (mode) {
+  case protocol::mode::chat: return "chat";
+  case protocol::mode::audio: return "audio";
+  case protocol::mode::video: break;
+  }
+  return "video";
+}
+
+} // namespace
+
+load_connection::load_connection(boost::asio::io_context& io, load_world& world, const load_role& role,
+                                 load_figures& into)
+    : io_(io), world_(world), role_(role), timer_(io),
+      person_(role_, world.material.script(), world.habits, world.end, *this, into) {
+  timer_.expires_at(world_.start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                       std::chrono::duration<double>(role_.start)));
+  timer_.async_wait([this](auto ec) {
+    if (!ec) connect();
+  });
+}
+
+void load_connection::connect() {
+  socket_ = std::make_unique<ws_client>(io_.get_executor(),
+                                        ws_client::callbacks{.opened = {},
+                                                             .text = [this](std::string&& frame) { on_text(frame); },
+                                                             .ended = [this](const auto& how) { on_ended(how); }});
+  person_.connecting(world_.now());
+  socket_->connect(world_.url, mode_name(role_.mode));
+}
+
+void load_connection::on_text(std::string_view frame) {
+  if (const auto event = protocol::glance(frame)) {
+    if (event->answers_unit || event->type == protocol::server_event_type::response_done) ++world_.progress.answers;
+    person_.heard(world_.now(), *event);
+  }
+  tell_progress();
+}
+
+void load_connection::on_ended(const ws_client::ending& how) {
+  timer_.cancel();
+  person_.ended(world_.now(), how.error.empty() ? "" : "connection_failed");
+  over_ = true;
+  ++world_.progress.over;
+  tell_progress();
+}
+
+void load_connection::tell_progress() {
+  const bool holds = person_.holds_session();
+  if (holds == held_) return;
+  held_ = holds;
+  const int count = world_.progress.held += holds ? 1 : -1;
+  auto most = world_.progress.most_held.load();
+  while (most < count && !world_.progress.most_held.compare_exchange_weak(most, count)) {
+  }
+}
+
+void load_connection::send_init() {
+  socket_->send(*world_.material.init(role_.spoken));
+}
+void load_connection::send_unit(std::size_t unit, bool force_listen) {
+  socket_->send(*world_.material.unit(role_.mode, role_.spoken, unit, force_listen));
+}
+void load_connection::send_question() {
+  socket_->send(*world_.material.question(role_.seed + questions_++));
+}
+void load_connection::send_close() {
+  socket_->send(*world_.material.close());
+}
+
+void load_connection::wake_at(double time) {
+  timer_.expires_at(world_.start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                       std::chrono::duration<double>(time)));
+  timer_.async_wait([this](auto ec) {
+    if (ec || over_) return;
+    person_.woken(world_.now());
+    tell_progress();
+  });
+}
+
+void load_connection::leave() {
+  socket_->close();
+}
+
+} // namespace parley::client

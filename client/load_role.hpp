@@ -1,0 +1,71 @@
+#pragma once
+
+#include "protocol/events.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace parley::client {
+
+/// How a load generator's people behave. Times in seconds.
+struct load_habits {
+  bool fast = false;          ///< the next second as soon as the one before is answered, instead of one a second
+  double jitter = 0.02;       ///< a second is sent up to so much earlier or later than its place
+  double think = 2;           ///< mean time between an answer and the next question, in chat
+  double pause = 1.5;         ///< mean silence between two recordings
+  double barge_in = 0;        ///< chance that a speaking second is interrupted by force_listen
+  bool tts = true;            ///< chat answers are to be spoken
+  double deadline = 1;        ///< an answer that comes later is a miss
+  double playback_lead = 0.2; ///< what a listener's buffer holds before a turn begins to play
+};
+
+/// One simulated person.
+struct load_role {
+  protocol::mode mode = protocol::mode::audio;
+  protocol::dialect spoken = protocol::dialect::current;
+  double start = 0; ///< when the connection is made
+  std::uint64_t seed = 0;
+};
+
+/// Who comes when: `sessions` people, the modes dealt in turn, every other one of audio and video in the legacy dialect when
+/// `mixed_dialects`, spread evenly over `ramp` seconds. The same arguments give the same people.
+std::vector<load_role> cast_roles(int sessions, std::span<const protocol::mode> modes, bool mixed_dialects, double ramp,
+                                  std::uint64_t seed);
+
+/// The seconds of speech that a person can say: recordings, cut into units, and silence behind all of them.
+struct load_script {
+  std::vector<std::size_t> recordings; ///< units of each recording, one after the other
+  std::size_t silent_unit() const;
+};
+
+/// Which unit is said when: recordings in random order, silence between them, and when exactly each second is due.
+class load_pace {
+public:
+  load_pace(const load_script& script, const load_habits& habits, std::uint64_t seed);
+
+  /// The unit to say next.
+  std::size_t next_unit();
+
+  /// When second `number` is due, counted from the first one: never before the one before.
+  double due(std::size_t number);
+
+  /// Time between an answer and the next question.
+  double thinking_time();
+
+  /// Whether a speaking second is interrupted.
+  bool interrupts();
+
+private:
+  double uniform();
+
+  const load_script* script_;
+  const load_habits* habits_;
+  std::mt19937_64 chance_;
+  std::size_t unit_ = 0, left_ = 0, silent_left_ = 0;
+};
+
+} // namespace parley::client
