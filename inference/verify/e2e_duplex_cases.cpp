@@ -86,6 +86,7 @@ public:
       if (const auto key = key_of(unit) + "tts_condition"; golden_.has(key))
         check.close("tts_condition", condition_, golden_.tensor(key));
     }
+    check.equal("buffer_before", waiting(), as_tokens(unit.at("token2wav").at("buffer_before")));
     if (forced && turn_was_open_) speech_.cut();
 
     auto appended = outcome.appended;
@@ -110,6 +111,7 @@ public:
     const auto& after = unit.at("tts_state_after");
     check.equal("text_start_pos", speech_.tokens().position(), after.at("text_start_pos").get<std::int64_t>());
     check.equal("has_past", speech_.tokens().begun(), after.at("has_past").get<bool>());
+    check.equal("buffer_after", waiting(), as_tokens(unit.at("token2wav").at("buffer_after")));
     said_.insert(said_.end(), sound.begin(), sound.end());
   }
 
@@ -120,6 +122,12 @@ private:
     auto merged = recorded_.at("config");
     merged["force_listen_count"] = recorded_.at("force_listen_count");
     return merged;
+  }
+
+  /// Speech tokens that wait for a call.
+  std::vector<std::int64_t> waiting() const {
+    const auto mark = speech_.remember();
+    return {mark.windows.waiting().begin(), mark.windows.waiting().end()};
   }
 
   speech::tts_sampling sampling() const {

@@ -1,7 +1,8 @@
 #include "inference/verify/e2e_set.hpp"
 
+#include "inference/speech/features.hpp"
+#include "inference/speech/wav_file.hpp"
 #include "inference/verify/talker_set.hpp"
-#include "inference/verify/wav_clip.hpp"
 
 #include <ATen/ATen.h>
 
@@ -34,7 +35,10 @@ e2e_set::e2e_set(golden_set& files)
 
 std::vector<float> e2e_set::voice_clip(const std::string& name) {
   if (files_.has_clip(name)) return files_.clip(name, 0, 0);
-  return read_wav_clip(files_.model_directory() / name);
+  const auto sound = speech::read_wav_file(files_.model_directory() / name);
+  if (sound.rate != speech::voice_rate) throw std::runtime_error(name + ": not 16 kHz");
+  const auto first = sound.samples[0].contiguous();
+  return {first.const_data_ptr<float>(), first.const_data_ptr<float>() + first.numel()};
 }
 
 std::shared_ptr<const speech::voice> e2e_set::voice(const std::string& name) {
