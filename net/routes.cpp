@@ -1,5 +1,6 @@
 #include "net/routes.hpp"
 
+#include "net/page.hpp"
 #include "protocol/pcm.hpp"
 
 #include <nlohmann/json.hpp>
@@ -12,27 +13,6 @@
 
 namespace parley::net {
 namespace {
-
-constexpr std::string_view page = R"(<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>Parley</title>
-<h1>Parley</h1>
-<p>A server for the MiniCPM-o Realtime API, version )" PARLEY_VERSION R"(.</p>
-<ul>
-<li><code>WebSocket /v1/realtime?mode=chat|audio|video</code>: a conversation</li>
-<li><code><a href="/health">GET /health</a></code>: the process lives</li>
-<li><code><a href="/ready">GET /ready</a></code>: a worker can take a session</li>
-<li><code><a href="/status">GET /status</a></code>: workers, queue and sessions</li>
-<li><code><a href="/metrics">GET /metrics</a></code>: figures for Prometheus</li>
-<li><code><a href="/v1/models">GET /v1/models</a></code>: the model that answers</li>
-<li><code><a href="/api/default_ref_audio">GET /api/default_ref_audio</a></code>: the default voice</li>
-<li><code><a href="/sessions">GET /sessions</a></code>: the sessions now</li>
-<li><code>POST /sessions/{id}/close</code>: ends a session</li>
-<li><code>POST /workers/{id}/drain</code>, <code>/resume</code>: whether a worker takes new sessions</li>
-</ul>
-</html>
-)";
 
 std::string dump(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -124,9 +104,7 @@ router make_routes(route_sources sources) {
   const auto from = std::make_shared<const route_sources>(std::move(sources));
   const auto started = std::chrono::steady_clock::now();
   router table;
-  table.add("GET", "/", [](auto&, auto&, auto respond) {
-    respond({200, std::string(page), "text/html; charset=utf-8"});
-  });
+  add_page(table);
   table.add("GET", "/health", [](auto&, auto&, auto respond) {
     respond({200, R"({"status":"healthy","version":")" PARLEY_VERSION R"("})"});
   });

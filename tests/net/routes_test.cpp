@@ -16,17 +16,13 @@ bool is_error(const wire_client::response& got, int status, const std::string& c
 
 } // namespace
 
-TEST_CASE("health, version and the page") {
+TEST_CASE("health and version") {
   server_fixture fixture;
   wire_client client = fixture.connect();
   const auto health = client.get("/health");
   CHECK(health.status == 200);
   CHECK(json::parse(health.body)["status"] == "healthy");
   CHECK(json::parse(health.body)["version"].is_string());
-  const auto page = client.get("/");
-  CHECK(page.status == 200);
-  CHECK(page.header("Content-Type") == "text/html; charset=utf-8");
-  CHECK(page.body.find("/v1/realtime") != std::string::npos);
 }
 
 TEST_CASE("readiness is the house's") {

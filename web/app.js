@@ -1,0 +1,107 @@
+import { Captions } from "./captions.js";
+import { Chat } from "./chat.js";
+import { Composer } from "./composer.js";
+import { Duplex } from "./duplex.js";
+import { onKeys } from "./keys.js";
+import { Measures } from "./measures.js";
+import { Orb } from "./orb.js";
+import { askServer } from "./server.js";
+import { Settings } from "./settings.js";
+import { followTheme } from "./theme.js";
+import { View } from "./view.js";
+
+const ASK_SERVER_MS = 15000;
+
+const element = (id) => document.getElementById(id);
+const settings = new Settings();
+const page = {
+  view: new View(),
+  captions: new Captions(element("entries"), element("caption")),
+  measures: new Measures(),
+  orb: new Orb(element("orb")),
+  preview: element("preview"),
+};
+const chat = new Chat(settings, page);
+let duplex = null;
+
+function mode() {
+  return document.body.dataset.mode;
+}
+
+function toggle() {
+  page.view.notice("");
+  if (duplex) return duplex.stop();
+  if (mode() === "chat") return chat.stop();
+  page.measures.clear();
+  duplex = new Duplex(mode(), settings, page, () => {
+    duplex = null;
+    mute(false);
+    element("flip").hidden = true;
+  });
+  if (mode() === "video") Duplex.hasTwoCameras().then((two) => (element("flip").hidden = !two));
+}
+
+function interrupt() {
+  if (mode() === "chat") return chat.stop();
+  duplex?.interrupt();
+}
+
+function mute(value) {
+  if (duplex) duplex.muted = value;
+  element("mute").setAttribute("aria-pressed", value);
+  element("mute").title = value ? "Unmute the microphone (M)" : "Mute the microphone (M)";
+}
+
+function isMuted() {
+  return element("mute").getAttribute("aria-pressed") === "true";
+}
+
+function choose(chosen) {
+  if (chosen !== "chat") chat.leave();
+  document.body.dataset.mode = chosen;
+  localStorage.setItem("parley.mode", chosen);
+  page.measures.clear();
+}
+
+function clear() {
+  chat.stop();
+  chat.forget();
+  page.captions.clear();
+}
+
+async function showServer() {
+  const { ready, words } = await askServer();
+  element("server").textContent = words;
+  element("server").dataset.ready = ready;
+}
+
+for (const radio of document.getElementsByName("mode")) {
+  radio.checked = radio.value === (localStorage.getItem("parley.mode") ?? mode());
+  radio.addEventListener("change", () => choose(radio.value));
+  if (radio.checked) choose(radio.value);
+}
+new Composer(
+  () => chat.busy,
+  (text, pictures) => {
+    page.view.notice("");
+    chat.ask(text, pictures);
+  },
+);
+element("start").addEventListener("click", toggle);
+element("cancel").addEventListener("click", () => chat.stop());
+element("interrupt").addEventListener("click", interrupt);
+element("mute").addEventListener("click", () => duplex && mute(!isMuted()));
+element("flip").addEventListener("click", () => duplex?.flip());
+element("save").addEventListener("click", () => page.captions.save());
+element("clear").addEventListener("click", clear);
+element("notice-close").addEventListener("click", () => page.view.notice(""));
+onKeys({
+  Escape: interrupt,
+  " ": () => mode() !== "chat" && toggle(),
+  m: () => duplex && mute(!isMuted()),
+  f: () => duplex?.flip(),
+  s: () => settings.open(),
+});
+followTheme(element("theme"), () => page.measures.redraw());
+showServer();
+setInterval(() => document.visibilityState === "visible" && showServer(), ASK_SERVER_MS);

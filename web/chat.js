@@ -1,0 +1,171 @@
+import { toSamples } from "./base64.js";
+import { Connection } from "./connection.js";
+import { wordsForEnd, wordsForError, wordsForGoAway } from "./errors.js";
+import { Playback } from "./playback.js";
+import { whyRefused } from "./server.js";
+
+const MOST_MESSAGES = 255; // the protocol's 256, and one for the system prompt
+const MOST_NEW_TOKENS = 1024;
+
+/**
+ * A conversation in writing. The server keeps nothing between turns, so the connection is made when there is something to say and may go
+ * in between.
+ */
+export class Chat {
+  #settings;
+  #page; // {view, captions, measures}
+  #messages = [];
+  #connection = null;
+  #ready = false; // the session takes turns
+  #asking = null; // the turn under way: {input, answer, felt}
+  #told = false;
+  #playback = null;
+  #ticker;
+
+  constructor(settings, page) {
+    this.#settings = settings;
+    this.#page = page;
+  }
+
+  get busy() {
+    return this.#asking !== null;
+  }
+
+  /** `pictures` are base64 JPEGs. Made in answer to a click or key, so that sound may follow. */
+  ask(text, pictures) {
+    const content = pictures.length ? [...pictures.map((data) => ({ type: "image", data })), { type: "text", text }] : text;
+    this.#messages.push({ role: "user", content });
+    while (this.#messages.length > MOST_MESSAGES) this.#messages.splice(0, 2);
+    this.#page.captions.user(text, pictures.length);
+    this.#asking = { input: null, answer: "", felt: false };
+    if (this.#settings.aloud) this.#playback ??= this.#openPlayback();
+    if (this.#ready) return this.#send();
+    this.#page.view.state = "connecting";
+    if (!this.#connection) this.#connect();
+  }
+
+  /** The answer under way is enough, or what is heard of it. */
+  stop() {
+    this.#playback?.cut();
+    if (this.#asking) {
+      this.#page.captions.broken();
+      this.#conclude();
+      this.#letGo();
+    }
+    this.#settle();
+  }
+
+  /** Nothing of what was said holds any more. */
+  forget() {
+    this.#messages = [];
+  }
+
+  /** The page turns to something else. */
+  leave() {
+    this.#letGo();
+    this.#playback?.close();
+    this.#playback = null;
+    clearInterval(this.#ticker);
+  }
+
+  #connect() {
+    this.#told = false;
+    const still = (run) => (event) => this.#connection === connection && run(event);
+    const connection = new Connection("chat", this.#settings.key, {
+      queued: still((event) => this.#page.view.queued(event)),
+      turn: still(() => connection.init(this.#settings.prompt ? { system_prompt: this.#settings.prompt } : {})),
+      created: still(() => this.#begin()),
+      delta: still((event) => this.#take(event)),
+      done: still((event) => this.#finish(event)),
+      goAway: still((event) => this.#asking && this.#page.view.notice(wordsForGoAway(event))),
+      error: still((error) => this.#complain(error)),
+      closed: still((how) => this.#closed(how)),
+    });
+    this.#connection = connection;
+  }
+
+  /** The connection may end by itself; what still comes from it is not heard. */
+  #letGo() {
+    this.#connection?.close();
+    this.#connection = null;
+    this.#ready = false;
+  }
+
+  #begin() {
+    this.#ready = true;
+    if (this.#asking) this.#send();
+  }
+
+  #send() {
+    this.#page.view.state = "thinking";
+    const options = { generation: { max_new_tokens: MOST_NEW_TOKENS } };
+    if (this.#settings.aloud) {
+      options.tts = { enabled: true };
+      if (this.#settings.voice) options.tts.ref_audio_data = this.#settings.voice;
+    }
+    this.#asking.input = this.#connection.ask(this.#messages, options);
+    this.#page.measures.sent(this.#asking.input);
+  }
+
+  #take(event) {
+    if (!this.#asking) return;
+    if (!this.#asking.felt) this.#page.measures.answered(event.input_id);
+    this.#asking.felt = true;
+    this.#page.view.state = "speaking";
+    if (event.kind === "audio") return this.#playback?.push(toSamples(event.audio));
+    this.#asking.answer += event.text;
+    this.#page.captions.model(event.response_id, event.text);
+  }
+
+  #finish({ metrics }) {
+    if (!this.#asking) return;
+    this.#page.measures.completed(null, metrics);
+    this.#page.captions.endTurn();
+    this.#conclude();
+    this.#settle();
+  }
+
+  #complain(error) {
+    this.#told = true;
+    this.#page.view.notice(wordsForError(error));
+    if (!this.#asking) return;
+    this.#forgetTurn();
+    if (!this.#ready) this.#letGo();
+    this.#settle();
+  }
+
+  async #closed(how) {
+    this.#connection = null;
+    this.#ready = false;
+    const expected = !this.#asking && how.reason; // between turns the server may let go of us
+    this.#forgetTurn();
+    this.#settle();
+    if (expected || (this.#told && !how.reason)) return;
+    const words = how.reached ? wordsForEnd(how) : await whyRefused();
+    if (words) this.#page.view.notice(words);
+  }
+
+  /** The turn with as much of an answer as there is. */
+  #conclude() {
+    const { answer } = this.#asking;
+    if (!answer) return this.#forgetTurn();
+    this.#messages.push({ role: "assistant", content: answer });
+    this.#asking = null;
+  }
+
+  /** A turn that failed is not said again with the next one. */
+  #forgetTurn() {
+    if (this.#asking) this.#messages.pop();
+    this.#asking = null;
+  }
+
+  #openPlayback() {
+    const playback = new Playback(() => this.#settle());
+    this.#ticker = setInterval(() => this.#page.measures.played(playback.secondsPlayed), 200);
+    return playback;
+  }
+
+  #settle() {
+    if (!this.#asking && !this.#playback?.busy) this.#page.view.state = "idle";
+  }
+}

@@ -1,0 +1,63 @@
+import { toJpeg } from "./pictures.js";
+
+const LONGEST = 1344; // three tiles of the model's eye
+const element = (id) => document.getElementById(id);
+
+/** The field for a message and its pictures. `onMessage(text, pictures)` gets what was sent, unless `mayNot()`. */
+export class Composer {
+  #pictures = []; // {data, chip}
+
+  constructor(mayNot, onMessage) {
+    const text = element("prompt");
+    element("picture").addEventListener("change", () => this.#attach(element("picture")));
+    text.addEventListener("input", () => this.#fit(text));
+    text.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      element("composer").requestSubmit();
+    });
+    element("composer").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const words = text.value.trim();
+      if (mayNot() || !words) return;
+      onMessage(words, this.#pictures.map(({ data }) => data));
+      text.value = "";
+      this.#fit(text);
+      this.#pictures = [];
+      element("pictures").replaceChildren();
+    });
+  }
+
+  #fit(text) {
+    text.style.height = "auto";
+    text.style.height = `${text.scrollHeight}px`;
+  }
+
+  async #attach(input) {
+    for (const file of input.files) {
+      const image = await createImageBitmap(file).catch(() => null);
+      if (image) this.#add(await toJpeg(image, image.width, image.height, LONGEST), file);
+    }
+    input.value = "";
+  }
+
+  #add(data, file) {
+    const chip = document.createElement("li");
+    const image = document.createElement("img");
+    image.src = URL.createObjectURL(file);
+    image.alt = file.name;
+    image.onload = () => URL.revokeObjectURL(image.src);
+    const remove = document.createElement("button");
+    remove.type = "button";
+    remove.textContent = "✕";
+    remove.setAttribute("aria-label", `Remove ${file.name}`);
+    const picture = { data, chip };
+    remove.onclick = () => {
+      this.#pictures = this.#pictures.filter((other) => other !== picture);
+      chip.remove();
+    };
+    chip.append(image, remove);
+    element("pictures").append(chip);
+    this.#pictures.push(picture);
+  }
+}

@@ -1,0 +1,19 @@
+const SOUND = { channelCount: 1, echoCancellation: true, noiseSuppression: true, autoGainControl: true };
+
+/** The microphone, and the camera that faces `facing` ("user", "environment", or null for no camera), as one stream and one question to the user. */
+export function openDevices(facing) {
+  if (!navigator.mediaDevices) throw new Error("Browsers give the microphone only to pages from https or from localhost.");
+  return navigator.mediaDevices.getUserMedia({ audio: SOUND, video: facing && picture(facing) });
+}
+
+export function openCamera(facing) {
+  return navigator.mediaDevices.getUserMedia({ video: picture(facing) });
+}
+
+export async function countCameras() {
+  return (await navigator.mediaDevices.enumerateDevices()).filter(({ kind }) => kind === "videoinput").length;
+}
+
+function picture(facing) {
+  return { facingMode: facing, width: { ideal: 1280 }, height: { ideal: 720 } };
+}

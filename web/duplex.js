@@ -1,0 +1,203 @@
+import { toSamples } from "./base64.js";
+import { Camera } from "./camera.js";
+import { Connection } from "./connection.js";
+import { countCameras, openDevices } from "./devices.js";
+import { wordsForDevice, wordsForEnd, wordsForError, wordsForGoAway } from "./errors.js";
+import { Microphone } from "./microphone.js";
+import { Playback } from "./playback.js";
+import { whyRefused } from "./server.js";
+import { Units } from "./units.js";
+
+const SILENCE_MS = 100;
+
+/**
+ * One conversation by voice, with or without a camera: a second of sound out, a decision of the model back. Made when the user starts;
+ * over when `onOver` is called.
+ */
+export class Duplex {
+  #mode;
+  #settings;
+  #page; // {view, captions, measures, orb, preview}
+  #onOver;
+  #over = false;
+  #told = false; // the user knows already what went wrong
+  #stream;
+  #connection;
+  #microphone;
+  #camera;
+  #playback;
+  #units = new Units((samples) => this.#send(samples, false));
+  #queue = Promise.resolve(); // units leave in order, though pictures take their time
+  #live = false; // the session takes input
+  #cutting = false; // interrupted: what still comes of that turn is not wanted
+  #turn = { open: false, ended: false };
+  #spoke = false; // something came in this step that is not `listen`
+  #ticker;
+
+  constructor(mode, settings, page, onOver) {
+    this.#mode = mode;
+    this.#settings = settings;
+    this.#page = page;
+    this.#onOver = onOver;
+    page.view.state = "connecting";
+    if (settings.aloud) this.#playback = new Playback(() => this.#settle());
+    this.#start();
+  }
+
+  async #start() {
+    const facing = this.#mode === "video" ? "user" : null;
+    try {
+      const stream = await openDevices(facing);
+      this.#stream = stream;
+      if (this.#over) return this.#release();
+      if (facing) this.#camera = new Camera(this.#page.preview, stream, facing);
+      const microphone = await Microphone.open(stream, (block) => this.#hear(block));
+      if (this.#over) return microphone.close();
+      this.#microphone = microphone;
+    } catch (fault) {
+      this.#page.view.notice(wordsForDevice(fault));
+      return this.#end();
+    }
+    this.#page.view.startClock();
+    this.#ticker = setInterval(() => this.#watchPlayback(), SILENCE_MS);
+    this.#connection = new Connection(this.#mode, this.#settings.key, {
+      queued: (event) => this.#page.view.queued(event),
+      turn: () => this.#init(),
+      created: () => this.#begin(),
+      delta: (event) => this.#take(event),
+      goAway: (event) => this.#page.view.notice(wordsForGoAway(event)),
+      error: (error) => this.#complain(error),
+      closed: (how) => this.#closed(how),
+    });
+  }
+
+  set muted(value) {
+    if (this.#microphone) this.#microphone.muted = value;
+  }
+
+  async flip() {
+    await this.#camera?.flip();
+  }
+
+  static hasTwoCameras() {
+    return countCameras().then((count) => count > 1);
+  }
+
+  /** The model stops at once, here and on the server. */
+  interrupt() {
+    if (!this.#live || this.#cutting) return;
+    this.#cutting = this.#turn.open;
+    this.#playback?.cut();
+    this.#page.captions.broken();
+    this.#page.captions.event("interrupted");
+    this.#send(this.#units.cut(), true);
+    this.#page.view.state = "listening";
+  }
+
+  stop() {
+    if (!this.#connection) return this.#end();
+    this.#live = false;
+    this.#page.view.state = "closing";
+    this.#playback?.cut();
+    this.#connection.close();
+  }
+
+  #init() {
+    this.#page.view.state = "starting";
+    const payload = { config: { generate_audio: this.#settings.aloud } };
+    if (this.#settings.prompt) payload.system_prompt = this.#settings.prompt;
+    if (this.#settings.voice) payload.voice = { ref_audio_base64: this.#settings.voice };
+    this.#connection.init(payload);
+  }
+
+  #begin() {
+    this.#live = true;
+    this.#page.view.state = "listening";
+    this.#page.captions.begin();
+  }
+
+  #hear(block) {
+    if (!this.#playback?.busy) this.#page.orb.hear(block);
+    if (this.#live) this.#units.push(block);
+  }
+
+  #send(samples, force) {
+    const send = async () => {
+      const picture = force ? null : await this.#camera?.picture();
+      if (this.#live) this.#page.measures.sent(this.#connection.append(samples, picture ? [picture] : [], force));
+    };
+    this.#queue = this.#queue.then(send, send);
+  }
+
+  #take(event) {
+    const cut = this.#cutting;
+    if (event.kind === "listen") {
+      this.#listen();
+    } else if (!this.#cutting) {
+      this.#speak(event);
+    }
+    const { metrics } = event;
+    if (metrics?.wall_clock_ms === undefined) return;
+    this.#page.measures.answered(event.input_id);
+    this.#page.measures.completed(cut ? "cut" : this.#spoke ? "speak" : "listen", metrics);
+    this.#spoke = false;
+  }
+
+  #speak(event) {
+    this.#turn = { open: true, ended: event.end_of_turn === true };
+    this.#spoke = true;
+    this.#page.view.state = "speaking";
+    if (event.kind === "text") this.#page.captions.model(event.response_id, event.text);
+    if (event.kind === "audio") this.#playback?.push(toSamples(event.audio));
+  }
+
+  /** A turn that ended by itself may be played out; of one that was cut nothing more is heard. */
+  #listen() {
+    if (this.#turn.open && !this.#turn.ended) this.#playback?.cut();
+    this.#page.captions.endTurn();
+    this.#turn = { open: false, ended: false };
+    this.#cutting = false;
+    this.#settle();
+  }
+
+  #settle() {
+    if (this.#live && !this.#turn.open && !this.#playback?.busy) this.#page.view.state = "listening";
+  }
+
+  #watchPlayback() {
+    if (!this.#playback) return;
+    if (this.#playback.busy) this.#page.orb.hear(this.#playback.wave);
+    this.#page.measures.played(this.#playback.secondsPlayed);
+  }
+
+  #complain(error) {
+    this.#told = true;
+    this.#page.view.notice(wordsForError(error));
+    if (this.#page.view.state === "starting") this.stop(); // with other settings the user may try again
+  }
+
+  async #closed(how) {
+    this.#end();
+    if (this.#told && !how.reason) return;
+    const words = how.reached ? wordsForEnd(how) : await whyRefused();
+    if (words) this.#page.view.notice(words);
+  }
+
+  #release() {
+    for (const track of this.#stream?.getTracks() ?? []) track.stop();
+  }
+
+  #end() {
+    if (this.#over) return;
+    this.#over = true;
+    this.#live = false;
+    clearInterval(this.#ticker);
+    this.#release();
+    this.#microphone?.close();
+    this.#camera?.close();
+    this.#playback?.close();
+    this.#page.view.stopClock();
+    this.#page.view.state = "idle";
+    this.#onOver();
+  }
+}
