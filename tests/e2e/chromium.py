@@ -1,0 +1,152 @@
+"""A headless Chromium, driven over its DevTools protocol: real page, real microphone and camera code, devices fed from files."""
+import base64
+import json
+import subprocess
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+from websockets.sync.client import connect
+
+FLAGS = (
+    "--headless=new --no-sandbox --disable-gpu --disable-quic --disable-dev-shm-usage --no-first-run --no-default-browser-check --disable-background-networking "
+    "--disable-component-update --disable-sync --disable-extensions --hide-scrollbars --mute-audio --remote-debugging-port=0 "
+    "--use-fake-ui-for-media-stream --use-fake-device-for-media-stream"
+).split()
+WAIT_SECONDS = 60
+
+
+class Browser:
+    """One process with a profile of its own. `microphone` is a WAV (played again and again), `camera` a Y4M file."""
+
+    def __init__(self, profile: Path, microphone: Path, camera: Path, log: Path):
+        self._log = open(log, "w")
+        flags = [*FLAGS, f"--user-data-dir={profile}", f"--use-file-for-fake-audio-capture={microphone}", f"--use-file-for-fake-video-capture={camera}"]
+        self.process = subprocess.Popen(["chromium", *flags, "about:blank"], stdout=self._log, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+        for line in self.process.stderr:
+            self._log.write(line)
+            if "DevTools listening on ws://" in line:
+                self._port = int(line.split("ws://", 1)[1].split("/", 1)[0].rsplit(":", 1)[1])
+                return
+        raise RuntimeError(f"Chromium did not start, see {log}")
+
+    def open(self, url: str, **screen) -> "Page":
+        request = urllib.request.Request(f"http://127.0.0.1:{self._port}/json/new?about:blank", method="PUT")
+        with urllib.request.urlopen(request, timeout=WAIT_SECONDS) as answer:
+            return Page(json.load(answer)["webSocketDebuggerUrl"], url, **screen)
+
+    def close(self):
+        self.process.terminate()
+        try:
+            self.process.communicate(timeout=20)  # also takes what is left on stderr
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._log.close()
+
+
+class Page:
+    """A tab. `faults` holds every uncaught exception and every error that the browser wrote to its console, `asked` every address that it asked for,
+    `sent` every event that it sent to the server."""
+
+    def __init__(self, devtools: str, url: str, width: int = 1280, height: int = 860, mobile: bool = False, dark: bool = True):
+        self._socket = connect(devtools, max_size=None, open_timeout=WAIT_SECONDS)
+        self._last = 0
+        self.faults: list[str] = []
+        self.asked: list[str] = []
+        self.sent: list[dict] = []
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=2 if mobile else 1, mobile=mobile)
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.call("Page.navigate", url=url)
+        self.until("document.readyState === 'complete' && document.body.dataset.mode")
+
+    def call(self, method: str, **params) -> dict:
+        self._last += 1
+        self._socket.send(json.dumps({"id": self._last, "method": method, "params": params}))
+        while True:
+            message = json.loads(self._socket.recv(timeout=WAIT_SECONDS + 10))
+            if message.get("id") == self._last:
+                assert "error" not in message, (method, message["error"])
+                return message["result"]
+            self._note(message["method"], message["params"])
+
+    def until_event(self, method: str, **fields) -> dict:
+        """The next event of the browser with these fields."""
+        while True:
+            message = json.loads(self._socket.recv(timeout=WAIT_SECONDS))
+            self._note(message["method"], message["params"])
+            if message["method"] == method and fields.items() <= message["params"].items():
+                return message["params"]
+
+    def _note(self, method: str, params: dict):
+        if method == "Runtime.exceptionThrown":
+            details = params["exceptionDetails"]
+            self.faults.append(details.get("exception", {}).get("description", details["text"]))
+        elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
+            self.faults.append(json.dumps(params["entry"]))
+        elif method == "Network.requestWillBeSent":
+            self.asked.append(params["request"]["url"])
+        elif method == "Network.webSocketCreated":
+            self.asked.append(params["url"])
+        elif method == "Network.webSocketFrameSent":
+            self.sent.append(json.loads(params["response"]["payloadData"]))
+
+    def evaluate(self, expression: str):
+        """The value of a JavaScript expression, awaited when it is a promise; counts as done by the user."""
+        result = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True, userGesture=True)
+        assert "exceptionDetails" not in result, result["exceptionDetails"]
+        return result["result"].get("value")
+
+    def until(self, condition: str, seconds: float = WAIT_SECONDS):
+        """Waits in the page until the expression is true, and gives its value back."""
+        return self.evaluate(
+            f"""new Promise((done, fail) => {{
+                const end = performance.now() + {seconds * 1000};
+                const look = () => {{
+                    const value = ({condition});
+                    if (value) return done(value);
+                    if (performance.now() > end) return fail(new Error("never true: " + {json.dumps(condition)}));
+                    setTimeout(look, 30);
+                }};
+                look();
+            }})"""
+        )
+
+    def click(self, selector: str):
+        """A press of the mouse in the middle of an element."""
+        box = self.evaluate(
+            f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center'}}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] }})()"
+        )
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
+
+    def press(self, key: str, code: int):
+        for kind in ("rawKeyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code)
+
+    def type(self, text: str):
+        self.call("Input.insertText", text=text)
+
+    def text(self, selector: str) -> str:
+        return self.evaluate(f"document.querySelector({json.dumps(selector)}).textContent")
+
+    def screenshot(self, path: Path):
+        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+
+    def close(self):
+        self._socket.close()
+
+
+def write_camera(path: Path, width: int = 320, height: int = 240, frames: int = 20):
+    """A Y4M film for the fake camera: a bright disc that wanders over a coloured ground."""
+    y, x = np.mgrid[0:height, 0:width]
+    with open(path, "wb") as film:
+        film.write(f"YUV4MPEG2 W{width} H{height} F10:1 Ip A1:1 C420jpeg\n".encode())
+        for n in range(frames):
+            disc = (x - width * (0.3 + 0.4 * n / frames)) ** 2 + (y - height / 2) ** 2 < (height / 5) ** 2
+            luma = np.where(disc, 220, 60 + 60 * y / height).astype(np.uint8)
+            blue = np.full((height // 2, width // 2), 150, np.uint8)
+            red = np.full((height // 2, width // 2), 110, np.uint8)
+            film.write(b"FRAME\n" + luma.tobytes() + blue.tobytes() + red.tobytes())

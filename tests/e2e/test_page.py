@@ -1,0 +1,238 @@
+"""The page at `/` in a real Chromium against the real server, with a microphone and a camera that are fed from files."""
+import json
+import re
+
+import pytest
+
+from chromium import Browser, write_camera
+from conftest import BINARY, ROOT
+from realtime import SPOKEN, Client, floats
+
+SHOTS = BINARY.parent / "screenshots"
+STATE = "document.body.dataset.state"
+SPEAKS = (ROOT / "models/tiny-omni/assets").is_dir()
+
+
+def number(page, name: str) -> float:
+    return float(page.text(f"#{name}").split()[0])
+
+
+def choose(page, mode: str):
+    page.evaluate(f"document.querySelector('[name=mode][value={mode}]').click()")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("chromium")
+    SHOTS.mkdir(exist_ok=True)
+    write_camera(folder / "camera.y4m")
+    started = Browser(folder / "profile", SPOKEN, folder / "camera.y4m", folder / "log")
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """A factory of tabs; at the test's end none of them may have met an error or asked another host for anything."""
+    pages = []
+
+    def start(server, mode: str, **screen):
+        page = browser.open(server.http, **screen)
+        pages.append((page, server))
+        choose(page, mode)
+        return page
+
+    yield start
+    for page, server in pages:
+        page.evaluate("1")  # takes in what the browser still had to tell
+        strangers = [url for url in page.asked if not re.match(rf"(https?|ws)://{re.escape(server.host)}:{server.port}/|about:|blob:", url)]
+        faults = page.faults
+        page.close()
+        assert not strangers and not faults
+
+
+def test_a_conversation_by_voice(server, open_page):
+    page = open_page(server, "audio")
+    page.screenshot(SHOTS / "audio-idle.png")
+    page.click("#start")
+    page.until(f"{STATE} === 'listening'")
+    page.until("document.querySelector('#entries .model')?.textContent")
+    page.until("+document.getElementById('answered').textContent >= 6")
+    page.screenshot(SHOTS / "audio.png")
+    assert page.text("#caption").strip() and not page.text("#notice-words")
+    assert "of 8192 tokens" in page.text("#memory-now") and "ms" in page.text("#latency-now")
+
+    page.press("m", 77)
+    assert page.evaluate("document.getElementById('mute').getAttribute('aria-pressed')") == "true"
+    page.press(" ", 32)
+    page.until(f"{STATE} === 'idle'")
+    units = [floats(event["input"]["audio"]) for event in page.sent if event["type"] == "input.append"]
+    assert len(units) >= 6 and all(len(unit) == 16000 for unit in units)
+    assert max(abs(unit).max() for unit in units) > 0.05, "the microphone was heard"
+    assert [event["type"] for event in page.sent][0] == "session.init" and page.sent[-1] == {"type": "session.close", "reason": "user_stop"}
+
+
+@pytest.mark.skipif(not SPEAKS, reason="the embedded model has no voice")
+def test_the_answer_is_heard(server, open_page):
+    page = open_page(server, "audio")
+    page.click("#start")
+    page.until("parseFloat(document.getElementById('played').textContent) >= 0.5")
+    page.press(" ", 32)
+    page.until(f"{STATE} === 'idle'")
+
+
+def test_an_interruption(server, open_page):
+    page = open_page(server, "audio")
+    page.click("#start")
+    page.until(f"{STATE} === 'speaking'")
+    page.press("Escape", 27)
+    page.until(f"{STATE} === 'listening'")
+    page.until("[...document.querySelectorAll('#entries .event')].some((e) => e.textContent.startsWith('interrupted'))")
+    answered = number(page, "answered")
+    page.until(f"+document.getElementById('answered').textContent >= {answered + 2}")
+    page.screenshot(SHOTS / "audio-interrupted.png")
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+    appends = [event["input"] for event in page.sent if event["type"] == "input.append"]
+    at = next(n for n, append in enumerate(appends) if append.get("force_listen"))
+    sizes = [len(floats(append["audio"])) for append in appends]
+    assert sizes[at] + sizes[at + 1] == 16000 and set(sizes[at + 2 :]) <= {16000}, "the seconds stay on their grid"
+
+
+def test_the_line(start_server, open_page):
+    server = start_server("--set", "worker.max_sessions=1")
+    with Client(server) as holder:
+        holder.init()
+        page = open_page(server, "audio")
+        page.click("#start")
+        page.until(f"{STATE} === 'queued' && !document.getElementById('queue').hidden")
+        assert page.text("#queue").startswith("You are next")
+        page.screenshot(SHOTS / "queued.png")
+        holder.say_goodbye()
+    page.until(f"{STATE} === 'listening'")
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+
+
+def test_video_sends_a_picture_a_second(server, open_page):
+    page = open_page(server, "video")
+    page.click("#start")
+    page.until("+document.getElementById('sent').textContent >= 4")
+    page.screenshot(SHOTS / "video.png")
+    assert page.evaluate("document.getElementById('preview').videoWidth") == 320
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+    appends = [event["input"] for event in page.sent if event["type"] == "input.append"]
+    assert sum("video_frames" in append for append in appends) >= len(appends) - 1, "a camera may need its first second to start"
+    assert all(frame.startswith("/9j/") for append in appends for frame in append.get("video_frames", [])), "JPEG begins so in base64"
+
+
+def test_chat(server, open_page):
+    page = open_page(server, "chat")
+    for turn, words in enumerate(("What is your name?", "And who am I?"), 1):
+        page.click("#prompt")
+        page.type(words)
+        page.press("Enter", 13)
+        page.until(f"document.querySelectorAll('#entries .model').length === {turn}")
+        page.until(f"{STATE} === 'idle'")
+    page.screenshot(SHOTS / "chat.png")
+    turns = [event["input"]["messages"] for event in page.sent if event["type"] == "input.append"]
+    assert [message["role"] for message in turns[1]] == ["user", "assistant", "user"]
+    assert turns[1][1]["content"].strip() == page.text("#entries .model p").strip(), "what was streamed is what is remembered"
+
+
+def test_a_transcript_is_saved(server, open_page, tmp_path):
+    page = open_page(server, "chat")
+    page.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path), eventsEnabled=True)
+    page.click("#prompt")
+    page.type("Remember me")
+    page.press("Enter", 13)
+    page.until(f"document.querySelector('#entries .model') && {STATE} === 'idle'")
+    page.evaluate("document.getElementById('save').click()")
+    page.until_event("Browser.downloadProgress", state="completed")
+    text = next(tmp_path.glob("parley-*.txt")).read_text()
+    assert "You: Remember me" in text and "Parley: " in text
+
+
+def test_what_goes_wrong_is_told_in_words(start_server, open_page):
+    server = start_server("--set", "worker.max_sessions=1", "--set", "queue.capacity=0")
+    with Client(server) as holder:
+        holder.init()
+        page = open_page(server, "audio")
+        page.click("#start")
+        page.until("!document.getElementById('notice').hidden")
+        assert page.text("#notice-words").startswith("Somebody else is talking with the model")
+        page.until(f"{STATE} === 'idle'")
+        page.screenshot(SHOTS / "refused.png")
+
+
+def test_every_error_code_has_words(server, open_page):
+    schema = json.loads((ROOT / "tests/data/protocol.schema.json").read_text())
+    codes = find_enum(schema, "queue_full")
+    page = open_page(server, "chat")
+    words = page.evaluate(f"import('./errors.js').then(({{wordsForError}}) => {json.dumps(codes)}.map((code) => wordsForError({{code}})))")
+    assert len(codes) >= 10 and len(set(words)) == len(codes) and "Something went wrong." not in words
+
+
+def find_enum(node, member: str):
+    """The first list in a JSON document that holds `member`."""
+    if isinstance(node, list) and member in node:
+        return node
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        if found := find_enum(child, member):
+            return found
+    return None
+
+
+@pytest.mark.parametrize("rate", [16000, 44100, 48000])
+def test_the_resampler(server, open_page, rate):
+    """A tone that 16 kHz can hold comes through as it was, one that it cannot is gone, and no second gets longer."""
+    page = open_page(server, "chat")
+    code = """import('./resampler.js').then(({ Resampler }) => [1000, 10000].map((tone) => {
+        const resampler = new Resampler(RATE, 16000), out = [];
+        for (let start = 0; start < 2 * RATE; start += 128)
+            out.push(...resampler.process(Float32Array.from({ length: 128 }, (_, i) => Math.sin(2 * Math.PI * tone * (start + i) / RATE))));
+        const settled = out.slice(2000, 18000);
+        const error = Math.max(...settled.map((sample, i) => Math.abs(sample - Math.sin(2 * Math.PI * tone * (2000 + i) / 16000))));
+        return { length: out.length, error, peak: Math.max(...settled.map(Math.abs)) };
+    }))""".replace("RATE", str(rate))
+    kept, gone = page.evaluate(code)
+    assert abs(kept["length"] - 32000) < 100 and kept["error"] < 2e-3
+    if rate > 20000:
+        assert gone["peak"] < 2e-3
+
+
+def test_playback_plays_out_or_stops_at_once(server, open_page):
+    page = open_page(server, "chat")
+    played, drained = page.evaluate(
+        """import('./playback.js').then(({ Playback }) => new Promise((done) => {
+            const playback = new Playback(() => done([playback.secondsPlayed, playback.secondsAhead]));
+            for (let i = 0; i < 4; i++) playback.push(new Float32Array(6000).fill(0.1));
+        }))"""
+    )
+    assert abs(played - 1) < 1e-6 and drained == 0
+    busy, after, drains = page.evaluate(
+        """import('./playback.js').then(({ Playback }) => {
+            let drains = 0;
+            const playback = new Playback(() => drains++);
+            playback.push(new Float32Array(240000));
+            const busy = playback.busy;
+            playback.cut();
+            return [busy, playback.busy || playback.secondsAhead > 0, drains];
+        })"""
+    )
+    assert busy and not after and drains == 0
+
+
+def test_a_phone_in_daylight(server, open_page):
+    page = open_page(server, "audio", width=390, height=844, mobile=True, dark=False)
+    page.click("#start")
+    page.until("+document.getElementById('answered').textContent >= 4")
+    page.evaluate("window.scrollTo(0, 0)")
+    page.screenshot(SHOTS / "phone.png")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+    page.click("#open-settings")
+    page.screenshot(SHOTS / "phone-settings.png")
+    assert page.evaluate("document.getElementById('settings').open")
