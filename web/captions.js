@@ -33,7 +33,7 @@ export class Captions {
     if (!text) return;
     if (this.#open?.response !== response) this.#open = { response, ...this.#add("Parley", "model", "") };
     this.#open.entry.text += text;
-    this.#open.words.textContent = this.#open.entry.text;
+    this.#open.words.textContent = this.#open.entry.text.trimStart();
     this.#line.textContent = this.#open.entry.text.slice(-SHOWN);
     this.#list.scrollTop = this.#list.scrollHeight;
   }

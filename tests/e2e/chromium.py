@@ -129,6 +129,11 @@ class Page:
     def type(self, text: str):
         self.call("Input.insertText", text=text)
 
+    def give_file(self, selector: str, path: Path):
+        """The file as if chosen in an input's dialog."""
+        root = self.call("DOM.getDocument")["root"]["nodeId"]
+        self.call("DOM.setFileInputFiles", files=[str(path)], nodeId=self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"])
+
     def text(self, selector: str) -> str:
         return self.evaluate(f"document.querySelector({json.dumps(selector)}).textContent")
 

@@ -1,12 +1,14 @@
 """The page at `/` in a real Chromium against the real server, with a microphone and a camera that are fed from files."""
+import hashlib
 import json
 import re
 
+import numpy as np
 import pytest
 
 from chromium import Browser, write_camera
 from conftest import BINARY, ROOT
-from realtime import SPOKEN, Client, floats
+from realtime import SPOKEN, Client, floats, speech
 
 SHOTS = BINARY.parent / "screenshots"
 STATE = "document.body.dataset.state"
@@ -152,6 +154,66 @@ def test_a_transcript_is_saved(server, open_page, tmp_path):
     page.until_event("Browser.downloadProgress", state="completed")
     text = next(tmp_path.glob("parley-*.txt")).read_text()
     assert "You: Remember me" in text and "Parley: " in text
+
+
+def test_prompt_and_voice_are_the_users_choice(server, open_page, tmp_path):
+    page = open_page(server, "audio")
+    page.press("s", 83)
+    page.click("#system-prompt")
+    page.type("You are a parrot.")
+    noise = tmp_path / "noise.wav"
+    noise.write_bytes(b"no sound at all")
+    page.give_file("#voice", noise)
+    page.until("document.getElementById('voice-state').textContent.startsWith('This file holds no sound')")
+    page.give_file("#voice", SPOKEN)
+    page.until("document.getElementById('voice-state').textContent.startsWith('3.7 s of voice')")
+    page.screenshot(SHOTS / "settings.png")
+    page.click("#settings .primary")
+    page.click("#start")
+    page.until(f"{STATE} === 'listening'")
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+    payload = page.sent[0]["payload"]
+    assert payload["system_prompt"] == "You are a parrot."
+    voice = floats(payload["voice"]["ref_audio_base64"])
+    assert np.abs(voice - speech()).max() < 1e-3, "the same sound at the same rate"
+    page.evaluate("localStorage.clear()")
+
+
+def test_pictures_go_with_a_message(server, open_page):
+    page = open_page(server, "chat")
+    page.give_file("#picture", ROOT / "web/icon.png")
+    page.until("document.querySelector('#pictures img')?.complete")
+    page.click("#prompt")
+    page.type("What is that?")
+    page.screenshot(SHOTS / "chat-picture.png")
+    page.press("Enter", 13)
+    page.until(f"document.querySelector('#entries .user') && {STATE} === 'idle'")
+    picture, words = next(event["input"]["messages"][0]["content"] for event in page.sent if event["type"] == "input.append")
+    assert picture["type"] == "image" and picture["data"].startswith("/9j/") and words == {"type": "text", "text": "What is that?"}
+
+
+def test_a_key_opens_the_door(start_server, open_page, tmp_path):
+    keys = tmp_path / "keys.txt"
+    keys.write_text(f"ann {hashlib.sha256(b'open-sesame').hexdigest()}\n")
+    server = start_server("--set", f"auth.keys_file={keys}")
+    page = open_page(server, "audio")
+    page.click("#start")
+    page.until("document.getElementById('notice-words').textContent.includes('API key')")
+    page.until(f"{STATE} === 'idle'")
+    page.evaluate("1")
+    assert len(page.faults) == 1 and "WebSocket connection to" in page.faults[0], "the browser itself notes the refusal"
+    page.faults.clear()
+    page.press("s", 83)
+    page.click("#key")
+    page.type("open-sesame")
+    page.click("#settings .primary")
+    page.click("#start")
+    page.until(f"{STATE} === 'listening'")
+    assert not any("open-sesame" in url for url in page.asked)
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+    page.evaluate("sessionStorage.clear()")
 
 
 def test_what_goes_wrong_is_told_in_words(start_server, open_page):
