@@ -1,5 +1,5 @@
 import { toSamples } from "./base64.js";
-import { Connection } from "./connection.js";
+import { Connection, NO_PLACE } from "./connection.js";
 import { wordsForEnd, wordsForError, wordsForGoAway } from "./errors.js";
 import { Playback } from "./playback.js";
 import { whyRefused } from "./server.js";
@@ -140,7 +140,7 @@ export class Chat {
     const expected = !this.#asking && how.reason; // between turns the server may let go of us
     this.#forgetTurn();
     this.#settle();
-    if (expected || (this.#told && !how.reason)) return;
+    if (expected || (this.#told && how.code === NO_PLACE)) return;
     const words = how.reached ? wordsForEnd(how) : await whyRefused();
     if (words) this.#page.view.notice(words);
   }

@@ -4,6 +4,9 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/; // what a subprotocol may consist
 const MOST_UNSENT_BYTES = 512 * 1024; // about five seconds of sound
 const GOODBYE_MS = 3000;
 
+/** The close code that follows an error: the session never existed. */
+export const NO_PLACE = 1013;
+
 /**
  * One session on the server's /v1/realtime, in its current dialect. `on` holds a function for each thing that can come:
  * queued(event), turn(), created(event), delta(event), done(event), goAway(event), error({code, message, type}) and, once and last,

@@ -14,6 +14,11 @@ export async function countCameras() {
   return (await navigator.mediaDevices.enumerateDevices()).filter(({ kind }) => kind === "videoinput").length;
 }
 
+/** Asks for the screen to stay on: a lock to release, or null where the browser has none to give. */
+export async function keepAwake() {
+  return (await navigator.wakeLock?.request("screen").catch(() => null)) ?? null;
+}
+
 function picture(facing) {
   return { facingMode: facing, width: { ideal: 1280 }, height: { ideal: 720 } };
 }

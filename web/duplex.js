@@ -1,14 +1,14 @@
 import { toSamples } from "./base64.js";
 import { Camera } from "./camera.js";
-import { Connection } from "./connection.js";
-import { countCameras, openDevices } from "./devices.js";
+import { Connection, NO_PLACE } from "./connection.js";
+import { countCameras, keepAwake, openDevices } from "./devices.js";
 import { wordsForDevice, wordsForEnd, wordsForError, wordsForGoAway } from "./errors.js";
 import { Microphone } from "./microphone.js";
 import { Playback } from "./playback.js";
 import { whyRefused } from "./server.js";
 import { Units } from "./units.js";
 
-const SILENCE_MS = 100;
+const PLAYBACK_WATCH_MS = 100;
 
 /**
  * One conversation by voice, with or without a camera: a second of sound out, a decision of the model back. Made when the user starts;
@@ -20,7 +20,9 @@ export class Duplex {
   #page; // {view, captions, measures, orb, preview}
   #onOver;
   #over = false;
-  #told = false; // the user knows already what went wrong
+  #leaving = false; // the user wanted the end
+  #told = false; // the user has seen what went wrong
+  #awake; // keeps a phone's screen on
   #stream;
   #connection;
   #microphone;
@@ -58,8 +60,9 @@ export class Duplex {
       this.#page.view.notice(wordsForDevice(fault));
       return this.#end();
     }
+    this.#awake = keepAwake();
     this.#page.view.startClock();
-    this.#ticker = setInterval(() => this.#watchPlayback(), SILENCE_MS);
+    this.#ticker = setInterval(() => this.#watchPlayback(), PLAYBACK_WATCH_MS);
     this.#connection = new Connection(this.#mode, this.#settings.key, {
       queued: (event) => this.#page.view.queued(event),
       turn: () => this.#init(),
@@ -97,6 +100,7 @@ export class Duplex {
   stop() {
     if (!this.#connection) return this.#end();
     this.#live = false;
+    this.#leaving = true;
     this.#page.view.state = "closing";
     this.#playback?.cut();
     this.#connection.close();
@@ -178,7 +182,7 @@ export class Duplex {
 
   async #closed(how) {
     this.#end();
-    if (this.#told && !how.reason) return;
+    if (this.#leaving || (this.#told && how.code === NO_PLACE)) return;
     const words = how.reached ? wordsForEnd(how) : await whyRefused();
     if (words) this.#page.view.notice(words);
   }
@@ -192,6 +196,7 @@ export class Duplex {
     this.#over = true;
     this.#live = false;
     clearInterval(this.#ticker);
+    this.#awake?.then((lock) => lock?.release());
     this.#release();
     this.#microphone?.close();
     this.#camera?.close();

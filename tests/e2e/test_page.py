@@ -228,6 +228,16 @@ def test_what_goes_wrong_is_told_in_words(start_server, open_page):
         page.screenshot(SHOTS / "refused.png")
 
 
+def test_the_end_of_the_time_is_told_in_words(start_server, open_page):
+    server = start_server("--set", "limits.audio_seconds=4")
+    page = open_page(server, "audio")
+    page.click("#start")
+    page.until(f"{STATE} === 'listening'")
+    page.until("document.getElementById('notice-words').textContent.includes('the time limit')")
+    page.until(f"{STATE} === 'idle'")
+    page.until("document.getElementById('notice-words').textContent.startsWith('The time for this conversation is over')")
+
+
 def test_every_error_code_has_words(server, open_page):
     schema = json.loads((ROOT / "tests/data/protocol.schema.json").read_text())
     codes = find_enum(schema, "queue_full")
