@@ -78,8 +78,9 @@ void voice_desk::wait(std::chrono::milliseconds most) {
 
 void voice_desk::work() {
   // Whoever talks goes first: a new voice may take its time, a running second may not.
-  constexpr int niceness = 10;
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), niceness);
+  constexpr int nicer = 10;
+  const auto self = static_cast<id_t>(::gettid());
+  ::setpriority(PRIO_PROCESS, self, ::getpriority(PRIO_PROCESS, self) + nicer);
   at::set_num_threads(1);
   std::unique_lock lock(mutex_);
   while (true) {

@@ -48,6 +48,15 @@ TEST_CASE("prompts are cut and share a pass, units are whole and never wait for 
   CHECK(plan.prefill[1].rows == 50);
 }
 
+TEST_CASE("speech tokens are chosen for all, sound is made for the most urgent; who waits for a voice is left alone") {
+  std::vector<ready_session> ready{waits(1, stage::speak, 9), waits(2, stage::sound, 5), waits(3, stage::sound, 1),
+                                   waits(4, stage::sound, 3), waits(5, stage::voice, 0), waits(1, stage::decode, 9)};
+  const auto plan = plan_pass(ready, {.windows = 2});
+  CHECK(plan.speak == std::vector<session_id>{1});
+  CHECK(plan.decode == std::vector<session_id>{1}); // a chat answer thinks on while it speaks
+  CHECK(plan.sound == std::vector<session_id>{3, 4});
+}
+
 TEST_CASE("one bad member of a batch fails alone") {
   std::set<int> failures;
   auto calls = 0;

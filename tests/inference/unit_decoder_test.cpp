@@ -167,6 +167,37 @@ TEST_CASE("a cut stops at the next token and closes what the model has heard of 
   CHECK(s.decoder.turn_ended());
 }
 
+TEST_CASE("a finished unit is recalled while it is being spoken") {
+  session s;
+  s.unit(join({{marks().speak}, ids("a"), {marks().chunk_eos}}));
+  s.decoder.recall();
+  REQUIRE(s.decoder.next() == wants::feed);
+  CHECK(s.decoder.token() == marks().turn_eos);
+  s.decoder.fed();
+  CHECK(s.decoder.next() == wants::nothing);
+  CHECK(s.out().is_listen);
+  CHECK(s.out().text.empty());
+  CHECK(s.out().terminator == marks().listen);
+  CHECK(s.out().appended == join({{marks().speak}, ids("a"), {marks().turn_eos, marks().listen}}));
+  CHECK(s.out().drawn == 2); // speak and the letter
+
+  session ended; // the turn is closed already: nothing to feed
+  ended.unit(join({{marks().speak}, ids("a"), {marks().turn_eos, marks().listen}}));
+  CHECK(ended.out().end_of_turn);
+  ended.decoder.recall();
+  CHECK(ended.decoder.next() == wants::nothing);
+  CHECK(ended.out().is_listen);
+  CHECK_FALSE(ended.out().end_of_turn);
+  ended.unit(join({{marks().speak}, ids("b"), {marks().chunk_eos}})); // and not told to listen once more
+  CHECK(ended.out().text == "b");
+
+  session budget({.max_new_tokens = 3}); // a terminator that was not drawn
+  budget.unit({marks().speak, ids("a")[0]});
+  budget.decoder.recall();
+  budget.decoder.fed();
+  CHECK(budget.out().drawn == 2);
+}
+
 TEST_CASE("a basic window drops whole units from the front") {
   window w(words(), {.mode = window_mode::basic, .high_tokens = 100, .low_tokens = 60});
   w.set_prompt(20, {1, 2});

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""How much a running session feels of others that begin with voices of their own: unit latency alone, and during inits in a row.
+  bench/voice_inits.py ws://127.0.0.1:8006 [--inits 20] [--units 120] [--voice-seconds 6] [--pace 1.0]
+The server needs two slots. Prints p50, p95, p99 and max of both, their ratio, and how long an init took."""
+import argparse
+import base64
+import json
+import threading
+import time
+
+import numpy as np
+from websockets.sync.client import connect
+
+UNIT = 16000
+
+
+def b64(samples: np.ndarray) -> str:
+    return base64.b64encode(np.asarray(samples, "<f4").tobytes()).decode()
+
+
+def some_voice(seed: int, seconds: float) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    t = np.arange(int(seconds * UNIT)) / UNIT
+    return 0.3 * np.sin(2 * np.pi * random.uniform(90, 250) * t) * (1 + 0.5 * np.sin(6 * t)) + random.normal(0, 0.01, len(t))
+
+
+class Session:
+    def __init__(self, url: str, payload: dict):
+        self.socket = connect(url + "/v1/realtime?mode=audio", max_size=None, compression=None)
+        self.until("session.queue_done")
+        begin = time.perf_counter()
+        self.send({"type": "session.init", "payload": payload})
+        self.until("session.created")
+        self.created_ms = (time.perf_counter() - begin) * 1e3
+
+    def send(self, event: dict):
+        self.socket.send(json.dumps(event))
+
+    def until(self, kind: str) -> dict:
+        while True:
+            event = json.loads(self.socket.recv())
+            if event["type"] == "error":
+                raise RuntimeError(event)
+            if event["type"] == kind:
+                return event
+
+    def unit_ms(self, audio: str) -> float:
+        begin = time.perf_counter()
+        self.send({"type": "input.append", "input": {"audio": audio}})
+        while "wall_clock_ms" not in self.until("response.output.delta")["metrics"]:
+            pass
+        return (time.perf_counter() - begin) * 1e3
+
+    def close(self):
+        self.send({"type": "session.close", "reason": "user_stop"})
+        self.until("session.closed")
+        self.socket.close()
+
+
+def talk(session: Session, units: int, pace: float, go_on=lambda: True) -> list[float]:
+    audio = b64(some_voice(0, 1))
+    latencies = []
+    while len(latencies) < units and go_on():
+        latencies.append(session.unit_ms(audio))
+        time.sleep(max(0, pace - latencies[-1] / 1e3))
+    return latencies
+
+
+def row(name: str, ms: list[float]):
+    p = np.percentile(ms, [50, 95, 99, 100])
+    print(f"{name:<22}{len(ms):>6}{p[0]:>9.1f}{p[1]:>9.1f}{p[2]:>9.1f}{p[3]:>9.1f}")
+
+
+def main():
+    args = argparse.ArgumentParser()
+    args.add_argument("url")
+    args.add_argument("--inits", type=int, default=20)
+    args.add_argument("--units", type=int, default=120)
+    args.add_argument("--voice-seconds", type=float, default=6)
+    args.add_argument("--pace", type=float, default=0, help="seconds between units; 0 = as fast as they are answered")
+    args = args.parse_args()
+    config = {"force_listen_count": 0, "seed": 1, "sliding_window_mode": "basic"}
+    warm_up = Session(args.url, {"config": config})
+    talk(warm_up, 10, 0)
+    warm_up.close()
+    first = Session(args.url, {"config": config})
+    alone = talk(first, args.units, args.pace)
+    first.close()
+
+    created, over = [], threading.Event()
+
+    def inits():
+        for i in range(args.inits):
+            voice = b64(some_voice(1000 + i + int(time.time()) * 100, args.voice_seconds))
+            beginner = Session(args.url, {"voice": {"tts_ref_audio_base64": voice}, "config": config})
+            created.append(beginner.created_ms)
+            beginner.close()
+        over.set()
+
+    beside = Session(args.url, {"config": config})
+    thread = threading.Thread(target=inits)
+    thread.start()
+    during = talk(beside, 1 << 30, args.pace, lambda: not over.is_set())
+    thread.join()
+    beside.close()
+    print(f"{'ms':<22}{'n':>6}{'p50':>9}{'p95':>9}{'p99':>9}{'max':>9}")
+    row("units alone", alone)
+    row(f"units in {args.inits} inits", during)
+    row("inits", created)
+    print(f"p99 ratio {np.percentile(during, 99) / np.percentile(alone, 99):.2f}")
+
+
+if __name__ == "__main__":
+    main()
