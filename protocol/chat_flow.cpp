@@ -49,11 +49,12 @@ void chat_flow::submit(effect_writer& out) {
 void chat_flow::on_report(turn_report report, effect_writer& out) {
   if (!is_running(report.turn)) return;
   turn& now_said = *running_;
-  if (now_said.deltas_to_skip > 0) {
-    --now_said.deltas_to_skip;
+  auto& pieces = report.audio ? now_said.sounds : now_said.texts;
+  if (pieces.to_skip > 0) {
+    --pieces.to_skip;
     return;
   }
-  ++now_said.deltas_left;
+  ++pieces.left;
   if (!report.audio) now_said.text += report.text;
   if (!now_said.request->streaming) return;
   output_delta delta;
@@ -109,7 +110,7 @@ void chat_flow::on_worker_lost() {
   abandoned_.reset();
   if (!running_) return;
   running_->submitted = false;
-  running_->deltas_to_skip = running_->deltas_left;
+  for (auto* pieces : {&running_->texts, &running_->sounds}) pieces->to_skip = pieces->left;
 }
 
 void chat_flow::on_restored(effect_writer& out) {

@@ -207,4 +207,20 @@ TEST_CASE("a lost worker repeats the turn, nothing is said twice") {
   CHECK(d.done(turn_over(1, "one two")) == "done:turn_end(one two)");
 }
 
+TEST_CASE("a repeated turn may mix texts and sounds in another order") {
+  driver d(chat());
+  d.to_active();
+  const auto sound = std::make_shared<const std::vector<float>>(480);
+  d.frame(chat_frame("hi", R"(,"tts":{"enabled":true})"));
+  d.turn(said(1, "one "));
+  CHECK(d.turn({1, "", sound}) == "audio(480)");
+  d.worker_lost();
+  d.grant();
+  d.restored();
+  CHECK(d.turn(said(1, "one ")) == "");
+  CHECK(d.turn(said(1, "two")) == "text(two)");
+  CHECK(d.turn({1, "", sound}) == "");
+  CHECK(d.turn({1, "", sound}) == "audio(480)");
+}
+
 } // namespace parley::protocol::test
