@@ -113,7 +113,10 @@ std::size_t bytes_per_row(const speech::voice& voice) {
 step_cost measure_step(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice) {
   auto time = [&](int count) { return time_units(model, count) + (speaker ? time_speech(*speaker, voice, count) : 0); };
   time(1); // warms up
-  auto one = time(1), four = time(4);
+  auto best = [&](int count) {
+    return std::min(time(count), time(count));
+  }; // another program's work is not the engine's
+  auto one = best(1), four = best(4);
   auto each = std::max((four - one) / 3, 0.0);
   return {std::max(one - each, 0.0), each};
 }
