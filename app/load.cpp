@@ -40,6 +40,8 @@ void add_load(CLI::App& app, job& chosen) {
   const auto options = std::make_shared<client::load_options>();
   auto& habits = options->habits;
   sub->add_option("--url", options->url, "http(s) or ws(s), with or without /v1/realtime")->required();
+  sub->add_option("--key", options->key, "API key");
+  sub->add_option("--ca", options->ca_file, "PEM file of the certificates to trust, instead of the system's");
   sub->add_option("--mode", options->modes, "chat, audio, video; several are dealt in turn")->delimiter(',');
   sub->add_option("--sessions", options->sessions, "How many people");
   sub->add_option("--seconds", options->seconds, "How long, after the last one came");
@@ -47,6 +49,7 @@ void add_load(CLI::App& app, job& chosen) {
   sub->add_option("--wav", options->wavs, "What is spoken: any rate and channel count");
   sub->add_option("--picture", options->picture, "Image file that video sends with each second");
   sub->add_option("--prompt", options->prompts, "What is asked in chat");
+  sub->add_flag("--no-tts{false}", habits.tts, "Chat answers in text only");
   sub->add_option("--max-new-tokens", options->max_new_tokens, "Longest answer in chat");
   sub->add_flag("--mixed-dialects", options->mixed_dialects, "Every other duplex session in the legacy dialect");
   sub->add_flag("--fast", habits.fast, "Each second, or question, as soon as the one before is answered");

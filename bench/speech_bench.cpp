@@ -1,5 +1,6 @@
 // One second of speech of many sessions, stage by stage: 25 speech tokens, the flow encoder with the estimator's five steps,
-// the causal vocoder; and one second of sound from its tokens as a whole. Random weights, so that no checkpoint is needed.
+// the causal vocoder; and what a voice costs once. Random weights in the sizes of models/tiny-omni and of the published
+// checkpoint; only the networks that hear a voice come from a folder, so run it where models/ is.
 //   speech_bench [--benchmark_filter=tiny|real]
 // The counter `rtf` is the time that one session's second takes, in seconds: below 1 is faster than real time.
 // Names end in the number of sessions that share a call.
@@ -7,6 +8,7 @@
 #include "inference/speech/bounded_vocoder.hpp"
 #include "inference/speech/flow.hpp"
 #include "inference/speech/noise.hpp"
+#include "inference/speech/token2wav.hpp"
 #include "inference/speech/tts_turn.hpp"
 
 #include <ATen/ATen.h>
@@ -223,6 +225,19 @@ void samples(benchmark::State& state, const sizes& s) {
   report(state);
 }
 
+/// A reference voice of so many seconds, from its samples to what a session starts with. `rtf` is per second of voice.
+void voice_preparation(benchmark::State& state) {
+  c10::InferenceMode inference;
+  const token2wav model("models/tiny-omni/assets/token2wav", noise_tables::draw(1));
+  const auto seconds = state.range(0);
+  random_stream chance(1, substream::noise);
+  std::vector<float> samples(static_cast<std::size_t>(seconds * 16000));
+  for (auto& x : samples) x = static_cast<float>(chance.next() - 0.5);
+  for (auto _ : state) benchmark::DoNotOptimize(model.prepare(model.ear().hear(samples)));
+  report(state);
+}
+
+BENCHMARK(voice_preparation)->Name("voice_preparation/tiny")->Arg(3)->Arg(10)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(speech_tokens, tiny, tiny)->Arg(1)->Arg(8)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(mel_frames, tiny, tiny)->Arg(1)->Arg(8)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(samples, tiny, tiny)->Args({1, 16})->Args({1, 50})->Args({8, 50})->Unit(benchmark::kMillisecond);

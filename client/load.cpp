@@ -9,8 +9,8 @@
 #include <mutex>
 #include <ostream>
 #include <sys/resource.h>
-#include <unistd.h>
 #include <thread>
+#include <unistd.h>
 
 namespace parley::client {
 namespace {
@@ -107,6 +107,8 @@ int load(const load_options& options, std::ostream& out, std::ostream& err) {
   };
   auto url = parse_server_url(options.url);
   if (!url) return refuse("--url: " + url.error());
+  url->key = options.key;
+  url->ca_file = options.ca_file;
   if (options.sessions < 1) return refuse("--sessions must be 1 or more");
   if (!(options.seconds > 0)) return refuse("--seconds must be more than 0");
   std::vector<protocol::mode> modes;

@@ -12,6 +12,8 @@ namespace parley::client {
 /// Many simulated people at once against a running server (`parley load`).
 struct load_options {
   std::string url{};
+  std::string key{};                       ///< API key; empty = none
+  std::string ca_file{};                   ///< PEM: trusted certificates instead of the system's
   std::vector<std::string> modes{"audio"}; ///< chat, audio, video: dealt in turn
   int sessions = 1;
   double seconds = 30; ///< after the last one came

@@ -7,6 +7,7 @@
 namespace parley::client {
 namespace {
 
+constexpr double deadline = 1; ///< an answer that comes later is a miss
 constexpr double closing_time = 10;
 
 /// Codes come from a server and become keys of a report.
@@ -168,7 +169,7 @@ void load_client::finish_unit(double now, std::size_t unit) {
   answered_ = unit + 1;
   const auto latency = now - due;
   ++into_->answered;
-  into_->missed += latency > habits_->deadline ? 1 : 0;
+  into_->missed += latency > deadline ? 1 : 0;
   into_->answers.push_back({static_cast<float>(due), static_cast<float>(std::max(0.0, latency))});
   if (std::exchange(unit_spoke_, false)) {
     ++into_->spoken;
@@ -185,7 +186,7 @@ void load_client::finish_question(double now) {
   open_.pop_front();
   ++answered_;
   ++into_->answered;
-  into_->answers.push_back({static_cast<float>(due), static_cast<float>(std::max(0.0, now - due))});
+  into_->whole_answer.add(between(due, now));
   into_->spoken += std::exchange(unit_spoke_, false) ? 1 : 0;
   ear_.end_of_turn();
   next_due_ = now + (habits_->fast ? 0 : pace_.thinking_time());
@@ -202,7 +203,7 @@ void load_client::close(double now) {
 /// What is late already counts; what is still in time might have been answered.
 void load_client::give_up(double now) {
   for (const auto due : open_)
-    if (!chats() && now - due > habits_->deadline) ++into_->unanswered;
+    if (!chats() && now - due > deadline) ++into_->unanswered;
   open_.clear();
 }
 

@@ -28,7 +28,7 @@ load_connection::load_connection(boost::asio::io_context& io, load_world& world,
 void load_connection::connect() {
   socket_ = std::make_unique<ws_client>(io_.get_executor(),
                                         ws_client::callbacks{.opened = {},
-                                                             .text = [this](std::string&& frame) { on_text(frame); },
+                                                             .text = [this](std::string_view frame) { on_text(frame); },
                                                              .ended = [this](const auto& how) { on_ended(how); }});
   person_.connecting(world_.now());
   socket_->connect(world_.url, mode_name(role_.mode));
@@ -61,16 +61,16 @@ void load_connection::tell_progress() {
 }
 
 void load_connection::send_init() {
-  socket_->send(*world_.material.init(role_.spoken));
+  socket_->send(world_.material.init(role_.spoken));
 }
 void load_connection::send_unit(std::size_t unit, bool force_listen) {
-  socket_->send(*world_.material.unit(role_.mode, role_.spoken, unit, force_listen));
+  socket_->send(world_.material.unit(role_.mode, role_.spoken, unit, force_listen));
 }
 void load_connection::send_question() {
-  socket_->send(*world_.material.question(role_.seed + questions_++));
+  socket_->send(world_.material.question(role_.seed + questions_++));
 }
 void load_connection::send_close() {
-  socket_->send(*world_.material.close());
+  socket_->send(world_.material.close());
 }
 
 void load_connection::wake_at(double time) {

@@ -10,7 +10,7 @@
 namespace parley::client {
 namespace {
 
-using named_times = std::array<std::pair<const char*, latencies>, 7>;
+using named_times = std::array<std::pair<const char*, latencies>, 8>;
 
 named_times times_of(const load_figures& all) {
   return {{{"queue_done", all.queue_done},
@@ -18,6 +18,7 @@ named_times times_of(const load_figures& all) {
            {"first text", all.first_text},
            {"first sound", all.first_sound},
            {"unit latency", all.unit_latency()},
+           {"chat answer", all.whole_answer},
            {"barge-in", all.silenced},
            {"sent late", all.lateness}}};
 }
@@ -46,8 +47,9 @@ void load_figures::merge(const load_figures& other) {
   gap_seconds += other.gap_seconds;
   sound_seconds += other.sound_seconds;
   for (const auto& [code, count] : other.errors) errors[code] += count;
-  for (const auto times : {&load_figures::queue_done, &load_figures::created, &load_figures::first_text,
-                           &load_figures::first_sound, &load_figures::silenced, &load_figures::lateness})
+  for (const auto times :
+       {&load_figures::queue_done, &load_figures::created, &load_figures::first_text, &load_figures::first_sound,
+        &load_figures::silenced, &load_figures::whole_answer, &load_figures::lateness})
     (this->*times).add(other.*times);
   answers.insert(answers.end(), other.answers.begin(), other.answers.end());
 }
@@ -76,8 +78,9 @@ std::string load_table(const load_figures& all, const load_run& run) {
     out << '\n';
   }
   out << '\n';
-  line("deadline misses") << all.deadline_misses() << " of " << all.answered + all.unanswered << " ("
-                          << share_text(all.deadline_misses(), all.answered + all.unanswered) << ")\n";
+  const auto judged = static_cast<std::int64_t>(all.answers.size()) + all.unanswered;
+  line("deadline misses") << all.deadline_misses() << " of " << judged << " ("
+                          << share_text(all.deadline_misses(), judged) << ")\n";
   line("audio gaps") << all.gaps << ", together " << seconds_text(latencies::seconds(all.gap_seconds)) << ", in "
                      << seconds_text(latencies::seconds(all.sound_seconds)) << " of sound\n";
   line("errors");

@@ -38,13 +38,14 @@ struct load_figures {
   latencies created;    ///< from the init
   latencies first_text; ///< of each turn, from its unit's due time
   latencies first_sound;
-  latencies silenced; ///< from a due force_listen to its listen
-  latencies lateness; ///< of the generator itself: from due to sent
-  std::vector<answer> answers;
+  latencies silenced;          ///< from a due force_listen to its listen
+  latencies whole_answer;      ///< in chat
+  latencies lateness;          ///< of the generator itself: from due to sent
+  std::vector<answer> answers; ///< of audio and video
 
   void merge(const load_figures& other);
 
-  /// All answers' times.
+  /// Of audio and video, from a second's due time to its whole answer.
   latencies unit_latency() const;
 
   std::int64_t deadline_misses() const { return missed + unanswered; }

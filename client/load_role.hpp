@@ -19,7 +19,6 @@ struct load_habits {
   double pause = 1.5;         ///< mean silence between two recordings
   double barge_in = 0;        ///< chance that a speaking second is interrupted by force_listen
   bool tts = true;            ///< chat answers are to be spoken
-  double deadline = 1;        ///< an answer that comes later is a miss
   double playback_lead = 0.2; ///< what a listener's buffer holds before a turn begins to play
 };
 

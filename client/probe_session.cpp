@@ -16,10 +16,9 @@ constexpr std::chrono::seconds closing_time{15};
 } // namespace
 
 probe_session::probe_session(std::ostream& out, std::ostream& err)
-    : out_(out), err_(err),
-      socket_(io_.get_executor(), {.opened = [this] { expect_answer(); },
-                                   .text = [this](std::string&& frame) { on_text(std::move(frame)); },
-                                   .ended = [this](auto& how) { on_ended(how); }}),
+    : out_(out), err_(err), socket_(io_.get_executor(), {.opened = [this] { expect_answer(); },
+                                                         .text = [this](std::string_view frame) { on_text(frame); },
+                                                         .ended = [this](auto& how) { on_ended(how); }}),
       overdue_(io_) {}
 
 int probe_session::run(const server_url& url, std::string_view mode) {
@@ -28,7 +27,7 @@ int probe_session::run(const server_url& url, std::string_view mode) {
   return status_;
 }
 
-void probe_session::on_text(std::string&& frame) {
+void probe_session::on_text(std::string_view frame) {
   const auto event = protocol::read_server_message(frame);
   if (!event) return fail("the server sent something that is no event");
   using type = protocol::server_event_type;

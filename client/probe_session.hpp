@@ -49,7 +49,7 @@ protected:
   std::ostream& out_;
 
 private:
-  void on_text(std::string&& frame);
+  void on_text(std::string_view frame);
   void expect_end();
   void on_ended(const ws_client::ending& how);
   void tell_place(const protocol::server_message& event);

@@ -4,7 +4,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
-#include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/websocket.hpp>
@@ -25,6 +24,7 @@ using boost::system::error_code;
 using tcp = asio::ip::tcp;
 
 constexpr std::chrono::seconds handshake_time{30};
+constexpr std::size_t write_buffer_bytes = 32u << 10; ///< masked and written at a time
 constexpr std::size_t most_message_bytes = 64u << 20; ///< a whole chat answer with its sound
 
 } // namespace
@@ -33,7 +33,7 @@ class ws_client::impl {
 public:
   virtual ~impl() = default;
   virtual void connect(const server_url& url, std::string_view mode) = 0;
-  virtual void send(std::string frame) = 0;
+  virtual void send(std::shared_ptr<const std::string> frame) = 0;
   virtual void close() = 0;
   virtual void cut() = 0;
 };
@@ -54,6 +54,7 @@ public:
     ws_.read_message_max(most_message_bytes);
     ws_.auto_fragment(false);
     ws_.text(true);
+    ws_.write_buffer_bytes(write_buffer_bytes);
     auto timeouts = websocket::stream_base::timeout::suggested(beast::role_type::client);
     timeouts.handshake_timeout = handshake_time;
     ws_.set_option(timeouts);
@@ -75,7 +76,7 @@ public:
     });
   }
 
-  void send(std::string frame) override {
+  void send(std::shared_ptr<const std::string> frame) override {
     if (closing_ || ended_) return;
     waiting_.push_back(std::move(frame));
     write();
@@ -148,9 +149,9 @@ private:
     if (ended_) return;
     if (ec == websocket::error::closed) return end({}, {});
     if (ec) return end("the connection broke", ec);
-    std::string text = beast::buffers_to_string(buffer_.data());
+    const auto bytes = buffer_.cdata();
+    if (told_.text) told_.text({static_cast<const char*>(bytes.data()), bytes.size()});
     buffer_.consume(buffer_.size());
-    if (told_.text) told_.text(std::move(text));
     read();
   }
 
@@ -168,7 +169,7 @@ private:
       });
       return;
     }
-    ws_.async_write(asio::buffer(waiting_.front()), [self = this->shared_from_this()](error_code ec, std::size_t) {
+    ws_.async_write(asio::buffer(*waiting_.front()), [self = this->shared_from_this()](error_code ec, std::size_t) {
       self->writing_ = false;
       self->waiting_.pop_front();
       if (!ec) self->write(); // a broken connection is told by the read
@@ -189,7 +190,7 @@ private:
   callbacks told_;
   beast::flat_buffer buffer_;
   websocket::response_type response_;
-  std::deque<std::string> waiting_;
+  std::deque<std::shared_ptr<const std::string>> waiting_;
   std::string name_; ///< of the server
   std::string host_; ///< with the port
   std::string target_;
@@ -231,6 +232,10 @@ void ws_client::connect(const server_url& url, std::string_view mode) {
   impl_->connect(url, mode);
 }
 void ws_client::send(std::string frame) {
+  send(std::make_shared<const std::string>(std::move(frame)));
+}
+
+void ws_client::send(std::shared_ptr<const std::string> frame) {
   if (impl_) impl_->send(std::move(frame));
 }
 void ws_client::close() {

@@ -24,8 +24,8 @@ public:
 
   struct callbacks {
     std::function<void()> opened;
-    std::function<void(std::string&&)> text;
-    std::function<void(const ending&)> ended; ///< the last call, also when the connection could not be made
+    std::function<void(std::string_view)> text; ///< a frame, valid during the call
+    std::function<void(const ending&)> ended;   ///< the last call, also when the connection could not be made
   };
 
   ws_client(boost::asio::any_io_executor executor, callbacks told);
@@ -40,6 +40,9 @@ public:
   void connect(const server_url& url, std::string_view mode);
 
   void send(std::string frame);
+
+  /// The same for a frame that many connections send.
+  void send(std::shared_ptr<const std::string> frame);
 
   /// Sends what is queued, then the closing handshake with 1000.
   void close();
