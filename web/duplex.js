@@ -31,7 +31,9 @@ export class Duplex {
   #units = new Units((samples) => this.#send(samples, false));
   #queue = Promise.resolve(); // units leave in order, though pictures take their time
   #live = false; // the session takes input
+  #blind = false; // the server refused pictures
   #cutting = false; // interrupted: what still comes of that turn is not wanted
+  #cutShown = false; // the timeline has this interruption already
   #turn = { open: false, ended: false };
   #spoke = false; // something came in this step that is not `listen`
   #ticker;
@@ -127,7 +129,7 @@ export class Duplex {
 
   #send(samples, force) {
     const send = async () => {
-      const picture = force ? null : await this.#camera?.picture();
+      const picture = force || this.#blind ? null : await this.#camera?.picture();
       if (this.#live) this.#page.measures.sent(this.#connection.append(samples, picture ? [picture] : [], force));
     };
     this.#queue = this.#queue.then(send, send);
@@ -143,7 +145,8 @@ export class Duplex {
     const { metrics } = event;
     if (metrics?.wall_clock_ms === undefined) return;
     this.#page.measures.answered(event.input_id);
-    this.#page.measures.completed(cut ? "cut" : this.#spoke ? "speak" : "listen", metrics);
+    this.#page.measures.completed(cut && !this.#cutShown ? "cut" : this.#spoke ? "speak" : "listen", metrics);
+    this.#cutShown = this.#cutting;
     this.#spoke = false;
   }
 
@@ -176,7 +179,8 @@ export class Duplex {
 
   #complain(error) {
     this.#told = true;
-    this.#page.view.notice(wordsForError(error));
+    if (this.#live && this.#camera && error.code === "invalid_payload") this.#blind = true;
+    this.#page.view.notice(wordsForError(error) + (this.#blind ? " The conversation goes on without pictures." : ""));
     if (this.#page.view.state === "starting") this.stop(); // with other settings the user may try again
   }
 
