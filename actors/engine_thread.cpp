@@ -51,6 +51,7 @@ void engine_thread::serve(inference::engine& engine) {
   std::vector<inference::command> taken;
   bool busy = false;
   while (true) {
+    if (tell_.load) tell_.load(engine.load());
     {
       std::unique_lock lock(mutex_);
       wake_.wait(lock, [&] { return stopping_ || busy || !inbox_.empty(); });
@@ -60,7 +61,6 @@ void engine_thread::serve(inference::engine& engine) {
     for (auto& order : taken) engine.handle(std::move(order));
     taken.clear();
     busy = engine.advance();
-    if (tell_.load) tell_.load(engine.load());
   }
 }
 

@@ -24,7 +24,7 @@ public:
     std::function<void(const inference::engine_info&)> up; ///< first, once: the engine is loaded
     std::function<void(inference::event&&)> event;
     std::function<void(std::string)> down; ///< last, once: it could not be loaded or has thrown. Not after `stop`.
-    std::function<void(const inference::engine_load&)> load = {}; ///< after each pass; may be empty
+    std::function<void(const inference::engine_load&)> load = {}; ///< before each pass; may be empty
   };
 
   /// `max_inbox` commands wait for the next pass; `post` refuses more (policy: reject).

@@ -44,9 +44,14 @@ gpu_worker::behavior_type gpu_worker::make_behavior() {
           [self](const inference::engine_info& info) { caf::anon_send(self, engine_up{info}); },
           [self](inference::event&& event) { caf::anon_send(self, engine_event{std::move(event)}); },
           [self](std::string reason) { caf::anon_send(self, engine_down{std::move(reason)}); },
-          [&counted = meters_](const inference::engine_load& now) {
+          [&counted = meters_, before = inference::engine_load{}](const inference::engine_load& now) mutable {
             counted.kv_pages_used->Set(now.kv_pages - now.kv_pages_free);
             counted.kv_pages_free->Set(now.kv_pages_free);
+            if (now.voice_hits > before.voice_hits)
+              counted.voice_hits->Increment(static_cast<double>(now.voice_hits - before.voice_hits));
+            if (now.voice_misses > before.voice_misses)
+              counted.voice_misses->Increment(static_cast<double>(now.voice_misses - before.voice_misses));
+            before = now;
           },
       },
       max_inbox);

@@ -48,6 +48,8 @@ meters::meters()
       units_(counter(registry_, "parley_units_total", "Answered units, by what the model decided.")),
       late_(counter(registry_, "parley_deadline_misses_total", "Units that were answered later than a second.")),
       tokens_(counter(registry_, "parley_tokens_total", "Tokens into and out of the model.")),
+      voices_(
+          counter(registry_, "parley_voice_cache_total", "Reference voices asked for, by whether they were at hand.")),
       ended_(counter(registry_, "parley_sessions_ended_total", "Sessions that are over, by reason.")),
       key_tokens_(counter(registry_, "parley_key_tokens_total", "Tokens of ended sessions, by name of the API key.")),
       sessions_(gauge(registry_, "parley_sessions", "Live sessions.")),
@@ -99,6 +101,8 @@ meters::worker& meters::of_worker(worker_key key) {
   of.busy_slots = &slots_.Add({{"worker", name}, {"state", "busy"}});
   of.kv_pages_used = &kv_pages_.Add({{"worker", name}, {"state", "used"}});
   of.kv_pages_free = &kv_pages_.Add({{"worker", name}, {"state", "free"}});
+  of.voice_hits = &voices_.Add({{"worker", name}, {"result", "hit"}});
+  of.voice_misses = &voices_.Add({{"worker", name}, {"result", "miss"}});
   return workers_.emplace(key, std::move(of)).first->second;
 }
 

@@ -46,6 +46,8 @@ public:
     prometheus::Gauge* busy_slots;
     prometheus::Gauge* kv_pages_used;
     prometheus::Gauge* kv_pages_free;
+    prometheus::Counter* voice_hits;
+    prometheus::Counter* voice_misses;
   };
 
   meters();
@@ -78,6 +80,7 @@ private:
   counters& units_;
   counters& late_;
   counters& tokens_;
+  counters& voices_;
   counters& ended_;
   counters& key_tokens_;
   gauges& sessions_;

@@ -79,6 +79,7 @@ session::behavior_type session::make_behavior() {
 }
 
 void session::on_exit() {
+  tell_end();
   if (!link_closed_ && !client_gone_) link_->close(1011, "internal error");
   if (queue_) demonitor(queue_.address());
   drop_slot();
@@ -88,6 +89,17 @@ void session::on_exit() {
   queue_ = nullptr;
   pending_.clear();
   opened_with_.reset();
+}
+
+void session::tell_end() {
+  const log_session about(machine_->id());
+  // Its actor may be ended from outside before the machine has come to its own end.
+  const std::string reason = machine_->closed_reason().empty() ? "cut off" : machine_->closed_reason();
+  const auto used = machine_->total();
+  log()->info("ended: {} after {:.1f} s, {} tokens in, {} out", reason,
+              std::chrono::duration<double>(steady_now() - connection_.accepted).count(),
+              used.input_text + used.input_audio + used.input_vision, used.output_text + used.output_audio);
+  house_.counted.ended(machine_->kind(), reason, connection_.key, used);
 }
 
 // ---- what comes in
@@ -185,11 +197,6 @@ void session::settle() {
   entry_->update(machine_->kind(), machine_->state());
   alarm_.arm(this, machine_->next_deadline());
   if (machine_->state() != protocol::session_state::closed || machine_->holds_worker() || !client_gone_) return;
-  const auto used = machine_->total();
-  log()->info("ended: {} after {:.1f} s, {} tokens in, {} out", machine_->closed_reason(),
-              std::chrono::duration<double>(steady_now() - connection_.accepted).count(),
-              used.input_text + used.input_audio + used.input_vision, used.output_text + used.output_audio);
-  house_.counted.ended(machine_->kind(), machine_->closed_reason(), connection_.key, used);
   quit();
 }
 

@@ -59,6 +59,7 @@ private:
   void take_engine_event(inference::event&& event);
   void peer_gone(const caf::down_msg& down);
   void give_up_moving();
+  void tell_end();
   void drop_slot();
 
   /// Carries effects out in order; those that come up meanwhile go behind them. Then re-arms the timer and ends the

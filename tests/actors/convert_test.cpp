@@ -140,9 +140,11 @@ TEST_CASE("only the last delta of a step tells what it cost, and only what it ha
   CHECK(report.end_of_turn);
   CHECK(report.used == protocol::usage{1, 2, 3, 4, 5});
   CHECK(report.measured.kv_cache_length == 100);
+  CHECK(report.measured.backend.empty());
   CHECK_FALSE(report.measured.prefill_ms);
   output.last = true;
   report = from_engine(inference::step_output(output));
+  CHECK(report.measured.backend == "libtorch");
   CHECK(report.measured.prefill_ms == 1.5);
   CHECK(report.measured.cost_llm_ms == 2.5);
   CHECK_FALSE(report.measured.n_tts_tokens);

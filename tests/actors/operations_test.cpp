@@ -82,6 +82,10 @@ TEST_CASE("the metrics tell what sessions did") {
   CHECK(value(text, R"(parley_worker_up{worker="1"})") == 1);
   CHECK(value(text, R"(parley_worker_slots{state="offered",worker="1"})") == 2);
   CHECK(value(text, R"(parley_worker_slots{state="busy",worker="1"})") == 1);
+  CHECK(value(text, R"(parley_kv_pages{state="used",worker="1"})") == 1);
+  CHECK(value(text, R"(parley_kv_pages{state="free",worker="1"})") == 99);
+  CHECK(value(text, R"(parley_voice_cache_total{result="hit",worker="1"})") == 3);
+  CHECK(value(text, R"(parley_voice_cache_total{result="miss",worker="1"})") == 1);
   CHECK(value(text, R"(parley_deadline_misses_total{worker="1"})") >= 0);
   CHECK(value(text, R"(parley_dropped_units_total)") == 0);
   client.say_goodbye();
@@ -213,7 +217,8 @@ TEST_CASE("one client waits with so many sessions at a time") {
   c2.link->next("session.queued");
   a1.vanish();
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (house.status()["queue"]["length"] != 3 && std::chrono::steady_clock::now() < deadline) {}
+  while (house.status()["queue"]["length"] != 3 && std::chrono::steady_clock::now() < deadline) {
+  }
   a1 = connect_as(house, "a", "bob");
   a1.link->next("session.queued");
   for (auto* client : {&holder, &a1, &a2, &a3, &b1, &c1, &c2}) client->vanish();
