@@ -19,14 +19,14 @@ class Server:
         self._log_file = open(log, "w")
         self.process = subprocess.Popen([BINARY, "serve", "--port", "0", *flags], stdout=subprocess.PIPE, stderr=self._log_file, stdin=subprocess.DEVNULL, text=True)
         line = self.process.stdout.readline().strip()
-        if not line.startswith("ready http://"):
+        if not line.startswith(("ready http://", "ready https://")):
             self.process.kill()
             self.process.wait()
             raise RuntimeError(f"the server said {line!r}; its log:\n{log.read_text()}")
         self.http = line.removeprefix("ready ")
-        self.host, port = self.http.removeprefix("http://").rsplit(":", 1)
+        self.host, port = self.http.split("://")[1].rsplit(":", 1)
         self.port = int(port)
-        self.realtime = f"ws://{self.host}:{self.port}/v1/realtime"
+        self.realtime = f"{'wss' if self.http.startswith('https') else 'ws'}://{self.host}:{self.port}/v1/realtime"
 
     def stop(self, how: int = signal.SIGTERM, seconds: float = 60) -> int:
         """Signals the process, waits for its end and gives back the exit status."""

@@ -1,0 +1,103 @@
+"""What an operator uses: metrics, logs, the environment, drain and resume."""
+import json
+import os
+import re
+import subprocess
+import urllib.request
+
+import numpy as np
+from prometheus_client.parser import text_string_to_metric_families
+
+from conftest import BINARY, ROOT
+from realtime import UNIT, Client, http
+
+SILENCE = np.zeros(UNIT, np.float32)
+
+
+def metrics(server) -> dict[str, dict[tuple, float]]:
+    """Name -> values by labels, read by Prometheus' own parser."""
+    with urllib.request.urlopen(server.http + "/metrics", timeout=60) as answer:
+        assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+        families = list(text_string_to_metric_families(answer.read().decode()))
+    assert len({f.name for f in families}) == len(families), "each family once"
+    assert all(f.name.startswith("parley_") and f.documentation for f in families)
+    found: dict[str, dict[tuple, float]] = {}
+    for family in families:
+        for sample in family.samples:
+            found.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
+    return found
+
+
+def test_metrics_follow_a_session(start_server):
+    server = start_server("--set", "worker.max_sessions=2", "--set", "engine.seed=7")
+    idle = metrics(server)
+    with Client(server) as client:
+        client.init()
+        for _ in range(3):
+            client.step(SILENCE)
+        client.send({"type": "nonsense"})
+        client.until_error()
+        now = metrics(server)
+        assert now["parley_sessions"][(("mode", "audio"), ("state", "active"))] == 1
+        assert now["parley_unit_latency_seconds_count"][(("mode", "audio"), ("worker", "1"))] == 3
+        assert now["parley_errors_total"][(("code", "unknown_event"),)] == 1
+        assert now["parley_tokens_total"][(("direction", "input"), ("kind", "audio"), ("worker", "1"))] >= 30
+        assert now["parley_stage_seconds_count"][(("stage", "prefill"), ("worker", "1"))] == 3
+        assert now["parley_worker_slots"][(("state", "busy"), ("worker", "1"))] == 1
+        pages = (("state", "used"), ("worker", "1"))
+        assert now["parley_kv_pages"][pages] > idle["parley_kv_pages"][pages]
+        assert now["parley_outbox_bytes"][()] == 0 and now["parley_connections"][()] >= 1
+        client.say_goodbye()
+
+
+def test_drain_and_resume(start_server):
+    server = start_server("--set", "worker.max_sessions=2")
+    with Client(server) as running:
+        running.init()
+        assert http(server, "/workers/1/drain", "POST") == (200, {"ok": True, "worker": 1, "draining": True})
+        assert http(server, "/ready")[0] == 503
+        assert http(server, "/status")[1]["workers"][0]["state"] == "draining"
+        with Client(server) as waiting:
+            assert waiting.receive()["type"] == "session.queued"
+            running.step(SILENCE)
+            assert http(server, "/workers/1/resume", "POST")[0] == 200
+            waiting.until("session.queue_done")
+        listed = http(server, "/sessions")[1]["sessions"]
+        assert {s["mode"] for s in listed} == {"audio"} and all(s["session_id"] and s["age_s"] >= 0 for s in listed)
+    assert http(server, "/ready")[0] == 200
+
+
+def test_json_logs_name_the_session(start_server):
+    server = start_server("--set", "log.format=json", "--set", "log.actors_level=debug", "--set", "log.net_level=error")
+    with Client(server) as client:
+        session = client.init()["session_id"]
+        client.say_goodbye()
+    server.stop()
+    lines = [json.loads(line) for line in server.log.read_text().splitlines()]
+    assert all({"time", "level", "part", "message"} <= set(line) for line in lines)
+    mine = [line for line in lines if line.get("session") == session]
+    assert any(line["message"].startswith("ended: user_stop") for line in mine) and all(line["part"] == "actors" for line in mine)
+    assert not [line for line in lines if line["part"] == "net" and line["level"] in ("debug", "info")]
+
+
+def test_the_environment_overrides_the_file_and_flags_override_both(tmp_path):
+    settings = tmp_path / "a.toml"
+    settings.write_text("[limits]\naudio_seconds = 1\nvideo_seconds = 2\n")
+    shown = subprocess.run([BINARY, "check-config", settings], capture_output=True, text=True, timeout=60, env=os.environ | {"PARLEY_LIMITS_AUDIO_SECONDS": "7"})
+    assert shown.returncode == 0 and "\naudio_seconds = 7\n" in shown.stdout and "\nvideo_seconds = 2\n" in shown.stdout
+    wrong = subprocess.run([BINARY, "check-config", settings], capture_output=True, text=True, timeout=60, env=os.environ | {"PARLEY_LIMITS_AUDIO_SECOND": "7"})
+    assert wrong.returncode == 2 and "PARLEY_LIMITS_AUDIO_SECOND" in wrong.stderr
+
+
+def test_flags_override_the_environment(start_server, monkeypatch):
+    monkeypatch.setenv("PARLEY_SERVER_HOST", "192.0.2.1")
+    assert start_server("--host", "127.0.0.1").http.startswith("http://127.0.0.1:")
+
+
+def test_the_dashboard_asks_only_for_what_there_is(server):
+    dashboard = json.loads((ROOT / "docs/grafana.json").read_text())
+    asked = {name for panel in dashboard["panels"] for target in panel["targets"] for name in re.findall(r"parley_\w+", target["expr"])}
+    families = http(server, "/metrics")[1]
+    for name in asked:
+        family = re.sub(r"_(bucket|sum|count)$", "", name)
+        assert re.search(rf"^# TYPE {family} ", families, re.M), name
