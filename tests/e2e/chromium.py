@@ -10,7 +10,7 @@ from websockets.sync.client import connect
 
 FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --disable-dev-shm-usage --no-first-run --no-default-browser-check --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-extensions --hide-scrollbars --mute-audio --remote-debugging-port=0 "
+    "--disable-component-update --ignore-certificate-errors --disable-sync --disable-extensions --hide-scrollbars --mute-audio --remote-debugging-port=0 "
     "--use-fake-ui-for-media-stream --use-fake-device-for-media-stream"
 ).split()
 WAIT_SECONDS = 60

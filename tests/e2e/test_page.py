@@ -47,7 +47,7 @@ def open_page(browser):
     yield start
     for page, server in pages:
         page.evaluate("1")  # takes in what the browser still had to tell
-        strangers = [url for url in page.asked if not re.match(rf"(https?|ws)://{re.escape(server.host)}:{server.port}/|about:|blob:", url)]
+        strangers = [url for url in page.asked if not re.match(rf"(https?|wss?)://{re.escape(server.host)}:{server.port}/|about:|blob:", url)]
         faults = page.faults
         page.close()
         assert not strangers and not faults
@@ -216,6 +216,16 @@ def test_a_key_opens_the_door(start_server, open_page, tmp_path):
     page.click("#start")
     page.until(f"{STATE} === 'idle'")
     page.evaluate("sessionStorage.clear()")
+
+
+def test_over_tls(start_server, open_page, tmp_path):
+    server = start_server("--tls", "auto", "--set", f"tls.cert={tmp_path / 'tls.pem'}", "--set", f"tls.key={tmp_path / 'tls.key'}")
+    page = open_page(server, "audio")
+    page.click("#start")
+    page.until("+document.getElementById('answered').textContent >= 1")
+    assert any(url.startswith("wss://") for url in page.asked)
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
 
 
 def test_what_goes_wrong_is_told_in_words(start_server, open_page):
