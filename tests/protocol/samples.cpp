@@ -15,7 +15,7 @@ constexpr std::string_view chat_client = "currentChatClientEvent";
 constexpr std::string_view legacy_client = "legacyClientEvent";
 
 constexpr usage some_usage{3, 2, 64, 5, 7};
-constexpr metrics all_metrics{1024, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5, 10, 11, 2, 128, 14, 15, 16};
+constexpr metrics all_metrics{"libtorch", 1024, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5, 10, 11, 2, 128, 14, 15, 16};
 
 std::vector<server_event> common_events() {
   queue_place place{2, 19.5, "ticket_0123456789ab", 3};

@@ -69,12 +69,13 @@ TEST_CASE("server: session.created") {
   event.prompt_length = 256;
   event.total = used;
   event.measured.kv_cache_length = 256;
+  event.measured.backend = "libtorch";
   event.recording_id = "rec";
   CHECK(encoded(event, current) == dom{{"type", "session.created"},
                                        {"session_id", "sess_x"},
                                        {"prompt_length", 256},
                                        {"mode", "full_duplex"},
-                                       {"metrics", {{"kv_cache_length", 256}}},
+                                       {"metrics", {{"backend", "libtorch"}, {"kv_cache_length", 256}}},
                                        {"usage", used_dom},
                                        {"recording_id", "rec"}});
   CHECK(encoded(event, legacy) ==
