@@ -77,7 +77,7 @@ std::string stripped_answer(const tokenizer& text, std::vector<token_id> tokens,
 }
 
 chat_replay::chat_replay(const thinker& which)
-    : model(which), cache(llm::kv_pool(which.config().llm, 1, 4096, which.llm().dtype(), which.llm().device()).open()) {
+    : model(which), cache(llm::kv_pool(which.config().llm, 1, 8192, which.llm().dtype(), which.llm().device()).open()) {
 }
 
 chat::prompt_ids chat_replay::encode(const chat::rendered_text& text, const recorded_talk& talk,

@@ -38,7 +38,7 @@ recorded_draws numbers_of(const json& decode_calls) {
 } // namespace
 
 duplex_replay::duplex_replay(const thinker& model, const json& capability)
-    : cache(llm::kv_pool(model.config().llm, 1, 4096, model.llm().dtype(), model.llm().device()).open()),
+    : cache(llm::kv_pool(model.config().llm, 1, 8192, model.llm().dtype(), model.llm().device()).open()),
       encoder(model.make_encoder_cache()), decoder(model.text(), quirks::literal(), decoder_options(capability)),
       window(model.text(), window_options(capability)), model_(model),
       ids_(llm::make_duplex_sampling_ids(model.text(), quirks::literal())),

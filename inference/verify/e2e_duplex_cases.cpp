@@ -47,7 +47,9 @@ public:
     check.equal("prompt", prefix + mark + suffix, prompt);
     check.equal("prompt_length", characters(prompt), prepared.at("prompt_length").get<std::size_t>());
     const auto& text = set_.model().text();
-    session_.prepare(text.encode(prefix), set_.voice_clip(recorded_.at("llm_ref")), text.encode(suffix));
+    const auto& heard = recorded_.at("llm_ref");
+    const auto voice = heard.is_null() ? std::vector<float>{} : set_.voice_clip(heard);
+    session_.prepare(text.encode(prefix), voice, text.encode(suffix));
     check.equal("kv_cache_length", session_.cache.length(), prepared.at("kv_cache_length").get<std::int64_t>());
     check_voice(*set_.voice(recorded_.at("tts_ref")), prepared, golden_, check);
   }
