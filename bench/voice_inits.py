@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """How much a running session feels of others that begin with voices of their own: unit latency alone, and during inits in a row.
-  bench/voice_inits.py ws://127.0.0.1:8006 [--inits 20] [--units 120] [--voice-seconds 6] [--pace 1.0]
+  bench/voice_inits.py ws://127.0.0.1:8006 [--inits 20] [--units 200] [--blocks 4] [--voice-seconds 6] [--pace 0]
 The server needs two slots. Prints p50, p95, p99 and max of both, their ratio, and how long an init took."""
 import argparse
 import base64
@@ -75,7 +75,8 @@ def main():
     args = argparse.ArgumentParser()
     args.add_argument("url")
     args.add_argument("--inits", type=int, default=20)
-    args.add_argument("--units", type=int, default=120)
+    args.add_argument("--units", type=int, default=200)
+    args.add_argument("--blocks", type=int, default=4, help="how often quiet and inits alternate")
     args.add_argument("--voice-seconds", type=float, default=6)
     args.add_argument("--pace", type=float, default=0, help="seconds between units; 0 = as fast as they are answered")
     args = args.parse_args()
@@ -83,29 +84,29 @@ def main():
     warm_up = Session(args.url, {"config": config})
     talk(warm_up, 10, 0)
     warm_up.close()
-    first = Session(args.url, {"config": config})
-    alone = talk(first, args.units, args.pace)
-    first.close()
 
-    created, over = [], threading.Event()
+    created, alone, during = [], [], []
+    talker = Session(args.url, {"config": config})
+    for block in range(args.blocks):  # by turns, so that both feel alike what else the machine does
+        alone += talk(talker, args.units // args.blocks, args.pace)
+        over = threading.Event()
 
-    def inits():
-        for i in range(args.inits):
-            voice = b64(some_voice(1000 + i + int(time.time()) * 100, args.voice_seconds))
-            beginner = Session(args.url, {"voice": {"tts_ref_audio_base64": voice}, "config": config})
-            created.append(beginner.created_ms)
-            beginner.close()
-        over.set()
+        def inits():
+            for i in range(args.inits // args.blocks):
+                voice = b64(some_voice(time.time_ns() % (1 << 32) + i, args.voice_seconds))
+                beginner = Session(args.url, {"voice": {"tts_ref_audio_base64": voice}, "config": config})
+                created.append(beginner.created_ms)
+                beginner.close()
+            over.set()
 
-    beside = Session(args.url, {"config": config})
-    thread = threading.Thread(target=inits)
-    thread.start()
-    during = talk(beside, 1 << 30, args.pace, lambda: not over.is_set())
-    thread.join()
-    beside.close()
+        thread = threading.Thread(target=inits)
+        thread.start()
+        during += talk(talker, 1 << 30, args.pace, lambda: not over.is_set())
+        thread.join()
+    talker.close()
     print(f"{'ms':<22}{'n':>6}{'p50':>9}{'p95':>9}{'p99':>9}{'max':>9}")
     row("units alone", alone)
-    row(f"units in {args.inits} inits", during)
+    row(f"units in {len(created)} inits", during)
     row("inits", created)
     print(f"p99 ratio {np.percentile(during, 99) / np.percentile(alone, 99):.2f}")
 

@@ -78,7 +78,7 @@ void voice_desk::wait(std::chrono::milliseconds most) {
 
 void voice_desk::work() {
   // Whoever talks goes first: a new voice may take its time, a running second may not.
-  constexpr int nicer = 10;
+  constexpr int nicer = 5;
   const auto self = static_cast<id_t>(::gettid());
   ::setpriority(PRIO_PROCESS, self, ::getpriority(PRIO_PROCESS, self) + nicer);
   at::set_num_threads(1);
