@@ -226,10 +226,11 @@ TEST_CASE("server: going away, closing, errors") {
 }
 
 TEST_CASE("server: every metric has its name") {
-  metrics all{1, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5, 10, 11, 12, 13, 14, 15, 16};
+  metrics all{"libtorch", 1, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5, 10, 11, 12, 13, 14, 15, 16};
   output_delta event;
   event.measured = all;
-  CHECK(encoded(event, current)["metrics"] == dom{{"kv_cache_length", 1},
+  CHECK(encoded(event, current)["metrics"] == dom{{"backend", "libtorch"},
+                                                  {"kv_cache_length", 1},
                                                   {"prefill_ms", 2.5},
                                                   {"generate_ms", 3.5},
                                                   {"wall_clock_ms", 4.5},
