@@ -11,6 +11,9 @@ thinker::thinker(const checkpoint& weights, model_config config, at::ScalarType 
     encoder_.emplace(config_.audio, weights.view("apm.", dtype, device));
     projector_.emplace(config_.audio.pool_step, weights.view("audio_projection_layer.", dtype, device));
   }
+  if (config_.has_vision)
+    sight_.emplace(config_.vision, config_.llm.hidden_size, weights.view("vpm.", dtype, device),
+                   weights.view("resampler.", dtype, device));
 }
 
 std::vector<at::Tensor> thinker::hear(std::span<const fresh_sound> sounds) const {

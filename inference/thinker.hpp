@@ -7,6 +7,7 @@
 #include "inference/llm/qwen3.hpp"
 #include "inference/model_config.hpp"
 #include "inference/tokenizer.hpp"
+#include "inference/vision/sight.hpp"
 
 #include <optional>
 #include <span>
@@ -14,8 +15,8 @@
 
 namespace parley::inference {
 
-/// The understanding half of the model, loaded once and shared by all sessions: what turns text and sound into rows of the
-/// language model's input, and the language model itself. Holds no session state.
+/// The understanding half of the model, loaded once and shared by all sessions: what turns text, sound and pictures into rows
+/// of the language model's input, and the language model itself. Holds no session state.
 class thinker {
 public:
   thinker(const checkpoint& weights, model_config config, at::ScalarType dtype, at::Device device);
@@ -38,9 +39,13 @@ public:
   audio::encoder_cache make_encoder_cache() const { return encoder_->make_cache(); }
 
   bool hears() const { return encoder_.has_value(); }
+  bool sees() const { return sight_.has_value(); }
   const model_config& config() const { return config_; }
   const tokenizer& text() const { return text_; }
   const llm::qwen3& llm() const { return llm_; }
+
+  /// Only if it `sees`.
+  const vision::sight& sight() const { return sight_.value(); }
 
 private:
   model_config config_;
@@ -48,6 +53,7 @@ private:
   audio::mel_extractor mel_;
   std::optional<audio::encoder> encoder_;
   std::optional<audio::projector> projector_;
+  std::optional<vision::sight> sight_;
   llm::qwen3 llm_;
 };
 

@@ -2,14 +2,51 @@
 
 #include <ATen/ATen.h>
 
+#include <array>
 #include <stdexcept>
+#include <utility>
 
 namespace parley::inference::chat {
 
-std::int64_t prompt_ids::audio_rows() const {
+namespace {
+
+std::int64_t rows_in(const std::vector<bound>& bounds) {
   auto rows = std::int64_t{0};
-  for (const auto& b : audio) rows += b.end - b.begin;
+  for (const auto& b : bounds) rows += b.end - b.begin;
   return rows;
+}
+
+/// What lies between pairs of marks.
+std::vector<bound> find_bounds(std::span<const token_id> ids, std::span<const std::pair<token_id, token_id>> marks) {
+  std::vector<bound> found;
+  for (auto i = std::int64_t{0}; i < std::ssize(ids); ++i) {
+    auto id = ids[static_cast<std::size_t>(i)];
+    for (const auto& [begin, end] : marks) {
+      if (id == begin) found.push_back({i + 1, i + 1});
+      if (id == end && !found.empty()) found.back().end = i;
+    }
+  }
+  return found;
+}
+
+void deal_out(const at::Tensor& rows, std::span<const bound> bounds, const at::Tensor& media, const char* complaint) {
+  auto used = std::int64_t{0};
+  for (const auto& b : bounds) {
+    auto count = b.end - b.begin;
+    if (!media.defined() || used + count > media.size(0)) throw std::runtime_error(complaint);
+    rows.narrow(0, b.begin, count).copy_(media.narrow(0, used, count));
+    used += count;
+  }
+}
+
+} // namespace
+
+std::int64_t prompt_ids::audio_rows() const {
+  return rows_in(audio);
+}
+
+std::int64_t prompt_ids::image_rows() const {
+  return rows_in(image);
 }
 
 std::string audio_placeholder(std::size_t samples, int pool_step, bool by_seconds) {
@@ -28,14 +65,13 @@ std::string audio_placeholder(std::size_t samples, int pool_step, bool by_second
   return text;
 }
 
-prompt_ids encode_prompt(const tokenizer& tokens, const rendered_text& text, std::span<const std::string> audio,
+prompt_ids encode_prompt(const tokenizer& tokens, const rendered_text& text, const placeholders& media,
                          bool quote_clients) {
   rendered_text whole;
   auto done = std::size_t{0};
   for (const auto& a : text.attachments) {
-    if (a.kind != medium::audio) throw std::runtime_error("this build does not see");
     whole.add(text, done, a.begin);
-    whole.add(audio[a.number]);
+    whole.add((a.kind == medium::audio ? media.audio : media.image).at(a.number));
     done = a.end;
   }
   whole.add(text, done, text.text.size());
@@ -46,26 +82,17 @@ prompt_ids encode_prompt(const tokenizer& tokens, const rendered_text& text, std
   else
     result.ids = tokens.encode(whole.text);
   std::erase(result.ids, tokens.id("<|listen|>"));
-  auto begin = tokens.id("<|audio_start|>"), end = tokens.id("<|audio_end|>");
-  for (auto i = std::int64_t{0}; i < std::ssize(result.ids); ++i) {
-    auto id = result.ids[static_cast<std::size_t>(i)];
-    if (id == begin)
-      result.audio.push_back({i + 1, i + 1});
-    else if (id == end && !result.audio.empty())
-      result.audio.back().end = i;
-  }
+  auto pair = [&](const char* begin, const char* end) { return std::pair(tokens.id(begin), tokens.id(end)); };
+  result.audio = find_bounds(result.ids, std::array{pair("<|audio_start|>", "<|audio_end|>")});
+  result.image = find_bounds(result.ids, std::array{pair("<image>", "</image>"), pair("<slice>", "</slice>")});
   return result;
 }
 
-at::Tensor embed_prompt(const llm::qwen3& model, const prompt_ids& prompt, const at::Tensor& sound) {
+at::Tensor embed_prompt(const llm::qwen3& model, const prompt_ids& prompt, const at::Tensor& sound,
+                        const at::Tensor& sight) {
   auto rows = model.embed(prompt.ids);
-  auto used = std::int64_t{0};
-  for (const auto& b : prompt.audio) {
-    auto count = b.end - b.begin;
-    if (used + count > sound.size(0)) throw std::runtime_error("the sound gives fewer rows than its placeholders");
-    rows.narrow(0, b.begin, count).copy_(sound.narrow(0, used, count));
-    used += count;
-  }
+  deal_out(rows, prompt.image, sight, "the pictures give fewer rows than their placeholders");
+  deal_out(rows, prompt.audio, sound, "the sound gives fewer rows than its placeholders");
   return rows;
 }
 

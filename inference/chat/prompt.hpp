@@ -23,20 +23,30 @@ struct bound {
 struct prompt_ids {
   std::vector<token_id> ids;
   std::vector<bound> audio;
+  std::vector<bound> image; ///< one a piece of a picture
 
   std::int64_t audio_rows() const;
+  std::int64_t image_rows() const;
 };
 
 /// The tokens that stand for a sound of so many samples; by seconds, each with marks of its own, for `stream_input`.
 std::string audio_placeholder(std::size_t samples, int pool_step, bool by_seconds);
 
-/// Puts `audio` (a placeholder each, by number) into the text and encodes it. What clients wrote can't become a control
-/// token when `quote_clients`. `<|listen|>` is dropped, as in the reference.
-prompt_ids encode_prompt(const tokenizer& tokens, const rendered_text& text, std::span<const std::string> audio,
+/// What stands for each sound and each picture of a conversation, by number.
+struct placeholders {
+  std::vector<std::string> audio;
+  std::vector<std::string> image;
+};
+
+/// Puts the placeholders into the text and encodes it. What clients wrote can't become a control token when `quote_clients`.
+/// `<|listen|>` is dropped, as in the reference.
+prompt_ids encode_prompt(const tokenizer& tokens, const rendered_text& text, const placeholders& media,
                          bool quote_clients);
 
-/// Rows of the prompt, [ids, hidden]: token embeddings with `sound` dealt out over the bounds in order; surplus rows are
-/// dropped. Throws std::runtime_error when there are too few.
-at::Tensor embed_prompt(const llm::qwen3& model, const prompt_ids& prompt, const at::Tensor& sound);
+/// Rows of the prompt, [ids, hidden]: token embeddings with the rows of `sound` and of `sight` dealt out over the bounds in
+/// order; either may be undefined when nothing is bound to it. Surplus rows are dropped. Throws std::runtime_error when there
+/// are too few.
+at::Tensor embed_prompt(const llm::qwen3& model, const prompt_ids& prompt, const at::Tensor& sound,
+                        const at::Tensor& sight = {});
 
 } // namespace parley::inference::chat

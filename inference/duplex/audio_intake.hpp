@@ -23,6 +23,9 @@ public:
   /// The chunk has been heard.
   void consume(const audio::mel_stream_config& cut);
 
+  /// A step without sound, which the reference counts like a chunk: what follows is no first chunk any more.
+  void skip() { ++chunks_; }
+
   int chunks() const { return chunks_; }
   int waiting_samples() const { return static_cast<int>(buffer_.size()); }
 

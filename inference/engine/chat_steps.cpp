@@ -84,7 +84,7 @@ void omni_engine::start_turn(session& s) {
   how.generation_prompt = !options_.how.chat_im_end_is_doubled;
   auto text = chat::apply_template(talk.messages, how);
   if (options_.how.chat_im_end_is_doubled) text.add("<|im_end|>\n" + chat::generation_prompt(how));
-  c.prompt = chat::encode_prompt(model_->text(), text, talk.placeholders, true);
+  c.prompt = chat::encode_prompt(model_->text(), text, {talk.placeholders, {}}, true);
   if (std::ssize(c.prompt.ids) >= options_.info.context_tokens) {
     refuse(s.id, turn.turn, failure::context_full,
            "the messages make " + std::to_string(c.prompt.ids.size()) + " tokens, the context holds " +

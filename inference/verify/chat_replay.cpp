@@ -1,7 +1,10 @@
 #include "inference/verify/chat_replay.hpp"
 
 #include "inference/chat/answer_decoder.hpp"
+#include "inference/duplex/frame_rows.hpp"
+#include "inference/verify/golden_pictures.hpp"
 #include "inference/verify/recorded_draws.hpp"
+#include "inference/vision/placeholder.hpp"
 
 #include <ATen/ATen.h>
 
@@ -25,8 +28,13 @@ std::vector<std::string> split(const std::string& text, char at) {
   return parts;
 }
 
-void read_item(golden_set& files, const std::string& item, recorded_talk& talk, chat::rendered_text& content,
-               std::vector<float>& joined) {
+void read_item(golden_set& files, const std::string& item, const picture_arguments& how, recorded_talk& talk,
+               chat::rendered_text& content, std::vector<float>& joined) {
+  if (item.starts_with("img:")) {
+    content.attach(chat::medium::image, talk.pictures.size());
+    talk.pictures.push_back(cut_picture(files, item.substr(4), how.max_slice_nums));
+    return;
+  }
   if (!item.starts_with("aud:")) {
     content.quote(item);
     return;
@@ -46,12 +54,14 @@ std::vector<float> last_logits(const llm::qwen3& model, const at::Tensor& hidden
 
 } // namespace
 
-bool shows_images(const json& messages) {
-  return messages.dump().find("\"img:") != std::string::npos;
+picture_arguments picture_arguments::of(const json& kwargs) {
+  return {kwargs.value("max_slice_nums", json()), kwargs.value("use_image_id", json())};
 }
 
-recorded_talk read_talk(golden_set& files, const json& messages, std::string_view separator) {
+recorded_talk read_talk(golden_set& files, const json& messages, std::string_view separator,
+                        const picture_arguments& how) {
   recorded_talk talk;
+  talk.use_image_id = how.use_image_id.is_null() ? files.config().vision.use_image_id : how.use_image_id.get<bool>();
   for (const auto& m : messages) {
     auto from = m.at("role").get<std::string>();
     chat::rendered_text content;
@@ -59,7 +69,7 @@ recorded_talk read_talk(golden_set& files, const json& messages, std::string_vie
     auto items = m.at("content").is_string() ? json::array({m["content"]}) : m["content"];
     for (auto i = std::size_t{0}; i < items.size(); ++i) {
       if (i > 0) content.add(separator);
-      read_item(files, items[i], talk, content, joined);
+      read_item(files, items[i], how, talk, content, joined);
     }
     auto who = from == "system" ? role::system : from == "user" ? role::user : role::assistant;
     talk.messages.push_back({who, std::move(content)});
@@ -82,15 +92,21 @@ chat_replay::chat_replay(const thinker& which)
 
 chat::prompt_ids chat_replay::encode(const chat::rendered_text& text, const recorded_talk& talk,
                                      bool by_seconds) const {
-  std::vector<std::string> placeholders;
+  chat::placeholders media;
   for (const auto& sound : talk.sounds)
-    placeholders.push_back(chat::audio_placeholder(sound.size(), model.config().audio.pool_step, by_seconds));
-  return chat::encode_prompt(model.text(), text, placeholders, false);
+    media.audio.push_back(chat::audio_placeholder(sound.size(), model.config().audio.pool_step, by_seconds));
+  for (const auto& picture : talk.pictures) {
+    auto number = talk.use_image_id ? std::optional(media.image.size()) : std::nullopt;
+    media.image.push_back(vision::image_placeholder(picture.grid, model.config().vision.query_num, number));
+  }
+  return chat::encode_prompt(model.text(), text, media, false);
 }
 
 at::Tensor chat_replay::prefill(const chat::prompt_ids& prompt, const recorded_talk& talk) {
   std::vector<std::span<const float>> clips(talk.joined.begin(), talk.joined.end());
-  return feed_rows(chat::embed_prompt(model.llm(), prompt, model.hear_clips(clips)));
+  at::Tensor seen;
+  if (!talk.pictures.empty()) seen = model.sight().see(duplex::pieces_of(talk.pictures)).flatten(0, 1);
+  return feed_rows(chat::embed_prompt(model.llm(), prompt, model.hear_clips(clips), seen));
 }
 
 at::Tensor chat_replay::feed_rows(const at::Tensor& rows) {

@@ -5,24 +5,33 @@
 #include "inference/llm/sampling.hpp"
 #include "inference/thinker.hpp"
 #include "inference/verify/golden_set.hpp"
+#include "inference/vision/pieces.hpp"
 
 #include <nlohmann/json.hpp>
 
 namespace parley::inference::verify {
 
-/// Recorded messages with their sounds.
+/// How a recorded talk's pictures are put into its prompt; null = as the checkpoint says.
+struct picture_arguments {
+  nlohmann::json max_slice_nums;
+  nlohmann::json use_image_id;
+
+  static picture_arguments of(const nlohmann::json& kwargs);
+};
+
+/// Recorded messages with their sounds and pictures.
 struct recorded_talk {
   std::vector<chat::template_message> messages;
+  std::vector<vision::sliced_picture> pictures;
+  bool use_image_id = true;
   std::vector<std::vector<float>> sounds; ///< one by one, for the placeholders
   std::vector<std::vector<float>> joined; ///< those of a message together, for the features
 };
 
 /// `messages` as recorded: content is a text or a list of texts, "aud:name:start:end" or "aud:name", and "img:name" between
 /// `separator`.
-recorded_talk read_talk(golden_set& files, const nlohmann::json& messages, std::string_view separator);
-
-/// Whether a recorded case shows pictures.
-bool shows_images(const nlohmann::json& messages);
+recorded_talk read_talk(golden_set& files, const nlohmann::json& messages, std::string_view separator,
+                        const picture_arguments& how = {});
 
 /// How the reference makes the answer of `chat()`: drops "!" and all trailing letters of its end mark. `raw` gets the text
 /// before that.
@@ -35,7 +44,7 @@ public:
 
   chat::prompt_ids encode(const chat::rendered_text& text, const recorded_talk& talk, bool by_seconds) const;
 
-  /// The whole prompt with its sounds; hidden states of all its rows.
+  /// The whole prompt with its sounds and pictures; hidden states of all its rows.
   at::Tensor prefill(const chat::prompt_ids& prompt, const recorded_talk& talk);
 
   at::Tensor feed(std::span<const token_id> ids);

@@ -1,6 +1,7 @@
 #include "inference/llm/tts_condition.hpp"
 #include "inference/verify/duplex_replay.hpp"
 #include "inference/verify/families.hpp"
+#include "inference/verify/golden_pictures.hpp"
 
 #include <ATen/ATen.h>
 
@@ -12,12 +13,6 @@ using nlohmann::json;
 
 std::vector<token_id> ids(const json& j) {
   return j.get<std::vector<token_id>>();
-}
-
-bool needs_images(const json& session) {
-  for (const auto& unit : session.at("units"))
-    if (unit.at("input").contains("frames") && !unit["input"]["frames"].is_null()) return true;
-  return false;
 }
 
 /// The newest or oldest rows of a layer as the reference keeps them: [kv_heads, rows, head_dim].
@@ -55,9 +50,10 @@ void check_window(const duplex::window& window, const json& golden, case_check& 
 }
 
 void check_unit(duplex_replay& session, const llm::tts_condition* condition, const json& unit,
-                std::span<const float> samples, const safetensors_file& golden, case_check& check) {
+                std::span<const float> samples, std::span<const vision::sliced_picture> frames,
+                const safetensors_file& golden, case_check& check) {
   auto key = "u" + std::to_string(unit.at("i").get<int>()) + ".";
-  check.equal("prefill_success", session.prefill(samples), unit.at("prefill_success").get<bool>());
+  check.equal("prefill_success", session.prefill(samples, frames), unit.at("prefill_success").get<bool>());
   check.equal("kv_after_prefill", session.cache.length(), unit.at("kv_after_prefill").get<std::int64_t>());
   check.equal("audio_buffer_left", session.intake.waiting_samples(), unit.at("audio_buffer_left").get<int>());
   check.equal("whisper_kv", session.encoder.length, unit.at("whisper_kv").get<int>());
@@ -109,10 +105,6 @@ void check_unit(duplex_replay& session, const llm::tts_condition* condition, con
 
 void replay_duplex(golden_set& files, const std::string& stem, report& out) {
   const auto& cases = files.cases(stem);
-  if (needs_images(cases)) {
-    out.skip(stem, "*", "vision");
-    return;
-  }
   const auto& golden = files.tensors(stem);
   thinker model(files.weights(), files.config(), at::kFloat, at::kCPU);
   std::optional<llm::tts_condition> condition;
@@ -136,7 +128,7 @@ void replay_duplex(golden_set& files, const std::string& stem, report& out) {
       const auto& input = unit.at("input");
       auto silent = !input.contains("audio") || input["audio"].is_null();
       auto samples = silent ? std::vector<float>{} : files.clip(input["audio"]);
-      check_unit(session, condition ? &*condition : nullptr, unit, samples, golden, check);
+      check_unit(session, condition ? &*condition : nullptr, unit, samples, cut_frames(files, input), golden, check);
     });
   out.run(stem, "end", thinker_tolerance, [&](case_check& check) {
     check.equal("generated_tokens_history", session.history, ids(cases.at("generated_tokens_history")));

@@ -1,5 +1,6 @@
 #include "inference/verify/duplex_replay.hpp"
 
+#include "inference/duplex/frame_rows.hpp"
 #include "inference/verify/duplex_arguments.hpp"
 
 #include <ATen/ATen.h>
@@ -58,16 +59,26 @@ void duplex_replay::prepare(std::span<const token_id> prefix, std::span<const fl
   feed(model_.llm().embed(suffix));
 }
 
-bool duplex_replay::prefill(std::span<const float> samples) {
+bool duplex_replay::prefill(std::span<const float> samples, std::span<const vision::sliced_picture> frames) {
   pending_logits.reset();
-  if (samples.empty()) return false;
+  if (samples.empty() && frames.empty()) return false;
   window.begin_unit(cache.length());
   feed(model_.llm().embed({&control_.unit_begin, 1}));
-  if (!intake.append(samples, stream_)) return false;
-  thinker::fresh_sound sound{&stream_, &encoder, intake.chunk(stream_), intake.drop_front()};
-  auto rows = model_.hear({&sound, 1}).front();
-  intake.consume(stream_.config);
-  pending_logits = model_.llm().logits(feed(rows)).squeeze(0);
+  at::Tensor last;
+  if (!frames.empty()) {
+    auto seen = model_.sight().see(duplex::pieces_of(frames));
+    last = feed(duplex::frame_rows(model_, frames, seen));
+  }
+  if (samples.empty()) {
+    intake.skip();
+  } else {
+    if (!intake.append(samples, stream_)) return false;
+    thinker::fresh_sound sound{&stream_, &encoder, intake.chunk(stream_), intake.drop_front()};
+    auto rows = model_.hear({&sound, 1}).front();
+    intake.consume(stream_.config);
+    last = feed(rows);
+  }
+  pending_logits = model_.llm().logits(last).squeeze(0);
   return true;
 }
 

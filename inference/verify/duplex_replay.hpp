@@ -18,8 +18,8 @@ public:
 
   void prepare(std::span<const token_id> prefix, std::span<const float> voice, std::span<const token_id> suffix);
 
-  /// THINKER.md 5.2; false when there was nothing, or not enough, to hear.
-  bool prefill(std::span<const float> samples);
+  /// THINKER.md 5.2; false when there was nothing to see or hear, or not enough to hear.
+  bool prefill(std::span<const float> samples, std::span<const vision::sliced_picture> frames = {});
 
   /// THINKER.md 5.3 with the numbers that were drawn.
   void generate(const nlohmann::json& arguments, const nlohmann::json& decode_calls);

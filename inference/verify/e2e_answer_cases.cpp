@@ -28,7 +28,8 @@ struct answer_words {
 answer_words think(e2e_set& set, const json& recorded, case_check& check) {
   const auto& kw = recorded.at("kwargs");
   const auto& text = set.model().text();
-  auto talk = read_talk(set.files(), recorded.at("messages"), kw.value("omni_mode", false) ? "" : "\n");
+  auto talk = read_talk(set.files(), recorded.at("messages"), kw.value("omni_mode", false) ? "" : "\n",
+                        picture_arguments::of(kw));
   chat::template_options how;
   how.enable_thinking = kw.value("enable_thinking", false);
   how.use_tts_template = kw.value("use_tts_template", false) || !talk.sounds.empty();
@@ -124,10 +125,6 @@ void speak(e2e_set& set, const json& recorded, const safetensors_file& golden, c
 
 void replay_e2e_answer(e2e_set& set, const std::string& stem, report& out) {
   const auto& recorded = set.files().cases(stem);
-  if (shows_images(recorded.at("messages"))) {
-    out.skip(stem, "*", "vision");
-    return;
-  }
   answer_words words;
   out.run(stem, "words", thinker_tolerance, [&](case_check& check) { words = think(set, recorded, check); });
   out.run(stem, "sound", e2e_tolerance::sound, [&](case_check& check) {

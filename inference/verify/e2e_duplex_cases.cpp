@@ -1,6 +1,7 @@
 #include "inference/speech/duplex_speech.hpp"
 #include "inference/verify/duplex_replay.hpp"
 #include "inference/verify/e2e_set.hpp"
+#include "inference/verify/golden_pictures.hpp"
 #include "inference/verify/speech_replay.hpp"
 #include "inference/verify/talker_set.hpp"
 
@@ -23,11 +24,6 @@ std::vector<token_id> ids(const json& j) {
 std::size_t characters(const std::string& utf8) {
   return static_cast<std::size_t>(
       std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
-bool needs_images(const json& recorded) {
-  return std::any_of(recorded.at("units").begin(), recorded.at("units").end(),
-                     [](const json& unit) { return !unit.at("input").at("frames").is_null(); });
 }
 
 /// One duplex session: what it thinks and what it says.
@@ -61,7 +57,8 @@ public:
     const bool forced = input.at("force_listen");
     turn_was_open_ = !session_.decoder.turn_ended();
     check.equal("turn_open_before", turn_was_open_, unit.at("turn_open_before").get<bool>());
-    check.equal("prefill", session_.prefill(samples), unit.at("prefill").at("success").get<bool>());
+    check.equal("prefill", session_.prefill(samples, cut_frames(set_.files(), input)),
+                unit.at("prefill").at("success").get<bool>());
     check.equal("kv_after_prefill", session_.cache.length(), unit.at("kv_after_prefill").get<std::int64_t>());
     if (const auto key = key_of(unit) + "pending_logits"; golden_.has(key))
       check.close("pending_logits", session_.pending_logits, golden_.tensor(key));
@@ -210,10 +207,6 @@ private:
 
 void replay_e2e_duplex(e2e_set& set, const std::string& stem, report& out) {
   const auto& recorded = set.files().cases(stem);
-  if (needs_images(recorded)) {
-    out.skip(stem, "*", "vision");
-    return;
-  }
   duplex_talk talk(set, recorded, set.files().tensors(stem));
   out.run(stem, "prepare", thinker_tolerance, [&](case_check& check) { talk.prepare(check); });
   for (const auto& unit : recorded.at("units")) {

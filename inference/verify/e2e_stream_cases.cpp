@@ -27,7 +27,8 @@ public:
 
   void prompt(case_check& check) {
     const auto& prefill = recorded_.at("prefill_args");
-    auto talk = read_talk(set_.files(), recorded_.at("messages"), prefill.value("omni_mode", false) ? "" : "\n");
+    auto talk = read_talk(set_.files(), recorded_.at("messages"), prefill.value("omni_mode", false) ? "" : "\n",
+                          picture_arguments::of(prefill));
     chat::template_options how;
     how.generation_prompt = false;
     const auto text = chat::apply_template(talk.messages, how);
@@ -162,10 +163,6 @@ private:
 
 void replay_e2e_stream(e2e_set& set, const std::string& stem, report& out) {
   const auto& recorded = set.files().cases(stem);
-  if (shows_images(recorded.at("messages"))) {
-    out.skip(stem, "*", "vision");
-    return;
-  }
   spoken_answer answer(set, recorded, set.files().tensors(stem));
   out.run(stem, "prompt", thinker_tolerance, [&](case_check& check) { answer.prompt(check); });
   out.run(stem, "words", thinker_tolerance, [&](case_check& check) { answer.think(check); });

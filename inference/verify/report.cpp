@@ -52,11 +52,6 @@ void report::run(std::string_view file, std::string_view name, double tolerance,
   out_ << '\n';
 }
 
-void report::skip(std::string_view file, std::string_view name, std::string_view needs) {
-  ++skipped_;
-  out_ << "skip " << file << '/' << name << " needs " << needs << '\n';
-}
-
 void report::unknown(std::string_view file, std::string_view name) {
   ++failed_;
   out_ << "FAIL " << file << '/' << name << " max_abs_err=inf tol=0  (no replay for this case)\n";

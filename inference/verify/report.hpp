@@ -50,9 +50,6 @@ public:
   void run(std::string_view file, std::string_view name, double tolerance,
            const std::function<void(case_check&)>& replay);
 
-  /// A case that this build can't replay, printed with its reason; it neither passes nor fails.
-  void skip(std::string_view file, std::string_view name, std::string_view needs);
-
   /// A case that nobody replays: counts as failed.
   void unknown(std::string_view file, std::string_view name);
 
@@ -61,13 +58,11 @@ public:
 
   int passed() const { return passed_; }
   int failed() const { return failed_; }
-  int skipped() const { return skipped_; }
 
 private:
   std::ostream& out_;
   int passed_ = 0;
   int failed_ = 0;
-  int skipped_ = 0;
 };
 
 } // namespace parley::inference::verify

@@ -58,7 +58,7 @@ TEST_CASE("sounds take the place of their placeholders") {
   content.quote("<audio>./</audio>"); // a client's text, not a sound
   std::vector<template_message> talk{{role::user, content}};
   std::vector<std::string> sounds{audio_placeholder(16000, 5, false)};
-  auto prompt = encode_prompt(words(), apply_template(talk, {}), sounds, true);
+  auto prompt = encode_prompt(words(), apply_template(talk, {}), {sounds, {}}, true);
   REQUIRE(prompt.audio.size() == 1);
   CHECK(prompt.audio[0].end - prompt.audio[0].begin == 10);
   CHECK(prompt.audio_rows() == 10);

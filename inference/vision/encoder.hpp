@@ -1,0 +1,45 @@
+#pragma once
+
+#include "inference/checkpoint.hpp"
+#include "inference/model_config.hpp"
+#include "inference/vision/pieces.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+#include <vector>
+
+namespace parley::inference::vision {
+
+/// What the golden cases look at.
+struct encoder_trace {
+  at::Tensor pixels;   ///< normalised, [patches, 3, patch, patch]
+  at::Tensor embedded; ///< input of the first layer, positions added: [patches, hidden]
+};
+
+/// SigLIP NaViT (THINKER.md 2.4) for pieces of any shapes at once: linear layers over the patches of all, attention inside
+/// each piece. A piece's result depends on its company by rounding alone. Safe to use from several threads.
+class encoder {
+public:
+  /// `w` is the view of "vpm."; it decides dtype and device.
+  encoder(const vision_config& config, const weights& w);
+
+  /// Patches of all pieces, one piece below the other: [patches, hidden].
+  at::Tensor encode(std::span<const patch_grid* const> pieces, encoder_trace* trace = nullptr) const;
+
+private:
+  struct layer {
+    at::Tensor norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias;
+    at::Tensor norm2_weight, norm2_bias, fc1_weight, fc1_bias, fc2_weight, fc2_bias;
+  };
+
+  at::Tensor normalised(std::span<const patch_grid* const> pieces) const;
+
+  vision_config config_;
+  std::int64_t table_side_;
+  at::Tensor mean_, std_; ///< float32 [3, 1, 1]
+  at::Tensor patch_weight_, patch_bias_, positions_, norm_weight_, norm_bias_;
+  std::vector<layer> layers_;
+};
+
+} // namespace parley::inference::vision

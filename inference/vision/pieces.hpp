@@ -1,0 +1,34 @@
+#pragma once
+
+#include "inference/unit.hpp"
+#include "inference/vision/slices.hpp"
+
+#include <tl/expected.hpp>
+
+#include <string>
+
+// What of a picture goes into the encoder. No torch: this runs beside the engine's thread.
+namespace parley::inference::vision {
+
+/// One piece as the encoder takes it: `rows` * `columns` patches, row by row, each [channel][y][x].
+struct patch_grid {
+  int rows = 0;
+  int columns = 0;
+  std::vector<std::uint8_t> values; ///< rows * columns * 3 * patch * patch
+
+  int patches() const { return rows * columns; }
+};
+
+/// A picture, ready: the overview and the cells of its grid.
+struct sliced_picture {
+  std::optional<slice_grid> grid;
+  std::vector<patch_grid> pieces; ///< 1 or 1 + columns * rows
+};
+
+/// The sides of `piece` are multiples of `patch_size`.
+patch_grid to_patches(const picture& piece, int patch_size);
+
+/// File -> pieces. An error is about the file, in words for the client.
+tl::expected<sliced_picture, std::string> slice_file(const std::string& file, int max_slice_nums, const slicing& how);
+
+} // namespace parley::inference::vision

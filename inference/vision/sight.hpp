@@ -1,0 +1,25 @@
+#pragma once
+
+#include "inference/vision/encoder.hpp"
+#include "inference/vision/resampler.hpp"
+
+namespace parley::inference::vision {
+
+/// From pieces of pictures to rows of the language model's input. Safe to use from several threads.
+class sight {
+public:
+  sight(const vision_config& config, int hidden_size, const weights& encoder_weights, const weights& resampler_weights);
+
+  /// One batched pass for every `vision_config::batch_size` pieces, of whichever sessions. [pieces, query_num, hidden].
+  at::Tensor see(std::span<const patch_grid* const> pieces) const;
+
+private:
+  std::size_t batch_size_;
+  encoder encoder_;
+  resampler resampler_;
+};
+
+/// How pictures are cut for this checkpoint.
+slicing slicing_of(const vision_config& config);
+
+} // namespace parley::inference::vision

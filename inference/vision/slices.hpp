@@ -1,0 +1,45 @@
+#pragma once
+
+#include "inference/vision/picture.hpp"
+
+#include <optional>
+#include <vector>
+
+// How a picture is cut (THINKER.md 2.1): an overview of the whole, and a grid of slices when it is large.
+namespace parley::inference::vision {
+
+struct slicing {
+  int scale_resolution = 448; ///< a piece has about the area of a square of that side
+  int patch_size = 14;
+  bool slice_mode = true; ///< false: the overview alone, always
+};
+
+struct pixel_size {
+  int width;
+  int height;
+
+  friend bool operator==(const pixel_size&, const pixel_size&) = default;
+};
+
+struct slice_grid {
+  int columns;
+  int rows;
+
+  friend bool operator==(const slice_grid&, const slice_grid&) = default;
+};
+
+struct slice_plan {
+  pixel_size overview;
+  std::optional<slice_grid> grid;
+  pixel_size refined = {}; ///< the whole that is cut into the grid
+
+  int pieces() const { return 1 + (grid ? grid->columns * grid->rows : 0); }
+};
+
+/// `max_slice_nums` bounds the grid's cells; 1 = no grid.
+slice_plan plan_slices(pixel_size picture, int max_slice_nums, const slicing& how);
+
+/// The pieces of the plan: overview, then the grid's cells row by row.
+std::vector<picture> cut_pieces(const picture& whole, const slice_plan& plan);
+
+} // namespace parley::inference::vision
