@@ -17,9 +17,8 @@ void add_server(CLI::App& probe, Options& options) {
   probe.add_option("--ca", options.ca_file, "PEM file of the certificates to trust, instead of the system's");
 }
 
-void add_audio(CLI::App& probe, job& chosen) {
-  auto* sub = probe.add_subcommand("audio", "Speaks a WAV file to the model and prints its decisions");
-  const auto options = std::make_shared<client::audio_probe_options>();
+/// What audio and video have in common.
+void add_spoken(CLI::App* sub, const std::shared_ptr<client::audio_probe_options>& options) {
   add_server(*sub, *options);
   sub->add_option("--wav", options->wav, "What is spoken: any rate and channel count");
   sub->add_flag("--fast", options->fast, "Each second as soon as the one before is answered");
@@ -30,7 +29,22 @@ void add_audio(CLI::App& probe, job& chosen) {
   sub->add_option("--seed", options->seed, "Same seed, same answer");
   sub->add_option("--voice", options->voice, "WAV of the reference voice");
   sub->add_option("--save", options->save, "WAV file of what is heard, in its place in time");
+}
+
+void add_audio(CLI::App& probe, job& chosen) {
+  auto* sub = probe.add_subcommand("audio", "Speaks a WAV file to the model and prints its decisions");
+  const auto options = std::make_shared<client::audio_probe_options>();
+  add_spoken(sub, options);
   sub->callback([options, &chosen] { chosen = [options] { return probe_audio(*options, std::cout, std::cerr); }; });
+}
+
+void add_video(CLI::App& probe, job& chosen) {
+  auto* sub = probe.add_subcommand("video", "The same with a picture a second");
+  const auto options = std::make_shared<client::video_probe_options>();
+  add_spoken(sub, options);
+  sub->add_option("--frames", options->frames, "Folder of JPEG files, shown by name one a second");
+  sub->add_option("--video", options->video, "A film instead of --frames and --wav; needs ffmpeg");
+  sub->callback([options, &chosen] { chosen = [options] { return probe_video(*options, std::cout, std::cerr); }; });
 }
 
 void add_chat(CLI::App& probe, job& chosen) {
@@ -39,6 +53,9 @@ void add_chat(CLI::App& probe, job& chosen) {
   const auto whole = std::make_shared<bool>(false);
   sub->add_option("prompt", options->prompt, "What is asked")->required();
   add_server(*sub, *options);
+  sub->add_option("--image", options->images, "JPEG, PNG or WebP file that it is about; may be repeated")
+      ->allow_extra_args(false);
+  sub->add_option("--audio", options->sounds, "WAV file that it is about; may be repeated")->allow_extra_args(false);
   sub->add_option("--system", options->system, "Instructions to the model");
   sub->add_option("--max-new-tokens", options->max_new_tokens, "Longest answer");
   sub->add_flag("--greedy", options->greedy, "The likeliest token instead of a drawn one");
@@ -59,6 +76,7 @@ void add_probe(CLI::App& app, job& chosen) {
   auto* probe = app.add_subcommand("probe", "One session with a running server, told line by line");
   probe->require_subcommand(1);
   add_audio(*probe, chosen);
+  add_video(*probe, chosen);
   add_chat(*probe, chosen);
 }
 

@@ -4,8 +4,9 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <vector>
 
-// The probe clients: one session against a running server, told line by line for a person (`parley probe audio|chat`).
+// The probe clients: one session against a running server, told line by line for a person (`parley probe audio|video|chat`).
 namespace parley::client {
 
 struct audio_probe_options {
@@ -23,11 +24,18 @@ struct audio_probe_options {
   std::string save{};  ///< 24 kHz WAV file of what is heard, in its place in time; empty = none
 };
 
+struct video_probe_options : audio_probe_options {
+  std::string frames{}; ///< folder of JPEG files, by name one a second
+  std::string video{};  ///< instead of `frames` and `wav`: a film, taken apart by ffmpeg
+};
+
 struct chat_probe_options {
   std::string url{};
   std::string key{};
   std::string ca_file{};
   std::string prompt{};
+  std::vector<std::string> images{}; ///< JPEG, PNG or WebP files that it is about
+  std::vector<std::string> sounds{}; ///< WAV files that it is about
   std::optional<std::string> system{};
   std::optional<int> max_new_tokens{};
   bool greedy = false; ///< `do_sample` false
@@ -36,9 +44,10 @@ struct chat_probe_options {
   std::string save{}; ///< asks for a spoken answer; 24 kHz WAV file that it becomes. Empty = text only
 };
 
-/// Both return the exit status: 0 the session went its whole way, 1 it did not (one line on `err` says why), 2 an
+/// All return the exit status: 0 the session went its whole way, 1 it did not (one line on `err` says why), 2 an
 /// option is wrong. They block until the session is closed.
 int probe_audio(const audio_probe_options& options, std::ostream& out, std::ostream& err);
+int probe_video(const video_probe_options& options, std::ostream& out, std::ostream& err);
 int probe_chat(const chat_probe_options& options, std::ostream& out, std::ostream& err);
 
 } // namespace parley::client

@@ -1,9 +1,12 @@
+#include "client/film.hpp"
 #include "client/heard_sound.hpp"
 #include "client/latencies.hpp"
 #include "client/printable.hpp"
 #include "client/probe.hpp"
 #include "client/probe_session.hpp"
 #include "protocol/wav.hpp"
+
+#include <tl/expected.hpp>
 
 #include <chrono>
 #include <fstream>
@@ -29,11 +32,16 @@ std::optional<std::string> read_file(const std::string& path) {
 
 class audio_probe final : public probe_session {
 public:
-  /// `samples` hold whole units.
-  audio_probe(const audio_probe_options& options, std::vector<float> samples, std::string voice, std::ostream& out,
-              std::ostream& err)
-      : probe_session(out, err), options_(options), samples_(std::move(samples)), voice_(std::move(voice)), pace_(io_),
-        sent_at_(samples_.size() / unit_samples) {}
+  /// What is played and shown. `samples` hold whole units, `pictures` are one a second, as long as there are any.
+  struct material {
+    std::vector<float> samples;
+    std::string voice;
+    std::vector<std::string> pictures = {};
+  };
+
+  audio_probe(const audio_probe_options& options, material what, std::ostream& out, std::ostream& err)
+      : probe_session(out, err), options_(options), samples_(std::move(what.samples)), voice_(std::move(what.voice)),
+        pictures_(std::move(what.pictures)), pace_(io_), sent_at_(samples_.size() / unit_samples) {}
 
   void summarize() {
     if (answered_ == 0) return;
@@ -140,8 +148,9 @@ private:
 
   void send_unit() {
     const auto unit = std::span(samples_).subspan(sent_ * unit_samples, unit_samples);
+    const auto picture = sent_ < pictures_.size() ? std::string_view(pictures_[sent_]) : std::string_view();
     sent_at_[sent_++] = clock::now();
-    send(protocol::encode_append(spoken_dialect(), unit));
+    send(protocol::encode_append(spoken_dialect(), unit, false, picture));
     expect_answer();
     if (options_.fast || sent_ == sent_at_.size()) return;
     pace_.expires_at(start_ + std::chrono::seconds(sent_));
@@ -157,6 +166,7 @@ private:
   const audio_probe_options& options_;
   const std::vector<float> samples_;
   const std::string voice_;
+  const std::vector<std::string> pictures_;
   boost::asio::steady_timer pace_;
   std::vector<clock::time_point> sent_at_; ///< one for each unit there is
   clock::time_point start_;
@@ -175,35 +185,70 @@ private:
   seconds all_sound_{0};
 };
 
-} // namespace
+/// One line on `err`; the exit status of a wrong option.
+int refuse(std::ostream& err, const std::string& why) {
+  err << "parley probe: " << why << std::endl;
+  return 2;
+}
 
-int probe_audio(const audio_probe_options& options, std::ostream& out, std::ostream& err) {
-  const auto refuse = [&err](const std::string& why) {
-    err << "parley probe: " << why << std::endl;
-    return 2;
-  };
-  auto url = parse_server_url(options.url);
-  if (!url) return refuse("--url: " + url.error());
-  if (options.wav.empty()) return refuse("--wav is missing");
+/// The sound of the options, or what is wrong with them.
+tl::expected<audio_probe::material, std::string> read_sound(const audio_probe_options& options) {
+  if (options.wav.empty()) return tl::unexpected<std::string>("--wav is missing");
   const auto file = read_file(options.wav);
-  if (!file) return refuse("--wav: cannot read " + options.wav);
+  if (!file) return tl::unexpected("--wav: cannot read " + options.wav);
   auto samples = protocol::read_wav(*file);
-  if (!samples) return refuse("--wav: " + options.wav + ": " + samples.error());
-  if (samples->empty()) return refuse("--wav: " + options.wav + " holds no sound");
+  if (!samples) return tl::unexpected("--wav: " + options.wav + ": " + samples.error());
+  if (samples->empty()) return tl::unexpected("--wav: " + options.wav + " holds no sound");
   std::string voice;
   if (!options.voice.empty()) {
     auto bytes = read_file(options.voice);
-    if (!bytes || !protocol::looks_like_wav(*bytes)) return refuse("--voice: " + options.voice + " is no WAV file");
+    if (!bytes || !protocol::looks_like_wav(*bytes))
+      return tl::unexpected("--voice: " + options.voice + " is no WAV file");
     voice = std::move(*bytes);
   }
   // The last second is filled up with silence: a unit that is not whole would never be answered.
   samples->resize((samples->size() + unit_samples - 1) / unit_samples * unit_samples, 0.0f);
-  audio_probe probe(options, std::move(*samples), std::move(voice), out, err);
-  url->key = options.key;
-  url->ca_file = options.ca_file;
-  const int status = probe.run(*url, "audio");
+  return audio_probe::material{std::move(*samples), std::move(voice)};
+}
+
+int converse(server_url url, const audio_probe_options& options, audio_probe::material what, std::string_view mode,
+             std::ostream& out, std::ostream& err) {
+  url.key = options.key;
+  url.ca_file = options.ca_file;
+  audio_probe probe(options, std::move(what), out, err);
+  const int status = probe.run(url, mode);
   probe.summarize();
   return save_heard(options.save, probe.heard(), out, err) ? status : 1;
+}
+
+} // namespace
+
+int probe_audio(const audio_probe_options& options, std::ostream& out, std::ostream& err) {
+  const auto url = parse_server_url(options.url);
+  if (!url) return refuse(err, "--url: " + url.error());
+  auto what = read_sound(options);
+  if (!what) return refuse(err, what.error());
+  return converse(*url, options, std::move(*what), "audio", out, err);
+}
+
+int probe_video(const video_probe_options& options, std::ostream& out, std::ostream& err) {
+  const auto url = parse_server_url(options.url);
+  if (!url) return refuse(err, "--url: " + url.error());
+  auto from = options;
+  std::optional<film> taken_apart;
+  if (!options.video.empty()) {
+    auto parts = take_apart(options.video);
+    if (!parts) return refuse(err, "--video: " + parts.error());
+    taken_apart.emplace(std::move(*parts));
+    from.frames = taken_apart->frames();
+    from.wav = taken_apart->wav();
+  }
+  auto what = read_sound(from);
+  if (!what) return refuse(err, what.error());
+  auto pictures = read_pictures(from.frames);
+  if (!pictures) return refuse(err, "--frames: " + pictures.error());
+  what->pictures = std::move(*pictures);
+  return converse(*url, options, std::move(*what), "video", out, err);
 }
 
 } // namespace parley::client

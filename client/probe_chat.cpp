@@ -5,8 +5,11 @@
 #include "client/probe_session.hpp"
 
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <ostream>
+#include <utility>
 #include <vector>
 
 namespace parley::client {
@@ -16,8 +19,13 @@ using clock = std::chrono::steady_clock;
 
 class chat_probe final : public probe_session {
 public:
-  chat_probe(const chat_probe_options& options, std::ostream& out, std::ostream& err)
-      : probe_session(out, err), options_(options) {}
+  /// The files that the prompt is about.
+  struct material {
+    std::vector<std::string> images, sounds;
+  };
+
+  chat_probe(const chat_probe_options& options, material what, std::ostream& out, std::ostream& err)
+      : probe_session(out, err), options_(options), what_(std::move(what)) {}
 
   const std::vector<float>& heard() const { return heard_; }
 
@@ -28,6 +36,8 @@ private:
   void on_created(const protocol::server_message&) override {
     asked_ = clock::now();
     send(protocol::encode_chat({.prompt = options_.prompt,
+                                .images = std::move(what_.images),
+                                .sounds = std::move(what_.sounds),
                                 .system = options_.system,
                                 .max_new_tokens = options_.max_new_tokens,
                                 .greedy = options_.greedy,
@@ -67,11 +77,25 @@ private:
   }
 
   const chat_probe_options& options_;
+  material what_;
   clock::time_point asked_;
   std::optional<clock::time_point> first_, first_sound_;
   clock::time_point last_sound_;
   std::vector<float> heard_;
 };
+
+/// Appends the files' bytes; false when one of them can't be read, which `err` is told.
+bool read_files(const std::vector<std::string>& paths, std::string_view option, std::vector<std::string>& into,
+                std::ostream& err) {
+  for (const auto& path : paths) {
+    std::ifstream file(path, std::ios::binary);
+    into.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>{});
+    if (file && !into.back().empty()) continue;
+    err << "parley probe: " << option << ": cannot read " << path << std::endl;
+    return false;
+  }
+  return true;
+}
 
 } // namespace
 
@@ -81,7 +105,11 @@ int probe_chat(const chat_probe_options& options, std::ostream& out, std::ostrea
     err << "parley probe: --url: " << url.error() << std::endl;
     return 2;
   }
-  chat_probe probe(options, out, err);
+  chat_probe::material what;
+  if (!read_files(options.images, "--image", what.images, err) ||
+      !read_files(options.sounds, "--audio", what.sounds, err))
+    return 2;
+  chat_probe probe(options, std::move(what), out, err);
   url->key = options.key;
   url->ca_file = options.ca_file;
   const int status = probe.run(*url, "chat");

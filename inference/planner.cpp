@@ -12,12 +12,18 @@ pass_plan plan_pass(std::span<const ready_session> ready, const pass_limits& lim
   });
   pass_plan plan;
   auto prompt_rows = limits.prompt_rows;
+  auto pieces = limits.pieces;
   for (const auto& r : order) {
     switch (r.at) {
     case stage::idle:
-    case stage::voice: break;
+    case stage::voice:
+    case stage::look: break;
     case stage::hear:
       if (std::ssize(plan.hear) < limits.sounds) plan.hear.push_back(r.session);
+      break;
+    case stage::see:
+      if (pieces > 0) plan.see.push_back({r.session, std::min(r.rows, pieces)});
+      pieces -= std::min(r.rows, pieces);
       break;
     case stage::clips:
       if (!plan.clips) plan.clips = r.session;

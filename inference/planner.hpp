@@ -14,7 +14,9 @@ namespace parley::inference {
 enum class stage {
   idle,
   voice,   ///< its reference voice, which is prepared elsewhere
+  look,    ///< its pictures, which are sliced elsewhere
   hear,    ///< one second of its stream to be turned into rows
+  see,     ///< pieces of pictures to be turned into rows
   clips,   ///< whole sounds of its prompt to be turned into rows
   prefill, ///< rows to be put into its cache
   decode,  ///< one token to be fed
@@ -27,12 +29,13 @@ struct ready_session {
   session_id session = 0;
   stage at = stage::idle;
   std::chrono::steady_clock::time_point deadline; ///< arrival + 1 s
-  std::int64_t rows = 0;                          ///< of a prefill
+  std::int64_t rows = 0;                          ///< of a prefill, or pieces to be seen
   bool divisible = false;                         ///< the prefill may be cut: a prompt, not a unit
 };
 
 struct pass_limits {
   int sounds = 64;                ///< streams heard in one call
+  std::int64_t pieces = 32;       ///< of pictures seen in one call: the first to wait sees first
   std::int64_t prompt_rows = 256; ///< rows of prompts in one call, so that they can't delay running units
   int windows = 16;               ///< of speech tokens made sound in one call: the first to wait hear first
 };
@@ -44,6 +47,7 @@ struct pass_plan {
     std::int64_t rows;
   };
   std::vector<session_id> hear;
+  std::vector<piece> see;          ///< `rows` are pieces
   std::optional<session_id> clips; ///< one at a time: a prompt may hold a minute of sound
   std::vector<piece> prefill;
   std::vector<session_id> decode;

@@ -29,7 +29,7 @@ audio_item read_audio(field_reader& in, const field& item) {
 image_file read_picture(field_reader& in, const field& data) {
   std::string scratch;
   auto text = in.required_text(data, scratch);
-  return in.failed() ? nullptr : in.take(decode_image(text, data.path));
+  return in.failed() ? nullptr : in.take(decode_image(text, data.path, picture_kinds::jpeg_png_webp));
 }
 
 video_item read_video(field_reader& in, const field& item) {

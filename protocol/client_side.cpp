@@ -54,6 +54,27 @@ std::string chat_message(std::string_view role, std::string_view content) {
   return text;
 }
 
+std::string media_item(std::string_view type, std::string_view bytes) {
+  std::string data, text;
+  base64::append(std::as_bytes(std::span(bytes)), data);
+  json::object_writer out(text);
+  out.text("type", type);
+  out.text("data", data);
+  out.close();
+  return text;
+}
+
+std::string message_with_media(const chat_request& request) {
+  std::string text = R"({"role":"user","content":[)";
+  for (const auto& image : request.images) text += media_item("image", image) + ",";
+  for (const auto& sound : request.sounds) text += media_item("audio", sound) + ",";
+  json::object_writer out(text);
+  out.text("type", "text");
+  out.text("text", request.prompt);
+  out.close();
+  return text + "]}";
+}
+
 template<class T>
 void read(const nlohmann::json& from, const char* key, T& into) {
   const auto found = from.find(key);
@@ -156,7 +177,11 @@ std::string encode_append(dialect spoken, std::span<const float> samples, bool f
 std::string encode_chat(const chat_request& request) {
   std::string text = R"({"type":"input.append","input":{"messages":[)";
   if (request.system) text += chat_message("system", *request.system) + ",";
-  text += chat_message("user", request.prompt) + R"(],"streaming":)" + (request.streaming ? "true" : "false");
+  if (request.images.empty() && request.sounds.empty())
+    text += chat_message("user", request.prompt);
+  else
+    text += message_with_media(request);
+  text += R"(],"streaming":)" + std::string(request.streaming ? "true" : "false");
   text += R"(,"generation":)";
   json::object_writer generation(text);
   if (request.max_new_tokens) generation.integer("max_new_tokens", *request.max_new_tokens);

@@ -27,6 +27,8 @@ struct init_request {
 /// input.append of a whole conversation in chat.
 struct chat_request {
   std::string_view prompt{};
+  std::vector<std::string> images{}; ///< bytes of picture files, shown before the prompt,
+  std::vector<std::string> sounds{}; ///< and of WAV files, played before it
   std::optional<std::string> system{};
   std::optional<int> max_new_tokens{};
   bool greedy = false;

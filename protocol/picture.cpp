@@ -22,6 +22,10 @@ bool stands_alone(int marker) {
   return marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8);
 }
 
+bool is_png_or_webp(std::string_view file) {
+  return file.starts_with("\x89PNG\r\n\x1A\n") || (file.starts_with("RIFF") && file.substr(0, 12).ends_with("WEBP"));
+}
+
 } // namespace
 
 std::optional<jpeg_size> read_jpeg_size(std::string_view file) {
@@ -48,7 +52,7 @@ std::optional<jpeg_size> read_jpeg_size(std::string_view file) {
   return {};
 }
 
-result<image_file> decode_image(std::string_view base64_text, std::string_view field) {
+result<image_file> decode_image(std::string_view base64_text, std::string_view field, picture_kinds taken) {
   auto text = without_data_url(base64_text);
   auto bytes = base64::decoded_size(text);
   if (!bytes) return invalid(field, base64::fault(text));
@@ -57,7 +61,10 @@ result<image_file> decode_image(std::string_view base64_text, std::string_view f
                    std::to_string(*bytes) + " bytes, at most " + std::to_string(max_image_bytes) + " are allowed");
   auto file = base64::decode(text);
   if (!file) return invalid(field, base64::fault(text));
-  if (!file->starts_with(start_of_image)) return invalid(field, "not a JPEG file");
+  if (taken == picture_kinds::jpeg_png_webp && is_png_or_webp(*file))
+    return std::make_shared<const std::string>(std::move(*file));
+  if (!file->starts_with(start_of_image))
+    return invalid(field, taken == picture_kinds::jpeg ? "not a JPEG file" : "neither a JPEG, a PNG nor a WebP file");
   auto size = read_jpeg_size(*file);
   if (!size) return invalid(field, "a JPEG file without a frame header");
   if (size->width < 1 || size->height < 1 || size->width > max_image_side || size->height > max_image_side)

@@ -1,5 +1,6 @@
 #include "inference/chat/template.hpp"
 #include "inference/engine/omni_engine.hpp"
+#include "inference/vision/placeholder.hpp"
 
 #include <ATen/ATen.h>
 
@@ -14,41 +15,94 @@ double milliseconds(engine_clock::duration d) {
 /// What a turn's messages come to.
 struct conversation {
   std::vector<chat::template_message> messages;
-  std::vector<std::string> placeholders; ///< of each sound
+  chat::placeholders media;
   std::vector<std::vector<float>> clips; ///< the sounds of each message, joined
   std::string objection;
 };
 
-void add_item(conversation& c, chat::rendered_text& content, std::vector<float>& sound, const content_item& item,
-              int pool_step) {
-  if (const auto* text = std::get_if<text_item>(&item)) {
-    content.quote(text->text);
-  } else if (const auto* clip = std::get_if<audio_item>(&item); clip && clip->samples) {
-    content.attach(chat::medium::audio, c.placeholders.size());
-    c.placeholders.push_back(chat::audio_placeholder(clip->samples->size(), pool_step, false));
-    sound.insert(sound.end(), clip->samples->begin(), clip->samples->end());
-  } else if (clip) {
-    c.objection = "audio: empty";
-  } else {
-    c.objection = "images: this build does not see";
-  }
-}
+/// Goes through the messages of one turn.
+class reader {
+public:
+  /// `pictures` of the turn, sliced; none when the model does not see.
+  reader(const model_config& model, std::span<const vision::sliced_picture> pictures)
+      : model_(model), pictures_(pictures) {}
 
-conversation read(const submit_turn& turn, int pool_step) {
-  conversation c;
-  for (const auto& m : turn.messages) {
-    chat::rendered_text content;
-    std::vector<float> sound;
-    for (auto i = std::size_t{0}; i < m.content.size(); ++i) {
-      if (i > 0 && !turn.omni_mode) content.add("\n");
-      add_item(c, content, sound, m.content[i], pool_step);
+  conversation read(const submit_turn& turn) {
+    for (const auto& m : turn.messages) {
+      content_ = {};
+      sound_.clear();
+      first_ = true;
+      separator_ = turn.omni_mode ? "" : "\n";
+      for (const auto& item : m.content) std::visit([this](const auto& i) { add(i); }, item);
+      talk_.messages.push_back({m.from, std::move(content_)});
+      if (!sound_.empty()) talk_.clips.push_back(std::move(sound_));
     }
-    c.messages.push_back({m.from, std::move(content)});
-    if (!sound.empty()) c.clips.push_back(std::move(sound));
+    if (talk_.messages.empty()) talk_.objection = "messages: empty";
+    return std::move(talk_);
   }
-  if (c.messages.empty()) c.objection = "messages: empty";
-  return c;
-}
+
+private:
+  void separate() {
+    if (!std::exchange(first_, false)) content_.add(separator_);
+  }
+
+  void add(const text_item& item) {
+    separate();
+    content_.quote(item.text);
+  }
+
+  void add(const audio_item& item) {
+    if (item.samples && !item.samples->empty())
+      add_sound(*item.samples);
+    else
+      talk_.objection = "audio: empty";
+  }
+
+  void add(const image_item&) { add_picture(); }
+
+  /// Every `stack_frames` pictures come behind their second of sound; what sound is left comes last.
+  void add(const video_item& item) {
+    std::span<const float> sound;
+    if (item.samples) sound = *item.samples;
+    for (auto i = std::size_t{0}; i < item.frames.size(); ++i) {
+      if (!sound.empty() && i % static_cast<std::size_t>(std::max(item.stack_frames, 1)) == 0) {
+        auto second = sound.first(std::min<std::size_t>(sound.size(), audio::sample_rate));
+        sound = sound.subspan(second.size());
+        add_sound(second);
+      }
+      add_picture();
+    }
+    if (!sound.empty()) add_sound(sound);
+  }
+
+  void add_sound(std::span<const float> samples) {
+    separate();
+    content_.attach(chat::medium::audio, talk_.media.audio.size());
+    talk_.media.audio.push_back(chat::audio_placeholder(samples.size(), model_.audio.pool_step, false));
+    sound_.insert(sound_.end(), samples.begin(), samples.end());
+  }
+
+  void add_picture() {
+    const auto number = talk_.media.image.size();
+    if (number >= pictures_.size()) {
+      talk_.objection = "images: this model does not see";
+      return;
+    }
+    separate();
+    content_.attach(chat::medium::image, number);
+    talk_.media.image.push_back(
+        vision::image_placeholder(pictures_[number].grid, model_.vision.query_num,
+                                  model_.vision.use_image_id ? std::optional(number) : std::nullopt));
+  }
+
+  const model_config& model_;
+  std::span<const vision::sliced_picture> pictures_;
+  conversation talk_;
+  chat::rendered_text content_;
+  std::vector<float> sound_;
+  std::string_view separator_;
+  bool first_ = true;
+};
 
 llm::chat_sampling sampling_of(const submit_turn& turn) {
   llm::chat_sampling o;
@@ -64,44 +118,68 @@ llm::chat_sampling sampling_of(const submit_turn& turn) {
 
 void omni_engine::start_turn(session& s) {
   auto& c = *s.chat;
-  auto turn = std::move(c.waiting.front());
+  c.turn = std::move(c.waiting.front());
   c.waiting.pop_front();
-  auto talk = read(turn, model_->config().audio.pool_step);
+  s.began = engine_clock::now();
+  s.why = purpose::turn;
+  s.tts_ms = s.token2wav_ms = 0;
+  take_pictures(s);
+  s.at = stage::look;
+  if (!s.pictures) begin_turn(s);
+}
+
+/// The turn's pictures are sliced: what stands for them in the prompt is known.
+void omni_engine::begin_turn(session& s) {
+  auto& c = *s.chat;
+  const auto& turn = *c.turn;
+  std::span<const vision::sliced_picture> pictures;
+  if (s.pictures) pictures = s.pictures->pictures;
+  auto talk = reader(model_->config(), pictures).read(turn);
   if (talk.objection.empty() && !talk.clips.empty() && !model_->hears())
     talk.objection = "audio: this model does not hear";
   if (!talk.objection.empty()) {
-    refuse(s.id, turn.turn, failure::invalid, talk.objection);
+    fail(s, failure::invalid, talk.objection);
     return;
   }
   chat::template_options how;
   how.enable_thinking = turn.enable_thinking;
   const bool speaks = turn.tts && talker_;
   if (auto why = speaks ? voice_objection(turn.tts_voice) : std::nullopt) {
-    refuse(s.id, turn.turn, failure::invalid, *why);
+    fail(s, failure::invalid, *why);
     return;
   }
   how.use_tts_template = turn.use_tts_template || turn.tts || !talk.clips.empty();
   how.generation_prompt = !options_.how.chat_im_end_is_doubled;
   auto text = chat::apply_template(talk.messages, how);
   if (options_.how.chat_im_end_is_doubled) text.add("<|im_end|>\n" + chat::generation_prompt(how));
-  c.prompt = chat::encode_prompt(model_->text(), text, {talk.placeholders, {}}, true);
+  c.prompt = chat::encode_prompt(model_->text(), text, talk.media, true);
   if (std::ssize(c.prompt.ids) >= options_.info.context_tokens) {
-    refuse(s.id, turn.turn, failure::context_full,
-           "the messages make " + std::to_string(c.prompt.ids.size()) + " tokens, the context holds " +
-               std::to_string(options_.info.context_tokens));
+    fail(s, failure::context_full,
+         "the messages make " + std::to_string(c.prompt.ids.size()) + " tokens, the context holds " +
+             std::to_string(options_.info.context_tokens));
     return;
   }
   c.sampling = sampling_of(turn);
   if (turn.seed) c.chance.emplace(*turn.seed, substream::text);
   c.answer.emplace(model_->text(), options_.how, turn.max_new_tokens);
-  c.turn = std::move(turn);
-  s.tts_ms = s.token2wav_ms = 0;
   s.clips = std::move(talk.clips);
-  s.began = engine_clock::now();
-  s.why = purpose::turn;
-  s.at = stage::clips;
-  if (speaks) ask_voice(s, c.turn->tts_voice);
-  if (s.clips.empty()) begin_prefill(s, purpose::turn, model_->llm().embed(c.prompt.ids));
+  if (speaks) ask_voice(s, turn.tts_voice);
+  if (s.pictures)
+    s.at = stage::see;
+  else if (s.clips.empty())
+    embed_turn(s);
+  else
+    s.at = stage::clips;
+}
+
+/// All that the prompt shows and plays becomes its rows.
+void omni_engine::embed_turn(session& s) {
+  std::vector<std::span<const float>> clips(s.clips.begin(), s.clips.end());
+  at::Tensor sound, sight;
+  if (!clips.empty()) sound = model_->hear_clips(clips);
+  if (!s.seen.empty()) sight = s.seen.front();
+  begin_prefill(s, purpose::turn, chat::embed_prompt(model_->llm(), s.chat->prompt, sound, sight));
+  forget_pictures(s);
 }
 
 /// The newest logits are there: one more token of the answer.
@@ -122,7 +200,10 @@ void omni_engine::finish_turn(session& s, finish reason) {
   done.reason = reason;
   done.text = std::move(c.text);
   done.used.input_audio = c.prompt.audio_rows();
-  done.used.input_text = std::ssize(c.prompt.ids) - done.used.input_audio;
+  done.used.input_vision = c.prompt.image_rows();
+  done.used.input_text = std::ssize(c.prompt.ids) - done.used.input_audio - done.used.input_vision;
+  done.metrics.vision_slices = static_cast<int>(c.prompt.image.size());
+  done.metrics.vision_tokens = static_cast<int>(done.used.input_vision);
   done.used.output_text = c.drawn;
   done.metrics.kv_cache_length = static_cast<int>(s.cache.length());
   done.metrics.tts_ms = s.tts_ms;
@@ -150,6 +231,7 @@ void omni_engine::forget_turn(session& s) {
   s.cache.truncate(0);
   s.rows.reset();
   s.clips.clear();
+  forget_pictures(s);
   s.at = s.speech_at = stage::idle;
   if (voices_ && std::exchange(s.voice_awaited, false)) voices_->forget(s.id);
 }

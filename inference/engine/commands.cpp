@@ -31,6 +31,18 @@ duplex::window_options window_options(const duplex_options& o) {
   return to;
 }
 
+/// In the order in which `begin_turn` numbers them.
+std::vector<image_file> pictures_in(const submit_turn& turn) {
+  std::vector<image_file> files;
+  for (const auto& m : turn.messages)
+    for (const auto& item : m.content) {
+      if (const auto* image = std::get_if<image_item>(&item)) files.push_back(image->file);
+      if (const auto* video = std::get_if<video_item>(&item))
+        files.insert(files.end(), video->frames.begin(), video->frames.end());
+    }
+  return files;
+}
+
 } // namespace
 
 void omni_engine::handle(command&& order) {
@@ -107,6 +119,8 @@ void omni_engine::take(submit_unit&& order) {
     refuse(order.session, order.unit, failure::inference, "no such duplex session");
   } else if (s->duplex->waiting.size() >= most_waiting) {
     refuse(order.session, order.unit, failure::inference, "too many units wait");
+  } else if (!order_pictures(*s, order.frames, order.max_slice_nums)) {
+    refuse(order.session, order.unit, failure::inference, "too many pictures wait");
   } else {
     s->duplex->waiting.push_back(std::move(order));
     next_job(*s);
@@ -119,6 +133,9 @@ void omni_engine::take(submit_turn&& order) {
     refuse(order.session, order.turn, failure::inference, "no such chat session");
   } else if (s->chat->waiting.size() >= most_waiting) {
     refuse(order.session, order.turn, failure::inference, "too many turns wait");
+  } else if (!order_pictures(*s, pictures_in(order),
+                             order.max_slice_nums.value_or(model_->config().vision.max_slice_nums))) {
+    refuse(order.session, order.turn, failure::inference, "too many pictures wait");
   } else {
     s->chat->waiting.push_back(std::move(order));
     next_job(*s);

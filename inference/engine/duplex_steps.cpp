@@ -33,16 +33,19 @@ void omni_engine::build_prompt(session& s) {
   begin_prefill(s, purpose::prompt, std::move(rows));
 }
 
-std::optional<std::pair<failure, std::string>> omni_engine::objection(const session& s, const submit_unit& unit) const {
-  if (!unit.frames.empty()) return std::pair{failure::invalid, std::string("frames: this build does not see")};
+std::optional<std::pair<failure, std::string>> omni_engine::objection(const session& s, const submit_unit& unit,
+                                                                      int pieces) const {
+  if (!unit.frames.empty() && !model_->sees())
+    return std::pair{failure::invalid, std::string("video_frames: this model does not see")};
   if (!unit.samples || unit.samples->size() != unit_samples)
     return std::pair{failure::invalid, std::string("a unit has 16000 samples")};
   const auto& d = *s.duplex;
   auto sound =
       audio::audio_tokens(d.stream.config.chunk_samples() / audio::mel_hop_samples, model_->config().audio.pool_step);
-  // <unit>, the sound, what the model says or a forced <|turn_eos|>; a window feeds the unit's end at once.
+  // <unit>, the pieces between their marks, the sound, what the model says or a forced <|turn_eos|>; a window feeds the unit's end at once.
   auto end = d.window.options().mode == window_mode::off ? 0 : 2;
-  auto most = std::ssize(d.tail) + 1 + sound + std::max(d.decoder.max_new_tokens(), 1) + end;
+  auto most = std::ssize(d.tail) + 1 + pieces * (model_->config().vision.query_num + 2) + sound +
+              std::max(d.decoder.max_new_tokens(), 1) + end;
   if (s.cache.length() + most > options_.info.context_tokens)
     return std::pair{failure::context_full, std::string("the context is full")};
   return std::nullopt;
@@ -52,7 +55,9 @@ void omni_engine::start_unit(session& s) {
   auto& d = *s.duplex;
   auto unit = std::move(d.waiting.front());
   d.waiting.pop_front();
-  if (auto why = objection(s, unit)) {
+  take_pictures(s);
+  if (auto why = objection(s, unit, static_cast<int>(unit.frames.size()))) {
+    forget_pictures(s);
     refuse(s.id, unit.unit, why->first, why->second);
     return;
   }
@@ -66,13 +71,24 @@ void omni_engine::start_unit(session& s) {
   s.at = stage::hear;
 }
 
-void omni_engine::unit_heard(session& s, const at::Tensor& sound) {
+void omni_engine::unit_heard(session& s, at::Tensor sound) {
+  s.duplex->sound_rows = sound.size(0);
+  s.duplex->sound = std::move(sound);
+  if (s.pictures)
+    s.at = stage::look;
+  else
+    gather_unit(s, {});
+}
+
+/// The end of the last unit, `<unit>`, the frames if there are any, the sound.
+void omni_engine::gather_unit(session& s, const at::Tensor& frames) {
   auto& d = *s.duplex;
-  d.sound_rows = sound.size(0);
+  d.window.begin_unit(s.cache.length() + std::ssize(d.tail));
   d.tail.push_back(control_.unit_begin);
-  auto rows = at::cat({model_->llm().embed(std::exchange(d.tail, {})), sound});
-  d.window.begin_unit(s.cache.length() + rows.size(0) - sound.size(0) - 1);
-  begin_prefill(s, purpose::unit, std::move(rows));
+  std::vector<at::Tensor> rows{model_->llm().embed(std::exchange(d.tail, {}))};
+  if (frames.defined()) rows.push_back(frames);
+  rows.push_back(std::exchange(d.sound, {}));
+  begin_prefill(s, purpose::unit, at::cat(rows));
 }
 
 /// The newest logits are there and the decoder wants a token.
@@ -95,7 +111,11 @@ void omni_engine::finish_unit(session& s) {
   out.end_of_turn = outcome.end_of_turn;
   out.used.input_text =
       2 + std::ssize(outcome.appended) - outcome.drawn + d.owed_text; // <unit>, </unit>, forced tokens
+  out.used.input_text += 2 * s.pieces;                                // their marks
   out.used.input_audio = d.sound_rows;
+  out.used.input_vision = std::int64_t{s.pieces} * model_->config().vision.query_num;
+  out.metrics.vision_slices = s.pieces;
+  out.metrics.vision_tokens = static_cast<int>(out.used.input_vision);
   out.used.output_text = outcome.drawn;
   out.metrics.kv_cache_length = static_cast<int>(s.cache.length());
   out.metrics.prefill_ms = milliseconds(s.prefilled - s.began);

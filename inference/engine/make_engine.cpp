@@ -120,6 +120,7 @@ std::unique_ptr<engine> make_engine(const config::settings& settings, engine::si
   how.info.device = settings.worker.device;
   how.info.context_tokens = context;
   how.info.hears = model->hears();
+  how.info.sees = model->sees();
   how.info.speaks = speaker != nullptr;
   const auto free = free_memory(device);
   std::shared_ptr<const speech::voice> measured;

@@ -16,7 +16,10 @@ omni_engine::omni_engine(std::shared_ptr<const thinker> model, std::shared_ptr<c
       out_(std::move(out)), control_(duplex::control_tokens::of(model_->text())),
       duplex_ids_(llm::make_duplex_sampling_ids(model_->text(), options_.how)),
       answer_ids_(chat::answer_ids::of(model_->text())) {
+  constexpr std::size_t most_orders = 256; // far more than one of each session
   if (talker_) voices_.emplace(talker_->sound(), options_.kept_voices);
+  if (model_->sees())
+    pictures_.emplace(vision::slicing_of(model_->config().vision), options_.picture_threads, most_orders);
 }
 
 /// The number of threads belongs to the thread that asks torch for work.
@@ -38,21 +41,30 @@ bool omni_engine::advance() {
   c10::InferenceMode guard;
   use_threads();
   hand_out_voices();
+  const auto sliced = pictures_ ? pictures_->finished() : 0;
+  const auto looking = hand_out_pictures();
   std::vector<ready_session> ready;
   for (const auto& [id, s] : sessions_) {
     auto deadline = s->began + std::chrono::seconds(1);
-    auto left = s->rows.defined() ? s->rows.size(0) - s->rows_done : 0;
+    auto left = s->at == stage::see ? s->pieces - s->pieces_seen
+                : s->rows.defined() ? s->rows.size(0) - s->rows_done
+                                    : 0;
     auto divisible = s->why == purpose::prompt || s->why == purpose::turn;
-    if (s->at != stage::idle && s->at != stage::voice) ready.push_back({id, s->at, deadline, left, divisible});
+    const auto elsewhere = s->at == stage::voice || s->at == stage::look;
+    if (s->at != stage::idle && !elsewhere) ready.push_back({id, s->at, deadline, left, divisible});
     if (s->speech_at != stage::idle) ready.push_back({id, s->speech_at, deadline});
   }
   if (ready.empty()) {
     constexpr auto patience = std::chrono::milliseconds(2); // a command may come meanwhile
-    if (voices_ && voices_->awaited()) voices_->wait(patience);
-    return voices_ && voices_->awaited();
+    if (looking)
+      pictures_->wait(sliced, patience);
+    else if (voices_ && voices_->awaited())
+      voices_->wait(patience);
+    return looking || (voices_ && voices_->awaited());
   }
   auto plan = plan_pass(ready, options_.limits);
   hear(plan.hear);
+  see(plan.see);
   if (plan.clips) hear_clips(*plan.clips);
   run_llm(plan);
   choose_speech(plan.speak);
@@ -99,9 +111,7 @@ void omni_engine::hear_clips(session_id id) {
           build_prompt(s);
           return;
         }
-        std::vector<std::span<const float>> clips(s.clips.begin(), s.clips.end());
-        auto sound = model_->hear_clips(clips);
-        begin_prefill(s, purpose::turn, chat::embed_prompt(model_->llm(), s.chat->prompt, sound));
+        embed_turn(s);
       },
       [this](session* s, const char* what) { fail(*s, failure::inference, what); });
 }
@@ -270,6 +280,7 @@ void omni_engine::next_job(session& s) {
 void omni_engine::fail(session& s, failure kind, const std::string& message) {
   s.rows.reset();
   s.clips.clear();
+  forget_pictures(s);
   s.at = s.speech_at = stage::idle;
   if (voices_ && std::exchange(s.voice_awaited, false)) voices_->forget(s.id);
   if (s.duplex && s.duplex->unit) {

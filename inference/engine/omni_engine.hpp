@@ -1,6 +1,7 @@
 #pragma once
 
 #include "inference/engine.hpp"
+#include "inference/engine/picture_desk.hpp"
 #include "inference/engine/session.hpp"
 #include "inference/engine/voice_desk.hpp"
 #include "inference/quirks.hpp"
@@ -27,6 +28,7 @@ public:
     pass_limits limits;
     std::shared_ptr<const speech::voice> default_voice; ///< null: who brings no voice gets text alone
     std::size_t kept_voices = 16;
+    int picture_threads = 2;
   };
 
   /// Without a talker all answers are text.
@@ -57,8 +59,9 @@ private:
   // duplex
   void build_prompt(session& s);
   void start_unit(session& s);
-  std::optional<std::pair<failure, std::string>> objection(const session& s, const submit_unit& unit) const;
-  void unit_heard(session& s, const at::Tensor& sound);
+  std::optional<std::pair<failure, std::string>> objection(const session& s, const submit_unit& unit, int pieces) const;
+  void unit_heard(session& s, at::Tensor sound);
+  void gather_unit(session& s, const at::Tensor& frames);
   void decide(session& s);
   void finish_unit(session& s);
   void close_unit(session& s);
@@ -75,12 +78,22 @@ private:
 
   // chat
   void start_turn(session& s);
+  void begin_turn(session& s);
+  void embed_turn(session& s);
   void answer(session& s);
   void finish_turn(session& s, finish reason);
   void group_words(session& s, bool over);
   void continue_answer(session& s);
   void tell_sound(session& s, const at::Tensor& samples);
   void forget_turn(session& s);
+
+  // pictures
+  bool order_pictures(session& s, std::vector<image_file> files, int max_slice_nums);
+  void take_pictures(session& s);
+  void forget_pictures(session& s);
+  bool hand_out_pictures();
+  void pictures_sliced(session& s);
+  void all_seen(session& s);
 
   // speech
   void ask_voice(session& s, const pcm& recording);
@@ -93,6 +106,7 @@ private:
   // stages
   void hear(const std::vector<session_id>& ids);
   void hear_clips(session_id id);
+  void see(const std::vector<pass_plan::piece>& plan);
   void run_llm(const pass_plan& plan);
   void fed(session& s, std::int64_t rows, bool wanted, std::vector<session*>& drawing);
   void prefilled(session& s);
@@ -114,6 +128,7 @@ private:
   chat::answer_ids answer_ids_;
   std::map<session_id, std::unique_ptr<session>> sessions_;
   std::optional<voice_desk> voices_;
+  std::optional<picture_desk> pictures_;
 };
 
 } // namespace parley::inference

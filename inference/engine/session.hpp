@@ -5,6 +5,7 @@
 #include "inference/duplex/audio_intake.hpp"
 #include "inference/duplex/unit_decoder.hpp"
 #include "inference/duplex/window.hpp"
+#include "inference/engine/picture_desk.hpp"
 #include "inference/llm/sampling.hpp"
 #include "inference/planner.hpp"
 #include "inference/speech/chat_speech.hpp"
@@ -51,6 +52,7 @@ struct duplex_state {
   std::optional<submit_unit> unit; ///< the running one
   std::optional<snapshot> before;
   bool force_listen = false;
+  at::Tensor sound; ///< rows of the unit's, until it is gathered
   std::int64_t sound_rows = 0;
   std::vector<duplex::window_step> slides; ///< still to be done, oldest first
   llm::kv_segment moved;                   ///< rows behind the slide that is under way
@@ -121,6 +123,12 @@ struct session {
   at::Tensor logits;                     ///< float32 [vocabulary] on the CPU, of the newest row
   token_id token = 0;                    ///< to be fed in `decode`
   usage prompt_usage;
+
+  std::deque<std::shared_ptr<picture_order>> ordered; ///< of each waiting unit or turn; null without pictures
+  std::shared_ptr<picture_order> pictures;            ///< of the running one, until they are seen
+  std::vector<at::Tensor> seen;                       ///< [pieces, query_num, hidden] each
+  std::int64_t pieces_seen = 0;
+  int pieces = 0; ///< of the running one
 
   std::optional<duplex_state> duplex;
   std::optional<chat_state> chat;

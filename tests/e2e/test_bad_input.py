@@ -122,8 +122,8 @@ def test_chat_errors(server):
         assert client.until_error()["code"] == "invalid_event"
 
 
-def test_pictures_are_refused_until_the_server_sees(server):
-    """This release has no eyes: a frame is a clear invalid_payload and the whole append is discarded."""
+def test_what_is_no_picture_is_refused(server):
+    """A frame without a picture in it is a clear invalid_payload and the whole append is discarded."""
     jpeg = base64.b64encode(b"\xff\xd8\xff\xe0 not really a picture").decode()
     with Client(server, mode="video") as client:
         client.init()

@@ -57,6 +57,17 @@ TEST_CASE("speech tokens are chosen for all, sound is made for the most urgent; 
   CHECK(plan.sound == std::vector<session_id>{3, 4});
 }
 
+TEST_CASE("pieces of pictures share a pass up to its limit") {
+  std::vector<ready_session> ready{waits(1, stage::see, 20, 10), waits(2, stage::see, 10, 3), waits(3, stage::see, 30, 2),
+                                   waits(4, stage::look, 0)};
+  auto plan = plan_pass(ready, {.pieces = 8});
+  REQUIRE(plan.see.size() == 2);
+  CHECK(plan.see[0].session == 2);
+  CHECK(plan.see[0].rows == 3);
+  CHECK(plan.see[1].session == 1);
+  CHECK(plan.see[1].rows == 5);
+}
+
 TEST_CASE("one bad member of a batch fails alone") {
   std::set<int> failures;
   auto calls = 0;

@@ -51,6 +51,19 @@ TEST_CASE("picture: files without a readable frame header") {
   CHECK_FALSE(read_jpeg_size("\x89PNG\r\n\x1a\n"));
 }
 
+TEST_CASE("picture: in chat a PNG or a WebP file is taken too") {
+  const std::string png = "\x89PNG\r\n\x1a\n and more", webp = "RIFF....WEBP and more";
+  for (const auto& file : {png, webp}) {
+    auto decoded = decode_image(test::to_base64(file), "f", picture_kinds::jpeg_png_webp);
+    REQUIRE(decoded);
+    CHECK(**decoded == file);
+    CHECK(refusal(test::to_base64(file)) != "decoded");
+  }
+  CHECK_FALSE(decode_image(test::to_base64("RIFF....WAVE"), "f", picture_kinds::jpeg_png_webp));
+  CHECK_FALSE(decode_image(test::to_base64("GIF89a"), "f", picture_kinds::jpeg_png_webp));
+  CHECK(decode_image(test::jpeg(), "f", picture_kinds::jpeg_png_webp));
+}
+
 TEST_CASE("picture: what clients may send") {
   auto file = test::jpeg_file(4096, 4096, max_image_bytes);
   auto decoded = decode_image(test::to_base64(file), "f");
