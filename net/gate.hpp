@@ -39,6 +39,8 @@ public:
   gate(api_keys keys, std::string allowed_origins, admission_limits limits)
       : keys_(std::move(keys)), allowed_origins_(std::move(allowed_origins)), admission_(limits) {}
 
+  bool asks_for_keys() const { return keys_.asked(); }
+
   struct entry {
     std::optional<refusal> refused;
     std::string key; ///< name of the API key

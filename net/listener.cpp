@@ -15,6 +15,7 @@ listener::listener(asio::io_context& io, const std::string& host, std::uint16_t 
   acceptor_.bind(where);
   acceptor_.listen();
   port_ = acceptor_.local_endpoint().port();
+  reachable_ = !peer_at(where.address()).loopback;
 }
 
 void listener::run() {

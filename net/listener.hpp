@@ -20,6 +20,9 @@ public:
 
   std::uint16_t port() const { return port_; }
 
+  /// Whether other machines can reach it.
+  bool is_reachable() const { return reachable_; }
+
 private:
   void accept();
   void on_accept(error_code ec, tcp::socket socket);
@@ -29,6 +32,7 @@ private:
   asio::steady_timer pause_;
   service& shared_;
   std::uint16_t port_ = 0;
+  bool reachable_ = false;
 };
 
 } // namespace parley::net

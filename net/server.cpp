@@ -73,6 +73,10 @@ public:
     } catch (const boost::system::system_error& error) {
       throw std::system_error(error.code(), "cannot listen on " + host_ + ":" + std::to_string(options.port));
     }
+    if (listener_->is_reachable() && !shared_.entrance.asks_for_keys())
+      log()->warn("whoever reaches {} may talk to this server: auth.keys_file is not set", host_);
+    if (listener_->is_reachable() && shared_.entrance.asks_for_keys() && !shared_.tls)
+      log()->warn("API keys come to {} in plain text: tls.mode is off", host_);
     listener_->run();
     for (int i = 0; i < std::max(options.threads, 1); ++i) threads_.emplace_back([this] { serve(); });
   }
