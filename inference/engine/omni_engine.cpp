@@ -42,7 +42,7 @@ bool omni_engine::advance() {
   use_threads();
   hand_out_voices();
   const auto sliced = pictures_ ? pictures_->finished() : 0;
-  const auto looking = hand_out_pictures();
+  hand_out_pictures();
   std::vector<ready_session> ready;
   for (const auto& [id, s] : sessions_) {
     auto deadline = s->began + std::chrono::seconds(1);
@@ -56,11 +56,12 @@ bool omni_engine::advance() {
   }
   if (ready.empty()) {
     constexpr auto patience = std::chrono::milliseconds(2); // a command may come meanwhile
-    if (looking)
+    const auto looking = [](const auto& e) { return e.second->at == stage::look; };
+    if (std::any_of(sessions_.begin(), sessions_.end(), looking))
       pictures_->wait(sliced, patience);
     else if (voices_ && voices_->awaited())
       voices_->wait(patience);
-    return looking || (voices_ && voices_->awaited());
+    return any_busy();
   }
   auto plan = plan_pass(ready, options_.limits);
   hear(plan.hear);
@@ -69,6 +70,10 @@ bool omni_engine::advance() {
   run_llm(plan);
   choose_speech(plan.speak);
   make_sound(plan.sound);
+  return any_busy();
+}
+
+bool omni_engine::any_busy() const {
   return std::any_of(sessions_.begin(), sessions_.end(), [](const auto& e) { return !e.second->idle(); });
 }
 

@@ -91,7 +91,7 @@ private:
   bool order_pictures(session& s, std::vector<image_file> files, int max_slice_nums);
   void take_pictures(session& s);
   void forget_pictures(session& s);
-  bool hand_out_pictures();
+  void hand_out_pictures();
   void pictures_sliced(session& s);
   void all_seen(session& s);
 
@@ -117,6 +117,7 @@ private:
   void fail(session& s, failure kind, const std::string& message);
   void begin_prefill(session& s, purpose why, at::Tensor rows);
   void use_threads();
+  bool any_busy() const;
 
   std::shared_ptr<const thinker> model_;
   std::shared_ptr<const talker> talker_; ///< null: text alone

@@ -34,19 +34,12 @@ void omni_engine::forget_pictures(session& s) {
   s.pieces_seen = 0;
 }
 
-/// Sessions whose pictures are sliced go on. True when others still wait for theirs.
-bool omni_engine::hand_out_pictures() {
+/// Sessions whose pictures are sliced go on.
+void omni_engine::hand_out_pictures() {
   std::vector<session*> ready;
-  bool awaited = false;
-  for (const auto& [id, s] : sessions_) {
-    if (s->at != stage::look) continue;
-    if (s->pictures->done)
-      ready.push_back(s.get());
-    else
-      awaited = true;
-  }
+  for (const auto& [id, s] : sessions_)
+    if (s->at == stage::look && s->pictures->done) ready.push_back(s.get());
   for (auto* s : ready) guarded(*s, [&] { pictures_sliced(*s); });
-  return awaited;
 }
 
 void omni_engine::pictures_sliced(session& s) {
