@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 using namespace parley::net;
 using nlohmann::json;
 
@@ -102,7 +104,8 @@ TEST_CASE("fifty connections from one address with a limit of ten: forty are ref
   CHECK(open.size() == 10);
   CHECK(refused == 40);
   open.pop_back();
-  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.at(9)->gone; }));
+  CHECK(fixture.house.eventually(
+      [](auto& sessions) { return std::ranges::any_of(sessions, [](const auto& each) { return each->gone; }); }));
   // The place is given back a moment after the house heard of it.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   int status = 429;
