@@ -70,7 +70,9 @@ session* omni_engine::admit(session_id id, std::optional<std::uint64_t> seed) {
     return nullptr;
   }
   auto chosen = seed ? *seed : options_.seed ? *options_.seed : random_seed();
-  return sessions_.emplace(id, std::make_unique<session>(id, pool_.open(), chosen)).first->second.get();
+  auto* s = sessions_.emplace(id, std::make_unique<session>(id, pool_.open(), chosen)).first->second.get();
+  if (options_.draws) s->scratch.records = &(*options_.draws)[id];
+  return s;
 }
 
 void omni_engine::take(open_duplex&& order) {

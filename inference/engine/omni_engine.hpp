@@ -29,6 +29,7 @@ public:
     std::shared_ptr<const speech::voice> default_voice; ///< null: who brings no voice gets text alone
     std::size_t kept_voices = 16;
     int picture_threads = 2;
+    std::map<session_id, std::vector<llm::draw_record>>* draws = nullptr; ///< gets every draw of text; for tests
   };
 
   /// Without a talker all answers are text.

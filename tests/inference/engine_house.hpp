@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -63,8 +64,9 @@ inline pcm second(int number) {
 enum class able { to_write, to_speak };
 
 inline omni_engine::options options_for(int slots, int context, const quirks& how, std::optional<std::uint64_t> seed,
-                                        able to) {
+                                        able to, std::map<session_id, std::vector<llm::draw_record>>* draws) {
   omni_engine::options o;
+  o.draws = draws;
   o.info.slots = slots;
   o.info.context_tokens = context;
   o.info.hears = true;
@@ -76,12 +78,13 @@ inline omni_engine::options options_for(int slots, int context, const quirks& ho
 }
 
 struct house {
+  /// `draws`, if given, gets every draw of text.
   explicit house(int slots, int context = 2048, quirks how = {}, std::optional<std::uint64_t> seed = 1,
-                 able to = able::to_write)
-      : total_slots(slots),
-        engine(model(), to == able::to_speak ? voice_box() : nullptr,
-               llm::kv_pool(model()->config().llm, slots, context, at::kFloat, at::kCPU),
-               options_for(slots, context, how, seed, to), [this](event&& e) { events.push_back(std::move(e)); }) {}
+                 able to = able::to_write, std::map<session_id, std::vector<llm::draw_record>>* draws = nullptr)
+      : total_slots(slots), engine(model(), to == able::to_speak ? voice_box() : nullptr,
+                                   llm::kv_pool(model()->config().llm, slots, context, at::kFloat, at::kCPU),
+                                   options_for(slots, context, how, seed, to, draws),
+                                   [this](event&& e) { events.push_back(std::move(e)); }) {}
 
   void run() {
     for (auto passes = 0; engine.advance(); ++passes) REQUIRE(passes < 100000);
