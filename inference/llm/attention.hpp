@@ -14,4 +14,14 @@ at::Tensor causal_mask(std::int64_t rows, std::int64_t past, at::ScalarType dtyp
 /// [length, kv_heads, head_dim] as views of the pool; nothing is copied or repeated. Returns [rows, heads * head_dim].
 at::Tensor attend(const at::Tensor& query, const at::Tensor& keys, const at::Tensor& values, const at::Tensor& mask);
 
+/// What a part of the keys and values comes to: results of all parts are averaged by e^weight.
+struct partial_attention {
+  at::Tensor mean;   ///< [rows, heads * head_dim]
+  at::Tensor weight; ///< float32 [rows, heads]: logarithm of the sum of exponentials
+};
+
+/// `attend` over a part of the keys; an undefined mask hides nothing from any row. A row must see at least one key.
+partial_attention attend_part(const at::Tensor& query, const at::Tensor& keys, const at::Tensor& values,
+                              const at::Tensor& mask);
+
 } // namespace parley::inference::llm

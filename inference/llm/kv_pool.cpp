@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -11,7 +12,7 @@ namespace parley::inference::llm {
 
 namespace {
 
-int pages_for(int tokens) {
+std::int64_t pages_for(std::int64_t tokens) {
   return (tokens + kv_pool::page_tokens - 1) / kv_pool::page_tokens;
 }
 
@@ -21,10 +22,11 @@ struct kv_pool::store {
   at::Tensor keys; ///< [layers, pages * page_tokens, kv_heads, head_dim]
   at::Tensor values;
   page_table pages;
+  std::function<bool()> let_go = {};
 };
 
 kv_pool::kv_pool(const llm_config& config, int sequences, int tokens, at::ScalarType dtype, at::Device device) {
-  auto per_sequence = pages_for(tokens);
+  auto per_sequence = static_cast<int>(pages_for(tokens));
   auto pages = sequences * per_sequence;
   auto make = [&] {
     return at::empty({config.layers, std::int64_t{pages} * page_tokens, config.kv_heads, config.head_dim},
@@ -45,6 +47,10 @@ int kv_pool::free_pages() const {
   return store_->pages.free();
 }
 
+void kv_pool::when_full(std::function<bool()> let_go) const {
+  store_->let_go = std::move(let_go);
+}
+
 std::size_t kv_pool::bytes(const llm_config& config, int tokens, at::ScalarType dtype) {
   auto rows = static_cast<std::size_t>(pages_for(tokens)) * page_tokens;
   return 2 * rows * static_cast<std::size_t>(config.layers) * static_cast<std::size_t>(config.kv_heads) *
@@ -55,13 +61,13 @@ kv_cache::kv_cache(std::shared_ptr<kv_pool::store> store) : store_(std::move(sto
 
 kv_cache::kv_cache(kv_cache&& other) noexcept
     : store_(std::move(other.store_)), pages_(std::exchange(other.pages_, {})),
-      length_(std::exchange(other.length_, 0)), one_run_(std::exchange(other.one_run_, true)) {}
+      length_(std::exchange(other.length_, 0)), first_run_(std::exchange(other.first_run_, 0)) {}
 
 kv_cache& kv_cache::operator=(kv_cache&& other) noexcept {
   std::swap(store_, other.store_);
   std::swap(pages_, other.pages_);
   std::swap(length_, other.length_);
-  std::swap(one_run_, other.one_run_);
+  std::swap(first_run_, other.first_run_);
   return *this;
 }
 
@@ -69,28 +75,75 @@ kv_cache::~kv_cache() {
   if (store_) release(0);
 }
 
+int kv_cache::own_pages() const {
+  return static_cast<int>(std::ranges::count_if(pages_, [&](auto page) { return !store_->pages.shared(page); }));
+}
+
+kv_cache kv_cache::fork() const {
+  kv_cache other(store_);
+  other.length_ = length_;
+  other.pages_.assign(pages_.begin(), pages_.begin() + pages_for(length_));
+  for (auto page : other.pages_) store_->pages.share(page);
+  other.find_first_run();
+  return other;
+}
+
+kv_cache kv_cache::keep() const {
+  auto other = fork();
+  other.own_last_page(place::apart);
+  return other;
+}
+
+std::int32_t kv_cache::take(std::int32_t last, place where) const {
+  auto& pages = store_->pages;
+  while (pages.free() == 0 && store_->let_go && store_->let_go()) {
+  }
+  const auto page = where == place::in_run ? pages.take(last) : pages.take_apart();
+  if (!page) throw std::runtime_error("the pool of keys and values is full");
+  return *page;
+}
+
+/// Nobody else sees what is written behind the rows.
+void kv_cache::own_last_page(place where) {
+  if (length_ % kv_pool::page_tokens == 0) return;
+  const auto last = static_cast<std::size_t>(length_ / kv_pool::page_tokens);
+  const auto from = pages_[last];
+  if (!store_->pages.shared(from)) return;
+  const auto to = take(last > 0 ? pages_[last - 1] : -1, where);
+  auto rows = [](const at::Tensor& x, std::int32_t page) {
+    return x.narrow(1, std::int64_t{page} * kv_pool::page_tokens, kv_pool::page_tokens);
+  };
+  rows(store_->keys, to).copy_(rows(store_->keys, from));
+  rows(store_->values, to).copy_(rows(store_->values, from));
+  store_->pages.give_back(std::exchange(pages_[last], to));
+  find_first_run();
+}
+
 void kv_cache::release(std::size_t keep) {
   while (pages_.size() > keep) {
     store_->pages.give_back(pages_.back());
     pages_.pop_back();
   }
-  one_run_ = true;
-  for (auto i = std::size_t{1}; i < pages_.size(); ++i) one_run_ &= pages_[i] == pages_[i - 1] + 1;
+  find_first_run();
+}
+
+void kv_cache::find_first_run() {
+  first_run_ = std::min<std::size_t>(pages_.size(), 1);
+  while (first_run_ > 0 && first_run_ < pages_.size() && pages_[first_run_] == pages_[first_run_ - 1] + 1) ++first_run_;
 }
 
 void kv_cache::reserve(std::int64_t rows) {
+  if (rows == 0) return;
+  own_last_page(place::in_run);
   auto before = pages_.size();
-  auto needed = static_cast<std::size_t>((length_ + rows + kv_pool::page_tokens - 1) / kv_pool::page_tokens);
-  while (pages_.size() < needed) {
-    auto last = pages_.empty() ? -1 : pages_.back();
-    auto page = store_->pages.take(last);
-    if (!page) {
-      release(before);
-      throw std::runtime_error("the pool of keys and values is full");
-    }
-    one_run_ &= last < 0 || *page == last + 1;
-    pages_.push_back(*page);
+  auto needed = pages_for(length_ + rows);
+  try {
+    while (std::ssize(pages_) < needed) pages_.push_back(take(pages_.empty() ? -1 : pages_.back(), place::in_run));
+  } catch (...) {
+    release(before);
+    throw;
   }
+  if (pages_.size() > before) find_first_run();
 }
 
 void kv_cache::rows_to_write(std::int64_t rows, std::vector<std::int64_t>& into) const {
@@ -104,37 +157,53 @@ void kv_cache::write(int layer, const at::Tensor& rows, const at::Tensor& keys, 
   store_->values.select(0, layer).index_copy_(0, rows, values);
 }
 
-at::Tensor kv_cache::rows_of(const at::Tensor& layer, std::int64_t rows) const {
-  if (one_run_) {
-    auto first = pages_.empty() ? 0 : std::int64_t{pages_.front()} * kv_pool::page_tokens;
-    return layer.narrow(-3, first, rows);
+/// Of a layer, or of all.
+at::Tensor kv_cache::rows_of(const at::Tensor& layer, std::int64_t begin, std::int64_t end) const {
+  std::vector<at::Tensor> runs;
+  while (begin < end || runs.empty()) {
+    if (begin == end) return layer.narrow(-3, 0, 0);
+    const auto first = begin / kv_pool::page_tokens, past = pages_for(end);
+    auto next = first + 1;
+    auto page = [&](std::int64_t i) { return std::int64_t{pages_[static_cast<std::size_t>(i)]}; };
+    while (next < past && page(next) == page(next - 1) + 1) ++next;
+    const auto stop = std::min(end, next * kv_pool::page_tokens);
+    runs.push_back(layer.narrow(-3, page(first) * kv_pool::page_tokens + begin % kv_pool::page_tokens, stop - begin));
+    begin = stop;
   }
-  std::vector<at::Tensor> parts;
-  for (auto page = std::size_t{0}; rows > 0; ++page) {
-    auto here = std::min<std::int64_t>(rows, kv_pool::page_tokens);
-    parts.push_back(layer.narrow(-3, std::int64_t{pages_[page]} * kv_pool::page_tokens, here));
-    rows -= here;
-  }
-  return at::cat(parts, -3);
+  return runs.size() == 1 ? runs.front() : at::cat(runs, -3);
 }
 
 at::Tensor kv_cache::keys(int layer, std::int64_t pending) const {
-  return rows_of(store_->keys.select(0, layer), length_ + pending);
+  return keys(layer, 0, length_ + pending);
 }
 
 at::Tensor kv_cache::values(int layer, std::int64_t pending) const {
-  return rows_of(store_->values.select(0, layer), length_ + pending);
+  return values(layer, 0, length_ + pending);
+}
+
+at::Tensor kv_cache::keys(int layer, std::int64_t begin, std::int64_t end) const {
+  return rows_of(store_->keys.select(0, layer), begin, end);
+}
+
+at::Tensor kv_cache::values(int layer, std::int64_t begin, std::int64_t end) const {
+  return rows_of(store_->values.select(0, layer), begin, end);
+}
+
+std::int64_t kv_cache::front_rows() const {
+  return first_run_ < pages_.size() ? static_cast<std::int64_t>(first_run_) * kv_pool::page_tokens : 0;
 }
 
 void kv_cache::truncate(std::int64_t length) {
   length_ = std::min(length_, length);
-  release(static_cast<std::size_t>((length_ + kv_pool::page_tokens - 1) / kv_pool::page_tokens));
+  release(static_cast<std::size_t>(pages_for(length_)));
 }
 
 kv_segment kv_cache::copy_from(std::int64_t begin) const {
-  auto rows = length_ - begin;
-  return {rows_of(store_->keys, length_).narrow(1, begin, rows).clone(),
-          rows_of(store_->values, length_).narrow(1, begin, rows).clone(), begin};
+  auto copy = [&](const at::Tensor& side) {
+    auto rows = rows_of(side, begin, length_);
+    return rows.is_alias_of(side) ? rows.clone() : rows;
+  };
+  return {copy(store_->keys), copy(store_->values), begin};
 }
 
 void kv_cache::append(const kv_segment& segment, const rope& positions) {

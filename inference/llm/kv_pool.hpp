@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -15,7 +16,7 @@ class kv_cache;
 
 /// Keys and values of all sessions on one device, in pages of `page_tokens` rows. One per engine; copies share it.
 /// Pages are handed out so that a cache's pages lie in one run wherever the pool has room: then attention reads it without
-/// a copy. Not thread-safe.
+/// a copy. Caches that began alike share the pages of their beginning. Not thread-safe.
 class kv_pool {
 public:
   static constexpr int page_tokens = 64;
@@ -28,6 +29,10 @@ public:
 
   int pages() const;
   int free_pages() const;
+
+  /// What is asked when no page is free: it lets caches go that nobody needs, and says whether it could. The function belongs
+  /// to the pool and all its copies from now on.
+  void when_full(std::function<bool()> let_go) const;
 
   /// Bytes of one sequence of `tokens` rows.
   static std::size_t bytes(const llm_config& config, int tokens, at::ScalarType dtype);
@@ -47,7 +52,8 @@ struct kv_segment {
   std::int64_t rows() const { return keys.defined() ? keys.size(1) : 0; }
 };
 
-/// One session's keys and values. Row i was rotated for position i. Moves only.
+/// One session's keys and values. Row i was rotated for position i. Moves only. Pages may be shared with other caches; whoever
+/// writes into a shared page first gets a copy of it.
 class kv_cache {
 public:
   kv_cache(kv_cache&&) noexcept;
@@ -56,6 +62,16 @@ public:
 
   std::int64_t length() const { return length_; }
   int pages() const { return static_cast<int>(pages_.size()); }
+
+  /// Pages that no other cache holds.
+  int own_pages() const;
+
+  /// A cache with the same rows, which shares all pages with this one.
+  kv_cache fork() const;
+
+  /// The same, for safekeeping: of a partly filled last page it gets a copy out of the way, so that this cache goes on in its
+  /// run. Throws std::runtime_error when the pool is empty.
+  kv_cache keep() const;
 
   /// Makes room for `rows` more. Throws std::runtime_error when the pool is empty; the cache is as before.
   void reserve(std::int64_t rows);
@@ -73,6 +89,16 @@ public:
   at::Tensor keys(int layer, std::int64_t pending = 0) const;
   at::Tensor values(int layer, std::int64_t pending = 0) const;
 
+  /// The same of rows [begin, end).
+  at::Tensor keys(int layer, std::int64_t begin, std::int64_t end) const;
+  at::Tensor values(int layer, std::int64_t begin, std::int64_t end) const;
+
+  /// Rows of the first run of pages, if there are others behind it; else 0.
+  std::int64_t front_rows() const;
+
+  /// Where the first page lies: caches with the same one and equally many `front_rows` have these rows in common.
+  std::int32_t front_page() const { return pages_.empty() ? -1 : pages_.front(); }
+
   /// Forgets all rows from `length` on.
   void truncate(std::int64_t length);
 
@@ -89,13 +115,18 @@ private:
   friend class kv_pool;
   explicit kv_cache(std::shared_ptr<kv_pool::store> store);
 
-  at::Tensor rows_of(const at::Tensor& layer, std::int64_t rows) const;
+  enum class place { in_run, apart };
+
+  at::Tensor rows_of(const at::Tensor& layer, std::int64_t begin, std::int64_t end) const;
+  std::int32_t take(std::int32_t last, place where) const;
+  void own_last_page(place where);
   void release(std::size_t keep);
+  void find_first_run();
 
   std::shared_ptr<kv_pool::store> store_;
   std::vector<std::int32_t> pages_;
   std::int64_t length_ = 0;
-  bool one_run_ = true;
+  std::size_t first_run_ = 0; ///< pages
 };
 
 } // namespace parley::inference::llm

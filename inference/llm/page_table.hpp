@@ -6,22 +6,35 @@
 
 namespace parley::inference::llm {
 
-/// Which pages of a pool are taken. A page is looked for right behind the caller's last one, so that a cache grows in one
-/// run; a new cache starts at the beginning of a home of its own while one is free.
+/// Who holds which pages of a pool: each page counts its holders. A page is looked for right behind the caller's last one, so
+/// that a cache grows in one run; a new run starts at the beginning of a home of its own while one is free, then in the middle
+/// of the longest stretch of free pages.
 class page_table {
 public:
   page_table(int pages, int pages_per_home);
 
-  /// `last`: the caller's newest page, or -1. Nothing when all are taken.
+  /// `last`: the caller's newest page, or -1. The page has one holder. Nothing when all are taken.
   std::optional<std::int32_t> take(std::int32_t last);
 
+  /// A page that will stay alone, out of the way of those that grow: from the back.
+  std::optional<std::int32_t> take_apart();
+
+  /// One more holder of a page that is taken.
+  void share(std::int32_t page) { ++holders_[static_cast<std::size_t>(page)]; }
+
+  /// One holder less; without holders it is free.
   void give_back(std::int32_t page);
 
-  int size() const { return static_cast<int>(taken_.size()); }
+  bool shared(std::int32_t page) const { return holders_[static_cast<std::size_t>(page)] > 1; }
+
+  int size() const { return static_cast<int>(holders_.size()); }
   int free() const { return free_; }
 
 private:
-  std::vector<bool> taken_;
+  bool usable(std::int32_t page) const { return page < size() && holders_[static_cast<std::size_t>(page)] == 0; }
+  std::int32_t start_of_run() const;
+
+  std::vector<std::uint32_t> holders_;
   int pages_per_home_;
   int free_;
 };

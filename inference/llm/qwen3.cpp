@@ -1,6 +1,5 @@
 #include "inference/llm/qwen3.hpp"
 
-#include "inference/llm/attention.hpp"
 #include "inference/llm/norm.hpp"
 
 #include <ATen/ATen.h>
@@ -63,13 +62,12 @@ at::Tensor qwen3::embed(std::span<const token_id> ids) const {
 at::Tensor qwen3::forward(const at::Tensor& embeddings, std::span<const sequence_rows> sequences,
                           std::span<const std::int64_t> wanted, forward_trace* trace) const {
   std::vector<std::int64_t> positions, targets;
-  std::vector<at::Tensor> masks;
   for (const auto& s : sequences) {
     s.cache->reserve(s.rows);
     s.cache->rows_to_write(s.rows, targets);
     for (auto i = std::int64_t{0}; i < s.rows; ++i) positions.push_back(s.cache->length() + s.shift + i);
-    masks.push_back(causal_mask(s.rows, s.cache->length(), dtype(), device()));
   }
+  const ragged_attention attention(sequences, embeddings.options());
   auto target = as_tensor(targets, device());
   auto turn = rope_.at(as_tensor(positions, at::kCPU));
   auto rows = embeddings.size(0);
@@ -85,14 +83,7 @@ at::Tensor qwen3::forward(const at::Tensor& embeddings, std::span<const sequence
     auto q = rope::apply(rms_norm(qkv.narrow(1, 0, heads), l.query_norm, config_.rms_norm_eps), turn);
     auto k = rope::apply(rms_norm(qkv.narrow(1, heads, kv_heads), l.key_norm, config_.rms_norm_eps), turn);
     sequences.front().cache->write(i, target, k, qkv.narrow(1, heads + kv_heads, kv_heads));
-    auto first = std::int64_t{0};
-    for (auto s = std::size_t{0}; s < sequences.size(); ++s) {
-      auto* cache = sequences[s].cache;
-      auto count = sequences[s].rows;
-      attended.narrow(0, first, count)
-          .copy_(attend(q.narrow(0, first, count), cache->keys(i, count), cache->values(i, count), masks[s]));
-      first += count;
-    }
+    attention.run(i, q, attended);
     x = x + at::linear(attended, l.out);
     auto gate_up = at::linear(rms_norm(x, l.post_norm, config_.rms_norm_eps), l.gate_up).chunk(2, -1);
     x = x + at::linear(at::silu(gate_up[0]).mul_(gate_up[1]), l.down);

@@ -2,6 +2,7 @@
 
 #include "inference/checkpoint.hpp"
 #include "inference/llm/kv_pool.hpp"
+#include "inference/llm/ragged_attention.hpp"
 #include "inference/llm/rope.hpp"
 #include "inference/model_config.hpp"
 #include "inference/tokenizer.hpp"
@@ -13,13 +14,6 @@
 #include <vector>
 
 namespace parley::inference::llm {
-
-/// Some rows of one sequence, to be put behind what its cache holds.
-struct sequence_rows {
-  kv_cache* cache; ///< distinct within a call
-  std::int64_t rows;
-  std::int64_t shift = 0; ///< the first row's position is the cache's length plus this
-};
 
 /// What the tests look at.
 struct forward_trace {

@@ -199,6 +199,95 @@ TEST_CASE("rows that are dropped and put back leave the keys where they belong")
   CHECK(at::allclose(moved.values(0), whole.values(0), 0, 0));
 }
 
+TEST_CASE("the language model: a beginning that many share") {
+  const auto& llm = model().llm();
+  auto feed = [&](std::vector<llm::kv_cache*> caches, const std::vector<std::vector<token_id>>& ids) {
+    std::vector<llm::sequence_rows> sequences;
+    std::vector<token_id> all;
+    for (auto i = std::size_t{0}; i < caches.size(); ++i) {
+      sequences.push_back({caches[i], std::ssize(ids[i])});
+      all.insert(all.end(), ids[i].begin(), ids[i].end());
+    }
+    return llm.logits(llm.forward(llm.embed(all), sequences, all_rows(std::ssize(all))));
+  };
+  const auto beginning = some_ids(150, 21), other_beginning = some_ids(100, 22);
+  constexpr auto sharers = std::size_t{6};
+  std::vector<std::vector<std::vector<token_id>>> steps; // units, single tokens, one long enough to need a page
+  for (auto step = 0U; step < 5; ++step) {
+    steps.emplace_back();
+    for (auto i = 0U; i <= sharers; ++i)
+      steps.back().push_back(some_ids(step == 3 ? 90 : i % 3 == 0 ? 1 : 13, 100 * step + i));
+  }
+  // Alone, each from its own first row on.
+  std::vector<std::vector<at::Tensor>> alone(sharers + 1);
+  for (auto i = std::size_t{0}; i <= sharers; ++i) {
+    llm::kv_pool pool(llm.config(), 1, 512, at::kFloat, at::kCPU);
+    auto cache = pool.open();
+    feed({&cache}, {i == sharers ? other_beginning : beginning});
+    for (const auto& step : steps) alone[i].push_back(feed({&cache}, {step[i]}));
+  }
+  llm::kv_pool pool(llm.config(), 8, 512, at::kFloat, at::kCPU);
+  auto maker = pool.open();
+  feed({&maker}, {beginning});
+  auto kept = maker.keep();
+  CHECK(pool.pages() - pool.free_pages() == 4); // two whole ones, and the third page of each
+  std::vector<llm::kv_cache> caches;
+  caches.push_back(std::move(maker));
+  while (caches.size() < sharers) caches.push_back(kept.fork());
+  caches.push_back(pool.open());
+  feed({&caches.back()}, {other_beginning});
+  CHECK(pool.pages() - pool.free_pages() == 4 + 2);
+  std::vector<llm::kv_cache*> all;
+  for (auto& c : caches) all.push_back(&c);
+  comparison apart;
+  for (auto step = std::size_t{0}; step < steps.size(); ++step) {
+    auto logits = feed(all, steps[step]);
+    auto first = std::int64_t{0};
+    for (auto i = std::size_t{0}; i <= sharers; ++i) {
+      const auto rows = std::ssize(steps[step][i]);
+      apart.add(alone[i][step], logits.narrow(0, first, rows));
+      first += rows;
+    }
+  }
+  apart.report("six that share their first 150 rows, and one that does not");
+  CHECK(caches.front().front_rows() == 0); // the first one goes on where its beginning lies
+  CHECK(caches[1].front_rows() == 128);
+  CHECK(caches[1].front_page() == caches[2].front_page());
+  // What one drops, takes back or moves is its own affair.
+  const auto before = caches[2].keys(1).clone();
+  caches[1].drop(40, 70, llm.positions());
+  caches[0].truncate(10);
+  feed({&caches[0]}, {some_ids(80, 77)});
+  CHECK(at::equal(caches[2].keys(1), before));
+  CHECK(at::equal(kept.keys(1), before.narrow(0, 0, 150)));
+  all.clear();
+  caches.clear();
+  CHECK(pool.pages() - pool.free_pages() == 3);
+}
+
+TEST_CASE("caches that are only kept make room for those in use") {
+  llm::kv_pool pool(model().config().llm, 2, 128, at::kFloat, at::kCPU);
+  const auto& llm = model().llm();
+  auto a = pool.open();
+  const auto ids = some_ids(100, 3);
+  llm::sequence_rows rows{&a, 100};
+  llm.forward(llm.embed(ids), {&rows, 1}, {});
+  std::vector<llm::kv_cache> kept;
+  kept.push_back(a.keep());
+  CHECK(pool.free_pages() == 1);
+  pool.when_full([&] {
+    if (kept.empty()) return false;
+    kept.pop_back();
+    return true;
+  });
+  const auto keys = a.keys(2).clone();
+  a.reserve(150);
+  CHECK(kept.empty());
+  CHECK(pool.free_pages() == 0);
+  CHECK(at::equal(a.keys(2), keys));
+  CHECK_THROWS_AS(a.reserve(200), std::runtime_error);
+}
+
 TEST_CASE("a failed call leaves the caches as they were") {
   llm::kv_pool pool(model().config().llm, 2, 64, at::kFloat, at::kCPU);
   const auto& llm = model().llm();

@@ -58,8 +58,8 @@ TEST_CASE("speech tokens are chosen for all, sound is made for the most urgent; 
 }
 
 TEST_CASE("pieces of pictures share a pass up to its limit") {
-  std::vector<ready_session> ready{waits(1, stage::see, 20, 10), waits(2, stage::see, 10, 3), waits(3, stage::see, 30, 2),
-                                   waits(4, stage::look, 0)};
+  std::vector<ready_session> ready{waits(1, stage::see, 20, 10), waits(2, stage::see, 10, 3),
+                                   waits(3, stage::see, 30, 2), waits(4, stage::look, 0)};
   auto plan = plan_pass(ready, {.pieces = 8});
   REQUIRE(plan.see.size() == 2);
   CHECK(plan.see[0].session == 2);
@@ -107,6 +107,21 @@ TEST_CASE("pages are handed out in runs and all come back") {
   CHECK(table.free() == 0);
   for (auto page : all) table.give_back(page);
   CHECK(table.free() == 12);
+}
+
+TEST_CASE("a page is free when its last holder has gone; what stays alone lies in the back") {
+  llm::page_table table(8, 4);
+  const auto a = *table.take(-1);
+  table.share(a);
+  CHECK(table.shared(a));
+  table.give_back(a);
+  CHECK_FALSE(table.shared(a));
+  CHECK(table.free() == 7);
+  CHECK(*table.take_apart() == 7);
+  CHECK(*table.take(-1) == 4);
+  CHECK(*table.take(-1) == 2); // no home is free: in the middle of 1, 2, 3
+  table.give_back(a);
+  CHECK(table.free() == 5);
 }
 
 TEST_CASE("slots follow memory and speed") {
