@@ -150,6 +150,7 @@ void session::take_engine_event(inference::event&& event) {
     if (machine_->state() == protocol::session_state::initializing) engine_session_ = 0;
     return carry_out(machine_->on_engine_failed(from_engine(std::move(*failed)), steady_now()));
   }
+  if (!std::holds_alternative<inference::closed>(event)) return;
   engine_session_ = 0;
   carry_out(machine_->on_engine_closed(steady_now()));
 }

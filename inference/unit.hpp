@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -69,6 +71,47 @@ struct step_metrics {
   int window_events = 0; ///< how often the cache has slid so far
 };
 
+// ---- what was left to chance ----------------------------------------------------------------------------------------
+
+// A session that is opened anew with the same seed and given the same input together with what was chosen then is the same
+// session: on another engine too, if the `fingerprint` is the same. Whoever keeps both can move it (actors/journal.hpp).
+
+/// Where a session's streams of chance stand (random.hpp).
+struct chances {
+  using stream = std::array<std::uint64_t, 4>;
+  stream text{};
+  stream speech{}; ///< duplex: of speech tokens; chat: where turns without a seed get one for their speech
+  stream noise{};  ///< duplex only
+};
+
+/// Where a `cut` met a unit.
+enum class cut_point {
+  none,     ///< nowhere, or before its first decision: then it was forced to listen
+  deciding, ///< behind the last of the tokens drawn, which was taken back
+  speaking  ///< its words were known and being spoken
+};
+
+/// What a duplex unit came to, beyond what its input says.
+struct unit_choices {
+  bool finished = false; ///< otherwise its text has left and nothing else: the words are chosen, the sound is not made
+  bool forced = false;   ///< it had to listen: it was sent so, or cut before the first decision
+  cut_point cut = cut_point::none;
+  std::vector<std::int64_t> drawn;      ///< text tokens, in order
+  std::vector<std::int64_t> remembered; ///< those of them that the repetition penalty counts
+  std::vector<std::int64_t> spoken;     ///< speech tokens, in order, the one that ends them included
+  std::int64_t owed_text = 0;           ///< text tokens that the next unit's usage tells of
+  bool voice_open = false;              ///< the next unit's sound goes on from this one's
+  chances after;
+};
+
+/// What a chat turn has come to so far, and what of it has left in `chat_delta`s.
+struct turn_choices {
+  std::vector<std::int64_t> drawn;  ///< text tokens, in order
+  std::vector<std::int64_t> spoken; ///< speech tokens, in order, those that end a group included
+  std::size_t text_bytes = 0;       ///< told
+  std::size_t samples = 0;          ///< told
+};
+
 // ---- commands ---------------------------------------------------------------------------------------------------------
 
 /// Makes a duplex session and prefills its prompt. Answered by `opened` or `failed`.
@@ -85,9 +128,14 @@ struct open_duplex {
 struct open_chat {
   session_id session;
   std::optional<std::uint64_t> seed;
+  std::optional<chances> chance = {}; ///< of a session that goes on: `chat_done::after` of its last turn
 };
 
 /// One second of a duplex session. Answered by one or more `step_output`, the last one with `last`, or by `failed`.
+///
+/// With `replay` its choices are made already. Finished ones: the session only comes to be as it was after that unit; answered
+/// by one `replayed`, or `failed`. Others: only what has not left is answered, as if the text had just left. Replayed units come
+/// before all others, in order and without gaps but for units that failed, which leave no trace.
 struct submit_unit {
   session_id session;
   std::uint64_t unit; ///< the caller's number for it, returned with the answer
@@ -95,6 +143,10 @@ struct submit_unit {
   std::vector<image_file> frames;
   int max_slice_nums = 1;
   bool force_listen = false;
+  std::shared_ptr<const unit_choices> replay = nullptr;
+  /// Of a finished replayed unit: nothing is spoken, because one of the replayed units behind it, or itself, is the last of
+  /// them and left no voice open (`unit_choices::voice_open`).
+  bool mute = false;
 };
 
 enum class role { system, user, assistant };
@@ -118,7 +170,8 @@ struct message {
   std::vector<content_item> content;
 };
 
-/// One self-contained chat request. Answered by `chat_delta`s and one `chat_done`, or by `failed`.
+/// One self-contained chat request. Answered by `chat_delta`s and one `chat_done`, or by `failed`. With `replay` it goes on
+/// from there: what was told is not told again, except in `chat_done`.
 struct submit_turn {
   session_id session;
   std::uint64_t turn;
@@ -137,6 +190,7 @@ struct submit_turn {
   bool tts = false;      ///< the answer is to be heard too
   pcm tts_voice;         ///< as in `open_duplex`
   bool streaming = true; ///< sound comes in deltas; otherwise it is made of the whole answer and comes in `chat_done`
+  std::shared_ptr<const turn_choices> replay = nullptr;
 };
 
 /// Stops the running step at the next token: unsent output is dropped, the step answers `listen`. No effect between steps.
@@ -162,6 +216,7 @@ struct opened {
   session_id session;
   int prompt_tokens = 0; ///< length of the KV cache after the prompt
   usage prompt_usage;
+  std::uint64_t seed = 0; ///< the one in use
 };
 
 enum class output_kind { listen, text, audio };
@@ -179,13 +234,16 @@ struct step_output {
   bool end_of_turn = false; ///< on the last delta of a turn's last step
   usage used;
   step_metrics metrics;
+  std::shared_ptr<const unit_choices> choices = nullptr; ///< never null
 };
 
 struct chat_delta {
   session_id session;
   std::uint64_t turn;
   std::string text;
-  pcm audio; ///< null in a text delta
+  pcm audio;                             ///< null in a text delta
+  std::vector<std::int64_t> drawn = {};  ///< text tokens chosen since the last delta
+  std::vector<std::int64_t> spoken = {}; ///< speech tokens chosen since the last delta
 };
 
 enum class finish { turn_end, length, cancelled };
@@ -198,6 +256,7 @@ struct chat_done {
   pcm audio;        ///< the whole sound, 24 kHz; null without speech, and when it has gone out in deltas
   usage used;
   step_metrics metrics;
+  chances after = {};
 };
 
 enum class failure {
@@ -214,10 +273,16 @@ struct failed {
   std::string message;
 };
 
+/// The session is as it was after this unit.
+struct replayed {
+  session_id session;
+  std::uint64_t unit;
+};
+
 struct closed {
   session_id session;
 };
 
-using event = std::variant<opened, step_output, chat_delta, chat_done, failed, closed>;
+using event = std::variant<opened, step_output, chat_delta, chat_done, failed, replayed, closed>;
 
 } // namespace parley::inference

@@ -156,6 +156,7 @@ private:
 
   void answer(const inference::command& order) {
     if (const auto* unit = std::get_if<inference::submit_unit>(&order)) {
+      if (unit->replay && unit->replay->finished) return tell_(inference::replayed{unit->session, unit->unit});
       inference::step_output listen{};
       listen.session = unit->session;
       listen.unit = unit->unit;
@@ -163,6 +164,9 @@ private:
       listen.first = listen.last = true;
       listen.used.input_audio = 10;
       listen.metrics.kv_cache_length = 24;
+      inference::unit_choices chosen;
+      chosen.finished = true;
+      listen.choices = std::make_shared<const inference::unit_choices>(std::move(chosen));
       tell_(std::move(listen));
     } else if (const auto* turn = std::get_if<inference::submit_turn>(&order)) {
       tell_(inference::chat_delta{turn->session, turn->turn, "Hello ", nullptr});

@@ -1,0 +1,134 @@
+#include "actors/journal.hpp"
+
+#include <utility>
+
+namespace parley::actors {
+
+namespace {
+
+/// Enough to keep an engine busy, and few enough for its desks.
+constexpr std::size_t most_under_way = 4;
+
+} // namespace
+
+std::size_t journal::past_unit::bytes() const {
+  std::size_t all = sizeof(past_unit) + sizeof(inference::unit_choices) + sound.bytes();
+  for (const auto& frame : frames) all += frame->size();
+  const auto& of = *choices;
+  return all + (of.drawn.capacity() + of.remembered.capacity() + of.spoken.capacity()) * sizeof(std::int64_t);
+}
+
+inference::command journal::enter(inference::command order) {
+  if (const auto* duplex = std::get_if<inference::open_duplex>(&order)) {
+    *this = journal(most_);
+    opening_ = *duplex;
+  } else if (const auto* chat = std::get_if<inference::open_chat>(&order)) {
+    *this = journal(most_);
+    opening_ = *chat;
+  } else if (auto* unit = std::get_if<inference::submit_unit>(&order)) {
+    if (unit_ && unit_->number == unit->unit)
+      unit->replay = unit_->choices;
+    else
+      unit_ =
+          past_unit{unit->unit, kept_sound(unit->samples), unit->frames, unit->max_slice_nums, unit->force_listen, {}};
+  } else if (auto* turn = std::get_if<inference::submit_turn>(&order)) {
+    if (turn_ == turn->turn) {
+      turn->replay = std::make_shared<const inference::turn_choices>(said_);
+    } else {
+      turn_ = turn->turn;
+      said_ = {};
+    }
+  }
+  return order;
+}
+
+void journal::note(const inference::event& answer) {
+  if (const auto* opened = std::get_if<inference::opened>(&answer)) {
+    if (auto* duplex = std::get_if<inference::open_duplex>(&opening_)) duplex->seed = opened->seed;
+    if (auto* chat = std::get_if<inference::open_chat>(&opening_)) chat->seed = opened->seed;
+    opened_ = reopened_ = true;
+  } else if (const auto* output = std::get_if<inference::step_output>(&answer)) {
+    unit_told(*output);
+  } else if (const auto* delta = std::get_if<inference::chat_delta>(&answer)) {
+    delta_told(*delta);
+  } else if (const auto* done = std::get_if<inference::chat_done>(&answer)) {
+    if (turn_ != done->turn) return;
+    turn_.reset();
+    if (auto* chat = std::get_if<inference::open_chat>(&opening_)) chat->chance = done->after;
+  } else if (std::holds_alternative<inference::replayed>(answer)) {
+    ++confirmed_;
+  } else if (const auto* failed = std::get_if<inference::failed>(&answer); failed && caught_up()) {
+    if (unit_ && unit_->number == failed->number) unit_.reset();
+    if (turn_ == failed->number) turn_.reset();
+  }
+}
+
+void journal::unit_told(const inference::step_output& output) {
+  if (!unit_ || unit_->number != output.unit) return;
+  unit_->choices = output.choices;
+  if (!output.last) return;
+  keep(*std::exchange(unit_, std::nullopt));
+}
+
+void journal::keep(past_unit unit) {
+  if (overflown_) return;
+  overflown_ = !unit.choices; // an engine that does not tell what it chose
+  if (!overflown_) {
+    bytes_ += unit.bytes();
+    past_.push_back(std::move(unit));
+    sent_ = confirmed_ = past_.size();
+  }
+  if (bytes_ > most_.bytes) overflown_ = true;
+  if (!overflown_) return;
+  past_.clear();
+  past_.shrink_to_fit();
+  bytes_ = 0;
+}
+
+void journal::delta_told(const inference::chat_delta& delta) {
+  if (turn_ != delta.turn) return;
+  said_.drawn.insert(said_.drawn.end(), delta.drawn.begin(), delta.drawn.end());
+  said_.spoken.insert(said_.spoken.end(), delta.spoken.begin(), delta.spoken.end());
+  said_.text_bytes += delta.text.size();
+  if (delta.audio) said_.samples += delta.audio->size();
+}
+
+void journal::rewind() {
+  reopened_ = asked_to_open_ = false;
+  sent_ = confirmed_ = 0;
+  // What was spoken in turns that are over matters to nobody any more.
+  audible_ = past_.size();
+  while (audible_ > 0 && past_[audible_ - 1].choices->voice_open) --audible_;
+}
+
+std::optional<inference::command> journal::next(inference::session_id as) {
+  if (!whole()) return std::nullopt;
+  if (!std::exchange(asked_to_open_, true)) {
+    if (auto* duplex = std::get_if<inference::open_duplex>(&opening_)) {
+      duplex->session = as;
+      return *duplex;
+    }
+    auto& chat = std::get<inference::open_chat>(opening_);
+    chat.session = as;
+    return chat;
+  }
+  if (!reopened_ || sent_ == past_.size() || sent_ - confirmed_ >= most_under_way) return std::nullopt;
+  auto order = order_of(past_[sent_]);
+  order.session = as;
+  order.mute = sent_ < audible_;
+  ++sent_;
+  return order;
+}
+
+inference::submit_unit journal::order_of(const past_unit& unit) const {
+  inference::submit_unit order{};
+  order.unit = unit.number;
+  order.samples = unit.sound.samples();
+  order.frames = unit.frames;
+  order.max_slice_nums = unit.max_slice_nums;
+  order.force_listen = unit.force_listen;
+  order.replay = unit.choices;
+  return order;
+}
+
+} // namespace parley::actors

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "inference/unit.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+namespace parley::actors {
+
+/// Samples that are kept for later, bit by bit as they came: in half the memory when they were 16-bit samples once, which
+/// most clients' are; otherwise the floats themselves, shared.
+class kept_sound {
+public:
+  kept_sound() = default;
+  explicit kept_sound(inference::pcm samples);
+
+  inference::pcm samples() const;
+  std::size_t bytes() const;
+
+private:
+  std::variant<inference::pcm, std::vector<std::int16_t>> kept_;
+};
+
+/// The 16-bit samples that, divided by 32768, are exactly these; none if there are no such.
+std::optional<std::vector<std::int16_t>> exact_pcm16(std::span<const float> samples);
+
+} // namespace parley::actors
