@@ -37,7 +37,7 @@ class Attention(nn.Module):
         heads = lambda t: t.view(B, T, -1, hd)
         cos, sin = rope
         turn = lambda t: t * cos + torch.cat([-t[..., hd // 2:], t[..., :hd // 2]], -1) * sin
-        q = turn(self.q_norm(heads(self.q_proj(x))).transpose(1, 2))
+        q = turn(self.q_norm(heads(self.q_proj(x))).transpose(1, 2)) * hd ** -0.5
         k = turn(self.k_norm(heads(self.k_proj(x))).transpose(1, 2))
         v = heads(self.v_proj(x)).transpose(1, 2)
         if kv is not None:
@@ -45,7 +45,7 @@ class Attention(nn.Module):
                 k, v = torch.cat([kv[0], k], 2), torch.cat([kv[1], v], 2)
             kv[:] = [k, v]
         q = q.reshape(B, self.c["nk"], group * T, hd)  # query heads of one group share k and v: no copies
-        a = (q @ k.transpose(-1, -2)).view(B, self.c["nk"], group, T, -1) * hd ** -0.5 + mask
+        a = (q @ k.transpose(-1, -2)).view(B, self.c["nk"], group, T, -1) + mask
         o = a.softmax(-1).view(B, self.c["nk"], group * T, -1) @ v
         o = o.view(B, self.c["nq"], T, hd).transpose(1, 2).reshape(B, T, -1)
         return self.o_proj(o)
@@ -91,11 +91,16 @@ class LLM(nn.Module):
         T = e.shape[1]
         f = torch.arange(past, past + T, device=e.device).float()[:, None] * self.inverse.to(e.device)[None]
         f = torch.cat([f, f], -1)
-        rope = (f.cos(), f.sin())
-        mask = torch.full((T, past + T), float("-inf"), device=e.device).triu(past + 1)
+        rope = (f.cos().to(e.dtype), f.sin().to(e.dtype))
+        mask = torch.full((T, past + T), float("-inf"), device=e.device, dtype=e.dtype).triu(past + 1)
         for i, layer in enumerate(self.model.layers):
             e = layer(e, rope, mask, None if kv is None else kv[i])
         return self.model.norm(e)
+
+
+def hidden(places, like):
+    """Additive attention mask of the places [T,S] that are not seen."""
+    return torch.zeros(places.shape, device=like.device, dtype=like.dtype).masked_fill(places, float("-inf"))
 
 
 class EncoderAttention(nn.Module):
@@ -154,7 +159,7 @@ class Encoder(nn.Module):
 
     def front(self, mel):
         """mel [B,T,80] -> [B,(T-1)//2+1,d] after the two convolutions."""
-        return F.gelu(self.conv2(F.gelu(self.conv1(mel.transpose(1, 2))))).transpose(1, 2)
+        return F.gelu(self.conv2(F.gelu(self.conv1(mel.to(self.conv1.weight.dtype).transpose(1, 2))))).transpose(1, 2)
 
     def body(self, h, at=0, mask=None, kv=None):
         h = h + self.embed_positions.weight[at:at + h.shape[1]]
@@ -166,8 +171,7 @@ class Encoder(nn.Module):
         """at: position of the first frame, so that short sessions train late positions too."""
         h = self.front(mel)
         block = torch.arange(h.shape[1], device=mel.device) // 50
-        mask = torch.zeros(len(block), len(block), device=mel.device).masked_fill(block[None] > block[:, None], float("-inf"))
-        return self.body(h, at, mask)
+        return self.body(h, at, hidden(block[None] > block[:, None], h))
 
 
 class Projector(nn.Module):

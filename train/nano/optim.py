@@ -2,19 +2,21 @@
 
 The projector needs Muon: at the same rate AdamW moves its rows by more than the length of an embedding in one step, and the token CTC loss stalls."""
 import torch
+from .half import worthwhile
 
 # Five-step odd polynomials that drive singular values to 1 (the first steps are the steepest).
 POLYNOMIALS = [(4.0848, -6.8946, 2.9270), (3.9505, -6.3029, 2.6377), (3.7418, -5.5913, 2.3037), (2.8769, -3.1427, 1.2046), (2.8366, -3.0525, 1.2012)]
 
 
 def orthogonal(m):
-    """m [N,a,b] -> nearest matrices with equal singular values, in float32 (bfloat16 is slow on older CPUs)."""
+    """m [N,a,b] -> nearest matrices with equal singular values; in bfloat16 only where that is fast."""
     wide = m.shape[-2] <= m.shape[-1]
+    m = m.bfloat16() if worthwhile() else m
     x = m if wide else m.transpose(-1, -2)
     x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)
     for a, b, c in POLYNOMIALS:
         g = x @ x.transpose(-1, -2)
-        x = a * x + (b * g + c * (g @ g)) @ x
+        x = torch.baddbmm(x, torch.baddbmm(g, g, g, beta=b, alpha=c), x, beta=a)
     return x if wide else x.transpose(-1, -2)
 
 

@@ -1,9 +1,10 @@
 """Stage 2: encoder and projector alone. usage: python -m nano.train_ctc CPU_SECONDS PEAK_LR [tokens]; without "tokens" only phonemes are trained (no text model needed)."""
 import functools, json, sys
 import torch
-from . import ctc, mel, mixing
+from . import ctc, mel, mixing, shipped
 from .feed import device, feed, scale
-from .model import Nano
+from .half import Fast
+from .model import Nano, hidden
 from .optim import Optimizer, schedule
 from .run import Clock, Log, save, work
 from .tokenizer import Text
@@ -23,9 +24,8 @@ def encode(nano, x, shift=0, at=0):
     """mel [B,T,80] -> (states [B,T/2,d], rows [B,T/10,H]); shift moves the unit borders, at the positions."""
     h = nano.apm.front(x)
     block = (torch.arange(h.shape[1], device=x.device) + shift) // 50
-    mask = torch.zeros(len(block), len(block), device=x.device).masked_fill(block[None] > block[:, None], float("-inf"))
-    h = nano.apm.body(h, at, mask)
-    return h, nano.audio_projection_layer(h)
+    h = nano.apm.body(h, at, hidden(block[None] > block[:, None], h))
+    return h.float(), nano.audio_projection_layer(h).float()
 
 
 def batch(bank, r, frames=9000):
@@ -80,6 +80,15 @@ def token_scores(model, text, rows):
     return model.heads.token_scores(rows, table[:text.base], table[text.id["<|audio|>"]])
 
 
+def load_llm(nano):
+    """The LLM of the text stage, else the shipped one."""
+    path = work() / "text.pt"
+    if path.exists():
+        nano.load_state_dict({k: v for k, v in torch.load(path, map_location="cpu")["model"].items() if k.startswith("llm.")}, strict=False)
+    elif not shipped.begin(nano, "llm."):
+        raise SystemExit("neither text.pt nor a shipped LLM")
+
+
 def main():
     budget, peak, tokens = float(sys.argv[1]), float(sys.argv[2]), "tokens" in sys.argv
     torch.set_num_threads(1)
@@ -95,24 +104,28 @@ def main():
         model.load_state_dict(state["model"])
         if source == path:
             step, clock = state["step"], Clock(state["seconds"])
+    else:
+        shipped.begin(model.nano, "apm.", "audio_projection_layer.")
     if tokens:
-        llm = {k: v for k, v in torch.load(work() / "text.pt", map_location="cpu")["model"].items() if k.startswith("llm.")}
-        model.nano.load_state_dict(llm, strict=False)
-    model.to(device())
-    opt = Optimizer(model, ["nano.apm", "nano.audio", "heads"])
-    if state and state["opt"]:
+        load_llm(model.nano)
+    model.to(device()).nano.llm.requires_grad_(False)
+    opt = Optimizer(model, ["nano.apm", "heads", *(["nano.audio"] if tokens else [])])
+    if state and state["opt"] and source == path:
         opt.load_state_dict(state["opt"])
+    fast = Fast(model.nano)
     sums, count, units = torch.zeros(2), 0, 0
     keep = lambda: save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     for x, phones, heard, shift, at in feed(functools.partial(batches, bank, text, phonemes), 7 + step):
         done = clock() / budget
         if done >= 1:
             break
-        h, rows = encode(model.nano, x, shift, at)
+        h, rows = encode(fast.net, x, shift, at)
         phone = ctc.loss(model.heads.phoneme(h).log_softmax(-1), phones)
         token = ctc.loss(token_scores(model, text, rows), heard) if tokens else phone * 0
         (phone + .5 * token).backward()
+        fast.collect()
         opt.step(schedule(done, step, peak))
+        fast.refresh()
         step, count, units = step + 1, count + 1, units + x.shape[0] * x.shape[1] / 100
         sums += torch.stack([phone, token]).detach().cpu()
         if step % 50 == 0:

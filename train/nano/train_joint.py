@@ -1,15 +1,17 @@
 """Stage 3: everything together on duplex sessions with real sound, spoken chat and typed chat. usage: python -m nano.train_joint CPU_SECONDS PEAK_LR [threads]
 
-Starts from ctc.pt (hearing) and text.pt (the LLM); resumes from joint.pt."""
+Starts from ctc.pt (hearing) and text.pt (the LLM), each else from the shipped part; resumes from joint.pt."""
 import sys
 import torch
-from . import ctc, mixing
+from . import ctc, mixing, shipped
 from .feed import device, feed
+from .half import Fast, compiled
+from .model import hidden
 from .optim import Optimizer, schedule
 from .run import Clock, Log, save, work
 from .sessions import Maker, default_voice
 from .tokenizer import Text
-from .train_ctc import Hearing, UNITS_PER_CACHE, token_scores
+from .train_ctc import Hearing, UNITS_PER_CACHE, load_llm, token_scores
 from .train_text import text_loss, token_loss
 
 
@@ -20,7 +22,7 @@ def encode_session(nano, x, offset=0):
     seen = (unit[None] <= unit[:, None]) & (unit[None] // UNITS_PER_CACHE == unit[:, None] // UNITS_PER_CACHE)
     at = (torch.arange(h.shape[1], device=x.device) + 50 * offset) % (50 * UNITS_PER_CACHE)
     h = h + nano.apm.embed_positions.weight[at]
-    mask = torch.zeros(seen.shape, device=x.device).masked_fill(~seen, float("-inf"))
+    mask = hidden(~seen, h)
     for layer in nano.apm.layers:
         h = layer(h, mask, None)
     h = nano.apm.layer_norm(h)
@@ -36,9 +38,8 @@ def spliced_loss(nano, ids, weights, rows):
     return loss, ce.detach(), weights[:, 1:][keep]
 
 
-def duplex_loss(model, text, batch):
-    """(decisions and text, phoneme CTC, token CTC, mean loss on replies)."""
-    nano = model.nano
+def duplex_loss(model, nano, text, batch):
+    """(decisions and text, phoneme CTC, token CTC, mean loss on replies). nano: what computes, the model's own or a fast copy."""
     h, rows = encode_session(nano, batch["x"], batch["offset"])
     voice = nano.audio_projection_layer(nano.apm(batch["voice"][None]))[0] if len(batch["voice"]) else rows.new_zeros(0, rows.shape[2])
     own = torch.cat([part for b, n in enumerate(batch["rows"]) for part in (voice, rows[b, :n])])
@@ -46,8 +47,8 @@ def duplex_loss(model, text, batch):
     reply = ce[weights == 1].mean() if (weights == 1).any() else ce.new_zeros(())
     if not batch["heard"]:
         return loss, loss * 0, loss * 0, reply
-    phone = ctc.loss(model.heads.phoneme(h[batch["heard"]]).log_softmax(-1), batch["phones"])
-    token = ctc.loss(token_scores(model, text, rows[batch["heard"]]), batch["tokens"])
+    phone = ctc.loss(model.heads.phoneme(h[batch["heard"]].float()).log_softmax(-1), batch["phones"])
+    token = ctc.loss(token_scores(model, text, rows[batch["heard"]].float()), batch["tokens"])
     return loss, phone, token, reply
 
 
@@ -63,31 +64,38 @@ def main():
         model.load_state_dict(state["model"])
         step, clock = state["step"], Clock(state["seconds"])
     else:
-        model.load_state_dict(torch.load(work() / "ctc.pt", map_location="cpu")["model"])
-        model.nano.load_state_dict({k: v for k, v in torch.load(work() / "text.pt", map_location="cpu")["model"].items() if k.startswith("llm.")}, strict=False)
+        if (work() / "ctc.pt").exists():
+            model.load_state_dict(torch.load(work() / "ctc.pt", map_location="cpu")["model"])
+        elif not shipped.begin(model.nano, "apm.", "audio_projection_layer."):
+            raise SystemExit("neither ctc.pt nor a shipped encoder")
+        load_llm(model.nano)
     model.to(device())
     model.nano.llm.model.embed_tokens.weight.requires_grad_(False)  # the encoder goes on hitting the table that it was taught
     opt = Optimizer(model, ["nano", "heads"])
     if state:
         opt.load_state_dict(state["opt"])
     maker = Maker(text, bank, phonemes, default_voice(work() / "default_voice.wav"))
+    fast = Fast(model.nano)
+    fast.net.llm.forward = compiled(fast.net.llm.forward)
     sums, count, units = torch.zeros(6), 0, 0
     keep = lambda: save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     for batch in feed(maker.batches, 9 + step):
         done = clock() / budget
         if done >= 1:
             break
-        loss, phone, token, reply = duplex_loss(model, text, batch["duplex"])
+        loss, phone, token, reply = duplex_loss(model, fast.net, text, batch["duplex"])
         (loss + .1 * phone + .15 * token).backward()
         if batch["asked"]:
             asked = batch["asked"]
-            rows = model.nano.audio_projection_layer(model.nano.apm(asked["x"])).flatten(0, 1)
-            spoken, _, _ = spliced_loss(model.nano, asked["ids"], asked["weights"], rows)
+            rows = fast.net.audio_projection_layer(fast.net.apm(asked["x"])).flatten(0, 1)
+            spoken, _, _ = spliced_loss(fast.net, asked["ids"], asked["weights"], rows)
             spoken.backward()
-        chat, _ = text_loss(model.nano.llm, *batch["typed"])
+        chat, _ = text_loss(fast.net.llm, *batch["typed"])
         chat.backward()
+        fast.collect()
         # a slow start, so that what was learnt from text survives the first steps with a new kind of input
         opt.step(schedule(done, step, peak, warm=100, flat=.35))
+        fast.refresh()
         step, count, units = step + 1, count + 1, units + batch["duplex"]["x"].shape[0] * batch["duplex"]["x"].shape[1] // 100
         sums += torch.stack([loss, reply, phone, token, chat, spoken]).detach().cpu()
         if step % 25 == 0:

@@ -1,0 +1,42 @@
+"""Where a stage begins when its own state is missing: a shipped checkpoint folder, $NANO_SHIPPED or else models/nano. usage: python -m nano.shipped
+
+As a command it puts the folder's tokenizer and default voice into the work folder; they must not be made anew, or its tensors would stand for other tokens.
+A folder holds the parts that are trained and no others, so their presence says how far it has come. Optimizer states and training-only heads are not shipped."""
+import os, pathlib, shutil
+from safetensors import safe_open
+from .run import work
+
+TOKENIZER = ("vocab.json", "merges.txt", "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json")
+
+
+def folder():
+    return pathlib.Path(os.environ.get("NANO_SHIPPED", pathlib.Path(__file__).parents[2] / "models/nano"))
+
+
+def weights(*prefixes):
+    """{name: float32 tensor} of the shipped tensors below `prefixes`; empty where the folder or one of the parts is missing."""
+    file, found = folder() / "model.safetensors", {}
+    if file.exists():
+        with safe_open(str(file), "pt") as tensors:
+            names = list(tensors.keys())
+            if all(any(n.startswith(p) for n in names) for p in prefixes):
+                found = {n: tensors.get_tensor(n).float() for n in names if n.startswith(prefixes)}
+    return found
+
+
+def begin(nano, *prefixes):
+    """Loads the shipped parts into a model; False when they are not all there."""
+    found = weights(*prefixes)
+    if found:
+        nano.load_state_dict(found, strict=False)
+        print("begins with", *prefixes, "of", folder(), flush=True)
+    return bool(found)
+
+
+if __name__ == "__main__":
+    if (folder() / "vocab.json").exists() and not (work() / "tokenizer").exists():
+        (work() / "tokenizer").mkdir()
+        for name in TOKENIZER:
+            shutil.copyfile(folder() / name, work() / "tokenizer" / name)
+    if (folder() / "assets/default_voice.wav").exists() and not (work() / "default_voice.wav").exists():
+        shutil.copyfile(folder() / "assets/default_voice.wav", work() / "default_voice.wav")
