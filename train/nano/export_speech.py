@@ -14,26 +14,29 @@ from .train_codec import corpus
 from .vocoder import BASE, PITCH_WIDTH, Vocoder
 
 
-def tokenizer_arrays(file, state):
-    """{initializer: array} of the tokenizer's file; its nodes name the arrays that they use, matrices lie there as [in, out]."""
-    array = lambda name: state[name].float().numpy()
-    out = {"onnx::Conv_2216": array("conv1.weight"), "onnx::Conv_2217": array("conv1.bias"), "onnx::Conv_2218": array("conv2.weight"), "onnx::Conv_2219": array("conv2.bias"),
-           "onnx::MatMul_2536": array("down.weight").T, "quantizer.project_in.bias": array("down.bias")}
+def places(file):
+    """{initializer of the tokenizer's file: (name in its state, transposed)}; its nodes name the arrays that they use, matrices lie there as [in, out]."""
+    out = {"onnx::Conv_2216": ("conv1.weight", False), "onnx::Conv_2217": ("conv1.bias", False), "onnx::Conv_2218": ("conv2.weight", False), "onnx::Conv_2219": ("conv2.bias", False),
+           "onnx::MatMul_2536": ("down.weight", True), "quantizer.project_in.bias": ("down.bias", False)}
     own = {"attn/fsmn_block": "memory", "mlp/mlp.0": "widen", "mlp/mlp.2": "narrow", "attn_ln": "attn_ln", "mlp_ln": "mlp_ln", **{f"attn/{k}": k for k in ("query", "key", "value", "out")}}
     for node, inputs in nodes(file).items():
         found = re.fullmatch(r"/(blocks\.\d+)/(.+)/(MatMul|Add|Conv|LayerNormalization)", node)
         if not found:
             continue
         name, what = f"{found[1]}.{own[found[2]]}", found[3]
-        if what == "MatMul":
-            out[inputs[1]] = array(name + ".weight").T
-        elif what == "Add":
-            out[inputs[0]] = array(name + ".bias")
+        if what == "Add":
+            out[inputs[0]] = (name + ".bias", False)
         else:
-            out[inputs[1]] = array(name + ".weight")
+            out[inputs[1]] = (name + ".weight", what == "MatMul")
             if what == "LayerNormalization":
-                out[inputs[2]] = array(name + ".bias")
+                out[inputs[2]] = (name + ".bias", False)
     return out
+
+
+def tokenizer_arrays(file, state):
+    """{initializer: array} of the tokenizer's file."""
+    arrays = {initializer: (state[name].float().numpy(), turned) for initializer, (name, turned) in places(file).items()}
+    return {initializer: x.T if turned else x for initializer, (x, turned) in arrays.items()}
 
 
 def set_numbers(text, **values):

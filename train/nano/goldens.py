@@ -1,4 +1,4 @@
-"""Recordings of this model for `parley verify`: tokenizer, mel, encoder, LLM, one greedy duplex session. usage: python -m nano.goldens MODEL OUT"""
+"""Recordings of this model for `parley verify`: tokenizer, LLM and, where it hears, mel, encoder, one greedy duplex session. usage: python -m nano.goldens MODEL OUT"""
 import json, pathlib, sys
 import numpy as np
 import torch
@@ -17,7 +17,12 @@ class Golden:
     def write(self, stem, cases, tensors=None):
         (self.out / f"{stem}.json").write_text(json.dumps(cases, ensure_ascii=False))
         if tensors:
-            save_file({k: v.detach().clone().contiguous() for k, v in tensors.items()}, self.out / f"{stem}.safetensors", metadata={"format": "pt"})
+            self.save(stem, tensors)
+
+    def save(self, stem, tensors):
+        path = self.out / f"{stem}.safetensors"
+        save_file({k: v.detach().clone().contiguous() for k, v in tensors.items()}, path, metadata={"format": "pt"})
+        path.chmod(0o644)
 
 
 def tokenizer_cases(text, model):
@@ -145,14 +150,16 @@ def main(model, out):
     torch.set_num_threads(1)
     nano, text = load(model)
     golden = Golden(out)
+    golden.write("tokenizer", tokenizer_cases(text, model))
+    llm_cases(nano, text, golden)
+    if not json.loads((pathlib.Path(model) / "config.json").read_text())["init_audio"]:
+        return
     y = synth.say(QUESTION, "en-us")
     y = np.concatenate([np.zeros(12000, np.float32), y, np.zeros(16000 * 6, np.float32)])[:16000 * 7 + 480]
     y += np.random.default_rng(0).standard_normal(len(y)).astype(np.float32) * .002
     samples = np.clip(y * 32768, -32768, 32767).astype(np.int16)
-    save_file({"question": torch.from_numpy(samples)}, golden.out / "audio_inputs.safetensors", metadata={"format": "pt"})
-    golden.write("tokenizer", tokenizer_cases(text, model))
+    golden.save("audio_inputs", {"question": torch.from_numpy(samples)})
     ear_cases(nano, samples, golden)
-    llm_cases(nano, text, golden)
     duplex_case(nano, text, samples, golden)
 
 

@@ -1,4 +1,4 @@
-"""Replaces weights inside an ONNX file without an ONNX library: the nodes stay as they are, initializers get new shapes and bytes (TALKER.md 6.2: the file is only a container)."""
+"""Replaces and reads weights inside an ONNX file without an ONNX library: the nodes stay as they are, initializers get new shapes and bytes (TALKER.md 6.2: the file is only a container)."""
 import numpy as np
 
 
@@ -71,3 +71,16 @@ def replaced(data, weights):
     assert not left, left.keys()
     outer = [_message(7, b"".join(body)) if number == 7 else bytes(data[first:b]) for number, first, _, b in fields(data, 0, len(data))]
     return b"".join(outer)
+
+
+def arrays(data, names):
+    """{initializer name: float32 array} of some initializers, as `replaced` wrote them."""
+    found = {}
+    for number, _, a, b in fields(data, *_graph_span(data)):
+        if number == 5:
+            parts = [(n, x, y) for n, _, x, y in fields(data, a, b)]
+            name = next(bytes(data[x:y]).decode() for n, x, y in parts if n == 8)
+            if name in names:
+                raw = next(bytes(data[x:y]) for n, x, y in parts if n == 9)
+                found[name] = np.frombuffer(raw, np.float32).reshape([_varint(data, x)[0] for n, x, _ in parts if n == 1])
+    return found

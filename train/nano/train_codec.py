@@ -1,10 +1,10 @@
 """Stages 4 and 5: speech tokenizer with flow encoder, then the flow itself. usage: python -m nano.train_codec CPU_SECONDS PEAK_LR tokens|flow
 
 "tokens" trains the tokenizer and the encoder together through straight-through rounding, so that mu comes close to the mel; "flow" leaves both as they are and trains the velocity field on mu.
-Every second step sees blocks only, as in streaming. States: codec.pt, and flow.pt, which starts from it."""
+Every second step sees blocks only, as in streaming. States: codec.pt, and flow.pt, which starts from it; where neither is there, both begin with the shipped voice."""
 import math, sys
 import torch
-from . import speech
+from . import shipped_speech, speech
 from .run import Clock, Log, save, work
 
 WINDOW = dict(tokens=(75, 6), flow=(50, 8))  # (speech tokens, sequences) of a step
@@ -82,6 +82,8 @@ def main():
     standardise(tokenizer, flow, data)
     source = path if path.exists() or stage == "tokens" else work() / "codec.pt"
     state = torch.load(source, map_location="cpu") if source.exists() else None
+    if not state and shipped_speech.flow():
+        state, source = dict(tokenizer=shipped_speech.tokenizer(), flow=shipped_speech.flow()), None
     if state:
         tokenizer.load_state_dict(state["tokenizer"])
         flow.load_state_dict(state["flow"])

@@ -1,14 +1,15 @@
 """Stage 7: the TTS language model, on the thinker's states and the codec's tokens. usage: python -m nano.train_talker CPU_SECONDS PEAK_LR
 
-Needs joint.pt and codec.pt. Each sentence is learnt in the two forms in which the server speaks: full-duplex units of 25 tokens, and groups of ten words' tokens of a streamed chat answer."""
+Needs joint.pt and codec.pt, else the shipped model. Each sentence is learnt in the two forms in which the server speaks: full-duplex units of 25 tokens, and groups of ten words' tokens of a streamed chat answer."""
 import random, sys
 import torch
 import torch.nn.functional as F
-from . import layouts, scenes, speech
+from . import layouts, scenes, shipped_speech, speech
 from .evaluate import load
 from .optim import Optimizer, schedule
 from .questions import Question, typed
 from .run import Clock, Log, save, work
+from .shipped import folder
 from .talker import END, Talker
 from .tokenizer import Text
 from .train_codec import corpus, utterance
@@ -104,9 +105,10 @@ def main():
     budget, peak = float(sys.argv[1]), float(sys.argv[2])
     torch.set_num_threads(1)
     torch.manual_seed(7)
-    (thinker, text), talker, path, log = load(work() / "joint.pt"), Talker(), work() / "talker.pt", Log("talker")
+    joint, codec = work() / "joint.pt", work() / "codec.pt"
+    (thinker, text), talker, path, log = load(joint if joint.exists() else folder()), Talker(), work() / "talker.pt", Log("talker")
     tokenizer = speech.SpeechTokenizer()
-    tokenizer.load_state_dict(torch.load(work() / "codec.pt", map_location="cpu")["tokenizer"])
+    tokenizer.load_state_dict(torch.load(codec, map_location="cpu")["tokenizer"] if codec.exists() else shipped_speech.tokenizer())
     train, tests = Sentences("voice", tokenizer), Sentences("voice_test", tokenizer)
     opt, r = Optimizer(talker, [""]), random.Random(7)
     step, clock, state = 0, Clock(), torch.load(path, map_location="cpu") if path.exists() else None
@@ -115,6 +117,8 @@ def main():
         opt.load_state_dict(state["opt"])
         step, clock = state["step"], Clock(state["seconds"])
         r.seed(step)
+    elif shipped := shipped_speech.talker():
+        talker.load_state_dict(shipped)
     keep = lambda: save(path, model=talker.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     sums, count = torch.zeros(2), 0
     while clock() < budget:

@@ -3,6 +3,7 @@
 Multi-resolution spectral losses and the error of the pitch; the source follows the measured pitch, so that it is learnt as an input that can be trusted."""
 import math, sys
 import torch
+from . import shipped_speech
 from .run import Clock, Log, save, work
 from .train_codec import corpus, utterance
 from .vocoder import HOP, LOOK, Vocoder
@@ -68,6 +69,8 @@ def main():
         net.load_state_dict(state["model"])
         opt.load_state_dict(state["opt"])
         step, clock = state["step"], Clock(state["seconds"])
+    elif shipped := shipped_speech.hift():
+        net.load_state_dict(shipped)
     keep = lambda: save(path, model=net.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     sums, count, T = torch.zeros(3), 0, BEFORE + SEGMENT + LOOK
     while clock() < budget:
