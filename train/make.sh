@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Remakes the nano model from nothing: data, thinker, voice, export, goldens, table, curves. Every stage resumes where it was stopped.
+# Remakes the nano model: data, thinker, voice, export, goldens, table, curves. Every stage resumes where it was stopped, or begins with models/nano; NANO_SHIPPED=none begins from nothing.
 # usage: train/make.sh TEMPLATE_CHECKPOINT [output folder]   (PYTHON and NANO_WORK may be set; NANO_THREADS for the last stage; *_SECONDS are CPU seconds)
 set -euo pipefail
 template=$(realpath "${1:?a complete small checkpoint in the MiniCPM-o 4.5 layout}")
@@ -10,6 +10,7 @@ export NANO_WORK=${NANO_WORK:-$HOME/.cache/parley/train}
 mkdir -p "$NANO_WORK"
 source ./env.sh
 
+$python -m nano.shipped
 [ -e "$NANO_WORK/default_voice.wav" ] || install -m 644 "$template/assets/default_voice.wav" "$NANO_WORK/default_voice.wav"
 [ -e "$NANO_WORK/tokenizer/vocab.json" ] || $python -m nano.tokenizer "$template" "$NANO_WORK/tokenizer"
 [ -e "$NANO_WORK/bank3.json" ] || $python -m nano.synth 14000 "${NANO_WORKERS:-1}"
@@ -22,7 +23,7 @@ $python -m nano.train_codec "${CODEC_SECONDS:-900}" 2e-3 tokens
 $python -m nano.train_codec "${FLOW_SECONDS:-900}" 1.5e-3 flow
 $python -m nano.train_vocoder "${VOCODER_SECONDS:-1800}" 6e-4
 $python -m nano.train_talker "${TALKER_SECONDS:-1800}" 3e-3
-$python -m nano.export "$NANO_WORK/joint.pt" "$template" "$out"
+$python -m nano.export "$NANO_WORK/joint.pt" "$template" "$out" hearing speaking
 $python -m nano.export_speech "$out"
 $python -m nano.goldens "$out" "$NANO_WORK/goldens"
 $python -m nano.evaluate "$out" all 240 | tee "$NANO_WORK/table.md"
