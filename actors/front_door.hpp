@@ -1,5 +1,8 @@
 #pragma once
 
+#include "actors/recording_desk.hpp"
+#include "actors/requester.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -57,12 +60,6 @@ struct connection_info {
   std::chrono::steady_clock::time_point accepted; ///< the clocks of PROTOCOL.md section 8 count from here
 };
 
-/// Who asks for something over HTTP.
-struct requester {
-  std::string key;       ///< name of the API key, empty without keys
-  bool sees_all = false; ///< an admin's key; without keys, the machine of the server
-};
-
 enum class close_answer : std::uint8_t { closed, unknown, forbidden };
 
 struct readiness {
@@ -97,6 +94,9 @@ public:
   /// POST /workers/{id}/drain and /resume: whether it takes new sessions. Calls back with false when there is no such worker. The
   /// callback may run on any thread.
   virtual void drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) = 0;
+
+  /// Null when nothing is recorded.
+  virtual recording_desk* recordings() { return nullptr; }
 };
 
 } // namespace parley::actors

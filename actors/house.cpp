@@ -5,6 +5,7 @@
 #include "actors/queue_manager.hpp"
 #include "actors/settings_parts.hpp"
 #include "actors/status_report.hpp"
+#include "config/load.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -41,9 +42,20 @@ private:
 house::house(const config::settings& settings, worker_board::watcher watch)
     : limits_(limits_from(settings)), board_(std::move(watch)), system_(with_few_threads(config_)) {
   surroundings_.legacy_extras = settings.protocol.legacy_extras;
+  if (!settings.record.dir.empty()) start_recording(settings);
   queue_ = system_.spawn<queue_manager>(queue_from(settings), waiting_from(settings), board_, surroundings_.registry,
                                         surroundings_.counted);
   queue_->attach_functor([this](const caf::error&) { board_.close("the queue manager has ended"); });
+}
+
+void house::start_recording(const config::settings& settings) {
+  auto& counted = surroundings_.counted.recording();
+  try {
+    surroundings_.recordings = std::make_unique<recorder_feed>(settings.record.queue_bytes, counted);
+    archive_ = std::make_unique<archive>(system_, settings, *surroundings_.recordings, counted);
+  } catch (const std::exception& problem) {
+    throw config::settings_error("record.dir: " + std::string(problem.what()));
+  }
 }
 
 house::~house() {
@@ -51,7 +63,9 @@ house::~house() {
     caf::anon_send_exit(session, caf::exit_reason::user_shutdown);
   for (const auto& worker : workers_) caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(queue_, caf::exit_reason::user_shutdown);
+  if (archive_) archive_->stop();
   system_.await_all_actors_done();
+  if (archive_) surroundings_.recordings->lead_nowhere();
 }
 
 void house::add_worker(std::string device, engine_factory make) {

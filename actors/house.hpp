@@ -2,6 +2,7 @@
 
 #include "actors/engine_thread.hpp"
 #include "actors/front_door.hpp"
+#include "actors/recording/archive.hpp"
 #include "actors/session.hpp"
 #include "actors/worker_board.hpp"
 #include "config/settings.hpp"
@@ -21,7 +22,8 @@ namespace parley::actors {
 class house final : public front_door {
 public:
   /// `watch` hears of every change of a worker, on one of the house's threads; it may not block. An engine that could
-  /// not be loaded or has thrown is a worker that is `down`.
+  /// not be loaded or has thrown is a worker that is `down`. Throws config::settings_error when `record.dir` cannot be
+  /// used.
   house(const config::settings& settings, worker_board::watcher watch);
 
   /// No connection may come any more: the server in front of it is stopped.
@@ -47,10 +49,13 @@ public:
                      std::function<void(close_answer)> done) override;
   void drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) override;
 
+  recording_desk* recordings() override { return archive_.get(); }
+
   /// Sessions that are not closed yet.
   std::size_t live_sessions() const { return surroundings_.registry.live(); }
 
 private:
+  void start_recording(const config::settings& settings);
   session_terms terms() const;
 
   const protocol::session_limits limits_;
@@ -58,6 +63,7 @@ private:
   worker_board board_;
   caf::actor_system_config config_;
   caf::actor_system system_;
+  std::unique_ptr<archive> archive_; ///< null = nothing is recorded
   queue_actor queue_;
   std::vector<worker_actor> workers_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/queue_line.hpp"
+#include "actors/recording/recording_meter.hpp"
 #include "inference/engine.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/events.hpp"
@@ -59,6 +60,7 @@ public:
   prometheus::Counter& failovers() { return *failovers_; }
   prometheus::Histogram& queue_wait() { return *queue_wait_; }
   prometheus::Gauge& queue_length() { return *queue_length_; }
+  recording_meter& recording() { return recording_; }
   prometheus::Gauge& sessions(protocol::mode kind, protocol::session_state state);
 
   /// A session is over. What is no word of the protocol is counted as "other": clients choose their own reasons.
@@ -92,6 +94,7 @@ private:
   prometheus::Counter* failovers_;
   prometheus::Histogram* queue_wait_;
   prometheus::Gauge* queue_length_;
+  recording_meter recording_{registry_};
   std::mutex mutex_;
   std::map<worker_key, worker> workers_;
 };

@@ -4,6 +4,7 @@
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 #include "actors/secure_random.hpp"
+#include "actors/status_report.hpp"
 #include "protocol/server_codec.hpp"
 
 #include <algorithm>
@@ -39,23 +40,27 @@ session::session(caf::actor_config& config, session_surroundings& house, session
   if (current_id_.empty()) current_id_ = protocol::make_session_id(random);
   legacy_id_ = house_.legacy_ids.next(unix_ms());
   protocol::session_origin origin{connection_.mode, current_id_, legacy_id_, {}, connection_.accepted};
+  entry_ = house_.registry.add(this, {connection_.remote, connection_.key, connection_.accepted});
+  const bool unique = entry_->claim(current_id_, legacy_id_);
+  if (unique && house_.recordings) origin.recording_id = house_.recordings->take_id(current_id_);
+  const auto recording_id = origin.recording_id;
   machine_ =
       std::make_unique<protocol::session_machine>(std::move(origin), terms.limits, terms.able, std::move(random));
-  entry_ = house_.registry.add(this, {connection_.remote, connection_.key, connection_.accepted});
   // Already here, not when a scheduler thread comes by: connections stand in line in the order in which they are admitted.
   monitor(queue_);
   const log_session about(current_id_);
   log()->debug("connected from {}{}{}", connection_.remote, connection_.key.empty() ? "" : " with key ",
                connection_.key);
-  const bool unique = entry_->claim(current_id_, legacy_id_);
-  carry_out(unique ? machine_->start(steady_now()) : machine_->refuse_duplicate_id(steady_now()));
+  auto first = unique ? machine_->start(steady_now()) : machine_->refuse_duplicate_id(steady_now());
+  if (recording_id) begin_recording(*recording_id);
+  carry_out(std::move(first));
 }
 
 session::behavior_type session::make_behavior() {
   log_exceptions(this);
   set_down_handler([this](const caf::down_msg& down) { peer_gone(down); });
   return {
-      [this](const client_frame& frame) { take_frame(frame); },
+      [this](client_frame& frame) { take_frame(frame); },
       [this](const client_binary&) { carry_out(machine_->on_binary(steady_now())); },
       [this](const client_gone&) {
         client_gone_ = true;
@@ -78,6 +83,17 @@ session::behavior_type session::make_behavior() {
   };
 }
 
+void session::begin_recording(const std::string& id) {
+  recording_facts facts;
+  facts.id = id;
+  facts.legacy_id = legacy_id_;
+  facts.key = connection_.key;
+  facts.mode = name_of(machine_->kind());
+  facts.started_ms = unix_ms();
+  facts.folder = utc_date(facts.started_ms) + "/" + id;
+  recording_ = std::make_unique<recording_tap>(*house_.recordings, std::move(facts), connection_.accepted);
+}
+
 void session::on_exit() {
   tell_end();
   if (!link_closed_ && !client_gone_) link_->close(1011, "internal error");
@@ -85,6 +101,7 @@ void session::on_exit() {
   drop_slot();
   entry_.reset();
   machine_.reset();
+  recording_.reset();
   link_.reset();
   queue_ = nullptr;
   pending_.clear();
@@ -105,9 +122,11 @@ void session::tell_end() {
 // ---- what comes in
 // --------------------------------------------------------------------------------------------------------
 
-void session::take_frame(const client_frame& frame) {
-  carry_out(machine_->on_frame(frame.text, steady_now()));
-  link_->taken(frame.text.size());
+void session::take_frame(client_frame& frame) {
+  const auto text = std::make_shared<const std::string>(std::move(frame.text));
+  if (recording_) recording_->pass(speaker::client, text);
+  carry_out(machine_->on_frame(*text, steady_now()));
+  link_->taken(text->size());
 }
 
 void session::take_grant(const slot_granted& grant) {
@@ -197,6 +216,10 @@ void session::carry_out(protocol::effects&& effects) {
 void session::settle() {
   entry_->update(machine_->kind(), machine_->state());
   alarm_.arm(this, machine_->next_deadline());
+  if (recording_ && machine_->state() == protocol::session_state::closed) {
+    recording_->became(name_of(machine_->kind()));
+    recording_->end(machine_->closed_reason());
+  }
   if (machine_->state() != protocol::session_state::closed || machine_->holds_worker() || !client_gone_) return;
   quit();
 }
@@ -210,7 +233,9 @@ void session::perform(const protocol::send& effect) {
   context.session_id = effect.session_id;
   context.legacy_extras = house_.legacy_extras;
   context.send_time_s = static_cast<double>(unix_ms()) / 1000;
-  link_->send(std::make_shared<const std::string>(protocol::encode(effect.event, context)));
+  auto frame = std::make_shared<const std::string>(protocol::encode(effect.event, context));
+  if (recording_) recording_->pass(speaker::server, frame);
+  link_->send(std::move(frame));
 }
 
 void session::perform(const protocol::close_link& effect) {

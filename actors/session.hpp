@@ -3,6 +3,7 @@
 #include "actors/alarm.hpp"
 #include "actors/front_door.hpp"
 #include "actors/messages.hpp"
+#include "actors/recording/recorder_feed.hpp"
 #include "actors/session_meter.hpp"
 #include "actors/session_registry.hpp"
 #include "protocol/session_machine.hpp"
@@ -20,6 +21,7 @@ namespace parley::actors {
 struct session_surroundings {
   bool legacy_extras = false; ///< setting `protocol.legacy_extras`
   session_registry registry;
+  std::unique_ptr<recorder_feed> recordings; ///< null = nothing is recorded
   meters counted;
   protocol::legacy_ids legacy_ids;
   std::atomic<std::uint64_t> last_key{0}; ///< of tickets and engine sessions, unique in the house
@@ -52,7 +54,8 @@ private:
     worker_actor worker;
   };
 
-  void take_frame(const client_frame& frame);
+  void take_frame(client_frame& frame);
+  void begin_recording(const std::string& id);
   void take_grant(const slot_granted& grant);
   void take_refusal(const slot_refused& refusal);
   void take_event(engine_event& event);
@@ -94,6 +97,7 @@ private:
   std::unique_ptr<protocol::session_machine> machine_;
   alarm alarm_;
   session_meter meter_;
+  std::unique_ptr<recording_tap> recording_; ///< null = not recorded
   std::deque<protocol::effect> pending_;
   bool carrying_out_ = false;
   bool link_closed_ = false;

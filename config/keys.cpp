@@ -174,6 +174,15 @@ const std::array table{
     key{"voice.default", PARLEY_MEMBER(voice.default_wav),
         "WAV of the default voice. Empty = assets/default_voice.wav of the model folder."},
 
+    key{"record.dir", PARLEY_MEMBER(record.dir),
+        "Folder for recordings of sessions: the sound of both sides, pictures, and every event. Empty = nothing is "
+        "recorded."},
+    key{"record.keep_days", PARLEY_MEMBER(record.keep_days),
+        "How long recordings are kept, and how many bytes of them, the oldest going first. 0 = no limit.", 0, 36500},
+    key{"record.keep_bytes", PARLEY_MEMBER(record.keep_bytes), "", 0, 1e6 * 1024 * mebibyte},
+    key{"record.queue_bytes", PARLEY_MEMBER(record.queue_bytes),
+        "What may wait for the disk; further events are in no recording, and counted.", 4096, 65536 * mebibyte},
+
     key{"log.level", PARLEY_MEMBER(log.level), "trace, debug, info, warn, error or off.", 0, 0, is_level,
         "trace, debug, info, warn, error or off"},
     key{"log.net_level", PARLEY_MEMBER(log.net_level),

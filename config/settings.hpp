@@ -104,6 +104,13 @@ struct settings {
   } voice;
 
   struct {
+    std::string dir; ///< empty = nothing is recorded
+    double keep_days = 30;
+    std::size_t keep_bytes = std::size_t{20} << 30;
+    std::size_t queue_bytes = 64u << 20;
+  } record;
+
+  struct {
     std::string level = "info";
     std::string net_level; ///< here and below: empty = as `level`
     std::string actors_level;

@@ -1,8 +1,10 @@
 # The page is part of the binary: every file of web/ as bytes in a table that page.hpp describes.
 set(page_files
     index.html
+    replay.html
     icon.png
     parts.css
+    replay.css
     style.css
     app.js
     base64.js
@@ -22,6 +24,9 @@ set(page_files
     orb.js
     pictures.js
     playback.js
+    replay.js
+    replay_player.js
+    replay_timeline.js
     resampler.js
     server.js
     settings.js

@@ -2,26 +2,34 @@
 
 #include "net/target.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 namespace parley::net {
 namespace {
 
-/// What stands for `{}`; empty for a pattern without it. None when the path does not fit.
-std::optional<std::string> match(std::string_view pattern, std::string_view path) {
-  const auto hole = pattern.find("{}");
-  if (hole == std::string_view::npos) {
-    if (pattern != path) return std::nullopt;
-    return std::string();
+std::string_view cut_segment(std::string_view& path) {
+  const auto slash = std::min(path.find('/', 1), path.size());
+  const auto segment = path.substr(0, slash);
+  path.remove_prefix(slash);
+  return segment;
+}
+
+/// What stands for each `{}`; none when the path does not fit. Both begin with a slash.
+std::optional<path_segments> match(std::string_view pattern, std::string_view path) {
+  path_segments found;
+  while (!pattern.empty() && !path.empty()) {
+    const auto wanted = cut_segment(pattern);
+    const auto given = cut_segment(path);
+    if (wanted == "/{}" && given.size() > 1) {
+      found.push_back(percent_decode(given.substr(1)));
+    } else if (wanted != given) {
+      return std::nullopt;
+    }
   }
-  const std::string_view before = pattern.substr(0, hole);
-  const std::string_view after = pattern.substr(hole + 2);
-  if (path.size() <= before.size() + after.size() || !path.starts_with(before) || !path.ends_with(after))
-    return std::nullopt;
-  const std::string_view segment = path.substr(before.size(), path.size() - before.size() - after.size());
-  if (segment.find('/') != std::string_view::npos) return std::nullopt;
-  return percent_decode(segment);
+  if (!pattern.empty() || !path.empty()) return std::nullopt;
+  return found;
 }
 
 } // namespace
@@ -40,9 +48,9 @@ void router::route(const http_request& request, responder respond) const {
   const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
   std::string allow;
   for (const entry& candidate : entries_) {
-    const std::optional<std::string> segment = match(candidate.pattern, request.path);
-    if (!segment) continue;
-    if (candidate.method == method) return candidate.run(request, *segment, std::move(respond));
+    const std::optional<path_segments> segments = match(candidate.pattern, request.path);
+    if (!segments) continue;
+    if (candidate.method == method) return candidate.run(request, *segments, std::move(respond));
     if (!allow.empty()) allow += ", ";
     allow += candidate.method;
   }

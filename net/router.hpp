@@ -12,10 +12,13 @@ namespace parley::net {
 /// Answers one request, at once or later, from any thread. Calls after the first do nothing.
 using responder = std::function<void(http_reply)>;
 
+/// What stands for each `{}` of a pattern.
+using path_segments = std::vector<std::string>;
+
 /// The table of HTTP routes. `{}` in a pattern stands for one path segment, given percent-decoded to the handler.
 class router {
 public:
-  using handler = std::function<void(const http_request&, const std::string& segment, responder)>;
+  using handler = std::function<void(const http_request&, const path_segments&, responder)>;
 
   void add(std::string_view method, std::string_view pattern, handler run);
 

@@ -1,6 +1,8 @@
 #include "net/routes.hpp"
 
 #include "net/page.hpp"
+#include "net/recording_routes.hpp"
+#include "net/rights_reply.hpp"
 #include "protocol/pcm.hpp"
 
 #include <nlohmann/json.hpp>
@@ -40,28 +42,22 @@ http_reply voice_reply(const default_voice& source) {
   return {200, body + R"(","sample_rate":16000})"};
 }
 
-/// Why somebody without rights is sent away.
-http_reply no_rights(const http_request& request) {
-  if (request.may.key_asked) return error_reply(401, "unauthorized", "this asks for an API key");
-  return error_reply(403, "forbidden", "only from the machine of the server");
-}
-
 /// A handler for who may watch the server.
 template<class Handler>
 router::handler watched(Handler run) {
-  return [run](const http_request& request, const std::string& segment, responder respond) {
+  return [run](const http_request& request, const path_segments& segments, responder respond) {
     if (!request.may.may_watch) return respond(no_rights(request));
-    run(request, segment, std::move(respond));
+    run(request, segments, std::move(respond));
   };
 }
 
 /// A handler for who may run the server.
 template<class Handler>
 router::handler administered(Handler run) {
-  return [run](const http_request& request, const std::string& segment, responder respond) {
+  return [run](const http_request& request, const path_segments& segments, responder respond) {
     if (!request.may.who) return respond(no_rights(request));
     if (!request.may.who->sees_all) return respond(error_reply(403, "forbidden", "this asks for an admin's API key"));
-    run(request, segment, std::move(respond));
+    run(request, segments, std::move(respond));
   };
 }
 
@@ -121,15 +117,12 @@ router make_routes(route_sources sources) {
                          "text/plain; version=0.0.4; charset=utf-8"});
               });
             }));
-  table.add("GET", "/sessions", [from](const http_request& request, auto&, auto respond) {
-    if (!request.may.who) return respond(no_rights(request));
-    respond({200, R"({"sessions":)" + from->door.sessions(*request.may.who) + "}"});
-  });
-  table.add("POST", "/workers/{}/drain", administered([from](auto&, const std::string& id, auto respond) {
-              drain_worker(from->door, id, true, std::move(respond));
+  add_recording_routes(table, from->door);
+  table.add("POST", "/workers/{}/drain", administered([from](auto&, const path_segments& in, auto respond) {
+              drain_worker(from->door, in[0], true, std::move(respond));
             }));
-  table.add("POST", "/workers/{}/resume", administered([from](auto&, const std::string& id, auto respond) {
-              drain_worker(from->door, id, false, std::move(respond));
+  table.add("POST", "/workers/{}/resume", administered([from](auto&, const path_segments& in, auto respond) {
+              drain_worker(from->door, in[0], false, std::move(respond));
             }));
   table.add("GET", "/api/default_ref_audio", [from](auto&, auto&, auto respond) { respond(voice_reply(from->voice)); });
   table.add("GET", "/v1/models", [from](auto&, auto&, auto respond) {
@@ -137,8 +130,8 @@ router make_routes(route_sources sources) {
     respond({200, dump({{"object", "list"}, {"data", nlohmann::json::array({model})}})});
   });
   table.add("POST", "/sessions/{}/close",
-            [from](const http_request& request, const std::string& id, responder respond) {
-              close_session(from->door, request, id, std::move(respond));
+            [from](const http_request& request, const path_segments& in, responder respond) {
+              close_session(from->door, request, in[0], std::move(respond));
             });
   table.add("GET", "/v1/realtime", [](auto&, auto&, auto respond) {
     respond(error_reply(426, "upgrade_required", "this path speaks WebSocket"));

@@ -74,7 +74,7 @@ export class Chat {
     const connection = new Connection("chat", this.#settings.key, {
       queued: still((event) => this.#page.view.queued(event)),
       turn: still(() => connection.init(this.#settings.prompt ? { system_prompt: this.#settings.prompt } : {})),
-      created: still(() => this.#begin()),
+      created: still((event) => this.#begin(event)),
       delta: still((event) => this.#take(event)),
       done: still((event) => this.#finish(event)),
       goAway: still((event) => this.#asking && this.#page.view.notice(wordsForGoAway(event))),
@@ -91,8 +91,9 @@ export class Chat {
     this.#ready = false;
   }
 
-  #begin() {
+  #begin({ recording_id }) {
     this.#ready = true;
+    if (recording_id) this.#page.captions.event("the server records this conversation");
     if (this.#asking) this.#send();
   }
 

@@ -68,7 +68,7 @@ export class Duplex {
     this.#connection = new Connection(this.#mode, this.#settings.key, {
       queued: (event) => this.#page.view.queued(event),
       turn: () => this.#init(),
-      created: () => this.#begin(),
+      created: (event) => this.#begin(event),
       delta: (event) => this.#take(event),
       goAway: (event) => this.#page.view.notice(wordsForGoAway(event)),
       error: (error) => this.#complain(error),
@@ -116,10 +116,11 @@ export class Duplex {
     this.#connection.init(payload);
   }
 
-  #begin() {
+  #begin({ recording_id }) {
     this.#live = true;
     this.#page.view.state = "listening";
     this.#page.captions.begin();
+    if (recording_id) this.#page.captions.event("the server records this conversation");
   }
 
   #hear(block) {

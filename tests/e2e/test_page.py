@@ -83,6 +83,55 @@ def test_the_answer_is_heard(server, open_page):
     page.until(f"{STATE} === 'idle'")
 
 
+def test_a_recorded_conversation_is_replayed(start_server, open_page, tmp_path):
+    server = start_server("--set", f"record.dir={tmp_path}", "--set", "engine.seed=7")
+    page = open_page(server, "video")
+    page.click("#start")
+    page.until("+document.getElementById('answered').textContent >= 5 && document.querySelector('#entries .model')?.textContent")
+    assert "records this conversation" in page.text("#entries")
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+    page.until("fetch('sessions').then((answer) => answer.json()).then(({ sessions }) => sessions.some(({ state }) => state === 'closed'))")
+    page.evaluate("document.querySelector('footer a[href=\"replay.html\"]').click()")
+    page.until("document.querySelector('#recordings button')")
+    page.click("#recordings button")
+    page.until("!document.getElementById('player').hidden && document.querySelectorAll('#lines li').length >= 2")
+    assert "Parley: " in page.text("#lines") and "the conversation ends" in page.text("#lines")
+    page.click("#play")
+    page.until(f"{STATE} === 'playing' && +document.getElementById('position').value >= 2 && document.querySelector('#lines li.said')")
+    page.until("document.getElementById('picture').naturalWidth === 320")
+    page.screenshot(SHOTS / "replay.png")
+    page.press(" ", 32)
+    page.until(f"{STATE} === 'idle'")
+
+
+def test_a_replay_plays_what_was_heard(server, open_page):
+    """Two seconds of speech that were cut after half a second, a turn that played out, and a picture."""
+    page = open_page(server, "chat")
+    sound = lambda at, samples: {"wav": "output.wav", "at": at, "samples": samples}
+    delta = lambda t, **fields: {"t": t, "from": "server", "event": {"type": "response.output.delta", **fields}}
+    append = lambda t, at, **fields: {"t": t, "from": "client", "event": {"type": "input.append", "input": {"audio": {"wav": "input.wav", "at": at, "samples": 16000}, **fields}}}
+    events = [
+        append(1000, 0, video_frames=[{"file": "frames/000000.jpg", "bytes": 9}]),
+        append(2010, 16000),
+        delta(2500, kind="text", text="one ", response_id="a"),
+        delta(2500, kind="audio", audio=sound(0, 24000), response_id="a"),
+        delta(2600, kind="audio", audio=sound(24000, 24000), response_id="a"),
+        delta(2700, kind="text", text="two", response_id="a"),
+        delta(3000, kind="listen"),
+        append(3000, 32000),
+        delta(4000, kind="audio", audio=sound(48000, 24000), response_id="b", end_of_turn=True),
+        delta(4100, kind="listen"),
+        {"t": 4200, "from": "server", "event": {"type": "session.closed", "reason": "user_stop"}},
+    ]
+    laid = page.evaluate(f"import('./replay_timeline.js').then(({{ layOut }}) => layOut({json.dumps(events)}))")
+    assert [(p["at"], p["samples"]) for p in laid["output"]] == [(0, 12000), (48000, 24000)], "cut at 3 s, half a second after it began; the next turn plays out"
+    assert [p["start"] for p in laid["output"]] == [2.5, 4.0] and laid["seconds"] == 5.0
+    assert [p["start"] for p in laid["input"]] == pytest.approx([0, 1.01, 2.01])
+    assert [(line["who"], line["text"]) for line in laid["lines"]] == [("Parley", "one two"), ("", "the conversation ends: user_stop")]
+    assert laid["pictures"] == [{"start": 1, "file": "frames/000000.jpg"}]
+
+
 def test_an_interruption(server, open_page):
     page = open_page(server, "audio")
     page.click("#start")

@@ -13,7 +13,7 @@ ALLOWED = {
     "protocol": set(),
     "inference": {"config"},
     "actors": {"protocol", "config"} | ENGINE_API,
-    "net": {"protocol", "config", "actors/front_door.hpp"},
+    "net": {"protocol", "config", "actors/front_door.hpp", "actors/recording_desk.hpp", "actors/requester.hpp"},
     "client": {"protocol", "config"},
     "app": {"config", "protocol", "inference", "actors", "net", "client"},
 }
@@ -22,6 +22,7 @@ LIBRARIES = {
     r"(ATen|c10|torch)/": {"inference"},
     r"caf/": {"actors"},
     r"prometheus/": {"actors", "net"},
+    r"sqlite3": {"actors"},
     r"boost/": {"net", "client"},
     r"nlohmann/": {"protocol", "inference", "net"},
     r"CLI/": {"app"},

@@ -31,7 +31,7 @@ def problems():
         for reference in references(text):
             target = reference.removeprefix("./")
             used.add(target)
-            if target not in files and target not in ROUTES:
+            if target not in files and target not in ROUTES | {"."}:
                 yield f"{name}: refers to {reference!r}, which is not there"
         if path.suffix == ".html":
             if re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=|javascript:", text):

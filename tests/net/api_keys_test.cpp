@@ -1,11 +1,12 @@
 #include "net/api_keys.hpp"
 
 #include "config/load.hpp"
-#include "tests/net/temporary_folder.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
 
 using namespace parley::net;
+using parley::tests::temporary_folder;
 
 namespace {
 

@@ -1,7 +1,7 @@
 #include "net/gate.hpp"
 
 #include "tests/net/server_fixture.hpp"
-#include "tests/net/temporary_folder.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -9,6 +9,7 @@
 #include <algorithm>
 
 using namespace parley::net;
+using parley::tests::temporary_folder;
 using nlohmann::json;
 
 namespace {

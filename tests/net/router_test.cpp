@@ -12,7 +12,8 @@ router table() {
   router routes;
   routes.add("GET", "/a", [](auto&, auto&, auto respond) { respond({200, "a"}); });
   routes.add("POST", "/a", [](auto&, auto&, auto respond) { respond({200, "posted"}); });
-  routes.add("POST", "/sessions/{}/close", [](auto&, auto& id, auto respond) { respond({200, id}); });
+  routes.add("POST", "/sessions/{}/close", [](auto&, auto& in, auto respond) { respond({200, in[0]}); });
+  routes.add("GET", "/sessions/{}/frames/{}", [](auto&, auto& in, auto respond) { respond({200, in[0] + " " + in[1]}); });
   return routes;
 }
 
@@ -34,10 +35,11 @@ TEST_CASE("method and path choose the handler") {
   CHECK(ask("POST", "/a").body == "posted");
   CHECK(ask("POST", "/sessions/sess_1/close").body == "sess_1");
   CHECK(ask("POST", "/sessions/a%2Fb/close").body == "a/b");
+  CHECK(ask("GET", "/sessions/a/frames/b%20c").body == "a b c");
 }
 
 TEST_CASE("an unknown path is 404") {
-  const std::string path = GENERATE("/", "", "/b", "/a/", "/sessions//close", "/sessions/close", "/sessions/a/b/close",
+  const std::string path = GENERATE("/", "", "/b", "/a/", "/sessions//close", "/sessions/close", "/sessions/a/b/close", "/sessions/a/frames",
                                     "/sessions/a/close/", "/sessions/a");
   const http_reply got = ask("POST", path);
   CHECK(got.status == 404);

@@ -4,7 +4,7 @@
 #include "net/beast.hpp"
 #include "net/self_signed.hpp"
 #include "tests/net/server_fixture.hpp"
-#include "tests/net/temporary_folder.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 using namespace parley::net;
+using parley::tests::temporary_folder;
 namespace ssl = boost::asio::ssl;
 using tls_mode = parley::config::tls_mode;
 

@@ -6,13 +6,13 @@
 #include <stdexcept>
 #include <string>
 
-namespace parley::net {
+namespace parley::tests {
 
 /// An empty folder that goes with its test.
 class temporary_folder {
 public:
   temporary_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "parley_net_XXXXXX").string();
+    std::string name = (std::filesystem::temp_directory_path() / "parley_XXXXXX").string();
     if (!mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
     path_ = name;
   }
@@ -31,4 +31,4 @@ private:
   std::filesystem::path path_;
 };
 
-} // namespace parley::net
+} // namespace parley::tests

@@ -1,0 +1,41 @@
+#include "actors/recording/archive.hpp"
+
+#include "actors/recording/archivist.hpp"
+#include "actors/recording/recorder.hpp"
+#include "actors/recording/recording_index.hpp"
+
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+namespace parley::actors {
+
+archive::archive(caf::actor_system& system, const config::settings& settings, recorder_feed& feed,
+                 recording_meter& counted) {
+  const std::filesystem::path directory = settings.record.dir;
+  recording_index index(directory);
+  for (const auto& each : index.list({}, std::numeric_limits<std::int32_t>::max())) feed.taken(each.id);
+  const retention keep{settings.record.keep_days, static_cast<std::int64_t>(settings.record.keep_bytes)};
+  archivist_ = system.spawn<archivist, caf::detached>(directory, std::move(index), keep, feed, counted);
+  recorder_ = system.spawn<recorder, caf::detached>(directory, feed, counted, archivist_);
+  feed.lead_to(recorder_);
+}
+
+void archive::stop() {
+  caf::anon_send(recorder_, recorder_stops{});
+}
+
+void archive::list(requester who, std::size_t most, std::function<void(std::string json)> done) {
+  caf::anon_send(archivist_, recordings_asked{std::move(who), most, std::move(done)});
+}
+
+void archive::fetch(std::string id, std::string file, requester who,
+                    std::function<void(desk_answer, std::string content)> done) {
+  caf::anon_send(archivist_, recording_file_asked{std::move(id), std::move(file), std::move(who), std::move(done)});
+}
+
+void archive::remove(std::string id, requester who, std::function<void(desk_answer)> done) {
+  caf::anon_send(archivist_, recording_unwanted{std::move(id), std::move(who), std::move(done)});
+}
+
+} // namespace parley::actors

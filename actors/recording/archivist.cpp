@@ -1,0 +1,143 @@
+#include "actors/recording/archivist.hpp"
+
+#include "actors/log.hpp"
+#include "actors/log_exceptions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace parley::actors {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::minutes between_sweeps{1};
+constexpr std::size_t all_of_them = 10'000'000;
+
+std::int64_t unix_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+bool may(const requester& who, const recording_facts& of) {
+  return who.sees_all || who.key == of.key;
+}
+
+/// Whether a recording can have a file of that name. No name that leads out of its folder is one.
+bool is_file_name(std::string_view name) {
+  static constexpr std::array<std::string_view, 4> fixed{"input.wav", "output.wav", "events.jsonl", "meta.json"};
+  if (std::find(fixed.begin(), fixed.end(), name) != fixed.end()) return true;
+  constexpr std::string_view frames = "frames/";
+  if (!name.starts_with(frames)) return false;
+  name.remove_prefix(frames.size());
+  return name.size() > 4 && name.front() != '.' && std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '.';
+         });
+}
+
+std::optional<std::string> read_file(const fs::path& file) {
+  std::error_code absent;
+  const auto size = fs::file_size(file, absent);
+  std::ifstream from(file, std::ios::binary);
+  if (absent || !from) return std::nullopt;
+  std::string content(size, '\0');
+  from.read(content.data(), static_cast<std::streamsize>(size));
+  content.resize(static_cast<std::size_t>(from.gcount()));
+  return content;
+}
+
+} // namespace
+
+archivist::archivist(caf::actor_config& config, fs::path directory, recording_index index, retention keep,
+                     recorder_feed& feed, recording_meter& counted)
+    : archivist_actor::base(config), directory_(std::move(directory)), index_(std::move(index)), keep_(keep),
+      feed_(feed), counted_(counted) {}
+
+archivist::behavior_type archivist::make_behavior() {
+  log_exceptions(this);
+  count();
+  send(this, archive_swept{});
+  return {
+      [this](const recording_noted& news) { note(news); },
+      [this](const recordings_asked& question) { list(question); },
+      [this](const recording_file_asked& question) { fetch(question); },
+      [this](const recording_unwanted& order) { remove(order); },
+      [this](const archive_swept&) {
+        sweep();
+        delayed_send(this, between_sweeps, archive_swept{});
+      },
+      [this](const archivist_stops&) { quit(); },
+  };
+}
+
+void archivist::note(const recording_noted& news) {
+  index_.put(news.facts);
+  count();
+  if (keep_.bytes > 0 && index_.sum().bytes > keep_.bytes) sweep();
+}
+
+void archivist::list(const recordings_asked& question) {
+  const auto& who = question.who;
+  const auto rows = index_.list(who.sees_all ? std::nullopt : std::optional<std::string_view>(who.key), question.most);
+  std::string out = "[";
+  for (const auto& each : rows) {
+    if (each.state == "recording") continue;
+    if (out.size() > 1) out += ',';
+    out += to_json(each);
+  }
+  question.done(out + ']');
+}
+
+void archivist::fetch(const recording_file_asked& question) {
+  const auto found = index_.find(question.id);
+  if (!found || !is_file_name(question.file)) return question.done(desk_answer::unknown, {});
+  if (!may(question.who, *found)) return question.done(desk_answer::forbidden, {});
+  auto content = read_file(directory_ / found->folder / question.file);
+  if (!content) return question.done(desk_answer::unknown, {});
+  question.done(desk_answer::done, std::move(*content));
+}
+
+void archivist::remove(const recording_unwanted& order) {
+  const auto found = index_.find(order.id);
+  if (!found) return order.done(desk_answer::unknown);
+  if (!may(order.who, *found)) return order.done(desk_answer::forbidden);
+  if (found->state == "recording") return order.done(desk_answer::in_use);
+  erase(*found);
+  count();
+  order.done(desk_answer::done);
+}
+
+void archivist::sweep() {
+  const auto gone = to_forget(index_.list({}, all_of_them), keep_, unix_ms());
+  for (const auto& each : gone) erase(each);
+  if (!gone.empty()) log()->info("{} old recordings removed", gone.size());
+  if (!gone.empty()) count();
+}
+
+void archivist::erase(const recording_facts& which) {
+  std::error_code problem;
+  const auto folder = directory_ / which.folder;
+  fs::remove_all(folder, problem);
+  if (problem) return log()->warn("{} cannot be removed: {}", folder.string(), problem.message());
+  // The day, when this was its last one; into today's the recorder may be about to put another.
+  if (folder.parent_path().filename() != utc_date(unix_ms())) fs::remove(folder.parent_path(), problem);
+  index_.remove(which.id);
+  feed_.forgotten(which.id);
+}
+
+void archivist::count() {
+  const auto sum = index_.sum();
+  counted_.kept.Set(static_cast<double>(sum.recordings));
+  counted_.kept_bytes.Set(static_cast<double>(sum.bytes));
+}
+
+} // namespace parley::actors

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "actors/recording/messages.hpp"
+#include "actors/recording/recorder_feed.hpp"
+#include "actors/recording/recording_index.hpp"
+#include "actors/recording/retention.hpp"
+
+#include <filesystem>
+#include <string>
+
+namespace parley::actors {
+
+/// Looks after the recordings that are there, on a thread of its own: the index, what is asked of them over HTTP, and
+/// what has to go. The recorder never waits for it.
+class archivist : public archivist_actor::base {
+public:
+  archivist(caf::actor_config& config, std::filesystem::path directory, recording_index index, retention keep,
+            recorder_feed& feed, recording_meter& counted);
+
+  const char* name() const override { return "archivist"; }
+
+protected:
+  behavior_type make_behavior() override;
+
+private:
+  void note(const recording_noted& news);
+  void list(const recordings_asked& question);
+  void fetch(const recording_file_asked& question);
+  void remove(const recording_unwanted& order);
+  void sweep();
+  void erase(const recording_facts& which);
+  void count();
+
+  const std::filesystem::path directory_;
+  recording_index index_;
+  const retention keep_;
+  recorder_feed& feed_;
+  recording_meter& counted_;
+};
+
+} // namespace parley::actors

@@ -1,0 +1,66 @@
+#include "actors/recording/recorder_feed.hpp"
+
+#include <utility>
+
+namespace parley::actors {
+
+namespace {
+
+/// What a message costs besides its frame: many small frames are no way around the bound.
+constexpr std::size_t message_bytes = 256;
+
+} // namespace
+
+std::string recorder_feed::take_id(const std::string& wanted) {
+  const std::lock_guard lock(mutex_);
+  std::string id = wanted;
+  for (int more = 2; !ids_.insert(id).second; ++more) id = wanted + "-" + std::to_string(more);
+  return id;
+}
+
+void recorder_feed::taken(std::string id) {
+  const std::lock_guard lock(mutex_);
+  ids_.insert(std::move(id));
+}
+
+void recorder_feed::forgotten(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  ids_.erase(id);
+}
+
+bool recorder_feed::send(recording_event event) {
+  const std::size_t bytes = event.frame->size() + message_bytes;
+  if (waiting_bytes_.fetch_add(bytes) + bytes > most_bytes_) {
+    waiting_bytes_.fetch_sub(bytes);
+    counted_.dropped.Increment();
+    return false;
+  }
+  caf::anon_send(recorder_, std::move(event));
+  return true;
+}
+
+void recorder_feed::written(std::size_t bytes) {
+  const std::size_t all = bytes + message_bytes;
+  counted_.waiting_bytes.Set(static_cast<double>(waiting_bytes_.fetch_sub(all) - all));
+}
+
+recording_tap::recording_tap(recorder_feed& feed, recording_facts facts, time_point accepted)
+    : feed_(feed), accepted_(accepted), number_(feed.next_number()), mode_(facts.mode) {
+  caf::anon_send(feed_.recorder(), recording_begins{number_, std::move(facts)});
+}
+
+void recording_tap::pass(speaker from, std::shared_ptr<const std::string> frame) {
+  if (ended_) return;
+  if (!feed_.send({number_, from, elapsed_ms(), std::move(frame)})) ++dropped_;
+}
+
+void recording_tap::end(std::string reason) {
+  if (std::exchange(ended_, true)) return;
+  caf::anon_send(feed_.recorder(), recording_ends{number_, mode_, std::move(reason), elapsed_ms() / 1000, dropped_});
+}
+
+double recording_tap::elapsed_ms() const {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - accepted_).count();
+}
+
+} // namespace parley::actors

@@ -1,0 +1,84 @@
+#pragma once
+
+#include "actors/recording/messages.hpp"
+#include "actors/recording/recording_meter.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace parley::actors {
+
+/// The bounded way of events from sessions to the recorder. What does not fit is dropped and counted: no session ever
+/// waits for the disk. Thread-safe; outlives the actors.
+class recorder_feed {
+public:
+  recorder_feed(std::size_t most_bytes, recording_meter& counted) : most_bytes_(most_bytes), counted_(counted) {}
+
+  /// Before the first session.
+  void lead_to(recorder_actor recorder) { recorder_ = std::move(recorder); }
+  /// When all actors are done.
+  void lead_nowhere() { recorder_ = nullptr; }
+  recorder_actor& recorder() { return recorder_; }
+
+  /// The id of a new recording: `wanted`, or that with a number behind it if there was such a one.
+  std::string take_id(const std::string& wanted);
+
+  /// That recording is on the disk, or not any more.
+  void taken(std::string id);
+  void forgotten(const std::string& id);
+
+  std::uint64_t next_number() { return ++last_number_; }
+
+  /// Sends it, or drops it: false.
+  bool send(recording_event event);
+
+  /// The recorder is done with a frame of so many bytes.
+  void written(std::size_t bytes);
+
+private:
+  std::size_t most_bytes_;
+  recording_meter& counted_;
+  recorder_actor recorder_;
+  std::atomic<std::size_t> waiting_bytes_{0};
+  std::atomic<std::uint64_t> last_number_{0};
+  std::mutex mutex_;
+  std::set<std::string> ids_;
+};
+
+/// One session's end of the feed. The recording ends with it at the latest.
+class recording_tap {
+public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  /// `facts` with the id, as take_id gave it, and what else is known at the beginning.
+  recording_tap(recorder_feed& feed, recording_facts facts, time_point accepted);
+  ~recording_tap() { end("cut off"); }
+  recording_tap(const recording_tap&) = delete;
+  recording_tap& operator=(const recording_tap&) = delete;
+
+  void pass(speaker from, std::shared_ptr<const std::string> frame);
+
+  /// The mode as it is now; an init may choose it.
+  void became(std::string_view mode) { mode_ = mode; }
+
+  /// The last call; later ones do nothing.
+  void end(std::string reason);
+
+private:
+  double elapsed_ms() const;
+
+  recorder_feed& feed_;
+  const time_point accepted_;
+  const std::uint64_t number_;
+  std::string mode_;
+  std::int64_t dropped_ = 0;
+  bool ended_ = false;
+};
+
+} // namespace parley::actors

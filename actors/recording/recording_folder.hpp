@@ -1,0 +1,53 @@
+#pragma once
+
+#include "actors/recording/recording_facts.hpp"
+#include "actors/recording/wav_track.hpp"
+#include "protocol/wire_media.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace parley::actors {
+
+enum class speaker { client, server };
+
+/// The files of one recording while it grows (PROTOCOL.md 13):
+///   input.wav, output.wav  every sample that a side sent, once and without gaps, 16 and 24 kHz
+///   events.jsonl           every event, one a line: `{"t":ms since the connection,"from":"client"|"server","event":{…}}`,
+///                          sound replaced by `{"wav":file,"at":first sample,"samples":n}`, pictures by `{"file":…}`
+///   frames/                pictures as they came
+///   meta.json              recording_facts
+/// Whatever ends the process, what was written so far is whole. Every call throws std::system_error when the disk
+/// refuses.
+class recording_folder {
+public:
+  /// Makes the folder `facts.folder` below `directory`, readable by its owner alone.
+  recording_folder(const std::filesystem::path& directory, recording_facts facts);
+  ~recording_folder();
+  recording_folder(const recording_folder&) = delete;
+  recording_folder& operator=(const recording_folder&) = delete;
+
+  void write(speaker from, double t_ms, std::string_view frame);
+
+  /// Writes the last state of meta.json.
+  void finish(std::string state, std::string mode, std::string reason, double seconds, std::int64_t dropped);
+
+  const recording_facts& facts() const { return facts_; }
+
+private:
+  std::string keep(speaker from, protocol::media_kind kind, std::string_view content);
+  std::string keep_sound(speaker from, std::string_view content);
+  std::string keep_picture(std::string_view content);
+
+  const std::filesystem::path folder_;
+  recording_facts facts_;
+  wav_track input_;
+  wav_track output_;
+  int events_;
+  std::size_t event_bytes_ = 0;
+  std::int64_t picture_bytes_ = 0;
+};
+
+} // namespace parley::actors

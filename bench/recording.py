@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""What recording costs a session: unit latency of two servers, one that records and one that does not, asked in turns.
+  bench/recording.py [--binary build/release/parley] [--sessions 4] [--units 100] [--blocks 3] [--dir FOLDER]
+In each block both servers get `sessions` sessions at a time; each of their units goes to the one, then to the other, and who is first alternates.
+Prints p50, p95, p99 and max of both, their ratios, and what was recorded and dropped."""
+import argparse
+import base64
+import json
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+from websockets.sync.client import connect
+
+UNIT = 16000
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Server:
+    def __init__(self, binary: str, *flags: str):
+        command = [binary, "serve", "--port", "0", "--set", "worker.max_sessions=32", "--set", "engine.seed=7", *flags]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.http = self.process.stdout.readline().strip().removeprefix("ready ")
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+class Session:
+    def __init__(self, server: Server):
+        self.socket = connect(server.http.replace("http", "ws", 1) + "/v1/realtime?mode=audio", max_size=None, compression=None)
+        self.until("session.queue_done")
+        self.send({"type": "session.init", "payload": {"config": {"force_listen_count": 0}}})
+        self.until("session.created")
+
+    def send(self, event: dict | str):
+        self.socket.send(event if isinstance(event, str) else json.dumps(event))
+
+    def until(self, kind: str) -> dict:
+        while True:
+            event = json.loads(self.socket.recv())
+            if event["type"] == "error":
+                raise RuntimeError(event)
+            if event["type"] == kind:
+                return event
+
+    def unit_ms(self, append: str) -> float:
+        begin = time.perf_counter()
+        self.send(append)
+        while "wall_clock_ms" not in self.until("response.output.delta")["metrics"]:
+            pass
+        return (time.perf_counter() - begin) * 1e3
+
+    def close(self):
+        self.send({"type": "session.close", "reason": "user_stop"})
+        self.until("session.closed")
+        self.socket.close()
+
+
+def talk(servers: list[Server], units: int, append: str, first: int, times: list[list[float]]):
+    sessions = [Session(server) for server in servers]
+    for unit in range(units):
+        for turn in range(2):
+            which = (unit + first + turn) % 2
+            times[which].append(sessions[which].unit_ms(append))
+    for session in sessions:
+        session.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", default=str(ROOT / "build/release/parley"))
+    parser.add_argument("--sessions", type=int, default=4)
+    parser.add_argument("--units", type=int, default=100)
+    parser.add_argument("--blocks", type=int, default=3)
+    parser.add_argument("--dir", type=Path, help="where to record; none = a temporary folder")
+    given = parser.parse_args()
+    noise = np.random.default_rng(0).normal(0, 0.1, UNIT).astype("<f4")
+    append = json.dumps({"type": "input.append", "input": {"audio": base64.b64encode(noise.tobytes()).decode()}})
+    with tempfile.TemporaryDirectory(dir=given.dir) as folder:
+        servers = [Server(given.binary), Server(given.binary, "--set", f"record.dir={folder}")]
+        times: list[list[float]] = [[], []]
+        for block in range(given.blocks):
+            threads = [threading.Thread(target=talk, args=(servers, given.units, append, block + n, times)) for n in range(given.sessions)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        shares = np.percentile(times, [50, 95, 99, 100], axis=1)
+        print("             p50     p95     p99     max  units")
+        for name, n in (("off", 0), ("on", 1)):
+            print(f"{name:8}" + "".join(f"{value:8.1f}" for value in shares[:, n]) + f"{len(times[n]):7}")
+        print("on/off  " + "".join(f"{value:8.3f}" for value in shares[:, 1] / shares[:, 0]))
+        with urllib.request.urlopen(servers[1].http + "/metrics") as answer:
+            for line in answer.read().decode().splitlines():
+                if line.startswith("parley_record"):
+                    print(line)
+        for server in servers:
+            server.stop()
+
+
+if __name__ == "__main__":
+    main()

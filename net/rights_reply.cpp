@@ -1,0 +1,10 @@
+#include "net/rights_reply.hpp"
+
+namespace parley::net {
+
+http_reply no_rights(const http_request& request) {
+  if (request.may.key_asked) return error_reply(401, "unauthorized", "this asks for an API key");
+  return error_reply(403, "forbidden", "only from the machine of the server");
+}
+
+} // namespace parley::net

@@ -1,0 +1,298 @@
+#include "actors/recording/recording_folder.hpp"
+#include "actors/recording/recording_index.hpp"
+#include "actors/recording/retention.hpp"
+#include "protocol/pcm.hpp"
+#include "protocol/wav.hpp"
+#include "tests/actors/test_house.hpp"
+#include "tests/support/recording_desk_client.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+using namespace parley;
+using namespace parley::actors;
+using namespace parley::tests;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+const requester everybody{"", true};
+
+std::string content_of(const fs::path& file) {
+  std::ifstream from(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(from), {}};
+}
+
+std::vector<json> events_of(const std::string& lines) {
+  std::vector<json> events;
+  std::istringstream from(lines);
+  for (std::string line; std::getline(from, line);) events.push_back(json::parse(line));
+  return events;
+}
+
+std::size_t samples_in(const std::string& wav, std::uint32_t rate) {
+  protocol::wav_options wanted;
+  wanted.rate = rate;
+  if (wav.size() == 44) return 0; // a header alone is no sound to a reader
+  const auto read = protocol::read_wav(wav, wanted);
+  REQUIRE(read);
+  return read->size();
+}
+
+config::settings recording_in(const fs::path& folder) {
+  auto settings = test_house::quick_settings();
+  settings.record.dir = folder.string();
+  return settings;
+}
+
+/// Speaks 1,200 samples of 24 kHz a unit.
+void speak(stub_script& script) {
+  script.answer_with([](const inference::command& order, const stub_script::sink& tell) {
+    const auto* unit = std::get_if<inference::submit_unit>(&order);
+    if (!unit) return;
+    inference::step_output text{};
+    text.session = unit->session;
+    text.unit = unit->unit;
+    text.kind = inference::output_kind::text;
+    text.text = "yes";
+    text.last = false;
+    tell(std::move(text));
+    inference::step_output sound{};
+    sound.session = unit->session;
+    sound.unit = unit->unit;
+    sound.kind = inference::output_kind::audio;
+    sound.audio = std::make_shared<const std::vector<float>>(1200, 0.5f);
+    sound.first = false;
+    tell(std::move(sound));
+  });
+}
+
+} // namespace
+
+TEST_CASE("a session leaves both sides' sound, every event and its facts") {
+  temporary_folder folder;
+  stub_script script;
+  speak(script);
+  test_house house(recording_in(folder.path()));
+  house.add_up(script);
+  auto client = house.connect();
+  client.link->next("session.queue_done");
+  const auto created = client.init(R"({"api_key":"k-secret"})");
+  const std::string id = created["session_id"];
+  CHECK(created["recording_id"] == id);
+  for (int unit = 0; unit < 3; ++unit) {
+    client.say(append_frame());
+    client.link->next("response.output.delta");
+    client.link->next("response.output.delta");
+  }
+  CHECK(client.say_goodbye() == "user_stop");
+
+  recording_desk_client desk(*house.house().recordings());
+  const auto facts = desk.wait_for_listed(id);
+  CHECK(facts["state"] == "closed");
+  CHECK(facts["reason"] == "user_stop");
+  CHECK(facts["mode"] == "audio");
+  CHECK(facts["input_samples"] == 48'000);
+  CHECK(facts["output_samples"] == 3600);
+  CHECK(facts["dropped"] == 0);
+  CHECK(samples_in(desk.fetch(id, "input.wav").content, 16'000) == 48'000);
+  CHECK(samples_in(desk.fetch(id, "output.wav").content, 24'000) == 3600);
+  CHECK(json::parse(desk.fetch(id, "meta.json").content) == facts);
+
+  const auto lines = desk.fetch(id, "events.jsonl").content;
+  CHECK(lines.find("k-secret") == std::string::npos);
+  const auto events = events_of(lines);
+  CHECK(events.size() == static_cast<std::size_t>(facts["events"]));
+  std::vector<std::string> told;
+  double before = 0;
+  for (const auto& each : events) {
+    CHECK(each["t"] >= before);
+    before = each["t"];
+    told.push_back(each["from"].get<std::string>() + " " + each["event"]["type"].get<std::string>());
+  }
+  CHECK(told ==
+        std::vector<std::string>{"server session.queue_done", "client session.init", "server session.created",
+                                 "client input.append", "server response.output.delta", "server response.output.delta",
+                                 "client input.append", "server response.output.delta", "server response.output.delta",
+                                 "client input.append", "server response.output.delta", "server response.output.delta",
+                                 "client session.close", "server session.closed"});
+  CHECK(events[6]["event"]["input"]["audio"] == json{{"wav", "input.wav"}, {"at", 16'000}, {"samples", 16'000}});
+  CHECK(events[8]["event"]["audio"] == json{{"wav", "output.wav"}, {"at", 1200}, {"samples", 1200}});
+}
+
+TEST_CASE("a recording is its own key's, and no name leads out of it") {
+  temporary_folder folder;
+  stub_script script;
+  test_house house(recording_in(folder.path()));
+  house.add_up(script);
+  std::ofstream(folder.path() / "secret.txt") << "not for you";
+  auto link = std::make_shared<recording_link>();
+  connection_info info;
+  info.mode = "audio";
+  info.key = "ann";
+  info.accepted = std::chrono::steady_clock::now();
+  test_client client{link, house.house().admit(std::move(info), link)};
+  const std::string id = client.init()["session_id"];
+  client.say_goodbye();
+  recording_desk_client desk(*house.house().recordings());
+  desk.wait_for_listed(id);
+  CHECK(desk.list({"ann", false}).size() == 1);
+  CHECK(desk.list({"bob", false}).empty());
+  CHECK(desk.fetch(id, "meta.json", {"bob", false}).answer == desk_answer::forbidden);
+  CHECK(desk.fetch(id, "meta.json", {"ann", false}).answer == desk_answer::done);
+  for (const char* file : {"../../secret.txt", "frames/../../../secret.txt", "frames/..", "", "frames/", "frames",
+                           "frames/a/b.jpg", "/etc/passwd", "frames/000000.jpg", "meta.json.new"})
+    CHECK(desk.fetch(id, file).answer == desk_answer::unknown);
+  CHECK(desk.fetch("..", "secret.txt").answer == desk_answer::unknown);
+  CHECK(desk.fetch("../..", "meta.json").answer == desk_answer::unknown);
+  CHECK(desk.remove(id, {"bob", false}) == desk_answer::forbidden);
+  CHECK(desk.remove(id, {"ann", false}) == desk_answer::done);
+  CHECK(desk.list(everybody).empty());
+  CHECK(desk.fetch(id, "meta.json").answer == desk_answer::unknown);
+}
+
+TEST_CASE("an id that comes again gets a recording of its own, and who only waits gets none") {
+  temporary_folder folder;
+  stub_script script(1);
+  test_house house(recording_in(folder.path()));
+  house.add_up(script);
+  for (const char* expected : {"mine", "mine-2"}) {
+    auto client = house.connect("audio", {}, "mine");
+    const auto created = client.init();
+    CHECK(created["session_id"] == "mine");
+    CHECK(created["recording_id"] == expected);
+    if (std::string(expected) == "mine") {
+      auto waiting = house.connect("audio", {}, "waiting");
+      waiting.link->next("session.queued");
+      waiting.vanish();
+    }
+    client.say_goodbye();
+    CHECK(house.all_free());
+  }
+  recording_desk_client desk(*house.house().recordings());
+  desk.wait_for_listed("mine-2");
+  CHECK(desk.list(everybody).size() == 2);
+}
+
+TEST_CASE("what the queue does not hold is dropped and counted, and the session goes on") {
+  temporary_folder folder;
+  auto settings = recording_in(folder.path());
+  settings.record.queue_bytes = 4096;
+  stub_script script;
+  test_house house(settings);
+  house.add_up(script);
+  auto client = house.connect();
+  const std::string id = client.init()["session_id"];
+  client.say(append_frame());
+  client.link->next("response.output.delta");
+  client.say_goodbye();
+  recording_desk_client desk(*house.house().recordings());
+  const auto facts = desk.wait_for_listed(id);
+  CHECK(facts["dropped"] >= 1);
+  CHECK(facts["input_samples"] == 0);
+}
+
+TEST_CASE("a disk that refuses ends the recording, not the session") {
+  temporary_folder folder;
+  stub_script script;
+  test_house house(recording_in(folder.path()));
+  house.add_up(script);
+  // Where the day's folder would be made stands a file.
+  std::ofstream(folder.path() / utc_date(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                             std::chrono::system_clock::now().time_since_epoch())
+                                             .count()));
+  auto client = house.connect();
+  client.init();
+  client.say(append_frame());
+  client.link->next("response.output.delta");
+  CHECK(client.say_goodbye() == "user_stop");
+  CHECK(house.all_free());
+  CHECK(recording_desk_client(*house.house().recordings()).list(everybody).empty());
+}
+
+TEST_CASE("at every moment what was written opens") {
+  temporary_folder folder;
+  recording_facts facts;
+  facts.id = "a";
+  facts.folder = "2026-01-02/a";
+  recording_folder growing(folder.path(), facts);
+  std::string delta = R"({"type":"response.output.delta","kind":"audio","audio":")";
+  protocol::append_samples(std::vector<float>(2400, 0.25f), delta);
+  delta += R"("})";
+  for (std::size_t seconds = 0; seconds < 3; ++seconds) {
+    CHECK(samples_in(content_of(folder.path() / "2026-01-02/a/input.wav"), 16'000) == seconds * 16'000);
+    CHECK(samples_in(content_of(folder.path() / "2026-01-02/a/output.wav"), 24'000) == seconds * 2400);
+    CHECK(events_of(content_of(folder.path() / "2026-01-02/a/events.jsonl")).size() == 3 * seconds);
+    growing.write(speaker::client, 1000.0 * seconds, append_frame());
+    growing.write(speaker::server, 1000.0 * seconds + 300, delta);
+    growing.write(speaker::client, 1000.0 * seconds + 400, "no JSON");
+  }
+  const auto wav = protocol::read_wav(content_of(folder.path() / "2026-01-02/a/output.wav"), {24'000});
+  REQUIRE(wav);
+  CHECK((*wav)[7199] == Approx(0.25).margin(1e-4));
+
+  // As a crash leaves it.
+  recording_index index(folder.path());
+  const auto found = index.find("a");
+  REQUIRE(found);
+  CHECK(found->state == "cut");
+  CHECK(found->input_samples == 48'000);
+  CHECK(found->output_samples == 7200);
+  CHECK(found->events == 9);
+  CHECK(found->seconds == Approx(2.4));
+}
+
+TEST_CASE("a lost index is made anew, and rows without a folder go") {
+  temporary_folder folder;
+  recording_facts facts;
+  facts.id = "a";
+  facts.folder = "2026-01-02/a";
+  facts.mode = "audio";
+  {
+    recording_folder made(folder.path(), facts);
+    made.finish("closed", "audio", "timeout", 12.5, 0);
+    facts.id = "b";
+    facts.folder = "2026-01-02/b";
+    recording_index(folder.path()).put(facts);
+  }
+  CHECK_FALSE(recording_index(folder.path()).find("b"));
+  for (const auto& each : fs::directory_iterator(folder.path()))
+    if (each.is_regular_file()) fs::remove(each);
+  const auto found = recording_index(folder.path()).find("a");
+  REQUIRE(found);
+  CHECK(found->state == "closed");
+  CHECK(found->reason == "timeout");
+  CHECK(found->seconds == 12.5);
+}
+
+TEST_CASE("the old and what is too much goes, the oldest first") {
+  constexpr std::int64_t day = 86'400'000;
+  std::vector<recording_facts> all(4);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].id = std::to_string(i);
+    all[i].state = "closed";
+    all[i].started_ms = (10 - static_cast<std::int64_t>(i)) * day;
+    all[i].bytes = 100;
+  }
+  const auto gone = [&](retention keep) {
+    std::string ids;
+    for (const auto& each : to_forget(all, keep, 10 * day)) ids += each.id;
+    return ids;
+  };
+  CHECK(gone({0, 0}).empty());
+  CHECK(gone({1.5, 0}) == "23");
+  CHECK(gone({0, 300}) == "3");
+  CHECK(gone({0, 299}) == "23");
+  CHECK(gone({0, 1}) == "0123");
+  all[0].state = "recording";
+  CHECK(gone({0, 1}) == "123");
+  all[1].bytes = 1000; // nothing older is kept in its place
+  CHECK(gone({0, 500}) == "123");
+}

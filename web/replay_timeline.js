@@ -1,0 +1,92 @@
+const INPUT_RATE = 16000;
+const OUTPUT_RATE = 24000;
+
+/**
+ * Where in time everything of a recording was: {seconds, input, output, lines, pictures}. `input` and `output` hold pieces {start, at, samples}:
+ * from sample `at` of its file, heard from `start` on, in seconds since the connection. `lines` {start, who, text}, `pictures` {start, file}.
+ */
+export function layOut(events) {
+  const laid = { seconds: 0, input: [], output: [], lines: [], pictures: [] };
+  const end = (pieces, rate) => (pieces.length ? pieces.at(-1).start + pieces.at(-1).samples / rate : 0);
+  let finished = true; // the model's turn: its last sound is out
+  let response = null;
+
+  function heard({ at, samples }, now) {
+    // What was said had been said when it was sent.
+    const start = Math.max(end(laid.input, INPUT_RATE), now - samples / INPUT_RATE);
+    if (samples) laid.input.push({ start, at, samples });
+  }
+
+  function spoken({ at, samples }, now) {
+    const start = Math.max(end(laid.output, OUTPUT_RATE), now);
+    if (samples) laid.output.push({ start, at, samples });
+  }
+
+  /** As the clients do it: what was not played yet of a broken turn is not heard. */
+  function cut(now) {
+    if (finished) return;
+    laid.output = laid.output.filter(({ start }) => start < now);
+    const last = laid.output.at(-1);
+    if (last) last.samples = Math.min(last.samples, Math.round((now - last.start) * OUTPUT_RATE));
+  }
+
+  function said(event, now) {
+    if (!event.text) return;
+    const line = laid.lines.at(-1);
+    if (line?.who === "Parley" && response === (event.response_id ?? null)) line.text += event.text;
+    else laid.lines.push({ start: now, who: "Parley", text: event.text });
+    response = event.response_id ?? null;
+  }
+
+  for (const { t, from, event } of events) {
+    const now = t / 1000;
+    laid.seconds = Math.max(laid.seconds, now);
+    if (from === "client") {
+      for (const sound of find(event, "wav")) heard(sound, now);
+      for (const { file } of find(event, "file")) laid.pictures.push({ start: now, file });
+      const text = event.input?.messages?.at(-1)?.content;
+      const words = typeof text === "string" ? text : (text ?? []).map((item) => item.text ?? "").join(" ").trim();
+      if (words) laid.lines.push({ start: now, who: "You", text: words });
+      continue;
+    }
+    if (event.type === "response.listen" || event.kind === "listen") {
+      cut(now);
+      finished = true;
+    } else if (event.type === "response.output.delta" || event.type === "response.output_audio.delta") {
+      said(event, now);
+      for (const sound of find(event, "wav")) spoken(sound, now);
+      finished = Boolean(event.end_of_turn);
+      if (event.end_of_turn) response = Symbol("none");
+    } else if (event.type === "response.done") {
+      if (!laid.lines.length || laid.lines.at(-1).who !== "Parley") said(event, now);
+      for (const sound of find(event, "wav")) spoken(sound, now);
+      finished = true;
+    } else if (event.type === "session.closed") {
+      laid.lines.push({ start: now, who: "", text: `the conversation ends: ${event.reason}` });
+    }
+  }
+  laid.seconds = Math.max(laid.seconds, end(laid.input, INPUT_RATE), end(laid.output, OUTPUT_RATE));
+  return laid;
+}
+
+/** Every object in a JSON value that has a member of that name with a text, in order. */
+function find(value, name) {
+  if (value === null || typeof value !== "object") return [];
+  if (typeof value[name] === "string" && ("samples" in value || "bytes" in value)) return [value];
+  return Object.values(value).flatMap((inner) => find(inner, name));
+}
+
+/** The samples of a mono PCM16 file with a plain header, as the server writes it. */
+export function readWav(bytes) {
+  const view = new DataView(bytes);
+  const samples = new Float32Array(view.getUint32(40, true) / 2);
+  for (let i = 0; i < samples.length; i++) samples[i] = view.getInt16(44 + 2 * i, true) / 32768;
+  return { rate: view.getUint32(24, true), samples };
+}
+
+/** The track as it was heard, silence and all. */
+export function inTime({ rate, samples }, pieces, seconds) {
+  const track = new Float32Array(Math.ceil(seconds * rate) + 1);
+  for (const { start, at, samples: length } of pieces) track.set(samples.subarray(at, at + length), Math.round(start * rate));
+  return { rate, samples: track };
+}
