@@ -1,11 +1,15 @@
 #include "net/http_session.hpp"
 
+#include "net/completion_session.hpp"
 #include "net/doorbell.hpp"
 #include "net/log.hpp"
 #include "net/subprotocol.hpp"
 #include "net/target.hpp"
 #include "net/websocket_session.hpp"
+#include "protocol/openai_request.hpp"
+#include "protocol/openai_talk.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -13,6 +17,7 @@ namespace parley::net {
 namespace {
 
 constexpr std::size_t most_lingered_bytes = 1u << 20;
+constexpr std::string_view completions_path = "/v1/chat/completions";
 
 http_reply reply_to(error_code why) {
   if (why == http::error::header_limit || why == http::error::buffer_overflow)
@@ -79,6 +84,21 @@ http_reply reply_to(refusal why) {
   case refusal::rate: break;
   }
   return error_reply(429, "too_many_sessions", words_for(why));
+}
+
+http_reply completion_refusal(refusal why) {
+  const std::string words(words_for(why));
+  switch (why) {
+  case refusal::key: return completion_error({401, "invalid_api_key", words});
+  case refusal::origin: return completion_error({403, "forbidden_origin", words});
+  case refusal::sessions:
+  case refusal::rate: break;
+  }
+  return completion_error({429, "too_many_sessions", words});
+}
+
+protocol::openai_fault openai_fault_of(const protocol::error& why) {
+  return protocol::openai_fault_of(protocol::traits(why.code).wire, why.message);
 }
 
 } // namespace
@@ -156,7 +176,8 @@ void http_session::read() {
   if (!place_) return;
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(shared_.limits.header_bytes));
-  parser_->body_limit(shared_.limits.body_bytes);
+  // Of the largest request that there is; others are held to theirs once they are known.
+  parser_->body_limit(std::max(shared_.limits.body_bytes, shared_.limits.chat_message_bytes));
   stream_.plain().expires_after(response_ ? shared_.limits.keep_alive : shared_.limits.handshake);
   http::async_read_header(stream_, buffer_, *parser_,
                           [self = shared_from_this()](error_code ec, std::size_t) { self->on_header(ec); });
@@ -165,9 +186,57 @@ void http_session::read() {
 void http_session::on_header(error_code ec) {
   idle_ = false;
   if (ec) return refuse(ec);
+  const auto& request = parser_->get();
+  if (request.method() == http::verb::post && split_target(request.target()).path == completions_path)
+    return admit_completion();
+  if (parser_->content_length().value_or(0) > shared_.limits.body_bytes) return refuse(http::error::body_limit);
+  parser_->body_limit(shared_.limits.body_bytes);
   stream_.plain().expires_after(shared_.limits.handshake);
   http::async_read(stream_, buffer_, *parser_,
                    [self = shared_from_this()](error_code ec, std::size_t) { self->on_request(ec); });
+}
+
+void http_session::admit_completion() {
+  // Nobody sends a hundred megabytes before it is known who it is.
+  const auto& request = parser_->get();
+  if (shared_.all.draining())
+    return write(completion_error({503, "service_unavailable", "the server is shutting down"}), false);
+  const std::string subprotocols;
+  entry_.emplace(shared_.entrance.let_in(visitor_of(request, subprotocols, peer_), std::chrono::steady_clock::now()));
+  if (entry_->refused) {
+    shared_.counted.refused(*entry_->refused);
+    log()->debug("refused {}: {}", peer_.address, words_for(*entry_->refused));
+    return write(completion_refusal(*entry_->refused), false);
+  }
+  parser_->body_limit(shared_.limits.chat_message_bytes);
+  if (parser_->content_length().value_or(0) > shared_.limits.chat_message_bytes) return refuse(http::error::body_limit);
+  read_completion();
+}
+
+void http_session::read_completion() {
+  if (!place_) return;
+  if (parser_->is_done()) return on_completion();
+  // The silence that is allowed inside a message, as of a WebSocket.
+  stream_.plain().expires_after(shared_.limits.ping);
+  http::async_read_some(stream_, buffer_, *parser_, [self = shared_from_this()](error_code ec, std::size_t) {
+    if (ec) return self->refuse(ec);
+    self->read_completion();
+  });
+}
+
+void http_session::on_completion() {
+  auto request = protocol::read_openai_request(parser_->get().body());
+  if (!request) return write(completion_error(openai_fault_of(request.error())), false);
+  actors::connection_info info;
+  info.mode = "chat";
+  info.remote = peer_.address;
+  info.group = peer_.group;
+  info.key = std::move(entry_->key);
+  info.accepted = std::chrono::steady_clock::now();
+  auto next =
+      std::make_shared<completion_session>(std::move(stream_), std::move(*place_), std::move(entry_->pass), shared_);
+  place_.reset();
+  next->run(std::move(*request), std::move(info));
 }
 
 void http_session::on_request(error_code ec) {

@@ -2,6 +2,7 @@
 
 #include "net/beast.hpp"
 #include "net/connections.hpp"
+#include "net/gate.hpp"
 #include "net/http_message.hpp"
 #include "net/peer.hpp"
 #include "net/service.hpp"
@@ -30,6 +31,9 @@ private:
   void secure();
   void read();
   void on_header(error_code ec);
+  void admit_completion();
+  void read_completion();
+  void on_completion();
   void on_request(error_code ec);
   void refuse(error_code why);
   void upgrade();
@@ -53,6 +57,7 @@ private:
   std::optional<http::response<http::string_body>> response_;
   std::shared_ptr<pending_reply> pending_;
   std::chrono::steady_clock::time_point accepted_ = std::chrono::steady_clock::now();
+  std::optional<gate::entry> entry_; ///< of the completion that is being read
   std::size_t lingered_ = 0;
   bool idle_ = true; ///< between two requests
 };

@@ -126,13 +126,17 @@ router make_routes(route_sources sources) {
             }));
   table.add("GET", "/api/default_ref_audio", [from](auto&, auto&, auto respond) { respond(voice_reply(from->voice)); });
   table.add("GET", "/v1/models", [from](auto&, auto&, auto respond) {
-    const nlohmann::json model = {{"id", from->model}, {"object", "model"}, {"owned_by", "parley"}};
+    const nlohmann::json model = {
+        {"id", from->model}, {"object", "model"}, {"created", from->created_s}, {"owned_by", "parley"}};
     respond({200, dump({{"object", "list"}, {"data", nlohmann::json::array({model})}})});
   });
   table.add("POST", "/sessions/{}/close",
             [from](const http_request& request, const path_segments& in, responder respond) {
               close_session(from->door, request, in[0], std::move(respond));
             });
+  // Connections take these themselves (http_session); here it is for who asks with another method.
+  table.add("POST", "/v1/chat/completions",
+            [](auto&, auto&, auto respond) { respond(error_reply(400, "bad_request", "not a completion")); });
   table.add("GET", "/v1/realtime", [](auto&, auto&, auto respond) {
     respond(error_reply(426, "upgrade_required", "this path speaks WebSocket"));
   });

@@ -6,6 +6,7 @@
 #include "net/server.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -18,6 +19,7 @@ struct route_sources {
   std::string model; ///< id in GET /v1/models
   meters& counted;
   std::function<std::size_t()> connections; ///< open sockets
+  std::int64_t created_s = 0;               ///< of the model: Unix time of the start
 };
 
 /// PROTOCOL.md 13.

@@ -66,8 +66,11 @@ public:
                                                 {},
                                                 {},
                                                 net::connections(options.limits.connections)} {
-    shared_.routes = make_routes({door, std::move(options.voice), std::move(options.model), shared_.counted,
-                                  [this] { return shared_.all.count(); }});
+    shared_.routes = make_routes(
+        {door, std::move(options.voice), std::move(options.model), shared_.counted,
+         [this] { return shared_.all.count(); },
+         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+             .count()});
     try {
       listener_ = std::make_shared<listener>(io_, host_, options.port, shared_);
     } catch (const boost::system::system_error& error) {

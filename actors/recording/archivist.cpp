@@ -2,6 +2,7 @@
 
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
+#include "actors/recording/step_back.hpp"
 
 #include <algorithm>
 #include <array>
@@ -64,6 +65,7 @@ archivist::archivist(caf::actor_config& config, fs::path directory, recording_in
 
 archivist::behavior_type archivist::make_behavior() {
   log_exceptions(this);
+  step_back();
   count();
   send(this, archive_swept{});
   return {

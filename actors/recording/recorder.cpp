@@ -2,6 +2,7 @@
 
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
+#include "actors/recording/step_back.hpp"
 
 #include <exception>
 #include <utility>
@@ -22,6 +23,7 @@ recorder::recorder(caf::actor_config& config, std::filesystem::path directory, r
 
 recorder::behavior_type recorder::make_behavior() {
   log_exceptions(this);
+  step_back();
   return {
       [this](const recording_begins& order) { begin(order); },
       [this](const recording_event& event) { write(event); },

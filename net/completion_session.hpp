@@ -1,0 +1,67 @@
+#pragma once
+
+#include "actors/front_door.hpp"
+#include "net/admission.hpp"
+#include "net/beast.hpp"
+#include "net/connections.hpp"
+#include "net/http_message.hpp"
+#include "net/service.hpp"
+#include "net/session_link.hpp"
+#include "net/stream.hpp"
+#include "protocol/openai_talk.hpp"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace parley::net {
+
+/// One `POST /v1/chat/completions`: a chat session that has a single turn, through the same queue and limits as others.
+/// Its client's leaving ends the session. The connection closes after the answer. Everything runs on the strand of the
+/// stream.
+class completion_session final : public connection, public std::enable_shared_from_this<completion_session> {
+public:
+  completion_session(stream&& from, connections::place place, admission::pass pass, service& shared);
+  ~completion_session() override;
+
+  void run(protocol::openai_request request, actors::connection_info info);
+
+  /// Its session is told by the house.
+  void drain() override {}
+  void cut() override;
+
+private:
+  void watch();
+  void on_ring();
+  void follow(protocol::openai_step&& step);
+  void tell_session(std::string frame);
+  void fail(const protocol::openai_fault& fault);
+  void write(std::string bytes);
+  void on_write(error_code ec);
+  void say_goodbye();
+  void finish();
+
+  stream stream_;
+  const asio::any_io_executor strand_; ///< still there when the stream is closed
+  asio::steady_timer goodbye_timer_;
+  std::optional<connections::place> place_;
+  std::optional<admission::pass> pass_;
+  service& shared_;
+  std::shared_ptr<session_link> link_;
+  std::unique_ptr<actors::session_inbox> inbox_;
+  std::optional<protocol::openai_talk> talk_;
+  std::array<char, 512> ignored_;
+  unsigned status_ = 200;
+  std::string out_; ///< being written
+  bool writing_ = false;
+  bool frame_held_ = false; ///< one of the link's, until what it gave is written
+  bool began_ = false;      ///< the head of an event stream is out
+  bool answered_ = false;   ///< the last bytes are in `out_`, or out
+  bool finished_ = false;
+};
+
+/// A refusal in the words of this door.
+http_reply completion_error(const protocol::openai_fault& fault);
+
+} // namespace parley::net

@@ -1,0 +1,186 @@
+"""The door for programs that speak the OpenAI API, by that API's own Python package."""
+import base64
+import hashlib
+import io
+import json
+import socket
+import wave
+
+import numpy as np
+import openai
+import pytest
+
+from conftest import ROOT
+from realtime import SPOKEN, Client, http
+from test_recording import wait_for
+
+PICTURE = "data:image/jpeg;base64," + base64.b64encode((ROOT / "tests/data/pictures/frame.jpg").read_bytes()).decode()
+SPEAKS = (ROOT / "models/tiny-omni/assets").is_dir()
+HELLO = [{"role": "user", "content": "Hello, who are you?"}]
+
+
+def sdk(server, key: str = "none") -> openai.OpenAI:
+    return openai.OpenAI(base_url=server.http + "/v1", api_key=key, max_retries=0, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def ai(server):
+    return sdk(server)
+
+
+def free(server) -> bool:
+    status = http(server, "/status")[1]
+    return sum(worker["busy"] for worker in status["workers"]) == 0
+
+
+def test_a_chat(ai):
+    said = ai.chat.completions.create(model="any-name", messages=[{"role": "system", "content": "Be brief."}, *HELLO], max_tokens=12, seed=3, temperature=0.5)
+    assert said.object == "chat.completion" and said.model == "any-name" and said.id.startswith("chatcmpl-")
+    (choice,) = said.choices
+    assert choice.message.role == "assistant" and choice.message.content and choice.finish_reason in ("stop", "length")
+    assert said.usage.prompt_tokens > 10 and 1 <= said.usage.completion_tokens <= 13
+    assert said.usage.total_tokens == said.usage.prompt_tokens + said.usage.completion_tokens
+
+
+def test_a_stream_says_the_same(ai):
+    wanted = {"model": "m", "messages": HELLO, "max_completion_tokens": 16, "seed": 5}
+    whole = ai.chat.completions.create(**wanted)
+    *chunks, last = ai.chat.completions.create(**wanted, stream=True, stream_options={"include_usage": True})
+    assert all(chunk.object == "chat.completion.chunk" for chunk in chunks)
+    assert chunks[0].choices[0].delta.role == "assistant" and len(chunks) > 2
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == whole.choices[0].message.content
+    assert [c.choices[0].finish_reason for c in chunks][-2:] == [None, whole.choices[0].finish_reason]
+    assert last.choices == [] and last.usage == whole.usage
+
+
+def test_length_ends_it(ai):
+    reasons = {ai.chat.completions.create(model="m", messages=HELLO, max_tokens=1, seed=seed).choices[0].finish_reason for seed in range(4)}
+    assert "length" in reasons
+
+
+def test_a_picture_and_a_sound_are_taken_in(ai):
+    def tokens(*parts):
+        said = ai.chat.completions.create(model="m", messages=[{"role": "user", "content": [*parts, {"type": "text", "text": "What is this?"}]}], max_tokens=4)
+        return said.usage.prompt_tokens, said.usage.prompt_tokens_details.audio_tokens
+
+    picture = {"type": "image_url", "image_url": {"url": PICTURE, "detail": "low"}}
+    sound = {"type": "input_audio", "input_audio": {"data": base64.b64encode(SPOKEN.read_bytes()).decode(), "format": "wav"}}
+    words, seen, heard = tokens(), tokens(picture), tokens(sound)
+    assert seen[0] >= words[0] + 64, "a picture is 64 tokens"
+    assert heard[1] >= 30 and words[1] == 0, "ten tokens for each of 3.7 s"
+
+
+def test_a_large_picture_is_sent(ai):
+    """Larger than other requests may be."""
+    noise = np.random.default_rng(1).integers(0, 255, (700, 700, 3), np.uint8)
+    import struct
+    import zlib
+
+    rows = b"".join(b"\0" + row.tobytes() for row in noise)
+    part = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    png = b"\x89PNG\r\n\x1a\n" + part(b"IHDR", struct.pack(">IIBBBBB", 700, 700, 8, 2, 0, 0, 0)) + part(b"IDAT", zlib.compress(rows)) + part(b"IEND", b"")
+    assert len(png) > 1_000_000
+    url = "data:image/png;base64," + base64.b64encode(png).decode()
+    said = ai.chat.completions.create(model="m", messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}], max_tokens=2)
+    assert said.usage.prompt_tokens > 64
+
+
+@pytest.mark.skipif(not SPEAKS, reason="the embedded model has no voice")
+def test_the_answer_is_heard(ai):
+    wanted = {"model": "m", "messages": HELLO, "max_tokens": 12, "seed": 5, "modalities": ["text", "audio"]}
+    sound = ai.chat.completions.create(**wanted, audio={"voice": "alloy", "format": "wav"}).choices[0].message
+    assert sound.content is None and sound.audio.transcript
+    with wave.open(io.BytesIO(base64.b64decode(sound.audio.data))) as f:
+        assert (f.getframerate(), f.getnchannels(), f.getsampwidth()) == (24000, 1, 2)
+        samples = np.frombuffer(f.readframes(f.getnframes()), "<i2")
+    assert len(samples) > 2400 and np.abs(samples).max() > 100
+    pcm, words = b"", ""
+    for chunk in ai.chat.completions.create(**wanted, audio={"voice": "alloy", "format": "pcm16"}, stream=True):
+        if piece := chunk.choices[0].delta.audio:
+            pcm += base64.b64decode(piece.data or "")
+            words += piece.transcript or ""
+    assert words == sound.audio.transcript and len(pcm) % 2 == 0 and len(pcm) > 4800
+
+
+def test_models(ai):
+    (model,) = ai.models.list()
+    assert model.id and model.object == "model" and model.created > 0
+
+
+def test_what_is_not_there_is_refused(ai):
+    for more, word in (
+        ({"n": 2}, "n:"),
+        ({"stop": ["x"]}, "stop"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
+        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "mp3"}}, "audio.format"),
+        ({"temperature": 3}, "temperature"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.org/a.jpg"}}]}]}, "data URL"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,AAAA"}}]}]}, "content"),
+        ({"messages": []}, "messages"),
+    ):
+        with pytest.raises(openai.BadRequestError) as refusal:
+            ai.chat.completions.create(**{"model": "m", "messages": HELLO, "max_tokens": 4} | more)
+        assert word in refusal.value.message and refusal.value.type == "invalid_request_error", refusal.value.message
+    ai.chat.completions.create(model="m", messages=HELLO, max_tokens=2, tools=[], stop=None, n=1, response_format={"type": "text"})
+
+
+def test_keys(start_server, tmp_path):
+    keys = tmp_path / "keys"
+    keys.write_text(f"ann {hashlib.sha256(b'k-right').hexdigest()}\n")
+    server = start_server("--set", f"auth.keys_file={keys}")
+    with pytest.raises(openai.AuthenticationError) as refusal:
+        sdk(server, "k-wrong").chat.completions.create(model="m", messages=HELLO)
+    assert refusal.value.code == "invalid_api_key"
+    assert sdk(server, "k-right").chat.completions.create(model="m", messages=HELLO, max_tokens=4).usage.total_tokens > 0
+    page = http(server, "/health")  # keep the server's own answers as they were
+    assert page[0] == 200
+    # An answer's tokens are its key's.
+    import urllib.request
+
+    request = urllib.request.Request(server.http + "/metrics", headers={"Authorization": "Bearer k-right"})
+    counted = lambda: 'parley_key_tokens_total{direction="input",key="ann"}' in urllib.request.urlopen(request, timeout=60).read().decode()
+    wait_for(counted)
+
+
+def test_a_full_house_is_429(start_server):
+    server = start_server("--set", "worker.max_sessions=1", "--set", "queue.capacity=0")
+    with Client(server, mode="chat") as holder:
+        holder.init()
+        with pytest.raises(openai.RateLimitError) as refusal:
+            sdk(server).chat.completions.create(model="m", messages=HELLO)
+        assert refusal.value.code == "worker_busy"
+        http(server, "/workers/1/drain", "POST")
+        holder.say_goodbye()
+
+
+def test_one_waits_in_line_like_others(start_server):
+    server = start_server("--set", "worker.max_sessions=1")
+    with Client(server, mode="chat") as holder:
+        holder.init()
+        import concurrent.futures
+
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(sdk(server).chat.completions.create, model="m", messages=HELLO, max_tokens=4)
+            wait_for(lambda: http(server, "/status")[1]["queue"]["length"] == 1)
+            holder.say_goodbye()
+            assert answer.result(120).choices[0].message.content is not None
+
+
+def test_who_leaves_frees_the_slot(start_server):
+    server = start_server("--set", "worker.max_sessions=1")
+    body = json.dumps({"model": "m", "messages": HELLO, "max_tokens": 4096, "stream": True}).encode()
+    with socket.create_connection((server.host, server.port), timeout=60) as wire:
+        wire.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        first = wire.recv(65536)
+        assert first.startswith(b"HTTP/1.1 200 OK\r\n") and b"text/event-stream" in first
+        assert not free(server)
+    wait_for(lambda: free(server))
+    ended = 'parley_sessions_ended_total{mode="chat",reason="client_closed"} 1'
+    wait_for(lambda: ended in http(server, "/metrics")[1])
+
+
+def test_other_methods_and_nonsense(server):
+    assert http(server, "/v1/chat/completions")[0] == 405
+    status, body = http(server, "/v1/chat/completions", "POST", {"messages": 1})
+    assert status == 400 and body["error"]["type"] == "invalid_request_error" and "messages" in body["error"]["message"]

@@ -1,0 +1,125 @@
+#include "protocol/openai_request.hpp"
+
+#include "protocol/client_codec.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+using namespace parley::protocol;
+
+namespace {
+
+openai_request read(const std::string& body) {
+  auto request = read_openai_request(body);
+  if (!request) FAIL(request.error().message);
+  return std::move(*request);
+}
+
+/// As the session will read it.
+chat_append_event append_of(const std::string& body) {
+  const auto request = read(body);
+  const auto frame = peek(request.append);
+  REQUIRE(frame);
+  auto event = decode_chat_append(*frame);
+  if (!event) FAIL(event.error().message);
+  return std::move(*event);
+}
+
+std::string refusal_of(const std::string& body) {
+  const auto request = read_openai_request(body);
+  REQUIRE_FALSE(request);
+  CHECK(request.error().code == error_code::invalid_payload);
+  return request.error().message;
+}
+
+std::string with(const std::string& more) {
+  return R"({"messages":[{"role":"user","content":"hi"}],)" + more + "}";
+}
+
+} // namespace
+
+TEST_CASE("messages and numbers become a chat turn") {
+  const auto turn = append_of(R"({"model":"m","messages":[{"role":"developer","content":"be \"brief\""},)"
+                              R"({"role":"user","content":[{"type":"text","text":"a\nb"}]},)"
+                              R"({"role":"assistant","content":"c"},{"role":"user","content":"d"}],)"
+                              R"("max_tokens":9,"temperature":0.25,"top_p":0.5,"seed":7,"frequency_penalty":1})");
+  REQUIRE(turn.messages.size() == 4);
+  CHECK(turn.messages[0].from == role::system);
+  CHECK(std::get<text_item>(turn.messages[0].content[0]).text == "be \"brief\"");
+  CHECK(std::get<text_item>(turn.messages[1].content[0]).text == "a\nb");
+  CHECK(turn.messages[2].from == role::assistant);
+  CHECK(turn.max_new_tokens == 9);
+  CHECK(turn.temperature == 0.25);
+  CHECK(turn.top_p == 0.5);
+  CHECK(turn.seed == 7);
+  CHECK_FALSE(turn.streaming);
+  CHECK_FALSE(turn.tts);
+  CHECK_FALSE(turn.max_slice_nums);
+}
+
+TEST_CASE("what the answer shall be") {
+  CHECK(read(with(R"("model":"any name")")).model == "any name");
+  CHECK(append_of(with(R"("n":1)")).max_new_tokens == 1024);
+  CHECK(append_of(with(R"("max_tokens":5,"max_completion_tokens":100000)")).max_new_tokens == 4096);
+  CHECK(append_of(with(R"("stream":true)")).streaming);
+  CHECK(read(with(R"("stream":true,"stream_options":{"include_usage":true})")).include_usage);
+  CHECK(read(with(R"("modalities":["text"],"audio":{"format":"mp3"})")).sound == sound_format::none);
+  CHECK(read(with(R"("modalities":["text","audio"])")).sound == sound_format::wav);
+  const std::string streamed = R"("stream":true,"modalities":["text","audio"],"audio":{"format":"pcm16","voice":"x"})";
+  CHECK(read(with(streamed)).sound == sound_format::pcm16);
+  CHECK(append_of(with(streamed)).tts);
+}
+
+TEST_CASE("a part is passed on as it came") {
+  const std::string url = R"({"type":"image_url","image_url":{"url":"data:image\/jpeg;base64,\/9j\/"}})";
+  const std::string body = R"({"messages":[{"role":"user","content":[)" + url +
+                           R"(,{"type":"input_audio","input_audio":{"data":"UklGRg==","format":"wav"}}]}]})";
+  CHECK(read(body).append.find(R"({"type":"image","data":"data:image\/jpeg;base64,\/9j\/"},)"
+                               R"({"type":"audio","data":"UklGRg=="})") != std::string::npos);
+}
+
+TEST_CASE("little detail is one slice") {
+  const auto slices = [](const std::string& first, const std::string& second) {
+    const auto part = [](const std::string& detail) {
+      return R"({"type":"image_url","image_url":{"url":"data:x","detail":")" + detail + R"("}})";
+    };
+    const auto append =
+        read(R"({"messages":[{"role":"user","content":[)" + part(first) + "," + part(second) + "]}]}").append;
+    return append.find(R"("image":{"max_slice_nums":1})") != std::string::npos;
+  };
+  CHECK(slices("low", "low"));
+  CHECK_FALSE(slices("low", "high"));
+  CHECK_FALSE(slices("auto", "auto"));
+}
+
+TEST_CASE("what is not there is refused by name") {
+  CHECK(refusal_of("").find("JSON") != std::string::npos);
+  CHECK(refusal_of("[]").find("JSON") != std::string::npos);
+  CHECK(refusal_of(with(R"("n":2)")).starts_with("n:"));
+  CHECK(refusal_of(with(R"("stop":"x")")).starts_with("stop:"));
+  CHECK(refusal_of(with(R"("tools":[{}])")).starts_with("tools:"));
+  CHECK(refusal_of(with(R"("response_format":{"type":"json_schema"})")).starts_with("response_format.type:"));
+  CHECK(refusal_of(with(R"("modalities":["video"])")).starts_with("modalities:"));
+  CHECK(refusal_of(with(R"("modalities":["audio"],"audio":{"format":"opus"})")).starts_with("audio.format:"));
+  CHECK(refusal_of(with(R"("stream":true,"modalities":["audio"],"audio":{"format":"wav"})"))
+            .starts_with("audio.format:"));
+  CHECK(refusal_of(R"({"messages":{}})").starts_with("messages:"));
+  CHECK(refusal_of(R"({"messages":[{"role":"tool","content":"x"}]})").starts_with("messages[0].role:"));
+  CHECK(refusal_of(R"({"messages":[{"role":"user","content":1}]})").starts_with("messages[0].content:"));
+  const auto part = [](const std::string& what) {
+    return R"({"messages":[{"role":"user","content":[)" + what + "]}]}";
+  };
+  CHECK(refusal_of(part(R"({"type":"file"})")).starts_with("messages[0].content[0].type:"));
+  CHECK(refusal_of(part(R"({"type":"image_url","image_url":{"url":"https://x"}})")).find("data URL") !=
+        std::string::npos);
+  CHECK(refusal_of(part(R"({"type":"input_audio","input_audio":{"data":"x","format":"mp3"}})")).find("wav") !=
+        std::string::npos);
+  CHECK(refusal_of(with(R"("temperature":9)")).starts_with("temperature:"));
+}
+
+TEST_CASE("a field that has to be there is missing") {
+  const auto request = read_openai_request("{}");
+  REQUIRE_FALSE(request);
+  CHECK(request.error().code == error_code::missing_field);
+}

@@ -1,0 +1,177 @@
+#include "protocol/openai_talk.hpp"
+
+#include "protocol/base64.hpp"
+#include "protocol/pcm.hpp"
+#include "protocol/server_codec.hpp"
+#include "protocol/wav.hpp"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace parley::protocol;
+using nlohmann::json;
+
+namespace {
+
+openai_talk talk_for(const std::string& more = "") {
+  auto request = read_openai_request(R"({"model":"m","messages":[{"role":"user","content":"hi"}])" + more + "}");
+  REQUIRE(request);
+  return {std::move(*request), 1'700'000'000};
+}
+
+std::string wire(server_event event) {
+  encode_context context;
+  context.spoken = dialect::current;
+  context.session_id = "sess_abc";
+  return encode(event, context);
+}
+
+std::string delta(const std::string& text, pcm audio = nullptr) {
+  output_delta out;
+  out.kind = audio ? output_kind::audio : output_kind::text;
+  out.text = text;
+  out.audio = std::move(audio);
+  return wire(out);
+}
+
+std::string done(const std::string& text, const std::string& reason = "turn_end", pcm audio = nullptr) {
+  response_done out;
+  out.text = text;
+  out.reason = reason;
+  out.audio = std::move(audio);
+  usage used;
+  used.input_text = 5;
+  used.input_audio = 10;
+  used.output_text = 2;
+  used.output_audio = 25;
+  out.used = used;
+  return wire(out);
+}
+
+/// The data of the events of a stream; "[DONE]" is a null.
+std::vector<json> chunks_of(std::string_view events) {
+  std::vector<json> out;
+  for (std::size_t at = 0; at < events.size();) {
+    const auto end = events.find("\n\n", at);
+    REQUIRE(end != std::string_view::npos);
+    REQUIRE(events.substr(at, 6) == "data: ");
+    const auto data = events.substr(at + 6, end - at - 6);
+    out.push_back(data == "[DONE]" ? json() : json::parse(data));
+    at = end + 2;
+  }
+  return out;
+}
+
+/// Up to `session.created`, and the turn that it sets off.
+void begin(openai_talk& talk) {
+  CHECK(json::parse(talk.begin().to_session)["type"] == "session.init");
+  CHECK(talk.on_frame(wire(session_queue_done{})).to_session.empty());
+  CHECK(json::parse(talk.on_frame(wire(session_created{})).to_session)["type"] == "input.append");
+}
+
+} // namespace
+
+TEST_CASE("a whole answer") {
+  auto talk = talk_for();
+  begin(talk);
+  const auto step = talk.on_frame(done("hello \"you\"", "length"));
+  CHECK(step.over);
+  CHECK_FALSE(step.fault);
+  CHECK(json::parse(step.to_session) == json{{"type", "session.close"}, {"reason", "user_stop"}});
+  const auto body = json::parse(step.to_client);
+  CHECK(body["id"] == "chatcmpl-abc");
+  CHECK(body["object"] == "chat.completion");
+  CHECK(body["created"] == 1'700'000'000);
+  CHECK(body["model"] == "m");
+  CHECK(body["choices"][0]["message"] ==
+        json{{"role", "assistant"}, {"refusal", nullptr}, {"content", "hello \"you\""}});
+  CHECK(body["choices"][0]["finish_reason"] == "length");
+  CHECK(body["usage"]["prompt_tokens"] == 15);
+  CHECK(body["usage"]["completion_tokens"] == 27);
+  CHECK(body["usage"]["total_tokens"] == 42);
+  CHECK(body["usage"]["prompt_tokens_details"]["audio_tokens"] == 10);
+  CHECK(body["usage"]["completion_tokens_details"]["audio_tokens"] == 25);
+  CHECK(talk.on_frame(wire(session_closed{"user_stop", {}})).to_client.empty());
+}
+
+TEST_CASE("an answer in pieces") {
+  auto talk = talk_for(R"(,"stream":true,"stream_options":{"include_usage":true})");
+  begin(talk);
+  const auto first = chunks_of(talk.on_frame(delta("he")).to_client);
+  REQUIRE(first.size() == 1);
+  CHECK(first[0]["object"] == "chat.completion.chunk");
+  CHECK(first[0]["choices"][0]["delta"] == json{{"role", "assistant"}, {"content", "he"}});
+  CHECK(first[0]["choices"][0]["finish_reason"].is_null());
+  CHECK(chunks_of(talk.on_frame(delta("llo")).to_client)[0]["choices"][0]["delta"] == json{{"content", "llo"}});
+  const auto last = talk.on_frame(done("hello"));
+  CHECK(last.over);
+  const auto end = chunks_of(last.to_client);
+  REQUIRE(end.size() == 3);
+  CHECK(end[0]["choices"][0]["delta"] == json::object());
+  CHECK(end[0]["choices"][0]["finish_reason"] == "stop");
+  CHECK(end[1]["choices"] == json::array());
+  CHECK(end[1]["usage"]["total_tokens"] == 42);
+  CHECK(end[2].is_null());
+}
+
+TEST_CASE("an empty answer in pieces still names its speaker") {
+  auto talk = talk_for(R"(,"stream":true)");
+  begin(talk);
+  const auto end = chunks_of(talk.on_frame(done("")).to_client);
+  REQUIRE(end.size() == 3);
+  CHECK(end[0]["choices"][0]["delta"]["role"] == "assistant");
+}
+
+TEST_CASE("sound comes as PCM16") {
+  const auto sound = std::make_shared<const std::vector<float>>(std::vector<float>{0.0f, 0.5f, -1.0f});
+  SECTION("whole, as a WAV file") {
+    auto talk = talk_for(R"(,"modalities":["text","audio"],"audio":{"format":"wav"})");
+    begin(talk);
+    const auto message = json::parse(talk.on_frame(done("hi", "turn_end", sound)).to_client)["choices"][0]["message"];
+    CHECK(message["content"].is_null());
+    CHECK(message["audio"]["transcript"] == "hi");
+    const auto read = read_wav(*base64::decode(message["audio"]["data"].get<std::string>()), {24'000});
+    REQUIRE(read);
+    REQUIRE(read->size() == 3);
+    CHECK((*read)[1] == Approx(0.5).margin(1e-4));
+  }
+  SECTION("in pieces, bare") {
+    auto talk = talk_for(R"(,"stream":true,"modalities":["text","audio"],"audio":{"format":"pcm16"})");
+    begin(talk);
+    const auto words = chunks_of(talk.on_frame(delta("hi")).to_client)[0]["choices"][0]["delta"];
+    CHECK(words["audio"]["transcript"] == "hi");
+    CHECK_FALSE(words.contains("content"));
+    const auto heard = chunks_of(talk.on_frame(delta("", sound)).to_client)[0]["choices"][0]["delta"];
+    CHECK(*base64::decode(heard["audio"]["data"].get<std::string>()) == std::string("\x00\x00\x00\x40\x01\x80", 6));
+  }
+}
+
+TEST_CASE("errors have the status that clients of this API expect") {
+  const std::pair<error_code, unsigned> known[] = {
+      {error_code::invalid_payload, 400},      {error_code::missing_field, 400},
+      {error_code::queue_full, 429},           {error_code::worker_busy, 429},
+      {error_code::inference_error, 500},      {error_code::service_unavailable, 503},
+      {error_code::worker_connect_failed, 503}};
+  for (const auto& [code, status] : known) {
+    auto talk = talk_for();
+    const auto step = talk.on_frame(wire(error_event{code, "why"}));
+    REQUIRE(step.fault);
+    CHECK(step.over);
+    CHECK(step.fault->status == status);
+    CHECK(step.fault->code == traits(code).wire);
+    const auto body = json::parse(encode_openai_error(*step.fault));
+    CHECK(body["error"]["message"] == "why");
+    CHECK(body["error"]["param"].is_null());
+    CHECK(body["error"]["type"] == (status == 429   ? "rate_limit_error"
+                                    : status >= 500 ? "server_error"
+                                                    : "invalid_request_error"));
+    CHECK(talk.on_frame(wire(error_event{code, "again"})).fault == std::nullopt);
+  }
+  auto talk = talk_for();
+  begin(talk);
+  CHECK(talk.on_frame(wire(session_closed{"timeout", {}})).fault->status == 503);
+}
