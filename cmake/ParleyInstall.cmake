@@ -1,0 +1,32 @@
+# cmake --install BUILD --prefix DIR: the program with its page, the default model, settings, manual, completions, systemd unit.
+include(GNUInstallDirs)
+option(PARLEY_INSTALL_TORCH "Install LibTorch's libraries too, for machines that have none" OFF)
+
+# Beside the program first, then where it was built with.
+target_link_options(parley PRIVATE "LINKER:-rpath,\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/parley")
+install(TARGETS parley RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+if(PARLEY_INSTALL_TORCH)
+  file(GLOB torch_libraries "${TORCH_ROOT}/lib/*.so*")
+  list(FILTER torch_libraries EXCLUDE REGEX "torch_python|shm")
+  install(FILES ${torch_libraries} DESTINATION "${CMAKE_INSTALL_LIBDIR}/parley")
+endif()
+install(DIRECTORY models DESTINATION "${CMAKE_INSTALL_DATADIR}/parley")
+install(FILES config/parley.toml DESTINATION "${CMAKE_INSTALL_SYSCONFDIR}/parley")
+install(FILES docs/grafana.json DESTINATION "${CMAKE_INSTALL_DATADIR}/parley")
+install(FILES LICENSE README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES packaging/parley.bash DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME parley)
+install(FILES packaging/_parley DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+# The unit and the manual name the place of this installation, which is known only now.
+install(CODE "
+  get_filename_component(prefix \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)
+  set(root \"\$ENV{DESTDIR}\${prefix}\")
+  set(PARLEY_BIN \"\${prefix}/${CMAKE_INSTALL_BINDIR}\")
+  set(PARLEY_ETC \"\${prefix}/${CMAKE_INSTALL_SYSCONFDIR}/parley\")
+  configure_file(\"${PROJECT_SOURCE_DIR}/packaging/parley.service.in\" \"\${root}/lib/systemd/system/parley.service\" @ONLY)
+  set(manual \"\${root}/${CMAKE_INSTALL_MANDIR}/man1/parley.1\")
+  file(MAKE_DIRECTORY \"\${root}/${CMAKE_INSTALL_MANDIR}/man1\")
+  execute_process(COMMAND \"\${CMAKE_COMMAND}\" \"-DBINARY=\${root}/${CMAKE_INSTALL_BINDIR}/parley\" -DPARLEY_VERSION=${PROJECT_VERSION}
+    \"-DPARLEY_ETC=\${PARLEY_ETC}\" \"-DPARLEY_SHARE=\${prefix}/${CMAKE_INSTALL_DATADIR}/parley\" \"-DPARLEY_DOC=\${prefix}/${CMAKE_INSTALL_DOCDIR}\"
+    \"-DTEMPLATE=${PROJECT_SOURCE_DIR}/packaging/parley.1.in\" \"-DOUTPUT=\${manual}\" -P \"${PROJECT_SOURCE_DIR}/cmake/WriteManPage.cmake\" COMMAND_ERROR_IS_FATAL ANY)
+  message(STATUS \"Installing: \${manual}\")
+")

@@ -1,0 +1,97 @@
+"""`cmake --install` into a prefix of its own, and what lies there."""
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BINARY, ROOT, Server
+
+BUILD = BINARY.parent
+
+
+def run(*command, **options) -> subprocess.CompletedProcess:
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, **options)
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("install") / "usr"
+    done = run("cmake", "--install", str(BUILD), "--prefix", str(folder))
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_it_serves_from_there(prefix, tmp_path, monkeypatch):
+    """Its own model, its own page, from any folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("conftest.BINARY", prefix / "bin/parley")
+    server = Server("--config", str(prefix / "etc/parley/parley.toml"), log=tmp_path / "log")
+    from realtime import http
+
+    assert http(server, "/health")[0] == 200 and "<title>Parley</title>" in http(server, "/")[1]
+    probe = run(prefix / "bin/parley", "probe", "chat", "hi", "--max-new-tokens", "2", "--url", server.http)
+    assert server.stop() == 0 and probe.returncode == 0, probe.stderr
+
+
+def test_the_manual_tells_all_commands_and_flags(prefix):
+    manual = (prefix / "share/man/man1/parley.1").read_text().replace("\\-", "-")
+    assert str(prefix / "etc/parley/parley.toml") in manual and "@" not in re.sub(r"\S+@\S+", "", manual)
+
+    def names(*command):
+        text = run(BINARY, *command, "--help").stdout
+        below = re.findall(r"^  ([a-z-]+) ", text.partition("Subcommands:")[2], re.M)
+        for flag in re.findall(r"--[a-z][a-z-]*", text) if not below else ():
+            assert flag in manual, (command, flag)
+        for name in below:
+            yield name
+            yield from names(*command, name)
+
+    found = list(names())
+    assert {"serve", "probe", "load", "check-config"} <= set(found) and all(name in manual for name in found)
+    if shutil.which("man"):
+        shown = run("man", "--warnings", "-l", str(prefix / "share/man/man1/parley.1"), env=os.environ | {"MANPAGER": "cat", "MANWIDTH": "140", "LC_ALL": "C.UTF-8"})
+        assert shown.returncode == 0 and not shown.stderr and "EXIT STATUS" in shown.stdout
+
+
+def test_the_unit_starts_what_was_installed(prefix):
+    unit = prefix / "lib/systemd/system/parley.service"
+    assert f"ExecStart={prefix}/bin/parley serve --config {prefix}/etc/parley/parley.toml\n" in unit.read_text()
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("no systemd here")
+    checked = run("systemd-analyze", "verify", "--man=no", str(unit))
+    complaints = [line for line in checked.stderr.splitlines() if "parley" in line]
+    assert not complaints, complaints
+
+
+def complete(prefix, *words) -> list[str]:
+    """What bash offers for the last word."""
+    line = " ".join(f"'{word}'" for word in words)
+    script = f"source '{prefix}/share/bash-completion/completions/parley'; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; compopt() {{ :; }}; _parley; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    done = run("bash", "-c", script)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return done.stdout.split()
+
+
+def test_bash_completes(prefix):
+    program = str(prefix / "bin/parley")
+    assert "serve" in complete(prefix, program, "s") and "check-config" in complete(prefix, program, "")
+    assert set(complete(prefix, program, "probe", "")) == {"audio", "video", "chat"}
+    assert "--wav" in complete(prefix, program, "probe", "audio", "--w")
+    assert "--device" in complete(prefix, program, "serve", "--port", "0", "--d")
+    assert {"record.dir=", "record.keep_days="} <= set(complete(prefix, program, "serve", "--set", "record."))
+    assert complete(prefix, program, "serve", "--tls", "a") == ["auto"]
+
+
+def test_the_container_has_every_library(prefix):
+    """It cannot be built here; that it names what the program loads can be seen."""
+    docker = (ROOT / "packaging/Dockerfile").read_text()
+    for source in re.findall(r"^COPY (?!--from)(\S+) ", docker, re.M):
+        assert (ROOT / source).exists()
+    named = set(re.findall(r"[a-z0-9.+-]+", docker.partition("FROM debian:12\n")[2]))
+    loaded = [line.split()[2] for line in run("ldd", prefix / "bin/parley").stdout.splitlines() if "=> /" in line and "site-packages" not in line]
+    owners = run("dpkg", "-S", *[os.path.realpath(library) for library in loaded]).stdout
+    packages = {line.split(":")[0] for line in owners.splitlines()}
+    base = {"libc6", "libgcc-s1", "zlib1g", "liblzma5", "libzstd1"}  # of every Debian
+    assert "libcaf-core0.17" in packages and packages - base <= named, packages - base - named

@@ -1,0 +1,59 @@
+"""What somebody does who has just come: ./run, the page, curl /metrics, an existing program."""
+import base64
+import signal
+import subprocess
+from types import SimpleNamespace
+
+import openai
+import pytest
+
+from chromium import Browser, write_camera
+from conftest import BINARY, ROOT
+from realtime import SPOKEN
+from test_operations import metrics
+from test_page import SHOTS, SPEAKS, STATE
+
+pytestmark = pytest.mark.skipif(BINARY != ROOT / "build/release/parley", reason="./run builds and starts the release preset")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    log = tmp_path_factory.mktemp("run") / "log"
+    with open(log, "w") as to:
+        process = subprocess.Popen([ROOT / "run", "--port", "0"], stdout=subprocess.PIPE, stderr=to, stdin=subprocess.DEVNULL, text=True)
+        line = process.stdout.readline().strip()
+        assert line.startswith("ready http://127.0.0.1:"), log.read_text()[-4000:]
+        yield SimpleNamespace(http=line.removeprefix("ready "))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0 and process.stdout.read() == "", log.read_text()[-4000:]
+
+
+def test_the_page_talks_and_is_heard(server, tmp_path):
+    write_camera(tmp_path / "camera.y4m")
+    SHOTS.mkdir(exist_ok=True)
+    browser = Browser(tmp_path / "profile", SPOKEN, tmp_path / "camera.y4m", tmp_path / "log")
+    try:
+        page = browser.open(server.http)
+        page.click("#start")
+        page.until("document.getElementById('caption').textContent.trim()")
+        if SPEAKS:
+            page.until("parseFloat(document.getElementById('played').textContent) >= 0.5")
+        page.screenshot(SHOTS / "newcomer.png")
+        page.click("#start")
+        page.until(f"{STATE} === 'idle'")
+        assert not page.faults and all(url.startswith((server.http, "ws" + server.http[4:], "about:", "blob:")) for url in page.asked)
+    finally:
+        browser.close()
+
+
+def test_prometheus_reads_the_metrics(server):
+    found = metrics(server)
+    assert found["parley_worker_up"][(("worker", "1"),)] == 1 and sum(found["parley_sessions_ended_total"].values()) >= 1
+
+
+def test_an_existing_program_shows_a_picture(server):
+    url = "data:image/jpeg;base64," + base64.b64encode((ROOT / "tests/data/pictures/frame.jpg").read_bytes()).decode()
+    ai = openai.OpenAI(base_url=server.http + "/v1", api_key="none", max_retries=0, timeout=120)
+    content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "What is this?"}]
+    said = ai.chat.completions.create(model="minicpm-o", messages=[{"role": "user", "content": content}], max_tokens=8, seed=1)
+    assert said.choices[0].message.content and said.usage.prompt_tokens > 64
