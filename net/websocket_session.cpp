@@ -71,7 +71,9 @@ void websocket_session::read() {
   reading_ = true;
   const std::span<char> room = buffer_.prepare(ws_.is_message_done() ? 0 : ws_.read_size_hint(1));
   ws_.async_read_some(asio::buffer(room.data(), room.size()),
-                      [self = shared_from_this()](error_code ec, std::size_t bytes) { self->on_read(ec, bytes); });
+                      asio::bind_cancellation_slot(
+                          end_of_reading_.slot(),
+                          [self = shared_from_this()](error_code ec, std::size_t bytes) { self->on_read(ec, bytes); }));
 }
 
 void websocket_session::on_read(error_code ec, std::size_t bytes) {
@@ -145,7 +147,9 @@ void websocket_session::start_closing() {
 void websocket_session::shake_hands(const outbox::close_frame& why) {
   if (!ws_.is_open()) return; // the read that found the end is closing
   shaking_hands_ = true;
-  ws_.async_close(reason_of(why), [self = shared_from_this()](error_code) { self->finish(); });
+  ws_.async_close(reason_of(why),
+                  asio::bind_cancellation_slot(end_of_closing_.slot(),
+                                               [self = shared_from_this()](error_code) { self->finish(); }));
 }
 
 void websocket_session::tick() {
@@ -181,6 +185,10 @@ void websocket_session::finish() {
   closing_timer_.cancel();
   error_code ignored;
   ws_.next_layer().plain().socket().close(ignored);
+  // A read that fails while our goodbye is being written waits in Beast for the goodbye, and that for the read: neither has
+  // anything to do with the socket any more.
+  end_of_closing_.emit(asio::cancellation_type::terminal);
+  end_of_reading_.emit(asio::cancellation_type::terminal);
   if (link_) link_->detach();
   buffer_.clear();
   if (inbox_) {

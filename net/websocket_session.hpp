@@ -51,6 +51,8 @@ private:
   const asio::any_io_executor strand_;
   asio::steady_timer heart_;
   asio::steady_timer closing_timer_;
+  asio::cancellation_signal end_of_reading_;
+  asio::cancellation_signal end_of_closing_;
   std::optional<connections::place> place_;
   std::optional<admission::pass> pass_;
   service& shared_;

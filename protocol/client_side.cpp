@@ -7,6 +7,9 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
+#include <limits>
+#include <type_traits>
 #include <utility>
 
 namespace parley::protocol {
@@ -75,6 +78,23 @@ std::string message_with_media(const chat_request& request) {
   return text + "]}";
 }
 
+/// A number that is none of T's, like 1e30 for a count, leaves `into` as it is.
+template<class T>
+void read_number(const nlohmann::json& number, T& into) {
+  if constexpr (std::is_floating_point_v<T>) {
+    into = number.get<T>();
+  } else {
+    constexpr auto limit = static_cast<double>(std::numeric_limits<T>::max());
+    if (number.is_number_unsigned()) {
+      if (std::in_range<T>(number.get<std::uint64_t>())) into = number.get<T>();
+    } else if (number.is_number_integer()) {
+      if (std::in_range<T>(number.get<std::int64_t>())) into = number.get<T>();
+    } else if (std::abs(number.get<double>()) < limit) {
+      into = static_cast<T>(number.get<double>());
+    }
+  }
+}
+
 template<class T>
 void read(const nlohmann::json& from, const char* key, T& into) {
   const auto found = from.find(key);
@@ -84,12 +104,12 @@ void read(const nlohmann::json& from, const char* key, T& into) {
   } else if constexpr (std::is_same_v<T, bool>) {
     if (found->is_boolean()) into = found->get<bool>();
   } else {
-    if (found->is_number()) into = found->get<T>();
+    if (found->is_number()) read_number(*found, into);
   }
 }
 
 void read(const nlohmann::json& from, const char* key, std::optional<int>& into) {
-  if (const auto found = from.find(key); found != from.end() && found->is_number()) into = found->get<int>();
+  if (const auto found = from.find(key); found != from.end() && found->is_number()) read_number(*found, into.emplace());
 }
 
 std::vector<float> samples_of(const nlohmann::json& from) {

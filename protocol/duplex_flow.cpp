@@ -79,7 +79,7 @@ flow_verdict duplex_flow::on_restored(time_point now, effect_writer& out) {
 flow_verdict duplex_flow::start_next(time_point now, effect_writer& out) {
   if (running_ || suspended_ || !backlog_.next()) return flow_verdict::go_on;
   if (bounded_ && kv_length_ + worst_case(*backlog_.next()) > limits_.context_tokens) return flow_verdict::context_full;
-  running_.emplace();
+  running_ = running_step{};
   running_->number = next_number_++;
   running_->unit = *backlog_.pop();
   running_->started = now;

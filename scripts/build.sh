@@ -12,6 +12,8 @@ prepare() {
   if [ "$preset" = tsan ]; then
     "$root/scripts/setup.sh" tsan
     extra=(-DCAF_ROOT="$PARLEY_CACHE/caf-tsan")
+  elif [ "$preset" = fuzz ]; then
+    "$root/scripts/setup.sh" fuzz
   else
     "$root/scripts/setup.sh"
   fi

@@ -2,6 +2,7 @@
 # Brings a bare Debian 12 to the point where CMake can configure Parley. Safe to run again: a second run takes a moment.
 #   scripts/setup.sh            compiler, libraries, LibTorch
 #   scripts/setup.sh tsan       also CAF rebuilt from Debian's source package with ThreadSanitizer
+#   scripts/setup.sh fuzz       also clang with libFuzzer
 # What it builds or downloads outside the package manager goes to ${PARLEY_CACHE:-~/.cache/parley}, shared by all checkouts.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -15,6 +16,7 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 
 # --- Debian packages -------------------------------------------------------------------------------------------------
 mapfile -t packages < <(grep -v '^#' "$root/scripts/packages.txt" | awk 'NF {print $1}')
+[ "${1:-}" != fuzz ] || packages+=(clang-14 libclang-rt-14-dev)
 mapfile -t missing < <(comm -23 <(printf '%s\n' "${packages[@]}" | sort) \
   <(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null | awk '$1 == "installed" {print $2}' | sort -u))
 if [ ${#missing[@]} -gt 0 ]; then

@@ -1,6 +1,7 @@
 #include "inference/vision/decode.hpp"
 #include "inference/vision/pieces.hpp"
 #include "tests/inference/picture_files.hpp"
+#include "tests/support/mutated.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -8,28 +9,11 @@
 
 using namespace parley::inference::testing;
 using namespace parley::inference::vision;
+using parley::test::mutated;
 
 namespace {
 
 constexpr int rounds = 2000; ///< of each kind of file
-
-std::string mutated(std::string file, std::mt19937& random) {
-  const auto any = [&](std::size_t below) { return static_cast<std::size_t>(random() % below); };
-  for (auto changes = 1 + any(6); changes > 0 && file.size() > 8; --changes) {
-    const auto at = any(file.size());
-    switch (any(6)) {
-    case 0: file[at] = static_cast<char>(random()); break;
-    case 1: file[at] = static_cast<char>(file[at] ^ 1 << any(8)); break;
-    case 2: file.erase(at, 1 + any(20)); break;
-    case 3: file.insert(at, std::string(1 + any(20), static_cast<char>(random()))); break;
-    case 4: file.insert(at, file, any(file.size()), 1 + any(60)); break;
-    case 5: file.resize(at); break;
-    }
-  }
-  // Headers are where the damage is done.
-  if (!file.empty() && any(3) == 0) file[any(std::min<std::size_t>(file.size(), 40))] = static_cast<char>(random());
-  return file;
-}
 
 } // namespace
 

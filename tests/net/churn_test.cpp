@@ -3,6 +3,9 @@
 #include <catch2/catch.hpp>
 
 #include <atomic>
+#include <cstdlib>
+#include <future>
+#include <iostream>
 #include <random>
 #include <vector>
 
@@ -79,4 +82,36 @@ TEST_CASE("200 connections at once are served and go") {
   }
   CHECK(fixture.empties());
   CHECK(fixture.house.open() == 0);
+}
+
+TEST_CASE("a goodbye that crosses with a broken frame does not hold the server up") {
+  server_fixture fixture;
+  fixture.house.on_text = [](echo_house::session& s, std::string&&) { s.link->close(1003, "no more"); };
+  fixture.start();
+  constexpr int visitors = 4, rounds = 400;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < visitors; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937 random(static_cast<unsigned>(t));
+      for (int i = 0; i < rounds; ++i) {
+        auto client = fixture.open();
+        auto frames = wire_client::encode(wire_client::text, "hello");
+        for (auto more = random() % 4; more > 0; --more) frames += wire_client::encode(wire_client::text, "hello");
+        const auto broken = wire_client::encode(wire_client::text, "\xFF\xFE");
+        try {
+          client.send(frames);
+          if (random() % 2 == 0) std::this_thread::yield();
+          client.send(broken);
+        } catch (const std::exception&) {
+        } // it has hung up already
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  auto stopped = std::async(std::launch::async, [&] { fixture.start().stop(std::chrono::seconds(1)); });
+  if (stopped.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
+    std::cerr << "connections are held for ever\n";
+    std::quick_exit(1); // nothing can be joined any more
+  }
+  SUCCEED();
 }

@@ -186,6 +186,18 @@ TEST_CASE("wav: float samples that are not finite are refused") {
   }
 }
 
+TEST_CASE("wav: samples far beyond full scale stay numbers when the rate changes") {
+  for (std::uint32_t rate : {8'000u, 24'000u}) {
+    const test::wav_shape shape{3, 1, rate, 32};
+    std::vector<float> samples(9000, 0.1f);
+    samples[4000] = 3e38f;
+    samples[4001] = -3e38f;
+    const auto read = read_wav(test::wav_file(shape, stored(samples, shape)));
+    REQUIRE(read);
+    CHECK(std::all_of(read->begin(), read->end(), [](float x) { return x >= -1.0f && x <= 1.0f; }));
+  }
+}
+
 TEST_CASE("wav: every cut of a file is read or refused, never more than that") {
   auto file = test::wav_file({1, 2, 22'050, 24, true}, std::string(600, '\x21'));
   for (std::size_t size = 0; size <= file.size(); ++size) {
