@@ -8,7 +8,8 @@ import pytest
 
 from chromium import Browser, write_camera
 from conftest import BINARY, ROOT
-from realtime import SPOKEN, Client, floats, speech
+from realtime import SPOKEN, Client, floats, http, speech
+from test_recording import wait_for
 
 SHOTS = BINARY.parent / "screenshots"
 STATE = "document.body.dataset.state"
@@ -91,8 +92,8 @@ def test_a_recorded_conversation_is_replayed(start_server, open_page, tmp_path):
     assert "records this conversation" in page.text("#entries")
     page.click("#start")
     page.until(f"{STATE} === 'idle'")
-    page.until("fetch('sessions').then((answer) => answer.json()).then(({ sessions }) => sessions.some(({ state }) => state === 'closed'))")
-    page.evaluate("document.querySelector('footer a[href=\"replay.html\"]').click()")
+    wait_for(lambda: [session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == "closed"])
+    page.call("Page.navigate", url=page.evaluate("document.querySelector('footer a[href=\"replay.html\"]').href"))
     page.until("document.querySelector('#recordings button')")
     page.click("#recordings button")
     page.until("!document.getElementById('player').hidden && document.querySelectorAll('#lines li').length >= 2")
