@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 
@@ -20,6 +21,9 @@ enum class substream : std::uint64_t { text = 1, speech_tokens = 2, noise = 3 };
 /// xoshiro256** seeded by splitmix64 over (seed, substream). Copyable: a copy continues alike.
 class random_stream final : public draw_source {
 public:
+  /// Where a stream stands: all that decides how it goes on.
+  using place = std::array<std::uint64_t, 4>;
+
   random_stream(std::uint64_t seed, substream use) {
     auto mix = seed + 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(use);
     for (auto& word : state_) {
@@ -44,8 +48,11 @@ public:
 
   double next() override { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
 
+  const place& where() const { return state_; }
+  void go_on_from(const place& where) { state_ = where; }
+
 private:
-  std::uint64_t state_[4];
+  place state_;
 };
 
 } // namespace parley::inference

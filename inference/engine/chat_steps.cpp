@@ -122,6 +122,9 @@ void omni_engine::start_turn(session& s) {
   c.waiting.pop_front();
   s.began = engine_clock::now();
   s.why = purpose::turn;
+  c.before = s.chance_now();
+  if (const auto& replay = c.turn->replay)
+    c.told = {replay->drawn.size(), replay->spoken.size(), replay->text_bytes, replay->samples};
   s.tts_ms = s.token2wav_ms = 0;
   take_pictures(s);
   s.at = stage::look;
@@ -188,6 +191,11 @@ void omni_engine::answer(session& s) {
   std::span<float> row(s.logits.mutable_data_ptr<float>(), static_cast<std::size_t>(s.logits.numel()));
   auto banned = c.speaks ? std::span<const token_id>(answer_ids_.unspeakable) : std::span<const token_id>();
   auto& chance = c.chance ? *c.chance : s.chance;
+  if (const auto& replay = c.turn->replay; replay && c.drawn.size() < replay->drawn.size()) {
+    s.token = replay->drawn[c.drawn.size()];
+    if (!c.sampling.greedy && c.sampling.temperature > 0) chance.next();
+    return;
+  }
   s.token = llm::draw_chat(row, banned, answer_ids_.terminators, c.answer->seen(), c.sampling, chance, s.scratch);
 }
 
@@ -204,7 +212,7 @@ void omni_engine::finish_turn(session& s, finish reason) {
   done.used.input_text = std::ssize(c.prompt.ids) - done.used.input_audio - done.used.input_vision;
   done.metrics.vision_slices = static_cast<int>(c.prompt.image.size());
   done.metrics.vision_tokens = static_cast<int>(done.used.input_vision);
-  done.used.output_text = c.drawn;
+  done.used.output_text = std::ssize(c.drawn);
   done.metrics.kv_cache_length = static_cast<int>(s.cache.length());
   done.metrics.tts_ms = s.tts_ms;
   done.metrics.token2wav_ms = s.token2wav_ms;
@@ -212,12 +220,13 @@ void omni_engine::finish_turn(session& s, finish reason) {
     done.used.output_audio = done.metrics.n_tts_tokens = static_cast<int>(c.speech->tokens().tokens().size());
   if (!c.sound.empty() && reason != finish::cancelled)
     done.audio = std::make_shared<const std::vector<float>>(std::move(c.sound));
-  if (s.at == stage::decode || c.drawn > 0) {
+  if (s.at == stage::decode || !c.drawn.empty()) {
     done.metrics.prefill_ms = milliseconds(s.prefilled - s.began);
     done.metrics.generate_ms = milliseconds(now - s.prefilled);
     done.metrics.llm_ms = milliseconds((c.worded ? c.worded_at : now) - s.prefilled);
   }
-  done.metrics.n_tokens = c.drawn;
+  done.metrics.n_tokens = static_cast<int>(c.drawn.size());
+  done.after = s.chance_now();
   forget_turn(s);
   out_(std::move(done));
   next_job(s);

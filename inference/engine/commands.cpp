@@ -112,7 +112,8 @@ void omni_engine::take(open_chat&& order) {
   auto* s = admit(order.session, order.seed);
   if (!s) return;
   s->chat.emplace();
-  out_(opened{order.session, 0, {}});
+  if (order.chance) s->go_on_from(*order.chance);
+  out_(opened{order.session, 0, {}, s->seed});
 }
 
 void omni_engine::take(submit_unit&& order) {
@@ -147,15 +148,20 @@ void omni_engine::take(submit_turn&& order) {
 void omni_engine::take(cut&& order) {
   auto* s = find(order.session);
   if (!s || !s->duplex || !s->duplex->unit) return;
+  auto& d = *s->duplex;
+  if (d.unit->replay && d.unit->replay->finished) return;
   if (s->speech_at != stage::idle) {
     guarded(*s, [&] { cut_speech(*s); });
   } else if (s->at == stage::decode) {
     guarded(*s, [&] {
-      s->duplex->decoder.cut();
+      if (d.cut == cut_point::none) d.cut = cut_point::deciding;
+      d.decoder.cut();
       settle(*s);
     });
+  } else if (d.unit->replay) {
+    d.cut_awaits = true;
   } else {
-    s->duplex->force_listen = true;
+    d.force_listen = true;
   }
 }
 

@@ -62,9 +62,13 @@ void omni_engine::start_unit(session& s) {
     return;
   }
   d.before.emplace(duplex_state::snapshot{
-      s.cache.length(), d.encoder.length, d.stream, d.intake, d.decoder, d.history.size(), d.tail, {}});
+      s.cache.length(), d.encoder.length, d.stream, d.intake, d.decoder, d.history.size(), d.tail, s.chance_now(), {}});
   s.began = engine_clock::now();
-  d.force_listen = unit.force_listen;
+  d.force_listen = unit.force_listen || (unit.replay && unit.replay->forced);
+  d.drawn.clear();
+  d.spoken.clear();
+  d.cut = cut_point::none;
+  d.cut_awaits = false;
   d.unit = std::move(unit);
   d.reply.clear();
   s.tts_ms = s.token2wav_ms = 0;
@@ -88,6 +92,7 @@ void omni_engine::gather_unit(session& s, const at::Tensor& frames) {
   std::vector<at::Tensor> rows{model_->llm().embed(std::exchange(d.tail, {}))};
   if (frames.defined()) rows.push_back(frames);
   rows.push_back(std::exchange(d.sound, {}));
+  if (d.unit->replay) replay_words(s, rows);
   begin_prefill(s, purpose::unit, at::cat(rows));
 }
 
@@ -123,7 +128,7 @@ void omni_engine::finish_unit(session& s) {
   out.metrics.n_tokens = static_cast<int>(outcome.ids.size());
   out.metrics.window_events = d.window.events();
   s.at = stage::idle;
-  if (d.speech && !outcome.is_listen)
+  if (d.speech && !outcome.is_listen && !d.unit->mute)
     begin_unit_speech(s);
   else
     complete_unit(s);
@@ -133,6 +138,8 @@ void omni_engine::finish_unit(session& s) {
 void omni_engine::complete_unit(session& s) {
   auto& d = *s.duplex;
   const auto& outcome = d.decoder.outcome();
+  const auto known = d.unit->replay && d.unit->replay->finished ? d.unit->replay : nullptr;
+  const auto chosen = known ? nullptr : choices_of(s);
   if (d.speech && outcome.is_listen && (d.force_listen || outcome.cut)) d.speech->cut();
   const auto& used = d.answer.used;
   d.answer.first = !d.told;
@@ -144,7 +151,17 @@ void omni_engine::complete_unit(session& s) {
   s.speech_at = stage::idle;
   if (outcome.terminator) d.tail.push_back(*outcome.terminator);
   d.tail.push_back(control_.unit_end);
-  out_(std::move(d.answer));
+  if (known) {
+    d.owed_text = known->owed_text;
+    s.go_on_from(known->after);
+    out_(replayed{s.id, d.answer.unit});
+  } else {
+    chosen->finished = true;
+    chosen->owed_text = d.owed_text;
+    chosen->voice_open = d.speech && d.speech->turn_is_open();
+    d.answer.choices = chosen;
+    out_(std::move(d.answer));
+  }
   // Without a window the end of the unit is fed together with the next one.
   if (d.window.options().mode != window_mode::off)
     begin_prefill(s, purpose::close_unit, model_->llm().embed(std::exchange(d.tail, {})));

@@ -134,26 +134,34 @@ void omni_engine::run_llm(const pass_plan& plan) {
     session* owner;
     at::Tensor rows;
     bool wanted; ///< its last row's logits
+    bool kept;   ///< the hidden states of `kept_rows`
   };
   std::vector<part> parts;
   std::vector<token_id> tokens;
   for (auto id : plan.decode) tokens.push_back(find(id)->token);
   auto embedded = tokens.empty() ? at::Tensor() : model_->llm().embed(tokens);
   for (auto i = std::size_t{0}; i < plan.decode.size(); ++i)
-    parts.push_back({find(plan.decode[i]), embedded.narrow(0, static_cast<std::int64_t>(i), 1), true});
+    parts.push_back({find(plan.decode[i]), embedded.narrow(0, static_cast<std::int64_t>(i), 1), true, false});
   for (const auto& piece : plan.prefill) {
     auto* s = find(piece.session);
     auto last = s->rows_done + piece.rows == s->rows.size(0);
-    parts.push_back(
-        {s, s->rows.narrow(0, s->rows_done, piece.rows), last && (s->why == purpose::unit || s->why == purpose::turn)});
+    const auto known = s->duplex && s->duplex->unit && s->duplex->unit->replay;
+    parts.push_back({s, s->rows.narrow(0, s->rows_done, piece.rows),
+                     last && !known && (s->why == purpose::unit || s->why == purpose::turn),
+                     !s->kept_rows.empty() && s->why == purpose::unit});
   }
   auto call = [this](std::span<part> batch) {
     std::vector<at::Tensor> rows;
     std::vector<llm::sequence_rows> sequences;
     std::vector<std::int64_t> wanted;
-    std::vector<session*> owners;
+    std::vector<session*> owners, keepers;
+    std::vector<std::int64_t> kept;
     auto count = std::int64_t{0};
     for (const auto& p : batch) {
+      for (auto row : p.kept ? p.owner->kept_rows : std::vector<std::int64_t>()) {
+        kept.push_back(count + row);
+        keepers.push_back(p.owner);
+      }
       rows.push_back(p.rows);
       sequences.push_back({&p.owner->cache, p.rows.size(0)});
       count += p.rows.size(0);
@@ -162,8 +170,13 @@ void omni_engine::run_llm(const pass_plan& plan) {
         owners.push_back(p.owner);
       }
     }
+    wanted.insert(wanted.end(), kept.begin(), kept.end());
     auto hidden = model_->llm().forward(at::cat(rows), sequences, wanted);
-    auto logits = model_->llm().logits(hidden).to(at::kCPU);
+    const auto decided = std::ssize(owners);
+    auto logits = model_->llm().logits(hidden.narrow(0, 0, decided)).to(at::kCPU);
+    for (auto* s : keepers) s->duplex->reply.clear();
+    for (auto i = std::size_t{0}; i < keepers.size(); ++i)
+      keepers[i]->duplex->reply.push_back(hidden.narrow(0, decided + static_cast<std::int64_t>(i), 1));
     for (auto i = std::size_t{0}; i < owners.size(); ++i) {
       owners[i]->hidden = hidden.narrow(0, static_cast<std::int64_t>(i), 1);
       owners[i]->logits = logits[static_cast<std::int64_t>(i)];
@@ -204,6 +217,10 @@ void omni_engine::prefilled(session& s) {
     if (!s.voice_awaited) begin_talk(s);
     break;
   case purpose::unit:
+    if (s.duplex->unit->replay) {
+      words_replayed(s);
+      break;
+    }
     s.at = stage::decode;
     s.duplex->decoder.begin(s.duplex->force_listen);
     break;
@@ -232,7 +249,10 @@ void omni_engine::draw(std::vector<session*>& sessions) {
       continue;
     }
     guarded(s, [&] {
-      if (s.duplex) s.duplex->decoder.drawn(s.token);
+      if (s.duplex) {
+        s.duplex->drawn.push_back(s.token);
+        s.duplex->decoder.drawn(s.token);
+      }
       settle(s);
     });
   }
@@ -249,14 +269,14 @@ void omni_engine::settle(session& s) {
     return;
   }
   auto& c = *s.chat;
-  ++c.drawn;
+  c.drawn.push_back(s.token);
   c.answer->drawn(s.token, answer_ids_.terminators);
   auto full = s.cache.length() + 1 > options_.info.context_tokens;
   auto over = c.answer->finished() || full;
   if (full) c.answer->end();
   if (auto text = c.answer->take_text(); !text.empty()) {
     c.text += text;
-    out_(chat_delta{s.id, c.turn->turn, std::move(text), nullptr});
+    tell_words(s, std::move(text));
   }
   if (over) c.reason = c.answer->complete() ? finish::turn_end : finish::length;
   if (!c.speaks) {
@@ -270,7 +290,7 @@ void omni_engine::settle(session& s) {
 /// The session's prompt is in its cache and its voice is there.
 void omni_engine::begin_talk(session& s) {
   s.at = stage::idle;
-  out_(opened{s.id, static_cast<int>(s.cache.length()), s.prompt_usage});
+  out_(opened{s.id, static_cast<int>(s.cache.length()), s.prompt_usage, s.seed});
   next_job(s);
 }
 
@@ -284,6 +304,7 @@ void omni_engine::next_job(session& s) {
 /// What the session was doing came to nothing; it is as before and goes on, unless it was not open yet.
 void omni_engine::fail(session& s, failure kind, const std::string& message) {
   s.rows.reset();
+  s.kept_rows.clear();
   s.clips.clear();
   forget_pictures(s);
   s.at = s.speech_at = stage::idle;
@@ -291,6 +312,7 @@ void omni_engine::fail(session& s, failure kind, const std::string& message) {
   if (s.duplex && s.duplex->unit) {
     auto& d = *s.duplex;
     if (d.before->speech) d.speech->restore(std::move(*d.before->speech));
+    s.go_on_from(d.before->chance);
     d.reply.clear();
     d.told.reset();
     auto number = d.unit->unit;
@@ -307,6 +329,7 @@ void omni_engine::fail(session& s, failure kind, const std::string& message) {
     next_job(s);
   } else if (s.chat && s.chat->turn) {
     auto number = s.chat->turn->turn;
+    s.go_on_from(s.chat->before);
     forget_turn(s);
     refuse(s.id, number, kind, message);
     next_job(s);

@@ -30,6 +30,7 @@ public:
     std::size_t kept_voices = 16;
     int picture_threads = 2;
     std::map<session_id, std::vector<llm::draw_record>>* draws = nullptr; ///< gets every draw of text; for tests
+    std::map<session_id, std::vector<double>>* speech_margins = nullptr;  ///< gets how close each draw of speech was
   };
 
   /// Without a talker all answers are text.
@@ -85,8 +86,16 @@ private:
   void finish_turn(session& s, finish reason);
   void group_words(session& s, bool over);
   void continue_answer(session& s);
+  void tell_words(session& s, std::string text);
   void tell_sound(session& s, const at::Tensor& samples);
+  void tell_delta(session& s, std::string text, pcm audio);
   void forget_turn(session& s);
+
+  // replay
+  void replay_words(session& s, std::vector<at::Tensor>& rows);
+  void words_replayed(session& s);
+  void replay_speech(session& s);
+  std::shared_ptr<unit_choices> choices_of(const session& s) const;
 
   // pictures
   bool order_pictures(session& s, std::vector<image_file> files, int max_slice_nums);

@@ -3,6 +3,7 @@
 #include "inference/chat/answer_decoder.hpp"
 #include "inference/chat/prompt.hpp"
 #include "inference/duplex/audio_intake.hpp"
+#include "inference/duplex/known_unit.hpp"
 #include "inference/duplex/unit_decoder.hpp"
 #include "inference/duplex/window.hpp"
 #include "inference/engine/picture_desk.hpp"
@@ -31,6 +32,7 @@ struct duplex_state {
     duplex::unit_decoder decoder;
     std::size_t history;
     std::vector<token_id> tail;
+    chances chance;
     std::optional<speech::duplex_speech::mark> speech; ///< once the unit is being spoken
   };
 
@@ -52,17 +54,22 @@ struct duplex_state {
   std::optional<submit_unit> unit; ///< the running one
   std::optional<snapshot> before;
   bool force_listen = false;
-  at::Tensor sound; ///< rows of the unit's, until it is gathered
+  std::vector<token_id> drawn, spoken; ///< of the unit; `spoken` once its sound is made
+  cut_point cut = cut_point::none;
+  duplex::known_unit known; ///< of a replayed unit
+  bool cut_awaits = false;  ///< a replayed unit is cut once its words are there
+  at::Tensor sound;         ///< rows of the unit's, until it is gathered
   std::int64_t sound_rows = 0;
   std::vector<duplex::window_step> slides; ///< still to be done, oldest first
   llm::kv_segment moved;                   ///< rows behind the slide that is under way
 
   double speech_temperature = 0;
-  std::optional<speech::duplex_speech> speech; ///< none: it answers by text alone
-  std::vector<at::Tensor> reply;               ///< [1, hidden] of each token that the unit says
-  step_output answer;                          ///< of a unit that is being spoken
-  std::optional<std::int64_t> told;            ///< its text has left, and told of so many text tokens
-  std::int64_t owed_text = 0;                  ///< those that a cut fed afterwards: the next unit tells of them
+  std::shared_ptr<random_stream> speech_chance, noise_chance; ///< with `speech`
+  std::optional<speech::duplex_speech> speech;                ///< none: it answers by text alone
+  std::vector<at::Tensor> reply;                              ///< [1, hidden] of each token that the unit says
+  step_output answer;                                         ///< of a unit that is being spoken
+  std::optional<std::int64_t> told;                           ///< its text has left, and told of so many text tokens
+  std::int64_t owed_text = 0; ///< those that a cut fed afterwards: the next unit tells of them
 };
 
 /// What a chat turn carries from token to token.
@@ -74,7 +81,12 @@ struct chat_state {
   chat::prompt_ids prompt;
   std::optional<chat::answer_decoder> answer;
   std::string text;
-  int drawn = 0;
+  std::vector<token_id> drawn;
+  struct part {
+    std::size_t chosen = 0, spoken = 0; ///< tokens that deltas have told
+    std::size_t bytes = 0, samples = 0; ///< what still comes up that was told before the turn was replayed
+  } told;
+  chances before; ///< where the session's streams stood
 
   bool speaks = false;                ///< this turn is to be heard
   bool worded = false;                ///< all its words are known,
@@ -103,6 +115,10 @@ struct session {
 
   bool idle() const { return at == stage::idle && speech_at == stage::idle && !voice_awaited; }
 
+  /// Where its streams of chance stand, and taking them there.
+  chances chance_now() const;
+  void go_on_from(const chances& where);
+
   session_id id;
   std::uint64_t seed;
   llm::kv_cache cache;
@@ -118,6 +134,7 @@ struct session {
   engine_clock::time_point began, prefilled;
   at::Tensor rows; ///< of a prefill: [n, hidden]
   std::int64_t rows_done = 0;
+  std::vector<std::int64_t> kept_rows;   ///< those of them whose hidden states the reply is spoken from
   std::vector<std::vector<float>> clips; ///< sounds of the prompt
   at::Tensor hidden;                     ///< [1, hidden] of the newest row
   at::Tensor logits;                     ///< float32 [vocabulary] on the CPU, of the newest row

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <utility>
 
 // What duplex units and chat answers share on their way to sound: a voice, speech tokens, windows.
@@ -31,11 +32,14 @@ void omni_engine::ask_voice(session& s, const pcm& recording) {
 
 void omni_engine::give_voice(session& s, std::shared_ptr<const speech::voice> voice) {
   speech::tts_sampling sampling;
+  if (options_.speech_margins) sampling.margins = &(*options_.speech_margins)[s.id];
   auto stream = [](std::uint64_t seed, substream use) { return std::make_unique<random_stream>(seed, use); };
   if (s.duplex) {
-    sampling.temperature = static_cast<float>(s.duplex->speech_temperature);
-    s.duplex->speech.emplace(talker_->models(), std::move(voice), sampling, stream(s.seed, substream::speech_tokens),
-                             stream(s.seed, substream::noise), options_.how);
+    auto& d = *s.duplex;
+    sampling.temperature = static_cast<float>(d.speech_temperature);
+    d.speech_chance = stream(s.seed, substream::speech_tokens);
+    d.noise_chance = stream(s.seed, substream::noise);
+    d.speech.emplace(talker_->models(), std::move(voice), sampling, d.speech_chance, d.noise_chance, options_.how);
     return;
   }
   const auto& turn = *s.chat->turn;
@@ -43,6 +47,7 @@ void omni_engine::give_voice(session& s, std::shared_ptr<const speech::voice> vo
   s.chat->speech.emplace(talker_->models(), std::move(voice),
                          turn.streaming ? speech::tts_form::streamed : speech::tts_form::whole, sampling,
                          stream(seed, substream::speech_tokens), stream(seed, substream::noise));
+  if (turn.replay) s.chat->speech->force(turn.replay->spoken);
 }
 
 void omni_engine::hand_out_voices() {
@@ -134,7 +139,10 @@ void omni_engine::begin_unit_speech(session& s) {
   d.before->speech = d.speech->remember();
   d.speech->begin_unit(std::move(condition), outcome.end_of_turn);
   s.speech_at = stage::speak;
-  tell_text(s);
+  if (d.unit->replay)
+    replay_speech(s);
+  else
+    tell_text(s);
 }
 
 /// The text leads, as soon as the step's usage and whether there will be sound are certain: at once in the middle of a turn.
@@ -146,6 +154,7 @@ void omni_engine::tell_text(session& s) {
   if (d.answer.text.empty() || !d.speech->will_sound()) return;
   auto text = d.answer;
   text.last = text.end_of_turn = false;
+  text.choices = choices_of(s);
   d.told = text.used.input_text + text.used.output_text;
   d.answer.text.clear();
   out_(std::move(text));
@@ -154,8 +163,10 @@ void omni_engine::tell_text(session& s) {
 /// A speech token of the unit was chosen.
 void omni_engine::unit_chosen(session& s) {
   auto& speech = *s.duplex->speech;
+  const auto& known = s.duplex->unit->replay;
+  if (known && known->finished && known->cut == cut_point::speaking) return finish_unit(s);
   if (speech.choosing()) return;
-  tell_text(s);
+  if (!known) tell_text(s);
   if (speech.next_window())
     s.speech_at = stage::sound;
   else
@@ -172,6 +183,9 @@ void omni_engine::unit_spoken(session& s) {
   auto& d = *s.duplex;
   auto& out = d.answer;
   out.metrics.n_tts_tokens = static_cast<int>(*d.speech->unit_tokens());
+  out.used.output_audio = out.metrics.n_tts_tokens;
+  const auto spoken = d.speech->tokens().group_chosen();
+  d.spoken.assign(spoken.begin(), spoken.end());
   out.metrics.tts_ms = s.tts_ms;
   out.metrics.token2wav_ms = s.token2wav_ms;
   out.metrics.generate_ms = milliseconds_since(s.prefilled);
@@ -187,6 +201,7 @@ void omni_engine::unit_spoken(session& s) {
 void omni_engine::cut_speech(session& s) {
   s.speech_at = stage::idle;
   s.at = stage::decode;
+  s.duplex->cut = cut_point::speaking;
   s.duplex->decoder.recall();
   settle(s);
 }
@@ -239,11 +254,34 @@ void omni_engine::tell_sound(session& s, const at::Tensor& samples) {
   auto& c = *s.chat;
   const auto limited = samples.clamp(-1, 1);
   const std::span sound(limited.const_data_ptr<float>(), static_cast<std::size_t>(limited.numel()));
+  const auto fresh = sound.subspan(std::min(sound.size(), c.told.samples));
+  c.told.samples -= sound.size() - fresh.size();
   if (!c.turn->streaming)
     c.sound.insert(c.sound.end(), sound.begin(), sound.end());
-  else if (!sound.empty())
-    out_(chat_delta{s.id, c.turn->turn, {}, std::make_shared<const std::vector<float>>(sound.begin(), sound.end())});
+  else if (!fresh.empty())
+    tell_delta(s, {}, std::make_shared<const std::vector<float>>(fresh.begin(), fresh.end()));
   continue_answer(s);
+}
+
+void omni_engine::tell_words(session& s, std::string text) {
+  auto& told = s.chat->told.bytes;
+  const auto again = std::min(told, text.size());
+  told -= again;
+  if (again < text.size()) tell_delta(s, text.substr(again), nullptr);
+}
+
+/// What was chosen since the last delta goes with it.
+void omni_engine::tell_delta(session& s, std::string text, pcm audio) {
+  auto& c = *s.chat;
+  const auto since = [](std::span<const token_id> all, std::size_t& told) {
+    std::vector<token_id> fresh;
+    if (told < all.size()) fresh.assign(all.begin() + static_cast<std::ptrdiff_t>(told), all.end());
+    told = std::max(told, all.size());
+    return fresh;
+  };
+  chat_delta delta{s.id, c.turn->turn, std::move(text), std::move(audio), since(c.drawn, c.told.chosen)};
+  if (c.speech) delta.spoken = since(c.speech->tokens().chosen(), c.told.spoken);
+  out_(std::move(delta));
 }
 
 } // namespace parley::inference

@@ -26,6 +26,9 @@ public:
   /// `condition` [n, width]: the words' rows (`llm::tts_condition::rows`); the marks are added here. `last`: no words will follow.
   void begin_group(const at::Tensor& condition, bool last);
 
+  /// The answer's tokens were chosen once before (`tts_turn::force`).
+  void force(std::span<const std::int64_t> tokens) { tokens_.force(tokens); }
+
   bool choosing() const { return tokens_.running(); }
   tts_step step() { return {&tokens_, draws_.get()}; }
 

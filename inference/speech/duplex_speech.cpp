@@ -14,7 +14,7 @@ constexpr std::size_t second = 24000;
 } // namespace
 
 duplex_speech::duplex_speech(const speech_models& models, std::shared_ptr<const voice> speaker, tts_sampling sampling,
-                             std::unique_ptr<draw_source> draws, std::unique_ptr<draw_source> noise, quirks how)
+                             std::shared_ptr<draw_source> draws, std::shared_ptr<draw_source> noise, quirks how)
     : models_(&models), voice_(std::move(speaker)), quirks_(how), draws_(std::move(draws)), noise_(std::move(noise)),
       tokens_(*models.embeddings, *models.tokens, tts_form::duplex, sampling), stream_(models.sound->start(voice_)) {}
 

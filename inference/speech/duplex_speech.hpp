@@ -21,10 +21,13 @@ class duplex_speech {
 public:
   /// `draws` chooses tokens, `noise` is for vocoders that need it anew each time.
   duplex_speech(const speech_models& models, std::shared_ptr<const voice> speaker, tts_sampling sampling,
-                std::unique_ptr<draw_source> draws, std::unique_ptr<draw_source> noise, quirks how = {});
+                std::shared_ptr<draw_source> draws, std::shared_ptr<draw_source> noise, quirks how = {});
 
   /// `condition` [n, width]: the unit's words as `llm::tts_condition::duplex` makes it. `ends`: it ends the turn.
   void begin_unit(at::Tensor condition, bool ends);
+
+  /// The unit's tokens were chosen once before (`tts_turn::force`); asked for behind `begin_unit`.
+  void force(std::span<const std::int64_t> tokens) { tokens_.force(tokens); }
 
   bool choosing() const { return tokens_.running(); }
   tts_step step() { return {&tokens_, draws_.get()}; }
@@ -69,7 +72,7 @@ private:
   const speech_models* models_;
   std::shared_ptr<const voice> voice_;
   quirks quirks_;
-  std::unique_ptr<draw_source> draws_, noise_;
+  std::shared_ptr<draw_source> draws_, noise_;
   tts_turn tokens_;
   duplex_windows windows_;
   token2wav::stream stream_;

@@ -79,6 +79,13 @@ std::int64_t tts_draw(std::span<const float> probabilities, double u) {
   return static_cast<std::int64_t>(last_possible);
 }
 
+double tts_margin(std::span<const float> probabilities, double u, std::int64_t drawn) {
+  const auto total = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
+  const auto below = std::accumulate(probabilities.begin(), probabilities.begin() + drawn, 0.0) / total;
+  const auto above = below + static_cast<double>(probabilities[static_cast<std::size_t>(drawn)]) / total;
+  return std::min(std::abs(u - below), std::abs(above - u));
+}
+
 std::int64_t tts_likeliest(std::span<const float> probabilities) {
   return std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin();
 }

@@ -14,7 +14,8 @@ struct tts_sampling {
   int penalty_window = 16; ///< last tokens that the penalty counts
   bool narrow = true;      ///< apply top_p, then top_k
   float top_p = 0.85F;
-  int top_k = 25; ///< 0 = off
+  int top_k = 25;                         ///< 0 = off
+  std::vector<double>* margins = nullptr; ///< optional: gets, of each draw, how far u was from choosing another token
 };
 
 /// What the narrowing never goes below.
@@ -27,6 +28,9 @@ void tts_probabilities(std::span<const float> logits, std::span<const std::int64
 
 /// The first token whose cumulative probability exceeds u times the total, u in [0, 1).
 std::int64_t tts_draw(std::span<const float> probabilities, double u);
+
+/// How far u would have to move, in [0, 1), for another token than `drawn`.
+double tts_margin(std::span<const float> probabilities, double u, std::int64_t drawn);
 
 std::int64_t tts_likeliest(std::span<const float> probabilities);
 

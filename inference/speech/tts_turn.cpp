@@ -2,7 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace parley::inference::speech {
 
@@ -34,6 +36,7 @@ void tts_turn::begin(at::Tensor condition, tts_limits limits) {
   }
   fed_ = feed_.size(0);
   group_begin_ = tokens_.size();
+  chosen_begin_ = chosen_.size();
   step_ = 0;
   running_ = true;
   ended_by_token_ = false;
@@ -59,8 +62,22 @@ void tts_turn::keep_first_and_last_group() {
 
 tts_llama::row tts_turn::next() {
   if (!running_) throw std::logic_error("speech tokens: no group is running");
-  if (step_ == 0) return {&cache_, feed_, position_};
-  return {&cache_, embeddings_->codes(std::span(tokens_).last(1)), position_ + fed_ + step_ - 1};
+  taking_ = forced_at_once();
+  auto rows = step_ == 0 ? feed_ : embeddings_->codes(std::span(tokens_).last(1));
+  if (taking_ > 1) {
+    const std::vector<std::int64_t> known(forced_.begin(), forced_.begin() + static_cast<std::ptrdiff_t>(taking_ - 1));
+    rows = at::cat({rows, embeddings_->codes(known)}, 0);
+  }
+  return {&cache_, rows, step_ == 0 ? position_ : position_ + fed_ + step_ - 1};
+}
+
+/// Up to what ends the group; one by one where each step shortens the cache.
+std::size_t tts_turn::forced_at_once() const {
+  const bool shrinks = form_ == tts_form::streamed && model_->config().attention == tts_attention::sliding_window;
+  const auto most = shrinks ? std::size_t{1} : static_cast<std::size_t>(limits_.most - step_);
+  const auto within = forced_.begin() + static_cast<std::ptrdiff_t>(std::min(forced_.size(), most));
+  const auto end = std::find(forced_.begin(), within, model_->end_token());
+  return static_cast<std::size_t>((end == within ? within : end + 1) - forced_.begin());
 }
 
 std::span<const std::int64_t> tts_turn::penalised() const {
@@ -74,9 +91,28 @@ std::int64_t tts_turn::banned() const {
 void tts_turn::take(std::span<const float> logits, draw_source& chance) {
   if (form_ == tts_form::streamed && model_->config().attention == tts_attention::sliding_window)
     cache_.keep_last(model_->config().token_window);
-  tts_probabilities(logits, penalised(), sampling_, banned(), probabilities_);
   const bool greedy = sampling_.greedy || sampling_.temperature <= 0;
-  const auto token = greedy ? tts_likeliest(probabilities_) : tts_draw(probabilities_, chance.next());
+  if (auto left = std::exchange(taking_, 0); left > 0) {
+    for (; left > 0; --left) {
+      if (!greedy) chance.next();
+      choose(forced_.front());
+      forced_.pop_front();
+    }
+    return;
+  }
+  tts_probabilities(logits, penalised(), sampling_, banned(), probabilities_);
+  if (greedy) {
+    choose(tts_likeliest(probabilities_));
+    return;
+  }
+  const auto u = chance.next();
+  const auto token = tts_draw(probabilities_, u);
+  if (sampling_.margins) sampling_.margins->push_back(tts_margin(probabilities_, u, token));
+  choose(token);
+}
+
+void tts_turn::choose(std::int64_t token) {
+  chosen_.push_back(token);
   ++step_;
   ended_by_token_ = token == model_->end_token();
   const bool full = step_ >= limits_.most;

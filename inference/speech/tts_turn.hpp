@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -53,6 +54,14 @@ public:
   /// Takes the logits that came of it and chooses a token; one draw each, unless greedy.
   void take(std::span<const float> logits, draw_source& chance);
 
+  /// The next tokens, of this group and those that follow, are these whatever the logits say: they were chosen once before.
+  /// Where the result is the same, a step takes as many as it can. Each uses its draw up.
+  void force(std::span<const std::int64_t> tokens) { forced_.insert(forced_.end(), tokens.begin(), tokens.end()); }
+
+  /// All that was chosen in the turn, and in the current or last group: `tokens` and what ended each group.
+  std::span<const std::int64_t> chosen() const { return chosen_; }
+  std::span<const std::int64_t> group_chosen() const { return std::span(chosen_).subspan(chosen_begin_); }
+
   /// Ends the running group at once; what it has chosen so far stays.
   void stop();
 
@@ -82,8 +91,10 @@ private:
     std::int64_t rows() const { return condition.size(0) + static_cast<std::int64_t>(tokens); }
   };
 
+  void choose(std::int64_t token);
   void finish();
   void keep_first_and_last_group();
+  std::size_t forced_at_once() const;
 
   const tts_embeddings* embeddings_;
   const tts_llama* model_;
@@ -91,7 +102,9 @@ private:
   tts_sampling sampling_;
   tts_limits limits_;
   tts_cache cache_;
-  std::vector<std::int64_t> tokens_;
+  std::vector<std::int64_t> tokens_, chosen_;
+  std::deque<std::int64_t> forced_;
+  std::size_t chosen_begin_ = 0, taking_ = 0; ///< `taking_`: forced tokens of the step under way
   std::vector<group_record> groups_;
   at::Tensor condition_, feed_;
   std::size_t group_begin_ = 0;

@@ -64,9 +64,11 @@ inline pcm second(int number) {
 enum class able { to_write, to_speak };
 
 inline omni_engine::options options_for(int slots, int context, const quirks& how, std::optional<std::uint64_t> seed,
-                                        able to, std::map<session_id, std::vector<llm::draw_record>>* draws) {
+                                        able to, std::map<session_id, std::vector<llm::draw_record>>* draws,
+                                        std::map<session_id, std::vector<double>>* speech_margins = nullptr) {
   omni_engine::options o;
   o.draws = draws;
+  o.speech_margins = speech_margins;
   o.info.slots = slots;
   o.info.context_tokens = context;
   o.info.hears = true;
@@ -83,7 +85,7 @@ struct house {
                  able to = able::to_write, std::map<session_id, std::vector<llm::draw_record>>* draws = nullptr)
       : total_slots(slots), engine(model(), to == able::to_speak ? voice_box() : nullptr,
                                    llm::kv_pool(model()->config().llm, slots, context, at::kFloat, at::kCPU),
-                                   options_for(slots, context, how, seed, to, draws),
+                                   options_for(slots, context, how, seed, to, draws, &speech_margins),
                                    [this](event&& e) { events.push_back(std::move(e)); }) {}
 
   void run() {
@@ -133,6 +135,7 @@ struct house {
   }
 
   int total_slots;
+  std::map<session_id, std::vector<double>> speech_margins; ///< how close each draw of speech was
   std::vector<event> events;
   omni_engine engine;
 };
