@@ -1,5 +1,6 @@
 #include "actors/journal.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace parley::actors {
@@ -12,25 +13,24 @@ constexpr std::size_t most_under_way = 4;
 } // namespace
 
 std::size_t journal::past_unit::bytes() const {
-  std::size_t all = sizeof(past_unit) + sizeof(inference::unit_choices) + sound.bytes();
-  for (const auto& frame : frames) all += frame->size();
   const auto& of = *choices;
+  const std::size_t all = sizeof(past_unit) + sizeof(inference::unit_choices) + input.bytes();
   return all + (of.drawn.capacity() + of.remembered.capacity() + of.spoken.capacity()) * sizeof(std::int64_t);
 }
 
 inference::command journal::enter(inference::command order) {
   if (const auto* duplex = std::get_if<inference::open_duplex>(&order)) {
-    *this = journal(most_);
+    begin_anew();
     opening_ = *duplex;
   } else if (const auto* chat = std::get_if<inference::open_chat>(&order)) {
-    *this = journal(most_);
+    begin_anew();
     opening_ = *chat;
   } else if (auto* unit = std::get_if<inference::submit_unit>(&order)) {
     if (unit_ && unit_->number == unit->unit)
       unit->replay = unit_->choices;
     else
-      unit_ =
-          past_unit{unit->unit, kept_sound(unit->samples), unit->frames, unit->max_slice_nums, unit->force_listen, {}};
+      unit_ = past_unit{
+          unit->unit, {kept_sound(unit->samples), unit->frames}, unit->max_slice_nums, unit->force_listen, nullptr};
   } else if (auto* turn = std::get_if<inference::submit_turn>(&order)) {
     if (turn_ == turn->turn) {
       turn->replay = std::make_shared<const inference::turn_choices>(said_);
@@ -57,7 +57,7 @@ void journal::note(const inference::event& answer) {
     if (auto* chat = std::get_if<inference::open_chat>(&opening_)) chat->chance = done->after;
   } else if (std::holds_alternative<inference::replayed>(answer)) {
     ++confirmed_;
-  } else if (const auto* failed = std::get_if<inference::failed>(&answer); failed && caught_up()) {
+  } else if (const auto* failed = std::get_if<inference::failed>(&answer); failed && !moving()) {
     if (unit_ && unit_->number == failed->number) unit_.reset();
     if (turn_ == failed->number) turn_.reset();
   }
@@ -72,17 +72,38 @@ void journal::unit_told(const inference::step_output& output) {
 
 void journal::keep(past_unit unit) {
   if (overflown_) return;
-  overflown_ = !unit.choices; // an engine that does not tell what it chose
-  if (!overflown_) {
-    bytes_ += unit.bytes();
-    past_.push_back(std::move(unit));
-    sent_ = confirmed_ = past_.size();
+  if (!unit.choices) return give_up(); // an engine that does not tell what it chose
+  bytes_ += unit.bytes();
+  past_.push_back(std::move(unit));
+  sent_ = confirmed_ = past_.size();
+  spill();
+  if (bytes_ > most_.bytes) give_up();
+}
+
+/// The oldest units go to the disk until the rest fits.
+void journal::spill() {
+  while (most_.disk && bytes_ > most_.bytes && spilled_ < past_.size()) {
+    auto& oldest = past_[spilled_];
+    if (!file_) file_ = std::make_shared<spill_file>();
+    oldest.spilled = most_.disk->put(file_, pack(oldest.input));
+    if (!oldest.spilled) return;
+    bytes_ -= oldest.input.bytes();
+    oldest.input = {};
+    ++spilled_;
   }
-  if (bytes_ > most_.bytes) overflown_ = true;
-  if (!overflown_) return;
-  past_.clear();
-  past_.shrink_to_fit();
-  bytes_ = 0;
+}
+
+void journal::give_up() {
+  overflown_ = true;
+  past_ = {};
+  file_.reset();
+  bytes_ = spilled_ = sent_ = confirmed_ = 0;
+}
+
+void journal::begin_anew() {
+  auto wake = std::move(wake_);
+  *this = journal(most_);
+  wake_ = std::move(wake);
 }
 
 void journal::delta_told(const inference::chat_delta& delta) {
@@ -99,6 +120,16 @@ void journal::rewind() {
   // What was spoken in turns that are over matters to nobody any more.
   audible_ = past_.size();
   while (audible_ > 0 && past_[audible_ - 1].choices->voice_open) --audible_;
+  for (auto& unit : past_) unit.fetched = false;
+}
+
+/// Whether the next unit is in memory. Those on disk are fetched ahead of their turn.
+bool journal::at_hand() {
+  for (auto i = sent_; i < std::min(sent_ + 2 * most_under_way, spilled_); ++i)
+    if (!std::exchange(past_[i].fetched, true)) most_.disk->fetch(past_[i].spilled, wake_);
+  const auto& unit = past_[sent_];
+  if (unit.spilled && unit.spilled->lost()) give_up();
+  return !overflown_ && (!unit.spilled || unit.spilled->here());
 }
 
 std::optional<inference::command> journal::next(inference::session_id as) {
@@ -113,6 +144,7 @@ std::optional<inference::command> journal::next(inference::session_id as) {
     return chat;
   }
   if (!reopened_ || sent_ == past_.size() || sent_ - confirmed_ >= most_under_way) return std::nullopt;
+  if (!at_hand()) return std::nullopt;
   auto order = order_of(past_[sent_]);
   order.session = as;
   order.mute = sent_ < audible_;
@@ -120,11 +152,13 @@ std::optional<inference::command> journal::next(inference::session_id as) {
   return order;
 }
 
-inference::submit_unit journal::order_of(const past_unit& unit) const {
+inference::submit_unit journal::order_of(past_unit& unit) const {
+  const kept_unit input = unit.spilled ? unpack(unit.spilled->bytes()) : unit.input;
+  if (unit.spilled) unit.spilled->let_go();
   inference::submit_unit order{};
   order.unit = unit.number;
-  order.samples = unit.sound.samples();
-  order.frames = unit.frames;
+  order.samples = input.sound.samples();
+  order.frames = input.frames;
   order.max_slice_nums = unit.max_slice_nums;
   order.force_listen = unit.force_listen;
   order.replay = unit.choices;

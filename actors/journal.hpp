@@ -1,10 +1,12 @@
 #pragma once
 
-#include "actors/kept_sound.hpp"
+#include "actors/kept_unit.hpp"
+#include "actors/spill_desk.hpp"
 #include "inference/unit.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <variant>
@@ -24,11 +26,15 @@ namespace parley::actors {
 class journal {
 public:
   struct bound {
-    std::size_t bytes = 64u << 20; ///< of units; a session that needs more can't be moved any more
+    std::size_t bytes = 64u << 20; ///< of units, in memory
+    spill_desk* disk = nullptr;    ///< takes the oldest ones when there are more; null: then it can't be moved any more
   };
 
   journal() = default;
   explicit journal(bound most) : most_(most) {}
+
+  /// `call` is called, on another thread, when `next` may have something after it had to wait for the disk.
+  void wake_with(std::function<void()> call) { wake_ = std::move(call); }
 
   /// An order on its way to the engine. An open begins the journal anew.
   inference::command enter(inference::command order);
@@ -36,10 +42,10 @@ public:
   /// An answer of the engine's.
   void note(const inference::event& answer);
 
-  /// Whether the session can be moved: it is open, and all of it is here.
+  /// Whether the session can be moved: it is open, and all of it is kept. May change while it is being moved, when the disk fails.
   bool whole() const { return opened_ && !overflown_; }
 
-  /// There was more than fits: it can't be moved any more.
+  /// There was more than fits, or the disk failed: it can't be moved any more.
   bool overflown() const { return overflown_; }
 
   /// The engine is lost.
@@ -49,34 +55,44 @@ public:
   std::optional<inference::command> next(inference::session_id as);
 
   /// The new engine's session is where the lost one was.
-  bool caught_up() const { return reopened_ && confirmed_ == past_.size(); }
+  bool caught_up() const { return whole() && !moving(); }
 
-  /// What is kept of units.
+  /// What is kept of units in memory.
   std::size_t bytes() const { return bytes_; }
   std::size_t units() const { return past_.size(); }
+  std::size_t spilled_units() const { return spilled_; }
 
 private:
   struct past_unit {
     std::uint64_t number = 0;
-    kept_sound sound;
-    std::vector<inference::image_file> frames;
+    kept_unit input;
     int max_slice_nums = 1;
     bool force_listen = false;
     std::shared_ptr<const inference::unit_choices> choices;
+    std::shared_ptr<parcel> spilled = {}; ///< the input, if it is on disk
+    bool fetched = false;                 ///< it has been asked for since `rewind`
     std::size_t bytes() const;
   };
 
+  bool moving() const { return !reopened_ || confirmed_ != past_.size(); }
   void unit_told(const inference::step_output& output);
   void delta_told(const inference::chat_delta& delta);
   void keep(past_unit unit);
-  inference::submit_unit order_of(const past_unit& unit) const;
+  void spill();
+  void give_up();
+  void begin_anew();
+  bool at_hand();
+  inference::submit_unit order_of(past_unit& unit) const;
 
   bound most_;
+  std::function<void()> wake_;
   std::variant<std::monostate, inference::open_duplex, inference::open_chat> opening_;
   bool opened_ = false;
   bool overflown_ = false;
   std::vector<past_unit> past_;
   std::size_t bytes_ = 0;
+  std::size_t spilled_ = 0; ///< of `past_`, from the front
+  std::shared_ptr<spill_file> file_;
 
   // under way
   std::optional<past_unit> unit_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -17,8 +18,13 @@ class kept_sound {
 public:
   kept_sound() = default;
   explicit kept_sound(inference::pcm samples);
+  explicit kept_sound(std::vector<std::int16_t> numbers) : kept_(std::move(numbers)) {}
 
   inference::pcm samples() const;
+
+  /// The 16-bit samples; null when there are none.
+  const std::vector<std::int16_t>* numbers() const { return std::get_if<std::vector<std::int16_t>>(&kept_); }
+
   std::size_t bytes() const;
 
 private:

@@ -2,6 +2,13 @@
 
 #include <catch2/catch.hpp>
 
+#include <atomic>
+#include <condition_variable>
+#include <filesystem>
+#include <future>
+#include <mutex>
+#include <unistd.h>
+
 namespace parley::actors {
 
 namespace {
@@ -58,7 +65,7 @@ struct talk {
   /// All that is replayed, each order answered at once.
   std::vector<submit_unit> replay(session_id as) {
     std::vector<submit_unit> sent;
-    while (auto order = notes.next(as)) {
+    while (auto order = notes.next(as)) { // all that is at hand
       if (const auto* open = std::get_if<open_duplex>(&*order)) {
         CHECK(open->session == as);
         CHECK(open->seed == 42U);
@@ -189,6 +196,80 @@ TEST_CASE("memory is bounded; what does not fit can't be moved") {
   t.notes.enter(open_duplex{}); // a new session begins anew
   t.notes.note(opened{});
   CHECK(t.notes.whole());
+}
+
+TEST_CASE("what does not fit into memory goes to the disk and comes back") {
+  const auto path = std::filesystem::temp_directory_path() / ("parley-journal-" + std::to_string(::getpid()));
+  std::mutex mutex; // these outlive the desk, whose thread uses them
+  std::condition_variable changed;
+  int woken = 0;
+  spill_desk desk(path);
+  talk t({5 * 33000, &desk});
+  t.notes.wake_with([&] {
+    const std::lock_guard lock(mutex);
+    ++woken;
+    changed.notify_all();
+  });
+  t.units(40);
+  CHECK(t.notes.whole());
+  CHECK(t.notes.bytes() <= std::size_t{5 * 33000});
+  CHECK(t.notes.spilled_units() > 30);
+  for (session_id as : {2, 3}) {
+    t.notes.rewind();
+    std::uint64_t expected = 0;
+    for (int heard = 0; !t.notes.caught_up();) {
+      for (const auto& order : t.replay(as)) {
+        CHECK(order.unit == expected);
+        CHECK(*order.samples == *sound(0.25F));
+        CHECK(order.force_listen == (expected == 1));
+        ++expected;
+      }
+      REQUIRE(t.notes.whole());
+      if (t.notes.caught_up()) break;
+      std::unique_lock lock(mutex); // the disk has something under way
+      changed.wait(lock, [&] { return woken > heard; });
+      heard = woken;
+    }
+    CHECK(expected == 40);
+    const std::lock_guard lock(mutex);
+    woken = 0;
+  }
+  std::filesystem::remove_all(path);
+  t.send(40); // the file is open already
+  t.answer(40, finished(1));
+  CHECK(t.notes.whole());
+}
+
+TEST_CASE("a disk that fails ends a move") {
+  const auto path = std::filesystem::temp_directory_path() / ("parley-journal-" + std::to_string(::getpid()));
+  std::promise<void> woken;
+  std::atomic<bool> once = false;
+  spill_desk desk(path);
+  std::filesystem::remove_all(path);
+  talk t({3 * 33000, &desk});
+  t.notes.wake_with([&] {
+    if (!once.exchange(true)) woken.set_value();
+  });
+  t.units(10);
+  t.notes.rewind();
+  t.replay(2);
+  woken.get_future().wait();
+  CHECK_FALSE(t.notes.next(2));
+  CHECK_FALSE(t.notes.whole());
+  CHECK_FALSE(t.notes.caught_up());
+}
+
+TEST_CASE("a unit comes back from its bytes as it was") {
+  kept_unit unit{kept_sound(sound(0.1F)),
+                 {std::make_shared<const std::string>("a picture"), std::make_shared<const std::string>()}};
+  auto back = unpack(pack(unit));
+  CHECK(*back.sound.samples() == *sound(0.1F));
+  REQUIRE(back.frames.size() == 2);
+  CHECK(*back.frames[0] == "a picture");
+  CHECK(back.frames[1]->empty());
+  back = unpack(pack({kept_sound(sound(0.5F)), {}}));
+  CHECK(back.sound.bytes() == 32000);
+  CHECK(*back.sound.samples() == *sound(0.5F));
 }
 
 TEST_CASE("a session that is not open yet, or does not tell what it chose, can't be moved") {

@@ -1,0 +1,137 @@
+#include "actors/spill_desk.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
+#include <stdexcept>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace parley::actors {
+
+namespace {
+
+/// `call(done)` moves some bytes and returns how many; until all are moved. False when it fails or moves none.
+template<class Call>
+bool all_of(std::size_t size, Call call) {
+  for (std::size_t done = 0; done < size;) {
+    const auto count = call(done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    done += static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+} // namespace
+
+spill_file::~spill_file() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void parcel::let_go() {
+  std::string().swap(bytes_);
+  at_.store(place::stored, std::memory_order_release);
+}
+
+spill_desk::spill_desk(std::filesystem::path folder, std::size_t most_waiting)
+    : folder_(std::move(folder)), most_waiting_(most_waiting) {
+  std::error_code problem;
+  if (std::filesystem::create_directories(folder_, problem))
+    std::filesystem::permissions(folder_, std::filesystem::perms::owner_all, problem);
+  const int trial = make_file();
+  if (trial < 0)
+    throw std::runtime_error("journal.spill_dir: no file can be made in " + folder_.string() + ": " +
+                             std::generic_category().message(errno));
+  ::close(trial);
+  thread_ = std::thread([this] { work(); });
+}
+
+spill_desk::~spill_desk() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+std::shared_ptr<parcel> spill_desk::put(std::shared_ptr<spill_file> file, std::string bytes) {
+  auto fresh = std::make_shared<parcel>();
+  fresh->file_ = std::move(file);
+  fresh->size_ = bytes.size();
+  fresh->bytes_ = std::move(bytes);
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_ + fresh->size_ > most_waiting_) return nullptr;
+    waiting_ += fresh->size_;
+    to_do_.push_back({fresh, false, nullptr});
+  }
+  wake_.notify_one();
+  return fresh;
+}
+
+void spill_desk::fetch(std::shared_ptr<parcel> what, std::function<void()> there) {
+  {
+    const std::lock_guard lock(mutex_);
+    to_do_.push_back({std::move(what), true, std::move(there)});
+  }
+  wake_.notify_one();
+}
+
+void spill_desk::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait(lock, [this] { return stopping_ || !to_do_.empty(); });
+    if (stopping_) return;
+    auto next = std::move(to_do_.front());
+    to_do_.pop_front();
+    lock.unlock();
+    auto& what = *next.what;
+    using enum parcel::place;
+    const auto before = what.at_.load(std::memory_order_acquire);
+    if (next.back) {
+      if (before != lost) what.at_.store(before == here || read(what) ? here : lost, std::memory_order_release);
+      if (next.there) next.there();
+    } else {
+      what.at_.store(write(what) ? stored : lost, std::memory_order_release);
+    }
+    lock.lock();
+    if (!next.back) waiting_ -= what.size_;
+    // Not under the lock of whoever comes next: the last one to hold it may close a file.
+    lock.unlock();
+    next = {};
+    lock.lock();
+  }
+}
+
+int spill_desk::make_file() const {
+  auto name = (folder_ / "parley-XXXXXX").string();
+  const int descriptor = ::mkostemp(name.data(), O_CLOEXEC);
+  if (descriptor >= 0) ::unlink(name.c_str());
+  return descriptor;
+}
+
+bool spill_desk::write(parcel& what) {
+  auto& file = *what.file_;
+  if (file.descriptor_ < 0) file.descriptor_ = make_file();
+  what.offset_ = file.size_;
+  const bool good = file.descriptor_ >= 0 && all_of(what.size_, [&](std::size_t done) {
+                      return ::pwrite(file.descriptor_, what.bytes_.data() + done, what.size_ - done,
+                                      static_cast<off_t>(what.offset_ + done));
+                    });
+  if (good) file.size_ += what.size_;
+  std::string().swap(what.bytes_);
+  return good;
+}
+
+bool spill_desk::read(parcel& what) const {
+  what.bytes_.resize(what.size_);
+  return all_of(what.size_, [&](std::size_t done) {
+    return ::pread(what.file_->descriptor_, what.bytes_.data() + done, what.size_ - done,
+                   static_cast<off_t>(what.offset_ + done));
+  });
+}
+
+} // namespace parley::actors
