@@ -18,10 +18,12 @@ namespace {
 /// After the grace of a drain, for closes that are still being worked off.
 constexpr std::chrono::seconds drain_margin{5};
 
-/// A handful suffices: decoding a second of sound takes a scheduler thread well under a millisecond.
+/// A handful suffices: decoding a second of sound takes a scheduler thread well under a millisecond. They share one queue and
+/// sleep while it is empty; CAF's default, stealing, looks around for work all the time and costs more than the work.
 caf::actor_system_config& with_few_threads(caf::actor_system_config& config) {
   const std::size_t threads = std::clamp(std::thread::hardware_concurrency(), 2u, 8u);
   config.set("scheduler.max-threads", threads);
+  config.set("scheduler.policy", caf::atom("sharing"));
   return config;
 }
 
