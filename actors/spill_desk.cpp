@@ -42,7 +42,7 @@ spill_desk::spill_desk(std::filesystem::path folder, std::size_t most_waiting)
     std::filesystem::permissions(folder_, std::filesystem::perms::owner_all, problem);
   const int trial = make_file();
   if (trial < 0)
-    throw std::runtime_error("journal.spill_dir: no file can be made in " + folder_.string() + ": " +
+    throw std::runtime_error("no file can be made in " + folder_.string() + ": " +
                              std::generic_category().message(errno));
   ::close(trial);
   thread_ = std::thread([this] { work(); });
