@@ -259,6 +259,27 @@ TEST_CASE("a disk that fails ends a move") {
   CHECK_FALSE(t.notes.caught_up());
 }
 
+TEST_CASE("what a second takes in memory") {
+  auto busy = std::make_shared<unit_choices>();
+  busy->finished = true;
+  busy->drawn.assign(20, 1);
+  busy->remembered.assign(20, 1);
+  busy->spoken.assign(26, 1);
+  for (const auto& [value, least] : {std::pair{0.25F, 32000U}, std::pair{0.1F, 64000U}}) {
+    talk t;
+    for (std::uint64_t u = 0; u < 60; ++u) {
+      submit_unit order{};
+      order.unit = u;
+      order.samples = sound(value);
+      t.notes.enter(order);
+      t.answer(u, busy);
+    }
+    WARN(t.notes.bytes() / 60 << " bytes a second, " << least << " of them sound");
+    CHECK(t.notes.bytes() / 60 >= least);
+    CHECK(t.notes.bytes() / 60 < least + 1200);
+  }
+}
+
 TEST_CASE("a unit comes back from its bytes as it was") {
   kept_unit unit{kept_sound(sound(0.1F)),
                  {std::make_shared<const std::string>("a picture"), std::make_shared<const std::string>()}};
