@@ -108,6 +108,7 @@ openai_step openai_talk::on_frame(std::string_view frame) {
     break;
   }
   case server_event_type::spoken: {
+    if (!request_.streaming) break;
     const auto audio = json::member(root, "audio");
     return on_delta(text_of(json::member(root, "text")),
                     audio.is(json::kind::string) ? audio.raw() : std::string_view());

@@ -19,6 +19,16 @@ def main() -> int:
             unread.append(name)
         if not re.search(rf"^{re.escape(name.split('.')[1])} = ", listed, re.M):
             unread.append(f"{name} (not in config/parley.toml)")
+    section, defaults = "", {}
+    for line in listed.splitlines():
+        section = line.strip("[]") if line.startswith("[") else section
+        if " = " in line and not line.startswith("#"):
+            key, value = line.split(" = ", 1)
+            defaults[f"{section}.{key}"] = value
+    rows = re.findall(r"^\| `([a-z]+\.[a-z_]+)` \| `([^`]*)` \|", (ROOT / "README.md").read_text(), re.M)
+    unread += [f"README.md: {name} is {defaults.get(name)}, not {value}" for name, value in rows if defaults.get(name) != value]
+    if not rows:
+        unread.append("README.md has no table of settings")
     print(*unread, sep="\n")
     print(f"{len(members)} settings, {len(unread)} that nothing reads")
     return 1 if unread or not members else 0
