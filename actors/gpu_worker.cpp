@@ -29,6 +29,18 @@ std::optional<std::uint64_t> answer_number(const inference::command& order) {
   return {};
 }
 
+void count(meters::worker& counted, const inference::engine_load& before, const inference::engine_load& now) {
+  counted.kv_pages_used->Set(now.kv_pages - now.kv_pages_free);
+  counted.kv_pages_free->Set(now.kv_pages_free);
+  const auto add = [](prometheus::Counter& to, std::uint64_t was, std::uint64_t is) {
+    if (is > was) to.Increment(static_cast<double>(is - was));
+  };
+  add(*counted.voice_hits, before.voice_hits, now.voice_hits);
+  add(*counted.voice_misses, before.voice_misses, now.voice_misses);
+  add(*counted.prompt_hits, before.prompt_hits, now.prompt_hits);
+  add(*counted.prompt_misses, before.prompt_misses, now.prompt_misses);
+}
+
 } // namespace
 
 gpu_worker::gpu_worker(caf::actor_config& config, worker_key key, engine_factory make, meters::worker& counted)
@@ -44,13 +56,9 @@ gpu_worker::behavior_type gpu_worker::make_behavior() {
           [self](const inference::engine_info& info) { caf::anon_send(self, engine_up{info}); },
           [self](inference::event&& event) { caf::anon_send(self, engine_event{std::move(event)}); },
           [self](std::string reason) { caf::anon_send(self, engine_down{std::move(reason)}); },
-          [&counted = meters_, before = inference::engine_load{}](const inference::engine_load& now) mutable {
-            counted.kv_pages_used->Set(now.kv_pages - now.kv_pages_free);
-            counted.kv_pages_free->Set(now.kv_pages_free);
-            if (now.voice_hits > before.voice_hits)
-              counted.voice_hits->Increment(static_cast<double>(now.voice_hits - before.voice_hits));
-            if (now.voice_misses > before.voice_misses)
-              counted.voice_misses->Increment(static_cast<double>(now.voice_misses - before.voice_misses));
+          [self, &counted = meters_, before = inference::engine_load{}](const inference::engine_load& now) mutable {
+            count(counted, before, now);
+            if (now.slots > 0 && now.slots != before.slots) caf::anon_send(self, slots_changed{now.slots});
             before = now;
           },
       },
@@ -67,6 +75,7 @@ gpu_worker::behavior_type gpu_worker::make_behavior() {
         info_ = message.info;
         if (queue_) offer(*info_);
       },
+      [this](const slots_changed& message) { change(message.slots); },
       [this](engine_event& message) { route(message); },
       [this](const engine_down& message) { quit(caf::make_error(caf::sec::runtime_error, message.reason)); },
   };
@@ -82,6 +91,14 @@ void gpu_worker::offer(const inference::engine_info& info) {
   log()->info("worker {}: {} on {}, {} slots of {} tokens", key_, info.model, info.device, info.slots,
               info.context_tokens);
   send(queue_, slots_offered{key_, info});
+}
+
+/// The engine has measured that it can take more or fewer sessions than it thought.
+void gpu_worker::change(int slots) {
+  if (!info_ || info_->slots == slots) return;
+  log()->debug("worker {}: {} slots, after {}", key_, slots, info_->slots);
+  info_->slots = slots;
+  if (queue_) send(queue_, slots_offered{key_, *info_});
 }
 
 void gpu_worker::open(engine_open& message) {

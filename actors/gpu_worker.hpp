@@ -11,8 +11,9 @@
 namespace parley::actors {
 
 /// One device: owns the engine's thread, passes commands in and events out by engine session id, and offers slots to the
-/// queue manager once the engine is loaded. A session that dies has its engine session closed. When the engine cannot be
-/// loaded or throws, the actor ends with the reason as its error, and all who monitor it learn it.
+/// queue manager once the engine is loaded, and again whenever it can take more or fewer. A session that dies has its engine
+/// session closed. When the engine cannot be loaded or throws, the actor ends with the reason as its error, and all who
+/// monitor it learn it.
 ///
 /// To be spawned `detached`: it joins the engine's thread when it ends.
 class gpu_worker : public worker_actor::base {
@@ -44,6 +45,7 @@ private:
   void session_died(const caf::actor_addr& who);
   void free_orphan(const slot_orphaned& message);
   void offer(const inference::engine_info& info);
+  void change(int slots);
 
   const worker_key key_;
   engine_factory make_;

@@ -57,12 +57,13 @@ struct engine_order;
 struct slot_orphaned; // from the queue manager
 struct worker_start;  // from the house
 struct engine_up;     // from its engine thread
+struct slots_changed;
 struct engine_down;
 
 using worker_actor =
     caf::typed_actor<caf::reacts_to<engine_open>, caf::reacts_to<engine_order>, caf::reacts_to<slot_orphaned>,
-                     caf::reacts_to<worker_start>, caf::reacts_to<engine_up>, caf::reacts_to<engine_event>,
-                     caf::reacts_to<engine_down>>;
+                     caf::reacts_to<worker_start>, caf::reacts_to<engine_up>, caf::reacts_to<slots_changed>,
+                     caf::reacts_to<engine_event>, caf::reacts_to<engine_down>>;
 
 // ---- the messages themselves
 
@@ -193,6 +194,11 @@ struct engine_up {
   inference::engine_info info;
 };
 
+/// How many sessions the engine keeps up with has changed.
+struct slots_changed {
+  int slots;
+};
+
 /// The engine could not be loaded or has thrown: the worker is no more.
 struct engine_down {
   std::string reason;
@@ -226,4 +232,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_order)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_orphaned)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_start)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_up)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slots_changed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_down)

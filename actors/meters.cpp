@@ -50,6 +50,8 @@ meters::meters()
       tokens_(counter(registry_, "parley_tokens_total", "Tokens into and out of the model.")),
       voices_(
           counter(registry_, "parley_voice_cache_total", "Reference voices asked for, by whether they were at hand.")),
+      prompts_(counter(registry_, "parley_prompt_cache_total",
+                       "Prompts of audio and video sessions, by whether another session had left their rows.")),
       ended_(counter(registry_, "parley_sessions_ended_total", "Sessions that are over, by reason.")),
       key_tokens_(counter(registry_, "parley_key_tokens_total", "Tokens of ended sessions, by name of the API key.")),
       sessions_(gauge(registry_, "parley_sessions", "Live sessions.")),
@@ -103,6 +105,8 @@ meters::worker& meters::of_worker(worker_key key) {
   of.kv_pages_free = &kv_pages_.Add({{"worker", name}, {"state", "free"}});
   of.voice_hits = &voices_.Add({{"worker", name}, {"result", "hit"}});
   of.voice_misses = &voices_.Add({{"worker", name}, {"result", "miss"}});
+  of.prompt_hits = &prompts_.Add({{"worker", name}, {"result", "hit"}});
+  of.prompt_misses = &prompts_.Add({{"worker", name}, {"result", "miss"}});
   return workers_.emplace(key, std::move(of)).first->second;
 }
 

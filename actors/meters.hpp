@@ -49,6 +49,8 @@ public:
     prometheus::Gauge* kv_pages_free;
     prometheus::Counter* voice_hits;
     prometheus::Counter* voice_misses;
+    prometheus::Counter* prompt_hits;
+    prometheus::Counter* prompt_misses;
   };
 
   meters();
@@ -83,6 +85,7 @@ private:
   counters& late_;
   counters& tokens_;
   counters& voices_;
+  counters& prompts_;
   counters& ended_;
   counters& key_tokens_;
   gauges& sessions_;

@@ -18,7 +18,7 @@ struct engine_info {
   std::string model;       ///< name of the checkpoint folder
   std::string fingerprint; ///< hash over config and weights: two engines with the same one answer alike
   std::string device;
-  int slots = 0;          ///< sessions that it takes at a time
+  int slots = 0;          ///< sessions that it takes at a time, at first
   int context_tokens = 0; ///< limit of a session's KV cache
   bool hears = false;     ///< what the checkpoint and this build can do
   bool sees = false;
@@ -29,8 +29,11 @@ struct engine_info {
 struct engine_load {
   int kv_pages = 0; ///< pages of the KV cache, all sessions together
   int kv_pages_free = 0;
-  std::uint64_t voice_hits = 0;   ///< reference voices that were at hand,
-  std::uint64_t voice_misses = 0; ///< and those that had to be prepared
+  std::uint64_t voice_hits = 0;    ///< reference voices that were at hand,
+  std::uint64_t voice_misses = 0;  ///< and those that had to be prepared
+  std::uint64_t prompt_hits = 0;   ///< prompts whose rows another session had left,
+  std::uint64_t prompt_misses = 0; ///< and those that had to be made
+  int slots = 0;                   ///< that it can offer by now, none less than sessions are open; 0 = as its info says
 };
 
 /// Many sessions on one device. Not thread-safe: one thread calls everything, and the sink is called on that thread.

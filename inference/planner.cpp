@@ -17,6 +17,7 @@ pass_plan plan_pass(std::span<const ready_session> ready, const pass_limits& lim
     switch (r.at) {
     case stage::idle:
     case stage::voice:
+    case stage::same_prompt:
     case stage::look: break;
     case stage::hear:
       if (std::ssize(plan.hear) < limits.sounds) plan.hear.push_back(r.session);

@@ -13,15 +13,16 @@ namespace parley::inference {
 /// What a session waits for. Its thinking and its speaking half each have one.
 enum class stage {
   idle,
-  voice,   ///< its reference voice, which is prepared elsewhere
-  look,    ///< its pictures, which are sliced elsewhere
-  hear,    ///< one second of its stream to be turned into rows
-  see,     ///< pieces of pictures to be turned into rows
-  clips,   ///< whole sounds of its prompt to be turned into rows
-  prefill, ///< rows to be put into its cache
-  decode,  ///< one token to be fed
-  speak,   ///< one speech token to be chosen
-  sound,   ///< a window of speech tokens to be made sound
+  voice,       ///< its reference voice, which is prepared elsewhere
+  same_prompt, ///< the prompt that another session is being given
+  look,        ///< its pictures, which are sliced elsewhere
+  hear,        ///< one second of its stream to be turned into rows
+  see,         ///< pieces of pictures to be turned into rows
+  clips,       ///< whole sounds of its prompt to be turned into rows
+  prefill,     ///< rows to be put into its cache
+  decode,      ///< one token to be fed
+  speak,       ///< one speech token to be chosen
+  sound,       ///< a window of speech tokens to be made sound
 };
 
 /// A session that is ready for a stage. A chat answer may stand here twice: thinking on, and speaking.

@@ -121,31 +121,60 @@ step_cost measure_step(const thinker& model, const talker* speaker, const std::s
   return {std::max(one - each, 0.0), each};
 }
 
-capacity find_capacity(const step_cost& cost, std::size_t free_bytes, std::size_t session_bytes) {
-  constexpr auto share_of_memory = 2, most = 64;
+namespace {
+
+int sessions_in_time(const step_cost& cost) {
   constexpr auto share_of_second = 0.5;
-  auto bounded = [](double n) { return static_cast<int>(std::clamp(n, 0.0, 1e6)); };
+  return static_cast<int>(
+      std::clamp((share_of_second - cost.fixed_seconds) / std::max(cost.session_seconds, 1e-9), 0.0, 1e6));
+}
+
+} // namespace
+
+capacity find_capacity(const step_cost& cost, std::size_t free_bytes, std::size_t session_bytes) {
+  constexpr std::size_t share_of_memory = 2, countless = 1000000;
+  constexpr auto most = 64;
   capacity c;
-  c.by_memory = bounded(static_cast<double>(free_bytes / share_of_memory) / static_cast<double>(session_bytes));
-  c.by_speed = bounded((share_of_second - cost.fixed_seconds) / std::max(cost.session_seconds, 1e-9));
-  c.slots = std::clamp(std::min(c.by_memory, c.by_speed), 1, most);
+  c.by_memory = static_cast<int>(std::min(free_bytes / share_of_memory / session_bytes, countless));
+  c.by_speed = sessions_in_time(cost);
+  c.most = std::clamp(c.by_memory, 1, most);
+  c.slots = slots_in_time(cost, c.most);
   return c;
 }
 
-std::size_t session_bytes(const thinker& model, int context_tokens) {
-  const auto& audio = model.config().audio;
-  auto encoder = std::size_t{2} * static_cast<std::size_t>(audio.layers) *
-                 static_cast<std::size_t>(audio.max_positions) * static_cast<std::size_t>(audio.hidden_size) *
-                 c10::elementSize(model.llm().dtype());
-  return llm::kv_pool::bytes(model.config().llm, context_tokens, model.llm().dtype()) + (model.hears() ? encoder : 0);
+int slots_in_time(const step_cost& cost, int most) {
+  return std::clamp(sessions_in_time(cost), 1, most);
 }
 
-std::size_t speech_bytes(const talker& speaker, const speech::voice& voice) {
+session_memory thinking_memory(const model_config& model, int context_tokens, at::ScalarType dtype) {
+  auto size = [](int n) { return static_cast<std::size_t>(n); };
+  const auto& audio = model.audio;
+  session_memory m;
+  m.keys_values = llm::kv_pool::bytes(model.llm, context_tokens, dtype);
+  if (model.has_audio)
+    m.encoder = 2 * size(audio.layers) * size(audio.max_positions) * size(audio.hidden_size) * c10::elementSize(dtype);
+  return m;
+}
+
+session_memory speaking_memory(session_memory thinking, const talker& speaker, const speech::voice& voice) {
   constexpr std::int64_t long_turn = 2048; // rows: a word or a speech token each
   const auto& tts = *speaker.models().tokens;
-  const auto cache = 2 * static_cast<std::int64_t>(tts.layers()) * long_turn * tts.width() * tts.config().kv_heads /
-                     tts.config().heads * static_cast<std::int64_t>(sizeof(float));
-  return static_cast<std::size_t>(cache) + 2 * bytes_per_row(voice) * speech::flow_memory_rows;
+  auto m = thinking;
+  m.speech_tokens =
+      static_cast<std::size_t>(2 * static_cast<std::int64_t>(tts.layers()) * long_turn * tts.width() *
+                               tts.config().kv_heads / tts.config().heads * static_cast<std::int64_t>(sizeof(float)));
+  m.flow = 2 * bytes_per_row(voice) * speech::flow_memory_rows;
+  return m;
+}
+
+std::size_t weight_bytes(const checkpoint& weights, at::ScalarType dtype) {
+  std::size_t bytes = 0;
+  for (const auto& name : weights.names()) {
+    const auto tensor = weights.stored(name);
+    bytes += static_cast<std::size_t>(tensor.numel()) *
+             (tensor.is_floating_point() ? c10::elementSize(dtype) : tensor.element_size());
+  }
+  return bytes;
 }
 
 std::size_t voices_to_keep(const speech::voice& voice, std::size_t free_bytes) {

@@ -21,18 +21,34 @@ struct capacity {
   int slots = 0;
   int by_memory = 0;
   int by_speed = 0;
+  int most = 0; ///< slots that there will ever be, if speed allows
 };
 
 /// Sessions that fit into half of `free_bytes` and whose steps together take at most half of a second, at least 1 and at
 /// most 64. Pure.
 capacity find_capacity(const step_cost& cost, std::size_t free_bytes, std::size_t session_bytes);
 
-/// What a session may come to hold: keys and values of the language model and of the audio encoder.
-std::size_t session_bytes(const thinker& model, int context_tokens);
+/// Sessions whose steps together take at most half of a second, at least 1 and at most `most`. Pure.
+int slots_in_time(const step_cost& cost, int most);
 
-/// What a session that speaks may come to hold besides: keys and values of the speech tokens' model over a long turn, and the
-/// flow model's memory, twice while a window is made. `voice`: any one, to measure by.
-std::size_t speech_bytes(const talker& speaker, const speech::voice& voice);
+/// What a session may come to hold, in bytes.
+struct session_memory {
+  std::size_t keys_values = 0;   ///< of the language model, over the whole context
+  std::size_t encoder = 0;       ///< keys and values of the audio encoder, until it begins anew
+  std::size_t speech_tokens = 0; ///< keys and values of the speech tokens' model over a long turn
+  std::size_t flow = 0;          ///< the flow model's memory, twice while a window is made
+
+  std::size_t sum() const { return keys_values + encoder + speech_tokens + flow; }
+};
+
+/// Of the half that thinks, by the sizes in config.json.
+session_memory thinking_memory(const model_config& model, int context_tokens, at::ScalarType dtype);
+
+/// The same with the half that speaks. `voice`: any one, to measure by.
+session_memory speaking_memory(session_memory thinking, const talker& speaker, const speech::voice& voice);
+
+/// What the checkpoint's tensors take in this format. Those that are stored so are mapped, and shared with other processes.
+std::size_t weight_bytes(const checkpoint& weights, at::ScalarType dtype);
 
 /// How many prepared voices to keep: what a sixteenth of the free memory holds of the longest ones, at least 2 and at most 64.
 std::size_t voices_to_keep(const speech::voice& voice, std::size_t free_bytes);

@@ -65,7 +65,8 @@ session* omni_engine::admit(session_id id, std::optional<std::uint64_t> seed) {
     refuse(id, 0, failure::inference, "the session is open already");
     return nullptr;
   }
-  if (std::ssize(sessions_) >= options_.info.slots) {
+  // Not the slots that are offered now: who was granted one of more has it.
+  if (std::ssize(sessions_) >= std::max(options_.most_sessions, options_.info.slots)) {
     refuse(id, 0, failure::inference, "no slot is free");
     return nullptr;
   }
@@ -75,28 +76,42 @@ session* omni_engine::admit(session_id id, std::optional<std::uint64_t> seed) {
   return s;
 }
 
+/// One that an ended session had, or a new one.
+audio::encoder_cache omni_engine::encoder_cache() {
+  if (spare_encoders_.empty()) return model_->make_encoder_cache();
+  auto spare = std::move(spare_encoders_.back());
+  spare_encoders_.pop_back();
+  spare.clear();
+  return spare;
+}
+
+void omni_engine::end(session_id id) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  if (auto& duplex = found->second->duplex) spare_encoders_.push_back(std::move(duplex->encoder));
+  sessions_.erase(found);
+}
+
 void omni_engine::take(open_duplex&& order) {
   auto* s = admit(order.session, order.seed);
   if (!s) return;
-  auto voiced = order.voice && !order.voice->empty();
   if (!model_->hears()) {
     fail(*s, failure::invalid, "this model does not hear");
     return;
   }
   const auto& text = model_->text();
   const auto& o = order.options;
-  s->duplex.emplace(llm::duplex_sampling{o.sampling, o.listen_prob_scale, o.listen_top_k}, model_->make_encoder_cache(),
+  s->duplex.emplace(llm::duplex_sampling{o.sampling, o.listen_prob_scale, o.listen_top_k}, encoder_cache(),
                     duplex::unit_decoder(text, options_.how, decoder_options(o)),
                     duplex::window(text, window_options(o)));
   s->began = engine_clock::now();
   s->why = purpose::prompt;
-  if (voiced) s->clips.push_back(*order.voice);
   chat::rendered_text prefix;
   prefix.add("<|im_start|>system\n");
   prefix.quote(order.system_prompt);
   prefix.add("\n<|audio_start|>");
-  s->duplex->prefix = text.encode(prefix.text, prefix.quoted);
-  s->at = stage::clips;
+  s->duplex->prompt.prefix = text.encode(prefix.text, prefix.quoted);
+  if (order.voice && !order.voice->empty()) s->duplex->prompt.voice = std::move(order.voice);
   if (talker_ && o.generate_audio) {
     if (auto why = voice_objection(order.tts_voice)) {
       fail(*s, failure::invalid, *why);
@@ -105,7 +120,7 @@ void omni_engine::take(open_duplex&& order) {
     s->duplex->speech_temperature = o.tts_temperature;
     ask_voice(*s, order.tts_voice);
   }
-  if (!voiced) build_prompt(*s);
+  guarded(*s, [&] { begin_prompt(*s); });
 }
 
 void omni_engine::take(open_chat&& order) {
@@ -172,7 +187,7 @@ void omni_engine::take(cancel_turn&& order) {
 
 void omni_engine::take(close_session&& order) {
   if (voices_) voices_->forget(order.session);
-  sessions_.erase(order.session);
+  end(order.session);
   out_(closed{order.session});
 }
 

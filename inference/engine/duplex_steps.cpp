@@ -14,25 +14,6 @@ constexpr int unit_samples = 16000;
 
 } // namespace
 
-/// Prefix, voice, suffix (THINKER.md 5.1).
-void omni_engine::build_prompt(session& s) {
-  const auto& llm = model_->llm();
-  auto prefix = std::exchange(s.duplex->prefix, {});
-  std::vector<std::span<const float>> clips(s.clips.begin(), s.clips.end());
-  auto voice = model_->hear_clips(clips);
-  s.clips.clear();
-  auto suffix = model_->text().encode("<|audio_end|><|im_end|>");
-  s.prompt_usage.input_text = std::ssize(prefix) + std::ssize(suffix);
-  s.prompt_usage.input_audio = voice.size(0);
-  s.duplex->window.set_prompt(std::ssize(prefix) + voice.size(0), suffix);
-  auto rows = at::cat({llm.embed(prefix), voice, llm.embed(suffix)});
-  if (rows.size(0) > options_.info.context_tokens) {
-    fail(s, failure::context_full, "the prompt does not fit into the context");
-    return;
-  }
-  begin_prefill(s, purpose::prompt, std::move(rows));
-}
-
 std::optional<std::pair<failure, std::string>> omni_engine::objection(const session& s, const submit_unit& unit,
                                                                       int pieces) const {
   if (!unit.frames.empty() && !model_->sees())
@@ -140,6 +121,7 @@ void omni_engine::complete_unit(session& s) {
   const auto& outcome = d.decoder.outcome();
   const auto known = d.unit->replay && d.unit->replay->finished ? d.unit->replay : nullptr;
   const auto chosen = known ? nullptr : choices_of(s);
+  if (!known) meter_.unit(engine_clock::now() - s.began > std::chrono::seconds(1));
   if (d.speech && outcome.is_listen && (d.force_listen || outcome.cut)) d.speech->cut();
   const auto& used = d.answer.used;
   d.answer.first = !d.told;

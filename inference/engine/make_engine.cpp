@@ -70,28 +70,47 @@ std::shared_ptr<const speech::voice> silent_voice(const speech::token2wav& sound
   return sound.prepare(sound.ear().hear(second));
 }
 
-int find_slots(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice,
-               const config::settings& settings, std::size_t free) {
-  const auto bytes =
-      session_bytes(model, settings.engine.context_tokens) + (speaker ? speech_bytes(*speaker, *voice) : 0);
-  auto mebibytes = [](std::size_t count) { return static_cast<double>(count) / (1024.0 * 1024.0); };
-  std::ostringstream line;
-  line << std::fixed << std::setprecision(1) << "engine: ";
-  if (auto wanted = settings.worker.max_sessions; wanted > 0) {
+/// In mebibytes, for people.
+std::string mebibytes(std::size_t bytes) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(1) << static_cast<double>(bytes) / (1024.0 * 1024.0) << " MiB";
+  return text.str();
+}
+
+void tell_memory(const checkpoint& weights, at::ScalarType precision, int context, const session_memory& each,
+                 std::size_t free) {
+  log_info("engine: weights " + mebibytes(weight_bytes(weights, precision)) + "; a session of " +
+           std::to_string(context) + " tokens holds up to " + mebibytes(each.sum()) + ": keys and values " +
+           mebibytes(each.keys_values) + ", audio encoder " + mebibytes(each.encoder) + ", speech tokens " +
+           mebibytes(each.speech_tokens) + ", flow " + mebibytes(each.flow));
+  log_info("engine: " + mebibytes(free) + " free, fits " +
+           std::to_string(find_capacity({}, free, each.sum()).by_memory) + " sessions of " + std::to_string(context) +
+           " tokens in half of it");
+}
+
+/// What `find_capacity` found, with the speed that it was found by; a number that was set has no speed.
+struct found_slots {
+  capacity found;
+  std::optional<step_cost> cost;
+};
+
+found_slots find_slots(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice,
+                       int wanted, std::size_t bytes, std::size_t free) {
+  if (wanted > 0) {
     if (bytes > free / static_cast<std::size_t>(wanted))
       throw std::runtime_error("worker.max_sessions: " + std::to_string(wanted) +
                                " sessions need more memory than is free");
-    line << wanted << " slots as set, " << mebibytes(bytes) << " MiB each";
-    log_info(line.str());
-    return wanted;
+    log_info("engine: " + std::to_string(wanted) + " slots as set");
+    return {{wanted, 0, 0, wanted}, {}};
   }
-  auto cost = measure_step(model, speaker, voice);
-  auto found = find_capacity(cost, free, bytes);
-  line << found.slots << " slots; memory allows " << found.by_memory << " (" << mebibytes(bytes) << " MiB each, "
-       << mebibytes(free) << " MiB free), speed allows " << found.by_speed << " (a second costs "
+  const auto cost = measure_step(model, speaker, voice);
+  const auto found = find_capacity(cost, free, bytes);
+  std::ostringstream line;
+  line << std::fixed << std::setprecision(1) << "engine: " << found.slots << " slots at first, " << found.most
+       << " at most; memory allows " << found.by_memory << ", speed allows " << found.by_speed << " (a second costs "
        << cost.fixed_seconds * 1e3 << " ms, and " << cost.session_seconds * 1e3 << " ms a session)";
   log_info(line.str());
-  return found.slots;
+  return {found, cost};
 }
 
 } // namespace
@@ -129,11 +148,21 @@ std::unique_ptr<engine> make_engine(const config::settings& settings, engine::si
     if (!measured) measured = silent_voice(speaker->sound());
     how.kept_voices = voices_to_keep(*measured, free);
   }
-  how.info.slots = find_slots(*model, speaker.get(), measured, settings, free);
+  auto each = thinking_memory(model->config(), context, precision);
+  if (speaker) each = speaking_memory(each, *speaker, *measured);
+  tell_memory(weights, precision, context, each, free);
+  const auto slots = find_slots(*model, speaker.get(), measured, settings.worker.max_sessions, each.sum(), free);
+  how.info.slots = slots.found.slots;
+  how.most_sessions = slots.found.most;
+  if (slots.cost) how.slots_by_pace.emplace(*slots.cost, slots.found.most);
   how.how = quirk;
   how.seed = settings.engine.seed;
   how.threads = threads;
-  llm::kv_pool pool(llm, how.info.slots, context, precision, device);
+  llm::kv_pool pool(llm, how.most_sessions, context, precision, device);
+  log_info("engine: a pool of " + std::to_string(pool.pages()) + " pages of " +
+           std::to_string(llm::kv_pool::page_tokens) + " tokens, " +
+           mebibytes(static_cast<std::size_t>(pool.pages()) *
+                     llm::kv_pool::bytes(llm, llm::kv_pool::page_tokens, precision)));
   return std::make_unique<omni_engine>(std::move(model), std::move(speaker), std::move(pool), std::move(how),
                                        std::move(sink));
 }

@@ -15,7 +15,7 @@ omni_engine::omni_engine(std::shared_ptr<const thinker> model, std::shared_ptr<c
     : model_(std::move(model)), talker_(std::move(speaker)), pool_(std::move(pool)), options_(std::move(how)),
       out_(std::move(out)), control_(duplex::control_tokens::of(model_->text())),
       duplex_ids_(llm::make_duplex_sampling_ids(model_->text(), options_.how)),
-      answer_ids_(chat::answer_ids::of(model_->text())) {
+      answer_ids_(chat::answer_ids::of(model_->text())), prompts_(pool_, options_.kept_prompts) {
   constexpr std::size_t most_orders = 256; // far more than one of each session
   if (talker_) voices_.emplace(talker_->sound(), options_.kept_voices);
   if (model_->sees())
@@ -43,6 +43,7 @@ bool omni_engine::advance() {
   hand_out_voices();
   const auto sliced = pictures_ ? pictures_->finished() : 0;
   hand_out_pictures();
+  hand_out_prompts();
   std::vector<ready_session> ready;
   for (const auto& [id, s] : sessions_) {
     auto deadline = s->began + std::chrono::seconds(1);
@@ -50,7 +51,7 @@ bool omni_engine::advance() {
                 : s->rows.defined() ? s->rows.size(0) - s->rows_done
                                     : 0;
     auto divisible = s->why == purpose::prompt || s->why == purpose::turn;
-    const auto elsewhere = s->at == stage::voice || s->at == stage::look;
+    const auto elsewhere = s->at == stage::voice || s->at == stage::look || s->at == stage::same_prompt;
     if (s->at != stage::idle && !elsewhere) ready.push_back({id, s->at, deadline, left, divisible});
     if (s->speech_at != stage::idle) ready.push_back({id, s->speech_at, deadline});
   }
@@ -63,14 +64,40 @@ bool omni_engine::advance() {
       voices_->wait(patience);
     return any_busy();
   }
+  const auto begin = engine_clock::now();
   auto plan = plan_pass(ready, options_.limits);
+  const auto share = share_of_units(plan);
   hear(plan.hear);
   see(plan.see);
   if (plan.clips) hear_clips(*plan.clips);
   run_llm(plan);
   choose_speech(plan.speak);
   make_sound(plan.sound);
+  measure(begin, share);
   return any_busy();
+}
+
+/// How much of a pass is the work of units, which can't wait, and not of prompts and chats, which may: by rows and steps.
+double omni_engine::share_of_units(const pass_plan& plan) {
+  auto units = std::int64_t{0}, all = std::int64_t{0};
+  auto count = [&](session_id id, std::int64_t work) {
+    const auto& s = *find(id);
+    all += work;
+    if (s.duplex && s.why != purpose::prompt) units += work;
+  };
+  for (const auto* steps : {&plan.hear, &plan.decode, &plan.speak, &plan.sound})
+    for (auto id : *steps) count(id, 1);
+  for (const auto* pieces : {&plan.see, &plan.prefill})
+    for (const auto& piece : *pieces) count(piece.session, piece.rows);
+  if (plan.clips) ++all;
+  return all > 0 ? static_cast<double>(units) / static_cast<double>(all) : 0;
+}
+
+void omni_engine::measure(engine_clock::time_point begin, double share) {
+  if (!options_.slots_by_pace) return;
+  const auto now = engine_clock::now();
+  meter_.pass(begin, now, share);
+  if (const auto sample = meter_.take(now, static_cast<int>(sessions_.size()))) options_.slots_by_pace->add(*sample);
 }
 
 bool omni_engine::any_busy() const {
@@ -78,7 +105,16 @@ bool omni_engine::any_busy() const {
 }
 
 engine_load omni_engine::load() const {
-  return {pool_.pages(), pool_.free_pages(), voices_ ? voices_->hits() : 0, voices_ ? voices_->misses() : 0};
+  engine_load now;
+  now.kv_pages = pool_.pages();
+  now.kv_pages_free = free_pages();
+  now.voice_hits = voices_ ? voices_->hits() : 0;
+  now.voice_misses = voices_ ? voices_->misses() : 0;
+  now.prompt_hits = prompt_hits_;
+  now.prompt_misses = prompt_misses_;
+  const auto slots = options_.slots_by_pace ? options_.slots_by_pace->slots() : options_.info.slots;
+  now.slots = std::max(slots, static_cast<int>(sessions_.size()));
+  return now;
 }
 
 void omni_engine::hear(const std::vector<session_id>& ids) {
@@ -212,10 +248,7 @@ void omni_engine::fed(session& s, std::int64_t rows, bool wanted, std::vector<se
 void omni_engine::prefilled(session& s) {
   s.prefilled = engine_clock::now();
   switch (s.why) {
-  case purpose::prompt:
-    s.at = s.voice_awaited ? stage::voice : stage::idle;
-    if (!s.voice_awaited) begin_talk(s);
-    break;
+  case purpose::prompt: prompt_fed(s); break;
   case purpose::unit:
     if (s.duplex->unit->replay) {
       words_replayed(s);
@@ -335,7 +368,7 @@ void omni_engine::fail(session& s, failure kind, const std::string& message) {
     next_job(s);
   } else {
     auto id = s.id;
-    sessions_.erase(id);
+    end(id);
     refuse(id, 0, kind, message);
   }
 }

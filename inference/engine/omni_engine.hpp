@@ -1,7 +1,9 @@
 #pragma once
 
 #include "inference/engine.hpp"
+#include "inference/engine/load_meter.hpp"
 #include "inference/engine/picture_desk.hpp"
+#include "inference/engine/prompt_shelf.hpp"
 #include "inference/engine/session.hpp"
 #include "inference/engine/voice_desk.hpp"
 #include "inference/quirks.hpp"
@@ -28,6 +30,9 @@ public:
     pass_limits limits;
     std::shared_ptr<const speech::voice> default_voice; ///< null: who brings no voice gets text alone
     std::size_t kept_voices = 16;
+    std::size_t kept_prompts = 16;
+    int most_sessions = 0;                      ///< for which there is memory; 0 = info.slots
+    std::optional<slot_estimate> slots_by_pace; ///< none: info.slots are all that there ever are
     int picture_threads = 2;
     std::map<session_id, std::vector<llm::draw_record>>* draws = nullptr; ///< gets every draw of text; for tests
     std::map<session_id, std::vector<double>>* speech_margins = nullptr;  ///< gets how close each draw of speech was
@@ -42,8 +47,9 @@ public:
   void handle(command&& order) override;
   bool advance() override;
 
-  /// Pages of the pool that no session holds; all of them when no session is left.
-  int free_pages() const { return pool_.free_pages(); }
+  /// Pages of the pool that no session holds; all of them when no session is left. Some may hold prompts, for the next one who
+  /// brings the same.
+  int free_pages() const { return pool_.free_pages() + prompts_.own_pages(); }
 
 private:
   // commands
@@ -57,9 +63,19 @@ private:
   session* find(session_id id);
   session* admit(session_id id, std::optional<std::uint64_t> seed);
   void refuse(session_id id, std::uint64_t number, failure kind, std::string message);
+  void end(session_id id);
+  audio::encoder_cache encoder_cache();
+
+  // prompts
+  void begin_prompt(session& s);
+  bool prompt_is_made(const session& s) const;
+  void hand_out_prompts();
+  void know_prompt(session& s, std::int64_t voice_rows);
+  void build_prompt(session& s);
+  void prompt_fed(session& s);
+  void prompt_there(session& s);
 
   // duplex
-  void build_prompt(session& s);
   void start_unit(session& s);
   std::optional<std::pair<failure, std::string>> objection(const session& s, const submit_unit& unit, int pieces) const;
   void unit_heard(session& s, at::Tensor sound);
@@ -128,6 +144,8 @@ private:
   void begin_prefill(session& s, purpose why, at::Tensor rows);
   void use_threads();
   bool any_busy() const;
+  double share_of_units(const pass_plan& plan);
+  void measure(engine_clock::time_point begin, double share);
 
   std::shared_ptr<const thinker> model_;
   std::shared_ptr<const talker> talker_; ///< null: text alone
@@ -137,6 +155,10 @@ private:
   duplex::control_tokens control_;
   llm::duplex_sampling_ids duplex_ids_;
   chat::answer_ids answer_ids_;
+  prompt_shelf prompts_;
+  std::uint64_t prompt_hits_ = 0, prompt_misses_ = 0;
+  load_meter meter_;
+  std::vector<audio::encoder_cache> spare_encoders_; ///< of sessions that are over
   std::map<session_id, std::unique_ptr<session>> sessions_;
   std::optional<voice_desk> voices_;
   std::optional<picture_desk> pictures_;

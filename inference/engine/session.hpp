@@ -7,6 +7,7 @@
 #include "inference/duplex/unit_decoder.hpp"
 #include "inference/duplex/window.hpp"
 #include "inference/engine/picture_desk.hpp"
+#include "inference/engine/prompt_shelf.hpp"
 #include "inference/llm/sampling.hpp"
 #include "inference/planner.hpp"
 #include "inference/speech/chat_speech.hpp"
@@ -46,7 +47,7 @@ struct duplex_state {
   duplex::audio_intake intake;
   duplex::unit_decoder decoder;
   duplex::window window;
-  std::vector<token_id> prefix;  ///< of the prompt, until it is built
+  spoken_prompt prompt;          ///< until the session has it
   std::vector<token_id> history; ///< what the repetition penalty knows
   std::vector<token_id> tail;    ///< terminator and `</unit>` of the last unit, to be fed before the next one
 

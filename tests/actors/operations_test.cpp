@@ -86,6 +86,8 @@ TEST_CASE("the metrics tell what sessions did") {
   CHECK(value(text, R"(parley_kv_pages{state="free",worker="1"})") == 99);
   CHECK(value(text, R"(parley_voice_cache_total{result="hit",worker="1"})") == 3);
   CHECK(value(text, R"(parley_voice_cache_total{result="miss",worker="1"})") == 1);
+  CHECK(value(text, R"(parley_prompt_cache_total{result="hit",worker="1"})") == 5);
+  CHECK(value(text, R"(parley_prompt_cache_total{result="miss",worker="1"})") == 2);
   CHECK(value(text, R"(parley_deadline_misses_total{worker="1"})") >= 0);
   CHECK(value(text, R"(parley_dropped_units_total)") == 0);
   client.say_goodbye();

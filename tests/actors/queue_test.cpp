@@ -153,3 +153,45 @@ TEST_CASE("a full queue, and no queue at all") {
   first.say_goodbye();
   CHECK(house.all_free());
 }
+
+TEST_CASE("slots come and go with what the engine keeps up with, and nobody who has one loses it") {
+  stub_script script(1);
+  test_house house;
+  house.add_up(script);
+  const auto offered = [&](int slots) {
+    while (house.wait_for(actors::worker_state::up).info.slots != slots) {
+    }
+  };
+  const auto talk = [](test_client& who) {
+    who.say(append_frame());
+    who.link->next("response.output.delta");
+  };
+  auto first = house.connect();
+  first.init();
+  auto second = house.connect(), third = house.connect();
+  second.link->next("session.queued");
+  third.link->next("session.queued");
+  script.change_slots(3);
+  talk(first); // the engine is asked around its passes
+  offered(3);
+  for (auto* next : {&second, &third}) {
+    next->link->next("session.queue_done");
+    next->init();
+  }
+  script.change_slots(1);
+  talk(first);
+  offered(1);
+  for (auto* each : {&first, &second, &third}) talk(*each);
+  CHECK(house.status()["workers"][0]["busy"] == 3);
+  auto fourth = house.connect();
+  fourth.link->next("session.queued");
+  CHECK(first.say_goodbye() == "user_stop");
+  CHECK(second.say_goodbye() == "user_stop");
+  talk(third);
+  for (const auto& event : fourth.link->events()) CHECK(event["type"] != "session.queue_done");
+  CHECK(third.say_goodbye() == "user_stop");
+  fourth.link->next("session.queue_done");
+  fourth.init();
+  fourth.say_goodbye();
+  CHECK(house.all_free());
+}

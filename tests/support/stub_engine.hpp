@@ -44,6 +44,11 @@ public:
     change([&] { loading_held_ = false; });
   }
 
+  /// From the next pass on the engine says that it keeps up with so many.
+  void change_slots(int slots) {
+    change([&] { slots_now_ = slots; });
+  }
+
   /// Replaces the usual answers to commands other than open and close. It may throw: then the engine dies of it.
   void answer_with(answer how) {
     change([&] { answer_ = std::move(how); });
@@ -87,6 +92,7 @@ private:
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   inference::engine_info info_;
+  int slots_now_ = 0;
   std::string load_error_;
   bool loading_held_ = false;
   answer answer_;
@@ -108,8 +114,11 @@ public:
 
   /// A page for each open session.
   inference::engine_load load() const override {
-    inference::engine_load now{100, 100, 3, 1};
-    script_.change([&] { now.kv_pages_free -= static_cast<int>(script_.open_.size()); });
+    inference::engine_load now{100, 100, 3, 1, 5, 2};
+    script_.change([&] {
+      now.kv_pages_free -= static_cast<int>(script_.open_.size());
+      now.slots = script_.slots_now_;
+    });
     return now;
   }
 
@@ -146,7 +155,7 @@ private:
   void open(inference::session_id session, int prompt_tokens) {
     bool full = false;
     script_.change([&] {
-      full = script_.open_.size() >= static_cast<std::size_t>(info_.slots);
+      full = script_.open_.size() >= static_cast<std::size_t>(std::max(info_.slots, script_.slots_now_));
       if (!full) script_.open_.insert(session);
       script_.most_open_ = std::max(script_.most_open_, script_.open_.size());
     });

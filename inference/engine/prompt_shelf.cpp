@@ -1,0 +1,39 @@
+#include "inference/engine/prompt_shelf.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace parley::inference {
+
+bool prompt_voice::operator==(const prompt_voice& other) const {
+  return samples == other.samples || (samples && other.samples && *samples == *other.samples);
+}
+
+bool spoken_prompt::operator==(const spoken_prompt& other) const {
+  return prefix == other.prefix && prompt_voice{voice} == prompt_voice{other.voice};
+}
+
+prompt_shelf::prompt_shelf(const llm::kv_pool& pool, std::size_t most) : prompts_(most), voices_(most) {
+  pool.when_full([this] { return prompts_.drop_oldest(); });
+}
+
+void prompt_shelf::put(spoken_prompt what, const llm::kv_cache& made, std::int64_t voice_rows) {
+  try {
+    prompts_.put(std::move(what), {made.keep(), voice_rows});
+  } catch (const std::runtime_error&) {
+    // No page is left for a copy of the last one: sessions need them all.
+  }
+}
+
+at::Tensor prompt_shelf::heard(const pcm& voice) {
+  const auto* rows = voices_.find({voice});
+  return rows ? *rows : at::Tensor();
+}
+
+int prompt_shelf::own_pages() const {
+  auto pages = 0;
+  for (const auto& [what, prompt] : prompts_) pages += prompt.rows.own_pages();
+  return pages;
+}
+
+} // namespace parley::inference

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "inference/engine/recently_used.hpp"
+#include "inference/llm/kv_pool.hpp"
+#include "inference/tokenizer.hpp"
+#include "inference/unit.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace parley::inference {
+
+/// What a duplex session begins with, up to the reference voice.
+struct spoken_prompt {
+  std::vector<token_id> prefix;
+  pcm voice; ///< 16 kHz; null = none
+
+  bool operator==(const spoken_prompt& other) const;
+};
+
+/// A reference voice, compared by its samples.
+struct prompt_voice {
+  pcm samples;
+
+  bool operator==(const prompt_voice& other) const;
+};
+
+/// The beginnings that sessions had last: keys and values of whole prompts, whose pages all sessions with that prompt share,
+/// and the rows that voices were heard as. Prompts are dropped before the pool runs out of pages.
+class prompt_shelf {
+public:
+  struct prompt {
+    llm::kv_cache rows;
+    std::int64_t voice_rows;
+  };
+
+  /// Keeps up to `most` prompts and as many voices. Nobody takes pages of the pool once the shelf is gone.
+  prompt_shelf(const llm::kv_pool& pool, std::size_t most);
+
+  prompt_shelf(const prompt_shelf&) = delete;
+  prompt_shelf& operator=(const prompt_shelf&) = delete;
+
+  const prompt* find(const spoken_prompt& what) { return prompts_.find(what); }
+
+  /// Keeps what `made` holds, if the pool has room for it.
+  void put(spoken_prompt what, const llm::kv_cache& made, std::int64_t voice_rows);
+
+  /// [tokens, hidden]; undefined = it is not at hand.
+  at::Tensor heard(const pcm& voice);
+  void put_heard(const pcm& voice, at::Tensor rows) { voices_.put({voice}, std::move(rows)); }
+
+  /// Pages that nobody but the shelf holds.
+  int own_pages() const;
+
+private:
+  recently_used<spoken_prompt, prompt> prompts_;
+  recently_used<prompt_voice, at::Tensor> voices_;
+};
+
+} // namespace parley::inference
