@@ -42,7 +42,7 @@ TEST_CASE("a steady load changes nothing") {
 
 TEST_CASE("sessions that need more than foreseen leave room for fewer, soon; that they need less is believed slowly") {
   slot_estimate e(measured, 64);
-  CHECK(after(e, 2, second_of(48, 2)) == 48);  // not by one hiccup
+  CHECK(after(e, 2, second_of(48, 2)) == 48);                    // not by one hiccup
   CHECK(after(e, 20, second_of(48, 2)) == Approx(23).margin(2)); // half of a second is for 0.04 + 0.02 each
   const auto soon = after(e, 10, second_of(23, 1));
   CHECK(soon < 35);
