@@ -77,13 +77,14 @@ bool omni_engine::advance() {
   return any_busy();
 }
 
-/// How much of a pass is the work of units, which can't wait, and not of prompts and chats, which may: by rows and steps.
+/// How much of a pass is the work of units, which can't wait, and not of prompts, chats and replays: by rows and steps.
 double omni_engine::share_of_units(const pass_plan& plan) {
   auto units = std::int64_t{0}, all = std::int64_t{0};
   auto count = [&](session_id id, std::int64_t work) {
     const auto& s = *find(id);
     all += work;
-    if (s.duplex && s.why != purpose::prompt) units += work;
+    const auto replays = s.duplex && s.duplex->unit && s.duplex->unit->replay;
+    if (s.duplex && s.why != purpose::prompt && !replays) units += work;
   };
   for (const auto* steps : {&plan.hear, &plan.decode, &plan.speak, &plan.sound})
     for (auto id : *steps) count(id, 1);
