@@ -113,6 +113,10 @@ at::Tensor weights::tensor(std::string_view name, at::IntArrayRef shape) const {
   return result;
 }
 
+bool weights::mapped(std::string_view name) const {
+  return device_.is_cpu() && source_.stored(prefix_ + std::string(name)).scalar_type() == dtype_;
+}
+
 at::Tensor weights::tensor_or_none(std::string_view name) const {
   return has(name) ? tensor(name) : at::Tensor();
 }

@@ -54,6 +54,9 @@ public:
   /// Like `tensor`, and throws when the shape is another one (-1 takes any extent).
   at::Tensor tensor(std::string_view name, at::IntArrayRef shape) const;
 
+  /// Whether `tensor` hands it out as it lies in the file, without a copy.
+  bool mapped(std::string_view name) const;
+
   /// Undefined tensor when missing: for biases that a layer may lack.
   at::Tensor tensor_or_none(std::string_view name) const;
 

@@ -146,6 +146,14 @@ void kv_cache::reserve(std::int64_t rows) {
   if (pages_.size() > before) find_first_run();
 }
 
+at::Tensor kv_cache::pool_keys(int layer) const {
+  return store_->keys.select(0, layer);
+}
+
+at::Tensor kv_cache::pool_values(int layer) const {
+  return store_->values.select(0, layer);
+}
+
 void kv_cache::rows_to_write(std::int64_t rows, std::vector<std::int64_t>& into) const {
   for (auto row = length_; row < length_ + rows; ++row)
     into.push_back(std::int64_t{pages_[static_cast<std::size_t>(row / kv_pool::page_tokens)]} * kv_pool::page_tokens +

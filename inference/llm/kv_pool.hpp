@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace parley::inference::llm {
@@ -75,6 +76,13 @@ public:
 
   /// Makes room for `rows` more. Throws std::runtime_error when the pool is empty; the cache is as before.
   void reserve(std::int64_t rows);
+
+  /// Its pages in the pool, in order: page i holds rows [i, i + 1) * page_tokens.
+  std::span<const std::int32_t> page_numbers() const { return pages_; }
+
+  /// A layer of the whole pool: [pool's rows, kv_heads, head_dim].
+  at::Tensor pool_keys(int layer) const;
+  at::Tensor pool_values(int layer) const;
 
   /// Appends the pool's row numbers of rows [length, length + rows) to `into`; they must be reserved.
   void rows_to_write(std::int64_t rows, std::vector<std::int64_t>& into) const;

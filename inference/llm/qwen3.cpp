@@ -1,22 +1,18 @@
 #include "inference/llm/qwen3.hpp"
 
+#include "inference/cpu/attention.hpp"
 #include "inference/llm/norm.hpp"
 
 #include <ATen/ATen.h>
 
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace parley::inference::llm {
 
 namespace {
-
-/// Matrix products of fewer rows take other paths, which round differently: a row must not depend on its company.
-constexpr std::int64_t least_rows = 4;
-
-at::Tensor with_least_rows(const at::Tensor& x) {
-  auto missing = least_rows - x.size(0);
-  return missing > 0 ? at::constant_pad_nd(x, {0, 0, 0, missing}) : x;
-}
 
 at::Tensor as_tensor(std::span<const std::int64_t> numbers, at::Device device) {
   auto t = at::empty({static_cast<std::int64_t>(numbers.size())}, at::kLong);
@@ -31,8 +27,11 @@ qwen3::qwen3(const llm_config& config, const weights& w)
       embedding_(w.tensor("model.embed_tokens.weight", {-1, config.hidden_size})),
       norm_(w.tensor("model.norm.weight", {config.hidden_size})),
       head_(w.tensor("lm_head.weight", {embedding_.size(0), config.hidden_size})) {
+  constexpr std::string_view attention[] = {"self_attn.q_proj.weight", "self_attn.k_proj.weight",
+                                            "self_attn.v_proj.weight"};
+  constexpr std::string_view feed_forward[] = {"mlp.gate_proj.weight", "mlp.up_proj.weight"};
   auto hidden = config.hidden_size, ffn = config.intermediate_size, head_dim = config.head_dim;
-  auto query = config.heads * head_dim, key = config.kv_heads * head_dim;
+  auto query = config.heads * head_dim;
   for (auto i = 0; i < config.layers; ++i) {
     auto part = w.sub("model.layers." + std::to_string(i) + ".");
     layer l;
@@ -40,13 +39,12 @@ qwen3::qwen3(const llm_config& config, const weights& w)
     l.post_norm = part.tensor("post_attention_layernorm.weight", {hidden});
     l.query_norm = part.tensor("self_attn.q_norm.weight", {head_dim});
     l.key_norm = part.tensor("self_attn.k_norm.weight", {head_dim});
-    l.qkv = at::cat({part.tensor("self_attn.q_proj.weight", {query, hidden}),
-                     part.tensor("self_attn.k_proj.weight", {key, hidden}),
-                     part.tensor("self_attn.v_proj.weight", {key, hidden})});
-    l.out = part.tensor("self_attn.o_proj.weight", {hidden, query});
-    l.gate_up =
-        at::cat({part.tensor("mlp.gate_proj.weight", {ffn, hidden}), part.tensor("mlp.up_proj.weight", {ffn, hidden})});
-    l.down = part.tensor("mlp.down_proj.weight", {hidden, ffn});
+    l.qkv = linear(part, attention, hidden);
+    l.out = linear(part.tensor("self_attn.o_proj.weight", {hidden, query}));
+    l.gate_up = linear(part, feed_forward, hidden);
+    l.down = linear(part.tensor("mlp.down_proj.weight", {hidden, ffn}));
+    if (l.qkv.out() != (config.heads + 2 * config.kv_heads) * head_dim || l.gate_up.out() != 2 * ffn)
+      throw std::runtime_error("llm.model.layers." + std::to_string(i) + ": the weights do not fit config.json");
     layers_.push_back(std::move(l));
   }
 }
@@ -61,41 +59,49 @@ at::Tensor qwen3::embed(std::span<const token_id> ids) const {
 
 at::Tensor qwen3::forward(const at::Tensor& embeddings, std::span<const sequence_rows> sequences,
                           std::span<const std::int64_t> wanted, forward_trace* trace) const {
-  std::vector<std::int64_t> positions, targets;
+  call what{sequences, {}, {}};
+  std::vector<std::int64_t> positions;
   for (const auto& s : sequences) {
     s.cache->reserve(s.rows);
-    s.cache->rows_to_write(s.rows, targets);
+    s.cache->rows_to_write(s.rows, what.targets);
     for (auto i = std::int64_t{0}; i < s.rows; ++i) positions.push_back(s.cache->length() + s.shift + i);
   }
-  const ragged_attention attention(sequences, embeddings.options());
-  auto target = as_tensor(targets, device());
-  auto turn = rope_.at(as_tensor(positions, at::kCPU));
-  auto rows = embeddings.size(0);
-  auto given = [rows](const at::Tensor& t) { return t.narrow(0, 0, rows); };
-  auto heads = config_.heads, kv_heads = config_.kv_heads, head_dim = config_.head_dim;
-
-  auto x = with_least_rows(embeddings);
-  auto attended = at::zeros({x.size(0), std::int64_t{heads} * head_dim}, x.options());
-  for (auto i = 0; i < config_.layers; ++i) {
-    const auto& l = layers_[static_cast<std::size_t>(i)];
-    if (trace) trace->hiddens.push_back(given(x));
-    auto qkv = given(at::linear(rms_norm(x, l.input_norm, config_.rms_norm_eps), l.qkv)).view({rows, -1, head_dim});
-    auto q = rope::apply(rms_norm(qkv.narrow(1, 0, heads), l.query_norm, config_.rms_norm_eps), turn);
-    auto k = rope::apply(rms_norm(qkv.narrow(1, heads, kv_heads), l.key_norm, config_.rms_norm_eps), turn);
-    sequences.front().cache->write(i, target, k, qkv.narrow(1, heads + kv_heads, kv_heads));
-    attention.run(i, q, attended);
-    x = x + at::linear(attended, l.out);
-    auto gate_up = at::linear(rms_norm(x, l.post_norm, config_.rms_norm_eps), l.gate_up).chunk(2, -1);
-    x = x + at::linear(at::silu(gate_up[0]).mul_(gate_up[1]), l.down);
-  }
-  if (trace) trace->hiddens.push_back(given(rms_norm(x, norm_, config_.rms_norm_eps)));
+  what.turn = rope_.at(as_tensor(positions, at::kCPU));
+  const auto walkable = embeddings.is_cpu() && config_.head_dim <= cpu::largest_head;
+  auto x = walkable && dtype() == at::kFloat      ? run_layers_on_cpu<float>(embeddings, what, trace)
+           : walkable && dtype() == at::kBFloat16 ? run_layers_on_cpu<cpu::bfloat16>(embeddings, what, trace)
+                                                  : run_layers(embeddings, what, trace);
+  if (trace) trace->hiddens.push_back(rms_norm(x, norm_, config_.rms_norm_eps));
   for (const auto& s : sequences) s.cache->commit(s.rows);
   if (wanted.empty()) return at::empty({0, config_.hidden_size}, x.options());
   return rms_norm(x.index_select(0, as_tensor(wanted, device())), norm_, config_.rms_norm_eps);
 }
 
+at::Tensor qwen3::run_layers(const at::Tensor& embeddings, const call& what, forward_trace* trace) const {
+  const auto heads = config_.heads, kv_heads = config_.kv_heads, head_dim = config_.head_dim;
+  const auto rows = embeddings.size(0);
+  const auto eps = config_.rms_norm_eps;
+  const auto target = as_tensor(what.targets, device());
+  const ragged_attention attention(what.sequences, embeddings.options());
+  auto x = embeddings;
+  auto attended = at::empty({rows, std::int64_t{heads} * head_dim}, x.options());
+  for (auto i = 0; i < config_.layers; ++i) {
+    const auto& l = layers_[static_cast<std::size_t>(i)];
+    if (trace) trace->hiddens.push_back(x);
+    auto qkv = l.qkv(rms_norm(x, l.input_norm, eps)).view({rows, -1, head_dim});
+    auto q = rope::apply(rms_norm(qkv.narrow(1, 0, heads), l.query_norm, eps), what.turn);
+    auto k = rope::apply(rms_norm(qkv.narrow(1, heads, kv_heads), l.key_norm, eps), what.turn);
+    what.sequences.front().cache->write(i, target, k, qkv.narrow(1, heads + kv_heads, kv_heads));
+    attention.run(i, q, attended);
+    x = x + l.out(attended);
+    auto gate_up = l.gate_up(rms_norm(x, l.post_norm, eps)).chunk(2, -1);
+    x = x + l.down(at::silu(gate_up[0]).mul_(gate_up[1]));
+  }
+  return x;
+}
+
 at::Tensor qwen3::logits(const at::Tensor& hidden) const {
-  return at::linear(with_least_rows(hidden), head_).narrow(0, 0, hidden.size(0)).to(at::kFloat);
+  return head_(hidden).to(at::kFloat);
 }
 
 } // namespace parley::inference::llm

@@ -2,6 +2,7 @@
 
 #include "inference/checkpoint.hpp"
 #include "inference/llm/kv_pool.hpp"
+#include "inference/llm/linear.hpp"
 #include "inference/llm/ragged_attention.hpp"
 #include "inference/llm/rope.hpp"
 #include "inference/model_config.hpp"
@@ -47,12 +48,26 @@ public:
 private:
   struct layer {
     at::Tensor input_norm, post_norm, query_norm, key_norm;
-    at::Tensor qkv, out, gate_up, down; ///< fused: [q; k; v] and [gate; up]
+    linear qkv, out, gate_up, down; ///< side by side: [q; k; v] and [gate; up]
   };
+
+  /// The rows of a call, and where they go.
+  struct call {
+    std::span<const sequence_rows> sequences;
+    std::vector<std::int64_t> targets; ///< each row's place in the pool
+    rope::rotation turn;
+  };
+
+  /// All layers: [rows, hidden] → the same, before the last norm. The first is for every device and dtype, the other for
+  /// memory that the hand-written loops can walk through.
+  at::Tensor run_layers(const at::Tensor& embeddings, const call& what, forward_trace* trace) const;
+  template<class Number>
+  at::Tensor run_layers_on_cpu(const at::Tensor& embeddings, const call& what, forward_trace* trace) const;
 
   llm_config config_;
   rope rope_;
-  at::Tensor embedding_, norm_, head_;
+  at::Tensor embedding_, norm_;
+  linear head_;
   std::vector<layer> layers_;
 };
 

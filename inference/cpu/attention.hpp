@@ -1,0 +1,37 @@
+#pragma once
+
+#include "inference/cpu/simd.hpp"
+
+#include <cstdint>
+
+namespace parley::inference::cpu {
+
+/// Keys and values of one head of one sequence, where they lie: runs of `page_rows` rows each, of which `rows` count in all.
+template<class T>
+struct paged_head {
+  const T* keys;             ///< of the pool's row 0 and this head
+  const T* values;           ///< the same
+  const std::int32_t* pages; ///< page i holds rows [i, i + 1) * page_rows
+  std::int64_t page_rows;    ///< at most `largest_page`
+  std::int64_t key_stride;   ///< from a row to the next one
+};
+
+/// New rows of one sequence behind `past` older ones; their own keys and values are in the pages already. Row i sees the rows
+/// up to past + i.
+struct query_rows {
+  std::int64_t rows;
+  std::int64_t past;
+  std::int64_t heads;  ///< query heads that share this key head
+  std::int64_t stride; ///< from a row to the next one, of queries and of results; heads lie side by side
+};
+
+constexpr std::int64_t largest_page = 64, largest_head = 256;
+
+/// softmax(q k / sqrt(head_dim)) v. A row's result does not depend on the rows that are computed with it beyond rounding, nor
+/// on where the pages lie. Sums are float32.
+void attend(const float* queries, const paged_head<float>& past, const query_rows& shape, std::int64_t head_dim,
+            float* to);
+void attend(const bfloat16* queries, const paged_head<bfloat16>& past, const query_rows& shape, std::int64_t head_dim,
+            bfloat16* to);
+
+} // namespace parley::inference::cpu

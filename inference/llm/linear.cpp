@@ -1,0 +1,96 @@
+#include "inference/llm/linear.hpp"
+
+#include "inference/cpu/product.hpp"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <utility>
+
+namespace parley::inference::llm {
+
+namespace {
+
+/// Up to so many rows the hand-written product is faster than the library's: always, and for a matrix that no cache holds.
+constexpr std::int64_t always_few = 3, few_for_large = 16, large_numbers = 1 << 19;
+
+/// Products of fewer rows take other paths in the library, which round differently: a row must not depend on its company.
+constexpr std::int64_t least_rows = 4;
+
+void few_rows_product(const at::Tensor& x, const at::Tensor& matrix, float* to, std::int64_t stride, bool add) {
+  constexpr std::int64_t numbers_per_thread = 1 << 17;
+  const auto rows = x.size(0), in = x.size(1);
+  const auto* from = x.const_data_ptr<float>();
+  const auto* weights = matrix.const_data_ptr<float>();
+  at::parallel_for(0, matrix.size(0), numbers_per_thread / in + 1, [&](std::int64_t begin, std::int64_t end) {
+    cpu::product(from, rows, weights + begin * in, end - begin, in, to + begin, stride, add);
+  });
+}
+
+} // namespace
+
+linear::linear(at::Tensor matrix) : parts_{matrix.contiguous()}, out_(matrix.size(0)) {}
+
+linear::linear(const weights& from, std::span<const std::string_view> names, std::int64_t in) {
+  auto mapped = true;
+  for (auto name : names) {
+    mapped &= from.mapped(name);
+    parts_.push_back(from.tensor(name, {-1, in}).contiguous());
+    out_ += parts_.back().size(0);
+  }
+  if (!mapped && parts_.size() > 1) parts_ = {at::cat(parts_)};
+}
+
+std::size_t linear::bytes() const {
+  std::size_t sum = 0;
+  for (const auto& part : parts_) sum += part.nbytes();
+  return sum;
+}
+
+bool linear::few_rows(const at::Tensor& x) const {
+  const auto rows = x.size(0);
+  return x.is_cpu() && x.scalar_type() == at::kFloat &&
+         (rows <= always_few || (rows <= few_for_large && out_ * in() >= large_numbers));
+}
+
+at::Tensor linear::operator()(const at::Tensor& x) const {
+  const auto rows = x.size(0);
+  if (few_rows(x)) {
+    auto y = at::empty({rows, out_}, x.options());
+    const auto dense = x.contiguous();
+    auto* to = y.mutable_data_ptr<float>();
+    for (const auto& part : parts_) {
+      few_rows_product(dense, part, to, out_, false);
+      to += part.size(0);
+    }
+    return y;
+  }
+  if (rows < least_rows) return (*this)(at::constant_pad_nd(x, {0, 0, 0, least_rows - rows})).narrow(0, 0, rows);
+  if (parts_.size() == 1) return at::linear(x, parts_.front());
+  auto y = at::empty({rows, out_}, x.options());
+  std::int64_t column = 0;
+  for (const auto& part : parts_) {
+    auto to = y.narrow(1, column, part.size(0));
+    at::mm_out(to, x, part.t());
+    column += part.size(0);
+  }
+  return y;
+}
+
+void linear::add_to(at::Tensor& to, const at::Tensor& x) const {
+  if (few_rows(x)) {
+    const auto dense = x.contiguous();
+    auto* into = to.mutable_data_ptr<float>();
+    for (const auto& part : parts_) {
+      few_rows_product(dense, part, into, out_, true);
+      into += part.size(0);
+    }
+    return;
+  }
+  if (parts_.size() == 1 && x.size(0) >= least_rows)
+    at::addmm_out(to, to, x, parts_.front().t());
+  else
+    to.add_((*this)(x));
+}
+
+} // namespace parley::inference::llm

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "inference/checkpoint.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace parley::inference::llm {
+
+/// One or several matrices that are applied to the same rows, side by side: y = x [w1; w2; …]^T.
+class linear {
+public:
+  linear() = default;
+
+  /// [out, in].
+  explicit linear(at::Tensor matrix);
+
+  /// Matrices of `from`, each [-1, in]. Mapped ones stay where they lie; copies become one matrix.
+  linear(const weights& from, std::span<const std::string_view> names, std::int64_t in);
+
+  /// [rows, in] → [rows, out]. A row does not depend on its company beyond rounding.
+  at::Tensor operator()(const at::Tensor& x) const;
+
+  /// to += this(x), in place.
+  void add_to(at::Tensor& to, const at::Tensor& x) const;
+
+  std::int64_t in() const { return parts_.front().size(1); }
+  std::int64_t out() const { return out_; }
+
+  /// Bytes that its weights take.
+  std::size_t bytes() const;
+
+private:
+  bool few_rows(const at::Tensor& x) const;
+
+  std::vector<at::Tensor> parts_;
+  std::int64_t out_ = 0;
+};
+
+} // namespace parley::inference::llm
