@@ -204,6 +204,8 @@ void session::drop_slot() {
 
 void session::carry_out(protocol::effects&& effects) {
   std::move(effects.begin(), effects.end(), std::back_inserter(pending_));
+  // Whoever asks the server sees a state no later than the client hears of it.
+  if (machine_->state() != protocol::session_state::closed) entry_->update(machine_->kind(), machine_->state());
   if (carrying_out_) return;
   const log_session about(machine_->id());
   carrying_out_ = true;
