@@ -1,7 +1,8 @@
 """A training state becomes a checkpoint folder in the MiniCPM-o 4.5 layout. usage: python -m nano.export STATE.pt TEMPLATE OUT [PART …]
 
 TEMPLATE is a complete small checkpoint, for its config and the untrained carriers of the voice. PARTS besides the LLM: hearing, speaking (then `nano.export_speech` must follow). What is
-not among them is left out, tensors and all, and config.json says so (a shipped model as the template keeps its voice): the engine then refuses that kind of input or answers with text alone, instead of being fed noise."""
+not among them is left out, tensors and all, and config.json says so (a shipped model as the template keeps its voice): the engine then refuses that kind of input or answers with text alone, instead of being fed noise.
+"hearing?" stores the encoder for later training without offering it."""
 import json, pathlib, shutil, sys
 import torch
 from safetensors.torch import load_file, save_file
@@ -46,6 +47,7 @@ def config_for(template, text, old_base, parts):
 
 def export(state, template, out, parts):
     """Writes the folder; returns its size in bytes."""
+    offered, parts = [p for p in parts if not p.endswith("?")], [p.removesuffix("?") for p in parts]
     template, out, text = pathlib.Path(template), pathlib.Path(out), Text(work() / "tokenizer")
     assert template.resolve() != out.resolve()
     shutil.rmtree(out, ignore_errors=True)
@@ -61,7 +63,7 @@ def export(state, template, out, parts):
     save_file({k: v.to(torch.bfloat16).contiguous() for k, v in sorted(kept.items())}, out / "model.safetensors", metadata={"format": "pt"})
     (out / "model.safetensors").chmod(0o644)
     dump = lambda name, x: (out / name).write_text(json.dumps(x, indent=2, ensure_ascii=False) + "\n")
-    dump("config.json", config_for(template, text, old_base, parts))
+    dump("config.json", config_for(template, text, old_base, offered))
     generation = json.loads((template / "generation_config.json").read_text())
     generation.update(bos_token_id=text.id["<|endoftext|>"], pad_token_id=text.id["<|endoftext|>"], eos_token_id=[text.id["<|im_end|>"], text.id["<|endoftext|>"]])
     dump("generation_config.json", generation)
@@ -73,7 +75,7 @@ def export(state, template, out, parts):
 
 if __name__ == "__main__":
     state, template, out, *parts = sys.argv[1:]
-    assert set(parts) <= set(PREFIXES), parts
+    assert set(parts) <= {*PREFIXES, "hearing?"}, parts
     size = export(torch.load(state, map_location="cpu")["model"], template, out, parts)
     print(f"{out}: {size / 1e6:.2f} MB")
     assert size <= 20e6

@@ -131,8 +131,8 @@ def main():
         if step % 50 == 0:
             log(step=step, s=clock(), phone=float(sums[0] / count), token=float(sums[1] / count), units_s=units / (clock() - clock.before))
             sums, count = torch.zeros(2), 0
-        if step % 200 == 0:
             keep()
+        if step % 200 == 0:
             per, exact = check(model, text, phonemes, "test_voices")
             log(step=step, s=clock(), voices_per=per, voices_exact=exact)
             model.train()
