@@ -42,6 +42,7 @@ struct serve_flags {
   std::string port;
   std::string model;
   std::string device;
+  std::string quant;
   std::string tls;
 };
 
@@ -57,6 +58,7 @@ config::settings settings_from(const serve_flags& flags) {
   apply("--port", "server.port", flags.port);
   apply("--model", "worker.model", flags.model);
   apply("--device", "worker.device", flags.device);
+  apply("--quant", "engine.quant", flags.quant);
   apply("--tls", "tls.mode", flags.tls);
   config::check_whole(settings);
   return settings;
@@ -124,6 +126,7 @@ void add_serve(CLI::App& app, job& chosen) {
   sub->add_option("--port", flags->port, "Port to listen on; 0 takes a free one");
   sub->add_option("--model", flags->model, "Checkpoint folder; none = the embedded default model");
   sub->add_option("--device", flags->device, "cpu or cuda:N");
+  sub->add_option("--quant", flags->quant, "int8 or int4: the language model's layers in fewer bits");
   sub->add_option("--tls", flags->tls, "off, auto (a self-signed certificate) or file (tls.cert, tls.key)");
   sub->add_option("--set", flags->overrides, "section.key=value: overrides a setting; may be repeated")
       ->expected(1)

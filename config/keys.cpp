@@ -19,6 +19,9 @@ struct named {
 constexpr std::array<named<dtype>, 3> words_of(dtype) {
   return {{{dtype::float32, "float32"}, {dtype::bfloat16, "bfloat16"}, {dtype::float16, "float16"}}};
 }
+constexpr std::array<named<quantization>, 3> words_of(quantization) {
+  return {{{quantization::none, "none"}, {quantization::int8, "int8"}, {quantization::int4, "int4"}}};
+}
 constexpr std::array<named<window_mode>, 3> words_of(window_mode) {
   return {{{window_mode::off, "off"}, {window_mode::basic, "basic"}, {window_mode::context, "context"}}};
 }
@@ -164,6 +167,8 @@ const std::array table{
     key{"engine.dtype", PARLEY_MEMBER(engine.precision),
         "Number format of weights and activations: float32, bfloat16 or "
         "float16."},
+    key{"engine.quant", PARLEY_MEMBER(engine.quant),
+        "Weights of the language model's layers in fewer bits, for machines with less memory: none, int8 or int4."},
     key{"engine.window", PARLEY_MEMBER(engine.window),
         "How the KV cache slides when it is full: off (the session ends with context_full), basic or context."},
     key{"engine.allow_client_window", PARLEY_MEMBER(engine.allow_client_window),

@@ -13,7 +13,7 @@ namespace parley::config {
 
 /// Where a key's value lives in a `settings`.
 using field = std::variant<bool*, int*, std::uint16_t*, std::size_t*, double*, std::string*,
-                           std::optional<std::uint64_t>*, dtype*, window_mode*, log_format*, tls_mode*>;
+                           std::optional<std::uint64_t>*, dtype*, quantization*, window_mode*, log_format*, tls_mode*>;
 
 struct key {
   std::string_view name; ///< `section.key`

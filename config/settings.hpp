@@ -12,6 +12,7 @@ enum class window_mode { off, basic, context };
 
 /// Number format of weights and activations.
 enum class dtype { float32, bfloat16, float16 };
+enum class quantization { none, int8, int4 };
 
 enum class log_format { text, json };
 
@@ -93,6 +94,7 @@ struct settings {
   struct {
     std::optional<std::uint64_t> seed; ///< none = random
     dtype precision = dtype::float32;  ///< key `engine.dtype`
+    quantization quant = quantization::none;
     window_mode window = window_mode::off;
     bool allow_client_window = true;
     bool reference_quirks = false;

@@ -4,9 +4,10 @@
 
 namespace parley::inference {
 
-thinker::thinker(const checkpoint& weights, model_config config, at::ScalarType dtype, at::Device device)
+thinker::thinker(const checkpoint& weights, model_config config, at::ScalarType dtype, at::Device device,
+                 llm::quantization format)
     : config_(std::move(config)), text_(tokenizer::open(weights.directory())), mel_(config_.audio.mel_bins),
-      llm_(config_.llm, weights.view("llm.", dtype, device)) {
+      llm_(config_.llm, weights.view("llm.", dtype, device), format) {
   if (config_.has_audio) {
     encoder_.emplace(config_.audio, weights.view("apm.", dtype, device));
     projector_.emplace(config_.audio.pool_step, weights.view("audio_projection_layer.", dtype, device));

@@ -19,7 +19,9 @@ namespace parley::inference {
 /// of the language model's input, and the language model itself. Holds no session state.
 class thinker {
 public:
-  thinker(const checkpoint& weights, model_config config, at::ScalarType dtype, at::Device device);
+  /// `format`: of the language model's matrices.
+  thinker(const checkpoint& weights, model_config config, at::ScalarType dtype, at::Device device,
+          llm::quantization format = llm::quantization::none);
 
   /// The next second of one session's stream.
   struct fresh_sound {

@@ -125,7 +125,9 @@ std::unique_ptr<engine> make_engine(const config::settings& settings, engine::si
   const int threads = find_threads(settings, sizes);
   at::set_num_threads(threads);
   const auto weights = checkpoint::open(directory);
-  auto model = std::make_shared<const thinker>(weights, std::move(sizes), precision, device);
+  auto model = std::make_shared<const thinker>(weights, std::move(sizes), precision, device, settings.engine.quant);
+  log_info("engine: the language model's weights take " + mebibytes(model->llm().weight_bytes()) +
+           (settings.engine.quant == config::quantization::none ? "" : ", its layers quantized"));
   const auto quirk = settings.engine.reference_quirks ? quirks::literal() : quirks{};
   std::shared_ptr<const talker> speaker;
   if (talker::present(weights))

@@ -31,18 +31,21 @@ void few_rows_product(const at::Tensor& x, const at::Tensor& matrix, float* to, 
 
 linear::linear(at::Tensor matrix) : parts_{matrix.contiguous()}, out_(matrix.size(0)) {}
 
-linear::linear(const weights& from, std::span<const std::string_view> names, std::int64_t in) {
+linear::linear(const weights& from, std::span<const std::string_view> names, std::int64_t in, quantization format) {
   auto mapped = true;
   for (auto name : names) {
     mapped &= from.mapped(name);
     parts_.push_back(from.tensor(name, {-1, in}).contiguous());
     out_ += parts_.back().size(0);
   }
-  if (!mapped && parts_.size() > 1) parts_ = {at::cat(parts_)};
+  if (parts_.size() > 1 && (!mapped || format != quantization::none)) parts_ = {at::cat(parts_)};
+  if (format == quantization::none) return;
+  quantized_.emplace(parts_.front(), format);
+  parts_.clear();
 }
 
 std::size_t linear::bytes() const {
-  std::size_t sum = 0;
+  std::size_t sum = quantized_ ? quantized_->bytes() : 0;
   for (const auto& part : parts_) sum += part.nbytes();
   return sum;
 }
@@ -50,10 +53,11 @@ std::size_t linear::bytes() const {
 bool linear::few_rows(const at::Tensor& x) const {
   const auto rows = x.size(0);
   return x.is_cpu() && x.scalar_type() == at::kFloat &&
-         (rows <= always_few || (rows <= few_for_large && out_ * in() >= large_numbers));
+         (rows <= always_few || (rows <= few_for_large && out_ * x.size(1) >= large_numbers));
 }
 
 at::Tensor linear::operator()(const at::Tensor& x) const {
+  if (quantized_) return quantized_->product(x);
   const auto rows = x.size(0);
   if (few_rows(x)) {
     auto y = at::empty({rows, out_}, x.options());
@@ -78,7 +82,7 @@ at::Tensor linear::operator()(const at::Tensor& x) const {
 }
 
 void linear::add_to(at::Tensor& to, const at::Tensor& x) const {
-  if (few_rows(x)) {
+  if (!quantized_ && few_rows(x)) {
     const auto dense = x.contiguous();
     auto* into = to.mutable_data_ptr<float>();
     for (const auto& part : parts_) {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include "inference/checkpoint.hpp"
+#include "inference/llm/quantized.hpp"
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -19,8 +21,9 @@ public:
   /// [out, in].
   explicit linear(at::Tensor matrix);
 
-  /// Matrices of `from`, each [-1, in]. Mapped ones stay where they lie; copies become one matrix.
-  linear(const weights& from, std::span<const std::string_view> names, std::int64_t in);
+  /// Matrices of `from`, each [-1, in]. Mapped ones stay where they lie; copies become one matrix, and so do quantized ones.
+  linear(const weights& from, std::span<const std::string_view> names, std::int64_t in,
+         quantization format = quantization::none);
 
   /// [rows, in] → [rows, out]. A row does not depend on its company beyond rounding.
   at::Tensor operator()(const at::Tensor& x) const;
@@ -28,16 +31,16 @@ public:
   /// to += this(x), in place.
   void add_to(at::Tensor& to, const at::Tensor& x) const;
 
-  std::int64_t in() const { return parts_.front().size(1); }
   std::int64_t out() const { return out_; }
 
-  /// Bytes that its weights take.
+  /// Bytes that its weights take, mapped or not.
   std::size_t bytes() const;
 
 private:
   bool few_rows(const at::Tensor& x) const;
 
-  std::vector<at::Tensor> parts_;
+  std::vector<at::Tensor> parts_; ///< none if quantized
+  std::optional<quantized_matrix> quantized_;
   std::int64_t out_ = 0;
 };
 

@@ -22,7 +22,7 @@ at::Tensor as_tensor(std::span<const std::int64_t> numbers, at::Device device) {
 
 } // namespace
 
-qwen3::qwen3(const llm_config& config, const weights& w)
+qwen3::qwen3(const llm_config& config, const weights& w, quantization format)
     : config_(config), rope_(config.head_dim, config.rope_theta, w.device()),
       embedding_(w.tensor("model.embed_tokens.weight", {-1, config.hidden_size})),
       norm_(w.tensor("model.norm.weight", {config.hidden_size})),
@@ -30,6 +30,7 @@ qwen3::qwen3(const llm_config& config, const weights& w)
   constexpr std::string_view attention[] = {"self_attn.q_proj.weight", "self_attn.k_proj.weight",
                                             "self_attn.v_proj.weight"};
   constexpr std::string_view feed_forward[] = {"mlp.gate_proj.weight", "mlp.up_proj.weight"};
+  constexpr std::string_view out[] = {"self_attn.o_proj.weight"}, down[] = {"mlp.down_proj.weight"};
   auto hidden = config.hidden_size, ffn = config.intermediate_size, head_dim = config.head_dim;
   auto query = config.heads * head_dim;
   for (auto i = 0; i < config.layers; ++i) {
@@ -39,14 +40,21 @@ qwen3::qwen3(const llm_config& config, const weights& w)
     l.post_norm = part.tensor("post_attention_layernorm.weight", {hidden});
     l.query_norm = part.tensor("self_attn.q_norm.weight", {head_dim});
     l.key_norm = part.tensor("self_attn.k_norm.weight", {head_dim});
-    l.qkv = linear(part, attention, hidden);
-    l.out = linear(part.tensor("self_attn.o_proj.weight", {hidden, query}));
-    l.gate_up = linear(part, feed_forward, hidden);
-    l.down = linear(part.tensor("mlp.down_proj.weight", {hidden, ffn}));
-    if (l.qkv.out() != (config.heads + 2 * config.kv_heads) * head_dim || l.gate_up.out() != 2 * ffn)
+    l.qkv = linear(part, attention, hidden, format);
+    l.out = linear(part, out, query, format);
+    l.gate_up = linear(part, feed_forward, hidden, format);
+    l.down = linear(part, down, ffn, format);
+    if (l.qkv.out() != (config.heads + 2 * config.kv_heads) * head_dim || l.gate_up.out() != 2 * ffn ||
+        l.out.out() != hidden || l.down.out() != hidden)
       throw std::runtime_error("llm.model.layers." + std::to_string(i) + ": the weights do not fit config.json");
     layers_.push_back(std::move(l));
   }
+}
+
+std::size_t qwen3::weight_bytes() const {
+  auto sum = embedding_.nbytes() + head_.bytes();
+  for (const auto& l : layers_) sum += l.qkv.bytes() + l.out.bytes() + l.gate_up.bytes() + l.down.bytes();
+  return sum;
 }
 
 at::Tensor qwen3::embed(const at::Tensor& ids) const {

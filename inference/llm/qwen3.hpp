@@ -25,8 +25,8 @@ struct forward_trace {
 /// each sequence against its own cache, without padding. A sequence's result depends on its company by rounding alone.
 class qwen3 {
 public:
-  /// `w` is the view of "llm.".
-  qwen3(const llm_config& config, const weights& w);
+  /// `w` is the view of "llm.". `format`: of the layers' matrices; embedding and head stay as they are.
+  qwen3(const llm_config& config, const weights& w, quantization format = quantization::none);
 
   /// int64 [n] → [n, hidden].
   at::Tensor embed(const at::Tensor& ids) const;
@@ -39,6 +39,11 @@ public:
 
   /// [n, hidden] → float32 [n, vocabulary].
   at::Tensor logits(const at::Tensor& hidden) const;
+
+  std::int64_t vocabulary() const { return embedding_.size(0); }
+
+  /// Bytes of all weights, mapped or not.
+  std::size_t weight_bytes() const;
 
   const rope& positions() const { return rope_; }
   const llm_config& config() const { return config_; }

@@ -1,5 +1,7 @@
 #include "inference/llm/sampling.hpp"
 
+#include "inference/cpu/draw.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -12,16 +14,16 @@ namespace {
 
 constexpr auto minus_infinity = -std::numeric_limits<float>::infinity();
 
-/// The largest logit's place, the lowest id of equals; refuses rows without a finite maximum.
+/// The largest logit; refuses rows without a finite one.
+float largest(std::span<const float> logits) {
+  const auto [top, sane] = cpu::find_peak(logits);
+  if (!sane || !std::isfinite(top)) throw std::runtime_error("the logits are not numbers");
+  return top;
+}
+
+/// Its place, the lowest id of equals.
 std::size_t argmax(std::span<const float> logits) {
-  auto best = std::size_t{0};
-  auto sane = true;
-  for (auto i = std::size_t{0}; i < logits.size(); ++i) {
-    sane &= !std::isnan(logits[i]);
-    if (logits[i] > logits[best]) best = i;
-  }
-  if (!sane || !std::isfinite(logits[best])) throw std::runtime_error("the logits are not numbers");
-  return best;
+  return static_cast<std::size_t>(std::ranges::find(logits, largest(logits)) - logits.begin());
 }
 
 token_id take_largest(std::span<const float> logits, sampling_scratch& scratch) {
@@ -55,12 +57,14 @@ std::size_t invert(std::size_t count, double u, Weight weight, draw_record& reco
 }
 
 token_id draw_raw(std::span<const float> logits, draw_source& chance, sampling_scratch& scratch) {
-  auto top = logits[argmax(logits)];
-  scratch.heap.resize(logits.size());
-  std::transform(logits.begin(), logits.end(), scratch.heap.begin(), [top](float l) { return std::exp(l - top); });
+  auto& weights = scratch.heap;
+  weights.resize(logits.size());
+  cpu::exponentials(logits, largest(logits), weights.data());
   draw_record record{chance.next(), 0, 0, static_cast<int>(logits.size())};
-  record.token = static_cast<token_id>(invert(
-      logits.size(), record.u, [&](std::size_t i) { return double{scratch.heap[i]}; }, record));
+  const auto [index, below, total] = cpu::draw(weights, record.u);
+  record.token = static_cast<token_id>(index);
+  const auto target = record.u * total;
+  record.margin = std::min(std::abs(target - below), std::abs(below + double{weights[index]} - target)) / total;
   if (scratch.records) scratch.records->push_back(record);
   return record.token;
 }
@@ -75,12 +79,18 @@ token_id draw_filtered(draw_source& chance, sampling_scratch& scratch) {
   return record.token;
 }
 
-/// The k-th largest value by a min-heap: most logits are turned away by one comparison.
+/// Logits that are looked at together before they are looked at one by one.
+constexpr std::size_t stretch = 64;
+
+/// The k-th largest value by a min-heap: most logits are turned away together.
 float kth_largest(std::span<const float> logits, std::size_t k, std::vector<float>& heap) {
   heap.assign(logits.begin(), logits.begin() + static_cast<std::ptrdiff_t>(k));
   std::make_heap(heap.begin(), heap.end(), std::greater<>{});
-  for (auto l : logits.subspan(k)) {
-    if (l > heap.front()) {
+  for (auto rest = logits.subspan(k); !rest.empty(); rest = rest.subspan(std::min(stretch, rest.size()))) {
+    const auto here = rest.first(std::min(stretch, rest.size()));
+    if (!cpu::any_above(here, heap.front())) continue;
+    for (auto l : here) {
+      if (l <= heap.front()) continue;
       std::pop_heap(heap.begin(), heap.end(), std::greater<>{});
       heap.back() = l;
       std::push_heap(heap.begin(), heap.end(), std::greater<>{});
@@ -205,7 +215,7 @@ token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, co
 token_id draw_chat(std::span<float> logits, std::span<const token_id> banned, std::span<const token_id> terminators,
                    std::span<const token_id> seen, const chat_sampling& options, draw_source& chance,
                    sampling_scratch& scratch) {
-  argmax(logits); // refuses rows that are not numbers
+  largest(logits); // refuses rows that are not numbers
   ban(logits, banned);
   if (options.repetition_penalty != 1.0)
     for_each_seen(logits, seen, scratch, [by = options.repetition_penalty](float& l) { divide_by_sign(l, by); });

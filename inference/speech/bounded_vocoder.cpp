@@ -23,17 +23,17 @@ std::vector<at::Tensor> pick(const std::vector<at::Tensor>& from, const std::vec
 
 } // namespace
 
-bounded_vocoder::bounded_vocoder(std::shared_ptr<const hift_causal> network, at::Tensor noise,
+bounded_vocoder::bounded_vocoder(std::shared_ptr<const hift_causal> network, const at::Tensor& noise,
                                  std::int64_t block_frames)
-    : network_(std::move(network)), noise_(std::move(noise)), block_frames_(block_frames),
-      history_(network_->trunk().history_frames()) {
-  if (noise_.dim() != 2 || noise_.size(0) < 1 || noise_.size(1) != network_->trunk().harmonics() || block_frames_ < 1)
+    : network_(std::move(network)), block_frames_(block_frames), history_(network_->trunk().history_frames()) {
+  if (noise.dim() != 2 || noise.size(0) < 1 || noise.size(1) != network_->trunk().harmonics() || block_frames_ < 1)
     throw std::runtime_error("causal vocoder: noise table or block size do not fit");
+  mixed_noise_ = network_->trunk().mix_noise(noise);
 }
 
 bounded_vocoder::state bounded_vocoder::start() const {
   state made;
-  made.phase = at::zeros({1, network_->trunk().harmonics()}, noise_.options().dtype(at::kDouble));
+  made.phase = at::zeros({1, network_->trunk().harmonics()}, mixed_noise_.options().dtype(at::kDouble));
   return made;
 }
 
@@ -64,7 +64,7 @@ std::vector<at::Tensor> bounded_vocoder::stream(std::span<const job> jobs) const
 
   std::vector<at::Tensor> result;
   for (auto& pieces : speech)
-    result.push_back(pieces.empty() ? at::zeros({1, 0}, noise_.options()) : at::cat(pieces, 1));
+    result.push_back(pieces.empty() ? at::zeros({1, 0}, mixed_noise_.options()) : at::cat(pieces, 1));
   return result;
 }
 
@@ -123,13 +123,12 @@ at::Tensor bounded_vocoder::excitation(state& session, const at::Tensor& f0) con
       at::cumsum(cycles_per_sample.to(at::kDouble), 1) * static_cast<double>(samples) + session.phase.unsqueeze(1);
   session.phase = at::remainder(cycles.select(1, frames - 1), 1);
   const auto sines = at::sin(at::remainder(cycles, 1) * (2 * std::numbers::pi)).to(at::kFloat);
-  const auto first_row = session.source_end * samples % noise_.size(0);
-  auto noise = noise_.slice(0, first_row, first_row + frames * samples);
+  const auto rows = mixed_noise_.size(0), first_row = session.source_end * samples % rows;
+  auto noise = mixed_noise_.slice(0, first_row, first_row + frames * samples);
   while (noise.size(0) < frames * samples)
-    noise = at::cat({noise, noise_.slice(0, 0, frames * samples - noise.size(0))}, 0);
+    noise = at::cat({noise, mixed_noise_.slice(0, 0, frames * samples - noise.size(0))}, 0);
   session.source_end += frames;
-  return trunk.mix_source(sines.repeat_interleave(samples, 1), noise.unsqueeze(0),
-                          f0.repeat_interleave(samples, 1).unsqueeze(-1));
+  return trunk.excite(sines, f0, noise.view({frames, samples}));
 }
 
 void bounded_vocoder::emit(std::span<const step> steps) const {

@@ -35,7 +35,7 @@ public:
 
   /// noise [rows, harmonics]: uniform in [0, 1), one row a sample, read round and round. `block_frames` frames go through the
   /// network at a time; the reference takes 16.
-  bounded_vocoder(std::shared_ptr<const hift_causal> network, at::Tensor noise, std::int64_t block_frames = 16);
+  bounded_vocoder(std::shared_ptr<const hift_causal> network, const at::Tensor& noise, std::int64_t block_frames = 16);
 
   state start() const;
 
@@ -60,7 +60,7 @@ private:
   at::Tensor excitation(state& session, const at::Tensor& f0) const;
 
   std::shared_ptr<const hift_causal> network_;
-  at::Tensor noise_;
+  at::Tensor mixed_noise_; ///< [rows]: what is made of each row of the noise table
   std::int64_t block_frames_;
   std::int64_t history_;
 };

@@ -1,9 +1,13 @@
 #include "inference/speech/hift_trunk.hpp"
 
+#include "inference/cpu/convolution.hpp"
+
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <stdexcept>
 
 namespace parley::inference::speech {
@@ -31,6 +35,7 @@ snake_block::snake_block(const tensor_map& weights, const std::string& name, con
 }
 
 at::Tensor snake_block::operator()(at::Tensor x) const {
+  if (convolves_by_hand(x, units_.front().conv)) return run_on_cpu(x);
   for (std::size_t i = 0; i < units_.size(); i += 2) {
     auto y = x;
     for (auto j : {i, i + 1}) {
@@ -40,6 +45,41 @@ at::Tensor snake_block::operator()(at::Tensor x) const {
     x = y + x;
   }
   return x;
+}
+
+at::Tensor snake_block::run_on_cpu(const at::Tensor& x) const {
+  const auto batch = x.size(0), channels = x.size(1), length = x.size(2);
+  std::int64_t most = 0;
+  for (const auto& unit : units_) most = std::max(most, unit.conv.left + unit.conv.right);
+  const auto stride = length + most;
+  auto result = x.clone(at::MemoryFormat::Contiguous);
+  auto* all = result.mutable_data_ptr<float>();
+  at::parallel_for(0, batch, 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> between(static_cast<std::size_t>(channels * length)),
+        padded(static_cast<std::size_t>(channels * stride));
+    for (auto n = begin; n < end; ++n) {
+      const cpu::signal own{all + n * channels * length, length}, middle{between.data(), length};
+      for (std::size_t i = 0; i < units_.size(); ++i) {
+        const auto& [alpha, inverse, conv] = units_[i];
+        const bool second = i % 2 == 1;
+        for (std::int64_t c = 0; c < channels; ++c) {
+          auto* row = padded.data() + c * stride;
+          std::fill(row, row + conv.left, 0.0F);
+          std::fill(row + conv.left + length, row + conv.left + length + conv.right, 0.0F);
+        }
+        cpu::snake(second ? middle.rows : own.rows, length, alpha.const_data_ptr<float>(),
+                   inverse.const_data_ptr<float>(), channels, length, {padded.data() + conv.left, stride});
+        const cpu::kernel by{conv.weight.const_data_ptr<float>(),
+                             conv.bias.defined() ? conv.bias.const_data_ptr<float>() : nullptr,
+                             channels,
+                             channels,
+                             conv.kernel(),
+                             conv.dilation};
+        cpu::convolve(padded.data(), stride, by, length, second ? own.rows : nullptr, length, second ? own : middle);
+      }
+    }
+  });
+  return result;
 }
 
 std::int64_t snake_block::history() const {
@@ -71,12 +111,19 @@ hift_trunk::hift_trunk(const tensor_map& weights, hift_config config, reach look
                                config_.dilations[j], looks_);
     stages_.push_back(std::move(made));
   }
+  const auto angle = at::outer(at::arange(config_.fft / 2 + 1, at::kDouble), at::arange(config_.fft, at::kDouble)) *
+                     (2 * std::numbers::pi / static_cast<double>(config_.fft));
+  transform_ = (at::cat({angle.cos(), angle.sin().neg()}) * window_.cpu()).to(window_.options());
+  if (window_.is_cpu()) {
+    const auto* window = window_.const_data_ptr<float>();
+    to_samples_.emplace(std::vector<float>(window, window + config_.fft), config_.fft_hop);
+  }
 }
 
 at::Tensor hift_trunk::source_spectrum(const at::Tensor& source) const {
-  const auto spectrum = at::view_as_real(
-      at::stft(source, config_.fft, config_.fft_hop, config_.fft, window_, true, "reflect", false, true, true));
-  return at::cat({spectrum.select(3, 0), spectrum.select(3, 1)}, 1);
+  const auto half = config_.fft / 2;
+  const auto windows = at::reflection_pad1d(source, {half, half}).unfold(1, config_.fft, config_.fft_hop);
+  return at::matmul(transform_, windows.transpose(1, 2));
 }
 
 at::Tensor hift_trunk::decode(at::Tensor x, const at::Tensor& spectrum) const {
@@ -93,12 +140,34 @@ at::Tensor hift_trunk::decode(at::Tensor x, const at::Tensor& spectrum) const {
     x = sum / static_cast<double>(stage.blocks.size());
   }
   x = conv_post_(at::leaky_relu(x));
+  if (to_samples_) {
+    const auto columns = x.size(2), count = (columns - 1) * config_.fft_hop;
+    auto samples = at::empty({x.size(0), count}, x.options());
+    auto* to = samples.mutable_data_ptr<float>();
+    at::parallel_for(0, x.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (auto n = begin; n < end; ++n)
+        to_samples_->samples(x.const_data_ptr<float>() + n * x.stride(0), columns, columns,
+                             static_cast<float>(config_.limit), to + n * count);
+    });
+    return samples;
+  }
   const auto bins = config_.fft / 2 + 1;
   const auto magnitude = at::exp(x.narrow(1, 0, bins)).clamp_max_(1e2);
   const auto phase = at::sin(x.narrow(1, bins, bins));
   const auto samples = at::istft(at::complex(magnitude * at::cos(phase), magnitude * at::sin(phase)), config_.fft,
                                  config_.fft_hop, config_.fft, window_);
   return samples.clamp(-config_.limit, config_.limit);
+}
+
+at::Tensor hift_trunk::mix_noise(const at::Tensor& noise) const {
+  return at::matmul(noise, source_mix_.weight.squeeze(0));
+}
+
+at::Tensor hift_trunk::excite(const at::Tensor& sines, const at::Tensor& f0, const at::Tensor& mixed_noise) const {
+  const auto voiced = (f0 > config_.voiced_threshold).to(at::kFloat);
+  const auto gain = voiced * config_.noise_amplitude + (1 - voiced) * config_.sine_amplitude / 3;
+  const auto steady = source_mix_(sines * (voiced * config_.sine_amplitude).unsqueeze(-1)); // [1, frames, 1]
+  return at::addcmul(steady, gain.unsqueeze(-1), mixed_noise).tanh_().flatten(1);
 }
 
 at::Tensor hift_trunk::mix_source(const at::Tensor& sines, const at::Tensor& noise, const at::Tensor& f0) const {

@@ -1,10 +1,12 @@
 #pragma once
 
+#include "inference/cpu/vocoder.hpp"
 #include "inference/speech/layers.hpp"
 #include "inference/speech/speech_config.hpp"
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,9 @@ public:
   std::int64_t history() const;
 
 private:
+  /// The same in plain memory: activation, convolution and residual, a channel's row at a time.
+  at::Tensor run_on_cpu(const at::Tensor& x) const;
+
   struct unit {
     at::Tensor alpha, inverse; ///< [1, channels, 1]
     padded_conv conv;
@@ -43,6 +48,13 @@ public:
 
   /// x: `conv_pre`'s output [B, channels, frames]; spectrum of the same frames. Returns samples [B, frames * frame_samples].
   at::Tensor decode(at::Tensor x, const at::Tensor& spectrum) const;
+
+  /// What the mix makes of noise [rows, harmonics], to be given to `excite`: [rows].
+  at::Tensor mix_noise(const at::Tensor& noise) const;
+
+  /// Sines [1, frames, harmonics] and f0 [1, frames] that hold for a whole frame, mixed noise [frames, samples] -> excitation
+  /// [1, frames * samples].
+  at::Tensor excite(const at::Tensor& sines, const at::Tensor& f0, const at::Tensor& mixed_noise) const;
 
   /// Sines and noise [B, samples, harmonics], f0 in Hz per sample [B, samples, 1] -> excitation [B, samples].
   at::Tensor mix_source(const at::Tensor& sines, const at::Tensor& noise, const at::Tensor& f0) const;
@@ -68,6 +80,8 @@ private:
   padded_conv conv_post_;
   linear source_mix_;
   at::Tensor window_;
+  at::Tensor transform_; ///< [fft + 2, fft]: the window, then cosines above negative sines
+  std::optional<cpu::overlapped_transform> to_samples_; ///< on the CPU
 };
 
 } // namespace parley::inference::speech

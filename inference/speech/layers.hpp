@@ -38,17 +38,18 @@ struct padded_conv {
 
   padded_conv() = default;
   padded_conv(const tensor_map& from, const std::string& name)
-      : weight(from.at(name + ".weight", {-1, -1, -1})), bias(from.find(name + ".bias")) {}
+      : weight(from.at(name + ".weight", {-1, -1, -1}).contiguous()), bias(from.find(name + ".bias")) {}
 
   std::int64_t kernel() const { return weight.size(2); }
 
-  at::Tensor operator()(const at::Tensor& x) const {
-    const bool even = left == right;
-    const std::int64_t padding = even ? left : 0;
-    return at::conv1d(even ? x : at::constant_pad_nd(x, {left, right}), weight, bias, at::IntArrayRef(stride),
-                      at::IntArrayRef(padding), at::IntArrayRef(dilation));
-  }
+  at::Tensor operator()(const at::Tensor& x) const;
 };
+
+/// Whether our own loops are to do a convolution: float32 in plain memory, weights that a cache holds.
+bool convolves_by_hand(const at::Tensor& x, const padded_conv& conv);
+
+/// By hand, without padding and stride: [B, in, T] -> [B, out, T - (kernel - 1) dilation]. `x` as it lies, its last axis dense.
+at::Tensor convolve_by_hand(const at::Tensor& x, const padded_conv& conv);
 
 /// Folds every pair `X.parametrizations.weight.original0/1` (g and v) into `X.weight` = g v / |v|, the norm over all axes
 /// but the first (TALKER.md 2). Tensors whose names begin with `widened` become double before the norm is taken.

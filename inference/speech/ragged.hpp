@@ -19,6 +19,12 @@ inline std::vector<at::Tensor> cut(const at::Tensor& all, std::span<const std::i
 /// One convolution, without padding, for sequences [B, in, T_i]; returns [B, out, T_i - kernel + 1] each. The columns that
 /// straddle two sequences are computed and thrown away.
 inline std::vector<at::Tensor> convolve_each(const std::vector<at::Tensor>& sequences, const padded_conv& conv) {
+  if (convolves_by_hand(sequences.front(), conv)) {
+    std::vector<at::Tensor> each;
+    each.reserve(sequences.size());
+    for (const auto& sequence : sequences) each.push_back(convolve_by_hand(sequence, conv));
+    return each;
+  }
   const auto joined = at::conv1d(sequences.size() == 1 ? sequences[0] : at::cat(sequences, 2), conv.weight, conv.bias);
   std::vector<at::Tensor> result;
   result.reserve(sequences.size());

@@ -1,10 +1,11 @@
 #include "inference/speech/tts_sampler.hpp"
 
+#include "inference/cpu/draw.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <numeric>
 
 namespace parley::inference::speech {
 namespace {
@@ -26,9 +27,8 @@ void penalise(std::vector<float>& scores, std::span<const std::int64_t> previous
 
 /// Keeps the likeliest tokens that together have top_p, and of those the top_k likeliest; never fewer than three.
 void narrow(std::vector<float>& scores, const tts_sampling& rules) {
-  const auto most = *std::max_element(scores.begin(), scores.end());
-  double total = 0;
-  for (auto score : scores) total += std::exp(static_cast<double>(score - most));
+  const auto most = cpu::find_peak(scores).top;
+  const auto total = cpu::sum_of_exponentials(scores, most);
 
   auto count = scores.size();
   if (rules.top_k > 0) count = std::min(count, static_cast<std::size_t>(std::max(rules.top_k, tts_min_candidates)));
@@ -57,26 +57,13 @@ void tts_probabilities(std::span<const float> logits, std::span<const std::int64
     if (rules.narrow) narrow(scores, rules);
   }
   if (banned >= 0) scores[static_cast<std::size_t>(banned)] = impossible;
-  const auto most = *std::max_element(scores.begin(), scores.end());
-  double total = 0;
-  for (auto& score : scores) {
-    score = std::exp(score - most);
-    total += score;
-  }
+  const auto total = cpu::exponentials(scores, cpu::find_peak(scores).top, scores.data());
   const auto scale = static_cast<float>(1 / total);
   for (auto& score : scores) score *= scale;
 }
 
 std::int64_t tts_draw(std::span<const float> probabilities, double u) {
-  const auto total = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
-  double cumulative = 0;
-  std::size_t last_possible = 0;
-  for (std::size_t i = 0; i < probabilities.size(); ++i) {
-    if (probabilities[i] > 0) last_possible = i;
-    cumulative += probabilities[i];
-    if (cumulative > u * total) return static_cast<std::int64_t>(i);
-  }
-  return static_cast<std::int64_t>(last_possible);
+  return static_cast<std::int64_t>(cpu::draw(probabilities, u).index);
 }
 
 double tts_margin(std::span<const float> probabilities, double u, std::int64_t drawn) {

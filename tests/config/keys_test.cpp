@@ -43,6 +43,7 @@ TEST_CASE("what is printed can be loaded and prints the same") {
   odd.limits.init_seconds = 0.25;
   odd.engine.seed = 42;
   odd.engine.precision = dtype::bfloat16;
+  odd.engine.quant = quantization::int4;
   odd.engine.window = window_mode::context;
   odd.protocol.legacy_extras = true;
   odd.log.format = log_format::json;

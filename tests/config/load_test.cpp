@@ -69,6 +69,7 @@ TEST_CASE("a wrong file is refused in one line with file, line and key") {
         "f.toml:2: protocol.legacy_extras must be true or false");
   CHECK(complaint_of_text("[engine]\ndtype = \"int8\"\n") ==
         "f.toml:2: engine.dtype must be one of float32, bfloat16, float16");
+  CHECK(complaint_of_text("[engine]\nquant = \"int2\"\n") == "f.toml:2: engine.quant must be one of none, int8, int4");
   CHECK(complaint_of_text("[engine]\nseed = -1\n").starts_with("f.toml:2: engine.seed must be a whole number"));
   CHECK(complaint_of_text("[worker]\ndevice = \"gpu\"\n") == "f.toml:2: worker.device must be cpu or cuda:N");
   CHECK(complaint_of_text("[tls]\nmode = \"on\"\n") == "f.toml:2: tls.mode must be one of off, auto, file");

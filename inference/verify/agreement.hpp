@@ -1,0 +1,28 @@
+#pragma once
+
+#include "inference/llm/qwen3.hpp"
+
+#include <filesystem>
+#include <vector>
+
+namespace parley::inference::verify {
+
+/// How alike two language models answer, over all rows of some prompts.
+struct agreement {
+  std::int64_t rows = 0;
+  std::int64_t same_top = 0;   ///< rows whose likeliest token is the same
+  std::int64_t clear_rows = 0; ///< rows whose likeliest token leads by more than `clear_lead` in the exact model
+  std::int64_t same_clear = 0; ///< of these, how many agree
+  double divergence = 0;       ///< mean Kullback-Leibler divergence of the other model's next token, in nats
+};
+
+/// Of the natural logarithm of a probability.
+constexpr double clear_lead = 0.1;
+
+/// The token sequences that a folder of thinker goldens holds: prompts and answers.
+std::vector<std::vector<token_id>> golden_prompts(const std::filesystem::path& model,
+                                                  const std::filesystem::path& goldens);
+
+agreement compare(const llm::qwen3& exact, const llm::qwen3& other, const std::vector<std::vector<token_id>>& prompts);
+
+} // namespace parley::inference::verify

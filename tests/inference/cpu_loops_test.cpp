@@ -1,0 +1,154 @@
+#include "inference/cpu/attention.hpp"
+#include "inference/cpu/convolution.hpp"
+#include "inference/cpu/draw.hpp"
+#include "inference/cpu/product.hpp"
+#include "inference/cpu/vocoder.hpp"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <numeric>
+
+using namespace parley::inference;
+
+// The hand-written loops against LibTorch in double precision.
+namespace {
+
+at::Tensor noise(at::IntArrayRef shape, std::uint64_t seed) {
+  return at::randn(shape, at::make_generator<at::CPUGeneratorImpl>(seed));
+}
+
+double apart(const at::Tensor& a, const at::Tensor& b) {
+  return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
+}
+
+/// softmax(q k) v of one key head, row i of `rows` seeing past + i + 1 keys.
+at::Tensor attended(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, std::int64_t past) {
+  const auto rows = q.size(0), all = k.size(0);
+  const auto hidden = at::ones({rows, all}, at::kBool).triu(past + 1).unsqueeze(1);
+  const auto scores = at::einsum("rhd,kd->rhk", {q.to(at::kDouble), k.to(at::kDouble)}) / std::sqrt(q.size(2));
+  return at::einsum("rhk,kd->rhd", {scores.masked_fill(hidden, -INFINITY).softmax(-1), v.to(at::kDouble)});
+}
+
+} // namespace
+
+TEST_CASE("attention over scattered pages is attention") {
+  constexpr std::int64_t kv_heads = 2, group = 3, heads = kv_heads * group;
+  for (const std::int64_t head_dim : {8, 48, 80, 128})
+    for (const auto& [rows, past] :
+         {std::pair<std::int64_t, std::int64_t>{1, 0}, {1, 200}, {3, 61}, {13, 64}, {70, 130}}) {
+      INFO("head_dim " << head_dim << ", " << rows << " rows behind " << past);
+      const auto all = past + rows, page = std::int64_t{64};
+      const auto q = noise({rows, heads, head_dim}, 1), keys = noise({8 * page, kv_heads, head_dim}, 2),
+                 values = noise({8 * page, kv_heads, head_dim}, 3);
+      const std::vector<std::int32_t> pages{5, 0, 7, 2};
+      std::vector<std::int64_t> places;
+      for (std::int64_t row = 0; row < all; ++row)
+        places.push_back(pages[static_cast<std::size_t>(row / page)] * page + row % page);
+      const auto index = at::tensor(places, at::kLong);
+      auto to = at::zeros({rows, heads, head_dim});
+      for (std::int64_t head = 0; head < kv_heads; ++head) {
+        const cpu::paged_head<float> where{keys.const_data_ptr<float>() + head * head_dim,
+                                           values.const_data_ptr<float>() + head * head_dim, pages.data(), page,
+                                           kv_heads * head_dim};
+        const auto place = head * group * head_dim;
+        cpu::attend(q.const_data_ptr<float>() + place, where, {rows, past, group, heads * head_dim}, head_dim,
+                    to.mutable_data_ptr<float>() + place);
+        const auto expected = attended(q.narrow(1, head * group, group), keys.index_select(0, index).select(1, head),
+                                       values.index_select(0, index).select(1, head), past);
+        CHECK(apart(to.narrow(1, head * group, group), expected) < 2e-6);
+      }
+    }
+}
+
+TEST_CASE("products of few rows are products") {
+  for (const std::int64_t rows : {1, 3, 4, 7, 16})
+    for (const std::int64_t out : {1, 5, 64}) {
+      const auto x = noise({rows, 96}, 4), matrix = noise({out, 96}, 5), before = noise({rows, out + 2}, 6);
+      const auto exact = x.to(at::kDouble).mm(matrix.to(at::kDouble).t());
+      auto to = before.clone();
+      cpu::product(x.const_data_ptr<float>(), rows, matrix.const_data_ptr<float>(), out, 96,
+                   to.mutable_data_ptr<float>(), out + 2, false);
+      CHECK(apart(to.narrow(1, 0, out), exact) < 2e-5);
+      CHECK(at::equal(to.narrow(1, out, 2), before.narrow(1, out, 2)));
+      cpu::product(x.const_data_ptr<float>(), rows, matrix.const_data_ptr<float>(), out, 96,
+                   to.mutable_data_ptr<float>(), out + 2, true);
+      CHECK(apart(to.narrow(1, 0, out), 2 * exact) < 4e-5);
+    }
+}
+
+TEST_CASE("convolutions by hand are convolutions") {
+  for (const std::int64_t channels : {1, 3, 6, 24})
+    for (const std::int64_t length : {1, 63, 64, 200}) {
+      constexpr std::int64_t size = 7, dilation = 3, reach = (size - 1) * dilation;
+      const auto x = noise({1, channels, length + reach}, 7), weight = noise({5, channels, size}, 8),
+                 bias = noise({5}, 9), add = noise({5, length}, 10);
+      auto to = at::empty({5, length});
+      const cpu::kernel by{weight.const_data_ptr<float>(), bias.const_data_ptr<float>(), 5, channels, size, dilation};
+      cpu::convolve(x.const_data_ptr<float>(), length + reach, by, length, add.const_data_ptr<float>(), length,
+                    {to.mutable_data_ptr<float>(), length});
+      const auto exact = at::conv1d(x.to(at::kDouble), weight.to(at::kDouble), bias.to(at::kDouble), 1, 0, dilation);
+      CHECK(apart(to, exact.squeeze(0) + add) < 2e-5);
+    }
+}
+
+TEST_CASE("the snake activation holds for large arguments") {
+  const auto x = at::linspace(-300, 300, 20000).unsqueeze(0);
+  const float alpha = 1.7F, inverse = 0.6F;
+  auto to = at::empty_like(x);
+  cpu::snake(x.const_data_ptr<float>(), 20000, &alpha, &inverse, 1, 20000, {to.mutable_data_ptr<float>(), 20000});
+  const auto wave = at::sin((x * alpha).to(at::kDouble)); // of the float32 argument
+  CHECK(apart(to, x + static_cast<double>(inverse) * wave.square()) < 4e-5);
+}
+
+TEST_CASE("spectra become samples as an inverse transform makes them") {
+  for (const std::int64_t columns : {2, 5, 64, 131}) {
+    const auto window = at::hann_window(16), x = noise({18, columns}, 11) * 2;
+    const auto* w = window.const_data_ptr<float>();
+    const cpu::overlapped_transform transform(std::vector<float>(w, w + 16), 4);
+    auto to = at::empty({(columns - 1) * 4});
+    transform.samples(x.const_data_ptr<float>(), columns, columns, 0.99F, to.mutable_data_ptr<float>());
+    const auto wide = x.to(at::kDouble);
+    const auto magnitude = wide.narrow(0, 0, 9).exp().clamp_max(100), phase = wide.narrow(0, 9, 9).sin();
+    const auto exact =
+        at::istft(at::complex(magnitude * phase.cos(), magnitude * phase.sin()), 16, 4, 16, window.to(at::kDouble));
+    CHECK(apart(to, exact.clamp(-0.99, 0.99)) < 1e-5);
+  }
+}
+
+TEST_CASE("a draw is the first index beyond u") {
+  std::vector<float> weights(1000);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i % 7);
+  const auto total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  auto below = 0.0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] > 0) {
+      const auto found = cpu::draw(weights, (below + 0.5 * weights[i]) / total);
+      CHECK(found.index == i);
+      CHECK(found.below == Approx(below));
+    }
+    below += weights[i];
+  }
+  CHECK(cpu::draw(weights, 1.0).index == 999); // the last with a weight: 999 % 7 is 5
+}
+
+TEST_CASE("exponentials of a row of logits") {
+  const auto x = noise({5000}, 12) * 20;
+  const std::span<const float> row(x.const_data_ptr<float>(), 5000);
+  const auto [top, sane] = cpu::find_peak(row);
+  CHECK(sane);
+  CHECK(top == x.max().item<float>());
+  auto to = at::empty({5000});
+  const auto sum = cpu::exponentials(row, top, to.mutable_data_ptr<float>());
+  const auto exact = (x.to(at::kDouble) - static_cast<double>(top)).exp();
+  CHECK(apart(to, exact) < 3e-7);
+  CHECK(sum == Approx(exact.sum().item<double>()).epsilon(1e-6));
+  CHECK(cpu::sum_of_exponentials(row, top) == Approx(sum).epsilon(1e-9));
+  auto strange = x.clone();
+  strange[4321] = NAN;
+  CHECK_FALSE(cpu::find_peak({strange.const_data_ptr<float>(), 5000}).sane);
+  CHECK(cpu::any_above(row, top - 1));
+  CHECK_FALSE(cpu::any_above(row, top));
+}

@@ -1,0 +1,67 @@
+#include "inference/verify/agreement.hpp"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <c10/core/InferenceMode.h>
+#include <catch2/catch.hpp>
+
+#include <iostream>
+
+using namespace parley::inference;
+
+namespace {
+
+constexpr auto model = "tests/data/checkpoints/tiny";
+constexpr auto goldens = "tests/data/goldens/thinker";
+
+llm::qwen3 made(llm::quantization format) {
+  return llm::qwen3(model_config::open(model).llm, checkpoint::open(model).view("llm."), format);
+}
+
+} // namespace
+
+TEST_CASE("quantized weights answer like the exact ones on the goldens' prompts") {
+  c10::InferenceMode guard;
+  const auto prompts = verify::golden_prompts(model, goldens);
+  REQUIRE(prompts.size() > 10);
+  const auto exact = made(llm::quantization::none);
+  const auto alike = [&](llm::quantization format) { return verify::compare(exact, made(format), prompts); };
+  const auto same = alike(llm::quantization::none), int8 = alike(llm::quantization::int8),
+             int4 = alike(llm::quantization::int4);
+  for (const auto& [name, a] : {std::pair{"int8", int8}, std::pair{"int4", int4}})
+    std::cout << "quantized: " << name << ": same top-1 in " << a.same_top << " of " << a.rows << " rows, "
+              << a.same_clear << " of " << a.clear_rows << " clear ones, KL " << a.divergence << '\n';
+  CHECK(same.same_top == same.rows);
+  CHECK(same.divergence == Approx(0).margin(1e-9));
+  // Random weights of 256 numbers a row: harder to round than trained ones.
+  CHECK(int8.same_top >= 0.94 * static_cast<double>(int8.rows));
+  CHECK(int8.same_clear >= 0.98 * static_cast<double>(int8.clear_rows));
+  CHECK(int8.divergence < 5e-3);
+  CHECK(int8.divergence > 0);
+  CHECK(int4.divergence > int8.divergence);
+  CHECK(int4.divergence < 0.5);
+  CHECK(int4.same_clear >= 0.6 * static_cast<double>(int4.clear_rows));
+}
+
+TEST_CASE("quantized weights take less room") {
+  const auto bytes = [](llm::quantization format) { return made(format).weight_bytes(); };
+  const auto rest = llm::qwen3(model_config::open(model).llm, checkpoint::open(model).view("llm.")).weight_bytes();
+  CHECK(bytes(llm::quantization::int8) < rest);
+  CHECK(bytes(llm::quantization::int4) < bytes(llm::quantization::int8));
+}
+
+TEST_CASE("a matrix in fewer bits is the matrix within half a step") {
+  c10::InferenceMode guard;
+  const auto generator = at::make_generator<at::CPUGeneratorImpl>(std::uint64_t{7});
+  const auto matrix = at::randn({50, 64}, generator) / 8;
+  const auto unit = at::eye(64);
+  const auto exact = matrix.t();
+  const auto apart = [&](llm::quantization format) {
+    return (llm::quantized_matrix(matrix, format).product(unit) - exact).abs().max().item<float>();
+  };
+  const auto widest = matrix.abs().max().item<float>();
+  CHECK(apart(llm::quantization::int8) <= widest / 127 * 0.5 + widest / 128); // and the rounding of bfloat16
+  CHECK(apart(llm::quantization::int4) <= 2 * widest / 15 * 0.5 + widest / 32);
+  CHECK_THROWS_WITH(llm::quantized_matrix(at::zeros({16, 40}), llm::quantization::int4),
+                    Catch::Contains("multiple of 32"));
+}
