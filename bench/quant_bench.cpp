@@ -61,7 +61,7 @@ void run(const std::filesystem::path& directory, const char* goldens) {
   std::printf("| weights | dtype | MiB | ms a token, 1 session | 8 | same top-1 | of clear ones | KL, nats "
               "|\n|---|---|---|---|---|---|---|---|\n");
   for (const auto dtype : {at::kFloat, at::kBFloat16})
-    for (const auto [format, name] :
+    for (const auto& [format, name] :
          {std::pair{llm::quantization::none, "as they are"}, std::pair{llm::quantization::int8, "int8"},
           std::pair{llm::quantization::int4, "int4"}}) {
       const auto other = model(dtype, format);

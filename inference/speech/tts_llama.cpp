@@ -1,10 +1,14 @@
 #include "inference/speech/tts_llama.hpp"
 
+#include "inference/cpu/attention.hpp"
+#include "inference/cpu/rows.hpp"
 #include "inference/speech/ragged.hpp"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 namespace parley::inference::speech {
@@ -17,6 +21,79 @@ at::Tensor rotated(const at::Tensor& x, const at::Tensor& cos, const at::Tensor&
   const auto turned = at::cat({-x.narrow(-1, half, half), x.narrow(-1, 0, half)}, -1);
   return x * cos + turned * sin;
 }
+
+/// What lies between the matrix products, by our own loops: nothing is copied, cut or joined for each session.
+class walk {
+public:
+  walk(std::span<const tts_llama::row> rows, std::span<const std::int64_t> lengths, const at::Tensor& cos,
+       const at::Tensor& sin, const tts_config& config, std::int64_t head_dim)
+      : rows_(rows), lengths_(lengths), heads_(config.heads), kv_heads_(config.kv_heads), head_dim_(head_dim),
+        eps_(static_cast<float>(config.rms_norm_eps)), cos_(cos),
+        sin_(at::cat({sin.narrow(1, 0, head_dim / 2).neg(), sin.narrow(1, head_dim / 2, head_dim / 2)}, 1)) {
+    std::int64_t longest = 0;
+    for (const auto& row : rows) {
+      longest = std::max(longest, row.past->length());
+      first_.push_back(first_.empty() ? 0 : first_.back() + lengths[first_.size() - 1]);
+    }
+    pages_.resize(static_cast<std::size_t>(longest / cpu::largest_page + 1));
+    std::iota(pages_.begin(), pages_.end(), 0);
+  }
+
+  at::Tensor norm(const at::Tensor& x, const at::Tensor& weight) const {
+    auto to = at::empty_like(x);
+    cpu::rms_norm(x.const_data_ptr<float>(), weight.const_data_ptr<float>(), to.mutable_data_ptr<float>(), x.size(0),
+                  x.size(1), eps_);
+    return to;
+  }
+
+  at::Tensor gate(const at::Tensor& gate_up) const {
+    auto to = at::empty({gate_up.size(0), gate_up.size(1) / 2}, gate_up.options());
+    cpu::silu_mul(gate_up.const_data_ptr<float>(), to.mutable_data_ptr<float>(), to.size(0), to.size(1));
+    return to;
+  }
+
+  /// `parts` [n, query | key | value heads]: rotated, written behind what each session has, and met with it.
+  at::Tensor attend(std::size_t layer, const at::Tensor& parts) const {
+    auto queries = at::empty({parts.size(0), heads_ * head_dim_}, parts.options()), result = at::empty_like(queries);
+    auto *turned = queries.mutable_data_ptr<float>(), *to = result.mutable_data_ptr<float>();
+    at::parallel_for(0, std::ssize(rows_), 4, [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+        attend(i, layer, parts.const_data_ptr<float>(), turned, to);
+    });
+    return result;
+  }
+
+private:
+  void attend(std::size_t i, std::size_t layer, const float* parts, float* turned, float* to) const {
+    const auto past = rows_[i].past->keys(layer), past_values = rows_[i].past->values(layer);
+    auto *keys = past.mutable_data_ptr<float>(), *values = past_values.mutable_data_ptr<float>();
+    const auto fresh = lengths_[i], length = past.size(1), head = past.stride(0), d = head_dim_;
+    for (auto row = first_[i]; row < first_[i] + fresh; ++row) {
+      const auto* from = parts + row * (heads_ + 2 * kv_heads_) * d;
+      const auto place = (length - fresh + row - first_[i]) * d;
+      const cpu::rotation by{cos_.const_data_ptr<float>() + row * d, sin_.const_data_ptr<float>() + row * d};
+      for (std::int64_t h = 0; h < heads_; ++h, from += d)
+        cpu::turn_head(from, nullptr, by, turned + (row * heads_ + h) * d, d, eps_);
+      for (std::int64_t h = 0; h < kv_heads_; ++h, from += d)
+        cpu::turn_head(from, nullptr, by, keys + h * head + place, d, eps_);
+      for (std::int64_t h = 0; h < kv_heads_; ++h, from += d) std::copy(from, from + d, values + h * head + place);
+    }
+    const auto group = heads_ / kv_heads_;
+    for (std::int64_t h = 0; h < kv_heads_; ++h) {
+      const auto place = (first_[i] * heads_ + h * group) * d;
+      cpu::attend(turned + place, {keys + h * head, values + h * head, pages_.data(), cpu::largest_page, d},
+                  {fresh, length - fresh, group, heads_ * d}, d, to + place);
+    }
+  }
+
+  std::span<const tts_llama::row> rows_;
+  std::span<const std::int64_t> lengths_;
+  std::int64_t heads_, kv_heads_, head_dim_;
+  float eps_;
+  at::Tensor cos_, sin_; ///< the sign of the swapped halves in the sines
+  std::vector<std::int64_t> first_;
+  std::vector<std::int32_t> pages_;
+};
 
 } // namespace
 
@@ -150,6 +227,17 @@ at::Tensor tts_llama::extend(std::span<const row> rows) const {
   }
   auto x = at::cat(pieces, 0);
   const auto [cos, sin] = angles_of(at::cat(positions, 0));
+  if (x.is_cpu() && head_dim_ <= cpu::largest_head) {
+    const auto one_row = at::empty({config_.kv_heads, 1, head_dim_}, x.options());
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].past->extend(layers_.size(), lengths[i], one_row);
+    const walk on(rows, lengths, cos, sin, config_, head_dim_);
+    for (std::size_t n = 0; n < layers_.size(); ++n) {
+      const auto& layer = layers_[n];
+      x = x + layer.out(on.attend(n, layer.query_key_value(on.norm(x, layer.attention_norm))));
+      x = x + layer.down(on.gate(layer.gate_up(on.norm(x, layer.feed_norm))));
+    }
+    return norm(x.index_select(0, at::tensor(last, integers)), final_norm_);
+  }
   for (std::size_t n = 0; n < layers_.size(); ++n) {
     const auto& layer = layers_[n];
     const auto parts =

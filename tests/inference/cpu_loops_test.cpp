@@ -89,7 +89,8 @@ TEST_CASE("convolutions by hand are convolutions") {
       const cpu::kernel by{weight.const_data_ptr<float>(), bias.const_data_ptr<float>(), 5, channels, size, dilation};
       cpu::convolve(x.const_data_ptr<float>(), length + reach, by, length, add.const_data_ptr<float>(), length,
                     {to.mutable_data_ptr<float>(), length});
-      const auto exact = at::conv1d(x.to(at::kDouble), weight.to(at::kDouble), bias.to(at::kDouble), 1, 0, dilation);
+      const auto exact = at::conv1d(x.to(at::kDouble), weight.to(at::kDouble), bias.to(at::kDouble), {1},
+                                    at::IntArrayRef{0}, {dilation});
       CHECK(apart(to, exact.squeeze(0) + add) < 2e-5);
     }
 }
