@@ -75,6 +75,11 @@ def let_the_cpu_speak():
 def staged(reference, model, folder):
     """The checkpoint beside the reference's code, as its loader wants them."""
     code = os.path.join(reference, "MiniCPMO45")
+    for name in ("preprocessor_config.json", "tokenizer_config.json"):  # a made-up checkpoint does not name the classes
+        with open(os.path.join(code, name)) as theirs, open(os.path.join(model, name)) as ours:
+            merged = {**json.load(theirs), **json.load(ours)}
+        with open(os.path.join(folder, name), "w") as both:
+            json.dump(merged, both)
     for source in (model, code):
         for name in os.listdir(source):
             if source == model or name.endswith(".py"):
@@ -167,7 +172,7 @@ def decode_ms(model, past, tokens):
 
 def parley(options):
     out = subprocess.run([options.bench, options.model, options.wav, str(options.units)], check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(out.stdout)
+    return json.loads(out.stdout.splitlines()[-1])  # behind what the engine logs
 
 
 def least(rounds, kind, stage, each=lambda row: 1):
