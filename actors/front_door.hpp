@@ -91,6 +91,9 @@ public:
   virtual void close_session(std::string id, std::string reason, requester who,
                              std::function<void(close_answer)> done) = 0;
 
+  /// POST /sessions/{id}/move: it goes on with another worker as soon as one has room. False when no such session lives.
+  virtual void move_session(std::string id, std::function<void(bool known)> done) = 0;
+
   /// POST /workers/{id}/drain and /resume: whether it takes new sessions. Calls back with false when there is no such worker. The
   /// callback may run on any thread.
   virtual void drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) = 0;

@@ -3,6 +3,7 @@
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace parley::actors {
@@ -43,12 +44,12 @@ void count(meters::worker& counted, const inference::engine_load& before, const 
 
 } // namespace
 
-gpu_worker::gpu_worker(caf::actor_config& config, worker_key key, engine_factory make, meters::worker& counted)
-    : worker_actor::base(config), key_(key), make_(std::move(make)), meters_(counted) {}
+gpu_worker::gpu_worker(caf::actor_config& config, engine_factory make, meters::worker& counted)
+    : worker_actor::base(config), make_(std::move(make)), meters_(counted) {}
 
 gpu_worker::behavior_type gpu_worker::make_behavior() {
   log_exceptions(this);
-  set_down_handler([this](const caf::down_msg& down) { session_died(down.source); });
+  set_down_handler([this](const caf::down_msg& down) { peer_gone(down.source); });
   const worker_actor self(this);
   engine_ = std::make_unique<engine_thread>(
       std::move(make_),
@@ -67,13 +68,13 @@ gpu_worker::behavior_type gpu_worker::make_behavior() {
       [this](engine_open& message) { open(message); },
       [this](engine_order& message) { order(message); },
       [this](const slot_orphaned& message) { free_orphan(message); },
-      [this](const worker_start& message) {
-        queue_ = message.queue;
-        if (info_) offer(*info_);
-      },
+      [this](const worker_start& message) { start(message); },
+      [this](const worker_stop&) { stop(); },
       [this](const engine_up& message) {
         info_ = message.info;
-        if (queue_) offer(*info_);
+        log()->info("{} on {}, {} slots of {} tokens", info_->model, info_->device, info_->slots,
+                    info_->context_tokens);
+        offer();
       },
       [this](const slots_changed& message) { change(message.slots); },
       [this](engine_event& message) { route(message); },
@@ -84,28 +85,59 @@ gpu_worker::behavior_type gpu_worker::make_behavior() {
 void gpu_worker::on_exit() {
   engine_.reset();
   clients_.clear();
-  queue_ = nullptr;
+  patrons_.clear();
 }
 
-void gpu_worker::offer(const inference::engine_info& info) {
-  log()->info("worker {}: {} on {}, {} slots of {} tokens", key_, info.model, info.device, info.slots,
-              info.context_tokens);
-  send(queue_, slots_offered{key_, info});
+// ---- houses ---------------------------------------------------------------------------------------------------------
+
+void gpu_worker::start(const worker_start& message) {
+  monitor(message.queue);
+  patrons_.push_back({message.queue, message.key});
+  offer();
 }
 
 /// The engine has measured that it can take more or fewer sessions than it thought.
 void gpu_worker::change(int slots) {
   if (!info_ || info_->slots == slots) return;
-  log()->debug("worker {}: {} slots, after {}", key_, slots, info_->slots);
+  log()->debug("{} slots, after {}", slots, info_->slots);
   info_->slots = slots;
-  if (queue_) send(queue_, slots_offered{key_, *info_});
+  offer();
 }
+
+void gpu_worker::stop() {
+  stopping_ = true;
+  for (const auto& to : patrons_) send(to.queue, worker_leaves{to.key});
+  if (clients_.empty()) quit(caf::exit_reason::user_shutdown);
+}
+
+/// Tells every house that does not know it yet how many slots it may fill: all but those that others hold.
+void gpu_worker::offer() {
+  if (!info_) return;
+  for (auto& to : patrons_) {
+    const auto others = std::count_if(clients_.begin(), clients_.end(),
+                                      [&](const auto& each) { return each.second.session.node() != to.queue.node(); });
+    auto info = *info_;
+    info.slots = std::max(0, info.slots - static_cast<int>(others));
+    if (std::exchange(to.offered, info.slots) != info.slots) send(to.queue, slots_offered{to.key, std::move(info)});
+  }
+}
+
+void gpu_worker::peer_gone(const caf::actor_addr& who) {
+  std::erase_if(patrons_, [&](const patron& each) { return each.queue == who; });
+  for (auto& [id, of] : clients_)
+    if (of.session == who) close(id, of);
+}
+
+// ---- sessions -------------------------------------------------------------------------------------------------------
 
 void gpu_worker::open(engine_open& message) {
   const auto id = session_of(message.order);
+  if (stopping_ || (info_ && clients_.size() >= static_cast<std::size_t>(std::max(0, info_->slots))))
+    return send(message.session, open_denied{id});
   monitor(message.session);
   const auto session = message.session;
-  clients_[id].session = std::move(message.session);
+  clients_[id] = client{std::move(message.session), message.ticket};
+  offer();
   if (!engine_->post(std::move(message.order))) {
     forget(clients_.find(id));
     send(session, engine_event{inference::failed{id, 0, inference::failure::inference, "the engine's inbox is full"}});
@@ -151,21 +183,23 @@ void gpu_worker::forget(clients::iterator which) {
   const auto gone = std::move(which->second);
   clients_.erase(which);
   demonitor(gone.session.address());
-  if (gone.orphaned) send(queue_, slot_freed{*gone.orphaned});
+  if (gone.orphaned) free(gone);
+  if (stopping_ && clients_.empty()) return quit(caf::exit_reason::user_shutdown);
+  offer();
 }
 
-void gpu_worker::session_died(const caf::actor_addr& who) {
-  for (auto& [id, of] : clients_)
-    if (of.session == who) close(id, of);
+void gpu_worker::free(const client& gone) {
+  for (const auto& to : patrons_)
+    if (to.queue.node() == gone.session.node()) send(to.queue, slot_freed{gone.ticket});
 }
 
 void gpu_worker::free_orphan(const slot_orphaned& message) {
   for (auto& [id, of] : clients_) {
-    if (of.session != message.holder) continue;
-    of.orphaned = message.ticket;
+    if (of.ticket != message.ticket || of.session.node() != message.queue.node()) continue;
+    of.orphaned = true;
     return close(id, of);
   }
-  send(queue_, slot_freed{message.ticket});
+  send(message.queue, slot_freed{message.ticket});
 }
 
 } // namespace parley::actors

@@ -7,19 +7,21 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace parley::actors {
 
 /// One device: owns the engine's thread, passes commands in and events out by engine session id, and offers slots to the
-/// queue manager once the engine is loaded, and again whenever it can take more or fewer. A session that dies has its engine
-/// session closed. When the engine cannot be loaded or throws, the actor ends with the reason as its error, and all who
-/// monitor it learn it.
+/// queue managers of one house or of several once the engine is loaded, and again whenever it can take more or fewer. It
+/// grants a slot itself, when an open comes: who was slower than another house's session is denied. A session that dies
+/// has its engine session closed. When the engine cannot be loaded or throws, the actor ends with the reason as its
+/// error, and all who monitor it learn it.
 ///
 /// To be spawned `detached`: it joins the engine's thread when it ends.
 class gpu_worker : public worker_actor::base {
 public:
   /// `counted` outlives the actor.
-  gpu_worker(caf::actor_config& config, worker_key key, engine_factory make, meters::worker& counted);
+  gpu_worker(caf::actor_config& config, engine_factory make, meters::worker& counted);
 
   const char* name() const override { return "gpu_worker"; }
   void on_exit() override;
@@ -31,27 +33,38 @@ private:
   /// An engine session, from `open` to `closed` or to the failure of its open.
   struct client {
     session_actor session;
+    ticket_key ticket = 0;
     bool opening = true;
     bool closing = false;
-    std::optional<ticket_key> orphaned; ///< to be freed when the engine has closed it
+    bool orphaned = false; ///< the slot is to be freed when the engine has closed it
   };
   using clients = std::map<inference::session_id, client>;
+
+  /// A house that may fill its slots.
+  struct patron {
+    queue_actor queue;
+    worker_key key;   ///< the worker's name there
+    int offered = -1; ///< slots that it was told of last
+  };
 
   void open(engine_open& message);
   void order(engine_order& message);
   void route(engine_event& message);
   void close(inference::session_id id, client& of);
   void forget(clients::iterator which);
-  void session_died(const caf::actor_addr& who);
+  void start(const worker_start& message);
+  void stop();
+  void peer_gone(const caf::actor_addr& who);
   void free_orphan(const slot_orphaned& message);
-  void offer(const inference::engine_info& info);
+  void offer();
   void change(int slots);
+  void free(const client& gone);
 
-  const worker_key key_;
   engine_factory make_;
   meters::worker& meters_;
   std::unique_ptr<engine_thread> engine_;
-  queue_actor queue_;
+  std::vector<patron> patrons_;
+  bool stopping_ = false;
   std::optional<inference::engine_info> info_;
   clients clients_;
 };

@@ -1,14 +1,15 @@
 #include "actors/house.hpp"
 
+#include "actors/actor_threads.hpp"
 #include "actors/gpu_worker.hpp"
 #include "actors/log.hpp"
+#include "actors/node_registry.hpp"
 #include "actors/queue_manager.hpp"
 #include "actors/settings_parts.hpp"
 #include "actors/status_report.hpp"
 #include "config/load.hpp"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 namespace parley::actors {
@@ -17,15 +18,6 @@ namespace {
 
 /// After the grace of a drain, for closes that are still being worked off.
 constexpr std::chrono::seconds drain_margin{5};
-
-/// A handful suffices: decoding a second of sound takes a scheduler thread well under a millisecond. They share one queue and
-/// sleep while it is empty; CAF's default, stealing, looks around for work all the time and costs more than the work.
-caf::actor_system_config& with_few_threads(caf::actor_system_config& config) {
-  const std::size_t threads = std::clamp(std::thread::hardware_concurrency(), 2u, 8u);
-  config.set("scheduler.max-threads", threads);
-  config.set("scheduler.policy", caf::atom("sharing"));
-  return config;
-}
 
 /// What net/ holds of a session.
 class inbox final : public session_inbox {
@@ -41,13 +33,27 @@ private:
 
 } // namespace
 
-house::house(const config::settings& settings, worker_board::watcher watch)
-    : limits_(limits_from(settings)), board_(std::move(watch)), system_(with_few_threads(config_)) {
+house::house(const config::settings& settings, worker_board::watcher watch, nodes others)
+    : limits_(limits_from(settings)), board_(std::move(watch)),
+      system_(prepare(config_, others == nodes::may_join ? std::optional(silence_from(settings)) : std::nullopt)) {
   surroundings_.legacy_extras = settings.protocol.legacy_extras;
+  surroundings_.journal_bytes = settings.limits.journal_bytes;
+  if (!settings.limits.journal_dir.empty()) start_spilling(settings);
   if (!settings.record.dir.empty()) start_recording(settings);
   queue_ = system_.spawn<queue_manager>(queue_from(settings), waiting_from(settings), board_, surroundings_.registry,
                                         surroundings_.counted);
   queue_->attach_functor([this](const caf::error&) { board_.close("the queue manager has ended"); });
+  if (others == nodes::none) return;
+  links_.emplace(system_);
+  registry_ = system_.spawn<node_registry>(queue_);
+}
+
+void house::start_spilling(const config::settings& settings) {
+  try {
+    surroundings_.spill = std::make_unique<spill_desk>(settings.limits.journal_dir);
+  } catch (const std::exception& problem) {
+    throw config::settings_error("limits.journal_dir: " + std::string(problem.what()));
+  }
 }
 
 void house::start_recording(const config::settings& settings) {
@@ -64,18 +70,26 @@ house::~house() {
   for (const auto& session : surroundings_.registry.all())
     caf::anon_send_exit(session, caf::exit_reason::user_shutdown);
   for (const auto& worker : workers_) caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
+  if (registry_) caf::anon_send_exit(registry_, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(queue_, caf::exit_reason::user_shutdown);
+  registry_ = nullptr;
+  links_.reset();
   if (archive_) archive_->stop();
   system_.await_all_actors_done();
+  surroundings_.spill.reset(); // what it still has to do may hold sessions
   if (archive_) surroundings_.recordings->lead_nowhere();
 }
 
 void house::add_worker(std::string device, engine_factory make) {
   const worker_key key = workers_.size() + 1;
-  workers_.push_back(
-      system_.spawn<gpu_worker, caf::detached>(key, std::move(make), surroundings_.counted.of_worker(key)));
-  caf::anon_send(queue_, worker_joins{workers_.back(), key, std::move(device)});
-  caf::anon_send(workers_.back(), worker_start{queue_});
+  workers_.push_back(system_.spawn<gpu_worker, caf::detached>(std::move(make), surroundings_.counted.of_worker(key)));
+  caf::anon_send(queue_, worker_joins{workers_.back(), key, {}, std::move(device)});
+  caf::anon_send(workers_.back(), worker_start{queue_, key});
+}
+
+void house::admit_node(node_socket socket, const std::string& address) {
+  log()->debug("a node comes from {}", address);
+  links_->serve(std::move(socket), registry_);
 }
 
 void house::drain() {
@@ -121,6 +135,12 @@ void house::close_session(std::string id, std::string reason, requester who, std
   if (!who.sees_all && found.key != who.key) return done(close_answer::forbidden);
   if (found.session) caf::anon_send(*found.session, close_request{std::move(reason)});
   done(close_answer::closed);
+}
+
+void house::move_session(std::string id, std::function<void(bool known)> done) {
+  const auto found = surroundings_.registry.find(id);
+  if (found.session) caf::anon_send(*found.session, move_order{});
+  done(found.session.has_value());
 }
 
 void house::drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) {

@@ -2,6 +2,7 @@
 
 #include "actors/engine_thread.hpp"
 #include "actors/front_door.hpp"
+#include "actors/node_link.hpp"
 #include "actors/recording/archive.hpp"
 #include "actors/session.hpp"
 #include "actors/worker_board.hpp"
@@ -11,20 +12,25 @@
 #include <caf/actor_system_config.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace parley::actors {
 
-/// All actors of one process: the queue manager first, then workers as they are added, then a session for each
-/// connection. Its destructor ends what is left, sessions first, and joins every thread.
-class house final : public front_door {
+/// All actors of a server: the queue manager first, then workers as they are added or join from other nodes, then a
+/// session for each connection. Its destructor ends what is left in this process, sessions first, and joins every thread.
+class house final : public front_door, public node_door {
 public:
+  /// Whether workers of other nodes may join.
+  enum class nodes : std::uint8_t { none, may_join };
+
   /// `watch` hears of every change of a worker, on one of the house's threads; it may not block. An engine that could
   /// not be loaded or has thrown is a worker that is `down`. Throws config::settings_error when `record.dir` cannot be
   /// used.
-  house(const config::settings& settings, worker_board::watcher watch);
+  house(const config::settings& settings, worker_board::watcher watch, nodes others = nodes::none);
 
   /// No connection may come any more: the server in front of it is stopped.
   ~house() override;
@@ -47,14 +53,19 @@ public:
   std::string sessions(const requester& who) override;
   void close_session(std::string id, std::string reason, requester who,
                      std::function<void(close_answer)> done) override;
+  void move_session(std::string id, std::function<void(bool known)> done) override;
   void drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) override;
 
   recording_desk* recordings() override { return archive_.get(); }
+
+  // node_door; thread-safe. Only where nodes may join.
+  void admit_node(node_socket socket, const std::string& address) override;
 
   /// Sessions that are not closed yet.
   std::size_t live_sessions() const { return surroundings_.registry.live(); }
 
 private:
+  void start_spilling(const config::settings& settings);
   void start_recording(const config::settings& settings);
   session_terms terms() const;
 
@@ -65,7 +76,9 @@ private:
   caf::actor_system system_;
   std::unique_ptr<archive> archive_; ///< null = nothing is recorded
   queue_actor queue_;
-  std::vector<worker_actor> workers_;
+  std::vector<worker_actor> workers_; ///< of this process
+  std::optional<node_links> links_;
+  node_registry_actor registry_;
 };
 
 } // namespace parley::actors

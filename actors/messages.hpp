@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/queue_line.hpp"
+#include "actors/unit_codec.hpp"
 #include "inference/engine.hpp"
 #include "inference/unit.hpp"
 #include "protocol/errors.hpp"
@@ -12,7 +13,8 @@
 #include <string>
 
 // What the actors of a house say to each other: aggregates without behaviour, immutable once sent (a handler may take
-// what it was sent alone, by mutable reference). Samples travel as shared pointers.
+// what it was sent alone, by mutable reference). Samples travel as shared pointers; between two nodes what an engine is
+// told and says is one string of bytes.
 namespace parley::actors {
 
 // ---- to a session
@@ -24,14 +26,18 @@ struct queue_told;    // from the queue manager
 struct slot_granted;
 struct slot_refused;
 struct engine_event; // from its worker
-struct drain_order;  // from the house
-struct timer_due;    // from itself
+struct open_denied;
+struct move_order;    // from the queue manager, and from POST /sessions/{id}/move
+struct drain_order;   // from the house
+struct timer_due;     // from itself
+struct journal_woken; // from the desk of its journal
 
 using session_actor =
     caf::typed_actor<caf::reacts_to<client_frame>, caf::reacts_to<client_binary>, caf::reacts_to<client_gone>,
                      caf::reacts_to<close_request>, caf::reacts_to<queue_told>, caf::reacts_to<slot_granted>,
-                     caf::reacts_to<slot_refused>, caf::reacts_to<engine_event>, caf::reacts_to<drain_order>,
-                     caf::reacts_to<timer_due>>;
+                     caf::reacts_to<slot_refused>, caf::reacts_to<engine_event>, caf::reacts_to<open_denied>,
+                     caf::reacts_to<move_order>, caf::reacts_to<drain_order>, caf::reacts_to<timer_due>,
+                     caf::reacts_to<journal_woken>>;
 
 // ---- to the queue manager
 struct slot_wanted; // from sessions
@@ -39,8 +45,9 @@ struct slot_cancelled;
 struct slot_accepted;
 struct slot_freed; // from sessions, and from workers on behalf of dead ones
 struct slot_retyped;
-struct worker_joins;   // from the house
-struct slots_offered;  // from workers
+struct worker_joins;  // from the house
+struct slots_offered; // from workers
+struct worker_leaves;
 struct status_request; // from GET /status
 struct metrics_request;
 struct worker_drain; // from POST /workers/{id}/drain and /resume
@@ -48,21 +55,24 @@ struct worker_drain; // from POST /workers/{id}/drain and /resume
 using queue_actor =
     caf::typed_actor<caf::reacts_to<slot_wanted>, caf::reacts_to<slot_cancelled>, caf::reacts_to<slot_accepted>,
                      caf::reacts_to<slot_freed>, caf::reacts_to<slot_retyped>, caf::reacts_to<worker_joins>,
-                     caf::reacts_to<slots_offered>, caf::reacts_to<status_request>, caf::reacts_to<metrics_request>,
-                     caf::reacts_to<worker_drain>, caf::reacts_to<drain_order>, caf::reacts_to<timer_due>>;
+                     caf::reacts_to<slots_offered>, caf::reacts_to<worker_leaves>, caf::reacts_to<status_request>,
+                     caf::reacts_to<metrics_request>, caf::reacts_to<worker_drain>, caf::reacts_to<drain_order>,
+                     caf::reacts_to<timer_due>>;
 
 // ---- to a worker
 struct engine_open; // from sessions
 struct engine_order;
 struct slot_orphaned; // from the queue manager
-struct worker_start;  // from the house
+struct worker_start;  // from the house or the node registry
+struct worker_stop;   // from the process that it runs in
 struct engine_up;     // from its engine thread
 struct slots_changed;
 struct engine_down;
 
 using worker_actor =
     caf::typed_actor<caf::reacts_to<engine_open>, caf::reacts_to<engine_order>, caf::reacts_to<slot_orphaned>,
-                     caf::reacts_to<worker_start>, caf::reacts_to<engine_up>, caf::reacts_to<slots_changed>,
+                     caf::reacts_to<worker_start>, caf::reacts_to<worker_stop>, caf::reacts_to<engine_up>,
+                     caf::reacts_to<slots_changed>,
                      caf::reacts_to<engine_event>, caf::reacts_to<engine_down>>;
 
 // ---- the messages themselves
@@ -105,19 +115,34 @@ struct engine_event {
   inference::event event;
 };
 
+/// The worker has no slot left for this open: others were faster. The slot of the grant is to be given back.
+struct open_denied {
+  inference::session_id session = 0;
+};
+
+/// To go on with another worker as soon as one has room, or no longer to.
+struct move_order {
+  bool go = true;
+};
+
 /// The house closes: no new sessions, the running ones are told.
 struct drain_order {};
 
 /// The nearest deadline of a pure part has come.
 struct timer_due {};
 
+/// What the journal asked its desk for is there.
+struct journal_woken {};
+
 struct slot_wanted {
   session_actor session;
   ticket_key ticket; ///< new in the whole house
   protocol::mode kind;
   bool at_head;
-  caf::actor_addr lost; ///< the worker whose end made it ask; the queue manager may not know of it yet
-  std::string address;  ///< of the client, and the name of its API key, for what one of them may wait for
+  ticket_key lost;  ///< of the slot whose worker's end made it ask, which the queue manager may not know of yet; or 0
+  worker_key avoid; ///< another worker than this one; 0 = any
+  bool patient;     ///< it has a clock of its own for how long it waits without any worker
+  std::string address; ///< of the client, and the name of its API key, for what one of them may wait for
   std::string key;
 };
 
@@ -130,7 +155,7 @@ struct slot_accepted {
 };
 
 struct slot_freed {
-  ticket_key ticket;
+  ticket_key ticket = 0;
 };
 
 struct slot_retyped {
@@ -142,12 +167,19 @@ struct slot_retyped {
 struct worker_joins {
   worker_actor worker;
   worker_key key;
+  std::string node; ///< the machine or process it runs in; empty = this one
   std::string device;
 };
 
+/// `info.slots` are those that this house may fill.
 struct slots_offered {
-  worker_key key;
+  worker_key key = 0;
   inference::engine_info info;
+};
+
+/// A worker was asked to stop: it takes no more sessions, and ends when it has none.
+struct worker_leaves {
+  worker_key key = 0;
 };
 
 /// Answered through `done`, on a scheduler thread.
@@ -170,6 +202,7 @@ struct worker_drain {
 /// `open_duplex` or `open_chat` for the session that sends it, under an engine session id of its own.
 struct engine_open {
   session_actor session;
+  ticket_key ticket = 0; ///< of the slot that it was granted
   inference::command order;
 };
 
@@ -179,16 +212,20 @@ struct engine_order {
   inference::command order;
 };
 
-/// The holder of this ticket has died: the worker ends what it had there and then frees the slot.
+/// The holder of this ticket has died or gone elsewhere: the worker ends what it had there and then frees the slot.
 struct slot_orphaned {
-  caf::actor_addr holder;
-  ticket_key ticket;
+  queue_actor queue;
+  ticket_key ticket = 0;
 };
 
-/// Where a worker offers its slots.
+/// Where a worker offers its slots, and what it is called there.
 struct worker_start {
   queue_actor queue;
+  worker_key key = 0;
 };
+
+/// To end as soon as no session is left; its houses move theirs elsewhere.
+struct worker_stop {};
 
 struct engine_up {
   inference::engine_info info;
@@ -204,9 +241,68 @@ struct engine_down {
   std::string reason;
 };
 
+// ---- on the way between two nodes ----------------------------------------------------------------------------
+
+/// A value of the engine's as one string of bytes.
+template<class Inspector, class Value, class... Ts>
+typename Inspector::result_type inspect_packed(Inspector& f, const char* name, Value& value, Ts&... others) {
+  std::string bytes;
+  if constexpr (Inspector::reads_state) bytes = pack(value);
+  const auto load = [&]() -> caf::error {
+    if (unpack(bytes, value)) return caf::none;
+    return caf::sec::invalid_argument;
+  };
+  return f(caf::meta::type_name(name), others..., bytes, caf::meta::load_callback(load));
+}
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, engine_event& of) {
+  return inspect_packed(f, "parley::engine_event", of.event);
+}
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, engine_open& of) {
+  return inspect_packed(f, "parley::engine_open", of.order, of.session, of.ticket);
+}
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, engine_order& of) {
+  return inspect_packed(f, "parley::engine_order", of.order, of.session);
+}
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, slots_offered& of) {
+  return inspect_packed(f, "parley::slots_offered", of.info, of.key);
+}
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, open_denied& of) {
+  return f(caf::meta::type_name("parley::open_denied"), of.session);
+}
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, worker_leaves& of) {
+  return f(caf::meta::type_name("parley::worker_leaves"), of.key);
+}
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, slot_freed& of) {
+  return f(caf::meta::type_name("parley::slot_freed"), of.ticket);
+}
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, slot_orphaned& of) {
+  return f(caf::meta::type_name("parley::slot_orphaned"), of.queue, of.ticket);
+}
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, worker_start& of) {
+  return f(caf::meta::type_name("parley::worker_start"), of.queue, of.key);
+}
+
 } // namespace parley::actors
 
-// One process: nothing of this is ever serialised.
+// These never leave their process.
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::client_frame)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::client_binary)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::client_gone)
@@ -214,23 +310,19 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::close_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::queue_told)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_granted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_refused)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_event)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::move_order)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::drain_order)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::timer_due)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::journal_woken)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_wanted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_cancelled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_accepted)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_freed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_retyped)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_joins)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slots_offered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::status_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::metrics_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_drain)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_open)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_order)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_orphaned)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_start)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_stop)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_up)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slots_changed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_down)

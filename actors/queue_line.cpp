@@ -24,16 +24,19 @@ queue_line::queue_line(queue_settings settings)
     : settings_(settings), lengths_(settings.base_chat_s, settings.base_audio_s, settings.base_video_s) {}
 
 queue_words queue_line::enqueue(ticket_key ticket, std::string ticket_id, protocol::mode kind, bool at_head,
-                                time_point now) {
+                                time_point now, queue_wish wanted) {
   queue_words words;
   const auto refuse = [&](protocol::error_code code) {
     words.emplace_back(told_refused{ticket, code});
     return std::move(words);
   };
   if (draining_) return refuse(protocol::error_code::service_unavailable);
-  if (at_head || line_.empty()) {
-    if (roomiest() != workers_.end()) {
-      grant(ticket, kind, now, words);
+  const bool first = std::all_of(line_.begin(), line_.end(), [](const auto& each) {
+    return each.second.wanted.avoid != 0; // for them a slot may be free and yet none of theirs
+  });
+  if (at_head || first) {
+    if (const auto worker = roomiest(wanted.avoid); worker != workers_.end()) {
+      grant(ticket, kind, worker, now, words);
       return words;
     }
   }
@@ -45,7 +48,7 @@ queue_words queue_line::enqueue(ticket_key ticket, std::string ticket_id, protoc
   const std::int64_t order = at_head ? head_-- : tail_++;
   order_of_.emplace(ticket, order);
   const int position = at_head ? 1 : static_cast<int>(line_.size()) + 1;
-  line_.emplace(order, waiter{ticket, std::move(ticket_id), kind, position, now});
+  line_.emplace(order, waiter{ticket, std::move(ticket_id), kind, position, now, wanted});
   if (at_head) places_changed(now);
   if (workers_.empty() && !patience_ends_) patience_ends_ = now + settings_.no_worker;
 
@@ -109,7 +112,7 @@ queue_words queue_line::worker_down(worker_key worker, time_point now) {
 queue_words queue_line::drain(time_point) {
   queue_words words;
   draining_ = true;
-  refuse_all(protocol::error_code::service_unavailable, words);
+  refuse(protocol::error_code::service_unavailable, true, words);
   return words;
 }
 
@@ -117,7 +120,7 @@ queue_words queue_line::tick(time_point now) {
   queue_words words;
   if (patience_ends_ && *patience_ends_ <= now) {
     patience_ends_.reset();
-    refuse_all(protocol::error_code::service_unavailable, words);
+    refuse(protocol::error_code::service_unavailable, false, words);
   }
   if (!next_walk_ || *next_walk_ > now) return words;
   last_walk_ = now;
@@ -159,28 +162,36 @@ int queue_line::free_slots() const {
 
 void queue_line::serve(time_point now, queue_words& words) {
   bool moved = false;
-  while (!line_.empty() && roomiest() != workers_.end()) {
-    const auto first = line_.begin();
-    grant(first->second.ticket, first->second.kind, now, words);
-    leave_line(first);
+  for (auto next = line_.begin(); next != line_.end();) {
+    const auto who = next++;
+    const auto worker = roomiest(who->second.wanted.avoid);
+    if (worker == workers_.end()) {
+      if (who->second.wanted.avoid != 0) continue;
+      break;
+    }
+    grant(who->second.ticket, who->second.kind, worker, now, words);
+    leave_line(who);
     moved = true;
   }
   if (moved) places_changed(now);
 }
 
-void queue_line::grant(ticket_key ticket, protocol::mode kind, time_point now, queue_words& words) {
-  const auto worker = roomiest();
+void queue_line::grant(ticket_key ticket, protocol::mode kind, std::map<worker_key, slots>::iterator worker,
+                       time_point now, queue_words& words) {
   ++worker->second.busy;
   holders_.emplace(ticket, holder{worker->first, kind, false, now});
   words.emplace_back(told_granted{ticket, worker->first});
 }
 
-void queue_line::refuse_all(protocol::error_code code, queue_words& words) {
-  for (const auto& [order, who] : line_) words.emplace_back(told_refused{who.ticket, code});
-  line_.clear();
-  order_of_.clear();
-  next_walk_.reset();
+void queue_line::refuse(protocol::error_code code, bool patient_ones_too, queue_words& words) {
+  for (auto next = line_.begin(); next != line_.end();) {
+    const auto who = next++;
+    if (who->second.wanted.patient && !patient_ones_too) continue;
+    words.emplace_back(told_refused{who->second.ticket, code});
+    leave_line(who);
+  }
   patience_ends_.reset();
+  if (line_.empty()) next_walk_.reset();
 }
 
 void queue_line::leave_line(line::iterator who) {
@@ -199,11 +210,18 @@ void queue_line::places_changed(time_point now) {
   next_walk_ = std::min(next_walk_.value_or(soon), soon);
 }
 
-/// The worker with the most free slots, so that load spreads; end() if none has any.
-std::map<worker_key, queue_line::slots>::iterator queue_line::roomiest() {
-  const auto it = std::max_element(workers_.begin(), workers_.end(),
-                                   [](const auto& a, const auto& b) { return a.second.free() < b.second.free(); });
-  return it == workers_.end() || it->second.free() == 0 ? workers_.end() : it;
+/// The worker that one more session would load least, of what it can do in real time; end() if none has a free slot.
+std::map<worker_key, queue_line::slots>::iterator queue_line::roomiest(worker_key avoid) {
+  auto best = workers_.end();
+  double least = 0;
+  for (auto it = workers_.begin(); it != workers_.end(); ++it) {
+    if (it->second.free() == 0 || it->first == avoid) continue;
+    const double load = static_cast<double>(it->second.busy + 1) / it->second.offered;
+    if (best != workers_.end() && load >= least) continue;
+    best = it;
+    least = load;
+  }
+  return best;
 }
 
 slot_forecast queue_line::forecast(time_point now) const {

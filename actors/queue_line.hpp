@@ -33,6 +33,12 @@ struct waiting_limits {
   std::size_t per_key = 0;
 };
 
+/// What a session that is under way asks for besides.
+struct queue_wish {
+  worker_key avoid = 0; ///< it wants a slot elsewhere; who stands behind it is not held up by that. 0 = any will do
+  bool patient = false; ///< it has a clock of its own for how long it waits without any worker
+};
+
 // ---- what is to be told, in order ---------------------------------------------------------------------------
 
 /// First word to a ticket that has to wait: `session.queued`.
@@ -78,7 +84,8 @@ public:
 
   /// A session asks for a slot. `ticket` is new; `ticket_id` is what the client sees. `at_head`: it lost its worker, so
   /// it is first in line and no capacity holds it off (the session machine counts its tries).
-  queue_words enqueue(ticket_key ticket, std::string ticket_id, protocol::mode kind, bool at_head, time_point now);
+  queue_words enqueue(ticket_key ticket, std::string ticket_id, protocol::mode kind, bool at_head, time_point now,
+                      queue_wish wanted = {});
 
   /// The client is gone or has closed while it waited. Unknown and granted tickets are left alone.
   queue_words cancel(ticket_key ticket, time_point now);
@@ -124,6 +131,7 @@ private:
     protocol::mode kind;
     int told_position;
     time_point told_at;
+    queue_wish wanted;
   };
   struct holder {
     worker_key worker;
@@ -139,11 +147,12 @@ private:
   using line = std::map<std::int64_t, waiter>;
 
   void serve(time_point now, queue_words& words);
-  void grant(ticket_key ticket, protocol::mode kind, time_point now, queue_words& words);
-  void refuse_all(protocol::error_code code, queue_words& words);
+  void grant(ticket_key ticket, protocol::mode kind, std::map<worker_key, slots>::iterator worker, time_point now,
+             queue_words& words);
+  void refuse(protocol::error_code code, bool patient_ones_too, queue_words& words);
   void leave_line(line::iterator who);
   void places_changed(time_point now);
-  std::map<worker_key, slots>::iterator roomiest();
+  std::map<worker_key, slots>::iterator roomiest(worker_key avoid);
   slot_forecast forecast(time_point now) const;
 
   queue_settings settings_;

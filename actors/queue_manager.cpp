@@ -16,7 +16,7 @@ namespace {
 std::string reason_of(const caf::error& why) {
   if (!why) return "it has ended";
   if (why.context().match_elements<std::string>()) return why.context().get_as<std::string>(0);
-  return "it was killed";
+  return "its link or process is gone";
 }
 
 } // namespace
@@ -45,6 +45,12 @@ queue_manager::behavior_type queue_manager::make_behavior() {
       [this](const slot_retyped& message) { line_.retype(message.ticket, message.kind); },
       [this](const worker_joins& message) { join(message); },
       [this](const slots_offered& message) { offer(message); },
+      [this](const worker_leaves& message) {
+        if (!workers_.contains(message.key)) return;
+        log()->info("worker {} leaves", message.key);
+        leaving_.insert(message.key);
+        take_no_more(message.key, true);
+      },
       [this](const status_request& message) { report(message); },
       [this](const metrics_request& message) { report(message); },
       [this](const worker_drain& message) { drain(message); },
@@ -91,14 +97,15 @@ void queue_manager::say(told_refused& word) {
 // ---- sessions -----------------------------------------------------------------------------------------------------------
 
 void queue_manager::enqueue(slot_wanted& message) {
-  for (const auto& [key, worker] : workers_)
-    if (worker == message.lost) lose_slots(key);
+  if (const auto lost = holders_.find(message.lost); lost != holders_.end() && lost->second.worker)
+    lose_slots(*lost->second.worker);
   if (waits_too_often(message))
     return send(message.session, slot_refused{message.ticket, protocol::error_code::queue_full});
   monitor(message.session);
   holders_[message.ticket] =
       holder{std::move(message.session), {}, steady_now(), std::move(message.address), std::move(message.key)};
-  tell(line_.enqueue(message.ticket, protocol::make_ticket_id(random_), message.kind, message.at_head, steady_now()));
+  tell(line_.enqueue(message.ticket, protocol::make_ticket_id(random_), message.kind, message.at_head, steady_now(),
+                     {message.avoid, message.patient}));
 }
 
 /// Whether it would have to wait and others of its address or key already do, as many as may. Who lost its worker has
@@ -132,7 +139,7 @@ void queue_manager::gone(const caf::down_msg& down) {
     if (!of.worker) {
       waiting.push_back(ticket);
     } else if (const auto worker = workers_.find(*of.worker); worker != workers_.end()) {
-      send(worker->second, slot_orphaned{down.source, ticket});
+      send(worker->second, slot_orphaned{this, ticket});
     }
   }
   for (const auto ticket : waiting) {
@@ -145,30 +152,64 @@ void queue_manager::gone(const caf::down_msg& down) {
 
 void queue_manager::join(const worker_joins& message) {
   workers_[message.key] = message.worker;
-  board_.set({message.key, worker_state::loading, message.device, {}, {}});
+  // It takes the place of one of its node that was lost, if there is such.
+  for (const auto& known : board_.all()) {
+    if (message.node.empty() || known.node != message.node || known.state != worker_state::down) continue;
+    board_.remove(known.key);
+    break;
+  }
+  board_.set({message.key, worker_state::loading, message.node, message.device, {}, {}});
   monitor(message.worker);
 }
 
 void queue_manager::offer(const slots_offered& message) {
   if (!workers_.contains(message.key)) return;
   const bool draining = draining_.contains(message.key);
+  if (!draining && !draining_.empty()) clear_draining_ones();
   tell(line_.offer(message.key, draining ? 0 : message.info.slots, steady_now()));
-  board_.set(
-      {message.key, draining ? worker_state::draining : worker_state::up, message.info.device, message.info, {}});
+  board_.set({message.key,
+              draining ? worker_state::draining : worker_state::up,
+              node_of(message.key),
+              message.info.device,
+              message.info,
+              {}});
 }
 
 void queue_manager::drain(const worker_drain& message) {
   if (!workers_.contains(message.key)) return message.done(false);
   log()->info("worker {} {}", message.key, message.drain ? "takes no new sessions" : "takes sessions again");
-  if (message.drain) {
-    draining_.insert(message.key);
-  } else {
-    draining_.erase(message.key);
+  take_no_more(message.key, message.drain);
+  message.done(true);
+}
+
+/// What runs there goes on elsewhere as soon as there is room, and until then where it is.
+void queue_manager::take_no_more(worker_key key, bool drain) {
+  if (drain) {
+    draining_.insert(key);
+  } else if (!leaving_.contains(key)) {
+    draining_.erase(key);
   }
   // One that is still being loaded offers its slots later, and none while it is drained.
   for (const auto& now : board_.all())
-    if (now.key == message.key && now.state != worker_state::loading) offer(slots_offered{now.key, now.info});
-  message.done(true);
+    if (now.key == key && now.state != worker_state::loading) offer(slots_offered{now.key, now.info});
+  if (drain) return clear_draining_ones();
+  for (const auto& [ticket, of] : holders_)
+    if (of.worker == key) send(of.session, move_order{false});
+}
+
+/// Asks the sessions of workers that are drained to go elsewhere, if there is anywhere to go. Who was asked already does
+/// nothing.
+void queue_manager::clear_draining_ones() {
+  if (std::all_of(workers_.begin(), workers_.end(), [&](const auto& each) { return draining_.contains(each.first); }))
+    return;
+  for (const auto& [ticket, of] : holders_)
+    if (of.worker && draining_.contains(*of.worker)) send(of.session, move_order{true});
+}
+
+std::string queue_manager::node_of(worker_key key) const {
+  for (const auto& known : board_.all())
+    if (known.key == key) return known.node;
+  return {};
 }
 
 void queue_manager::lose_slots(worker_key key) {
@@ -181,17 +222,26 @@ void queue_manager::lose_slots(worker_key key) {
 
 void queue_manager::worker_gone(worker_key key, const caf::error& why) {
   const auto reason = reason_of(why);
-  if (why == caf::exit_reason::user_shutdown) {
-    log()->debug("worker {} ends", key);
+  const bool left = leaving_.erase(key) > 0 || why == caf::exit_reason::user_shutdown;
+  if (left) {
+    log()->info("worker {} has left", key);
   } else {
     log()->error("worker {} is lost: {}", key, reason);
   }
   workers_.erase(key);
   draining_.erase(key);
   lose_slots(key);
-  worker_view view{key, worker_state::down, {}, {}, reason};
+  if (left) {
+    auto& counted = meters_.of_worker(key);
+    for (auto* gauge : {counted.up, counted.slots, counted.busy_slots}) gauge->Set(0);
+    return board_.remove(key);
+  }
+  worker_view view{key, worker_state::down, {}, {}, {}, reason};
   for (const auto& before : board_.all())
-    if (before.key == key) view.device = before.device;
+    if (before.key == key) {
+      view.node = before.node;
+      view.device = before.device;
+    }
   board_.set(std::move(view));
 }
 

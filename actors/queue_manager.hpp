@@ -51,10 +51,13 @@ private:
   bool waits_too_often(const slot_wanted& message) const;
   void join(const worker_joins& message);
   void offer(const slots_offered& message);
+  std::string node_of(worker_key key) const;
   void gone(const caf::down_msg& down);
   void lose_slots(worker_key key);
   void worker_gone(worker_key key, const caf::error& why);
   void drain(const worker_drain& message);
+  void take_no_more(worker_key key, bool drain);
+  void clear_draining_ones();
   void report(const status_request& request);
   void report(const metrics_request& request);
 
@@ -68,6 +71,7 @@ private:
   std::map<ticket_key, holder> holders_; ///< in the order of the tickets
   std::map<worker_key, worker_actor> workers_;
   std::set<worker_key> draining_;
+  std::set<worker_key> leaving_;
 };
 
 } // namespace parley::actors

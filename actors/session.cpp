@@ -34,7 +34,8 @@ std::string_view words_for(protocol::error_code code) {
 session::session(caf::actor_config& config, session_surroundings& house, session_terms terms, queue_actor queue,
                  connection_info connection, std::shared_ptr<client_link> link)
     : session_actor::base(config), house_(house), queue_(std::move(queue)), connection_(std::move(connection)),
-      link_(std::move(link)), meter_(house.counted) {
+      link_(std::move(link)), meter_(house.counted), journal_(journal::bound{house.journal_bytes, house.spill.get()}),
+      movable_(terms.limits.failover.count() > 0) {
   protocol::random_source random = secure_random;
   current_id_ = protocol::sanitise_session_id(connection_.session_id.value_or(""));
   if (current_id_.empty()) current_id_ = protocol::make_session_id(random);
@@ -59,6 +60,7 @@ session::session(caf::actor_config& config, session_surroundings& house, session
 session::behavior_type session::make_behavior() {
   log_exceptions(this);
   set_down_handler([this](const caf::down_msg& down) { peer_gone(down); });
+  if (house_.spill) journal_.wake_with([self = session_actor(this)] { caf::anon_send(self, journal_woken{}); });
   return {
       [this](client_frame& frame) { take_frame(frame); },
       [this](const client_binary&) { carry_out(machine_->on_binary(steady_now())); },
@@ -75,10 +77,15 @@ session::behavior_type session::make_behavior() {
       [this](const slot_granted& grant) { take_grant(grant); },
       [this](const slot_refused& refusal) { take_refusal(refusal); },
       [this](engine_event& event) { take_event(event); },
+      [this](const open_denied& denial) { take_denial(denial); },
+      [this](const move_order& order) { take_move(order); },
       [this](const drain_order&) { carry_out(machine_->on_drain(steady_now())); },
       [this](const timer_due&) {
         alarm_.rang(steady_now());
         carry_out(machine_->tick(steady_now()));
+      },
+      [this](const journal_woken&) {
+        if (restoring_ && slot_) rebuild_further();
       },
   };
 }
@@ -106,6 +113,7 @@ void session::on_exit() {
   queue_ = nullptr;
   pending_.clear();
   opened_with_.reset();
+  journal_ = journal(); // it may hold this actor, to wake it
 }
 
 void session::tell_end() {
@@ -132,31 +140,56 @@ void session::take_frame(client_frame& frame) {
 void session::take_grant(const slot_granted& grant) {
   if (grant.ticket != ticket_) return send(queue_, slot_freed{grant.ticket});
   ticket_ = 0;
-  slot_ = slot{grant.ticket, grant.worker};
-  meter_.runs_on(grant.key);
-  monitor(grant.worker);
+  const slot fresh{grant.ticket, grant.worker, grant.key};
   send(queue_, slot_accepted{grant.ticket});
+  if (std::exchange(moving_, false)) return change_over(fresh);
+  hold(fresh);
+  if (std::exchange(reopening_, false)) return restoring_ ? rebuild() : open(*opened_with_);
   carry_out(machine_->on_granted(steady_now()));
+}
+
+void session::hold(slot fresh) {
+  slot_ = std::move(fresh);
+  meter_.runs_on(slot_->key);
+  monitor(slot_->worker);
 }
 
 void session::take_refusal(const slot_refused& refusal) {
   if (refusal.ticket != ticket_) return;
   ticket_ = 0;
+  if (std::exchange(moving_, false)) return; // it stays where it is
+  if (std::exchange(reopening_, false)) {
+    restoring_ = false;
+    engine_session_ = 0;
+    return carry_out(machine_->on_worker_lost(steady_now()));
+  }
   carry_out(machine_->on_refused(refusal.code, std::string(words_for(refusal.code)), steady_now()));
 }
 
 void session::take_event(engine_event& event) {
   const auto id = std::visit([](const auto& of) { return of.session; }, event.event);
   if (id != engine_session_) return;
+  journal_.note(event.event);
+  if (restoring_) {
+    if (std::holds_alternative<inference::failed>(event.event)) return give_up_moving();
+    return rebuild_further();
+  }
   meter_.heard(event.event);
   take_engine_event(std::move(event.event));
 }
 
+/// The worker was full, against what the queue manager knew: first in line again, and the machine need not know.
+void session::take_denial(const open_denied& denial) {
+  if (denial.session != engine_session_ || !slot_) return;
+  send(queue_, slot_freed{slot_->ticket});
+  drop_slot();
+  reopening_ = true;
+  ask_for_slot(machine_->kind(), true);
+}
+
 void session::take_engine_event(inference::event&& event) {
-  if (auto* opened = std::get_if<inference::opened>(&event)) {
-    if (std::exchange(restoring_, false)) return carry_out(machine_->on_restored(steady_now()));
+  if (auto* opened = std::get_if<inference::opened>(&event))
     return carry_out(machine_->on_engine_opened(from_engine(*opened), steady_now()));
-  }
   if (auto* output = std::get_if<inference::step_output>(&event))
     return carry_out(machine_->on_step_report(from_engine(std::move(*output)), steady_now()));
   if (auto* delta = std::get_if<inference::chat_delta>(&event))
@@ -164,7 +197,6 @@ void session::take_engine_event(inference::event&& event) {
   if (auto* done = std::get_if<inference::chat_done>(&event))
     return carry_out(machine_->on_turn_done(from_engine(std::move(*done)), steady_now()));
   if (auto* failed = std::get_if<inference::failed>(&event)) {
-    if (restoring_) return give_up_moving();
     // A failed open leaves no engine session.
     if (machine_->state() == protocol::session_state::initializing) engine_session_ = 0;
     return carry_out(machine_->on_engine_failed(from_engine(std::move(*failed)), steady_now()));
@@ -176,13 +208,56 @@ void session::take_engine_event(inference::event&& event) {
 
 void session::peer_gone(const caf::down_msg& down) {
   if (slot_ && down.source == slot_->worker) {
-    lost_worker_ = down.source;
+    lost_ = slot_->ticket;
     slot_.reset();
     engine_session_ = 0;
     restoring_ = false;
     return carry_out(machine_->on_worker_lost(steady_now()));
   }
   if (down.source == queue_ && ticket_ != 0) take_refusal({ticket_, protocol::error_code::service_unavailable});
+}
+
+// ---- to another worker ------------------------------------------------------------------------------------------------
+
+void session::take_move(const move_order& order) {
+  if (!order.go) {
+    if (std::exchange(moving_, false)) perform(protocol::cancel_ticket{});
+    return;
+  }
+  const bool at_rest = slot_ && ticket_ == 0 && !restoring_ && machine_->state() == protocol::session_state::active;
+  if (!at_rest || !movable_ || !journal_.whole()) return;
+  moving_ = true;
+  ask_for_slot(machine_->kind(), true, slot_->key);
+}
+
+/// Leaves the present worker, which frees the slot when it has closed what was there, for the machine as if it were lost.
+void session::change_over(slot fresh) {
+  send(slot_->worker, slot_orphaned{queue_, slot_->ticket});
+  drop_slot();
+  engine_session_ = 0;
+  next_slot_ = std::move(fresh);
+  carry_out(machine_->on_worker_lost(steady_now()));
+}
+
+/// Makes the session anew on the worker of its slot, from the journal.
+void session::rebuild() {
+  journal_.rewind();
+  engine_session_ = ++house_.last_key;
+  rebuild_further();
+}
+
+void session::rebuild_further() {
+  while (auto next = journal_.next(engine_session_)) {
+    const bool opens = !std::holds_alternative<inference::submit_unit>(*next);
+    if (opens)
+      send(slot_->worker, engine_open{this, slot_->ticket, std::move(*next)});
+    else
+      send(slot_->worker, engine_order{this, std::move(*next)});
+  }
+  if (!journal_.whole()) return give_up_moving();
+  if (!journal_.caught_up()) return;
+  restoring_ = false;
+  carry_out(machine_->on_restored(steady_now()));
 }
 
 void session::give_up_moving() {
@@ -246,14 +321,16 @@ void session::perform(const protocol::close_link& effect) {
 }
 
 void session::perform(const protocol::enqueue& effect) {
-  // Nothing but the last turn has to follow a chat session to another worker. What a duplex session has heard and said
-  // so far cannot follow it.
-  const bool stuck = effect.kind != protocol::mode::chat || !movable_;
-  ticket_ = ++house_.last_key;
-  if (machine_->state() == protocol::session_state::active && stuck)
+  if (next_slot_) {
+    hold(*std::exchange(next_slot_, std::nullopt));
+    return carry_out(machine_->on_granted(steady_now()));
+  }
+  if (std::exchange(moving_, false)) return; // already in line for another worker
+  if (machine_->state() == protocol::session_state::active && !(movable_ && journal_.whole())) {
+    ticket_ = ++house_.last_key;
     return take_refusal({ticket_, protocol::error_code::service_unavailable});
-  send(queue_,
-       slot_wanted{this, ticket_, effect.kind, effect.at_head, lost_worker_, connection_.group, connection_.key});
+  }
+  ask_for_slot(effect.kind, effect.at_head);
 }
 
 void session::perform(const protocol::cancel_ticket&) {
@@ -294,20 +371,34 @@ void session::perform(const protocol::cancel_turn&) {
 void session::perform(const protocol::restore_session&) {
   restoring_ = true;
   meter_.moved();
-  open(*opened_with_);
+  log()->info("goes on with worker {}: {} units to repeat", slot_->key, journal_.units());
+  rebuild();
 }
 
 void session::perform(const protocol::close_engine&) {
+  restoring_ = false;
+  if (std::exchange(moving_, false)) perform(protocol::cancel_ticket{});
+  if (std::exchange(reopening_, false)) {
+    engine_session_ = 0;
+    perform(protocol::cancel_ticket{});
+    return carry_out(machine_->on_engine_closed(steady_now()));
+  }
   order(inference::close_session{engine_session_});
+}
+
+void session::ask_for_slot(protocol::mode kind, bool at_head, worker_key avoid) {
+  ticket_ = ++house_.last_key;
+  send(queue_, slot_wanted{this, ticket_, kind, at_head, lost_, avoid,
+                           machine_->state() == protocol::session_state::active, connection_.group, connection_.key});
 }
 
 void session::open(const protocol::open_engine& order) {
   engine_session_ = ++house_.last_key;
-  send(slot_->worker, engine_open{this, to_engine(order, engine_session_)});
+  send(slot_->worker, engine_open{this, slot_->ticket, journal_.enter(to_engine(order, engine_session_))});
 }
 
 void session::order(inference::command&& command) {
-  send(slot_->worker, engine_order{this, std::move(command)});
+  send(slot_->worker, engine_order{this, journal_.enter(std::move(command))});
 }
 
 } // namespace parley::actors

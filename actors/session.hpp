@@ -2,8 +2,10 @@
 
 #include "actors/alarm.hpp"
 #include "actors/front_door.hpp"
+#include "actors/journal.hpp"
 #include "actors/messages.hpp"
 #include "actors/recording/recorder_feed.hpp"
+#include "actors/secure_random.hpp"
 #include "actors/session_meter.hpp"
 #include "actors/session_registry.hpp"
 #include "protocol/session_machine.hpp"
@@ -19,12 +21,15 @@ namespace parley::actors {
 
 /// What the sessions of a house share. Outlives them.
 struct session_surroundings {
-  bool legacy_extras = false; ///< setting `protocol.legacy_extras`
+  bool legacy_extras = false;        ///< setting `protocol.legacy_extras`
+  std::size_t journal_bytes = 0;     ///< setting `limits.journal_bytes`
+  std::unique_ptr<spill_desk> spill; ///< takes what journals have above that; null = there is none
   session_registry registry;
   std::unique_ptr<recorder_feed> recordings; ///< null = nothing is recorded
   meters counted;
   protocol::legacy_ids legacy_ids;
-  std::atomic<std::uint64_t> last_key{0}; ///< of tickets and engine sessions, unique in the house
+  /// Of tickets and engine sessions. It starts anywhere: houses that share a worker do not use the same ones.
+  std::atomic<std::uint64_t> last_key{secure_random() >> 1};
 };
 
 /// What a session may use and what it can do, as things are when it begins.
@@ -34,7 +39,8 @@ struct session_terms {
 };
 
 /// The shell around a session machine: one per WebSocket. Feeds it frames, reports and deadlines, and carries its effects
-/// out. Ends when the machine is closed, holds nothing, and the socket is gone; whatever ends it earlier closes the
+/// out. Keeps a journal, from which it is taken up on another worker when its own is lost, drained, or left by an
+/// operator's wish; the machine learns of a lost worker in each case. Ends when the machine is closed, holds nothing, and the socket is gone; whatever ends it earlier closes the
 /// socket, and those who monitor it free what it held.
 class session : public session_actor::base {
 public:
@@ -52,6 +58,7 @@ private:
   struct slot {
     ticket_key ticket;
     worker_actor worker;
+    worker_key key;
   };
 
   void take_frame(client_frame& frame);
@@ -59,10 +66,17 @@ private:
   void take_grant(const slot_granted& grant);
   void take_refusal(const slot_refused& refusal);
   void take_event(engine_event& event);
+  void take_denial(const open_denied& denial);
+  void take_move(const move_order& order);
   void take_engine_event(inference::event&& event);
   void peer_gone(const caf::down_msg& down);
+  void hold(slot fresh);
+  void change_over(slot fresh);
+  void rebuild();
+  void rebuild_further();
   void give_up_moving();
   void tell_end();
+  void ask_for_slot(protocol::mode kind, bool at_head, worker_key avoid = 0);
   void drop_slot();
 
   /// Carries effects out in order; those that come up meanwhile go behind them. Then re-arms the timer and ends the
@@ -104,11 +118,15 @@ private:
   bool client_gone_ = false;
   ticket_key ticket_ = 0; ///< asked for and neither granted nor refused yet; 0 = none
   std::optional<slot> slot_;
-  caf::actor_addr lost_worker_;                      ///< the last one
+  ticket_key lost_ = 0;                              ///< of the last slot whose worker was lost
   inference::session_id engine_session_ = 0;         ///< the one in use; 0 = none
   std::optional<protocol::open_engine> opened_with_; ///< to open it anew on another worker
-  bool restoring_ = false;                           ///< the open under way is for `on_restored`
-  bool movable_ = true;                              ///< no attempt to restore it has failed
+  journal journal_;
+  std::optional<slot> next_slot_; ///< of a move, while the machine learns of it
+  bool moving_ = false;           ///< `ticket_` is for another worker than the present one
+  bool restoring_ = false;        ///< the journal is being replayed, for `on_restored`
+  bool reopening_ = false;        ///< the worker denied the open: it waits for another slot
+  bool movable_;                  ///< it may go on elsewhere, and no attempt has failed
 };
 
 } // namespace parley::actors

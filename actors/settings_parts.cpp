@@ -1,7 +1,5 @@
 #include "actors/settings_parts.hpp"
 
-#include <chrono>
-
 namespace parley::actors {
 
 namespace {
@@ -56,6 +54,14 @@ protocol::session_limits limits_from(const config::settings& settings) {
   to.allow_client_window = settings.engine.allow_client_window;
   to.duplex_response_done = settings.protocol.duplex_response_done;
   return to;
+}
+
+std::chrono::milliseconds silence_from(const config::settings& settings) {
+  return span_of(settings.nodes.silence_seconds);
+}
+
+std::chrono::milliseconds rejoin_from(const config::settings& settings) {
+  return span_of(settings.nodes.rejoin_seconds);
 }
 
 } // namespace parley::actors

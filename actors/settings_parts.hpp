@@ -4,11 +4,15 @@
 #include "config/settings.hpp"
 #include "protocol/limits.hpp"
 
+#include <chrono>
+
 // What the pure parts take of the settings.
 namespace parley::actors {
 
 queue_settings queue_from(const config::settings& settings);
 waiting_limits waiting_from(const config::settings& settings);
 protocol::session_limits limits_from(const config::settings& settings);
+std::chrono::milliseconds silence_from(const config::settings& settings);
+std::chrono::milliseconds rejoin_from(const config::settings& settings);
 
 } // namespace parley::actors

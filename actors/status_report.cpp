@@ -58,7 +58,7 @@ std::string status_report(const std::vector<worker_view>& workers, const std::ve
   list(out, "workers", workers, [&](const worker_view& worker) {
     object_writer item(out);
     item.integer("id", static_cast<std::int64_t>(worker.key));
-    item.text("node", "local");
+    item.text("node", worker.node.empty() ? "local" : worker.node);
     item.text("device", worker.device);
     for (const auto& of : slots) {
       if (of.worker != worker.key) continue;

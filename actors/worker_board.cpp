@@ -12,6 +12,11 @@ void worker_board::set(worker_view now) {
   if (watch_) watch_(now);
 }
 
+void worker_board::remove(worker_key key) {
+  const std::lock_guard lock(mutex_);
+  workers_.erase(key);
+}
+
 void worker_board::close(std::string reason) {
   const std::lock_guard lock(mutex_);
   closed_ = std::move(reason);

@@ -20,6 +20,7 @@ enum class worker_state : std::uint8_t { loading, up, draining, down };
 struct worker_view {
   worker_key key = 0;
   worker_state state = worker_state::loading;
+  std::string node; ///< where it runs; empty = in this process
   std::string device;
   inference::engine_info info; ///< since `up`
   std::string reason;          ///< of `down`
@@ -35,6 +36,9 @@ public:
   explicit worker_board(watcher watch) : watch_(std::move(watch)) {}
 
   void set(worker_view now);
+
+  /// It has left of its own accord, or another one has taken its place.
+  void remove(worker_key key);
 
   /// From now on nobody new is taken, for the reason given.
   void close(std::string reason);

@@ -13,6 +13,8 @@ namespace parley::app {
 using job = std::function<int()>;
 
 void add_serve(CLI::App& app, job& chosen);
+void add_gateway(CLI::App& app, job& chosen);
+void add_worker(CLI::App& app, job& chosen);
 void add_probe(CLI::App& app, job& chosen);
 void add_load(CLI::App& app, job& chosen);
 void add_verify(CLI::App& app, job& chosen);

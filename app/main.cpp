@@ -34,6 +34,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   parley::app::job chosen;
   parley::app::add_serve(app, chosen);
+  parley::app::add_gateway(app, chosen);
+  parley::app::add_worker(app, chosen);
   parley::app::add_probe(app, chosen);
   parley::app::add_load(app, chosen);
   parley::app::add_verify(app, chosen);

@@ -2,25 +2,17 @@
 #include "app/commands.hpp"
 #include "app/default_voice.hpp"
 #include "app/logging.hpp"
-#include "app/service_news.hpp"
-#include "config/load.hpp"
-#include "inference/engine/default_model.hpp"
+#include "app/service.hpp"
 #include "net/server.hpp"
-#include "net/signals.hpp"
 
 #include <spdlog/spdlog.h>
 
-#include <unistd.h>
-
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace parley::app {
 
@@ -28,41 +20,6 @@ namespace {
 
 /// For the last frames of closed sessions to reach their clients.
 constexpr std::chrono::seconds flush_time{2};
-
-/// `timeout` and some shells signal a process and its group: two signals within this time are one request to stop.
-constexpr std::chrono::seconds same_request{1};
-
-using std::chrono::steady_clock;
-
-struct serve_flags {
-  std::string config;
-  /// `section.key=value`, in their order.
-  std::vector<std::string> overrides;
-  std::string host;
-  std::string port;
-  std::string model;
-  std::string device;
-  std::string quant;
-  std::string tls;
-};
-
-config::settings settings_from(const serve_flags& flags) {
-  config::settings settings;
-  if (!flags.config.empty()) config::load_file(settings, flags.config);
-  config::apply_environment(settings, environ);
-  for (const auto& one : flags.overrides) config::apply_override(settings, one);
-  const auto apply = [&](std::string_view flag, std::string_view key, const std::string& value) {
-    if (!value.empty()) config::apply_flag(settings, flag, key, value);
-  };
-  apply("--host", "server.host", flags.host);
-  apply("--port", "server.port", flags.port);
-  apply("--model", "worker.model", flags.model);
-  apply("--device", "worker.device", flags.device);
-  apply("--quant", "engine.quant", flags.quant);
-  apply("--tls", "tls.mode", flags.tls);
-  config::check_whole(settings);
-  return settings;
-}
 
 /// Until the server has to end: the exit status.
 int serve_until_told(service_news& news, const std::string& url) {
@@ -81,27 +38,19 @@ int serve_until_told(service_news& news, const std::string& url) {
   }
 }
 
-int serve(const serve_flags& flags) {
+int serve(const service_flags& flags) {
   auto settings = settings_from(flags);
   start_logging(settings);
-  const std::filesystem::path model = settings.worker.model.empty() ? inference::default_model_directory()
-                                                                    : std::filesystem::path(settings.worker.model);
-  settings.worker.model = model.string();
+  settings.limits.journal_dir.clear();
+  settings.limits.journal_bytes = 0; // the only worker is this process: there is none to go on with
+  const std::filesystem::path model = resolve_model(settings);
 
   auto options = net::options_from(settings);
   options.model = model.filename().string();
   options.voice = [voice = load_default_voice(settings, model)] { return voice; };
 
   service_news news;
-  const net::stop_signals signals([&news, asked = std::optional<steady_clock::time_point>()](int) mutable {
-    if (!asked) {
-      asked = steady_clock::now();
-      news.ask_to_stop();
-    } else if (steady_clock::now() - *asked > same_request) {
-      spdlog::warn("asked to stop again: leaving at once");
-      std::_Exit(0);
-    }
-  });
+  const stop_requests requests(news);
   actors::house house(settings, [&](const actors::worker_view& worker) {
     if (worker.state == actors::worker_state::up) news.worker_up();
     if (worker.state == actors::worker_state::down) news.worker_down(worker.reason);
@@ -120,17 +69,14 @@ int serve(const serve_flags& flags) {
 
 void add_serve(CLI::App& app, job& chosen) {
   auto* sub = app.add_subcommand("serve", "Serves the model to clients");
-  const auto flags = std::make_shared<serve_flags>();
-  sub->add_option("--config", flags->config, "Settings file (TOML); config/parley.toml documents every key");
-  sub->add_option("--host", flags->host, "Address to listen on");
-  sub->add_option("--port", flags->port, "Port to listen on; 0 takes a free one");
-  sub->add_option("--model", flags->model, "Checkpoint folder; none = the embedded default model");
-  sub->add_option("--device", flags->device, "cpu or cuda:N");
-  sub->add_option("--quant", flags->quant, "int8 or int4: the language model's layers in fewer bits");
-  sub->add_option("--tls", flags->tls, "off, auto (a self-signed certificate) or file (tls.cert, tls.key)");
-  sub->add_option("--set", flags->overrides, "section.key=value: overrides a setting; may be repeated")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  const auto flags = std::make_shared<service_flags>();
+  flags->add_common(*sub);
+  flags->add(*sub, "--host", "server.host", "Address to listen on");
+  flags->add(*sub, "--port", "server.port", "Port to listen on; 0 takes a free one");
+  flags->add(*sub, "--model", "worker.model", "Checkpoint folder; none = the embedded default model");
+  flags->add(*sub, "--device", "worker.device", "cpu or cuda:N");
+  flags->add(*sub, "--quant", "engine.quant", "int8 or int4: the language model's layers in fewer bits");
+  flags->add(*sub, "--tls", "tls.mode", "off, auto (a self-signed certificate) or file (tls.cert, tls.key)");
   sub->callback([flags, &chosen] { chosen = [flags] { return serve(*flags); }; });
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,6 +22,15 @@ public:
   void worker_up() { tell({what::worker_up, {}}); }
   void worker_down(std::string reason) { tell({what::worker_down, std::move(reason)}); }
   void ask_to_stop() { tell({what::asked_to_stop, {}}); }
+
+  /// None when the time is up first.
+  std::optional<item> wait_until(std::chrono::steady_clock::time_point end) {
+    std::unique_lock lock(mutex_);
+    if (!come_.wait_until(lock, end, [&] { return !items_.empty(); })) return std::nullopt;
+    auto next = std::move(items_.front());
+    items_.pop_front();
+    return next;
+  }
 
   item wait() {
     std::unique_lock lock(mutex_);

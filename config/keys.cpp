@@ -84,9 +84,8 @@ const std::array table{
     key{"worker.model", PARLEY_MEMBER(worker.model), "Checkpoint folder. Empty = the embedded default model."},
     key{"worker.device", PARLEY_MEMBER(worker.device), "\"cpu\" or \"cuda:N\".", 0, 0, is_device, "cpu or cuda:N"},
     key{"worker.max_sessions", PARLEY_MEMBER(worker.max_sessions),
-        "Slots: sessions that the worker takes at a time. 0 = from memory and measured speed; another number is used "
-        "as it "
-        "is.",
+        "Slots: sessions that the worker takes at a time. 0 = from memory and measured speed, which is measured on while "
+        "sessions run, so that slots come and go; another number is used as it is.",
         0, 10000},
     key{"worker.threads", PARLEY_MEMBER(worker.threads),
         "Intra-op threads of the engine. 0 = all cores, or one for a small model.", 0, 1024},
@@ -112,10 +111,18 @@ const std::array table{
         "From session.queue_done to the initialising event; then the session is closed.", 0.001, day},
     key{"limits.backlog_units", PARLEY_MEMBER(limits.backlog_units),
         "Seconds of sound that may wait behind the running one; the oldest are dropped and counted.", 1, 10000},
-    key{"limits.failover_units", PARLEY_MEMBER(limits.failover_units), "The same while a session has no worker.", 1,
-        10000},
+    key{"limits.failover_units", PARLEY_MEMBER(limits.failover_units),
+        "The same while a session has no worker, and while it is not known yet that it has none.", 1, 10000},
     key{"limits.failover_seconds", PARLEY_MEMBER(limits.failover_seconds),
         "How long a session that lost its worker waits for another one. 0 = it ends at once.", 0, day},
+    key{"limits.journal_bytes", PARLEY_MEMBER(limits.journal_bytes),
+        "What a gateway keeps in memory of one session, so that another worker can take it up; a minute of 16-bit "
+        "sound "
+        "takes 2 MB.",
+        0, 4096 * mebibyte},
+    key{"limits.journal_dir", PARLEY_MEMBER(limits.journal_dir),
+        "Folder for what is above that, in files without a name. Empty = a session that needs more ends with its "
+        "worker."},
     key{"limits.min_legacy_samples", PARLEY_MEMBER(limits.min_legacy_samples),
         "Shortest append of the legacy dialect, in samples of 16 kHz.", 1, 160000},
     key{"limits.drain_seconds", PARLEY_MEMBER(limits.drain_seconds),
@@ -176,6 +183,22 @@ const std::array table{
     key{"engine.reference_quirks", PARLEY_MEMBER(engine.reference_quirks),
         "Repeats defects of the reference that Parley otherwise mends; for comparisons."},
     key{"engine.context_tokens", PARLEY_MEMBER(engine.context_tokens), "Limit of a session's KV cache.", 256, 1 << 20},
+
+    key{"nodes.host", PARLEY_MEMBER(nodes.host), "Address of a gateway at which workers join.", 0, 0, is_not_empty,
+        "a host name or address"},
+    key{"nodes.port", PARLEY_MEMBER(nodes.port), "0 takes any free port; the log tells which.", 0, 65535},
+    key{"nodes.join", PARLEY_MEMBER(nodes.join),
+        "HOST:PORT of the gateway that a worker joins; several, separated by spaces, share it."},
+    key{"nodes.name", PARLEY_MEMBER(nodes.name), "What a worker's node is called. Empty = as the machine."},
+    key{"nodes.cert", PARLEY_MEMBER(nodes.cert),
+        "Certificate of this node, PEM, its key, and the authority that signed those of all nodes. Whoever has a "
+        "certificate of that authority is let in. Empty = plain text, on loopback only."},
+    key{"nodes.key", PARLEY_MEMBER(nodes.key), ""},
+    key{"nodes.ca", PARLEY_MEMBER(nodes.ca), ""},
+    key{"nodes.silence_seconds", PARLEY_MEMBER(nodes.silence_seconds),
+        "A node that says nothing for that long is taken for dead. The same on all nodes.", 0.5, 3600},
+    key{"nodes.rejoin_seconds", PARLEY_MEMBER(nodes.rejoin_seconds),
+        "Longest pause of a worker between two attempts to reach its gateway.", 0.1, 3600},
 
     key{"voice.default", PARLEY_MEMBER(voice.default_wav),
         "WAV of the default voice. Empty = assets/default_voice.wav of the model folder."},

@@ -124,6 +124,9 @@ void apply_environment(settings& target, const char* const* environment) {
 }
 
 void check_whole(const settings& settings) {
+  const auto& nodes = settings.nodes;
+  const int given = !nodes.cert.empty() + !nodes.key.empty() + !nodes.ca.empty();
+  if (given != 0 && given != 3) throw settings_error("nodes.cert, nodes.key and nodes.ca belong together");
   if (settings.tls.mode == tls_mode::file && (settings.tls.cert.empty() || settings.tls.key.empty()))
     throw settings_error("tls.mode = \"file\" needs tls.cert and tls.key");
 }

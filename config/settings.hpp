@@ -64,6 +64,8 @@ struct settings {
     int backlog_units = 2;
     int failover_units = 60;
     double failover_seconds = 30;
+    std::size_t journal_bytes = 64u << 20; ///< of one session
+    std::string journal_dir;               ///< takes what is above that; empty = it is given up
     int min_legacy_samples = 4000;
     double drain_seconds = 30;
     std::size_t outbox_bytes = 8u << 20;
@@ -100,6 +102,18 @@ struct settings {
     bool reference_quirks = false;
     int context_tokens = 8192;
   } engine;
+
+  struct {
+    std::string host = "127.0.0.1"; ///< of a gateway: where workers join
+    std::uint16_t port = 8007;      ///< 0 = any free port
+    std::string join;               ///< of a worker: HOST:PORT of its gateway
+    std::string name;               ///< of a worker; empty = the machine's
+    std::string cert;               ///< PEM; empty = plain text, on loopback only
+    std::string key;
+    std::string ca;
+    double silence_seconds = 5;
+    double rejoin_seconds = 5;
+  } nodes;
 
   struct {
     std::string default_wav; ///< key `voice.default`; empty = `assets/default_voice.wav` of the model folder

@@ -130,6 +130,12 @@ router make_routes(route_sources sources) {
         {"id", from->model}, {"object", "model"}, {"created", from->created_s}, {"owned_by", "parley"}};
     respond({200, dump({{"object", "list"}, {"data", nlohmann::json::array({model})}})});
   });
+  table.add("POST", "/sessions/{}/move", administered([from](auto&, const path_segments& in, auto respond) {
+              from->door.move_session(in[0], [id = in[0], respond = std::move(respond)](bool known) {
+                if (!known) return respond(error_reply(404, "not_found", "no such session lives"));
+                respond({200, dump({{"ok", true}, {"session_id", id}, {"moving", true}})});
+              });
+            }));
   table.add("POST", "/sessions/{}/close",
             [from](const http_request& request, const path_segments& in, responder respond) {
               close_session(from->door, request, in[0], std::move(respond));

@@ -26,11 +26,12 @@ public:
 
   bool secure() const { return tls_ != nullptr; }
 
-  /// TLS from now on: the server's side of the handshake. `done` takes an error code.
+  /// TLS from now on, by default as the server of the handshake. `done` takes an error code.
   template<class Handler>
-  void async_secure(asio::ssl::context& context, Handler&& done) {
+  void async_secure(asio::ssl::context& context, Handler&& done,
+                    asio::ssl::stream_base::handshake_type as = asio::ssl::stream_base::server) {
     tls_ = std::make_unique<tls_stream>(*tcp_, context);
-    tls_->async_handshake(asio::ssl::stream_base::server, std::forward<Handler>(done));
+    tls_->async_handshake(as, std::forward<Handler>(done));
   }
 
   /// The goodbye of TLS; only while secure.

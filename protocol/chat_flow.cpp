@@ -49,12 +49,6 @@ void chat_flow::submit(effect_writer& out) {
 void chat_flow::on_report(turn_report report, effect_writer& out) {
   if (!is_running(report.turn)) return;
   turn& now_said = *running_;
-  auto& pieces = report.audio ? now_said.sounds : now_said.texts;
-  if (pieces.to_skip > 0) {
-    --pieces.to_skip;
-    return;
-  }
-  ++pieces.left;
   if (!report.audio) now_said.text += report.text;
   if (!now_said.request->streaming) return;
   output_delta delta;
@@ -108,9 +102,7 @@ void chat_flow::on_leave(time_point now, effect_writer& out) {
 void chat_flow::on_worker_lost() {
   suspended_ = true;
   abandoned_.reset();
-  if (!running_) return;
-  running_->submitted = false;
-  for (auto* pieces : {&running_->texts, &running_->sounds}) pieces->to_skip = pieces->left;
+  if (running_) running_->submitted = false;
 }
 
 void chat_flow::on_restored(effect_writer& out) {

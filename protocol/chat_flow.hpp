@@ -67,12 +67,6 @@ private:
     time_point started;
     bool submitted = false;
     std::string text; ///< said so far
-    /// Texts and sounds each come in the same pieces again; which of them comes first may differ.
-    struct deltas {
-      std::size_t left = 0;
-      std::size_t to_skip = 0; ///< said before the worker was lost
-    };
-    deltas texts, sounds;
   };
 
   void start_next(time_point now, effect_writer& out);

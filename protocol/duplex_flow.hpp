@@ -41,7 +41,10 @@ public:
   void on_failure(effect_writer& out);
   flow_verdict proceed(time_point now, effect_writer& out) { return start_next(now, out); }
 
-  void on_worker_lost() { suspended_ = catching_up_ = true; }
+  void on_worker_lost() {
+    suspended_ = catching_up_ = true;
+    backlog_.bring_back(); // not the client was too fast
+  }
 
   /// Submits the step that was running when the worker was lost again, or the next one.
   flow_verdict on_restored(time_point now, effect_writer& out);

@@ -74,7 +74,8 @@ struct submit_turn {
 struct cancel_turn {};
 
 /// A new worker was granted to an active session: open an engine session there and replay the journal, then call
-/// on_restored. The unit or turn that was running is submitted again after that.
+/// on_restored. The unit or turn that was running is submitted again after that; of a turn only what has not been
+/// reported yet is reported then.
 struct restore_session {};
 
 /// End the engine session. Always answered by on_engine_closed, also when its open came to nothing meanwhile.

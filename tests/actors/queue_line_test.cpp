@@ -31,6 +31,42 @@ TEST_CASE("sessions spread over the workers") {
   CHECK(workers[0].busy + workers[1].busy == 3);
 }
 
+TEST_CASE("a session goes where it loads the worker least, of what that one can do") {
+  house h;
+  h.offer(1, 2);
+  h.offer(2, 8);
+  CHECK(h.enqueue(1) == "1 gets 2");
+  CHECK(h.enqueue(2) == "2 gets 2");
+  CHECK(h.enqueue(3) == "3 gets 2");
+  CHECK(h.enqueue(4) == "4 gets 1");
+  CHECK(h.enqueue(5) == "5 gets 2");
+}
+
+TEST_CASE("who wants to go elsewhere does not go where it is, and holds nobody up") {
+  house h;
+  h.offer(1, 1);
+  h.enqueue(1);
+  const auto move = h.line.enqueue(2, "ticket_2", mode::audio, true, h.now, {.avoid = 1});
+  CHECK(words(move) == "2 queued 1");
+  CHECK(h.enqueue(3) == "3 queued 2");
+  CHECK(h.free(1) == "3 gets 1");
+  h.free(3);
+  CHECK(h.enqueue(4) == "4 gets 1");
+  CHECK(h.offer(2, 1) == "2 gets 2");
+}
+
+TEST_CASE("sessions that are under way outlast the others' patience without a worker") {
+  house h;
+  h.offer(1, 1);
+  h.enqueue(1);
+  h.enqueue(2);
+  h.line.worker_down(1, h.now);
+  h.line.enqueue(3, "ticket_3", mode::audio, true, h.now, {.patient = true});
+  h.wait(60s);
+  CHECK(h.line.waiting() == 1);
+  CHECK(h.offer(2, 1) == "3 gets 2");
+}
+
 TEST_CASE("no worker, no line, no room") {
   house h;
   CHECK(h.enqueue(1) == "1 service_unavailable");

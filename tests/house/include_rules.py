@@ -13,7 +13,7 @@ ALLOWED = {
     "protocol": set(),
     "inference": {"config"},
     "actors": {"protocol", "config"} | ENGINE_API,
-    "net": {"protocol", "config", "actors/front_door.hpp", "actors/recording_desk.hpp", "actors/requester.hpp"},
+    "net": {"protocol", "config", "actors/front_door.hpp", "actors/node_door.hpp", "actors/recording_desk.hpp", "actors/requester.hpp"},
     "client": {"protocol", "config"},
     "app": {"config", "protocol", "inference", "actors", "net", "client"},
 }

@@ -32,6 +32,7 @@ public:
   std::string sessions(const actors::requester& who) override;
   void close_session(std::string id, std::string reason, actors::requester who,
                      std::function<void(actors::close_answer)> done) override;
+  void move_session(std::string id, std::function<void(bool known)> done) override;
   void drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) override;
 
   /// Runs `look` under the lock each time something happens, until it is true. False after ten seconds.

@@ -94,6 +94,8 @@ TEST_CASE("a session is closed over HTTP") {
   CHECK(got.status == 200);
   CHECK(json::parse(got.body) == json{{"ok", true}, {"session_id", "sess_known"}, {"closed", true}});
   CHECK(fixture.house.close_reason == "enough");
+  CHECK(client.get("/sessions/sess_known/move", "POST").status == 200);
+  CHECK(is_error(client.get("/sessions/sess_other/move", "POST"), 404, "not_found"));
   CHECK(close("sess_known", "").status == 200);
   CHECK(fixture.house.close_reason.empty());
   CHECK(close("sess_known", R"({"reason":null})").status == 200);

@@ -53,4 +53,17 @@ TEST_CASE("an interrupt during a failover cuts the repeated step") {
   CHECK(d.restored() == "unit:0 cut");
 }
 
+TEST_CASE("what was dropped while a worker said nothing is kept once it is known to be lost") {
+  driver d;
+  d.to_active();
+  for (int i = 0; i < 7; ++i) d.append(); // one runs, two wait, four are too many
+  CHECK(d.worker_lost() == "enqueue:head");
+  d.grant();
+  CHECK(d.restored() == "unit:0");
+  for (int i = 0; i < 7; ++i) {
+    d.step(listen_report(i));
+    CHECK(delta(d).measured.dropped_chunks == 0);
+  }
+}
+
 } // namespace parley::protocol::test

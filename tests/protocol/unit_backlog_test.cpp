@@ -61,4 +61,27 @@ TEST_CASE("an interrupt is never lost") {
   CHECK(show(backlog) == "3! 4 ");
 }
 
+TEST_CASE("what was dropped while a step ran comes back until the next one begins") {
+  unit_backlog backlog(3);
+  for (std::uint64_t append = 1; append <= 4; ++append) add(backlog, append, 1, 2, append == 1);
+  CHECK(backlog.dropped() == 2);
+  backlog.bring_back();
+  CHECK(backlog.dropped() == 0);
+  CHECK(show(backlog) == "1! 2 3 4 ");
+  add(backlog, 5, 1, 1);
+  add(backlog, 6, 1, 1);
+  CHECK(backlog.pop()->append == 6);
+  backlog.bring_back();
+  CHECK(backlog.size() == 0);
+  CHECK(backlog.dropped() == 1);
+}
+
+TEST_CASE("no more comes back than is kept aside, and still no interrupt is lost") {
+  unit_backlog backlog(1);
+  for (std::uint64_t append = 1; append <= 4; ++append) add(backlog, append, 1, 1, append == 1);
+  backlog.bring_back();
+  CHECK(backlog.dropped() == 2);
+  CHECK(show(backlog) == "3! 4 ");
+}
+
 } // namespace parley::protocol::test

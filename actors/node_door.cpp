@@ -1,0 +1,20 @@
+#include "actors/node_door.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace parley::actors {
+
+node_socket::~node_socket() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+node_socket node_socket::twin() const {
+  return node_socket(fd_ >= 0 ? ::dup(fd_) : -1);
+}
+
+void node_socket::hang_up() {
+  if (fd_ >= 0) ::shutdown(fd_, SHUT_RDWR);
+}
+
+} // namespace parley::actors

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <variant>
+
+// Where net/ meets actors/ for the links between nodes: net/ makes them and checks who is at the other end, actors/ gets
+// a plain stream socket to speak over. Free of CAF and of Boost.
+namespace parley::actors {
+
+/// What both sides of a link must have in common, besides the version: raised when a message between nodes changes.
+inline constexpr int node_wire = 1;
+
+/// A connected stream socket; closed with its owner unless released.
+class node_socket {
+public:
+  explicit node_socket(int fd) : fd_(fd) {}
+  node_socket(node_socket&& other) noexcept : fd_(other.release()) {}
+  node_socket& operator=(node_socket&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~node_socket();
+
+  int release() { return std::exchange(fd_, -1); }
+
+  /// Another descriptor of the same socket.
+  node_socket twin() const;
+
+  /// Ends the connection for every descriptor of it.
+  void hang_up();
+
+private:
+  int fd_;
+};
+
+struct dial_failure {
+  std::string reason;
+  bool lasting = false; ///< it will fail the same way until somebody changes something
+};
+
+using dialled = std::variant<node_socket, dial_failure>;
+
+/// Starts one attempt to reach the gateway and calls back once, from a thread of its own. Never blocks.
+using node_dialer = std::function<void(std::function<void(dialled)>)>;
+
+/// A house that nodes may join.
+class node_door {
+public:
+  virtual ~node_door() = default;
+
+  /// A node was let in. Thread-safe, never blocks.
+  virtual void admit_node(node_socket socket, const std::string& address) = 0;
+};
+
+} // namespace parley::actors

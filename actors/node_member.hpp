@@ -1,0 +1,79 @@
+#pragma once
+
+#include "actors/node_link.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace parley::actors {
+
+/// What the process around a worker wants to know of it.
+struct member_news {
+  enum class what : std::uint8_t {
+    joined,
+    link_lost, ///< it will try again
+    refused,   ///< it never joined, and trying again would not help
+    ended      ///< the engine could not be loaded or has thrown
+  };
+  what kind;
+  std::string reason;
+};
+
+struct dial_over;
+struct dial_now;
+using node_member_inner =
+    node_member_actor::extend<caf::reacts_to<engine_up>, caf::reacts_to<dial_over>, caf::reacts_to<dial_now>>;
+
+/// One attempt of the dialer has ended.
+struct dial_over {
+  std::shared_ptr<dialled> how;
+};
+struct dial_now {};
+
+struct member_options {
+  std::string name;                              ///< of the node, for people
+  std::chrono::milliseconds patience{5000};      ///< for an answer over a fresh link
+  std::chrono::milliseconds longest_pause{5000}; ///< between two attempts
+};
+
+/// Keeps a worker joined to its gateway: waits for the engine, dials, says hello, and dials again whenever the link is
+/// lost, with growing pauses.
+class node_member : public node_member_inner::base {
+public:
+  node_member(caf::actor_config& config, member_options options, worker_actor worker, node_dialer dial,
+              std::function<void(member_news)> tell);
+
+  const char* name() const override { return "node_member"; }
+  void on_exit() override;
+
+protected:
+  behavior_type make_behavior() override;
+
+private:
+  void dial();
+  void take(dialled& how);
+  void greet(const caf::strong_actor_ptr& registry);
+  void take(const node_verdict& verdict);
+  void gone(const caf::down_msg& down);
+  void retry(const std::string& reason, bool lasting = false);
+
+  const member_options options_;
+  node_dialer dial_;
+  const std::function<void(member_news)> tell_;
+  worker_actor worker_;
+  node_links links_;
+  std::optional<inference::engine_info> info_;
+  std::optional<node_registry_actor> registry_;
+  std::optional<node_socket> link_; ///< to hang up
+  bool was_joined_ = false;
+  std::string last_reason_; ///< told already
+  std::chrono::milliseconds pause_;
+};
+
+} // namespace parley::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::dial_over)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::dial_now)

@@ -1,0 +1,213 @@
+#include "actors/unit_codec.hpp"
+
+#include "actors/byte_archive.hpp"
+
+// Every struct is taken apart whole: a new member does not compile until it has its place here.
+namespace parley::inference {
+
+template<class A>
+static void fields(A& a, sampling_options& of) {
+  auto& [greedy, temperature, top_k, top_p, penalty, window, length_penalty] = of;
+  a(greedy, temperature, top_k, top_p, penalty, window, length_penalty);
+}
+
+template<class A>
+static void fields(A& a, duplex_options& of) {
+  auto& [sampling, force, most, scale, listen_top_k, tts_temperature, audio, window, high, low] = of;
+  a(sampling, force, most, scale, listen_top_k, tts_temperature, audio, window, high, low);
+}
+
+template<class A>
+static void fields(A& a, usage& of) {
+  auto& [in_text, in_audio, in_vision, out_text, out_audio] = of;
+  a(in_text, in_audio, in_vision, out_text, out_audio);
+}
+
+template<class A>
+static void fields(A& a, step_metrics& of) {
+  auto& [kv, prefill, generate, llm, tts, token2wav, tokens, tts_tokens, slices, vision, windows] = of;
+  a(kv, prefill, generate, llm, tts, token2wav, tokens, tts_tokens, slices, vision, windows);
+}
+
+template<class A>
+static void fields(A& a, chances& of) {
+  auto& [text, speech, noise] = of;
+  a(text, speech, noise);
+}
+
+template<class A>
+static void fields(A& a, unit_choices& of) {
+  auto& [finished, forced, cut, drawn, remembered, spoken, owed, open, after] = of;
+  a(finished, forced, cut, drawn, remembered, spoken, owed, open, after);
+}
+
+template<class A>
+static void fields(A& a, turn_choices& of) {
+  auto& [drawn, spoken, text_bytes, samples] = of;
+  a(drawn, spoken, text_bytes, samples);
+}
+
+template<class A>
+static void fields(A& a, open_duplex& of) {
+  auto& [session, prompt, options, voice, tts_voice, seed] = of;
+  a(session, prompt, options, voice, tts_voice, seed);
+}
+
+template<class A>
+static void fields(A& a, open_chat& of) {
+  auto& [session, seed, chance] = of;
+  a(session, seed, chance);
+}
+
+template<class A>
+static void fields(A& a, submit_unit& of) {
+  auto& [session, unit, samples, frames, slices, force, replay, mute] = of;
+  a(session, unit, samples, frames, slices, force, replay, mute);
+}
+
+template<class A>
+static void fields(A& a, text_item& of) {
+  auto& [text] = of;
+  a(text);
+}
+
+template<class A>
+static void fields(A& a, audio_item& of) {
+  auto& [samples] = of;
+  a(samples);
+}
+
+template<class A>
+static void fields(A& a, image_item& of) {
+  auto& [file] = of;
+  a(file);
+}
+
+template<class A>
+static void fields(A& a, video_item& of) {
+  auto& [frames, samples, stack] = of;
+  a(frames, samples, stack);
+}
+
+template<class A>
+static void fields(A& a, message& of) {
+  auto& [from, content] = of;
+  a(from, content);
+}
+
+template<class A>
+static void fields(A& a, submit_turn& of) {
+  auto& [session, turn, messages, most, sample, temperature, top_k, top_p, penalty, seed, slices, omni, tts_template,
+         thinking, tts, voice, streaming, replay] = of;
+  a(session, turn, messages, most, sample, temperature, top_k, top_p, penalty, seed, slices, omni, tts_template,
+    thinking, tts, voice, streaming, replay);
+}
+
+template<class A>
+static void fields(A& a, cut& of) {
+  auto& [session] = of;
+  a(session);
+}
+
+template<class A>
+static void fields(A& a, cancel_turn& of) {
+  auto& [session] = of;
+  a(session);
+}
+
+template<class A>
+static void fields(A& a, close_session& of) {
+  auto& [session] = of;
+  a(session);
+}
+
+template<class A>
+static void fields(A& a, opened& of) {
+  auto& [session, tokens, used, seed] = of;
+  a(session, tokens, used, seed);
+}
+
+template<class A>
+static void fields(A& a, step_output& of) {
+  auto& [session, unit, kind, text, audio, first, last, end, used, metrics, choices] = of;
+  a(session, unit, kind, text, audio, first, last, end, used, metrics, choices);
+}
+
+template<class A>
+static void fields(A& a, chat_delta& of) {
+  auto& [session, turn, text, audio, drawn, spoken] = of;
+  a(session, turn, text, audio, drawn, spoken);
+}
+
+template<class A>
+static void fields(A& a, chat_done& of) {
+  auto& [session, turn, reason, text, audio, used, metrics, after] = of;
+  a(session, turn, reason, text, audio, used, metrics, after);
+}
+
+template<class A>
+static void fields(A& a, failed& of) {
+  auto& [session, number, kind, words] = of;
+  a(session, number, kind, words);
+}
+
+template<class A>
+static void fields(A& a, replayed& of) {
+  auto& [session, unit] = of;
+  a(session, unit);
+}
+
+template<class A>
+static void fields(A& a, closed& of) {
+  auto& [session] = of;
+  a(session);
+}
+
+template<class A>
+static void fields(A& a, engine_info& of) {
+  auto& [model, fingerprint, device, slots, context, hears, sees, speaks] = of;
+  a(model, fingerprint, device, slots, context, hears, sees, speaks);
+}
+
+} // namespace parley::inference
+
+namespace parley::actors {
+
+namespace {
+
+template<class T>
+std::string write(const T& value) {
+  byte_writer out;
+  out(value);
+  return out.take();
+}
+
+template<class T>
+bool read(std::string_view bytes, T& value) {
+  byte_reader in(bytes);
+  in(value);
+  return in.complete();
+}
+
+} // namespace
+
+std::string pack(const inference::command& order) {
+  return write(order);
+}
+std::string pack(const inference::event& event) {
+  return write(event);
+}
+std::string pack(const inference::engine_info& info) {
+  return write(info);
+}
+bool unpack(std::string_view bytes, inference::command& order) {
+  return read(bytes, order);
+}
+bool unpack(std::string_view bytes, inference::event& event) {
+  return read(bytes, event);
+}
+bool unpack(std::string_view bytes, inference::engine_info& info) {
+  return read(bytes, info);
+}
+
+} // namespace parley::actors

@@ -1,0 +1,59 @@
+#include "actors/house.hpp"
+#include "app/commands.hpp"
+#include "app/default_voice.hpp"
+#include "app/logging.hpp"
+#include "app/service.hpp"
+#include "net/node_listener.hpp"
+#include "net/server.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <utility>
+
+namespace parley::app {
+
+namespace {
+
+/// For the last frames of closed sessions to reach their clients.
+constexpr std::chrono::seconds flush_time{2};
+
+int gateway(const service_flags& flags) {
+  const auto settings = settings_from(flags);
+  start_logging(settings);
+  auto options = net::options_from(settings);
+  options.model = "parley";
+  if (!settings.voice.default_wav.empty()) options.voice = [voice = load_default_voice(settings, {})] { return voice; };
+
+  service_news news;
+  const stop_requests requests(news);
+  actors::house house(settings, {}, actors::house::nodes::may_join);
+  const auto nodes = std::make_unique<net::node_listener>(settings, house);
+  net::server server(std::move(options), house);
+  spdlog::info("workers join at {}", nodes->address());
+  std::cout << "ready " << server.url() << std::endl;
+  while (news.wait().kind != service_news::what::asked_to_stop) {
+  }
+  spdlog::info("asked to stop");
+  house.drain();
+  server.stop(flush_time);
+  return 0;
+}
+
+} // namespace
+
+void add_gateway(CLI::App& app, job& chosen) {
+  auto* sub = app.add_subcommand("gateway", "Serves clients with the workers that join it");
+  const auto flags = std::make_shared<service_flags>();
+  flags->add_common(*sub);
+  flags->add(*sub, "--host", "server.host", "Address to listen on");
+  flags->add(*sub, "--port", "server.port", "Port to listen on; 0 takes a free one");
+  flags->add(*sub, "--tls", "tls.mode", "off, auto (a self-signed certificate) or file (tls.cert, tls.key)");
+  flags->add(*sub, "--nodes-host", "nodes.host", "Address at which workers join");
+  flags->add(*sub, "--nodes-port", "nodes.port", "Port at which workers join; 0 takes a free one");
+  sub->callback([flags, &chosen] { chosen = [flags] { return gateway(*flags); }; });
+}
+
+} // namespace parley::app

@@ -1,0 +1,74 @@
+#include "app/service.hpp"
+
+#include "config/load.hpp"
+#include "inference/engine/default_model.hpp"
+#include "net/signals.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <unistd.h>
+
+namespace parley::app {
+
+namespace {
+
+/// `timeout` and some shells signal a process and its group: two signals within this time are one request to stop.
+constexpr std::chrono::seconds same_request{1};
+
+using std::chrono::steady_clock;
+
+} // namespace
+
+void service_flags::add_common(CLI::App& sub) {
+  sub.add_option("--config", config, "Settings file (TOML); config/parley.toml documents every key");
+  sub.add_option("--set", overrides, "section.key=value: overrides a setting; may be repeated")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void service_flags::add(CLI::App& sub, std::string flag, std::string key, std::string help) {
+  const auto one = std::make_shared<named>(named{flag, std::move(key), {}});
+  settings.push_back(one);
+  sub.add_option(flag, one->value, std::move(help));
+}
+
+config::settings settings_from(const service_flags& flags) {
+  config::settings settings;
+  if (!flags.config.empty()) config::load_file(settings, flags.config);
+  config::apply_environment(settings, environ);
+  for (const auto& one : flags.overrides) config::apply_override(settings, one);
+  for (const auto& one : flags.settings)
+    if (!one->value.empty()) config::apply_flag(settings, one->flag, one->key, one->value);
+  config::check_whole(settings);
+  return settings;
+}
+
+class stop_requests::impl {
+public:
+  explicit impl(service_news& news)
+      : signals_([&news, asked = std::optional<steady_clock::time_point>()](int) mutable {
+          if (!asked) {
+            asked = steady_clock::now();
+            news.ask_to_stop();
+          } else if (steady_clock::now() - *asked > same_request) {
+            spdlog::warn("asked to stop again: leaving at once");
+            std::_Exit(0);
+          }
+        }) {}
+
+private:
+  const net::stop_signals signals_;
+};
+
+stop_requests::stop_requests(service_news& news) : impl_(std::make_unique<impl>(news)) {}
+stop_requests::~stop_requests() = default;
+
+std::string resolve_model(config::settings& settings) {
+  if (settings.worker.model.empty()) settings.worker.model = inference::default_model_directory().string();
+  return settings.worker.model;
+}
+
+} // namespace parley::app

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "actors/node_door.hpp"
+#include "net/stream.hpp"
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace parley::net {
+
+/// The first words over a fresh connection between two nodes: TLS where it is set up, then a greeting each way. Gives
+/// back a socket that carries nothing but what the nodes say to each other, or says why not. Every step has a deadline.
+class node_handshake final : public std::enable_shared_from_this<node_handshake> {
+public:
+  enum class side { gateway, worker };
+  using done = std::function<void(actors::dialled)>;
+
+  /// `tls` null = plain text.
+  node_handshake(stream connection, side as, std::shared_ptr<asio::ssl::context> tls,
+                 std::chrono::milliseconds patience, done tell);
+
+  void run();
+
+private:
+  void on_secure(error_code ec);
+  void fail_to_secure(error_code ec);
+  void hear();
+  void on_heard(error_code ec, std::size_t bytes);
+  void judge();
+  void say(const std::string& words, std::function<void(error_code)> then);
+  void refuse(const std::string& why);
+  void give();
+  void fail(std::string why, bool lasting);
+
+  stream stream_;
+  const side side_;
+  const std::shared_ptr<asio::ssl::context> tls_;
+  const std::chrono::milliseconds patience_;
+  done tell_;
+  std::array<char, 256> block_;
+  std::size_t heard_ = 0;
+  std::string said_;
+};
+
+} // namespace parley::net

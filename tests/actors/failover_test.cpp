@@ -1,0 +1,173 @@
+#include "tests/actors/test_house.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <future>
+
+using namespace parley;
+using namespace parley::tests;
+using actors::worker_state;
+
+// A session is taken up by another worker: what the client sees of it, and what the workers do.
+
+namespace {
+
+void talk(test_client& client, int units) {
+  for (int i = 0; i < units; ++i) {
+    client.say(append_frame());
+    CHECK(client.link->next("response.output.delta")["kind"] == "listen");
+  }
+}
+
+bool move(test_house& house, const std::string& session) {
+  std::promise<bool> answer;
+  house.house().move_session(session, [&](bool known) { answer.set_value(known); });
+  return answer.get_future().get();
+}
+
+auto units(const stub_script& script) {
+  return script.all<inference::submit_unit>();
+}
+
+} // namespace
+
+TEST_CASE("a duplex session goes on with another worker: what it was is repeated there, nothing is said twice") {
+  stub_script first;
+  stub_script second;
+  test_house house;
+  house.add_up(first);
+  auto client = house.connect();
+  client.init();
+  talk(client, 3);
+  house.add_up(second);
+  first.die();
+  talk(client, 2);
+  CHECK(second.eventually([](const auto& s) { return units(s).size() == 5; }));
+  CHECK(second.eventually([](const auto& s) {
+    const auto all = units(s);
+    return all.at(2).replay && all.at(2).replay->finished && !all.at(3).replay && all.at(3).unit == 3;
+  }));
+  int answers = 0;
+  for (const auto& event : client.link->events()) answers += event["type"] == "response.output.delta";
+  CHECK(answers == 5);
+  CHECK(client.say_goodbye() == "user_stop");
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a session waits for a worker that comes back in time") {
+  stub_script first;
+  stub_script second;
+  test_house house; // without any worker clients wait 0.05 s, running sessions 30 s
+  house.add_up(first);
+  auto client = house.connect();
+  client.init();
+  talk(client, 1);
+  first.die();
+  client.say(append_frame());
+  house.wait_for(worker_state::down);
+  client.say(append_frame());
+  house.add_up(second);
+  for (int i = 0; i < 2; ++i) CHECK(client.link->next("response.output.delta")["chunk_index"] == i + 1);
+  CHECK(client.say_goodbye() == "user_stop");
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a session is lost a second time while it is being taken up") {
+  stub_script first;
+  stub_script second;
+  stub_script third;
+  second.die(); // with the first unit that is repeated
+  test_house house;
+  house.add_up(first);
+  auto client = house.connect();
+  client.init();
+  talk(client, 2);
+  house.add_up(second);
+  first.die();
+  client.say(append_frame());
+  house.wait_for(worker_state::down);
+  house.wait_for(worker_state::down);
+  house.add_up(third);
+  CHECK(client.link->next("response.output.delta")["chunk_index"] == 2);
+  CHECK(client.say_goodbye() == "user_stop");
+  CHECK(house.all_free());
+}
+
+TEST_CASE("what does not fit into the journal ends with its worker") {
+  auto settings = test_house::quick_settings();
+  settings.limits.journal_bytes = 1000;
+  stub_script first;
+  stub_script second;
+  test_house house(settings);
+  house.add_up(first);
+  auto client = house.connect();
+  client.init();
+  talk(client, 1);
+  house.add_up(second);
+  first.die();
+  client.say(append_frame());
+  CHECK(client.link->next("session.closed")["reason"] == "backend_error");
+  CHECK(client.link->closed() == 1011);
+  client.vanish();
+  CHECK(house.all_free());
+}
+
+TEST_CASE("an operator moves a session; its old place is free again") {
+  stub_script first(1);
+  stub_script second(1);
+  test_house house;
+  house.add_up(first);
+  auto client = house.connect();
+  const auto id = client.init()["session_id"].get<std::string>();
+  talk(client, 2);
+  CHECK_FALSE(move(house, "sess_nobody"));
+  CHECK(move(house, id)); // nowhere to go yet: it stays
+  talk(client, 1);
+  house.add_up(second);
+  CHECK(first.eventually([](const auto& s) { return s.open_sessions() == 0; }));
+  talk(client, 1);
+  CHECK(second.eventually([](const auto& s) { return units(s).size() == 4; }));
+  auto other = house.connect();
+  other.init();
+  talk(other, 1);
+  CHECK(other.say_goodbye() == "user_stop");
+  CHECK(client.say_goodbye() == "user_stop");
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a drained worker's sessions go elsewhere, chat too") {
+  stub_script first;
+  stub_script second;
+  test_house house;
+  house.add_up(first);
+  auto client = house.connect();
+  client.init();
+  talk(client, 1);
+  auto chat = house.connect("chat");
+  chat.init();
+  chat.say(chat_frame("Hi"));
+  chat.link->next("response.done");
+  house.add_up(second);
+  std::promise<bool> drained;
+  house.house().drain_worker(1, true, [&](bool known) { drained.set_value(known); });
+  CHECK(drained.get_future().get());
+  CHECK(first.eventually([](const auto& s) { return s.open_sessions() == 0; }));
+  talk(client, 1);
+  chat.say(chat_frame("Again"));
+  CHECK(chat.link->next("response.done")["text"] == "Hello there.");
+  CHECK(chat.say_goodbye() == "user_stop");
+  CHECK(client.say_goodbye() == "user_stop");
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a session that ends while it waits for another worker leaves the line") {
+  stub_script first;
+  test_house house;
+  house.add_up(first);
+  auto client = house.connect();
+  const auto id = client.init()["session_id"].get<std::string>();
+  CHECK(move(house, id));
+  talk(client, 1);
+  CHECK(client.say_goodbye() == "user_stop");
+  CHECK(house.all_free());
+}

@@ -1,0 +1,177 @@
+"""A gateway and workers in processes of their own: joining, being refused, and what a conversation is like over it."""
+import socket
+import subprocess
+
+import numpy as np
+import pytest
+
+from conftest import ROOT
+from nodes import Gateway, wait_until, worker
+from realtime import UNIT, Client, floats, http, speech
+
+SMALL = ("--set", "worker.max_sessions=4", "--set", "engine.seed=7")
+
+
+@pytest.fixture
+def house(tmp_path):
+    """Starts gateways and workers; at the end all are ended, and those that still live must end well."""
+    started = []
+
+    class House:
+        @staticmethod
+        def gateway(*flags, **more):
+            started.append(Gateway(tmp_path / f"gateway{len(started)}.log", *flags, **more))
+            return started[-1]
+
+        @staticmethod
+        def worker(gateway, *flags):
+            address = gateway if isinstance(gateway, str) else gateway.nodes
+            started.append(worker(tmp_path / f"worker{len(started)}.log", address, *SMALL, *flags))
+            return started[-1]
+
+    yield House
+    for one in reversed(started):
+        if one.process.poll() is None:
+            assert one.end() == 0, one.log.read_text()[-3000:]
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """Two authorities, `ours` and `other`, and a node's certificate of each: flags for a gateway or a worker."""
+    folder = tmp_path_factory.mktemp("certificates")
+
+    def openssl(*command):
+        subprocess.run(["openssl", *command], cwd=folder, check=True, capture_output=True)
+
+    flags = {}
+    for name in ("ours", "other"):
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "3", "-subj", f"/CN={name}")
+        openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}_node.key", "-out", f"{name}_node.csr", "-subj", "/CN=node")
+        openssl("x509", "-req", "-in", f"{name}_node.csr", "-CA", f"{name}.pem", "-CAkey", f"{name}.key", "-CAcreateserial", "-out", f"{name}_node.pem", "-days", "3")
+        flags[name] = ("--set", f"nodes.cert={folder}/{name}_node.pem", "--set", f"nodes.key={folder}/{name}_node.key", "--set", f"nodes.ca={folder}/{name}.pem")
+    flags["unknown"] = (*flags["other"][:4], *flags["ours"][4:])
+    return flags
+
+
+def transcript(server) -> tuple[list, np.ndarray]:
+    """A short conversation: what was decided and said, and the sound."""
+    with Client(server) as client:
+        client.init(config={"seed": 3, "force_listen_count": 0})
+        deltas = [d for unit in np.split(speech(4), 4) for d in client.step(unit)]
+        client.say_goodbye()
+    words = [(d["kind"], d.get("text")) for d in deltas]
+    return words, np.concatenate([floats(d["audio"]) for d in deltas if d["kind"] == "audio"])
+
+
+def test_same_words_as_in_one_process(house, server):
+    gateway = house.gateway()
+    house.worker(gateway)
+    gateway.wait_for_workers(1)
+    here, there = transcript(server), transcript(gateway)
+    assert there[0] == here[0]
+    assert np.max(np.abs(there[1] - here[1])) <= 1e-3
+    with Client(gateway, "chat") as client:
+        client.init()
+        deltas, done = client.ask("Hello")
+        assert "".join(d["text"] for d in deltas) == done["text"]
+        client.say_goodbye()
+    gateway.wait_until_free()
+
+
+def test_two_workers_share_the_sessions(house):
+    gateway = house.gateway()
+    for name in ("one", "two"):
+        house.worker(gateway, "--set", f"nodes.name={name}", "--set", "worker.max_sessions=1")
+    gateway.wait_for_workers(2)
+    with Client(gateway) as first, Client(gateway) as second:
+        first.init()
+        second.init()
+        assert {w["node"]: w["busy"] for w in gateway.workers()} == {"one": 1, "two": 1}
+        with Client(gateway) as third:
+            assert third.receive()["type"] == "session.queued"
+            first.say_goodbye()
+            third.init()
+            third.step(np.zeros(UNIT, np.float32))
+
+
+def test_two_gateways_share_a_worker(house):
+    """What one of them fills the other one cannot, and learns when it can."""
+    one, other = house.gateway(), house.gateway()
+    house.worker(f"{one.nodes} {other.nodes}", "--set", "worker.max_sessions=1")
+    for gateway in (one, other):
+        gateway.wait_for_workers(1)
+    with Client(one) as first:
+        first.init()
+        wait_until(lambda: other.workers()[0]["slots"] == 0, "the other gateway knows")
+        with Client(other) as second:
+            assert second.receive()["type"] == "session.queued"
+            first.say_goodbye()
+            second.init()
+            second.step(np.zeros(UNIT, np.float32))
+            wait_until(lambda: one.workers()[0]["slots"] == 0, "the first gateway knows")
+
+
+def test_tls_with_certificates_of_both_sides(house, certificates):
+    gateway = house.gateway(*certificates["ours"])
+    house.worker(gateway, *certificates["ours"])
+    gateway.wait_for_workers(1)
+    # What is none of ours, and whoever says nothing, is in nobody's way.
+    host, port = gateway.nodes.rsplit(":", 1)
+    silent = socket.create_connection((host, int(port)))
+    with socket.create_connection((host, int(port))) as stray:
+        stray.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    refused = {
+        (): "plain text",
+        certificates["other"]: "certificate verify failed",
+        certificates["unknown"]: "unknown ca",
+    }
+    for flags, words in refused.items():
+        stranger = house.worker(gateway, *flags)
+        assert stranger.end(None) == 1
+        assert "cannot join" in stranger.log.read_text()
+        gateway.logged("is not let in: .*" + words) if flags != certificates["other"] else gateway.logged("is not let in")
+    assert "speaks TLS" in (house.worker(gateway)).logged("cannot join: .*")[0]
+    with Client(gateway) as client:
+        client.init()
+        client.step(np.zeros(UNIT, np.float32))
+        client.say_goodbye()
+    silent.close()
+
+
+def test_a_worker_with_another_model_is_refused(house, tmp_path):
+    gateway = house.gateway()
+    house.worker(gateway)
+    gateway.wait_for_workers(1)
+    model = tmp_path / "other"
+    from conftest import BINARY
+
+    subprocess.run([BINARY, "init-model", "--preset", "tiny", "--seed", "5", "--out", model], check=True, capture_output=True)
+    stranger = house.worker(gateway, "--model", str(model))
+    assert stranger.end(None) == 1
+    assert "another model" in stranger.log.read_text().splitlines()[-1]
+    gateway.logged("refused: it serves another model")
+    assert len(gateway.workers()) == 1
+
+
+def test_a_port_that_is_not_parleys(house):
+    gateway = house.gateway()
+    address = gateway.http.removeprefix("http://")
+    stranger = house.worker(address)
+    assert stranger.end(None) == 1
+    assert "a web server answers there" in stranger.log.read_text().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "flags,words",
+    [
+        (("gateway", "--nodes-host", "0.0.0.0", "--nodes-port", "0", "--port", "0"), "nodes.cert"),
+        (("gateway", "--set", "nodes.cert=a.pem"), "belong together"),
+        (("worker",), "--join"),
+        (("worker", "--join", "nowhere"), "HOST:PORT"),
+    ],
+)
+def test_wrong_usage(flags, words):
+    from conftest import BINARY
+
+    done = subprocess.run([BINARY, *flags], capture_output=True, text=True, timeout=60, cwd=ROOT)
+    assert done.returncode == 2 and words in done.stderr and done.stdout == "", done

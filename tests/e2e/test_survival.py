@@ -1,0 +1,130 @@
+"""Workers die, fall silent, leave and come back; the conversations do not notice, but for a pause."""
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from nodes import wait_until
+from paced import Paced, differences
+from realtime import UNIT, Client, http
+from test_nodes import house  # noqa: F401 (a fixture)
+
+# A long backlog: a busy machine that is slow is no concern here.
+QUICK = ("--set", "nodes.silence_seconds=2", "--set", "nodes.rejoin_seconds=0.5", "--set", "limits.backlog_units=60")
+ROOMY = (*QUICK, "--set", "worker.max_sessions=8")
+UNITS, PACE = 24, 0.5
+SEEDS = (11, 12, 13, 14)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(server):
+    """The same conversations in one process."""
+    return [session.finish() for session in [Paced(server, seed, UNITS, 0) for seed in SEEDS]]
+
+
+def assert_undisturbed(sessions, undisturbed):
+    """The same words, second by second, and the same sound. Speech tokens are drawn too, and rounding that differs with the company a session is in
+    (up to 1e-5) can tip a close call: of several sessions one may sound different, which is printed."""
+    otherwise = []
+    for session, calm in zip(sessions, undisturbed):
+        assert session.problem is None and calm.problem is None, (session.problem, calm.problem)
+        assert session.transcript()[0] == calm.transcript()[0]
+        otherwise += differences(session, calm)
+    print("sounds different:", otherwise)
+    assert len(otherwise) <= (1 if len(sessions) > 1 else 0)
+
+
+def busy_workers(gateway) -> set[str]:
+    return {w["node"] for w in gateway.workers() if w["busy"]}
+
+
+def test_a_killed_worker_and_a_silent_one(house, undisturbed):  # noqa: F811
+    gateway = house.gateway(*QUICK)
+    workers = {name: house.worker(gateway, *ROOMY, "--set", f"nodes.name={name}") for name in "abc"}
+    gateway.wait_for_workers(3)
+    sessions = [Paced(gateway, seed, UNITS, PACE) for seed in SEEDS]
+    wait_until(lambda: all(len(s.answered) >= 3 for s in sessions), "all have been answered")
+    killed = sorted(busy_workers(gateway))[0]
+    workers[killed].end(signal.SIGKILL)
+    gateway.wait_for_workers(2)
+    wait_until(lambda: all(len(s.answered) >= 8 or s.problem for s in sessions), "they go on")
+    silent = sorted(busy_workers(gateway))[0]
+    workers[silent].send(signal.SIGSTOP)
+    gateway.wait_for_workers(1)
+    workers[killed] = house.worker(gateway, *ROOMY, "--set", f"nodes.name={killed}")
+    workers[silent].send(signal.SIGCONT)
+    gateway.wait_for_workers(3)  # one is new, the other one has come back by itself
+    for session in sessions:
+        session.finish()
+    assert_undisturbed(sessions, undisturbed)
+    gateway.wait_until_free()
+
+
+def test_rolling_restart_without_an_error(house, undisturbed):  # noqa: F811
+    gateway = house.gateway(*QUICK)
+    workers = {name: house.worker(gateway, *ROOMY, "--set", f"nodes.name={name}") for name in "ab"}
+    gateway.wait_for_workers(2)
+    sessions = [Paced(gateway, seed, UNITS, PACE) for seed in SEEDS]
+    for name in workers:
+        answered = max(len(s.answered) for s in sessions)
+        wait_until(lambda: all(len(s.answered) > answered for s in sessions), "all are under way")
+        assert workers[name].end() == 0
+        workers[name] = house.worker(gateway, *ROOMY, "--set", f"nodes.name={name}")
+        gateway.wait_for_workers(2)
+    for session in sessions:
+        session.finish()
+    assert_undisturbed(sessions, undisturbed)
+    gateway.wait_until_free()
+
+
+def test_an_operator_moves_a_session(house, undisturbed):  # noqa: F811
+    gateway = house.gateway(*QUICK)
+    for name in "ab":
+        house.worker(gateway, *ROOMY, "--set", f"nodes.name={name}")
+    gateway.wait_for_workers(2)
+    session = Paced(gateway, SEEDS[0], UNITS, 0.25)
+    for answered in (4, 12):
+        wait_until(lambda: len(session.answered) >= answered, "it is under way")
+        [before] = busy_workers(gateway)
+        [live] = http(gateway, "/sessions")[1]["sessions"]
+        assert http(gateway, f"/sessions/{live['session_id']}/move", "POST")[0] == 200
+        wait_until(lambda: busy_workers(gateway) == {"a", "b"} - {before}, "it has moved")
+    session.finish()
+    assert_undisturbed([session], undisturbed)
+
+
+def test_a_chat_turn_goes_on_elsewhere(house, server):  # noqa: F811
+    gateway = house.gateway(*QUICK)
+    workers = {name: house.worker(gateway, *ROOMY, "--set", f"nodes.name={name}") for name in "ab"}
+    gateway.wait_for_workers(2)
+    fields = {"generation": {"max_new_tokens": 2000, "seed": 5, "temperature": 0.7}}
+    with Client(server, "chat") as client:
+        client.init()
+        calm = client.ask("Tell me a long story.", **fields)
+    with Client(gateway, "chat") as client:
+        client.init()
+        told = []
+        asking = threading.Thread(target=lambda: told.append(client.ask("Tell me a long story.", **fields)))
+        asking.start()
+        wait_until(lambda: len(client.heard) > 5, "it is being told")
+        [name] = busy_workers(gateway)
+        workers[name].end(signal.SIGKILL)
+        asking.join(120)
+        assert told and told[0][1]["text"] == calm[1]["text"]
+        assert "".join(d["text"] for d in told[0][0]) == calm[1]["text"]
+        client.say_goodbye()
+    gateway.wait_until_free()
+
+
+def test_no_worker_comes_back(house):  # noqa: F811
+    gateway = house.gateway(*QUICK, "--set", "limits.failover_seconds=1")
+    worker = house.worker(gateway, *ROOMY)
+    gateway.wait_for_workers(1)
+    with Client(gateway) as client:
+        client.init()
+        client.step(np.zeros(UNIT, np.float32))
+        worker.end(signal.SIGKILL)
+        assert client.until("session.closed")["reason"] == "backend_error"
+        assert client.closed() == 1011
+    gateway.wait_until_free()
