@@ -21,7 +21,7 @@ at::Tensor ends(const at::Tensor& x, std::int64_t axis, std::int64_t front, std:
 flow::flow(const tensor_map& weights, const flow_config& config, int steps, at::Tensor noise)
     : embedding_(weights.at("input_embedding.weight", {-1, -1})), speaker_(weights, "spk_embed_affine_layer"),
       encoder_(weights.below("encoder.")), to_mel_(weights, "encoder_proj"),
-      estimator_(weights.below("decoder.estimator.")), noise_(noise.to(embedding_.device()).t().contiguous()),
+      estimator_(weights.below("decoder.estimator.")), noise_(noise.to(embedding_.options()).t().contiguous()),
       guidance_(config.guidance) {
   if (steps < 1 || steps > 16) throw std::runtime_error("flow: 1 to 16 solver steps are possible");
   if (noise_.size(1) != estimator_.bins() || to_mel_.weight.size(0) != estimator_.bins())
@@ -40,8 +40,8 @@ flow::flow(const tensor_map& weights, const flow_config& config, int steps, at::
 }
 
 at::Tensor flow::project_speaker(const at::Tensor& embedding) const {
-  const auto length = embedding.norm().clamp_min(1e-12);
-  return speaker_(embedding / length);
+  const auto wide = embedding.to(embedding_.scalar_type());
+  return speaker_(wide / wide.norm().clamp_min(1e-12));
 }
 
 std::vector<at::Tensor> flow::run(std::span<const job> jobs, trace* seen) const {
@@ -96,7 +96,7 @@ std::vector<at::Tensor> flow::solve(std::span<const job> jobs, const std::vector
     }
   }
   std::vector<at::Tensor> mels;
-  for (const auto& rows : cut(x, lengths, 0)) mels.push_back(rows.t().unsqueeze(0));
+  for (const auto& rows : cut(x, lengths, 0)) mels.push_back(rows.t().unsqueeze(0).to(at::kFloat));
   return mels;
 }
 

@@ -22,7 +22,7 @@ at::Tensor position_encoding(std::int64_t highest, std::int64_t rows, std::int64
   const auto position = at::arange(highest, highest - rows, -1, options).unsqueeze(1);
   const auto frequency = at::exp(at::arange(0, width, 2, options) * (-std::log(10000.0) / static_cast<double>(width)));
   const auto angle = position * frequency;
-  return at::stack({at::sin(angle), at::cos(angle)}, 2).reshape({rows, width});
+  return at::stack({at::sin(angle), at::cos(angle)}, 2).reshape({rows, width}).to(like.dtype());
 }
 
 at::Tensor last_columns(const at::Tensor& x, std::int64_t n) {

@@ -56,7 +56,7 @@ token2wav::generation token2wav::generation_of(const std::filesystem::path& fold
 token2wav::token2wav(const std::filesystem::path& folder, const noise_tables& noise, token2wav_options options,
                      at::Device device)
     : kind_(generation_of(folder)), options_(options), device_(device) {
-  flow_ = std::make_unique<flow>(read_state_dict(followed(folder / "flow.pt")).to(device),
+  flow_ = std::make_unique<flow>(read_state_dict(followed(folder / "flow.pt")).to(device, options.acoustics),
                                  flow_config::open(followed(folder / "flow.yaml")), options.steps, noise.flow);
   ear_ = std::make_unique<voice_ear>(read_onnx(followed(folder / "speech_tokenizer_v2_25hz.onnx")),
                                      read_onnx(followed(folder / "campplus.onnx")), device);

@@ -23,6 +23,9 @@ struct token2wav_options {
   bool leading_silence = false;
   /// The reference takes 16; a whole chunk at a time sounds the same and costs less than half.
   std::int64_t vocoder_block_frames = 56;
+  /// In which the flow model works; its mel is float32. The vocoder turns the mel's rounding errors into phase, which adds up:
+  /// float64 tells those of a processor from those of the arithmetic.
+  at::ScalarType acoustics = at::kFloat;
 };
 
 /// Speech tokens to 24 kHz sound, in the voice of a recording, stream by stream (TALKER.md 5 to 10). Serves all sessions.

@@ -49,6 +49,7 @@ void report::run(std::string_view file, std::string_view name, double tolerance,
   out_ << (ok ? "ok " : "FAIL ") << file << '/' << name << std::setprecision(3) << " max_abs_err=" << check.error()
        << " tol=" << tolerance;
   if (!ok) out_ << "  (" << miss << ')';
+  for (const auto& note : check.notes()) out_ << "  [" << note << ']';
   out_ << '\n';
 }
 

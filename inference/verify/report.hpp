@@ -6,6 +6,8 @@
 #include <iosfwd>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace parley::inference::verify {
 
@@ -31,14 +33,19 @@ public:
     exact(what, mine == golden);
   }
 
+  /// Something that whoever reads the report should know.
+  void note(std::string what) { notes_.push_back(std::move(what)); }
+
   double error() const { return error_; }
   double tolerance() const { return tolerance_; }
   const std::string& first_miss() const { return first_miss_; }
+  const std::vector<std::string>& notes() const { return notes_; }
 
 private:
   double tolerance_;
   double error_ = 0;
   std::string first_miss_;
+  std::vector<std::string> notes_;
 };
 
 /// Prints a line a case and counts.

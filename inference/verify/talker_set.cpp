@@ -108,7 +108,8 @@ const speech::noise_tables& talker_set::noise() {
 }
 
 std::unique_ptr<speech::token2wav> talker_set::load(speech::token2wav::generation kind, int steps) {
-  return std::make_unique<speech::token2wav>(folder(kind), noise(), speech::token2wav_options{steps, true, 16});
+  return std::make_unique<speech::token2wav>(folder(kind), noise(),
+                                             speech::token2wav_options{steps, true, 16, at::kDouble});
 }
 
 const speech::token2wav& talker_set::causal() {
