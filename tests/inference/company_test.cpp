@@ -69,8 +69,14 @@ std::vector<command> script(int who, int units, bool heard) {
 struct told {
   std::vector<std::string> lines;
   std::vector<float> sound;
+  std::vector<std::int64_t> spoken;   ///< speech tokens
+  std::vector<double> speech_margins; ///< how close each of their draws was
   double least_margin = std::numeric_limits<double>::infinity();
 };
+
+void add_tokens(told& to, const std::vector<std::int64_t>& spoken) {
+  to.spoken.insert(to.spoken.end(), spoken.begin(), spoken.end());
+}
 
 void add_sound(told& to, const pcm& sound) {
   if (sound) to.sound.insert(to.sound.end(), sound->begin(), sound->end());
@@ -99,11 +105,18 @@ std::map<int, told> play(const std::vector<int>& who, int units, able to, std::m
   for (auto p : who) {
     auto& t = all[p];
     t.lines = h.told(static_cast<session_id>(p));
+    t.speech_margins = h.speech_margins[static_cast<session_id>(p)];
     for (const auto& d : draws[static_cast<session_id>(p)]) t.least_margin = std::min(t.least_margin, d.margin);
   }
   for (const auto& e : h.events) {
-    if (const auto* o = std::get_if<step_output>(&e)) add_sound(all[static_cast<int>(o->session)], o->audio);
-    if (const auto* d = std::get_if<chat_delta>(&e)) add_sound(all[static_cast<int>(d->session)], d->audio);
+    if (const auto* o = std::get_if<step_output>(&e)) {
+      add_sound(all[static_cast<int>(o->session)], o->audio);
+      if (o->last && o->choices) add_tokens(all[static_cast<int>(o->session)], o->choices->spoken);
+    }
+    if (const auto* d = std::get_if<chat_delta>(&e)) {
+      add_sound(all[static_cast<int>(d->session)], d->audio);
+      add_tokens(all[static_cast<int>(d->session)], d->spoken);
+    }
     if (const auto* d = std::get_if<chat_done>(&e)) add_sound(all[static_cast<int>(d->session)], d->audio);
   }
   return all;
@@ -137,6 +150,15 @@ struct comparison {
       return;
     }
     CHECK(mine.lines == solo.lines);
+    const auto first = std::mismatch(mine.spoken.begin(), mine.spoken.end(), solo.spoken.begin(), solo.spoken.end());
+    const auto place = static_cast<std::size_t>(first.second - solo.spoken.begin());
+    if (mine.spoken != solo.spoken && place < solo.speech_margins.size() && solo.speech_margins[place] < sure) {
+      ++too_close;
+      std::cout << "company: a draw of speech with a margin of " << solo.speech_margins[place]
+                << " went the other way\n";
+      return;
+    }
+    CHECK(mine.spoken == solo.spoken);
     REQUIRE(mine.sound.size() == solo.sound.size());
     for (auto i = std::size_t{0}; i < mine.sound.size(); ++i)
       sound = std::max(sound, std::abs(double{mine.sound[i]} - double{solo.sound[i]}));
