@@ -42,8 +42,10 @@ def read_intents():
         else:
             held = line.startswith("~")
             intents[name][2 if held else 1].extend(expand(line.lstrip("~")))
+    kept = {p for _, _, held in intents.values() for p in held}
+    intents = {name: (answer, [p for p in dict.fromkeys(train) if p not in kept], held) for name, (answer, train, held) in intents.items()}
     for name, (_, train, held) in intents.items():
-        assert train and held and not set(train) & set(held), name
+        assert train and held, name
     return intents
 
 

@@ -1,6 +1,6 @@
 """Mixed precision with a bfloat16 copy: the copy computes losses and gradients, the float32 weights learn.
 
-On CPUs with bfloat16 tiles (AMX) a matrix product takes a tenth of the time; elsewhere the copy is the model itself and nothing changes."""
+On CPUs with bfloat16 products (AMX, AVX-512) a matrix product takes a fifth of the time or less; elsewhere the copy is the model itself and nothing changes."""
 import copy
 import torch
 from .feed import device
@@ -8,7 +8,7 @@ from .feed import device
 
 def worthwhile():
     """Whether bfloat16 products are faster than float32 here."""
-    return device().type == "cuda" or torch.cpu._is_amx_tile_supported()
+    return device().type == "cuda" or torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported()
 
 
 def compiled(function):

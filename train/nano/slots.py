@@ -195,6 +195,20 @@ EXACT = (["Reply with exactly: {x}", "Reply with exactly '{x}'", "Reply with exa
          ["Respond with exactly: {x}", "Reply exactly with: {x}", "Please say exactly: {x}", "Answer exactly: {x}"])
 
 
+def read_frames():
+    """{name: [lines]} of data/frames.txt: further phrasings for training."""
+    more = {}
+    for line in (DATA / "frames.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            name, frame = line.split(":", 1)
+            more.setdefault(name, []).append(frame.strip())
+    return more
+
+
+MORE = read_frames()
+
+
 def frames(name, held=False):
-    """Expanded frames of one slot question."""
-    return [f for line in SLOTS[name][2 if held else 1] for f in expand(line)]
+    """Expanded frames of one slot question; no training frame is a held-out one."""
+    train, test = ([f for line in lines for f in expand(line)] for lines in (SLOTS[name][1] + MORE.get(name, []), SLOTS[name][2]))
+    return test if held else [f for f in dict.fromkeys(train) if f not in test]
