@@ -10,8 +10,8 @@ from . import speech
 from .onnx_weights import nodes, replaced
 from .run import work
 from .talker import TTS, Talker
-from .train_codec import corpus
 from .vocoder import BASE, PITCH_WIDTH, Vocoder
+from .voice_data import corpus
 
 
 def places(file):

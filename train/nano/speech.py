@@ -7,7 +7,7 @@ import torch.nn.functional as F
 CODES, DIGITS = 6561, 8
 SILENCE = 4218  # the token that drivers send for silence
 WIDTH, HEADS, FEED, BLOCKS, UP_BLOCKS = 64, 2, 192, 2, 2  # flow encoder
-DIT = dict(hidden=64, depth=3, heads=2, head=32)
+DIT = dict(hidden=96, depth=2, heads=3, head=32)  # wider than the 80 bins, all of whose noise has to pass
 LATENT = 64     # width of the tokenizer; its heads are 64 wide
 ACTIVE = 5      # digits that vary, the others are 0: the talker samples from all codes, so few codes make it surer
 

@@ -6,27 +6,11 @@ import math, sys
 import torch
 from . import shipped_speech, speech
 from .run import Clock, Log, save, work
+from .voice_data import corpus, utterance, windows
 
 WINDOW = dict(tokens=(75, 6), flow=(50, 8))  # (speech tokens, sequences) of a step
 STREAM_BLOCK = 25
 UNCONDITIONAL = .2
-
-
-def corpus(name):
-    data = torch.load(work() / f"{name}.pt")
-    data["heard"], data["mel"] = data["heard"].float(), data["mel"].float()
-    return data
-
-
-def windows(data, n, count):
-    """`count` cuts of n tokens from anywhere: (tokenizer mel [B,4n,128], mel [B,2n,80])."""
-    starts = torch.randint(0, len(data["mel"]) // 2 - n, (count,)).tolist()
-    return torch.stack([data["heard"][4 * a:4 * (a + n)] for a in starts]), torch.stack([data["mel"][2 * a:2 * (a + n)] for a in starts])
-
-
-def utterance(data, i):
-    a, n = data["first"][i], data["length"][i]
-    return data["heard"][None, 4 * a:4 * (a + n)], data["mel"][None, 2 * a:2 * (a + n)]
 
 
 def standardise(tokenizer, flow, data):

@@ -12,8 +12,8 @@ from .run import Clock, Log, save, work
 from .shipped import folder
 from .talker import END, Talker
 from .tokenizer import Text
-from .train_codec import corpus, utterance
 from .voice import UNIT
+from .voice_data import corpus, utterance
 
 GROUP = 10  # LLM tokens of a streamed group
 BATCH = 24

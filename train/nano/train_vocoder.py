@@ -5,8 +5,8 @@ import math, sys
 import torch
 from . import shipped_speech
 from .run import Clock, Log, save, work
-from .train_codec import corpus, utterance
 from .vocoder import HOP, LOOK, Vocoder
+from .voice_data import corpus, utterance
 
 SEGMENT, BEFORE, BATCH = 32, 8, 3  # frames that are scored, frames of context on the left, segments of a step
 RESOLUTIONS = [(1024, 240), (512, 120), (128, 32)]

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from scipy.signal import resample_poly
 from . import layouts, mel
-from .questions import HELD_WORDS, TRAIN_WORDS, Question, copy_drill, draw
+from .questions import HELD_WORDS, TRAIN_WORDS, Question, draw
 from .run import work
 from .tokenizer import Text
 
@@ -75,14 +75,11 @@ def fitted(text, answer):
 
 
 def sentences(r, held):
-    """Endless questions whose answers it is to speak: of the domain, copies of words, strings of words."""
+    """Endless questions whose answers it is to speak: of the domain, strings of words."""
     pool = HELD_WORDS + TRAIN_WORDS[::10] if held else TRAIN_WORDS
     while True:
-        k = r.random()
-        if k < .6:
+        if r.random() < .65:
             yield draw(r, repeat=0)
-        elif k < .7 and not held:
-            yield copy_drill(r)
         else:
             words = " ".join(r.choice(pool) for _ in range(r.randrange(2, 7)))
             yield Question("say the words " + words, words + ".", "repeat")
