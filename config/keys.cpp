@@ -84,7 +84,8 @@ const std::array table{
     key{"worker.model", PARLEY_MEMBER(worker.model), "Checkpoint folder. Empty = the embedded default model."},
     key{"worker.device", PARLEY_MEMBER(worker.device), "\"cpu\" or \"cuda:N\".", 0, 0, is_device, "cpu or cuda:N"},
     key{"worker.max_sessions", PARLEY_MEMBER(worker.max_sessions),
-        "Slots: sessions that the worker takes at a time. 0 = from memory and measured speed, which is measured on while "
+        "Slots: sessions that the worker takes at a time. 0 = from memory and measured speed, which is measured on "
+        "while "
         "sessions run, so that slots come and go; another number is used as it is.",
         0, 10000},
     key{"worker.threads", PARLEY_MEMBER(worker.threads),
@@ -215,7 +216,8 @@ const std::array table{
     key{"log.level", PARLEY_MEMBER(log.level), "trace, debug, info, warn, error or off.", 0, 0, is_level,
         "trace, debug, info, warn, error or off"},
     key{"log.net_level", PARLEY_MEMBER(log.net_level),
-        "The same for one part of the server: sockets and HTTP, sessions and queue, the engine. Empty = as log.level.",
+        "The same for one part of the server: sockets and HTTP, sessions and queue, the engine. Empty = as log.level. "
+        "The engine's trace tells what was drawn for each second, and how close it was.",
         0, 0, is_level_or_empty, "trace, debug, info, warn, error or off"},
     key{"log.actors_level", PARLEY_MEMBER(log.actors_level), "", 0, 0, is_level_or_empty,
         "trace, debug, info, warn, error or off"},

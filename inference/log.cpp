@@ -2,12 +2,30 @@
 
 #include <spdlog/spdlog.h>
 
+#include <memory>
+
 namespace parley::inference {
 
+namespace {
+
+/// With a level of its own, `log.engine_level`, where the program has made that log.
+std::shared_ptr<spdlog::logger> log() {
+  auto own = spdlog::get("engine");
+  return own ? own : spdlog::default_logger();
+}
+
+} // namespace
+
 void log_info(const std::string& line) {
-  // With a level of its own, `log.engine_level`, where the program has made that log.
-  const auto own = spdlog::get("engine");
-  (own ? own : spdlog::default_logger())->info("{}", line);
+  log()->info("{}", line);
+}
+
+void log_trace(const std::string& line) {
+  log()->trace("{}", line);
+}
+
+bool traces() {
+  return log()->should_log(spdlog::level::trace);
 }
 
 } // namespace parley::inference

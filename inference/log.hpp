@@ -4,7 +4,13 @@
 
 namespace parley::inference {
 
-/// One line at level info. spdlog behind a wall: LibTorch brings an fmt of its own, which the two may not share a file with.
+// spdlog behind a wall: LibTorch brings an fmt of its own, which the two may not share a file with.
+
+/// One line at level info.
 void log_info(const std::string& line);
+
+/// One line at level trace, and whether anybody would read it.
+void log_trace(const std::string& line);
+bool traces();
 
 } // namespace parley::inference

@@ -90,6 +90,7 @@ void omni_engine::end(session_id id) {
   if (found == sessions_.end()) return;
   if (auto& duplex = found->second->duplex) spare_encoders_.push_back(std::move(duplex->encoder));
   sessions_.erase(found);
+  trace_.forget(id);
 }
 
 void omni_engine::take(open_duplex&& order) {
@@ -104,6 +105,7 @@ void omni_engine::take(open_duplex&& order) {
   s->duplex.emplace(llm::duplex_sampling{o.sampling, o.listen_prob_scale, o.listen_top_k}, encoder_cache(),
                     duplex::unit_decoder(text, options_.how, decoder_options(o)),
                     duplex::window(text, window_options(o)));
+  if (options_.trace_draws) s->scratch.records = &trace_.text(s->id);
   s->began = engine_clock::now();
   s->why = purpose::prompt;
   chat::rendered_text prefix;

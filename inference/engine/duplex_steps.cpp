@@ -1,4 +1,5 @@
 #include "inference/engine/omni_engine.hpp"
+#include "inference/log.hpp"
 
 #include <ATen/ATen.h>
 
@@ -45,6 +46,7 @@ void omni_engine::start_unit(session& s) {
   d.before.emplace(duplex_state::snapshot{
       s.cache.length(), d.encoder.length, d.stream, d.intake, d.decoder, d.history.size(), d.tail, s.chance_now(), {}});
   s.began = engine_clock::now();
+  if (options_.trace_draws) trace_.begin(s.id);
   d.force_listen = unit.force_listen || (unit.replay && unit.replay->forced);
   d.drawn.clear();
   d.spoken.clear();
@@ -121,6 +123,7 @@ void omni_engine::complete_unit(session& s) {
   const auto& outcome = d.decoder.outcome();
   const auto known = d.unit->replay && d.unit->replay->finished ? d.unit->replay : nullptr;
   const auto chosen = known ? nullptr : choices_of(s);
+  if (chosen && options_.trace_draws) log_trace(trace_.line(s.id, s.seed, d.unit->unit, chosen->spoken));
   if (!known) meter_.unit(engine_clock::now() - s.began > std::chrono::seconds(1));
   if (d.speech && outcome.is_listen && (d.force_listen || outcome.cut)) d.speech->cut();
   const auto& used = d.answer.used;

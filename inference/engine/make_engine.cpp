@@ -160,6 +160,7 @@ std::unique_ptr<engine> make_engine(const config::settings& settings, engine::si
   how.how = quirk;
   how.seed = settings.engine.seed;
   how.threads = threads;
+  how.trace_draws = traces();
   llm::kv_pool pool(llm, how.most_sessions, context, precision, device);
   log_info("engine: a pool of " + std::to_string(pool.pages()) + " pages of " +
            std::to_string(llm::kv_pool::page_tokens) + " tokens, " +

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "inference/engine.hpp"
+#include "inference/engine/draw_trace.hpp"
 #include "inference/engine/load_meter.hpp"
 #include "inference/engine/picture_desk.hpp"
 #include "inference/engine/prompt_shelf.hpp"
@@ -34,6 +35,7 @@ public:
     int most_sessions = 0;                      ///< for which there is memory; 0 = info.slots
     std::optional<slot_estimate> slots_by_pace; ///< none: info.slots are all that there ever are
     int picture_threads = 2;
+    bool trace_draws = false;                                             ///< logs how close those of each unit were
     std::map<session_id, std::vector<llm::draw_record>>* draws = nullptr; ///< gets every draw of text; for tests
     std::map<session_id, std::vector<double>>* speech_margins = nullptr;  ///< gets how close each draw of speech was
   };
@@ -158,6 +160,7 @@ private:
   prompt_shelf prompts_;
   std::uint64_t prompt_hits_ = 0, prompt_misses_ = 0;
   load_meter meter_;
+  draw_trace trace_;                                 ///< with `trace_draws`
   std::vector<audio::encoder_cache> spare_encoders_; ///< of sessions that are over
   std::map<session_id, std::unique_ptr<session>> sessions_;
   std::optional<voice_desk> voices_;

@@ -33,6 +33,7 @@ void omni_engine::ask_voice(session& s, const pcm& recording) {
 void omni_engine::give_voice(session& s, std::shared_ptr<const speech::voice> voice) {
   speech::tts_sampling sampling;
   if (options_.speech_margins) sampling.margins = &(*options_.speech_margins)[s.id];
+  if (options_.trace_draws && s.duplex) sampling.margins = &trace_.speech(s.id);
   auto stream = [](std::uint64_t seed, substream use) { return std::make_unique<random_stream>(seed, use); };
   if (s.duplex) {
     auto& d = *s.duplex;

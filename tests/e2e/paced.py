@@ -19,7 +19,7 @@ class Paced:
     """One audio session of `units` seconds, a second sent every `pace` seconds of the clock (0: when the last one is answered), on threads of its own."""
 
     def __init__(self, server, seed: int, units: int, pace: float):
-        self.units, self.pace = units, pace
+        self.seed, self.units, self.pace = seed, units, pace
         self.problem: Exception | None = None
         self.words: dict[int, list] = {}  # chunk_index -> what was decided and said
         self.sound: dict[int, list] = {}
@@ -78,9 +78,12 @@ class Paced:
         self.client.socket.close()
         return self
 
+    def waits(self) -> list[float]:
+        """From when each second was due to its answer."""
+        return [at - (self.began + number * self.pace) for number, at in enumerate(self.answered)]
+
     def longest_wait(self) -> float:
-        """From when a second was sent to its answer, at most."""
-        return max(at - (self.began + number * self.pace) for number, at in enumerate(self.answered))
+        return max(self.waits())
 
     def transcript(self) -> tuple[list, np.ndarray]:
         words = [self.words[chunk] for chunk in sorted(self.words)]

@@ -30,6 +30,10 @@ def house(tmp_path):
             started.append(worker(tmp_path / f"worker{len(started)}.log", address, *SMALL, *flags))
             return started[-1]
 
+        @staticmethod
+        def logs():
+            return [one.log for one in started]
+
     yield House
     for one in reversed(started):
         if one.process.poll() is None:

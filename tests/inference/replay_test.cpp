@@ -1,5 +1,4 @@
-#include "tests/inference/engine_house.hpp"
-#include "tests/inference/picture_files.hpp"
+#include "tests/inference/replay_house.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -13,230 +12,6 @@
 using namespace parley::inference;
 using namespace parley::inference::testing;
 
-namespace {
-
-constexpr auto same_sound = 1e-3F;
-constexpr auto sure = 1e-5; ///< a decision closer than this may go either way
-constexpr session_id lost = 1, found = 2;
-
-/// How a conversation goes, as its client makes it.
-struct course {
-  duplex_options options;
-  std::uint64_t seed = 1;
-  int units = 12;
-  able to = able::to_speak;
-  quirks how = {};
-  std::vector<int> forced = {}; ///< units that carry force_listen
-  bool seen = false;            ///< every third unit has a frame
-  std::uint64_t cuts = 0;       ///< seed of random cuts; 0 = none
-  int context = 2048;
-  std::vector<int> broken = {}; ///< units that fail
-};
-
-submit_unit unit_of(const course& c, int number) {
-  submit_unit order{};
-  order.unit = static_cast<std::uint64_t>(number);
-  order.samples = second(number + static_cast<int>(c.seed));
-  order.force_listen = std::count(c.forced.begin(), c.forced.end(), number) > 0;
-  if (c.seen && number % 3 == 1)
-    order.frames.push_back(std::make_shared<const std::string>(jpeg_file(gradient(64 + 8 * number, 48))));
-  if (std::count(c.broken.begin(), c.broken.end(), number) > 0)
-    order.samples = std::make_shared<const std::vector<float>>(16000, std::nanf(""));
-  return order;
-}
-
-/// After how many passes the unit is cut; none = never.
-std::optional<int> cut_after(const course& c, int number) {
-  if (c.cuts == 0) return std::nullopt;
-  std::mt19937 random(static_cast<unsigned>(c.cuts * 1000) + static_cast<unsigned>(number));
-  if (random() % 3 != 0) return std::nullopt;
-  return static_cast<int>(random() % (random() % 2 == 0 ? 9 : 45));
-}
-
-struct answered {
-  std::vector<step_output> deltas; ///< none: it failed
-  std::vector<double> margins;     ///< of each draw of speech
-};
-
-/// One unit on one engine, all of it or up to its first delta.
-answered play(house& h, submit_unit order, session_id as, std::optional<int> cut_at, bool to_first = false) {
-  const auto number = order.unit;
-  order.session = as;
-  const auto begin = h.events.size();
-  answered result;
-  const auto drawn = h.speech_margins[as].size();
-  const auto collect = [&] {
-    result.deltas.clear();
-    for (auto i = begin; i < h.events.size(); ++i)
-      if (const auto* o = std::get_if<step_output>(&h.events[i])) {
-        CHECK(o->unit == number);
-        result.deltas.push_back(*o);
-      }
-  };
-  h.engine.handle(std::move(order));
-  for (auto pass = 0; pass < 100000; ++pass) {
-    collect();
-    if (to_first && !result.deltas.empty()) return result;
-    if (cut_at == pass) h.engine.handle(cut{as});
-    if (!h.engine.advance()) break;
-  }
-  collect();
-  const auto& margins = h.speech_margins[as];
-  result.margins.assign(margins.begin() + static_cast<std::ptrdiff_t>(drawn), margins.end());
-  return result;
-}
-
-/// An undisturbed conversation, and what a journal would hold of it.
-struct original {
-  explicit original(const course& how) : c(how), h(1, c.context, c.how, 7, c.to) {
-    h.open(lost, c.options, c.seed);
-    h.run();
-    for (auto u = 0; u < c.units; ++u) told.push_back(play(h, unit_of(c, u), lost, cut_after(c, u)));
-  }
-
-  course c;
-  house h;
-  std::vector<answered> told;
-};
-
-/// Whether the sound of unit `number` matters to what comes after `end`.
-bool audible(const original& o, int number, int end) {
-  for (auto u = number; u < end; ++u)
-    if (!o.told[u].deltas.empty() && !o.told[u].deltas.back().choices->voice_open) return false;
-  return true;
-}
-
-void replay(const original& o, house& h, int end) {
-  h.open(found, o.c.options, o.c.seed);
-  h.run();
-  REQUIRE(h.all<opened>().size() == 1);
-  CHECK(h.all<opened>()[0].seed == o.c.seed);
-  h.events.clear();
-  auto sent = std::size_t{0};
-  for (auto u = 0; u < end; ++u) {
-    if (o.told[u].deltas.empty()) continue; // failed
-    auto order = unit_of(o.c, u);
-    order.session = found;
-    order.replay = o.told[u].deltas.back().choices;
-    REQUIRE(order.replay->finished);
-    order.mute = !audible(o, u, end);
-    h.engine.handle(std::move(order));
-    h.run();
-    ++sent;
-    REQUIRE(h.events.size() == sent); // not a word
-    REQUIRE(std::get<replayed>(h.events.back()).unit == static_cast<std::uint64_t>(u));
-  }
-  h.events.clear();
-}
-
-float difference(const pcm& a, const pcm& b) {
-  if (!a || !b) return a == b ? 0 : INFINITY;
-  if (a->size() != b->size()) return INFINITY;
-  auto worst = 0.0F;
-  for (std::size_t i = 0; i < a->size(); ++i) worst = std::max(worst, std::abs((*a)[i] - (*b)[i]));
-  return worst;
-}
-
-std::string line(const step_output& o) {
-  const auto& c = *o.choices;
-  std::string text = std::to_string(o.unit) + " " + std::to_string(static_cast<int>(o.kind)) + " '" + o.text + "'" +
-                     (o.first ? " first" : "") + (o.last ? " last" : "") + (o.end_of_turn ? " end" : "") + " kv " +
-                     std::to_string(o.metrics.kv_cache_length) + " in " + std::to_string(o.used.input_text) + "+" +
-                     std::to_string(o.used.input_audio) + "+" + std::to_string(o.used.input_vision) + " out " +
-                     std::to_string(o.used.output_text) + "+" + std::to_string(o.used.output_audio) + " slides " +
-                     std::to_string(o.metrics.window_events) + " cut " + std::to_string(static_cast<int>(c.cut)) +
-                     (c.forced ? " forced" : "") + (c.voice_open ? " open" : "") + " owed " +
-                     std::to_string(c.owed_text) + " drawn";
-  for (auto t : c.drawn) text += " " + std::to_string(t);
-  text += " remembered";
-  for (auto t : c.remembered) text += " " + std::to_string(t);
-  text += " spoken";
-  for (auto t : c.spoken) text += " " + std::to_string(t);
-  for (const auto& stream : {c.after.text, c.after.speech, c.after.noise}) text += " " + std::to_string(stream[0]);
-  return text;
-}
-
-/// The margin of the first draw of speech that came out differently, if all before it is alike.
-std::optional<double> first_difference(const std::vector<token_id>& drawn, const std::vector<token_id>& original,
-                                       const std::vector<double>& margins) {
-  const auto [a, b] = std::mismatch(drawn.begin(), drawn.end(), original.begin(), original.end());
-  const auto place = static_cast<std::size_t>(b - original.begin());
-  if (a == drawn.end() || b == original.end() || place >= margins.size()) return std::nullopt;
-  return margins[place];
-}
-
-struct comparison {
-  int units = 0;
-  int too_close = 0; ///< a draw of speech went the other way, and could
-  float sound = 0;
-
-  /// False when there is nothing more to compare.
-  bool add(const answered& mine, const answered& original) {
-    ++units;
-    if (!mine.deltas.empty() && !original.deltas.empty()) {
-      const auto &a = *mine.deltas.back().choices, &b = *original.deltas.back().choices;
-      const auto margin = first_difference(a.spoken, b.spoken, original.margins);
-      if (margin && *margin < sure && a.drawn == b.drawn) {
-        ++too_close;
-        std::cout << "replay: a draw of speech with a margin of " << *margin << " went the other way\n";
-        return false;
-      }
-      if (margin) UNSCOPED_INFO("the margin was " << *margin);
-    }
-    CHECK(mine.deltas.size() == original.deltas.size());
-    for (std::size_t i = 0; i < std::min(mine.deltas.size(), original.deltas.size()); ++i) {
-      CHECK(line(mine.deltas[i]) == line(original.deltas[i]));
-      sound = std::max(sound, difference(mine.deltas[i].audio, original.deltas[i].audio));
-    }
-    return true;
-  }
-
-  ~comparison() {
-    INFO("sound differs by " << sound);
-    CHECK(sound <= same_sound);
-    CHECK(too_close * 10 <= units); // else this shows nothing
-  }
-};
-
-/// Loses the session before each of these units and goes on elsewhere.
-void lose_and_go_on(const original& o, const std::vector<int>& points, int onwards = 4) {
-  comparison all;
-  for (auto end : points) {
-    INFO("seed " << o.c.seed << ", lost before unit " << end);
-    house h(1, o.c.context, o.c.how, 99, o.c.to);
-    replay(o, h, end);
-    for (auto u = end; u < std::min(end + onwards, o.c.units); ++u)
-      if (!all.add(play(h, unit_of(o.c, u), found, cut_after(o.c, u)), o.told[u])) break;
-    h.check_empty({found});
-  }
-}
-
-/// Speaks from the first unit on.
-duplex_options talkative(int number) {
-  auto o = lively(number);
-  o.force_listen_count = 0;
-  o.window = window_mode::off;
-  return o;
-}
-
-std::vector<int> every(int units, int step = 1) {
-  std::vector<int> points;
-  for (auto u = 1; u < units; u += step) points.push_back(u);
-  return points;
-}
-
-template<class Holds>
-int count_units(const original& o, Holds holds) {
-  return static_cast<int>(std::count_if(o.told.begin(), o.told.end(),
-                                        [&](const auto& a) { return !a.deltas.empty() && holds(a.deltas.back()); }));
-}
-
-bool sounds(const step_output& o) {
-  return o.audio != nullptr;
-}
-
-} // namespace
-
 TEST_CASE("a session that speaks goes on elsewhere, wherever it was lost") {
   auto sounding = 0, ends = 0, inside = 0;
   for (std::uint64_t seed : {5, 6, 7}) {
@@ -249,6 +24,29 @@ TEST_CASE("a session that speaks goes on elsewhere, wherever it was lost") {
   CHECK(sounding > 12);
   CHECK(ends > 2);
   CHECK(inside > 6);
+}
+
+TEST_CASE("a session that speaks goes on elsewhere among others, wherever it was lost") {
+  comparison all;
+  for (std::uint64_t seed : {5, 8}) {
+    const original o({.options = talkative(static_cast<int>(seed) % 4), .seed = seed});
+    for (auto end = 1; end < o.c.units; ++end) {
+      const auto people = (end * 5 + static_cast<int>(seed)) % 8;
+      INFO("seed " << seed << ", lost before unit " << end << ", " << people << " others");
+      house h(1 + people, o.c.context, o.c.how, 99, o.c.to);
+      company others(h, people, o.c.context);
+      replay(o, h, end, &others);
+      for (auto u = end; u < std::min(end + 3, o.c.units); ++u) {
+        others.speak();
+        if (!all.add(play(h, unit_of(o.c, u), found, std::nullopt), o.told[u])) break;
+      }
+      others.leave();
+      h.check_empty({found});
+    }
+  }
+  std::cout << "replay: " << all.units << " seconds among others, " << all.draws << " draws of speech, " << all.close
+            << " of them closer than " << sure << ", " << all.too_close
+            << " went the other way; margins moved by at most " << all.moved << ", sound by " << all.sound << '\n';
 }
 
 TEST_CASE("a session that writes goes on elsewhere") {

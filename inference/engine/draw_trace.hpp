@@ -1,0 +1,36 @@
+#pragma once
+
+#include "inference/llm/sampling.hpp"
+#include "inference/unit.hpp"
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace parley::inference {
+
+/// How close the draws of each session's running unit were. Two runs of a conversation that round differently may part where a
+/// draw was close, and nowhere else: by this they are judged. It costs a few percent of a speaking second.
+class draw_trace {
+public:
+  std::vector<llm::draw_record>& text(session_id id) { return text_[id]; }
+  std::vector<double>& speech(session_id id) { return speech_[id]; }
+
+  /// A unit begins.
+  void begin(session_id id);
+
+  /// The unit in one line, `spoken` its speech tokens:
+  ///   draws of unit 4, seed 11: text 0.21 0.003; speech 812 17:0.00012 90:0.00007
+  /// which are the margins of its text's draws, then each speech token, and its margin unless it was known before.
+  std::string line(session_id id, std::uint64_t seed, std::uint64_t unit, std::span<const std::int64_t> spoken) const;
+
+  void forget(session_id id);
+
+private:
+  std::map<session_id, std::vector<llm::draw_record>> text_;
+  std::map<session_id, std::vector<double>> speech_;
+};
+
+} // namespace parley::inference
