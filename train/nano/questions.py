@@ -16,7 +16,7 @@ REPEAT = [[f for line in side for f in expand(line)] for side in slots.REPEAT]
 SLOT_WEIGHT = dict(add=9, sub=9, mul=4, div=3, opposite=8, capital=4, colour=4, bigger=3, smaller=3, spell=5, fact_yes=4, fact_no=4, count=3, kind=4)
 NAMES = list(INTENTS) + list(slots.SLOTS)
 WEIGHTS = [1] * len(INTENTS) + [SLOT_WEIGHT.get(n, 2.5) for n in slots.SLOTS]
-LEAD = ["hey parley", "parley", "okay", "excuse me", "so", "please"]
+LEAD = ["hey parley", "parley", "okay", "excuse me", "so", "please", "hello", "hi", "hello parley"]
 DIGIT = {w: str(i) for i, w in enumerate(slots.NUM)}
 # General ways to ask, put before any phrasing that they fit; an intent's own held-out phrasings never come about this way.
 ASKING = {w: ["tell me", "can you tell me", "could you tell me", "do you know", "please tell me", "now tell me", "i want to know", "can you say"] for w in "what what's which who where when why how".split()}

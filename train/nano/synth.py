@@ -41,7 +41,7 @@ def room(y, g):
 
 def clip(r, g, voices, held=False, words=None, repeat=.2, plain=False):
     """One spoken question: (record, samples)."""
-    q = draw(r, held=held, repeat=repeat, words=words, lead=.05, reword=0 if held else .2)
+    q = draw(r, held=held, repeat=repeat, words=words, lead=.1, reword=0 if held else .2)
     voice, speed, pitch = r.choice(voices), r.randrange(125, 200), r.randrange(25, 76)
     n = len(q.text.split())
     gap = (r.randrange(1, n), r.randrange(250, 900)) if n > 3 and not plain and r.random() < .08 else None

@@ -57,17 +57,17 @@ class Talker(nn.Module):
 
     def condition(self, ids, states):
         """Token ids [n], the thinker's states where they were fed [n,H] -> rows [n,d]."""
-        x = self.projector_semantic["linear2"](F.relu(self.projector_semantic["linear1"](states)))
-        return self.emb_text(ids) + F.normalize(x, dim=-1)
+        x = self.projector_semantic["linear2"](F.relu(self.projector_semantic["linear1"](states.to(self.emb_text.weight.dtype))))
+        return self.emb_text(ids) + F.normalize(x, dim=-1).to(self.emb_text.weight.dtype)
 
     def forward(self, e, kv=None):
         """Rows [B,T,d] -> normed states [B,T,d]; kv: list of L lists (the cache), appended to."""
         past, T = (kv[0][0].shape[2] if kv and kv[0] else 0), e.shape[1]
         half = e.shape[2] // self.c["heads"] // 2
         a = torch.arange(past, past + T).float()[:, None] * (10000 ** (-torch.arange(half).float() / half)).repeat(2)
-        mask = torch.full((T, past + T), float("-inf")).triu(past + 1)
+        mask, rope = torch.full((T, past + T), float("-inf"), dtype=e.dtype).triu(past + 1), (a.cos().to(e.dtype), a.sin().to(e.dtype))
         for k, layer in enumerate(self.model["layers"]):
-            e = layer(e, (a.cos(), a.sin()), mask, None if kv is None else kv[k])
+            e = layer(e, rope, mask, None if kv is None else kv[k])
         return self.model["norm"](e)
 
     def state(self):

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from . import layouts, scenes, shipped_speech, speech
 from .evaluate import load
+from .half import Fast, worthwhile
 from .optim import Optimizer, schedule
 from .questions import Question, typed
 from .run import Clock, Log, save, work
@@ -65,40 +66,61 @@ def chat_form(text, r, question, codes):
     return ids, groups
 
 
-def assemble(text, talker, states, ids, groups, duplex):
-    """One sentence as talker input: (rows [T,d], targets [T], -1 = none). What is fed and what is asked follows TALKER.md 3 and 4."""
+def assemble(text, talker, groups, duplex):
+    """One sentence as talker input: (rows [T,d], targets [T], -1 = none). What is fed and what is asked follows TALKER.md 3 and 4. groups = [(words' ids, their states, speech tokens, ends)]."""
     rows, targets = [], []
     mark = lambda name: talker.emb_text.weight[text.id[name]][None]
-    for places, codes, last in groups:
-        rows += [talker.condition(torch.tensor([ids[p] for p in places]), states[places]), *([mark("</perception>")] if last and not duplex else []), mark("<focus>")]
-        targets += [-1] * (len(places) + (last and not duplex))
+    for words, states, codes, last in groups:
+        rows += [talker.condition(words, states), *([mark("</perception>")] if last and not duplex else []), mark("<focus>")]
+        targets += [-1] * (len(words) + (last and not duplex))
         rows.append(talker.emb_code[0](torch.tensor(codes, dtype=torch.long)))
         ends = last or not duplex
         targets += codes + ([END] if ends else [-1])
     return torch.cat(rows), torch.tensor(targets)
 
 
-def pad_states(thinker, batch):
-    """The thinker's states of id lists [B] -> [B,T,H]."""
-    ids = torch.zeros(len(batch), max(map(len, batch)), dtype=torch.long)
-    for b, i in enumerate(batch):
-        ids[b, :len(i)] = torch.tensor(i)
-    with torch.no_grad():
-        return thinker.llm(thinker.llm.model.embed_tokens(ids))
+class Samples:
+    """Sentences in some forms each, drawn once and kept with the thinker's states at the words."""
+
+    def __init__(self, text, thinker, sentences, forms=4):
+        self.text, self.sentences, self.forms = text, sentences, forms
+        self.fast = thinker.llm.bfloat16() if worthwhile() else thinker.llm
+        self.made = [[] for _ in range(len(sentences))]
+
+    @torch.no_grad()
+    def draw(self, r, chosen, duplex=None):
+        """Makes one more form of each chosen sentence; duplex: the kind, drawn by chance where None."""
+        made = []
+        for i in chosen:
+            kind, q, codes = r.random() < .7 if duplex is None else duplex, self.sentences.questions[i], self.sentences.codes[i]
+            made.append((*(duplex_form(self.text, r, q, codes, self.sentences.silence) if kind else chat_form(self.text, r, q, codes)), kind))
+        ids = torch.zeros(len(made), max(len(m[0]) for m in made), dtype=torch.long)
+        for b, (row, _, _) in enumerate(made):
+            ids[b, :len(row)] = torch.tensor(row)
+        states = self.fast(self.fast.model.embed_tokens(ids)).float()
+        return [([(ids[b, places], states[b, places], codes, last) for places, codes, last in groups], kind) for b, (_, groups, kind) in enumerate(made)]
+
+    def __call__(self, r, chosen):
+        short = [i for i in chosen if len(self.made[i]) < self.forms]
+        for i, sample in zip(short, self.draw(r, short) if short else []):
+            self.made[i].append(sample)
+        return [r.choice(self.made[i]) for i in chosen]
 
 
-def loss_of(text, talker, thinker, r, sentences, chosen):
+def loss_of(text, talker, samples):
     """Mean loss per speech token and the share of tokens that are guessed."""
-    made = []
-    for i in chosen:
-        duplex, q, codes = r.random() < .7, sentences.questions[i], sentences.codes[i]
-        made.append((*(duplex_form(text, r, q, codes, sentences.silence) if duplex else chat_form(text, r, q, codes)), duplex))
-    states = pad_states(thinker, [ids for ids, _, _ in made])
-    parts = [assemble(text, talker, states[b], *sample) for b, sample in enumerate(made)]
+    parts = [assemble(text, talker, *sample) for sample in samples]
     rows, targets = (torch.nn.utils.rnn.pad_sequence(x, batch_first=True, padding_value=v) for x, v in zip(zip(*parts), (0, -1)))
     keep = targets >= 0
-    logits = talker.head_code[0](talker(rows)[keep])
+    logits = talker.head_code[0](talker(rows)[keep]).float()
     return F.cross_entropy(logits, targets[keep]), (logits.argmax(-1) == targets[keep]).float().mean()
+
+
+@torch.no_grad()
+def check(text, talker, tests):
+    """(loss, share of guessed tokens) of the held-out sentences of the domain."""
+    chosen = [i for i, q in enumerate(tests.sentences.questions) if q.intent != "repeat"]
+    return [float(x) for x in loss_of(text, talker, tests.draw(random.Random(1), chosen))]
 
 
 def main():
@@ -109,7 +131,7 @@ def main():
     (thinker, text), talker, path, log = load(joint if joint.exists() else folder()), Talker(), work() / "talker.pt", Log("talker")
     tokenizer = speech.SpeechTokenizer()
     tokenizer.load_state_dict(torch.load(codec, map_location="cpu")["tokenizer"] if codec.exists() else shipped_speech.tokenizer())
-    train, tests = Sentences("voice", tokenizer), Sentences("voice_test", tokenizer)
+    train, tests = (Samples(text, thinker, Sentences(name, tokenizer)) for name in ("voice", "voice_test"))
     opt, r = Optimizer(talker, [""]), random.Random(7)
     step, clock, state = 0, Clock(), torch.load(path, map_location="cpu") if path.exists() else None
     if state:
@@ -119,25 +141,26 @@ def main():
         r.seed(step)
     elif shipped := shipped_speech.talker():
         talker.load_state_dict(shipped)
+    fast = Fast(talker)
     keep = lambda: save(path, model=talker.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     sums, count = torch.zeros(2), 0
     while clock() < budget:
-        value, right = loss_of(text, talker, thinker, r, train, r.sample(range(len(train)), min(BATCH, len(train))))
+        value, right = loss_of(text, fast.net, train(r, r.sample(range(len(train.made)), min(BATCH, len(train.made)))))
         value.backward()
+        fast.collect()
         opt.step(schedule(clock() / budget, step, peak))
+        fast.refresh()
         step, count, sums = step + 1, count + 1, sums + torch.stack([value.detach(), right])
         if step % 50 == 0:
             log(step=step, s=clock(), loss=float(sums[0] / count), right=float(sums[1] / count))
             sums, count = torch.zeros(2), 0
         if step % 200 == 0:
             keep()
-            with torch.no_grad():
-                value, right = loss_of(text, talker, thinker, random.Random(1), tests, range(len(tests)))
-            log(step=step, s=clock(), held_loss=float(value), held_right=float(right))
+            value, right = check(text, talker, tests)
+            log(step=step, s=clock(), held_loss=value, held_right=right)
     keep()
-    with torch.no_grad():
-        value, right = loss_of(text, talker, thinker, random.Random(1), tests, range(len(tests)))
-    log(step=step, s=clock(), held_loss=float(value), held_right=float(right))
+    value, right = check(text, talker, tests)
+    log(step=step, s=clock(), held_loss=value, held_right=right)
 
 
 if __name__ == "__main__":

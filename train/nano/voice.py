@@ -1,4 +1,4 @@
-"""The corpus of the one voice that it speaks with: espeak-ng with its natural pitch, and the features that each stage learns from. usage: python -m nano.voice [sentences] [test sentences]
+"""The corpus of the one voice that it speaks with: espeak-ng at a pitch that is locked to the frames, and the features that each stage learns from. usage: python -m nano.voice [sentences] [test sentences]
 
 Everything lies on the grid of speech tokens: 25 tokens = 50 mel frames = 100 tokenizer frames = 24,000 samples a second. The sentences are the domain's answers, at a rate that fits
 the units in which they are written (see `layouts.pieces`), and strings of random words, so that every word is heard."""
@@ -7,11 +7,12 @@ import numpy as np
 import torch
 from scipy.signal import resample_poly
 from . import layouts, mel
+from .locked import locked
 from .questions import HELD_WORDS, TRAIN_WORDS, Question, draw
 from .run import work
 from .tokenizer import Text
 
-VOICE, PITCH, SPEED, FASTEST = "en-us+f2", 45, 190, 260
+VOICE, PITCH, SPEED, FASTEST = "en-us", 62, 190, 260  # flat at this pitch it speaks at 101 Hz
 RATE, HOP = 24000, 480
 TOKEN = 960         # samples of one speech token
 UNIT = 25           # speech tokens of one unit
@@ -47,12 +48,12 @@ def tokenizer_mel(samples):
 
 def spoken(text, speed=SPEED):
     """float32 samples at 24 kHz, silence trimmed to 10 ms."""
-    out = subprocess.run(["espeak-ng", "-v", VOICE, "-p", str(PITCH), "-s", str(speed), "--stdout", text], capture_output=True, check=True).stdout
+    out = subprocess.run(["espeak-ng", "-v", VOICE, "-p", str(PITCH), "-s", str(speed), "-m", "--stdout", f'<speak><prosody range="0%">{text}</prosody></speak>'], capture_output=True, check=True).stdout
     with wave.open(io.BytesIO(out)) as w:
         assert w.getframerate() == 22050
     y = np.frombuffer(out[44:len(out) // 2 * 2], "<i2").astype(np.float32) / 32768
     loud = np.nonzero(np.abs(y) > .003)[0]
-    return resample_poly(y[max(0, loud[0] - 220):loud[-1] + 220], 160, 147).astype(np.float32)
+    return locked(resample_poly(y[max(0, loud[0] - 220):loud[-1] + 220], 160, 147).astype(np.float32))
 
 
 def on_grid(y):

@@ -1,0 +1,72 @@
+"""Word accuracy of speech by a recogniser that nothing here was trained with: Debian's pocketsphinx with its English acoustic model and dictionary.
+
+It knows the domain's answers, as a closed grammar of whole sentences or as a bigram (packages pocketsphinx and pocketsphinx-en-us; for the evaluation alone)."""
+import collections, functools, math, pathlib, random, re, subprocess, tempfile, wave
+import numpy as np
+from .ctc import distance
+from .questions import draw
+
+MODEL = pathlib.Path("/usr/share/pocketsphinx/model/en-us")
+DISCOUNT = .5
+UNKNOWN = "gosling G AA Z L IH NG\noink OY NG K\n"  # the only words of the answers that its dictionary lacks
+
+
+def words(text):
+    return re.findall(r"[a-z']+", text.lower())
+
+
+def arpa(sentences):
+    """A bigram with absolute discounting over lists of words, in the ARPA format."""
+    pairs, singles = collections.Counter(), collections.Counter()
+    for s in sentences:
+        line = ["<s>", *s, "</s>"]
+        singles.update(line[1:])
+        pairs.update(zip(line, line[1:]))
+    total, after = sum(singles.values()), collections.defaultdict(dict)
+    for (a, b), n in pairs.items():
+        after[a][b] = n
+    lines, seconds = [], []
+    for w in ["<s>", *sorted(singles)]:
+        p = singles[w] / total
+        if w in after:
+            n = sum(after[w].values())
+            left = 1 - sum(singles[b] / total for b in after[w])
+            back = DISCOUNT * len(after[w]) / n / max(left, 1e-6)
+            seconds += [f"{math.log10((k - DISCOUNT) / n):.4f} {w} {b}" for b, k in sorted(after[w].items())]
+        lines.append(f"{math.log10(p) if p else -99:.4f} {w}" + (f" {math.log10(back):.4f}" if w in after else ""))
+    return "\n".join(["\\data\\", f"ngram 1={len(lines)}", f"ngram 2={len(seconds)}", "", "\\1-grams:", *lines, "", "\\2-grams:", *seconds, "", "\\end\\", ""])
+
+
+@functools.cache
+def domain():
+    """The domain's answers as lists of words."""
+    r = random.Random(5)
+    return [words(a) for a in sorted({draw(r, repeat=0).answer for _ in range(20000)})]
+
+
+def grammar(sentences):
+    return "#JSGF V1.0;\ngrammar answers;\npublic <answer> = " + "\n | ".join(sorted({" ".join(s) for s in sentences})) + ";\n"
+
+
+def recognise(waves, closed=True):
+    """float32 samples at 16 kHz -> a list of words for each. closed: one of the domain's answers, otherwise any words in the bigram's order."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "dict").write_text((MODEL / "cmudict-en-us.dict").read_text() + UNKNOWN)
+        (folder / "model").write_text(grammar(domain()) if closed else arpa(domain()))
+        for i, y in enumerate(waves):
+            y = np.concatenate([np.zeros(4800), y / (np.abs(y).max() + 1e-6) * .6, np.zeros(4800)]) + np.random.default_rng(0).standard_normal(len(y) + 9600) * 1e-4
+            with wave.open(str(folder / f"{i}.wav"), "wb") as w:
+                w.setparams((1, 2, 16000, 0, "NONE", ""))
+                w.writeframes((y * 32767).astype("<i2").tobytes())
+        (folder / "ctl").write_text("".join(f"{i}\n" for i in range(len(waves))))
+        subprocess.run(["pocketsphinx_batch", "-hmm", MODEL / "en-us", "-dict", folder / "dict", "-jsgf" if closed else "-lm", folder / "model", "-ctl", folder / "ctl", "-cepdir", folder,
+                        "-cepext", ".wav", "-adcin", "yes", "-adchdr", "44", "-hyp", folder / "hyp"], check=True, capture_output=True)
+        return [line.rsplit("(", 1)[0].split() for line in (folder / "hyp").read_text().splitlines()]
+
+
+def accuracy(waves, texts, closed=True):
+    """(word accuracy, share of sentences that are right, what was heard)."""
+    heard, want = recognise(waves, closed), [words(t) for t in texts]
+    errors = [distance(h, w) for h, w in zip(heard, want)]
+    return 1 - sum(errors) / sum(map(len, want)), sum(e == 0 for e in errors) / len(errors), heard

@@ -1,0 +1,68 @@
+"""Held-out spoken questions through a running server, in full duplex, and what its voice says. usage: python -m nano.served http://HOST:PORT [questions]
+
+Needs `websockets` and pocketsphinx. The server is best started with --set worker.max_sessions=1 and a seed."""
+import json, random, sys, types
+import numpy as np
+import torch
+from scipy.signal import resample_poly
+from . import recogniser
+from .evaluate import row, with_noise
+from .run import work
+from .scenes import first_unit_after
+
+sys.path.append(str(__import__("pathlib").Path(__file__).parents[2] / "tests/e2e"))
+from realtime import Client, floats  # noqa: E402  the client of the end-to-end tests
+
+
+def converse(server, wave, lead, snr=None, seed=0, speaks=True):
+    """One session, one question: (reply, units late or None, its sound at 16 kHz)."""
+    r, g = random.Random(seed), np.random.default_rng(seed)
+    y = np.concatenate([np.zeros(int(lead * 16000), np.float32), wave.astype(np.float32) / 32768 * 10 ** r.uniform(-.6, .2)])
+    due = first_unit_after(len(y) / 160)
+    sound = np.concatenate([y, np.zeros(16000 * 16, np.float32)])
+    if snr is not None:
+        sound = with_noise(sound, snr, g, int(g.integers(0, 4)))
+    said, start, heard = "", None, []
+    with Client(server) as client:
+        client.init(config={} if speaks else {"generate_audio": False})
+        for unit in range(due + 12):
+            deltas = client.step(sound[unit * 16000:unit * 16000 + 16000])
+            text = "".join(d.get("text", "") for d in deltas)
+            heard += [floats(d["audio"]) for d in deltas if d.get("audio")]
+            if text and start is None:
+                start = unit - due
+            said += text
+            if (any(d.get("end_of_turn") for d in deltas) and start is not None) or (start is None and unit > due + 5):
+                break
+        client.send({"type": "session.close", "reason": "user_stop"})
+    return said, start, resample_poly(np.concatenate(heard), 2, 3) if heard else None
+
+
+def main(url, n):
+    torch.set_num_threads(1)
+    server = types.SimpleNamespace(http=url, realtime=url.replace("http", "ws", 1) + "/v1/realtime")
+    print("| through the server | right | n | note |\n|---|---|---|---|")
+    spoken, shown = [], 0
+    for name, source, lead, snr in (("unseen voices", "test_voices", (0, 3), None), ("unseen voices, 12 dB noise", "test_voices", (0, 3), 12), ("unseen voices, start at 0-20 s", "test_voices", (0, 20), None),
+                                    ("unseen phrasings", "test_phrasings", (0, 3), None)):
+        records, waves, r = json.loads((work() / f"{source}.json").read_text()), np.load(work() / f"{source}.npz"), random.Random(4)
+        right = timely = 0
+        for i in range(n):
+            said, start, sound = converse(server, waves[f"w{i}"], r.uniform(*lead), snr, i)
+            right += said == records[i]["answer"]
+            timely += start is not None and 0 <= start <= 1
+            if said != records[i]["answer"] and shown < 30:
+                shown += 1
+                print("   ", (records[i]["text"], records[i]["answer"], said, start), flush=True)
+            if sound is not None and said:
+                spoken.append((sound, said))
+        row(name, right, n, f"starts in time {timely / n:.0%}")
+    if spoken:
+        sounds, texts = zip(*spoken)
+        for closed in (True, False):
+            words, whole, _ = recogniser.accuracy(sounds, texts, closed)
+            row(f"its speech, pocketsphinx, {'closed grammar' if closed else 'bigram'}: words", words * len(texts), len(texts), f"whole sentences {whole:.0%}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 40)

@@ -1,0 +1,99 @@
+"""Word accuracy of the voice, stage by stage, on held-out sentences of the domain. usage: python -m nano.speak [sentences]
+
+The rows add one stage each: the recording itself, its mel through the vocoder, its tokens through the flow encoder, the flow, and tokens that the talker draws as the server does in full duplex."""
+import random, sys
+import numpy as np
+import torch
+from scipy.signal import resample_poly
+from . import recogniser, speech
+from .evaluate import load
+from .run import work
+from .shipped import folder
+from .talker import END, Talker
+from .train_talker import Samples, Sentences
+from .vocoder import Vocoder
+from .voice import UNIT
+from .voice_data import corpus, utterance
+
+BLOCK = 25
+
+
+class Voice:
+    """The trained codec, flow and vocoder as far as they exist; without a vocoder's state nothing can be heard."""
+
+    def __init__(self):
+        flow = work() / ("flow.pt" if (work() / "flow.pt").exists() else "codec.pt")
+        state = torch.load(flow, map_location="cpu")
+        self.tokenizer, self.flow, self.vocoder = speech.SpeechTokenizer(), speech.Flow(), Vocoder()
+        self.tokenizer.load_state_dict(state["tokenizer"])
+        self.flow.load_state_dict(state["flow"])
+        self.vocoder.load_state_dict(torch.load(work() / "vocoder.pt", map_location="cpu")["model"])
+
+    def mu(self, codes):
+        """Speech tokens [n] -> mel [1,2n,80] of the flow encoder in the server's blocks."""
+        return self.flow.mu(speech.digits(torch.tensor(codes))[None], BLOCK)
+
+    def sound(self, mel):
+        """mel [1,T,80] -> float32 samples at 16 kHz."""
+        return resample_poly(self.vocoder(mel.transpose(1, 2))[0].numpy(), 2, 3).astype(np.float32)
+
+    def speak(self, codes):
+        mu = self.mu(codes)
+        return self.sound(self.flow.mel(mu, torch.randn(mu.shape, generator=torch.Generator().manual_seed(1)), block=2 * BLOCK))
+
+
+def draw(talker, text, groups, generator, temperature=.8, penalty=1.05):
+    """Speech tokens of a full-duplex turn: 25 for each unit, the last until it ends; the penalty counts within the unit."""
+    kv, said = [[] for _ in talker.model["layers"]], []
+    mark = talker.emb_text.weight[text.id["<focus>"]][None]
+    for words, states, _, last in groups:
+        row, unit = torch.cat([talker.condition(words, states), mark]), []
+        while len(unit) < (40 if last else UNIT):
+            logits = talker.head_code[0](talker(row[None], kv)[0, -1]) / temperature
+            if unit:
+                count = torch.bincount(torch.tensor(unit), minlength=len(logits))[:len(logits)]
+                factor = penalty ** count.float()
+                logits = torch.where(logits < 0, logits * factor, logits / factor)
+            if not last:
+                logits[END] = -float("inf")
+            token = int(torch.multinomial(logits.softmax(-1), 1, generator=generator))
+            if token == END:
+                break
+            unit.append(token)
+            row = talker.emb_code[0].weight[token][None]
+        if not last:
+            talker(row[None], kv)  # what was returned lies in the cache
+        said += unit
+    return said
+
+
+@torch.no_grad()
+def main(n):
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    voice, data = Voice(), corpus("voice_test")
+    sentences = Sentences("voice_test", voice.tokenizer)
+    chosen = [i for i, q in enumerate(sentences.questions) if q.intent != "repeat"][:n]
+    texts = [sentences.questions[i].answer for i in chosen]
+    piece = lambda i: data["samples"][data["first"][i] * 960:(data["first"][i] + data["length"][i]) * 960].numpy().astype(np.float32) / 32768
+    rows = {"recording": lambda i: resample_poly(piece(i), 2, 3), "vocoder": lambda i: voice.sound(utterance(data, i)[1]), "tokens, flow encoder, vocoder": lambda i: voice.sound(voice.mu(sentences.codes[i])),
+            "tokens, flow, vocoder": lambda i: voice.speak(sentences.codes[i])}
+    if (work() / "talker.pt").exists():
+        joint, talker = work() / "joint.pt", Talker()
+        thinker, text = load(joint if joint.exists() else folder())
+        samples = Samples(text, thinker, sentences)
+        talker.load_state_dict(torch.load(work() / "talker.pt", map_location="cpu")["model"])
+
+        def talked(i):
+            (groups, _), = samples.draw(random.Random(i), [i], duplex=True)
+            return voice.speak(draw(talker, text, groups, torch.Generator().manual_seed(i)))
+        rows["talker, flow, vocoder"] = talked
+    print("| speech | words, closed grammar | sentences | words, bigram | n |\n|---|---|---|---|---|")
+    for name, make in rows.items():
+        waves = [make(i) for i in chosen]
+        closed, free = recogniser.accuracy(waves, texts), recogniser.accuracy(waves, texts, closed=False)
+        print(f"| {name} | {closed[0]:.1%} | {closed[1]:.1%} | {free[0]:.1%} | {len(chosen)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 30)
