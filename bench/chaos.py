@@ -1,242 +1,314 @@
 #!/usr/bin/env python3
 """A gateway, its workers and paced conversations, and what happens to them when workers are killed, stopped, restarted and clients go away.
-  bench/chaos.py full   [--sessions 24] [--workers 3] [--units 20] [--pace 1.0]     kill -9 one worker, SIGSTOP another, bring both back
-  bench/chaos.py rounds [--rounds 200] [--sessions 8] [--workers 3] [--seed 1]      random faults, one a round
-  bench/chaos.py bytes  [--units 20]                                                bytes between two nodes, by a relay that counts them
-Every conversation is compared with the same one in an undisturbed `parley serve`: words alike, samples within 1e-3. Exit status 1 if one was lost or differs."""
+  bench/chaos.py full     [--sessions 24] [--workers 3] [--units 60]      kill -9 one worker, SIGSTOP another, bring both back
+  bench/chaos.py rounds   [--rounds 200] [--sessions 8] [--log F]         random faults, one a round
+  bench/chaos.py rolling  [--sessions 24] [--units 40]                    all workers restarted, one after the other
+  bench/chaos.py detect   [--times 10]                                    how soon a lost worker is noticed (needs the right to make a network namespace)
+  bench/chaos.py bytes    [--sessions 1]                                  bytes between two nodes, by a relay that counts them
+  bench/chaos.py beside   [--sessions 8] [--blocks 3]                     CPU of `serve` beside gateway and worker
+Every conversation has a seed of its own and is compared with the same one in an undisturbed `parley serve`: words alike, samples within 1e-3, but
+behind a draw of speech whose margin is below 1e-5, which is reported. Exit status 1 if one was lost or is wrong."""
 import argparse
 import collections
+import os
 import random
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests/e2e"))
-from conftest import Server  # noqa: E402
-from nodes import Gateway, wait_until, worker  # noqa: E402
-from paced import Paced, differences  # noqa: E402
-from realtime import http  # noqa: E402
+from chaos_house import LATE, PATIENT, SEED, TRACE, FaultLog, Gateway, House, Paced, Relay, Server, calm_runs, cpu_seconds, log_time, report, spread, wait_until, worker
 
-SLOTS = ("--set", "worker.max_sessions=32", "--set", "engine.seed=7")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/e2e"))
+from realtime import Client, http  # noqa: E402
 
 
-class House:
-    """A gateway and named workers, which can be hurt and mended."""
-
-    def __init__(self, folder: Path, names: list[str], silence: float):
-        self.folder, self.flags = folder, ("--set", f"nodes.silence_seconds={silence}", "--set", "nodes.rejoin_seconds=0.5", "--set", "limits.backlog_units=60")
-        self.gateway = Gateway(folder / "gateway.log", *self.flags)
-        self.started = 0
-        self.workers = {name: None for name in names}
-        for name in names:
-            self.start(name)
-        self.gateway.wait_for_workers(len(names))
-
-    def start(self, name: str):
-        self.started += 1
-        log = self.folder / f"worker_{name}_{self.started}.log"
-        self.workers[name] = worker(log, self.gateway.nodes, *SLOTS, *self.flags, "--set", f"nodes.name={name}")
-
-    def busy(self) -> list[str]:
-        return sorted(w["node"] for w in self.gateway.workers() if w.get("busy"))
-
-    def end(self) -> int:
-        for one in self.workers.values():
-            one.end()
-        return self.gateway.end()
-
-
-def calm_runs(folder: Path, seeds, units: int) -> dict[int, Paced]:
-    server = Server(*SLOTS, log=folder / "serve.log")
-    try:
-        runs = {}
-        seeds = list(seeds)
-        for begin in range(0, len(seeds), 4):
-            part = {seed: Paced(server, seed, units, 0) for seed in seeds[begin : begin + 4]}
-            runs |= {seed: session.finish() for seed, session in part.items()}
-        for seed, session in runs.items():
-            assert session.problem is None, (seed, session.problem)
-        return runs
-    finally:
-        server.stop()
-
-
-class Judge:
-    """Compares finished sessions with the calm ones and keeps count."""
-
-    def __init__(self, calm: dict[int, Paced]):
-        self.calm, self.lost, self.differing, self.waits = calm, [], [], []
-        self.other_words = 0
-
-    def take(self, seed: int, session: Paced):
-        session.finish()
-        if session.problem is not None:
-            self.lost.append((seed, repr(session.problem)))
-            return
-        self.waits.append(session.longest_wait())
-        self.other_words += session.transcript()[0] != self.calm[seed].transcript()[0]
-        if found := differences(session, self.calm[seed]):
-            self.differing.append((seed, found[:3]))
-
-    def summary(self) -> int:
-        waits = sorted(self.waits)
-        print(f"sessions      {len(waits)} finished, {len(self.lost)} lost, {len(self.differing)} differ from the undisturbed run, {self.other_words} of them in words")
-        if waits:
-            print(f"longest wait  median {waits[len(waits) // 2]:.2f} s, p95 {waits[int(len(waits) * 0.95)]:.2f} s, max {waits[-1]:.2f} s (from a second sent to its answer)")
-        for what in (*self.lost, *self.differing):
-            print("             ", *what)
-        return 1 if self.lost or self.differing else 0
+def names(count: int) -> list[str]:
+    return [f"w{i + 1}" for i in range(count)]
 
 
 def full(args, folder: Path) -> int:
     seeds = range(1, args.sessions + 1)
-    judge = Judge(calm_runs(folder, seeds, args.units))
-    house = House(folder, [f"w{i}" for i in range(args.workers)], args.silence)
-    sessions = {seed: Paced(house.gateway, seed, args.units, args.pace) for seed in seeds}
+    calm = calm_runs(folder, seeds, args.units)
+    house = House(folder, names(args.workers), args.slots, args.silence, *TRACE)
+    print(f"              {args.sessions} sessions of {args.units} s, one second each {args.pace:g} s, {args.workers} workers with {args.slots} slots each")
+    sessions = [Paced(house.gateway, seed, args.units, args.pace) for seed in seeds]
+    faults = FaultLog(None)
 
     def all_reach(count: int):
-        wait_until(lambda: all(len(s.answered) >= count or s.problem for s in sessions.values()), f"{count} answers each", 600)
+        wait_until(lambda: all(len(s.answered) >= count or s.problem for s in sessions), f"{count} answers each", 600)
 
-    def gone_after(name: str, how: int) -> float:
-        begin = time.monotonic()
+    def lose(name: str, how: int) -> str:
+        held = next(w["busy"] for w in house.gateway.workers() if w["node"] == name)
+        key = next(w["id"] for w in house.gateway.workers() if w["node"] == name)
+        faults.add(signal.Signals(how).name, name)
+        begin = time.time()
         house.workers[name].send(how)
-        wait_until(lambda: name not in [w["node"] for w in house.gateway.workers()], "it is noticed")
-        return time.monotonic() - begin
+        [at] = wait_until(lambda: log_time(house.gateway.log, f"worker {key} is lost"), "it is noticed")
+        return f"{name}, {held} sessions, noticed after {at - begin:.3f} s"
 
     all_reach(args.units // 5)
     killed = house.busy()[0]
-    print(f"kill -9 {killed}    noticed after {gone_after(killed, signal.SIGKILL):.2f} s")
+    print(f"kill -9       {lose(killed, signal.SIGKILL)}")
     all_reach(args.units * 2 // 5)
     stopped = house.busy()[0]
-    print(f"SIGSTOP {stopped}    noticed after {gone_after(stopped, signal.SIGSTOP):.2f} s (nodes.silence_seconds = {args.silence})")
+    print(f"SIGSTOP       {lose(stopped, signal.SIGSTOP)} (nodes.silence_seconds = {args.silence:g})")
     all_reach(args.units * 3 // 5)
     house.workers[killed].end(None)
     house.start(killed)
     house.workers[stopped].send(signal.SIGCONT)
     house.gateway.wait_for_workers(args.workers)
-    for seed, session in sessions.items():
-        judge.take(seed, session)
-    house.gateway.wait_until_free()
-    status = judge.summary()
+    faults.add("both back", "")
+    for session in sessions:
+        session.finish()
+    status = report(sessions, calm, house.logs)
+    for kind, pauses in faults.pauses(sessions, LATE).items():
+        print(f"pauses        behind {kind}: {len(pauses)} of more than {LATE:g} s; {spread(pauses)}")
+    house.assert_whole()
     return max(status, house.end())
+
+
+class Chaos:
+    """Rounds of random faults over conversations that begin as others end."""
+
+    def __init__(self, args, house: House, faults: FaultLog):
+        self.args, self.house, self.faults = args, house, faults
+        self.dice = random.Random(args.seed)
+        self.live: list[Paced] = []
+        self.over: list[Paced] = []
+        self.counts = collections.Counter()
+        self.seed = 0
+
+    def fill(self):
+        for session in [s for s in self.live if len(s.answered) >= self.args.units or s.problem]:
+            self.live.remove(session)
+            self.over.append(session.finish())
+        while len(self.live) < self.args.sessions:
+            self.seed += 1
+            self.live.append(Paced(self.house.gateway, self.seed, self.args.units, self.args.pace))
+
+    def round(self, number: int):
+        self.fill()
+        what = self.dice.choice(["kill", "stop", "restart", "drop", "move"])
+        name = self.dice.choice(sorted(self.house.workers))
+        self.counts[what] += 1
+        self.faults.add(what, f"round {number}: {what} {'' if what in ('drop', 'move') else name}")
+        getattr(self, what)(name)
+        assert self.house.gateway.process.poll() is None, "the gateway is gone"
+        time.sleep(self.dice.uniform(0, 1.0))
+
+    def kill(self, name: str):
+        self.house.workers[name].end(signal.SIGKILL)
+        self.house.start(name)
+
+    def stop(self, name: str):
+        self.house.workers[name].send(signal.SIGSTOP)
+        time.sleep(self.dice.uniform(0.1, 2 * self.args.silence))
+        self.house.workers[name].send(signal.SIGCONT)
+
+    def restart(self, name: str):
+        self.house.workers[name].end()
+        self.house.start(name)
+
+    def drop(self, _):
+        session = self.live.pop(self.dice.randrange(len(self.live)))
+        session.client.socket.socket.shutdown(socket.SHUT_RDWR)
+
+    def move(self, _):
+        listed = http(self.house.gateway, "/sessions")[1]["sessions"]
+        if listed:
+            http(self.house.gateway, f"/sessions/{self.dice.choice(listed)['session_id']}/move", "POST")
+
+
+def fill_every_slot(house: House):
+    """As many clients as there are slots: none of them waits, so that none leaked."""
+    clients = [Client(house.gateway) for _ in range(house.slots * len(house.workers))]
+    for client in clients:
+        client.init()
+    busy = [w["busy"] for w in house.gateway.workers()]
+    assert busy == [house.slots] * len(house.workers), busy
+    for client in clients:
+        client.say_goodbye()
 
 
 def rounds(args, folder: Path) -> int:
-    dice = random.Random(args.seed)
-    seeds = list(range(1, 9))
-    judge = Judge(calm_runs(folder, seeds, args.units))
-    house = House(folder, [f"w{i}" for i in range(args.workers)], args.silence)
-    live: list[tuple[int, Paced]] = []
-    dropped = 0
-    faults = collections.Counter()
-
-    def fill():
-        for seed, session in [one for one in live if len(one[1].answered) >= args.units or one[1].problem]:
-            live.remove((seed, session))
-            judge.take(seed, session)
-        while len(live) < args.sessions:
-            seed = dice.choice(seeds)
-            live.append((seed, Paced(house.gateway, seed, args.units, args.pace)))
-
-    for number in range(args.rounds):
-        fill()
-        what = dice.choice(["kill", "stop", "restart", "drop", "move"])
-        name = dice.choice(sorted(house.workers))
-        faults[what] += 1
-        if what == "kill":
-            house.workers[name].end(signal.SIGKILL)
-            house.start(name)
-        elif what == "stop":
-            house.workers[name].send(signal.SIGSTOP)
-            time.sleep(dice.uniform(0.1, 2 * args.silence))
-            house.workers[name].send(signal.SIGCONT)
-        elif what == "restart":
-            house.workers[name].end()
-            house.start(name)
-        elif what == "drop":
-            seed, session = live.pop(dice.randrange(len(live)))
-            session.client.socket.socket.shutdown(socket.SHUT_RDWR)
-            dropped += 1
-        else:
-            listed = http(house.gateway, "/sessions")[1]["sessions"]
-            if listed:
-                http(house.gateway, f"/sessions/{dice.choice(listed)['session_id']}/move", "POST")
-        assert house.gateway.process.poll() is None, "the gateway is gone"
-        time.sleep(dice.uniform(0, 1.0))
-        if (number + 1) % 20 == 0:
-            print(f"  round {number + 1}: {len(judge.waits)} finished, {len(judge.lost)} lost", flush=True)
-    for seed, session in live:
-        judge.take(seed, session)
-    house.gateway.wait_until_free()
-    house.gateway.wait_for_workers(args.workers)
-    print(f"faults        {args.rounds} rounds, seed {args.seed}: " + ", ".join(f"{faults[kind]} {kind}" for kind in sorted(faults)))
-    print(f"dropped       {dropped} clients went away without a word; every slot is free again")
-    status = judge.summary()
-    return max(status, house.end())
+    house = House(folder, names(args.workers), args.slots, args.silence, *TRACE)
+    faults = FaultLog(args.log)
+    chaos = Chaos(args, house, faults)
+    for number in range(1, args.rounds + 1):
+        chaos.round(number)
+        if number % 20 == 0:
+            print(f"  round {number}: {len(chaos.over)} finished, {sum(s.problem is not None for s in chaos.over)} lost", flush=True, file=sys.stderr)
+    chaos.over += [session.finish() for session in chaos.live]
+    house.assert_whole()
+    fill_every_slot(house)
+    house.assert_whole()
+    print(f"faults        {args.rounds} rounds, seed {args.seed}: " + ", ".join(f"{chaos.counts[kind]} {kind}" for kind in sorted(chaos.counts)))
+    print(f"              {args.sessions} sessions at a time, {args.units} s each at one second each {args.pace:g} s; {args.workers} workers with {args.slots} slots; silence {args.silence:g} s")
+    print(f"slots         all {house.slots * len(house.workers)} free at the end, and as many new clients got one at once")
+    ended = house.end()
+    print(f"gateway       lived through it, ended with {ended}")
+    calm = calm_runs(folder, [s.seed for s in chaos.over], args.units)
+    status = report(chaos.over, calm, house.logs)
+    for kind, pauses in sorted(faults.pauses([s for s in chaos.over if s.problem is None]).items()):
+        print(f"pauses        behind {kind}: {len(pauses)} of more than 0.5 s; {spread(pauses)}")
+    return max(status, ended)
 
 
-class Relay:
-    """Carries bytes between a worker and its gateway and counts them."""
+def rolling(args, folder: Path) -> int:
+    seeds = range(1, args.sessions + 1)
+    calm = calm_runs(folder, seeds, args.units)
+    house = House(folder, names(args.workers), args.slots, args.silence, *TRACE)
+    sessions = [Paced(house.gateway, seed, args.units, args.pace) for seed in seeds]
+    for name in list(house.workers):
+        answered = max(len(s.answered) for s in sessions)
+        wait_until(lambda: all(len(s.answered) >= min(answered + 3, args.units) or s.problem for s in sessions), "all are under way", 600)
+        assert min(len(s.answered) for s in sessions) < args.units, "the conversations were over before the last restart"
+        begin = time.monotonic()
+        assert house.workers[name].end() == 0
+        ended = time.monotonic()
+        house.start(name)
+        house.gateway.wait_for_workers(args.workers)
+        print(f"restarted     {name}: left after {ended - begin:.2f} s, back after {time.monotonic() - begin:.2f} s; {min(len(s.answered) for s in sessions)} seconds answered")
+    for session in sessions:
+        session.finish()
+    errors = sum(event["type"] == "error" for s in sessions for event in s.client.heard)
+    print(f"clients       {errors} errors heard by {len(sessions)} clients; {sum(s.problem is not None for s in sessions)} connections lost")
+    status = report(sessions, calm, house.logs)
+    house.assert_whole()
+    return max(status, house.end(), 1 if errors else 0)
 
-    def __init__(self, to: str):
-        self.to = to.rsplit(":", 1)
-        self.up = self.down = 0
-        self.door = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self.door.getsockname()[1]}"
-        threading.Thread(target=self._serve, daemon=True).start()
 
-    def _serve(self):
-        while True:
-            worker_side, _ = self.door.accept()
-            gateway_side = socket.create_connection((self.to[0], int(self.to[1])))
-            threading.Thread(target=self._carry, args=(gateway_side, worker_side, "up"), daemon=True).start()
-            threading.Thread(target=self._carry, args=(worker_side, gateway_side, "down"), daemon=True).start()
+def lose_packets(lost: bool):
+    """Every packet of this network namespace is lost, without a word to either side, or none. The namespace is this process's own."""
+    subprocess.run(["ip", "link", "set", "lo", "down" if lost else "up"], check=True)
 
-    def _carry(self, source, target, count: str):
-        try:
-            while data := source.recv(1 << 16):
-                setattr(self, count, getattr(self, count) + len(data))
-                target.sendall(data)
-        except OSError:
-            pass  # the other direction has ended
-        target.close()
+
+def detect(args, folder: Path) -> int:
+    if not os.environ.get("CHAOS_NAMESPACE"):
+        os.environ["CHAOS_NAMESPACE"] = "own"
+        os.execvp("unshare", ["unshare", "--net", sys.executable, *sys.argv])
+    lose_packets(False)
+    house = House(folder, ["w1"], 4, args.silence)
+    log = house.gateway.log
+    seen: dict[str, list[float]] = collections.defaultdict(list)
+    for what in ("killed", "stopped", "packets lost"):
+        for _ in range(args.times):
+            before = len(log_time(log, "is lost")), len(log_time(house.logs[-1], "the link to the gateway is lost"))
+            begin = time.time()
+            one = house.workers["w1"]
+            if what == "packets lost":
+                lose_packets(True)
+            else:
+                one.send(signal.SIGKILL if what == "killed" else signal.SIGSTOP)
+            if what == "killed":
+                one.end(None)
+                seen["killed: process gone"].append(time.time() - begin)
+            at = wait_until(lambda: log_time(log, "is lost")[before[0] :], "it is noticed")[0]
+            seen[f"{what}: gateway"].append(at - begin)
+            if what == "killed":
+                house.start("w1")
+            elif what == "stopped":
+                one.send(signal.SIGCONT)
+            else:
+                here = wait_until(lambda: log_time(house.logs[-1], "the link to the gateway is lost")[before[1] :], "the worker notices it too")[0]
+                seen[f"{what}: worker"].append(here - begin)
+                lose_packets(False)
+            back = time.monotonic()
+            house.gateway.wait_for_workers(1)
+            seen[f"{what}: back"].append(time.monotonic() - back)
+            time.sleep(random.Random(len(seen[f"{what}: back"])).uniform(0, args.silence / 5))  # at another moment of the heartbeat
+    for what, times in seen.items():
+        print(f"{what:22} {len(times)} times: least {min(times):.3f} s, {spread(times, digits=3)}")
+    print(f"nodes.silence_seconds = {args.silence:g}: a heartbeat each {args.silence / 5:g} s, and silence is noticed at one of them")
+    return house.end()
 
 
 def bytes_between(args, folder: Path) -> int:
-    gateway = Gateway(folder / "gateway.log")
-    relay = Relay(gateway.nodes)
-    one = worker(folder / "worker.log", relay.address, *SLOTS)
-    gateway.wait_for_workers(1)
+    relays: list[Relay] = []
+
+    def through(address: str) -> str:
+        relays.append(Relay(address))
+        return relays[0].address
+
+    house = House(folder, ["w1"], args.sessions, args.silence, through=through)
+    relay = relays[0]
+    time.sleep(args.silence)
+    idle_from = time.monotonic(), relay.up, relay.down
+    time.sleep(args.silence)
+    idle = time.monotonic() - idle_from[0]
+    print(f"idle             {(relay.up - idle_from[1]) / idle:.0f} and {(relay.down - idle_from[2]) / idle:.0f} B a second: heartbeats")
     before = relay.up, relay.down
-    session = Paced(gateway, 1, args.units, args.pace).finish()
-    assert session.problem is None, session.problem
-    samples = len(session.transcript()[1])
+    sessions = [Paced(house.gateway, seed, args.units, args.pace) for seed in range(1, args.sessions + 1)]
+    for session in sessions:
+        session.finish()
+        assert session.problem is None, session.problem
+    seconds = args.units * args.sessions
+    samples = sum(len(s.transcript()[1]) for s in sessions)
     up, down = relay.up - before[0], relay.down - before[1]
-    print(f"to the worker    {up / args.units / 1000:.1f} kB a second of conversation ({args.units} s of sound: {64.0:.1f} kB each)")
-    print(f"to the gateway   {down / args.units / 1000:.1f} kB, of which {samples * 4 / args.units / 1000:.1f} kB are sound; {1000 * (down - samples * 4) / args.units / 1000:.0f} B besides")
-    one.end()
+    print(f"to the worker    {up / seconds / 1000:.2f} kB a second of conversation, {64:.2f} kB of them sound ({seconds} seconds)")
+    print(f"to the gateway   {down / seconds / 1000:.2f} kB a second of conversation; {samples / 24000:.1f} s were spoken: {down / (samples / 24000) / 1000:.2f} kB each, "
+          f"{96:.2f} kB of them sound; {(down - samples * 4) / seconds:.0f} B a second of conversation besides")
+    return house.end()
+
+
+def beside(args, folder: Path) -> int:
+    """The same conversations in `serve` and over a link, in turns."""
+    flags = (*SEED, *PATIENT, "--set", f"worker.max_sessions={args.slots}")
+    server = Server(*flags, log=folder / "serve.log")
+    gateway = Gateway(folder / "gateway.log", *PATIENT)
+    remote = worker(folder / "worker.log", gateway.nodes, *flags)
+    gateway.wait_for_workers(1)
+    parts = {"serve": [server], "gateway and worker": [gateway, remote]}
+    used: dict[str, list[list[float]]] = collections.defaultdict(list)
+    waits: dict[str, list[float]] = collections.defaultdict(list)
+    for block in range(args.blocks + 1):  # the first one warms up
+        for name, processes in list(parts.items()):
+            before = [cpu_seconds(p.process) for p in processes]
+            sessions = [Paced(processes[0], seed, args.units, args.pace) for seed in range(1, args.sessions + 1)]
+            for session in sessions:
+                session.finish()
+                assert session.problem is None, session.problem
+            if block == 0:
+                continue
+            used[name].append([(cpu_seconds(p.process) - b) * 1000 / (args.units * args.sessions) for p, b in zip(processes, before)])
+            waits[name] += [w * 1000 for s in sessions for w in s.waits()]
+    print(f"              {args.sessions} sessions of {args.units} s, one second each {args.pace:g} s, {args.blocks} times in turns; CPU of a second, ms")
+    for name, blocks in used.items():
+        print(f"{name:20} " + "; ".join(" + ".join(f"{ms:.2f}" for ms in block) for block in blocks) + f"; answered after {spread(waits[name], 'ms', 1)}")
+    whole = {name: sum(sum(block) for block in blocks) / len(blocks) for name, blocks in used.items()}
+    print(f"ratio                {whole['gateway and worker'] / whole['serve']:.3f} of the CPU of `serve`, {whole['gateway and worker'] - whole['serve']:.2f} ms a second more")
+    assert remote.end() == 0 and server.stop() == 0
     return gateway.end()
 
 
 def main() -> int:
+    what = {"full": full, "rounds": rounds, "rolling": rolling, "detect": detect, "bytes": bytes_between, "beside": beside}
+    sessions = {"full": 24, "rolling": 24, "bytes": 1}
+    units = {"full": 60, "rolling": 40, "rounds": 16}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["full", "rounds", "bytes"])
+    parser.add_argument("what", choices=list(what))
     parser.add_argument("--sessions", type=int)
     parser.add_argument("--workers", type=int, default=3)
-    parser.add_argument("--units", type=int, default=20)
+    parser.add_argument("--slots", type=int, help="of each worker; otherwise as many as there are sessions: one of them can hold all")
+    parser.add_argument("--units", type=int, help="seconds of a conversation")
     parser.add_argument("--pace", type=float, default=1.0, help="seconds of the clock for one second of sound")
     parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--blocks", type=int, default=3)
+    parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--silence", type=float, default=5.0, help="nodes.silence_seconds")
+    parser.add_argument("--log", type=Path, help="a line for each round, and the pauses")
     args = parser.parse_args()
-    args.sessions = args.sessions or (24 if args.what == "full" else 8)
+    args.sessions = args.sessions or sessions.get(args.what, 8)
+    args.units = args.units or units.get(args.what, 20)
+    args.slots = args.slots or args.sessions
     with tempfile.TemporaryDirectory() as folder:
-        return {"full": full, "rounds": rounds, "bytes": bytes_between}[args.what](args, Path(folder))
+        return what[args.what](args, Path(folder))
 
 
 if __name__ == "__main__":
