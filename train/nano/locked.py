@@ -3,6 +3,7 @@
 The causal vocoder's source is held over each frame, so it cannot carry a pulse train that wanders against the frames; of a locked one the pulses are a function of the frame's mel alone.
 A flat reading is cut at its pulses and put together anew on the grid (PSOLA)."""
 import numpy as np
+from scipy.signal import fftconvolve
 
 RATE, PITCH = 24000, 100
 
@@ -34,25 +35,19 @@ def voiced(y, P):
     return np.convolve(np.pad(mask, 60, mode="edge"), np.ones(121) / 121, "valid")
 
 
+def fundamental(y, P):
+    """Phase of the fundamental around every sample, 0 at its crests: all stretches agree on where in the period the pulse lies."""
+    n = 2 * int(round(P))
+    turn = np.exp(-2j * np.pi * np.arange(len(y)) / P)
+    slow = fftconvolve(y * turn, np.hanning(2 * n + 1), "same")
+    return np.angle(slow) + 2 * np.pi * np.arange(len(y)) / P
+
+
 def marks(y, P, on):
-    """The places of the pulses: from the loudest one of each voiced stretch to both sides, where the next grain is most like the last."""
-    found, n, p = [], len(y), int(round(P))
-    padded = np.pad(y, 2 * p)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], (on > .5).astype(int), [0]])))
-    for a, b in zip(edges[::2], edges[1::2]):
-        if b - a < p:
-            continue
-        first = a + int(np.abs(y[a:b]).argmax())
-        row = [first]
-        for way in (1, -1):
-            at = first
-            while a <= at + way * p < b:
-                grain = padded[at + p:at + 3 * p]
-                places = range(at + way * p - 6, at + way * p + 7)
-                at = max(places, key=lambda m: float(grain @ padded[m + p:m + 3 * p]) if 0 <= m < n else -np.inf)
-                row.append(at)
-        found += row
-    return np.array(sorted(found), dtype=int)
+    """The places of the pulses in the voiced stretches."""
+    phase = np.unwrap(fundamental(y, P))
+    passed = np.flatnonzero(np.diff(np.floor(phase / (2 * np.pi))) > 0) + 1
+    return passed[on[passed] > .05]
 
 
 def locked(flat):
