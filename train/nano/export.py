@@ -22,16 +22,6 @@ def trained(state, parts):
     return {k: v for k, v in state.items() if k.split(".")[0] in ("llm", *(PREFIXES["hearing"] if "hearing" in parts else ()))}
 
 
-def fitted_text_table(old, old_base, text):
-    """tts.emb_text [V,d] for this vocabulary: added tokens keep their rows, text tokens get random rows of the same spread."""
-    g = torch.Generator().manual_seed(4)
-    if old_base == text.base:  # the template is an earlier export
-        return old
-    new = torch.randn(text.size, old.shape[1], generator=g) * old.float().std()
-    new[text.base:] = old[old_base:].float()
-    return new
-
-
 def config_for(template, text, old_base, parts):
     """The template's config.json with the sizes of this model; every number describes the tensors in the file."""
     c, s, moved = json.loads((template / "config.json").read_text()), SIZES, text.base - old_base
@@ -56,9 +46,8 @@ def export(state, template, out, parts):
     kept = trained(state, parts)
     if "speaking" in parts:
         tensors = load_file(template / "model.safetensors")
-        kept.update({k: v for k, v in tensors.items() if k.startswith("tts.")})
-        kept["tts.emb_text.weight"] = fitted_text_table(tensors["tts.emb_text.weight"], old_base, text)
-        assert kept["tts.projector_semantic.linear1.weight"].shape[1] == SIZES["H"]
+        if tensors["tts.projector_semantic.linear1.weight"].shape[1] == SIZES["H"]:  # an earlier export
+            kept.update({k: v for k, v in tensors.items() if k.startswith("tts.")})
         shutil.copytree(template / "assets", out / "assets", copy_function=shutil.copyfile)
     save_file({k: v.to(torch.bfloat16).contiguous() for k, v in sorted(kept.items())}, out / "model.safetensors", metadata={"format": "pt"})
     (out / "model.safetensors").chmod(0o644)

@@ -86,6 +86,7 @@ def export(out):
     tensors = {k: v for k, v in load_file(out / "model.safetensors").items() if not k.startswith("tts.")}
     tensors.update({k: v.to(torch.bfloat16).contiguous() for k, v in talker.state().items()})
     save_file(dict(sorted(tensors.items())), out / "model.safetensors", metadata={"format": "pt"})
+    (out / "model.safetensors").chmod(0o644)
     config = json.loads((out / "config.json").read_text())
     config["tts_config"].update(hidden_size=TTS["H"], intermediate_size=TTS["ffn"], num_attention_heads=TTS["heads"], num_key_value_heads=TTS["heads"], num_hidden_layers=TTS["L"])
     (out / "config.json").write_text(json.dumps(config, indent=2) + "\n")

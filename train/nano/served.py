@@ -18,7 +18,7 @@ def converse(server, wave, lead, snr=None, seed=0, speaks=True):
     """One session, one question: (reply, units late or None, its sound at 16 kHz)."""
     r, g = random.Random(seed), np.random.default_rng(seed)
     y = np.concatenate([np.zeros(int(lead * 16000), np.float32), wave.astype(np.float32) / 32768 * 10 ** r.uniform(-.6, .2)])
-    due = first_unit_after(len(y) / 160)
+    due = int(first_unit_after(len(y) / 160))
     sound = np.concatenate([y, np.zeros(16000 * 16, np.float32)])
     if snr is not None:
         sound = with_noise(sound, snr, g, int(g.integers(0, 4)))

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from .model import MLP, RMS, SIZES, linear
 from .speech import CODES
 
-TTS = dict(H=96, L=4, heads=2, ffn=192)
+TTS = dict(H=96, L=4, heads=2, ffn=288)
 END = CODES  # ends a group
 
 
