@@ -57,6 +57,9 @@ struct connection_info {
   std::string remote;                             ///< address, for logs
   std::string group;                              ///< whom its limits count for: the address, of IPv6 the network
   std::string key;                                ///< name of the API key, empty without keys
+  std::optional<std::string> resume_token;        ///< of the query: it goes on with the session of `session_id`
+  std::optional<std::string> last_event_id;       ///< of the query, as it came
+  std::shared_ptr<void> place;                    ///< among its client's sessions; held as long as it can go on
   std::chrono::steady_clock::time_point accepted; ///< the clocks of PROTOCOL.md section 8 count from here
 };
 

@@ -22,13 +22,22 @@ constexpr std::chrono::seconds drain_margin{5};
 /// What net/ holds of a session.
 class inbox final : public session_inbox {
 public:
-  explicit inbox(session_actor session) : session_(std::move(session)) {}
-  void text(std::string&& frame) override { caf::anon_send(session_, client_frame{std::move(frame)}); }
-  void binary() override { caf::anon_send(session_, client_binary{}); }
-  void gone() override { caf::anon_send(session_, client_gone{}); }
+  explicit inbox(session_actor session, link_number link = 0) : session_(std::move(session)), link_(link) {}
+  void text(std::string&& frame) override { caf::anon_send(session_, client_frame{std::move(frame), link_}); }
+  void binary() override { caf::anon_send(session_, client_binary{link_}); }
+  void gone() override { caf::anon_send(session_, client_gone{link_}); }
 
 private:
   const session_actor session_;
+  const link_number link_;
+};
+
+/// The same where there is none: the connection is being refused.
+class deaf_inbox final : public session_inbox {
+public:
+  void text(std::string&&) override {}
+  void binary() override {}
+  void gone() override {}
 };
 
 } // namespace
@@ -38,6 +47,7 @@ house::house(const config::settings& settings, worker_board::watcher watch, node
       system_(prepare(config_, others == nodes::may_join ? std::optional(silence_from(settings)) : std::nullopt)) {
   surroundings_.legacy_extras = settings.protocol.legacy_extras;
   surroundings_.journal_bytes = settings.limits.journal_bytes;
+  surroundings_.resume_bytes = settings.limits.resume_bytes;
   if (!settings.limits.journal_dir.empty()) start_spilling(settings);
   if (!settings.record.dir.empty()) start_recording(settings);
   queue_ = system_.spawn<queue_manager>(queue_from(settings), waiting_from(settings), board_, surroundings_.registry,
@@ -111,8 +121,23 @@ session_terms house::terms() const {
 }
 
 std::unique_ptr<session_inbox> house::admit(connection_info info, std::shared_ptr<client_link> link) {
+  if (info.resume_token) return admit_again(info, std::move(link));
   return std::make_unique<inbox>(
       system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)));
+}
+
+std::unique_ptr<session_inbox> house::admit_again(const connection_info& info, std::shared_ptr<client_link> link) {
+  const auto offer =
+      std::make_shared<offered_link>(++surroundings_.last_link, std::move(link), info.remote, surroundings_.counted);
+  const auto seen = protocol::read_event_id(info.last_event_id);
+  if (!seen) {
+    offer->refuse(seen.error());
+    return std::make_unique<deaf_inbox>();
+  }
+  const auto found = surroundings_.registry.find(protocol::sanitise_session_id(info.session_id.value_or("")));
+  if (!found.session || found.key != info.key) return std::make_unique<deaf_inbox>();
+  caf::anon_send(*found.session, link_offer{offer, {*info.resume_token, *seen}});
+  return std::make_unique<inbox>(*found.session, offer->number());
 }
 
 void house::status(std::function<void(std::string json)> done) {

@@ -68,6 +68,7 @@ private:
   void start_spilling(const config::settings& settings);
   void start_recording(const config::settings& settings);
   session_terms terms() const;
+  std::unique_ptr<session_inbox> admit_again(const connection_info& info, std::shared_ptr<client_link> link);
 
   const protocol::session_limits limits_;
   session_surroundings surroundings_;

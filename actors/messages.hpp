@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/offered_link.hpp"
 #include "actors/queue_line.hpp"
 #include "actors/unit_codec.hpp"
 #include "inference/engine.hpp"
@@ -9,7 +10,9 @@
 
 #include <caf/all.hpp>
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 // What the actors of a house say to each other: aggregates without behaviour, immutable once sent (a handler may take
@@ -21,6 +24,7 @@ namespace parley::actors {
 struct client_frame; // from its connection
 struct client_binary;
 struct client_gone;
+struct link_offer;    // from the house
 struct close_request; // from POST /sessions/{id}/close
 struct queue_told;    // from the queue manager
 struct slot_granted;
@@ -34,7 +38,7 @@ struct journal_woken; // from the desk of its journal
 
 using session_actor =
     caf::typed_actor<caf::reacts_to<client_frame>, caf::reacts_to<client_binary>, caf::reacts_to<client_gone>,
-                     caf::reacts_to<close_request>, caf::reacts_to<queue_told>, caf::reacts_to<slot_granted>,
+                     caf::reacts_to<link_offer>, caf::reacts_to<close_request>, caf::reacts_to<queue_told>, caf::reacts_to<slot_granted>,
                      caf::reacts_to<slot_refused>, caf::reacts_to<engine_event>, caf::reacts_to<open_denied>,
                      caf::reacts_to<move_order>, caf::reacts_to<drain_order>, caf::reacts_to<timer_due>,
                      caf::reacts_to<journal_woken>>;
@@ -77,16 +81,31 @@ using worker_actor =
 
 // ---- the messages themselves
 
+/// Of a session's connections: 0 is the one that it began with. What comes from another one than the present is late, and
+/// dropped.
+using link_number = std::uint64_t;
+
 /// One text frame as it came (session_inbox::text).
 struct client_frame {
   std::string text;
+  link_number link = 0;
 };
 
 /// A binary frame came.
-struct client_binary {};
+struct client_binary {
+  link_number link = 0;
+};
 
 /// The socket is gone.
-struct client_gone {};
+struct client_gone {
+  link_number link = 0;
+};
+
+/// A new connection wants to go on with the session.
+struct link_offer {
+  std::shared_ptr<offered_link> link;
+  protocol::resume_claim claim;
+};
 
 struct close_request {
   std::string reason;
@@ -306,6 +325,7 @@ typename Inspector::result_type inspect(Inspector& f, worker_start& of) {
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::client_frame)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::client_binary)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::client_gone)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::link_offer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::close_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::queue_told)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_granted)

@@ -68,6 +68,9 @@ meters::meters()
   dropped_units_ =
       &counter(registry_, "parley_dropped_units_total", "Seconds of input dropped because newer ones came.").Add({});
   failovers_ = &counter(registry_, "parley_failovers_total", "Sessions moved to another worker.").Add({});
+  auto& resumes = counter(registry_, "parley_resumes_total", "Connections that claimed a session, by the answer.");
+  resumed_ = &resumes.Add({{"result", "resumed"}});
+  not_resumed_ = &resumes.Add({{"result", "refused"}});
   queue_wait_ =
       &histogram(registry_, "parley_queue_wait_seconds", "From asking for a slot to the grant.").Add({}, wait_seconds);
   queue_length_ = &gauge(registry_, "parley_queue_length", "Clients that wait for a slot.").Add({});

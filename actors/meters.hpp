@@ -60,6 +60,7 @@ public:
   prometheus::Counter& errors(protocol::error_code code) { return *errors_[static_cast<std::size_t>(code)]; }
   prometheus::Counter& dropped_units() { return *dropped_units_; }
   prometheus::Counter& failovers() { return *failovers_; }
+  prometheus::Counter& resumes(bool welcome) { return *(welcome ? resumed_ : not_resumed_); }
   prometheus::Histogram& queue_wait() { return *queue_wait_; }
   prometheus::Gauge& queue_length() { return *queue_length_; }
   recording_meter& recording() { return recording_; }
@@ -95,6 +96,8 @@ private:
   std::array<prometheus::Counter*, protocol::error_table.size()> errors_{};
   prometheus::Counter* dropped_units_;
   prometheus::Counter* failovers_;
+  prometheus::Counter* resumed_;
+  prometheus::Counter* not_resumed_;
   prometheus::Histogram* queue_wait_;
   prometheus::Gauge* queue_length_;
   recording_meter recording_{registry_};

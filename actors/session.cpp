@@ -29,12 +29,27 @@ std::string_view words_for(protocol::error_code code) {
   }
 }
 
+/// The same event for other eyes than the client's; none = there is nothing to hide.
+std::optional<protocol::server_event> without_secret(const protocol::server_event& event) {
+  if (const auto* created = std::get_if<protocol::session_created>(&event); created && created->resume_token) {
+    auto open = *created;
+    open.resume_token.reset();
+    return open;
+  }
+  if (const auto* resumed = std::get_if<protocol::session_resumed>(&event)) {
+    auto open = *resumed;
+    open.resume_token.clear();
+    return open;
+  }
+  return {};
+}
+
 } // namespace
 
 session::session(caf::actor_config& config, session_surroundings& house, session_terms terms, queue_actor queue,
                  connection_info connection, std::shared_ptr<client_link> link)
     : session_actor::base(config), house_(house), queue_(std::move(queue)), connection_(std::move(connection)),
-      link_(std::move(link)), meter_(house.counted), journal_(journal::bound{house.journal_bytes, house.spill.get()}),
+      link_(std::move(link)), meter_(house.counted), sent_(house.resume_bytes), journal_(journal::bound{house.journal_bytes, house.spill.get()}),
       movable_(terms.limits.failover.count() > 0) {
   protocol::random_source random = secure_random;
   current_id_ = protocol::sanitise_session_id(connection_.session_id.value_or(""));
@@ -63,11 +78,13 @@ session::behavior_type session::make_behavior() {
   if (house_.spill) journal_.wake_with([self = session_actor(this)] { caf::anon_send(self, journal_woken{}); });
   return {
       [this](client_frame& frame) { take_frame(frame); },
-      [this](const client_binary&) { carry_out(machine_->on_binary(steady_now())); },
-      [this](const client_gone&) {
-        client_gone_ = true;
-        carry_out(machine_->on_gone(steady_now()));
+      [this](const client_binary& of) {
+        if (of.link == link_number_) carry_out(machine_->on_binary(steady_now()));
       },
+      [this](const client_gone& of) {
+        if (of.link == link_number_) lose_client();
+      },
+      [this](const link_offer& offer) { take_offer(*offer.link, offer.claim); },
       [this](const close_request& request) { carry_out(machine_->on_close_request(request.reason, steady_now())); },
       [this](const queue_told& word) {
         if (word.ticket != ticket_) return;
@@ -110,6 +127,7 @@ void session::on_exit() {
   machine_.reset();
   recording_.reset();
   link_.reset();
+  connection_.place.reset();
   queue_ = nullptr;
   pending_.clear();
   opened_with_.reset();
@@ -131,10 +149,34 @@ void session::tell_end() {
 // --------------------------------------------------------------------------------------------------------
 
 void session::take_frame(client_frame& frame) {
+  if (frame.link != link_number_) return;
   const auto text = std::make_shared<const std::string>(std::move(frame.text));
   if (recording_) recording_->pass(speaker::client, text);
   carry_out(machine_->on_frame(*text, steady_now()));
   link_->taken(text->size());
+}
+
+void session::lose_client() {
+  client_gone_ = true;
+  carry_out(machine_->on_gone(steady_now()));
+  if (!machine_ || machine_->state() == protocol::session_state::closed) return;
+  const log_session about(machine_->id());
+  log()->info("its client is gone and may come back");
+}
+
+void session::take_offer(offered_link& offer, const protocol::resume_claim& claim) {
+  auto welcome = machine_->on_resume(claim, sent_.oldest(), steady_now());
+  if (!welcome) return offer.refuse(welcome.error());
+  if (!client_gone_) link_->close(1008, "the session goes on over another connection");
+  link_ = offer.take();
+  link_number_ = offer.number();
+  client_gone_ = false;
+  if (machine_->kind() == protocol::mode::chat) link_->became_chat();
+  {
+    const log_session about(machine_->id());
+    log()->info("its client is back, from {}", offer.remote());
+  }
+  carry_out(std::move(*welcome));
 }
 
 void session::take_grant(const slot_granted& grant) {
@@ -297,8 +339,9 @@ void session::settle() {
     recording_->became(name_of(machine_->kind()));
     recording_->end(machine_->closed_reason());
   }
-  if (machine_->state() != protocol::session_state::closed || machine_->holds_worker() || !client_gone_) return;
-  quit();
+  if (machine_->state() != protocol::session_state::closed || !client_gone_) return;
+  connection_.place.reset();
+  if (!machine_->holds_worker()) quit();
 }
 
 void session::perform(const protocol::send& effect) {
@@ -309,10 +352,20 @@ void session::perform(const protocol::send& effect) {
   context.spoken = effect.spoken;
   context.session_id = effect.session_id;
   context.legacy_extras = house_.legacy_extras;
+  context.event_id = effect.event_id;
   context.send_time_s = static_cast<double>(unix_ms()) / 1000;
   auto frame = std::make_shared<const std::string>(protocol::encode(effect.event, context));
-  if (recording_) recording_->pass(speaker::server, frame);
-  link_->send(std::move(frame));
+  if (recording_) {
+    const auto open = without_secret(effect.event);
+    recording_->pass(speaker::server,
+                     open ? std::make_shared<const std::string>(protocol::encode(*open, context)) : frame);
+  }
+  if (effect.event_id > 0) sent_.keep(effect.event_id, frame);
+  if (!client_gone_) link_->send(std::move(frame));
+}
+
+void session::perform(const protocol::send_again& effect) {
+  sent_.after(effect.after, [this](const auto& frame) { link_->send(frame); });
 }
 
 void session::perform(const protocol::close_link& effect) {

@@ -8,6 +8,7 @@
 #include "actors/secure_random.hpp"
 #include "actors/session_meter.hpp"
 #include "actors/session_registry.hpp"
+#include "protocol/sent_events.hpp"
 #include "protocol/session_machine.hpp"
 
 #include <atomic>
@@ -23,6 +24,7 @@ namespace parley::actors {
 struct session_surroundings {
   bool legacy_extras = false;        ///< setting `protocol.legacy_extras`
   std::size_t journal_bytes = 0;     ///< setting `limits.journal_bytes`
+  std::size_t resume_bytes = 0;      ///< setting `limits.resume_bytes`
   std::unique_ptr<spill_desk> spill; ///< takes what journals have above that; null = there is none
   session_registry registry;
   std::unique_ptr<recorder_feed> recordings; ///< null = nothing is recorded
@@ -30,6 +32,7 @@ struct session_surroundings {
   protocol::legacy_ids legacy_ids;
   /// Of tickets and engine sessions. It starts anywhere: houses that share a worker do not use the same ones.
   std::atomic<std::uint64_t> last_key{secure_random() >> 1};
+  std::atomic<link_number> last_link{0}; ///< of connections that claim sessions
 };
 
 /// What a session may use and what it can do, as things are when it begins.
@@ -40,7 +43,7 @@ struct session_terms {
 
 /// The shell around a session machine: one per WebSocket. Feeds it frames, reports and deadlines, and carries its effects
 /// out. Keeps a journal, from which it is taken up on another worker when its own is lost, drained, or left by an
-/// operator's wish; the machine learns of a lost worker in each case. Ends when the machine is closed, holds nothing, and the socket is gone; whatever ends it earlier closes the
+/// operator's wish; the machine learns of a lost worker in each case. Ends when the machine is closed, holds nothing, and the socket is gone (another one may take its place); whatever ends it earlier closes the
 /// socket, and those who monitor it free what it held.
 class session : public session_actor::base {
 public:
@@ -62,6 +65,8 @@ private:
   };
 
   void take_frame(client_frame& frame);
+  void lose_client();
+  void take_offer(offered_link& offer, const protocol::resume_claim& claim);
   void begin_recording(const std::string& id);
   void take_grant(const slot_granted& grant);
   void take_refusal(const slot_refused& refusal);
@@ -85,6 +90,7 @@ private:
   void settle();
 
   void perform(const protocol::send& effect);
+  void perform(const protocol::send_again& effect);
   void perform(const protocol::close_link& effect);
   void perform(const protocol::enqueue& effect);
   void perform(const protocol::cancel_ticket& effect);
@@ -105,6 +111,7 @@ private:
   queue_actor queue_;
   connection_info connection_;
   std::shared_ptr<client_link> link_;
+  link_number link_number_ = 0;
   std::string current_id_;
   std::string legacy_id_;
   std::unique_ptr<session_registry::entry> entry_;
@@ -112,6 +119,7 @@ private:
   alarm alarm_;
   session_meter meter_;
   std::unique_ptr<recording_tap> recording_; ///< null = not recorded
+  protocol::sent_events sent_;               ///< of a session that can be taken up again
   std::deque<protocol::effect> pending_;
   bool carrying_out_ = false;
   bool link_closed_ = false;

@@ -46,6 +46,7 @@ protocol::session_limits limits_from(const config::settings& settings) {
   to.init = span_of(from.init_seconds);
   to.failover = span_of(from.failover_seconds);
   to.drain = span_of(from.drain_seconds);
+  to.resume = span_of(from.resume_seconds);
   to.backlog_units = static_cast<std::size_t>(from.backlog_units);
   to.failover_units = static_cast<std::size_t>(from.failover_units);
   to.min_legacy_samples = static_cast<std::size_t>(from.min_legacy_samples);

@@ -128,6 +128,13 @@ const std::array table{
         "Shortest append of the legacy dialect, in samples of 16 kHz.", 1, 160000},
     key{"limits.drain_seconds", PARLEY_MEMBER(limits.drain_seconds),
         "On shutdown, how long running sessions may go on after session.go_away.", 0, day},
+    key{"limits.resume_seconds", PARLEY_MEMBER(limits.resume_seconds),
+        "How long a session whose client asked for it (payload.resume) waits for that client after its connection was "
+        "lost. 0 = never.",
+        0, day},
+    key{"limits.resume_bytes", PARLEY_MEMBER(limits.resume_bytes),
+        "What is kept of the last events of such a session, to be sent again; a second of sound takes 0.13 MB.", 4096,
+        4096 * mebibyte},
     key{"limits.outbox_bytes", PARLEY_MEMBER(limits.outbox_bytes),
         "Unsent bytes of one connection; a reader slower than that is closed with 1008.", 4096, 4096 * mebibyte},
     key{"limits.duplex_message_bytes", PARLEY_MEMBER(limits.duplex_message_bytes),

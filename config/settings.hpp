@@ -68,6 +68,8 @@ struct settings {
     std::string journal_dir;               ///< takes what is above that; empty = it is given up
     int min_legacy_samples = 4000;
     double drain_seconds = 30;
+    double resume_seconds = 30;
+    std::size_t resume_bytes = 4u << 20; ///< of one session
     std::size_t outbox_bytes = 8u << 20;
     std::size_t duplex_message_bytes = 32u << 20;
     std::size_t chat_message_bytes = 128u << 20;

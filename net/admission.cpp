@@ -17,9 +17,11 @@ double refilled(double left, std::chrono::steady_clock::time_point since, std::c
 
 } // namespace
 
+admission::admission(admission_limits limits) : limits_(limits), ledger_(std::make_shared<ledger>()) {}
+
 std::pair<admission::verdict, admission::pass> admission::enter(const std::string& address, const std::string& key,
-                                                                time_point now) {
-  const std::lock_guard lock(mutex_);
+                                                                time_point now, bool returning) {
+  const std::lock_guard lock(ledger_->mutex);
   struct check {
     client* who;
     std::size_t sessions;
@@ -29,12 +31,12 @@ std::pair<admission::verdict, admission::pass> admission::enter(const std::strin
     return &among.try_emplace(name, client{0, static_cast<double>(starts), now}).first->second;
   };
   forget_idle(now);
-  const check by_address{known(addresses_, address, limits_.starts_per_address), limits_.sessions_per_address,
+  const check by_address{known(ledger_->addresses, address, limits_.starts_per_address), limits_.sessions_per_address,
                          limits_.starts_per_address};
-  const check by_key{key.empty() ? nullptr : known(keys_, key, limits_.starts_per_key), limits_.sessions_per_key,
+  const check by_key{key.empty() ? nullptr : known(ledger_->keys, key, limits_.starts_per_key), limits_.sessions_per_key,
                      limits_.starts_per_key};
   for (const check& each : {by_address, by_key})
-    if (each.who && each.sessions > 0 && each.who->sessions >= each.sessions)
+    if (!returning && each.who && each.sessions > 0 && each.who->sessions >= each.sessions)
       return {verdict::too_many_sessions, pass()};
   for (const check& each : {by_address, by_key}) {
     if (!each.who || each.starts == 0) continue;
@@ -44,31 +46,32 @@ std::pair<admission::verdict, admission::pass> admission::enter(const std::strin
   }
   for (const check& each : {by_address, by_key}) {
     if (!each.who) continue;
-    ++each.who->sessions;
+    if (!returning) ++each.who->sessions;
     if (each.starts > 0) each.who->starts_left -= 1;
   }
-  return {verdict::welcome, pass(*this, address, key)};
+  return {verdict::welcome, returning ? pass() : pass(ledger_, address, key)};
 }
 
-void admission::leave(const std::string& address, const std::string& key) {
-  const std::lock_guard lock(mutex_);
-  --addresses_.find(address)->second.sessions;
-  if (!key.empty()) --keys_.find(key)->second.sessions;
+admission::pass::~pass() {
+  if (!of_) return;
+  const std::lock_guard lock(of_->mutex);
+  --of_->addresses.find(address_)->second.sessions;
+  if (!key_.empty()) --of_->keys.find(key_)->second.sessions;
 }
 
 void admission::forget_idle(time_point now) {
-  if (addresses_.size() < sweep_at_) return;
-  std::erase_if(addresses_, [&](const auto& each) {
+  if (ledger_->addresses.size() < ledger_->sweep_at) return;
+  std::erase_if(ledger_->addresses, [&](const auto& each) {
     const client& of = each.second;
     const auto most = static_cast<double>(limits_.starts_per_address);
     return of.sessions == 0 && refilled(of.starts_left, of.counted_at, now, limits_.starts_per_address) >= most;
   });
-  sweep_at_ = std::max<std::size_t>(1024, 2 * addresses_.size());
+  ledger_->sweep_at = std::max<std::size_t>(1024, 2 * ledger_->addresses.size());
 }
 
 std::size_t admission::remembered() const {
-  const std::lock_guard lock(mutex_);
-  return addresses_.size() + keys_.size();
+  const std::lock_guard lock(ledger_->mutex);
+  return ledger_->addresses.size() + ledger_->keys.size();
 }
 
 } // namespace parley::net

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -21,33 +22,34 @@ struct admission_limits {
 /// Who has how many sessions and how often they start: the refusals with 429. Starts are rationed by a bucket that holds
 /// a minute's worth. Time is an argument. Thread-safe.
 class admission {
+  struct ledger;
+
 public:
   using time_point = std::chrono::steady_clock::time_point;
   enum class verdict { welcome, too_many_sessions, too_many_starts };
 
-  /// One session's place, held as long as it is open. Must not outlive the admission.
+  /// One session's place, held as long as it is open. May outlive the admission.
   class pass {
   public:
     pass() = default;
-    pass(admission& all, std::string address, std::string key)
-        : all_(&all), address_(std::move(address)), key_(std::move(key)) {}
-    pass(pass&& other) noexcept
-        : all_(std::exchange(other.all_, nullptr)), address_(std::move(other.address_)), key_(std::move(other.key_)) {}
+    pass(std::shared_ptr<ledger> of, std::string address, std::string key)
+        : of_(std::move(of)), address_(std::move(address)), key_(std::move(key)) {}
+    pass(pass&& other) noexcept = default;
     pass& operator=(pass&&) = delete;
-    ~pass() {
-      if (all_) all_->leave(address_, key_);
-    }
+    ~pass();
 
   private:
-    admission* all_ = nullptr;
+    std::shared_ptr<ledger> of_; ///< null = nothing is held
     std::string address_;
     std::string key_;
   };
 
-  explicit admission(admission_limits limits) : limits_(limits) {}
+  explicit admission(admission_limits limits);
 
-  /// `key` is the name of an API key, empty without keys. The pass holds only what a `welcome` gave.
-  std::pair<verdict, pass> enter(const std::string& address, const std::string& key, time_point now);
+  /// `key` is the name of an API key, empty without keys. The pass holds only what a `welcome` gave. `returning`: not one
+  /// more session, whose place is held already; only its start is counted, and the pass holds nothing.
+  std::pair<verdict, pass> enter(const std::string& address, const std::string& key, time_point now,
+                                 bool returning = false);
 
   /// Clients that are remembered, by address and by key.
   std::size_t remembered() const;
@@ -59,15 +61,17 @@ private:
     time_point counted_at{};
   };
   using clients = std::map<std::string, client, std::less<>>;
+  struct ledger {
+    std::mutex mutex;
+    clients addresses;
+    clients keys;
+    std::size_t sweep_at = 1024; ///< clients, at which those without a claim are forgotten
+  };
 
-  void leave(const std::string& address, const std::string& key);
   void forget_idle(time_point now);
 
   const admission_limits limits_;
-  mutable std::mutex mutex_;
-  clients addresses_;
-  clients keys_;
-  std::size_t sweep_at_ = 1024; ///< clients, at which those without a claim are forgotten
+  std::shared_ptr<ledger> ledger_;
 };
 
 } // namespace parley::net

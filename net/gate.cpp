@@ -4,7 +4,7 @@
 
 namespace parley::net {
 
-gate::entry gate::let_in(const visitor& from, admission::time_point now) {
+gate::entry gate::let_in(const visitor& from, admission::time_point now, bool returning) {
   std::string key;
   if (keys_.asked()) {
     const auto offered = offered_key(from.authorization, from.subprotocols, from.query);
@@ -13,7 +13,7 @@ gate::entry gate::let_in(const visitor& from, admission::time_point now) {
     key = owner->name;
   }
   if (!may_come_from(from)) return {refusal::origin, {}, {}};
-  auto [verdict, pass] = admission_.enter(from.address, key, now);
+  auto [verdict, pass] = admission_.enter(from.address, key, now, returning);
   switch (verdict) {
   case admission::verdict::too_many_sessions: return {refusal::sessions, {}, {}};
   case admission::verdict::too_many_starts: return {refusal::rate, {}, {}};

@@ -47,8 +47,8 @@ public:
     admission::pass pass;
   };
 
-  /// A new session.
-  entry let_in(const visitor& from, admission::time_point now);
+  /// A new session, or a connection that goes on with one: that counts as a start and not as one more session.
+  entry let_in(const visitor& from, admission::time_point now, bool returning = false);
 
   rights rights_of(const visitor& from) const;
 

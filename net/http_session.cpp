@@ -260,23 +260,27 @@ void http_session::upgrade() {
   if (shared_.all.draining())
     return write(error_reply(503, "service_unavailable", "the server is shutting down"), false);
   const std::string subprotocols = join(request, http::field::sec_websocket_protocol);
-  gate::entry entry =
-      shared_.entrance.let_in(visitor_of(request, subprotocols, peer_), std::chrono::steady_clock::now());
+  const std::string_view query = split_target(request.target()).query;
+  auto token = query_value(query, "resume_token");
+  gate::entry entry = shared_.entrance.let_in(visitor_of(request, subprotocols, peer_),
+                                              std::chrono::steady_clock::now(), token.has_value());
   if (entry.refused) {
     shared_.counted.refused(*entry.refused);
     log()->debug("refused {}: {}", peer_.address, words_for(*entry.refused));
     return write(reply_to(*entry.refused), false);
   }
-  const std::string_view query = split_target(request.target()).query;
   actors::connection_info info;
   info.mode = query_value(query, "mode");
   info.session_id = query_value(query, "session_id");
   info.remote = peer_.address;
   info.group = peer_.group;
   info.key = std::move(entry.key);
+  info.resume_token = std::move(token);
+  info.last_event_id = query_value(query, "last_event_id");
   info.accepted = std::chrono::steady_clock::now();
-  auto next =
-      std::make_shared<websocket_session>(std::move(stream_), std::move(*place_), std::move(entry.pass), shared_);
+  const auto pass = std::make_shared<admission::pass>(std::move(entry.pass));
+  info.place = pass;
+  auto next = std::make_shared<websocket_session>(std::move(stream_), std::move(*place_), pass, shared_);
   place_.reset();
   next->run(request, std::move(info), choose_subprotocol(subprotocols));
 }

@@ -12,6 +12,7 @@ struct connection_limits {
   std::size_t duplex_message_bytes = 32u << 20; ///< a larger message: close 1009
   std::size_t chat_message_bytes = 128u << 20;
   std::size_t outbox_bytes = 8u << 20;  ///< not yet written; beyond: close 1008
+  std::size_t resume_bytes = 4u << 20;  ///< more for a connection that goes on with a session: what is sent again
   std::size_t credit_frames = 16;       ///< frames given to the session and not taken yet; then reading stops
   std::size_t credit_bytes = 4u << 20;  ///< the same in bytes; one frame may go over it
   std::size_t header_bytes = 16u << 10; ///< HTTP request line and headers; beyond: 431

@@ -27,6 +27,7 @@ connection_limits limits_from(const config::settings& settings) {
   limits.duplex_message_bytes = settings.limits.duplex_message_bytes;
   limits.chat_message_bytes = settings.limits.chat_message_bytes;
   limits.outbox_bytes = settings.limits.outbox_bytes;
+  limits.resume_bytes = settings.limits.resume_bytes;
   limits.header_bytes = settings.limits.header_bytes;
   limits.body_bytes = settings.limits.body_bytes;
   limits.credit_bytes = settings.limits.read_ahead_bytes;

@@ -18,7 +18,8 @@ websocket::close_reason reason_of(const outbox::close_frame& why) {
 
 } // namespace
 
-websocket_session::websocket_session(stream&& from, connections::place place, admission::pass pass, service& shared)
+websocket_session::websocket_session(stream&& from, connections::place place, std::shared_ptr<admission::pass> pass,
+                                     service& shared)
     : ws_(std::move(from)), strand_(ws_.get_executor()), heart_(strand_), closing_timer_(strand_),
       place_(std::move(place)), pass_(std::move(pass)), shared_(shared) {}
 
@@ -29,7 +30,9 @@ websocket_session::~websocket_session() {
 void websocket_session::run(const http::request<http::string_body>& upgrade, actors::connection_info info,
                             std::optional<std::string> subprotocol) {
   place_->move_to(weak_from_this());
-  link_ = std::make_shared<session_link>(shared_.limits, shared_.counted.outbox_bytes(),
+  auto limits = shared_.limits;
+  if (info.resume_token) limits.outbox_bytes += limits.resume_bytes;
+  link_ = std::make_shared<session_link>(limits, shared_.counted.outbox_bytes(),
                                          [self = weak_from_this(), strand = strand_] {
                                            asio::post(strand, [self] {
                                              if (const auto live = self.lock()) live->on_ring();

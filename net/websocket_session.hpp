@@ -20,8 +20,8 @@ struct service;
 /// One WebSocket, from the upgrade to the end. Everything runs on the strand of its stream.
 class websocket_session final : public connection, public std::enable_shared_from_this<websocket_session> {
 public:
-  /// `pass` and `shared` are given back and outlive it, in this order.
-  websocket_session(stream&& from, connections::place place, admission::pass pass, service& shared);
+  /// `pass`, which may be held by its session too, and `shared` are given back and outlive it, in this order.
+  websocket_session(stream&& from, connections::place place, std::shared_ptr<admission::pass> pass, service& shared);
   ~websocket_session() override;
 
   /// Answers the upgrade request, echoing `subprotocol`, and goes on from there.
@@ -54,7 +54,7 @@ private:
   asio::cancellation_signal end_of_reading_;
   asio::cancellation_signal end_of_closing_;
   std::optional<connections::place> place_;
-  std::optional<admission::pass> pass_;
+  std::shared_ptr<admission::pass> pass_;
   service& shared_;
   std::shared_ptr<session_link> link_;
   std::unique_ptr<actors::session_inbox> inbox_;

@@ -29,7 +29,8 @@ flow_verdict duplex_flow::on_append(append_event event, std::uint64_t ordinal, t
   gatherer_.append(std::move(event), ordinal, now, completed_);
   backlog_.push(completed_);
   const flow_verdict verdict = start_next(now, out);
-  backlog_.trim(catching_up_ ? limits_.failover_units : limits_.backlog_units, ordinal);
+  backlog_.trim(catching_up_ ? std::max(limits_.failover_units, limits_.backlog_units) : limits_.backlog_units,
+                ordinal);
   return verdict;
 }
 
@@ -83,7 +84,7 @@ flow_verdict duplex_flow::start_next(time_point now, effect_writer& out) {
   running_->number = next_number_++;
   running_->unit = *backlog_.pop();
   running_->started = now;
-  if (backlog_.size() <= limits_.backlog_units) catching_up_ = false;
+  if (backlog_.size() <= limits_.backlog_units && now >= catch_up_until_) catching_up_ = false;
   submit(out);
   return flow_verdict::go_on;
 }

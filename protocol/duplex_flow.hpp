@@ -46,6 +46,12 @@ public:
     backlog_.bring_back(); // not the client was too fast
   }
 
+  /// Its client is back and sends what it could not send meanwhile: that is kept until then, at least.
+  void on_resumed(time_point until) {
+    catching_up_ = true;
+    catch_up_until_ = until;
+  }
+
   /// Submits the step that was running when the worker was lost again, or the next one.
   flow_verdict on_restored(time_point now, effect_writer& out);
 
@@ -80,6 +86,7 @@ private:
   std::uint64_t next_number_ = 0;
   bool suspended_ = false;   ///< no worker
   bool catching_up_ = false; ///< since then the backlog has not been worked off
+  time_point catch_up_until_{};
   speaking_turn turn_;
   usage total_;
   int prompt_tokens_;

@@ -2,6 +2,7 @@
 
 #include "protocol/session_effects.hpp"
 
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -11,9 +12,12 @@ namespace parley::protocol {
 struct effect_writer {
   effects& out;
   dialect spoken = dialect::undecided;
-  std::string_view session_id; ///< empty before `session.created`
+  std::string_view session_id;             ///< empty before `session.created`
+  std::uint64_t* last_event_id = nullptr; ///< null = events are not numbered
 
-  void say(server_event event) { out.emplace_back(send{std::move(event), spoken, session_id}); }
+  void say(server_event event) { 
+    out.emplace_back(send{std::move(event), spoken, session_id, last_event_id ? ++*last_event_id : 0});
+  }
 
   template<class Order>
   void order(Order what) {

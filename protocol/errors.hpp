@@ -21,6 +21,7 @@ enum class error_code : std::uint8_t {
   worker_busy,
   worker_connect_failed,
   inference_error,
+  resume_refused, ///< ours (docs/PROTOCOL_EXTENSIONS.md)
 };
 
 struct error_traits {
@@ -29,7 +30,7 @@ struct error_traits {
   std::uint16_t close_code; ///< 0 = the session goes on
 };
 
-inline constexpr std::array<error_traits, 10> error_table{{
+inline constexpr std::array<error_traits, 11> error_table{{
     {"not_ready", true, 0},
     {"unknown_event", true, 0},
     {"invalid_event", true, 0},
@@ -40,6 +41,7 @@ inline constexpr std::array<error_traits, 10> error_table{{
     {"worker_busy", false, 1013},
     {"worker_connect_failed", false, 1013},
     {"inference_error", false, 0},
+    {"resume_refused", true, 1008},
 }};
 
 constexpr const error_traits& traits(error_code code) { return error_table[static_cast<std::size_t>(code)]; }

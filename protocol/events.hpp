@@ -59,6 +59,7 @@ struct init_event {
   pcm voice;     ///< reference voice for the LLM, 16 kHz; null = none
   pcm tts_voice; ///< reference voice for the vocoder, fallback to `voice` applied; null = the server's default
   std::optional<bool> turn_based; ///< `payload.mode`; read only when the URL names no mode
+  bool resume = false;            ///< the client may come back after its connection was lost
 };
 
 /// input.append in video and audio, input_audio_buffer.append.
@@ -178,6 +179,15 @@ struct session_created {
   metrics measured;
   usage total;
   std::optional<std::string> recording_id;
+  std::optional<std::string> resume_token; ///< the session outlives its connection
+  double resume_seconds = 0;               ///< by that long
+};
+
+/// The first word on a connection that goes on with a session.
+struct session_resumed {
+  std::string resume_token; ///< the next one
+  std::uint64_t inputs = 0; ///< append events taken so far
+  std::uint64_t resent = 0; ///< events that follow and were sent before
 };
 
 enum class output_kind : std::uint8_t { listen, text, audio };
@@ -221,7 +231,7 @@ struct error_event {
   std::string message;
 };
 
-using server_event = std::variant<session_queued, session_queue_update, session_queue_done, session_created, output_delta, response_done,
-                                  session_go_away, session_closed, error_event>;
+using server_event = std::variant<session_queued, session_queue_update, session_queue_done, session_created, session_resumed, output_delta,
+                                  response_done, session_go_away, session_closed, error_event>;
 
 } // namespace parley::protocol

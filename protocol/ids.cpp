@@ -46,6 +46,10 @@ std::string make_response_id(random_source& random) {
   return draw(random, "resp_", hex, 4, 12);
 }
 
+std::string make_resume_token(random_source& random) {
+  return draw(random, "resume_", base32, 5, 32);
+}
+
 std::string sanitise_session_id(std::string_view asked) {
   std::string id(asked.substr(0, max_session_id_bytes));
   std::replace_if(

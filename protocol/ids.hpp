@@ -22,6 +22,9 @@ std::string make_ticket_id(random_source& random);
 /// `resp_` + 12 hex digits.
 std::string make_response_id(random_source& random);
 
+/// `resume_` + 32 characters of base32 (160 bits): a secret.
+std::string make_resume_token(random_source& random);
+
 /// The id that a client asked for with `?session_id=`: other characters than `[A-Za-z0-9_-]` become `_`, more than 64
 /// are cut. Empty if it asked for nothing.
 std::string sanitise_session_id(std::string_view asked);

@@ -72,6 +72,7 @@ result<init_event> decode_session_init(const envelope& from, std::optional<mode>
   payload = in.required_object(std::move(payload));
 
   if (!url_mode) out.turn_based = read_turn_based(in, payload);
+  in.boolean(field_reader::find(payload, {"resume"}), out.resume);
   auto chat = url_mode ? *url_mode == mode::chat : out.turn_based.value_or(false);
   auto prompt = field_reader::find(payload, {"system_prompt", "instructions"});
   out.has_system_prompt = prompt.at.given();

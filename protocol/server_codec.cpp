@@ -89,6 +89,18 @@ public:
       write_usage(out_, "usage", event.total);
     }
     if (current() && event.recording_id) out_.text("recording_id", *event.recording_id);
+    if (event.resume_token) {
+      out_.text("resume_token", *event.resume_token);
+      out_.number("resume_seconds", event.resume_seconds, ms_decimals);
+    }
+  }
+
+  void operator()(const session_resumed& event) {
+    out_.text("type", "session.resumed");
+    session();
+    if (!event.resume_token.empty()) out_.text("resume_token", event.resume_token);
+    out_.integer("inputs", static_cast<std::int64_t>(event.inputs));
+    out_.integer("resent", static_cast<std::int64_t>(event.resent));
   }
 
   void operator()(const output_delta& event) { current() ? current_delta(event) : legacy_delta(event); }
@@ -129,7 +141,10 @@ public:
     inner.close();
   }
 
-  void finish() { out_.close(); }
+  void finish() {
+    if (context_.event_id > 0) out_.integer("event_id", static_cast<std::int64_t>(context_.event_id));
+    out_.close();
+  }
 
 private:
   bool current() const { return context_.spoken == dialect::current; }

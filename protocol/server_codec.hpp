@@ -2,6 +2,7 @@
 
 #include "protocol/events.hpp"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,7 @@ struct encode_context {
   std::string_view session_id;         ///< in the dialect's own form; empty before `session.created`
   bool legacy_extras = false;          ///< setting `protocol.legacy_extras`: metrics and usage in legacy events too
   double send_time_s = 0; ///< unix time just before the frame is queued, for `server_send_ts`; 0 = left out
+  std::uint64_t event_id = 0; ///< in a session that can be taken up again; 0 = left out
 };
 
 /// One event as a JSON text. In the legacy dialect an `output_delta` of kind listen becomes response.listen, and any

@@ -79,6 +79,11 @@ void session_machine::begin_talk(const engine_opened& opened, time_point now) {
   session_created created;
   created.turn_based = mode_ == mode::chat;
   created.recording_id = origin_.recording_id;
+  if (init_->resume && limits_.resume.count() > 0) {
+    pass_.emplace(random_);
+    created.resume_token = pass_->token();
+    created.resume_seconds = std::chrono::duration<double>(limits_.resume).count();
+  }
   if (mode_ == mode::chat) {
     chat_.emplace(init_, random_);
   } else {
@@ -212,6 +217,7 @@ void session_machine::strike(session_clock clock, time_point now) {
   case session_clock::go_away: warn_of_time(now); break;
   case session_clock::turn: strike_turn(now); break;
   case session_clock::init_wait: perform(session_event::init_wait_over, {.now = now}); break;
+  case session_clock::resume: perform(session_event::return_over, {.now = now}); break;
   case session_clock::failover: perform(session_event::refused, {.now = now}); break;
   case session_clock::idle:
   case session_clock::total: perform(session_event::time_over, {.now = now}); break;
@@ -278,7 +284,7 @@ void session_machine::let_go() {
 }
 
 effect_writer session_machine::writer() {
-  return {out_, spoken_, created_ ? std::string_view(id()) : std::string_view()};
+  return {out_, spoken_, created_ ? std::string_view(id()) : std::string_view(), pass_ ? &last_event_id_ : nullptr};
 }
 
 } // namespace parley::protocol

@@ -10,7 +10,7 @@
 namespace parley::protocol {
 
 /// The clocks of PROTOCOL.md section 8. Of two that are due together the earlier one in this list strikes first.
-enum class session_clock : std::uint8_t { go_away, turn, idle, init_wait, failover, total, drain };
+enum class session_clock : std::uint8_t { go_away, turn, idle, init_wait, failover, resume, total, drain };
 
 /// Deadlines of a session: data only, somebody else asks for the time.
 class session_clocks {
@@ -32,7 +32,7 @@ public:
 private:
   std::optional<time_point>& at(session_clock which) { return when_[static_cast<std::size_t>(which)]; }
 
-  std::array<std::optional<time_point>, 7> when_;
+  std::array<std::optional<time_point>, 8> when_;
 };
 
 } // namespace parley::protocol

@@ -17,6 +17,12 @@ struct send {
   server_event event;
   dialect spoken = dialect::undecided; ///< at this moment
   std::string_view session_id;         ///< empty before `session.created`; points into the machine
+  std::uint64_t event_id = 0;          ///< in a session that can be taken up again: from 1 on; 0 = not numbered
+};
+
+/// Queue the events behind this number again, as they were sent, on the connection that has just come.
+struct send_again {
+  std::uint64_t after = 0;
 };
 
 /// The last effect that concerns the socket: close frame after what is queued.
@@ -81,7 +87,7 @@ struct restore_session {};
 /// End the engine session. Always answered by on_engine_closed, also when its open came to nothing meanwhile.
 struct close_engine {};
 
-using effect = std::variant<send, close_link, enqueue, cancel_ticket, retype, release_worker, open_engine, submit_unit,
+using effect = std::variant<send, send_again, close_link, enqueue, cancel_ticket, retype, release_worker, open_engine, submit_unit,
                             cut_step, submit_turn, cancel_turn, restore_session, close_engine>;
 using effects = std::vector<effect>;
 

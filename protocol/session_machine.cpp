@@ -1,5 +1,6 @@
 #include "protocol/session_machine.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace parley::protocol {
@@ -44,6 +45,7 @@ effects session_machine::refuse_duplicate_id(time_point now) {
 
 effects session_machine::on_frame(std::string_view frame, time_point now) {
   if (state_ == session_state::closed) return {};
+  if (pass_) pass_->settle();
   const auto event = peek(frame);
   if (event) {
     perform(classify(*event), {.now = now, .frame = &*event});
@@ -67,6 +69,30 @@ effects session_machine::on_close_request(std::string_view reason, time_point no
 
 effects session_machine::on_gone(time_point now) {
   perform(session_event::gone, {.now = now});
+  return take();
+}
+
+tl::expected<effects, error> session_machine::on_resume(const resume_claim& claim, std::uint64_t oldest_kept,
+                                                        time_point now) {
+  const auto refuse = [](std::string why) {
+    return tl::unexpected(error{error_code::resume_refused, std::move(why)});
+  };
+  if (state_ != session_state::active || !pass_ || !pass_->opens(claim.token))
+    return tl::unexpected(no_such_claim());
+  if (claim.last_event_id > last_event_id_)
+    return refuse("last_event_id: the last event so far is " + std::to_string(last_event_id_));
+  if (claim.last_event_id + 1 < oldest_kept)
+    return refuse("last_event_id: what came after it is no longer kept; the oldest event that is, is " +
+                  std::to_string(oldest_kept));
+  pass_->renew(claim.token, random_);
+  clocks_.stop(session_clock::resume);
+  if (duplex_) {
+    constexpr std::chrono::seconds least{2};
+    duplex_->on_resumed(now + std::max<time_point::duration>(now - idle_since_, least));
+  }
+  out_.emplace_back(
+      send{session_resumed{pass_->token(), inputs_, last_event_id_ - claim.last_event_id}, spoken_, id()});
+  out_.emplace_back(send_again{claim.last_event_id});
   return take();
 }
 
@@ -276,9 +302,19 @@ void session_machine::perform(session_event event, occurrence what) {
     end(close_cause::shutdown);
     break;
   case action::grace:
+    if (clocks_.runs(session_clock::resume)) { // nobody could come back
+      end(close_cause::shutdown);
+      break;
+    }
     clocks_.set(session_clock::drain, now + limits_.drain);
     say(session_go_away{"server_shutdown", limits_.drain.count()});
     break;
+  case action::part:
+    if (pass_ && !draining_) {
+      clocks_.set(session_clock::resume, now + limits_.resume);
+      break;
+    }
+    [[fallthrough]];
   case action::vanish:
     closed_reason_ = "client_closed";
     let_go();

@@ -9,6 +9,7 @@
 #include "protocol/flood_guard.hpp"
 #include "protocol/ids.hpp"
 #include "protocol/limits.hpp"
+#include "protocol/resume_pass.hpp"
 #include "protocol/session_clocks.hpp"
 #include "protocol/session_effects.hpp"
 #include "protocol/session_table.hpp"
@@ -66,8 +67,15 @@ public:
   /// `POST /sessions/{id}/close`: as if the client had sent session.close.
   effects on_close_request(std::string_view reason, time_point now);
 
-  /// The socket is gone. Also to be called after the machine itself closed it: then it does nothing.
+  /// The socket is gone. Also to be called after the machine itself closed it: then it does nothing. A session with a
+  /// resume pass lives on for a while.
   effects on_gone(time_point now);
+
+  /// A new connection claims the session, whether its last one is known to be gone or not. On success the effects are
+  /// for the new connection, and the last one is the shell's to close. Otherwise the error is for the new connection,
+  /// and nothing has changed.
+  /// \param oldest_kept the number of the oldest event that can be sent again
+  tl::expected<effects, error> on_resume(const resume_claim& claim, std::uint64_t oldest_kept, time_point now);
 
   // ---- the queue --------------------------------------------------------------------------------------------
 
@@ -116,6 +124,9 @@ public:
 
   /// Whether `session.created` was sent.
   bool created() const { return created_; }
+
+  /// Whether it can be taken up again; its events are numbered then.
+  bool resumable() const { return pass_.has_value(); }
 
   /// Whether the session holds a slot, or one that still has to be given back.
   bool holds_worker() const { return holding_ != holding::nothing && holding_ != holding::ticket; }
@@ -198,6 +209,8 @@ private:
   flood_guard flood_;
   std::optional<duplex_flow> duplex_;
   std::optional<chat_flow> chat_;
+  std::optional<resume_pass> pass_;
+  std::uint64_t last_event_id_ = 0;
   std::string closed_reason_;
   effects out_;
 };

@@ -29,8 +29,9 @@ enum class session_event : std::uint8_t {
   grace_over, ///< of a drain
   drain,
   gone,
+  return_over, ///< a client that may come back has not
 };
-inline constexpr std::size_t session_events = 17;
+inline constexpr std::size_t session_events = 18;
 
 enum class action : std::uint8_t {
   ignore,
@@ -57,6 +58,7 @@ enum class action : std::uint8_t {
   time_out,
   shut_down,
   grace,
+  part, ///< the client may come back
   vanish,
 };
 
@@ -81,7 +83,8 @@ constexpr action lookup(session_event event, session_state state) {
       {time_out, time_out, time_out, time_out, ignore},                                     // time_over
       {impossible, impossible, impossible, shut_down, impossible},                          // grace_over
       {turn_away, shut_down, shut_down, grace, ignore},                                     // drain
-      {vanish, vanish, vanish, vanish, ignore},                                             // gone
+      {vanish, vanish, vanish, part, ignore},                                               // gone
+      {impossible, impossible, impossible, vanish, impossible},                             // return_over
   }};
   return table[static_cast<std::size_t>(event)][static_cast<std::size_t>(state)];
 }

@@ -70,12 +70,26 @@ actors::worker_view test_house::wait_for(actors::worker_state state) {
 }
 
 test_client test_house::connect(const std::string& mode, std::shared_ptr<recording_link> link,
-                                std::optional<std::string> session_id) {
+                                std::optional<std::string> session_id, std::shared_ptr<void> place) {
   if (!link) link = std::make_shared<recording_link>();
   actors::connection_info info;
   if (!mode.empty()) info.mode = mode;
   info.session_id = std::move(session_id);
   info.remote = "test";
+  info.place = std::move(place);
+  info.accepted = std::chrono::steady_clock::now();
+  return {link, house_->admit(std::move(info), link)};
+}
+
+test_client test_house::come_back(const std::string& session_id, const std::string& token,
+                                  std::optional<std::string> last_event_id, const std::string& key) {
+  auto link = std::make_shared<recording_link>();
+  actors::connection_info info;
+  info.session_id = session_id;
+  info.resume_token = token;
+  info.last_event_id = std::move(last_event_id);
+  info.key = key;
+  info.remote = "test again";
   info.accepted = std::chrono::steady_clock::now();
   return {link, house_->admit(std::move(info), link)};
 }

@@ -46,7 +46,11 @@ public:
 
   /// `mode` as in the URL; empty = none.
   test_client connect(const std::string& mode = "audio", std::shared_ptr<recording_link> link = {},
-                      std::optional<std::string> session_id = {});
+                      std::optional<std::string> session_id = {}, std::shared_ptr<void> place = {});
+
+  /// A connection that goes on with a session.
+  test_client come_back(const std::string& session_id, const std::string& token,
+                        std::optional<std::string> last_event_id = {}, const std::string& key = "");
 
   /// Waits for a worker in that state, gives back what is known of it.
   actors::worker_view wait_for(actors::worker_state state);

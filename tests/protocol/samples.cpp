@@ -98,12 +98,22 @@ std::vector<sample> server_samples() {
   listing current{current_server, {dialect::current, "sess_0123456789abcdefghij", false, 1'700'000'000.123456}, out};
   current.add_all(common_events());
   current.add_all(created_events());
+  session_created lasting;
+  lasting.resume_token = "resume_abcdefghijklmnopqrstuvwxyz234567";
+  lasting.resume_seconds = 30;
+  current.add(lasting);
+  current.add(session_resumed{"resume_abcdefghijklmnopqrstuvwxyz234567", 12, 3});
   current.add_all(deltas());
   current.add_all(done_events());
   for (auto reason : {"user_stop", "turn_done", "timeout", "context_full", "server_shutdown", "backend_error"}) {
     current.add(session_closed{reason, some_usage});
     current.add(session_closed{reason, {}});
   }
+  listing numbered{
+      current_server, {dialect::current, "sess_0123456789abcdefghij", false, 1'700'000'000.123456, 17}, out};
+  numbered.add(lasting);
+  numbered.add_all(deltas());
+  numbered.add_all(done_events());
   listing legacy{legacy_server, {dialect::legacy, "rt_1714200000000", false, 1'700'000'000.123456}, out};
   legacy.add_all(common_events());
   legacy.add_all(created_events());
@@ -127,6 +137,7 @@ std::vector<sample> client_samples() {
   }
   for (auto entry : {duplex_client, chat_client}) {
     add(entry, {{"type", "session.init"}, {"payload", dom::object()}});
+    add(entry, {{"type", "session.init"}, {"payload", {{"resume", true}}}});
     add(entry,
         {{"type", "session.init"}, {"payload", {{"system_prompt", "p"}, {"mode", "full_duplex"}, {"future", 1}}}});
   }

@@ -220,7 +220,7 @@ TEST_CASE("server: going away, closing, errors") {
     dom expected{
         {"type", "error"},
         {"error",
-         {{"code", error_table[i].wire}, {"message", "m"}, {"type", i < 5 ? "client_error" : "server_error"}}}};
+         {{"code", error_table[i].wire}, {"message", "m"}, {"type", error_table[i].client_fault ? "client_error" : "server_error"}}}};
     for (auto& context : {current, legacy, undecided}) CHECK(encoded(error_event{code, "m"}, context) == expected);
   }
 }

@@ -34,6 +34,9 @@ std::string word_of(const server_event& event) {
                         [](const session_queue_update& e) { return "update:" + std::to_string(e.place.position); },
                         [](const session_queue_done&) { return std::string("queue_done"); },
                         [](const session_created&) { return std::string("created"); },
+                        [](const session_resumed& e) {
+                          return "resumed:" + std::to_string(e.inputs) + "," + std::to_string(e.resent);
+                        },
                         [](const output_delta& e) { return word_of(e); },
                         [](const response_done& e) { return "done:" + e.reason + "(" + e.text + ")"; },
                         [](const session_go_away& e) { return "go_away:" + e.reason; },
@@ -51,6 +54,7 @@ std::string word(const effect& what) {
   return std::visit(
       overloaded{
           [](const send& e) { return word_of(e.event); },
+          [](const send_again& e) { return "again:" + std::to_string(e.after); },
           [](const close_link& e) { return "close:" + std::to_string(e.code); },
           [](const enqueue& e) { return std::string(e.at_head ? "enqueue:head" : "enqueue"); },
           [](const cancel_ticket&) { return std::string("cancel"); },

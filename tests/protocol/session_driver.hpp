@@ -12,7 +12,7 @@
 // Drives a session machine without threads, sockets or a clock, and writes its effects as short words:
 //   queued:2 update:1 queue_done created listen[0] text[1](hi) audio(24000) audio(12000)! error:not_ready go_away:timeout
 //   done:turn_end(hi) closed:stopped | close:1000 | enqueue enqueue:head cancel retype:chat release | open unit:0 unit:1! cut turn:1
-//   cancel_turn restore close_engine.  [n] is the chunk_index; ! is end_of_turn of an answer, force_listen of a unit.
+//   cancel_turn restore close_engine resumed:INPUTS,RESENT again:AFTER.  [n] is the chunk_index; ! is end_of_turn of an answer, force_listen of a unit.
 namespace parley::protocol::test {
 
 using namespace std::chrono_literals;
@@ -72,6 +72,11 @@ struct driver {
   std::string update(int position) { return note(machine.on_queue_update({position, 1.5, "ticket_0", position}, now)); }
   std::string drain() { return note(machine.on_drain(now)); }
   std::string gone() { return note(machine.on_gone(now)); }
+  /// What is refused is told as `refused:` and the error's code.
+  std::string resume(const resume_claim& claim, std::uint64_t oldest_kept = 1) {
+    auto made = machine.on_resume(claim, oldest_kept, now);
+    return made ? note(*std::move(made)) : "refused:" + std::string(traits(made.error().code).wire);
+  }
   std::string binary() { return note(machine.on_binary(now)); }
 
   std::string append(std::size_t samples = unit_samples, std::string_view extra = "") {

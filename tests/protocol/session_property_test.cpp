@@ -14,13 +14,15 @@ namespace {
 class world {
 public:
   world(unsigned seed, std::optional<std::string> mode, dialect spoken)
-      : random_(seed), spoken_(spoken), chat_(mode == "chat"), d_({.mode = std::move(mode), .limits = limits()}) {
+      : random_(seed), spoken_(spoken), chat_(mode == "chat"), may_return_(spoken == dialect::current && seed % 3 == 0),
+        d_({.mode = std::move(mode), .limits = limits()}) {
     hear(d_.start());
   }
 
   void play(int rounds) {
     for (int i = 0; i < rounds; ++i) act();
     hear(d_.gone());
+    if (may_return_) hear(d_.wait(31s));
     settle();
   }
 
@@ -39,16 +41,49 @@ private:
   bool chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
 
   void act() {
+    if (away_ && chance(30)) return come_back();
     switch (random_() % 12) {
     case 0:
     case 1:
-    case 2: hear(d_.frame(own_append())); break;
-    case 3: client_errs(); break;
-    case 4: hear(d_.frame(spoken_ == dialect::legacy ? update_frame() : init_frame())); break;
+    case 2:
+      if (!away_) hear(d_.frame(own_append()));
+      break;
+    case 3:
+      if (!away_) client_errs();
+      break;
+    case 4:
+      if (!away_) hear(d_.frame(own_init()));
+      break;
     case 5: hear(d_.wait(std::chrono::milliseconds(random_() % (chance(10) ? 40'000 : 1'500)))); break;
     case 6: rare(); break;
     default: house_works(); break;
     }
+  }
+
+  std::string own_init() const {
+    if (spoken_ == dialect::legacy) return update_frame();
+    return init_frame(may_return_ ? R"({"resume":true})" : "{}");
+  }
+
+  void lose_client() {
+    const bool waits = d_.machine.state() == session_state::active && may_return_ && !drained_;
+    (waits ? away_ : gone_) = true;
+    hear(d_.gone());
+    REQUIRE((d_.machine.state() == session_state::closed) != waits);
+  }
+
+  /// With an answer to a claim that is wrong in some way, or with one that is not.
+  void come_back() {
+    const bool lives = d_.machine.state() != session_state::closed;
+    REQUIRE(d_.resume({token_ + "x", last_id_}).starts_with("refused"));
+    REQUIRE(d_.resume({token_, last_id_ + 1}).starts_with("refused"));
+    const auto seen = random_() % (last_id_ + 1);
+    const auto said = d_.resume({token_, seen});
+    REQUIRE(said.starts_with("refused") != lives);
+    if (!lives) return;
+    REQUIRE(said_event<session_resumed>(d_.last).resent == last_id_ - seen);
+    away_ = false;
+    hear(said);
   }
 
   std::string own_append() {
@@ -70,13 +105,17 @@ private:
   void rare() {
     if (chance(85)) return;
     switch (random_() % 6) {
-    case 0: hear(d_.frame(close_frame())); break;
-    case 1: hear(d_.drain()); break;
-    case 2:
-      gone_ = true;
-      hear(d_.gone());
+    case 0:
+      if (!away_) hear(d_.frame(close_frame()));
       break;
-    case 3: hear(chance(50) ? d_.binary() : d_.frame("no JSON")); break;
+    case 1:
+      drained_ = true;
+      hear(d_.drain());
+      break;
+    case 2: lose_client(); break;
+    case 3:
+      if (!away_) hear(chance(50) ? d_.binary() : d_.frame("no JSON"));
+      break;
     case 4:
       if (slot_ == slot::held) lose_worker();
       break;
@@ -174,9 +213,18 @@ private:
     REQUIRE_FALSE(closed_frame_);
     REQUIRE_FALSE(closed_event_);
     REQUIRE_FALSE(gone_);
+    const bool numbered = created_ || std::holds_alternative<session_created>(said.event);
+    if (const auto* resumed = std::get_if<session_resumed>(&said.event)) {
+      token_ = resumed->resume_token;
+      REQUIRE(said.event_id == 0);
+    } else {
+      REQUIRE(said.event_id == (may_return_ && numbered ? ++last_id_ : 0));
+    }
     if (const auto* created = std::get_if<session_created>(&said.event)) {
       REQUIRE_FALSE(created_);
       created_ = true;
+      token_ = created->resume_token.value_or("");
+      REQUIRE(token_.empty() != may_return_);
       total_ = created->total;
     } else if (const auto* delta = std::get_if<output_delta>(&said.event)) {
       on_delta(*delta);
@@ -221,6 +269,8 @@ private:
       if (spoken_ == dialect::legacy) REQUIRE(delta.measured.wall_clock_ms.has_value());
     }
   }
+
+  void on(const send_again&) { REQUIRE(may_return_); }
 
   void on(const close_link&) {
     REQUIRE_FALSE(closed_frame_);
@@ -304,6 +354,7 @@ private:
   std::mt19937 random_;
   dialect spoken_;
   bool chat_;
+  bool may_return_;
   driver d_;
 
   slot slot_ = slot::none;
@@ -320,6 +371,10 @@ private:
   bool closed_event_ = false;
   bool closed_frame_ = false;
   bool gone_ = false;
+  bool away_ = false; ///< and may come back
+  bool drained_ = false;
+  std::string token_;
+  std::uint64_t last_id_ = 0;
   std::int64_t last_chunk_ = -1;
   usage total_;
   std::string turn_id_;

@@ -17,6 +17,7 @@ struct connection {
   std::optional<std::string> mode;
   dialect spoken;
   bool chat;
+  bool may_come_back = false;
 };
 
 const std::vector<connection> connections = {
@@ -28,6 +29,8 @@ const std::vector<connection> connections = {
     {"no mode, current", std::nullopt, dialect::current, false},
     {"no mode, legacy", std::nullopt, dialect::legacy, false},
     {"no mode, turn_based", std::nullopt, dialect::current, true},
+    {"audio, may come back", "audio", dialect::current, false, true},
+    {"chat, may come back", "chat", dialect::current, true, true},
 };
 
 /// ACTIVE twice: with nothing to do, and with a step or turn running.
@@ -43,6 +46,7 @@ dialect other_than(dialect spoken) {
 
 std::string own_init(const connection& c) {
   if (c.spoken == dialect::legacy) return update_frame();
+  if (c.may_come_back) return init_frame(R"({"resume":true})");
   return init_frame(c.chat && !c.mode ? R"({"mode":"turn_based"})" : "{}");
 }
 
@@ -177,8 +181,7 @@ const std::vector<row>& table() {
       {"the socket is gone",
        {gone},
        [](driver& d, auto&) { return d.gone(); },
-       {"cancel > CLOSED", "release > CLOSED", "close_engine > CLOSED", "close_engine > CLOSED",
-        "close_engine > CLOSED", ""}},
+       {"cancel > CLOSED", "release > CLOSED", "close_engine > CLOSED", "<g>", "<g>", ""}},
       // ---- the engine ---------------------------------------------------------------------------------------
       {"engine ready",
        {engine_ready},
@@ -264,6 +267,16 @@ const std::vector<row>& table() {
          limits.chat_turn = 120s;
          return limits;
        }()},
+      // ---- a connection that is lost --------------------------------------------------------------------------
+      {"the socket is gone for longer than a client may stay away",
+       {gone, return_over},
+       [](driver& d, auto&) {
+         d.gone();
+         return d.wait(30s);
+       },
+       {" > CLOSED", " > CLOSED", " > CLOSED", "<w>", "<w>", ""},
+       {},
+       patient()},
       // ---- the house ----------------------------------------------------------------------------------------
       {"drain",
        {drain},
@@ -292,6 +305,8 @@ std::string fill(std::string text, const connection& c, column where) {
       {"<b>", known && c.spoken == dialect::current ? "backend_error" : "error"},
       {"<r>", c.chat && !c.mode ? "retype:chat " : ""},
       {"<u>", ""},
+      {"<g>", c.may_come_back ? "" : "close_engine > CLOSED"},
+      {"<w>", c.may_come_back ? "close_engine > CLOSED" : " > CLOSED"},
   };
   if (c.mode == "chat" && text.find("<u>") != std::string::npos) return "error:invalid_event";
   for (const auto& [from, to] : fillings)

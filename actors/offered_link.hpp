@@ -1,0 +1,41 @@
+#pragma once
+
+#include "actors/front_door.hpp"
+#include "actors/meters.hpp"
+#include "protocol/errors.hpp"
+#include "protocol/resume_pass.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace parley::actors {
+
+/// A new connection that claims a session, on its way to the session's actor. If nobody takes it, because the session is
+/// over or never was, its client is refused.
+class offered_link {
+public:
+  /// `counted` outlives it.
+  offered_link(std::uint64_t number, std::shared_ptr<client_link> link, std::string remote, meters& counted)
+      : number_(number), link_(std::move(link)), remote_(std::move(remote)), meters_(counted) {}
+  ~offered_link();
+  offered_link(const offered_link&) = delete;
+  offered_link& operator=(const offered_link&) = delete;
+
+  /// What the connection's frames are marked with.
+  std::uint64_t number() const { return number_; }
+  const std::string& remote() const { return remote_; }
+
+  std::shared_ptr<client_link> take();
+
+  /// Tells the client why, and closes the connection.
+  void refuse(const protocol::error& why);
+
+private:
+  std::uint64_t number_;
+  std::shared_ptr<client_link> link_;
+  std::string remote_; ///< address, for logs
+  meters& meters_;
+};
+
+} // namespace parley::actors

@@ -1,0 +1,214 @@
+#include "tests/actors/test_house.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+
+using namespace parley;
+using namespace parley::tests;
+using nlohmann::json;
+
+// A client comes back over another connection: what the house does, without sockets.
+
+namespace {
+
+constexpr const char* asking = R"({"resume":true})";
+
+/// A unit is answered by `said`, one event.
+auto saying(const std::string& said) {
+  return [said](const inference::command& order, const stub_script::sink& tell) {
+    const auto* unit = std::get_if<inference::submit_unit>(&order);
+    if (!unit) return;
+    inference::step_output delta{};
+    delta.session = unit->session;
+    delta.unit = unit->unit;
+    delta.kind = inference::output_kind::text;
+    delta.text = said + std::to_string(unit->unit);
+    delta.first = delta.last = true;
+    tell(inference::step_output(delta));
+  };
+}
+
+std::string metric(test_house& house, const std::string& name) {
+  std::promise<std::string> answer;
+  house.house().metrics([&](std::string text) { answer.set_value(std::move(text)); });
+  const std::string all = answer.get_future().get();
+  const auto at = all.find("\n" + name + " ");
+  if (at == std::string::npos) return "";
+  const auto from = at + name.size() + 2;
+  return all.substr(from, all.find('\n', from) - from);
+}
+
+} // namespace
+
+TEST_CASE("a client that comes back gets what it has missed, once") {
+  stub_script script;
+  script.answer_with(saying("word "));
+  test_house house;
+  house.add_up(script);
+  auto client = house.connect("audio");
+  const auto created = client.init(asking);
+  CHECK(created["event_id"] == 1);
+  CHECK(created["resume_seconds"] == 30);
+  const std::string id = created["session_id"];
+  client.say(append_frame());
+  CHECK(client.link->next("response.output.delta")["event_id"] == 2);
+  client.say(append_frame());
+  client.say(append_frame());
+  client.vanish();
+  CHECK(script.eventually([](const auto& s) { return s.template all<inference::submit_unit>().size() == 3; }));
+
+  auto again = house.come_back(id, created["resume_token"], "2");
+  const auto resumed = again.link->next("session.resumed");
+  CHECK(resumed["session_id"] == id);
+  CHECK(resumed["inputs"] == 3);
+  CHECK(resumed["resume_token"] != created["resume_token"]);
+  CHECK_FALSE(resumed.contains("event_id"));
+  for (int event = 3; event <= 4; ++event) {
+    const auto delta = again.link->next("response.output.delta");
+    CHECK(delta["event_id"] == event);
+    CHECK(delta["text"] == "word " + std::to_string(event - 2));
+  }
+  again.say(append_frame());
+  CHECK(again.link->next("response.output.delta")["event_id"] == 5);
+  CHECK(again.say_goodbye() == "user_stop");
+  CHECK(house.all_free());
+  CHECK(metric(house, R"(parley_resumes_total{result="resumed"})") == "1");
+}
+
+TEST_CASE("a connection that seems to live is replaced, and what comes over it is late") {
+  stub_script script;
+  test_house house;
+  house.add_up(script);
+  auto client = house.connect("chat");
+  const auto created = client.init(asking);
+  auto again = house.come_back(created["session_id"], created["resume_token"], "1");
+  CHECK(again.link->next("session.resumed")["inputs"] == 0);
+  CHECK(client.link->closed() == 1008);
+  client.say(R"({"type":"session.close"})");
+  client.inbox->binary();
+  client.vanish();
+  again.say(chat_frame("Hi"));
+  CHECK(again.link->next("response.done")["text"] == "Hello there.");
+  CHECK(again.say_goodbye() == "user_stop");
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a wrong claim is refused, and the session does not mind") {
+  stub_script script;
+  test_house house;
+  house.add_up(script);
+  auto client = house.connect("audio", {}, "mine");
+  const std::string token = client.init(asking)["resume_token"];
+  auto plain = house.connect("audio", {}, "plain");
+  plain.init();
+  const auto refused = [&](const std::string& id, const std::string& shown, std::optional<std::string> seen = {},
+                           const std::string& key = "") {
+    auto other = house.come_back(id, shown, std::move(seen), key);
+    CHECK(other.link->next("error")["error"]["code"] == "resume_refused");
+    CHECK(other.link->closed() == 1008);
+    other.say("{}"); // nobody listens
+    other.vanish();
+  };
+  refused("mine", "resume_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+  refused("mine", "");
+  refused("nobody", token);
+  refused("plain", token);
+  refused("mine", token, "9");
+  refused("mine", token, "x");
+  refused("mine", token, "1", "another key");
+  client.say(append_frame());
+  CHECK(client.link->next("response.output.delta")["event_id"] == 2);
+
+  client.vanish();
+  auto again = house.come_back("mine", token, "2");
+  const std::string next = again.link->next("session.resumed")["resume_token"];
+  again.say(append_frame());
+  again.link->next("response.output.delta");
+  refused("mine", token); // used up
+  CHECK(again.say_goodbye() == "user_stop");
+  refused("mine", next); // over
+  CHECK(plain.say_goodbye() == "user_stop");
+  CHECK(house.all_free());
+  CHECK(metric(house, R"(parley_resumes_total{result="refused"})") == "9");
+}
+
+TEST_CASE("who does not come back in time gives the slot and its place back") {
+  stub_script script(1);
+  auto settings = test_house::quick_settings();
+  settings.limits.resume_seconds = 0.05;
+  test_house house(settings);
+  house.add_up(script);
+  auto place = std::make_shared<int>(0);
+  const std::weak_ptr<int> held = place;
+  auto client = house.connect("audio", {}, {}, std::move(place));
+  const auto created = client.init(asking);
+  client.vanish();
+  CHECK(house.all_free());
+  CHECK(script.eventually([](const auto& s) { return s.open_sessions() == 0; }));
+  client.inbox.reset();
+  auto late = house.come_back(created["session_id"], created["resume_token"], "1");
+  CHECK(late.link->next("error")["error"]["code"] == "resume_refused");
+  CHECK(held.expired());
+}
+
+TEST_CASE("what is larger than what is kept cannot be sent again") {
+  stub_script script;
+  script.answer_with(saying(std::string(5000, 'x')));
+  auto settings = test_house::quick_settings();
+  settings.limits.resume_bytes = 4096;
+  test_house house(settings);
+  house.add_up(script);
+  auto client = house.connect("audio");
+  const auto created = client.init(asking);
+  client.say(append_frame());
+  client.link->next("response.output.delta");
+  client.vanish();
+  auto behind = house.come_back(created["session_id"], created["resume_token"], "1");
+  CHECK(behind.link->next("error")["error"]["message"].get<std::string>().find("no longer kept") != std::string::npos);
+  auto again = house.come_back(created["session_id"], created["resume_token"], "2");
+  again.link->next("session.resumed");
+  CHECK(again.say_goodbye() == "user_stop");
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a session without a client moves to another worker like any other") {
+  stub_script first;
+  stub_script second;
+  test_house house;
+  house.add_up(first);
+  auto client = house.connect("audio");
+  const auto created = client.init(asking);
+  client.say(append_frame());
+  client.link->next("response.output.delta");
+  client.say(append_frame());
+  client.link->next("response.output.delta");
+  client.vanish();
+  house.add_up(second);
+  first.die();
+  auto again = house.come_back(created["session_id"], created["resume_token"], "3");
+  CHECK(again.link->next("session.resumed")["inputs"] == 2);
+  again.say(append_frame()); // its engine dies of it, or the first one has died before
+  CHECK(again.link->next("response.output.delta")["chunk_index"] == 2);
+  CHECK(again.say_goodbye() == "user_stop");
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a house that closes waits for nobody who is away") {
+  stub_script script;
+  auto settings = test_house::quick_settings();
+  settings.limits.drain_seconds = 20;
+  test_house house(settings);
+  house.add_up(script);
+  auto client = house.connect("audio");
+  client.init(asking);
+  client.vanish();
+  const auto began = std::chrono::steady_clock::now();
+  house.house().drain();
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(15));
+  CHECK(house.house().live_sessions() == 0);
+}

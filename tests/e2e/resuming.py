@@ -1,0 +1,59 @@
+"""A client whose connection breaks and that goes on over another one, as docs/PROTOCOL_EXTENSIONS.md tells it to."""
+import json
+import socket
+import struct
+
+from realtime import Client
+
+
+class Resuming(Client):
+    """Keeps what it sent, and counts what it got: every numbered event has to follow the one before."""
+
+    def __init__(self, server, mode: str):
+        super().__init__(server, mode)
+        self._server = server
+        self.sent: list[str] = []  # append events since session.created
+        self.last_event_id = 0
+        self.tokens: list[str] = []
+        self.resumed: list[dict] = []
+
+    def init(self, **payload) -> dict:
+        created = super().init(resume=True, **payload)
+        self.id = created["session_id"]
+        self.tokens.append(created["resume_token"])
+        return created
+
+    def send(self, event):
+        if isinstance(event, dict) and event["type"] == "input.append":
+            self.sent.append(json.dumps(event))
+        super().send(event)
+
+    def receive(self, *seconds) -> dict:
+        event = super().receive(*seconds)
+        if "event_id" in event:
+            assert event["event_id"] == self.last_event_id + 1, (self.last_event_id, event)
+            self.last_event_id += 1
+        return event
+
+    def break_off(self):
+        """The connection ends with a reset, without a closing handshake, and with it whatever was under way."""
+        plain = self.socket.socket
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        plain.shutdown(socket.SHUT_RD)  # wakes the thread that reads, which then closes
+        self.socket.recv_events_thread.join(10)
+        plain.close()
+
+    def claim(self, token: str | None = None, last_event_id: int | None = None) -> Client:
+        seen = self.last_event_id if last_event_id is None else last_event_id
+        return Client(self._server, None, f"session_id={self.id}&resume_token={token or self.tokens[-1]}&last_event_id={seen}")
+
+    def come_back(self) -> dict:
+        """Goes on over a new connection, and sends again what had not arrived."""
+        self.socket = self.claim().socket
+        resumed = self.receive()
+        assert resumed["type"] == "session.resumed" and resumed["session_id"] == self.id, resumed
+        self.tokens.append(resumed["resume_token"])
+        self.resumed.append(resumed)
+        for event in self.sent[resumed["inputs"] :]:
+            self.socket.send(event)
+        return resumed
