@@ -1,5 +1,6 @@
 #include "actors/engine_thread.hpp"
 
+#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -50,17 +51,20 @@ void engine_thread::run() {
 void engine_thread::serve(inference::engine& engine) {
   std::vector<inference::command> taken;
   bool busy = false;
+  std::chrono::duration<double> worked{};
   while (true) {
-    if (tell_.load) tell_.load(engine.load());
+    if (tell_.load) tell_.load(engine.load(), worked.count());
     {
       std::unique_lock lock(mutex_);
       wake_.wait(lock, [&] { return stopping_ || busy || !inbox_.empty(); });
       if (stopping_) return;
       taken.swap(inbox_);
     }
+    const auto begin = std::chrono::steady_clock::now();
     for (auto& order : taken) engine.handle(std::move(order));
     taken.clear();
     busy = engine.advance();
+    worked += std::chrono::steady_clock::now() - begin;
   }
 }
 

@@ -24,7 +24,8 @@ public:
     std::function<void(const inference::engine_info&)> up; ///< first, once: the engine is loaded
     std::function<void(inference::event&&)> event;
     std::function<void(std::string)> down; ///< last, once: it could not be loaded or has thrown. Not after `stop`.
-    std::function<void(const inference::engine_load&)> load = {}; ///< before each pass; may be empty
+    /// Before each pass, with the seconds that the thread has worked so far; may be empty.
+    std::function<void(const inference::engine_load&, double busy_s)> load = {};
   };
 
   /// `max_inbox` commands wait for the next pass; `post` refuses more (policy: reject).

@@ -13,6 +13,9 @@ namespace {
 /// Each session has one running and at most one new command waiting, besides a cut and a close.
 constexpr std::size_t max_inbox = 4096;
 
+/// Between two words about the load.
+constexpr std::chrono::milliseconds report_gap{500};
+
 inference::session_id session_of(const inference::command& order) {
   return std::visit([](const auto& of) { return of.session; }, order);
 }
@@ -30,22 +33,19 @@ std::optional<std::uint64_t> answer_number(const inference::command& order) {
   return {};
 }
 
-void count(meters::worker& counted, const inference::engine_load& before, const inference::engine_load& now) {
-  counted.kv_pages_used->Set(now.kv_pages - now.kv_pages_free);
-  counted.kv_pages_free->Set(now.kv_pages_free);
-  const auto add = [](prometheus::Counter& to, std::uint64_t was, std::uint64_t is) {
-    if (is > was) to.Increment(static_cast<double>(is - was));
-  };
-  add(*counted.voice_hits, before.voice_hits, now.voice_hits);
-  add(*counted.voice_misses, before.voice_misses, now.voice_misses);
-  add(*counted.prompt_hits, before.prompt_hits, now.prompt_hits);
-  add(*counted.prompt_misses, before.prompt_misses, now.prompt_misses);
+/// What has been counted since then.
+inference::engine_load since(const inference::engine_load& then, inference::engine_load now) {
+  now.voice_hits -= then.voice_hits;
+  now.voice_misses -= then.voice_misses;
+  now.prompt_hits -= then.prompt_hits;
+  now.prompt_misses -= then.prompt_misses;
+  return now;
 }
 
 } // namespace
 
-gpu_worker::gpu_worker(caf::actor_config& config, engine_factory make, meters::worker& counted)
-    : worker_actor::base(config), make_(std::move(make)), meters_(counted) {}
+gpu_worker::gpu_worker(caf::actor_config& config, engine_factory make)
+    : worker_actor::base(config), make_(std::move(make)), box_(std::make_shared<load_box>()) {}
 
 gpu_worker::behavior_type gpu_worker::make_behavior() {
   log_exceptions(this);
@@ -57,10 +57,8 @@ gpu_worker::behavior_type gpu_worker::make_behavior() {
           [self](const inference::engine_info& info) { caf::anon_send(self, engine_up{info}); },
           [self](inference::event&& event) { caf::anon_send(self, engine_event{std::move(event)}); },
           [self](std::string reason) { caf::anon_send(self, engine_down{std::move(reason)}); },
-          [self, &counted = meters_, before = inference::engine_load{}](const inference::engine_load& now) mutable {
-            count(counted, before, now);
-            if (now.slots > 0 && now.slots != before.slots) caf::anon_send(self, slots_changed{now.slots});
-            before = now;
+          [self, box = box_](const inference::engine_load& now, double busy_s) {
+            if (box->put({now, busy_s})) caf::anon_send(self, load_measured{});
           },
       },
       max_inbox);
@@ -76,9 +74,13 @@ gpu_worker::behavior_type gpu_worker::make_behavior() {
                     info_->context_tokens);
         offer();
       },
-      [this](const slots_changed& message) { change(message.slots); },
+      [this](const load_measured&) { measure(); },
       [this](engine_event& message) { route(message); },
       [this](const engine_down& message) { quit(caf::make_error(caf::sec::runtime_error, message.reason)); },
+      [this](const report_due&) {
+        report_waits_ = false;
+        report();
+      },
   };
 }
 
@@ -92,8 +94,9 @@ void gpu_worker::on_exit() {
 
 void gpu_worker::start(const worker_start& message) {
   monitor(message.queue);
-  patrons_.push_back({message.queue, message.key});
+  patrons_.push_back({message.queue, message.key, -1, load_});
   offer();
+  report();
 }
 
 /// The engine has measured that it can take more or fewer sessions than it thought.
@@ -102,6 +105,26 @@ void gpu_worker::change(int slots) {
   log()->debug("{} slots, after {}", slots, info_->slots);
   info_->slots = slots;
   offer();
+}
+
+void gpu_worker::measure() {
+  load_ = box_->take();
+  if (load_.load.slots > 0) change(load_.load.slots);
+  report();
+}
+
+/// Tells every house of the load, now or as soon as it may.
+void gpu_worker::report() {
+  if (!info_ || report_waits_) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (const auto due = reported_ + report_gap; now < due) {
+    report_waits_ = true;
+    return delayed_send(this, due - now, report_due{});
+  }
+  reported_ = now;
+  for (const auto& to : patrons_)
+    send(to.queue,
+         load_reported{to.key, {since(to.joined.load, load_.load), load_.busy_s - to.joined.busy_s, prompts_.keys()}});
 }
 
 void gpu_worker::stop() {
@@ -135,6 +158,7 @@ void gpu_worker::open(engine_open& message) {
   if (stopping_ || (info_ && clients_.size() >= static_cast<std::size_t>(std::max(0, info_->slots))))
     return send(message.session, open_denied{id});
   monitor(message.session);
+  if (const auto prompt = prompt_of(message.order)) prompts_.note(*prompt);
   const auto session = message.session;
   clients_[id] = client{std::move(message.session), message.ticket};
   offer();

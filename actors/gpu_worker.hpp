@@ -1,9 +1,10 @@
 #pragma once
 
 #include "actors/engine_thread.hpp"
+#include "actors/load_box.hpp"
 #include "actors/messages.hpp"
-#include "actors/meters.hpp"
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,7 +13,8 @@
 namespace parley::actors {
 
 /// One device: owns the engine's thread, passes commands in and events out by engine session id, and offers slots to the
-/// queue managers of one house or of several once the engine is loaded, and again whenever it can take more or fewer. It
+/// queue managers of one house or of several once the engine is loaded, and again whenever it can take more or fewer. Tells them
+/// of its load, at most twice a second. It
 /// grants a slot itself, when an open comes: who was slower than another house's session is denied. A session that dies
 /// has its engine session closed. When the engine cannot be loaded or throws, the actor ends with the reason as its
 /// error, and all who monitor it learn it.
@@ -20,8 +22,7 @@ namespace parley::actors {
 /// To be spawned `detached`: it joins the engine's thread when it ends.
 class gpu_worker : public worker_actor::base {
 public:
-  /// `counted` outlives the actor.
-  gpu_worker(caf::actor_config& config, engine_factory make, meters::worker& counted);
+  gpu_worker(caf::actor_config& config, engine_factory make);
 
   const char* name() const override { return "gpu_worker"; }
   void on_exit() override;
@@ -43,8 +44,9 @@ private:
   /// A house that may fill its slots.
   struct patron {
     queue_actor queue;
-    worker_key key;   ///< the worker's name there
-    int offered = -1; ///< slots that it was told of last
+    worker_key key;            ///< the worker's name there
+    int offered = -1;          ///< slots that it was told of last
+    load_box::measured joined; ///< the load when it came: what was counted by then is none of its
   };
 
   void open(engine_open& message);
@@ -58,10 +60,16 @@ private:
   void free_orphan(const slot_orphaned& message);
   void offer();
   void change(int slots);
+  void measure();
+  void report();
   void free(const client& gone);
 
   engine_factory make_;
-  meters::worker& meters_;
+  std::shared_ptr<load_box> box_;
+  load_box::measured load_;
+  recent_prompts prompts_;
+  std::chrono::steady_clock::time_point reported_{};
+  bool report_waits_ = false;
   std::unique_ptr<engine_thread> engine_;
   std::vector<patron> patrons_;
   bool stopping_ = false;

@@ -2,7 +2,9 @@
 
 #include "actors/offered_link.hpp"
 #include "actors/queue_line.hpp"
+#include "actors/prompt_key.hpp"
 #include "actors/unit_codec.hpp"
+#include "actors/worker_load.hpp"
 #include "inference/engine.hpp"
 #include "inference/unit.hpp"
 #include "protocol/errors.hpp"
@@ -13,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 // What the actors of a house say to each other: aggregates without behaviour, immutable once sent (a handler may take
@@ -49,8 +52,10 @@ struct slot_cancelled;
 struct slot_accepted;
 struct slot_freed; // from sessions, and from workers on behalf of dead ones
 struct slot_retyped;
+struct place_wanted;
 struct worker_joins;  // from the house
 struct slots_offered; // from workers
+struct load_reported;
 struct worker_leaves;
 struct status_request; // from GET /status
 struct metrics_request;
@@ -58,8 +63,9 @@ struct worker_drain; // from POST /workers/{id}/drain and /resume
 
 using queue_actor =
     caf::typed_actor<caf::reacts_to<slot_wanted>, caf::reacts_to<slot_cancelled>, caf::reacts_to<slot_accepted>,
-                     caf::reacts_to<slot_freed>, caf::reacts_to<slot_retyped>, caf::reacts_to<worker_joins>,
-                     caf::reacts_to<slots_offered>, caf::reacts_to<worker_leaves>, caf::reacts_to<status_request>,
+                     caf::reacts_to<slot_freed>, caf::reacts_to<slot_retyped>, caf::reacts_to<place_wanted>,
+                     caf::reacts_to<worker_joins>, caf::reacts_to<slots_offered>, caf::reacts_to<load_reported>,
+                     caf::reacts_to<worker_leaves>, caf::reacts_to<status_request>,
                      caf::reacts_to<metrics_request>, caf::reacts_to<worker_drain>, caf::reacts_to<drain_order>,
                      caf::reacts_to<timer_due>>;
 
@@ -70,14 +76,15 @@ struct slot_orphaned; // from the queue manager
 struct worker_start;  // from the house or the node registry
 struct worker_stop;   // from the process that it runs in
 struct engine_up;     // from its engine thread
-struct slots_changed;
+struct load_measured;
 struct engine_down;
+struct report_due; // from itself
 
 using worker_actor =
     caf::typed_actor<caf::reacts_to<engine_open>, caf::reacts_to<engine_order>, caf::reacts_to<slot_orphaned>,
                      caf::reacts_to<worker_start>, caf::reacts_to<worker_stop>, caf::reacts_to<engine_up>,
-                     caf::reacts_to<slots_changed>,
-                     caf::reacts_to<engine_event>, caf::reacts_to<engine_down>>;
+                     caf::reacts_to<load_measured>,
+                     caf::reacts_to<engine_event>, caf::reacts_to<engine_down>, caf::reacts_to<report_due>>;
 
 // ---- the messages themselves
 
@@ -161,6 +168,7 @@ struct slot_wanted {
   ticket_key lost;  ///< of the slot whose worker's end made it ask, which the queue manager may not know of yet; or 0
   worker_key avoid; ///< another worker than this one; 0 = any
   bool patient;     ///< it has a clock of its own for how long it waits without any worker
+  std::optional<prompt_key> prompt; ///< that it begins with, if that is known
   std::string address; ///< of the client, and the name of its API key, for what one of them may wait for
   std::string key;
 };
@@ -182,6 +190,13 @@ struct slot_retyped {
   protocol::mode kind;
 };
 
+/// Whoever holds this slot is about to begin, with this prompt: is there a better place? Answered by `slot_granted` with the
+/// same ticket, for the same worker or for another one.
+struct place_wanted {
+  ticket_key ticket;
+  prompt_key prompt;
+};
+
 /// A worker was started; it has no slots yet.
 struct worker_joins {
   worker_actor worker;
@@ -194,6 +209,11 @@ struct worker_joins {
 struct slots_offered {
   worker_key key = 0;
   inference::engine_info info;
+};
+
+struct load_reported {
+  worker_key key = 0;
+  worker_load load;
 };
 
 /// A worker was asked to stop: it takes no more sessions, and ends when it has none.
@@ -250,15 +270,16 @@ struct engine_up {
   inference::engine_info info;
 };
 
-/// How many sessions the engine keeps up with has changed.
-struct slots_changed {
-  int slots;
-};
+/// There is something new in the load box.
+struct load_measured {};
 
 /// The engine could not be loaded or has thrown: the worker is no more.
 struct engine_down {
   std::string reason;
 };
+
+/// What a worker has to tell of its load may be told now.
+struct report_due {};
 
 // ---- on the way between two nodes ----------------------------------------------------------------------------
 
@@ -292,6 +313,11 @@ typename Inspector::result_type inspect(Inspector& f, engine_order& of) {
 template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, slots_offered& of) {
   return inspect_packed(f, "parley::slots_offered", of.info, of.key);
+}
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, load_reported& of) {
+  return inspect_packed(f, "parley::load_reported", of.load, of.key);
 }
 
 template<class Inspector>
@@ -338,11 +364,13 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_wanted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_cancelled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_accepted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_retyped)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::place_wanted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_joins)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::status_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::metrics_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_drain)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_stop)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_up)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slots_changed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::load_measured)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::report_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_down)

@@ -52,6 +52,8 @@ meters::meters()
           counter(registry_, "parley_voice_cache_total", "Reference voices asked for, by whether they were at hand.")),
       prompts_(counter(registry_, "parley_prompt_cache_total",
                        "Prompts of audio and video sessions, by whether another session had left their rows.")),
+      busy_s_(counter(registry_, "parley_worker_busy_seconds_total",
+                      "Time that the model was at work; its rate is the share of a device's time.")),
       ended_(counter(registry_, "parley_sessions_ended_total", "Sessions that are over, by reason.")),
       key_tokens_(counter(registry_, "parley_key_tokens_total", "Tokens of ended sessions, by name of the API key.")),
       sessions_(gauge(registry_, "parley_sessions", "Live sessions.")),
@@ -110,7 +112,30 @@ meters::worker& meters::of_worker(worker_key key) {
   of.voice_misses = &voices_.Add({{"worker", name}, {"result", "miss"}});
   of.prompt_hits = &prompts_.Add({{"worker", name}, {"result", "hit"}});
   of.prompt_misses = &prompts_.Add({{"worker", name}, {"result", "miss"}});
+  of.busy_s = &busy_s_.Add({{"worker", name}});
   return workers_.emplace(key, std::move(of)).first->second;
+}
+
+void meters::loaded(worker_key key, const worker_load& before, const worker_load& now) {
+  auto& of = of_worker(key);
+  const auto add = [](prometheus::Counter& to, double was, double is) {
+    if (is > was) to.Increment(is - was);
+  };
+  const auto count = [&](prometheus::Counter& to, std::uint64_t inference::engine_load::*what) {
+    add(to, static_cast<double>(before.engine.*what), static_cast<double>(now.engine.*what));
+  };
+  of.kv_pages_used->Set(now.engine.kv_pages - now.engine.kv_pages_free);
+  of.kv_pages_free->Set(now.engine.kv_pages_free);
+  count(*of.voice_hits, &inference::engine_load::voice_hits);
+  count(*of.voice_misses, &inference::engine_load::voice_misses);
+  count(*of.prompt_hits, &inference::engine_load::prompt_hits);
+  count(*of.prompt_misses, &inference::engine_load::prompt_misses);
+  add(*of.busy_s, before.busy_s, now.busy_s);
+}
+
+void meters::gone(worker_key key) {
+  auto& of = of_worker(key);
+  for (auto* gauge : {of.up, of.slots, of.busy_slots, of.kv_pages_used, of.kv_pages_free}) gauge->Set(0);
 }
 
 prometheus::Gauge& meters::sessions(protocol::mode kind, protocol::session_state state) {

@@ -2,6 +2,7 @@
 
 #include "actors/queue_line.hpp"
 #include "actors/recording/recording_meter.hpp"
+#include "actors/worker_load.hpp"
 #include "inference/engine.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/events.hpp"
@@ -51,11 +52,18 @@ public:
     prometheus::Counter* voice_misses;
     prometheus::Counter* prompt_hits;
     prometheus::Counter* prompt_misses;
+    prometheus::Counter* busy_s;
   };
 
   meters();
 
   worker& of_worker(worker_key key);
+
+  /// A worker has told of its load; `before` is what it told last.
+  void loaded(worker_key key, const worker_load& before, const worker_load& now);
+
+  /// It is there no more, and holds nothing.
+  void gone(worker_key key);
 
   prometheus::Counter& errors(protocol::error_code code) { return *errors_[static_cast<std::size_t>(code)]; }
   prometheus::Counter& dropped_units() { return *dropped_units_; }
@@ -87,6 +95,7 @@ private:
   counters& tokens_;
   counters& voices_;
   counters& prompts_;
+  counters& busy_s_;
   counters& ended_;
   counters& key_tokens_;
   gauges& sessions_;

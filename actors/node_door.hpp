@@ -11,7 +11,7 @@
 namespace parley::actors {
 
 /// What both sides of a link must have in common, besides the version: raised when a message between nodes changes.
-inline constexpr int node_wire = 1;
+inline constexpr int node_wire = 2;
 
 /// A connected stream socket; closed with its owner unless released.
 class node_socket {

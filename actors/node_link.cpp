@@ -22,6 +22,7 @@ void speak_between_nodes(caf::actor_system_config& config, std::chrono::millisec
   config.add_message_type<engine_order>("parley::engine_order");
   config.add_message_type<open_denied>("parley::open_denied");
   config.add_message_type<slots_offered>("parley::slots_offered");
+  config.add_message_type<load_reported>("parley::load_reported");
   config.add_message_type<worker_leaves>("parley::worker_leaves");
   config.add_message_type<slot_freed>("parley::slot_freed");
   config.add_message_type<slot_orphaned>("parley::slot_orphaned");

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "actors/engine_thread.hpp"
-#include "actors/meters.hpp"
 #include "actors/node_member.hpp"
 #include "config/settings.hpp"
 
@@ -31,7 +30,6 @@ public:
   node_worker& operator=(const node_worker&) = delete;
 
 private:
-  meters counted_;
   caf::actor_system_config config_;
   caf::actor_system system_;
   worker_actor worker_;

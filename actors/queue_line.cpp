@@ -35,7 +35,7 @@ queue_words queue_line::enqueue(ticket_key ticket, std::string ticket_id, protoc
     return each.second.wanted.avoid != 0; // for them a slot may be free and yet none of theirs
   });
   if (at_head || first) {
-    if (const auto worker = roomiest(wanted.avoid); worker != workers_.end()) {
+    if (const auto worker = best_for(wanted); worker != workers_.end()) {
       grant(ticket, kind, worker, now, words);
       return words;
     }
@@ -164,7 +164,7 @@ void queue_line::serve(time_point now, queue_words& words) {
   bool moved = false;
   for (auto next = line_.begin(); next != line_.end();) {
     const auto who = next++;
-    const auto worker = roomiest(who->second.wanted.avoid);
+    const auto worker = best_for(who->second.wanted);
     if (worker == workers_.end()) {
       if (who->second.wanted.avoid != 0) continue;
       break;
@@ -210,18 +210,43 @@ void queue_line::places_changed(time_point now) {
   next_walk_ = std::min(next_walk_.value_or(soon), soon);
 }
 
-/// The worker that one more session would load least, of what it can do in real time; end() if none has a free slot.
-std::map<worker_key, queue_line::slots>::iterator queue_line::roomiest(worker_key avoid) {
-  auto best = workers_.end();
-  double least = 0;
-  for (auto it = workers_.begin(); it != workers_.end(); ++it) {
-    if (it->second.free() == 0 || it->first == avoid) continue;
-    const double load = static_cast<double>(it->second.busy + 1) / it->second.offered;
-    if (best != workers_.end() && load >= least) continue;
-    best = it;
-    least = load;
+std::vector<housing> queue_line::houses(std::optional<prompt_key> prompt) const {
+  std::vector<housing> all;
+  all.reserve(workers_.size());
+  for (const auto& [key, of] : workers_)
+    all.push_back({key, of.busy, of.offered, prompt && std::ranges::find(of.prompts, *prompt) != of.prompts.end()});
+  return all;
+}
+
+/// end() if no worker that it wants has a free slot.
+std::map<worker_key, queue_line::slots>::iterator queue_line::best_for(const queue_wish& wanted) {
+  auto all = houses(wanted.prompt);
+  std::erase_if(all, [&](const housing& each) { return each.worker == wanted.avoid; });
+  const auto best = choose_worker(all);
+  return best ? workers_.find(best->worker) : workers_.end();
+}
+
+std::optional<worker_key> queue_line::settle(ticket_key ticket, prompt_key prompt, time_point now, queue_words& words) {
+  const auto found = holders_.find(ticket);
+  if (found == holders_.end()) return {};
+  auto& where = found->second.worker;
+  auto all = houses(prompt);
+  const auto own = std::ranges::find(all, where, &housing::worker);
+  --own->busy;
+  const auto best = choose_worker(all);
+  if (best && best->has_prompt && !own->has_prompt) {
+    --workers_.at(where).busy;
+    where = best->worker;
+    ++workers_.at(where).busy;
+    serve(now, words);
+  } else if (!own->has_prompt) {
+    workers_.at(where).prompts.push_back(prompt); // it will, and says so soon
   }
-  return best;
+  return where;
+}
+
+void queue_line::prompts_at(worker_key worker, std::vector<prompt_key> prompts) {
+  if (const auto found = workers_.find(worker); found != workers_.end()) found->second.prompts = std::move(prompts);
 }
 
 slot_forecast queue_line::forecast(time_point now) const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "actors/placement.hpp"
+#include "actors/prompt_key.hpp"
 #include "actors/wait_model.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/events.hpp"
@@ -37,6 +39,7 @@ struct waiting_limits {
 struct queue_wish {
   worker_key avoid = 0; ///< it wants a slot elsewhere; who stands behind it is not held up by that. 0 = any will do
   bool patient = false; ///< it has a clock of its own for how long it waits without any worker
+  std::optional<prompt_key> prompt = {}; ///< that it begins with: it would rather go where that is at hand
 };
 
 // ---- what is to be told, in order ---------------------------------------------------------------------------
@@ -100,6 +103,14 @@ public:
   /// `payload.mode` changed what kind of conversation this is.
   void retype(ticket_key ticket, protocol::mode kind);
 
+  /// Whoever holds a slot is about to begin, with this prompt. It goes to a worker that has the prompt and is not much
+  /// fuller, if its own has it not; what it leaves goes to the next in line. Gives back its worker; none for a ticket
+  /// without a slot.
+  std::optional<worker_key> settle(ticket_key ticket, prompt_key prompt, time_point now, queue_words& words);
+
+  /// A worker has these prompts at hand.
+  void prompts_at(worker_key worker, std::vector<prompt_key> prompts);
+
   /// A worker offers `slots` slots, or another number than before. Fewer than are busy takes none away from anybody.
   queue_words offer(worker_key worker, int slots, time_point now);
 
@@ -142,6 +153,7 @@ private:
   struct slots {
     int offered = 0;
     int busy = 0;
+    std::vector<prompt_key> prompts;
     int free() const { return offered > busy ? offered - busy : 0; }
   };
   using line = std::map<std::int64_t, waiter>;
@@ -152,7 +164,8 @@ private:
   void refuse(protocol::error_code code, bool patient_ones_too, queue_words& words);
   void leave_line(line::iterator who);
   void places_changed(time_point now);
-  std::map<worker_key, slots>::iterator roomiest(worker_key avoid);
+  std::map<worker_key, slots>::iterator best_for(const queue_wish& wanted);
+  std::vector<housing> houses(std::optional<prompt_key> prompt) const;
   slot_forecast forecast(time_point now) const;
 
   queue_settings settings_;

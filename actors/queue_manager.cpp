@@ -43,8 +43,10 @@ queue_manager::behavior_type queue_manager::make_behavior() {
         tell(line_.free(message.ticket, steady_now()));
       },
       [this](const slot_retyped& message) { line_.retype(message.ticket, message.kind); },
+      [this](const place_wanted& message) { settle(message); },
       [this](const worker_joins& message) { join(message); },
       [this](const slots_offered& message) { offer(message); },
+      [this](load_reported& message) { note(message); },
       [this](const worker_leaves& message) {
         if (!workers_.contains(message.key)) return;
         log()->info("worker {} leaves", message.key);
@@ -105,7 +107,7 @@ void queue_manager::enqueue(slot_wanted& message) {
   holders_[message.ticket] =
       holder{std::move(message.session), {}, steady_now(), std::move(message.address), std::move(message.key)};
   tell(line_.enqueue(message.ticket, protocol::make_ticket_id(random_), message.kind, message.at_head, steady_now(),
-                     {message.avoid, message.patient}));
+                     {message.avoid, message.patient, message.prompt}));
 }
 
 /// Whether it would have to wait and others of its address or key already do, as many as may. Who lost its worker has
@@ -175,6 +177,25 @@ void queue_manager::offer(const slots_offered& message) {
               {}});
 }
 
+void queue_manager::settle(const place_wanted& message) {
+  queue_words words;
+  const auto where = line_.settle(message.ticket, message.prompt, steady_now(), words);
+  const auto found = holders_.find(message.ticket);
+  if (where && found != holders_.end()) {
+    found->second.worker = *where;
+    send(found->second.session, slot_granted{message.ticket, workers_.at(*where), *where});
+  }
+  tell(std::move(words));
+}
+
+void queue_manager::note(load_reported& message) {
+  if (!workers_.contains(message.key)) return;
+  line_.prompts_at(message.key, message.load.prompts);
+  auto& before = loads_[message.key];
+  meters_.loaded(message.key, before, message.load);
+  before = std::move(message.load);
+}
+
 void queue_manager::drain(const worker_drain& message) {
   if (!workers_.contains(message.key)) return message.done(false);
   log()->info("worker {} {}", message.key, message.drain ? "takes no new sessions" : "takes sessions again");
@@ -230,12 +251,10 @@ void queue_manager::worker_gone(worker_key key, const caf::error& why) {
   }
   workers_.erase(key);
   draining_.erase(key);
+  loads_.erase(key);
   lose_slots(key);
-  if (left) {
-    auto& counted = meters_.of_worker(key);
-    for (auto* gauge : {counted.up, counted.slots, counted.busy_slots}) gauge->Set(0);
-    return board_.remove(key);
-  }
+  meters_.gone(key);
+  if (left) return board_.remove(key);
   worker_view view{key, worker_state::down, {}, {}, {}, reason};
   for (const auto& before : board_.all())
     if (before.key == key) {

@@ -51,6 +51,8 @@ private:
   bool waits_too_often(const slot_wanted& message) const;
   void join(const worker_joins& message);
   void offer(const slots_offered& message);
+  void settle(const place_wanted& message);
+  void note(load_reported& message);
   std::string node_of(worker_key key) const;
   void gone(const caf::down_msg& down);
   void lose_slots(worker_key key);
@@ -70,6 +72,7 @@ private:
   alarm alarm_;
   std::map<ticket_key, holder> holders_; ///< in the order of the tickets
   std::map<worker_key, worker_actor> workers_;
+  std::map<worker_key, worker_load> loads_; ///< as they were told last
   std::set<worker_key> draining_;
   std::set<worker_key> leaving_;
 };

@@ -49,8 +49,8 @@ std::optional<protocol::server_event> without_secret(const protocol::server_even
 session::session(caf::actor_config& config, session_surroundings& house, session_terms terms, queue_actor queue,
                  connection_info connection, std::shared_ptr<client_link> link)
     : session_actor::base(config), house_(house), queue_(std::move(queue)), connection_(std::move(connection)),
-      link_(std::move(link)), meter_(house.counted), sent_(house.resume_bytes), journal_(journal::bound{house.journal_bytes, house.spill.get()}),
-      movable_(terms.limits.failover.count() > 0) {
+      link_(std::move(link)), meter_(house.counted), sent_(house.resume_bytes),
+      journal_(journal::bound{house.journal_bytes, house.spill.get()}), movable_(terms.limits.failover.count() > 0) {
   protocol::random_source random = secure_random;
   current_id_ = protocol::sanitise_session_id(connection_.session_id.value_or(""));
   if (current_id_.empty()) current_id_ = protocol::make_session_id(random);
@@ -180,6 +180,7 @@ void session::take_offer(offered_link& offer, const protocol::resume_claim& clai
 }
 
 void session::take_grant(const slot_granted& grant) {
+  if (settling_ && slot_ && grant.ticket == slot_->ticket) return take_place(grant);
   if (grant.ticket != ticket_) return send(queue_, slot_freed{grant.ticket});
   ticket_ = 0;
   const slot fresh{grant.ticket, grant.worker, grant.key};
@@ -188,6 +189,15 @@ void session::take_grant(const slot_granted& grant) {
   hold(fresh);
   if (std::exchange(reopening_, false)) return restoring_ ? rebuild() : open(*opened_with_);
   carry_out(machine_->on_granted(steady_now()));
+}
+
+void session::take_place(const slot_granted& grant) {
+  settling_ = false;
+  if (grant.key != slot_->key) {
+    drop_slot();
+    hold({grant.ticket, grant.worker, grant.key});
+  }
+  open(*opened_with_);
 }
 
 void session::hold(slot fresh) {
@@ -250,7 +260,8 @@ void session::take_engine_event(inference::event&& event) {
 
 void session::peer_gone(const caf::down_msg& down) {
   if (slot_ && down.source == slot_->worker) {
-    lost_ = slot_->ticket;
+    // While it settles, its slot may be another worker's by now: its answer gives it back.
+    lost_ = std::exchange(settling_, false) ? 0 : slot_->ticket;
     slot_.reset();
     engine_session_ = 0;
     restoring_ = false;
@@ -402,7 +413,10 @@ void session::perform(const protocol::release_worker&) {
 
 void session::perform(const protocol::open_engine& effect) {
   opened_with_ = effect;
-  open(effect);
+  prompt_ = prompt_of(to_engine(effect, 0));
+  if (!prompt_) return open(effect);
+  settling_ = true;
+  send(queue_, place_wanted{slot_->ticket, *prompt_});
 }
 
 void session::perform(protocol::submit_unit& effect) {
@@ -430,6 +444,7 @@ void session::perform(const protocol::restore_session&) {
 
 void session::perform(const protocol::close_engine&) {
   restoring_ = false;
+  if (std::exchange(settling_, false)) return carry_out(machine_->on_engine_closed(steady_now()));
   if (std::exchange(moving_, false)) perform(protocol::cancel_ticket{});
   if (std::exchange(reopening_, false)) {
     engine_session_ = 0;
@@ -441,8 +456,9 @@ void session::perform(const protocol::close_engine&) {
 
 void session::ask_for_slot(protocol::mode kind, bool at_head, worker_key avoid) {
   ticket_ = ++house_.last_key;
-  send(queue_, slot_wanted{this, ticket_, kind, at_head, lost_, avoid,
-                           machine_->state() == protocol::session_state::active, connection_.group, connection_.key});
+  send(queue_,
+       slot_wanted{this, ticket_, kind, at_head, lost_, avoid, machine_->state() == protocol::session_state::active,
+                   prompt_, connection_.group, connection_.key});
 }
 
 void session::open(const protocol::open_engine& order) {

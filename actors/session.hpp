@@ -69,6 +69,7 @@ private:
   void take_offer(offered_link& offer, const protocol::resume_claim& claim);
   void begin_recording(const std::string& id);
   void take_grant(const slot_granted& grant);
+  void take_place(const slot_granted& grant);
   void take_refusal(const slot_refused& refusal);
   void take_event(engine_event& event);
   void take_denial(const open_denied& denial);
@@ -130,11 +131,13 @@ private:
   inference::session_id engine_session_ = 0;         ///< the one in use; 0 = none
   std::optional<protocol::open_engine> opened_with_; ///< to open it anew on another worker
   journal journal_;
-  std::optional<slot> next_slot_; ///< of a move, while the machine learns of it
-  bool moving_ = false;           ///< `ticket_` is for another worker than the present one
-  bool restoring_ = false;        ///< the journal is being replayed, for `on_restored`
-  bool reopening_ = false;        ///< the worker denied the open: it waits for another slot
-  bool movable_;                  ///< it may go on elsewhere, and no attempt has failed
+  std::optional<slot> next_slot_;    ///< of a move, while the machine learns of it
+  bool moving_ = false;              ///< `ticket_` is for another worker than the present one
+  bool restoring_ = false;           ///< the journal is being replayed, for `on_restored`
+  std::optional<prompt_key> prompt_; ///< of `opened_with_`
+  bool settling_ = false;            ///< it has asked whether another worker has its prompt, and opens then
+  bool reopening_ = false;           ///< the worker denied the open: it waits for another slot
+  bool movable_;                     ///< it may go on elsewhere, and no attempt has failed
 };
 
 } // namespace parley::actors

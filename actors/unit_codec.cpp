@@ -169,9 +169,21 @@ static void fields(A& a, engine_info& of) {
   a(model, fingerprint, device, slots, context, hears, sees, speaks);
 }
 
+template<class A>
+static void fields(A& a, engine_load& of) {
+  auto& [pages, free_pages, voice_hits, voice_misses, prompt_hits, prompt_misses, slots] = of;
+  a(pages, free_pages, voice_hits, voice_misses, prompt_hits, prompt_misses, slots);
+}
+
 } // namespace parley::inference
 
 namespace parley::actors {
+
+template<class A>
+static void fields(A& a, worker_load& of) {
+  auto& [engine, busy, prompts] = of;
+  a(engine, busy, prompts);
+}
 
 namespace {
 
@@ -200,6 +212,9 @@ std::string pack(const inference::event& event) {
 std::string pack(const inference::engine_info& info) {
   return write(info);
 }
+std::string pack(const worker_load& load) {
+  return write(load);
+}
 bool unpack(std::string_view bytes, inference::command& order) {
   return read(bytes, order);
 }
@@ -208,6 +223,9 @@ bool unpack(std::string_view bytes, inference::event& event) {
 }
 bool unpack(std::string_view bytes, inference::engine_info& info) {
   return read(bytes, info);
+}
+bool unpack(std::string_view bytes, worker_load& load) {
+  return read(bytes, load);
 }
 
 } // namespace parley::actors

@@ -33,8 +33,8 @@ std::pair<admission::verdict, admission::pass> admission::enter(const std::strin
   forget_idle(now);
   const check by_address{known(ledger_->addresses, address, limits_.starts_per_address), limits_.sessions_per_address,
                          limits_.starts_per_address};
-  const check by_key{key.empty() ? nullptr : known(ledger_->keys, key, limits_.starts_per_key), limits_.sessions_per_key,
-                     limits_.starts_per_key};
+  const check by_key{key.empty() ? nullptr : known(ledger_->keys, key, limits_.starts_per_key),
+                     limits_.sessions_per_key, limits_.starts_per_key};
   for (const check& each : {by_address, by_key})
     if (!returning && each.who && each.sessions > 0 && each.who->sessions >= each.sessions)
       return {verdict::too_many_sessions, pass()};

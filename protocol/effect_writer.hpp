@@ -12,10 +12,10 @@ namespace parley::protocol {
 struct effect_writer {
   effects& out;
   dialect spoken = dialect::undecided;
-  std::string_view session_id;             ///< empty before `session.created`
+  std::string_view session_id;            ///< empty before `session.created`
   std::uint64_t* last_event_id = nullptr; ///< null = events are not numbered
 
-  void say(server_event event) { 
+  void say(server_event event) {
     out.emplace_back(send{std::move(event), spoken, session_id, last_event_id ? ++*last_event_id : 0});
   }
 

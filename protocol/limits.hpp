@@ -33,8 +33,8 @@ struct session_limits {
       std::chrono::seconds(30); ///< without a worker; 0 = a lost worker ends its active sessions at once
   milliseconds drain = std::chrono::seconds(30);
   milliseconds resume = std::chrono::seconds(30); ///< that a session outlives its connection, if asked to; 0 = never
-  std::size_t backlog_units = 2;   ///< waiting units besides the running step
-  std::size_t failover_units = 60; ///< the same while the session has no worker
+  std::size_t backlog_units = 2;                  ///< waiting units besides the running step
+  std::size_t failover_units = 60;                ///< the same while the session has no worker
   std::size_t min_legacy_samples = 4000;
   int context_tokens = 8192;
   window_mode window = window_mode::off;

@@ -12,8 +12,8 @@ bool same_secret(std::string_view secret, std::string_view shown) {
   if (secret.empty() || secret.size() != shown.size()) return false;
   volatile unsigned char differs = 0;
   for (std::size_t i = 0; i < secret.size(); ++i)
-    differs = static_cast<unsigned char>(differs | (static_cast<unsigned char>(secret[i]) ^
-                                                    static_cast<unsigned char>(shown[i])));
+    differs = static_cast<unsigned char>(
+        differs | (static_cast<unsigned char>(secret[i]) ^ static_cast<unsigned char>(shown[i])));
   return differs == 0;
 }
 

@@ -13,7 +13,7 @@ struct encode_context {
   dialect spoken = dialect::undecided; ///< undecided: minimal fields, only events common to both dialects
   std::string_view session_id;         ///< in the dialect's own form; empty before `session.created`
   bool legacy_extras = false;          ///< setting `protocol.legacy_extras`: metrics and usage in legacy events too
-  double send_time_s = 0; ///< unix time just before the frame is queued, for `server_send_ts`; 0 = left out
+  double send_time_s = 0;     ///< unix time just before the frame is queued, for `server_send_ts`; 0 = left out
   std::uint64_t event_id = 0; ///< in a session that can be taken up again; 0 = left out
 };
 

@@ -87,8 +87,8 @@ struct restore_session {};
 /// End the engine session. Always answered by on_engine_closed, also when its open came to nothing meanwhile.
 struct close_engine {};
 
-using effect = std::variant<send, send_again, close_link, enqueue, cancel_ticket, retype, release_worker, open_engine, submit_unit,
-                            cut_step, submit_turn, cancel_turn, restore_session, close_engine>;
+using effect = std::variant<send, send_again, close_link, enqueue, cancel_ticket, retype, release_worker, open_engine,
+                            submit_unit, cut_step, submit_turn, cancel_turn, restore_session, close_engine>;
 using effects = std::vector<effect>;
 
 } // namespace parley::protocol

@@ -74,11 +74,8 @@ effects session_machine::on_gone(time_point now) {
 
 tl::expected<effects, error> session_machine::on_resume(const resume_claim& claim, std::uint64_t oldest_kept,
                                                         time_point now) {
-  const auto refuse = [](std::string why) {
-    return tl::unexpected(error{error_code::resume_refused, std::move(why)});
-  };
-  if (state_ != session_state::active || !pass_ || !pass_->opens(claim.token))
-    return tl::unexpected(no_such_claim());
+  const auto refuse = [](std::string why) { return tl::unexpected(error{error_code::resume_refused, std::move(why)}); };
+  if (state_ != session_state::active || !pass_ || !pass_->opens(claim.token)) return tl::unexpected(no_such_claim());
   if (claim.last_event_id > last_event_id_)
     return refuse("last_event_id: the last event so far is " + std::to_string(last_event_id_));
   if (claim.last_event_id + 1 < oldest_kept)

@@ -65,7 +65,11 @@ TEST_CASE("the metrics tell what sessions did") {
   client.link->next("response.output.delta");
   client.say(R"({"type":"nonsense"})");
   client.link->next("error");
+  // What a worker tells of itself comes a moment later.
   auto text = metrics_of(house);
+  for (const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+       value(text, R"(parley_kv_pages{state="used",worker="1"})") != 1 && std::chrono::steady_clock::now() < until;)
+    text = metrics_of(house);
   CHECK(value(text, R"(parley_sessions{mode="audio",state="active"})") == 1);
   CHECK(value(text, R"(parley_sessions{mode="chat",state="active"})") == 0);
   CHECK(value(text, R"(parley_queue_length)") == 0);
@@ -88,6 +92,7 @@ TEST_CASE("the metrics tell what sessions did") {
   CHECK(value(text, R"(parley_voice_cache_total{result="miss",worker="1"})") == 1);
   CHECK(value(text, R"(parley_prompt_cache_total{result="hit",worker="1"})") == 5);
   CHECK(value(text, R"(parley_prompt_cache_total{result="miss",worker="1"})") == 2);
+  CHECK(value(text, R"(parley_worker_busy_seconds_total{worker="1"})") > 0);
   CHECK(value(text, R"(parley_deadline_misses_total{worker="1"})") >= 0);
   CHECK(value(text, R"(parley_dropped_units_total)") == 0);
   client.say_goodbye();

@@ -90,7 +90,7 @@ TEST_CASE("whatever happens, nobody is overtaken and no slot is lost") {
       }
     };
     for (int i = 0; i < 400; ++i) {
-      switch (random() % 8) {
+      switch (random() % 9) {
       case 0:
       case 1:
       case 2: {
@@ -118,6 +118,17 @@ TEST_CASE("whatever happens, nobody is overtaken and no slot is lost") {
           if (random() % 2) h.line.accept(over, h.now);
           holds.erase(it);
           hear(h.line.free(over, h.now));
+        }
+        break;
+      case 8:
+        if (!holds.empty()) {
+          const auto it = std::next(holds.begin(), static_cast<long>(random() % holds.size()));
+          queue_words said;
+          const auto where = h.line.settle(it->first, random() % 3, h.now, said);
+          REQUIRE(where);
+          REQUIRE(slots.contains(*where));
+          it->second = *where;
+          hear(said);
         }
         break;
       case 5:

@@ -119,6 +119,13 @@ TEST_CASE("events survive the way between two nodes") {
   REQUIRE(actors::unpack(actors::pack(inference::engine_info{"m", "f", "cpu", 4, 8192, true, false, true}), info));
   CHECK(info.fingerprint == "f");
   CHECK(info.speaks);
+
+  actors::worker_load load;
+  REQUIRE(actors::unpack(actors::pack(actors::worker_load{{100, 90, 1, 2, 3, 4, 5}, 1.5, {7, 8}}), load));
+  CHECK(load.engine.kv_pages_free == 90);
+  CHECK(load.engine.slots == 5);
+  CHECK(load.busy_s == 1.5);
+  CHECK(load.prompts == std::vector<actors::prompt_key>{7, 8});
 }
 
 TEST_CASE("bytes that were cut, lengthened or bent are refused") {

@@ -99,6 +99,31 @@ def test_two_workers_share_the_sessions(house):
             third.step(np.zeros(UNIT, np.float32))
 
 
+def test_the_gateway_tells_of_its_workers(house):
+    """What a worker counts is read at the gateway."""
+    gateway = house.gateway()
+    house.worker(gateway)
+    gateway.wait_for_workers(1)
+
+    def figure(name: str, **labels) -> float:
+        label = ",".join(f'{k}="{v}"' for k, v in sorted(labels.items()))
+        found = re.search(rf"^{name}{{{label}}} (\S+)$", http(gateway, "/metrics")[1], re.M)
+        return float(found[1]) if found else 0
+
+    with Client(gateway) as first, Client(gateway) as second:
+        for client in (first, second):
+            client.init()
+            client.step(speech(1))
+        wait_until(lambda: figure("parley_prompt_cache_total", result="hit", worker=1) == 1, "the second shares the first's prompt")
+        assert figure("parley_prompt_cache_total", result="miss", worker=1) == 1
+        assert figure("parley_kv_pages", state="used", worker=1) > 0
+        assert figure("parley_worker_slots", state="busy", worker=1) == 2
+        assert figure("parley_worker_busy_seconds_total", worker=1) > 0
+        first.say_goodbye()
+        second.say_goodbye()
+    gateway.wait_until_free()
+
+
 def test_two_gateways_share_a_worker(house):
     """What one of them fills the other one cannot, and learns when it can."""
     one, other = house.gateway(), house.gateway()

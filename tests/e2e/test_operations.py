@@ -9,6 +9,7 @@ import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
 from conftest import BINARY, ROOT
+from nodes import wait_until
 from realtime import UNIT, Client, http
 
 SILENCE = np.zeros(UNIT, np.float32)
@@ -45,7 +46,7 @@ def test_metrics_follow_a_session(start_server):
         assert now["parley_stage_seconds_count"][(("stage", "prefill"), ("worker", "1"))] == 3
         assert now["parley_worker_slots"][(("state", "busy"), ("worker", "1"))] == 1
         pages = (("state", "used"), ("worker", "1"))
-        assert now["parley_kv_pages"][pages] > idle["parley_kv_pages"][pages]
+        wait_until(lambda: metrics(server)["parley_kv_pages"][pages] > idle["parley_kv_pages"].get(pages, 0), "pages are held")  # told a moment later
         assert now["parley_outbox_bytes"][()] == 0 and now["parley_connections"][()] >= 1
         client.say_goodbye()
 

@@ -67,3 +67,17 @@ TEST_CASE("addresses that came by once are forgotten") {
   CHECK(all.remembered() < 3000);
   for (int i = 0; i < 4; ++i) CHECK(all.enter("stays", "", start + std::chrono::hours(100)).first == verdict::welcome);
 }
+
+TEST_CASE("who goes on with a session has its place already, but starts like others") {
+  admission all({.sessions_per_address = 1, .starts_per_address = 3});
+  const auto held = all.enter("a", "", start);
+  CHECK(all.enter("a", "", start).first == verdict::too_many_sessions);
+  for (int i = 0; i < 2; ++i) CHECK(all.enter("a", "", start, true).first == verdict::welcome);
+  CHECK(all.enter("a", "", start, true).first == verdict::too_many_starts);
+}
+
+TEST_CASE("a place may be held for longer than there is anybody to ask for one") {
+  std::optional<admission> all(std::in_place, admission_limits{.sessions_per_address = 1});
+  const auto held = all->enter("a", "", start);
+  all.reset();
+}

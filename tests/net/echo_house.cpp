@@ -31,6 +31,7 @@ public:
   void gone() override {
     const std::lock_guard lock(house_.mutex_);
     mine_->gone = true;
+    mine_->info.place.reset();
     house_.changed_.notify_all();
   }
 

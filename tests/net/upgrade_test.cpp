@@ -22,9 +22,20 @@ TEST_CASE("what the handshake tells reaches the house") {
   const auto info = fixture.house.at(0).info;
   CHECK(info.mode == "audio");
   CHECK(info.session_id == "my id");
+  CHECK_FALSE(info.resume_token);
+  CHECK_FALSE(info.last_event_id);
   CHECK(info.remote == "127.0.0.1");
   CHECK(info.accepted >= before);
   CHECK(info.accepted <= std::chrono::steady_clock::now());
+}
+
+TEST_CASE("a claim of a session reaches the house") {
+  server_fixture fixture;
+  wire_client client = fixture.open("/v1/realtime?session_id=sess_a&resume_token=resume_%62&last_event_id=17");
+  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 1; }));
+  const auto info = fixture.house.at(0).info;
+  CHECK(info.resume_token == "resume_b");
+  CHECK(info.last_event_id == "17");
 }
 
 TEST_CASE("no mode and an empty mode are two things") {
