@@ -11,7 +11,7 @@ def read(name):
     for line in (work() / f"{name}.jsonl").read_text().splitlines():
         row = json.loads(line)
         for key, value in row.items():
-            if "s" in row and key not in ("s", "step", "tok_s", "units_s"):
+            if "s" in row and value is not None and key not in ("s", "step", "tok_s", "units_s", "codes"):
                 series.setdefault(key, []).append((row["s"], max(value, 1e-3)))
     return series
 
@@ -38,6 +38,7 @@ def svg(title, series, width=640, height=320, left=48, bottom=36):
 if __name__ == "__main__":
     out = pathlib.Path(sys.argv[1])
     out.mkdir(exist_ok=True)
-    for name, title in (("text", "Stage 1: text (loss per target token)"), ("phones", "Stage 2a: encoder, phonemes (CTC loss per symbol)"), ("ctc", "Stage 2b: encoder, phonemes and tokens"), ("joint", "Stage 3: joint")):
+    for name, title in (("text", "Stage 1: text (loss per target token)"), ("phones", "Stage 2a: encoder, phonemes (CTC loss per symbol)"), ("ctc", "Stage 2b: encoder, phonemes and tokens"), ("joint", "Stage 3: joint"),
+                        ("tokens", "Stage 4: speech tokenizer and flow encoder"), ("flow", "Stage 5: flow"), ("vocoder", "Stage 6: vocoder"), ("talker", "Stage 7: talker")):
         if (work() / f"{name}.jsonl").exists():
             (out / f"{name}.svg").write_text(svg(title, read(name)))

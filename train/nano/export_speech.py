@@ -1,16 +1,15 @@
 """Puts the trained voice into an exported checkpoint: tts.*, assets/token2wav, the default voice. usage: python -m nano.export_speech CHECKPOINT
 
 The folder must come from `nano.export`; its token2wav files serve as templates (their YAML, the graph of the tokenizer, CAM++ and the original vocoder, which a one-voice model does not need trained)."""
-import json, pathlib, re, sys, wave
-import numpy as np
+import json, pathlib, re, sys
 import torch
 from safetensors.torch import load_file, save_file
-from scipy.signal import resample_poly
 from . import speech
 from .onnx_weights import nodes, replaced
 from .run import work
 from .talker import TTS, Talker
 from .vocoder import BASE, PITCH_WIDTH, Vocoder
+from .voice import write_voice
 from .voice_data import corpus
 
 
@@ -53,16 +52,6 @@ def flow_yaml(text):
     rest = set_numbers(rest, input_size=speech.WIDTH, output_size=speech.WIDTH, num_blocks=speech.BLOCKS, num_up_blocks=speech.UP_BLOCKS, attention_heads=speech.HEADS, linear_units=speech.FEED)
     tail = set_numbers(tail, depth=speech.DIT["depth"], num_heads=speech.DIT["heads"], head_dim=speech.DIT["head"], hidden_size=speech.DIT["hidden"])
     return set_numbers(first, input_size=speech.WIDTH) + "encoder:" + rest + "decoder:" + tail
-
-
-def write_voice(path, data):
-    """The corpus sentence nearest to 2.6 s as a 16 kHz wav."""
-    i = min(range(len(data["length"])), key=lambda i: abs(data["length"][i] - 65))
-    a, n = data["first"][i] * 960, data["length"][i] * 960
-    y = resample_poly(data["samples"][a:a + n].numpy().astype(np.float64), 2, 3)
-    with wave.open(str(path), "wb") as w:
-        w.setparams((1, 2, 16000, 0, "NONE", ""))
-        w.writeframes(np.clip(y, -32768, 32767).astype("<i2").tobytes())
 
 
 def export(out):

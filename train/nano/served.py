@@ -58,7 +58,7 @@ def main(url, n):
                 spoken.append((sound, said))
         row(name, right, n, f"starts in time {timely / n:.0%}")
     if spoken:
-        sounds, texts = zip(*spoken)
+        sounds, texts = zip(*spoken[:n])
         for closed in (True, False):
             words, whole, _ = recogniser.accuracy(sounds, texts, closed)
             row(f"its speech, pocketsphinx, {'closed grammar' if closed else 'bigram'}: words", words * len(texts), len(texts), f"whole sentences {whole:.0%}")

@@ -114,9 +114,20 @@ def corpus(name, n, seed, text, held=False):
     print(name, n, f"{at / 1500:.1f} min", flush=True)
 
 
+def write_voice(path, data):
+    """The corpus sentence nearest to 2.6 s as a 16 kHz wav."""
+    i = min(range(len(data["length"])), key=lambda i: abs(data["length"][i] - 65))
+    a, n = data["first"][i] * 960, data["length"][i] * 960
+    y = resample_poly(data["samples"][a:a + n].numpy().astype(np.float64), 2, 3)
+    with wave.open(str(path), "wb") as w:
+        w.setparams((1, 2, 16000, 0, "NONE", ""))
+        w.writeframes(np.clip(y, -32768, 32767).astype("<i2").tobytes())
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     n, tests = int(sys.argv[1]) if len(sys.argv) > 1 else 3000, int(sys.argv[2]) if len(sys.argv) > 2 else 60
     text = Text(work() / "tokenizer")
     corpus("voice_test", tests, 302, text, held=True)
     corpus("voice", n, 301, text)
+    write_voice(work() / "default_voice.wav", torch.load(work() / "voice.pt"))  # what the thinker is to hear as its own
