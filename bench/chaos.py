@@ -66,8 +66,8 @@ def full(args, folder: Path) -> int:
     for session in sessions:
         session.finish()
     status = report(sessions, calm, house.logs)
-    for kind, pauses in faults.pauses(sessions, LATE).items():
-        print(f"pauses        behind {kind}: {len(pauses)} of more than {LATE:g} s; {spread(pauses)}")
+    for kind, waits in faults.stretches([s for s in sessions if s.problem is None]).items():
+        print(f"answers       behind {kind}: {len(waits)}, {sum(w > LATE for w in waits)} late; {spread(waits, digits=3)}")
     house.assert_whole()
     return max(status, house.end())
 

@@ -160,6 +160,15 @@ class FaultLog:
         if self.file:
             print(line, file=self.file, flush=True)
 
+    def stretches(self, sessions: list[Paced]) -> dict[str, list[float]]:
+        """How long each second waited for its answer, by the last fault before it was due."""
+        waits = collections.defaultdict(list)
+        for session in sessions:
+            for number, wait in enumerate(session.waits()):
+                before = [kind for at, kind in self.faults if at <= session.began + number * session.pace]
+                waits[before[-1] if before else "the beginning"].append(wait)
+        return waits
+
     def pauses(self, sessions: list[Paced], least: float = 0.5) -> dict[str, list[float]]:
         by_kind = collections.defaultdict(list)
         for session in sessions:
