@@ -122,7 +122,12 @@ void engine_units(benchmark::State& state) {
   state.counters["tokens_per_unit"] =
       static_cast<double>(tokens) / static_cast<double>(state.iterations() * state.range(0));
 }
-BENCHMARK(engine_units)->ArgNames({"sessions", "speaks"})->ArgsProduct({{1, 2, 4, 8, 16, 32, 64}, {0, 1}})->UseRealTime()->MeasureProcessCPUTime();
+BENCHMARK(engine_units)
+    ->ArgNames({"sessions", "speaks"})
+    ->ArgsProduct({{1, 2, 4, 8, 16, 32, 64}, {0, 1}})
+    ->Iterations(40)
+    ->UseRealTime()
+    ->MeasureProcessCPUTime();
 
 } // namespace
 

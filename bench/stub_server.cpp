@@ -1,17 +1,15 @@
 #include "actors/house.hpp"
+#include "bench/instant_engine.hpp"
 #include "config/load.hpp"
 #include "net/server.hpp"
 #include "net/signals.hpp"
 
 #include <condition_variable>
-#include <deque>
 #include <iostream>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
-#include <variant>
-#include <vector>
 
 // Everything of `parley serve` but the model: the engine answers at once. It shows what the server itself costs.
 //   stub_server [speak] [section.key=value …]      speak: each unit is answered with a second of sound instead of `listen`
@@ -19,56 +17,6 @@ namespace {
 
 namespace actors = parley::actors;
 namespace inference = parley::inference;
-
-class instant_engine final : public inference::engine {
-public:
-  instant_engine(bool speaks, int slots, sink tell)
-      : tell_(std::move(tell)), second_(std::make_shared<const std::vector<float>>(24'000, 0.1F)) {
-    info_.model = "stub";
-    info_.device = "none";
-    info_.slots = slots;
-    info_.context_tokens = 1 << 30;
-    info_.hears = info_.sees = true;
-    info_.speaks = speaks;
-  }
-
-  const inference::engine_info& info() const override { return info_; }
-
-  void handle(inference::command&& order) override { inbox_.push_back(std::move(order)); }
-
-  bool advance() override {
-    while (!inbox_.empty()) {
-      std::visit([this](const auto& each) { take(each); }, inbox_.front());
-      inbox_.pop_front();
-    }
-    return false;
-  }
-
-private:
-  void take(const inference::open_duplex& order) { tell_(inference::opened{order.session, 12, {}}); }
-  void take(const inference::open_chat& order) { tell_(inference::opened{order.session, 0, {}}); }
-  void take(const inference::close_session& order) { tell_(inference::closed{order.session}); }
-  void take(const inference::cut&) {}
-  void take(const inference::cancel_turn&) {}
-
-  void take(const inference::submit_unit& unit) {
-    inference::step_output answer{};
-    answer.session = unit.session;
-    answer.unit = unit.unit;
-    answer.kind = info_.speaks ? inference::output_kind::audio : inference::output_kind::listen;
-    if (info_.speaks) answer.audio = second_;
-    tell_(std::move(answer));
-  }
-
-  void take(const inference::submit_turn& turn) {
-    tell_(inference::chat_done{turn.session, turn.turn, inference::finish::turn_end, "Hello there.", nullptr, {}, {}});
-  }
-
-  sink tell_;
-  inference::engine_info info_;
-  std::deque<inference::command> inbox_;
-  inference::pcm second_; ///< shared by all answers
-};
 
 /// What the main thread waits for.
 struct news {
@@ -115,7 +63,7 @@ int main(int argc, char** argv) {
   options.voice = [] { return nullptr; };
   parley::net::server server(std::move(options), house);
   house.add_worker("none", [&](inference::engine::sink tell) {
-    return std::make_unique<instant_engine>(speaks, settings.worker.max_sessions, std::move(tell));
+    return std::make_unique<parley::bench::instant_engine>(speaks, settings.worker.max_sessions, std::move(tell));
   });
   told.wait(told.up);
   std::cout << "ready " << server.url() << std::endl;

@@ -15,6 +15,7 @@ constexpr std::int64_t most_queries = 32, worth_turning = 5;
 
 /// Working memory of one call, on the stack: 208 KB.
 struct workspace {
+  std::int64_t width; ///< of a head, in whole vectors: from a query or sum to the next
   alignas(64) float queries[most_queries * largest_head];
   alignas(64) float sums[most_queries * largest_head];
   alignas(64) float scores[most_queries * largest_page];
@@ -41,12 +42,12 @@ PARLEY_INLINE const float* as_floats(const bfloat16* rows, std::int64_t count, s
 /// Four queries against a page of keys that lie on their side: 4 x 64 scores that stay in registers.
 PARLEY_INLINE void score_four(workspace& w, std::int64_t first, std::int64_t head_dim) {
   vector sums[4][4] = {};
-  const auto* query = w.queries + first * largest_head;
+  const auto* query = w.queries + first * w.width;
   for (std::int64_t d = 0; d < head_dim; ++d) {
     const auto* keys = w.keys + d * largest_page;
     const vector a = at(keys), b = at(keys + 16), c = at(keys + 32), e = at(keys + 48);
     for (auto q = 0; q < 4; ++q) {
-      const auto factor = query[q * largest_head + d];
+      const auto factor = query[q * w.width + d];
       sums[q][0] += factor * a, sums[q][1] += factor * b, sums[q][2] += factor * c, sums[q][3] += factor * e;
     }
   }
@@ -66,7 +67,7 @@ PARLEY_INLINE void score_turned(workspace& w, const T* keys, std::int64_t count,
 PARLEY_INLINE void score_rows(workspace& w, const float* keys, std::int64_t count, std::int64_t stride,
                               std::int64_t head_dim, std::int64_t queries) {
   for (std::int64_t q = 0; q < queries; ++q) {
-    const auto* query = w.queries + q * largest_head;
+    const auto* query = w.queries + q * w.width;
     for (std::int64_t row = 0; row < count; ++row) {
       const auto* key = keys + row * stride;
       auto sum = 0.0F;
@@ -80,7 +81,7 @@ PARLEY_INLINE void score_rows(workspace& w, const float* keys, std::int64_t coun
 /// Turns the scores of `seen` rows into weights of query q's running softmax; those of the page's other rows become 0.
 PARLEY_INLINE void weigh(workspace& w, std::int64_t q, std::int64_t seen, std::int64_t head_dim) {
   auto* scores = w.scores + q * largest_page;
-  auto* sums = w.sums + q * largest_head;
+  auto* sums = w.sums + q * w.width;
   auto top = w.top[q];
 #pragma omp simd reduction(max : top)
   for (std::int64_t i = 0; i < seen; ++i) top = scores[i] > top ? scores[i] : top;
@@ -102,7 +103,7 @@ PARLEY_INLINE void weigh(workspace& w, std::int64_t q, std::int64_t seen, std::i
 PARLEY_INLINE void add_values(workspace& w, std::int64_t q, std::int64_t seen, const float* values, std::int64_t stride,
                               std::int64_t head_dim) {
   const auto* weights = w.scores + q * largest_page;
-  auto* sums = w.sums + q * largest_head;
+  auto* sums = w.sums + q * w.width;
   std::int64_t row = 0;
   for (; row + 4 <= seen; row += 4) {
     const auto *a = values + row * stride, *b = a + stride, *c = b + stride, *e = c + stride;
@@ -123,10 +124,10 @@ template<int width>
 PARLEY_INLINE void add_values_to_four(workspace& w, std::int64_t q, std::int64_t d, std::int64_t count,
                                       const float* values, std::int64_t stride) {
   vector sums[4][width];
-  auto* place = w.sums + q * largest_head + d;
+  auto* place = w.sums + q * w.width + d;
   const auto* weights = w.scores + q * largest_page;
   for (auto i = 0; i < 4; ++i)
-    for (auto v = 0; v < width; ++v) sums[i][v] = at(place + i * largest_head + 16 * v);
+    for (auto v = 0; v < width; ++v) sums[i][v] = at(place + i * w.width + 16 * v);
   for (std::int64_t row = 0; row < count; ++row) {
     const auto* value = values + row * stride + d;
     for (auto v = 0; v < width; ++v) {
@@ -135,7 +136,7 @@ PARLEY_INLINE void add_values_to_four(workspace& w, std::int64_t q, std::int64_t
     }
   }
   for (auto i = 0; i < 4; ++i)
-    for (auto v = 0; v < width; ++v) at(place + i * largest_head + 16 * v) = sums[i][v];
+    for (auto v = 0; v < width; ++v) at(place + i * w.width + 16 * v) = sums[i][v];
 }
 
 PARLEY_INLINE void add_values_to_four(workspace& w, std::int64_t q, std::int64_t count, const float* values,
@@ -146,57 +147,90 @@ PARLEY_INLINE void add_values_to_four(workspace& w, std::int64_t q, std::int64_t
   for (; d < head_dim; d += 16) add_values_to_four<1>(w, q, d, count, values, stride);
 }
 
-template<class T>
-PARLEY_INLINE void attend_all(const T* queries, const paged_head<T>& past, const query_rows& shape,
-                              std::int64_t head_dim, T* to) {
-  workspace w;
+/// Takes up `count` queries; row(q) is where query q lies.
+template<class Row>
+PARLEY_INLINE void take_queries(workspace& w, std::int64_t count, std::int64_t head_dim, const Row& row) {
   const auto scale = 1.0F / std::sqrt(static_cast<float>(head_dim));
+  w.width = (head_dim + lanes - 1) / lanes * lanes;
+  for (std::int64_t q = 0; q < count; ++q) {
+    const auto* from = row(q);
+#pragma omp simd
+    for (std::int64_t d = 0; d < head_dim; ++d) {
+      w.queries[q * w.width + d] = widen(from[d]) * scale;
+      w.sums[q * w.width + d] = 0;
+    }
+    w.top[q] = minus_infinity;
+    w.total[q] = 0;
+  }
+  for (auto q = count; q < (count + 3) / 4 * 4; ++q) { // computed in vain
+    std::fill_n(w.queries + q * w.width, head_dim, 0.0F);
+    std::fill_n(w.sums + q * w.width, head_dim, 0.0F);
+  }
+}
+
+/// All queries go over at most a page of rows, of which query q sees the first seen(q).
+template<class T, class Seen>
+PARLEY_INLINE void visit(workspace& w, std::int64_t count, const T* keys, const T* page_values, std::int64_t here,
+                         std::int64_t key_stride, std::int64_t head_dim, const Seen& seen) {
+  std::int64_t stride = 0;
+  if (count >= worth_turning)
+    score_turned(w, keys, here, key_stride, head_dim, count);
+  else
+    score_rows(w, as_floats(keys, here, head_dim, key_stride, w.keys, stride), here, stride, head_dim, count);
+  const auto* values = as_floats(page_values, here, head_dim, key_stride, w.values, stride);
+  for (std::int64_t q = 0; q < count; ++q) weigh(w, q, seen(q), head_dim);
+  std::int64_t q = 0;
+  if (head_dim % lanes == 0 && count >= worth_turning)
+    for (; q < count; q += 4) add_values_to_four(w, q, here, values, stride, head_dim);
+  for (; q < count; ++q) add_values(w, q, seen(q), values, stride, head_dim);
+}
+
+template<class T, class Row>
+PARLEY_INLINE void give_results(const workspace& w, std::int64_t count, std::int64_t head_dim, const Row& row) {
+  for (std::int64_t q = 0; q < count; ++q) {
+    T* into = row(q);
+    const auto share = 1.0F / w.total[q];
+#pragma omp simd
+    for (std::int64_t d = 0; d < head_dim; ++d) narrow(w.sums[q * w.width + d] * share, into[d]);
+  }
+}
+
+template<class T>
+PARLEY_INLINE void attend_pages(const T* queries, const paged_head<T>& past, const query_rows& shape,
+                                std::int64_t head_dim, T* to) {
+  workspace w;
   const auto all = shape.rows * shape.heads;
   for (std::int64_t first = 0; first < all; first += most_queries) {
     const auto count = std::min(most_queries, all - first);
-    for (std::int64_t q = 0; q < count; ++q) {
-      const auto row = (first + q) / shape.heads, head = (first + q) % shape.heads;
-      const auto* from = queries + row * shape.stride + head * head_dim;
-#pragma omp simd
-      for (std::int64_t d = 0; d < head_dim; ++d) {
-        w.queries[q * largest_head + d] = widen(from[d]) * scale;
-        w.sums[q * largest_head + d] = 0;
-      }
-      w.top[q] = minus_infinity;
-      w.total[q] = 0;
-    }
-    for (auto q = count; q < (count + 3) / 4 * 4; ++q) { // computed in vain
-      std::fill_n(w.queries + q * largest_head, head_dim, 0.0F);
-      std::fill_n(w.sums + q * largest_head, head_dim, 0.0F);
-    }
+    const auto place = [&](std::int64_t q) {
+      return (first + q) / shape.heads * shape.stride + (first + q) % shape.heads * head_dim;
+    };
+    take_queries(w, count, head_dim, [&](std::int64_t q) { return queries + place(q); });
     const auto end = shape.past + (first + count - 1) / shape.heads + 1; // rows that the last query sees
     for (std::int64_t begin = 0; begin < end; begin += past.page_rows) {
       const auto here = std::min(past.page_rows, end - begin);
-      const auto place = std::int64_t{past.pages[begin / past.page_rows]} * past.page_rows * past.key_stride;
-      std::int64_t stride = 0;
-      if (count >= worth_turning) {
-        score_turned(w, past.keys + place, here, past.key_stride, head_dim, count);
-      } else {
-        const auto* keys = as_floats(past.keys + place, here, head_dim, past.key_stride, w.keys, stride);
-        score_rows(w, keys, here, stride, head_dim, count);
-      }
-      const auto* values = as_floats(past.values + place, here, head_dim, past.key_stride, w.values, stride);
+      const auto from = std::int64_t{past.pages[begin / past.page_rows]} * past.page_rows * past.key_stride;
       const auto see = shape.past + 1 - begin; // plus a row for each of the sequence
-      for (std::int64_t q = 0; q < count; ++q)
-        weigh(w, q, std::clamp<std::int64_t>(see + (first + q) / shape.heads, 0, here), head_dim);
-      std::int64_t q = 0;
-      if (head_dim % lanes == 0 && count >= worth_turning)
-        for (; q < count; q += 4) add_values_to_four(w, q, here, values, stride, head_dim);
-      for (; q < count; ++q)
-        add_values(w, q, std::clamp<std::int64_t>(see + (first + q) / shape.heads, 0, here), values, stride, head_dim);
+      visit(w, count, past.keys + from, past.values + from, here, past.key_stride, head_dim,
+            [&](std::int64_t q) { return std::clamp<std::int64_t>(see + (first + q) / shape.heads, 0, here); });
     }
-    for (std::int64_t q = 0; q < count; ++q) {
-      const auto row = (first + q) / shape.heads, head = (first + q) % shape.heads;
-      auto* into = to + row * shape.stride + head * head_dim;
-      const auto share = 1.0F / w.total[q];
-#pragma omp simd
-      for (std::int64_t d = 0; d < head_dim; ++d) narrow(w.sums[q * largest_head + d] * share, into[d]);
-    }
+    give_results<T>(w, count, head_dim, [&](std::int64_t q) { return to + place(q); });
+  }
+}
+
+PARLEY_INLINE void attend_pieces(rows_apart<const float> queries, std::int64_t rows, std::span<const head_piece> past,
+                                 std::int64_t head_dim, rows_apart<float> to) {
+  workspace w;
+  for (std::int64_t first = 0; first < rows; first += most_queries) {
+    const auto count = std::min(most_queries, rows - first);
+    take_queries(w, count, head_dim, [&](std::int64_t q) { return queries.first + (first + q) * queries.stride; });
+    for (const auto& piece : past)
+      for (std::int64_t begin = 0; begin < piece.rows; begin += largest_page) {
+        const auto here = std::min(largest_page, piece.rows - begin), from = begin * piece.stride;
+        visit(w, count, piece.keys + from, piece.values + from, here, piece.stride, head_dim,
+              [here](std::int64_t) { return here; });
+      }
+    give_results<float>(w, count, head_dim, [&](std::int64_t q) { return to.first + (first + q) * to.stride; });
   }
 }
 
@@ -204,12 +238,17 @@ PARLEY_INLINE void attend_all(const T* queries, const paged_head<T>& past, const
 
 PARLEY_FOR_EACH_CPU void attend(const float* queries, const paged_head<float>& past, const query_rows& shape,
                                 std::int64_t head_dim, float* to) {
-  attend_all(queries, past, shape, head_dim, to);
+  attend_pages(queries, past, shape, head_dim, to);
 }
 
 PARLEY_FOR_EACH_CPU void attend(const bfloat16* queries, const paged_head<bfloat16>& past, const query_rows& shape,
                                 std::int64_t head_dim, bfloat16* to) {
-  attend_all(queries, past, shape, head_dim, to);
+  attend_pages(queries, past, shape, head_dim, to);
+}
+
+PARLEY_FOR_EACH_CPU void attend(rows_apart<const float> queries, std::int64_t rows, std::span<const head_piece> past,
+                                std::int64_t head_dim, rows_apart<float> to) {
+  attend_pieces(queries, rows, past, head_dim, to);
 }
 
 } // namespace parley::inference::cpu

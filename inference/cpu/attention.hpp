@@ -3,6 +3,7 @@
 #include "inference/cpu/simd.hpp"
 
 #include <cstdint>
+#include <span>
 
 namespace parley::inference::cpu {
 
@@ -25,6 +26,20 @@ struct query_rows {
   std::int64_t stride; ///< from a row to the next one, of queries and of results; heads lie side by side
 };
 
+/// Rows of floats, from one to the next `stride`.
+template<class T>
+struct rows_apart {
+  T* first;
+  std::int64_t stride;
+};
+
+/// Keys and values of one head, `stride` floats from a row to the next.
+struct head_piece {
+  const float* keys;
+  const float* values;
+  std::int64_t rows, stride;
+};
+
 constexpr std::int64_t largest_page = 64, largest_head = 256;
 
 /// softmax(q k / sqrt(head_dim)) v. A row's result does not depend on the rows that are computed with it beyond rounding, nor
@@ -33,5 +48,9 @@ void attend(const float* queries, const paged_head<float>& past, const query_row
             float* to);
 void attend(const bfloat16* queries, const paged_head<bfloat16>& past, const query_rows& shape, std::int64_t head_dim,
             bfloat16* to);
+
+/// The same where every query sees all rows of all pieces.
+void attend(rows_apart<const float> queries, std::int64_t rows, std::span<const head_piece> past, std::int64_t head_dim,
+            rows_apart<float> to);
 
 } // namespace parley::inference::cpu

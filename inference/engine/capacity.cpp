@@ -103,7 +103,7 @@ std::size_t bytes_of(const at::Tensor& x) {
 std::size_t bytes_per_row(const speech::voice& voice) {
   std::size_t bytes = 0;
   for (const auto& step : voice.prompt.steps)
-    for (const auto& x : step.attention) bytes += bytes_of(x);
+    for (const auto& x : step.attention) bytes += bytes_of(x.joined());
   for (const auto& x : voice.prompt.encoder.attention) bytes += bytes_of(x);
   return bytes / static_cast<std::size_t>(voice.prompt_rows());
 }

@@ -1,26 +1,68 @@
 #include "inference/speech/dit.hpp"
 
+#include "inference/cpu/attention.hpp"
 #include "inference/speech/ragged.hpp"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <cmath>
-#include <numeric>
+#include <stdexcept>
+#include <utility>
 
 namespace parley::inference::speech {
 namespace {
-
-std::vector<std::int64_t> lengths_of(std::span<const dit::job> jobs) {
-  std::vector<std::int64_t> lengths;
-  for (const auto& job : jobs) lengths.push_back(job.rows);
-  return lengths;
-}
 
 at::Tensor norm_shift_scale(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale) {
   return at::addcmul(shift, at::layer_norm(x, {x.size(-1)}, {}, {}, 1e-6), scale + 1);
 }
 
+/// softmax(q k) v of sequences that lie behind each other in q [2, N, heads, d]: [2, N, heads * d].
+at::Tensor attend_to_histories(const at::Tensor& q, std::span<const std::int64_t> lengths,
+                               std::span<const kv_history* const> seen) {
+  const auto rows = q.size(1), heads = q.size(2), d = q.size(3), width = heads * d;
+  if (!q.is_cpu() || q.scalar_type() != at::kFloat || d > cpu::largest_head) {
+    std::vector<at::Tensor> each;
+    const auto queries = cut(q.transpose(1, 2), lengths, 2);
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      const auto kv = seen[i]->joined();
+      const auto y = at::scaled_dot_product_attention(queries[i], kv.narrow(3, 0, d), kv.narrow(3, d, d));
+      each.push_back(y.transpose(1, 2).reshape({2, lengths[i], width}));
+    }
+    return at::cat(each, 1);
+  }
+  auto result = at::empty({2, rows, width}, q.options());
+  const auto queries = q.contiguous();
+  const auto* from = queries.const_data_ptr<float>();
+  auto* to = result.mutable_data_ptr<float>();
+  std::vector<std::int64_t> begins{0};
+  for (const auto length : lengths) begins.push_back(begins.back() + length);
+  const auto lanes = std::ssize(seen) * heads * 2;
+  at::parallel_for(0, lanes, 1, [&](std::int64_t first, std::int64_t last) {
+    std::vector<cpu::head_piece> pieces;
+    for (auto lane = first; lane < last; ++lane) {
+      const auto i = static_cast<std::size_t>(lane / (2 * heads));
+      const auto guidance = lane / heads % 2, head = lane % heads;
+      pieces.clear();
+      for (const auto& piece : seen[i]->pieces()) {
+        const auto* keys = piece.const_data_ptr<float>() + guidance * piece.stride(0) + head * piece.stride(1);
+        pieces.push_back({keys, keys + d, piece.size(2), piece.stride(2)});
+      }
+      const auto place = (guidance * rows + begins[i]) * width + head * d;
+      cpu::attend({from + place, width}, lengths[i], pieces, d, {to + place, width});
+    }
+  });
+  return result;
+}
+
 } // namespace
+
+dit::causal_conv::causal_conv(const tensor_map& weights, const std::string& name) : bias(weights.find(name + ".bias")) {
+  const auto stored = weights.at(name + ".weight", {-1, -1, -1});
+  if (stored.size(2) != context_rows + 1)
+    throw std::runtime_error(weights.origin() + ": " + name + " looks at a different number of rows than expected");
+  weight = stored.transpose(1, 2).flatten(1).contiguous();
+}
 
 dit::block::block(const tensor_map& weights, const std::string& name)
     : modulate(weights, name + ".adaLN_modulation.1"), query_norm(weights, name + ".attn.q_norm", 1e-5),
@@ -34,43 +76,61 @@ dit::block::block(const tensor_map& weights, const std::string& name)
 }
 
 /// x [2, N, width]. No positions and no mask: a chunk sees itself and everything that its cache holds.
-at::Tensor dit::block::attend(const at::Tensor& x, std::span<const job> jobs, std::size_t index) const {
+at::Tensor dit::block::attend(const at::Tensor& x, const places& at, std::size_t index) const {
   const auto d = query_norm.weight.size(0), heads = query_key_value.weight.size(0) / (3 * d);
-  const auto parts = query_key_value(x).view({2, -1, 3, heads, d}).permute({2, 0, 3, 1, 4}); // 3 x [2, heads, N, d]
-  const auto lengths = lengths_of(jobs);
-  const auto q = cut(query_norm(parts[0]), lengths, 2);
-  const auto kv = cut(at::cat({key_norm(parts[1]), parts[2]}, 3), lengths, 2);
-  std::vector<at::Tensor> attended;
-  attended.reserve(jobs.size());
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    auto& past = jobs[i].stream->attention[index];
-    past = past.defined() ? at::cat({kv[i], past}, 2) : kv[i].contiguous();
-    const auto y = at::scaled_dot_product_attention(q[i], past.narrow(3, 0, d), past.narrow(3, d, d));
-    attended.push_back(y.transpose(1, 2).reshape({2, jobs[i].rows, heads * d}));
+  const auto parts = query_key_value(x).view({2, -1, 3, heads, d}).unbind(2); // 3 x [2, N, heads, d]
+  const auto q = query_norm(parts[0]);
+  const auto kv = cut(at::cat({key_norm(parts[1]), parts[2]}, 3).transpose(1, 2), at.lengths, 2);
+  std::vector<const kv_history*> seen;
+  for (std::size_t i = 0; i < at.jobs.size(); ++i) {
+    auto& past = at.jobs[i].stream->attention[index];
+    past.push_front(kv[i].contiguous());
+    seen.push_back(&past);
   }
-  return attention_out(attended.size() == 1 ? attended[0] : at::cat(attended, 1));
+  return attention_out(attend_to_histories(q, at.lengths, seen));
 }
 
-at::Tensor dit::block::convolve(const at::Tensor& x, std::span<const job> jobs, std::size_t index) const {
+/// x [2, N, width]. Rows of all sequences go through as the windows that end with them, in one product.
+at::Tensor dit::block::convolve(const at::Tensor& x, const places& at, std::size_t index) const {
   const auto width = x.size(2);
-  const auto lengths = lengths_of(jobs);
-  std::vector<at::Tensor> kept(jobs.size());
-  auto causal = [&](const at::Tensor& rows, const padded_conv& conv, std::int64_t first_channel) {
-    auto sequences = cut(rows.transpose(1, 2), lengths, 2);
-    const auto context = conv.kernel() - 1;
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      const auto& past = jobs[i].stream->conv[index];
-      sequences[i] = past.defined() ? at::cat({past.narrow(1, first_channel, width), sequences[i]}, 2)
-                                    : at::constant_pad_nd(sequences[i], {context, 0});
-      const auto last = sequences[i].slice(2, sequences[i].size(2) - context);
-      kept[i] = kept[i].defined() ? at::cat({kept[i], last}, 1) : last;
+  auto causal = [&](const at::Tensor& rows, const causal_conv& conv, std::int64_t first_channel) {
+    const auto fresh = cut(rows, at.lengths, 1);
+    std::vector<at::Tensor> sequences;
+    for (std::size_t i = 0; i < at.jobs.size(); ++i) {
+      const auto& past = at.jobs[i].stream->conv[index];
+      sequences.push_back(past.defined() ? past.narrow(1, first_channel, width).transpose(1, 2)
+                                         : at::zeros({2, context_rows, width}, rows.options()));
+      sequences.push_back(fresh[i]);
     }
-    const auto convolved = convolve_each(sequences, conv);
-    return (convolved.size() == 1 ? convolved[0] : at::cat(convolved, 2)).transpose(1, 2);
+    const auto all = at::cat(sequences, 1).flatten(0, 1);
+    const auto windows = all.index_select(0, at.windows).view({2, -1, (context_rows + 1) * width});
+    return std::pair(at::linear(windows, conv.weight, conv.bias), all.index_select(0, at.ends).view({2, -1, width}));
   };
-  const auto y = causal(at::mish(conv_norm(causal(x, conv_first, 0))), conv_second, width);
-  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].stream->conv[index] = kept[i];
+  const auto [between, first_ends] = causal(x, conv_first, 0);
+  const auto [y, second_ends] = causal(at::mish(conv_norm(between)), conv_second, width);
+  const auto ends = at::cat({first_ends, second_ends}, 2).transpose(1, 2); // [2, 2 * width, jobs * context]
+  for (std::size_t i = 0; i < at.jobs.size(); ++i)
+    at.jobs[i].stream->conv[index] =
+        ends.narrow(2, static_cast<std::int64_t>(i) * context_rows, context_rows).contiguous();
   return y;
+}
+
+dit::places::places(std::span<const job> sequences, at::Device device) : jobs(sequences) {
+  std::int64_t total = 0, begin = 0;
+  for (const auto& job : jobs) {
+    lengths.push_back(job.rows);
+    total += job.rows + context_rows;
+  }
+  std::vector<std::int64_t> window_rows, end_rows;
+  for (std::int64_t guidance = 0; guidance < 2; ++guidance)
+    for (const auto& job : jobs) {
+      for (std::int64_t row = 0; row < job.rows * (context_rows + 1); ++row)
+        window_rows.push_back(begin + row / (context_rows + 1) + row % (context_rows + 1));
+      for (std::int64_t row = 0; row < context_rows; ++row) end_rows.push_back(begin + job.rows + row);
+      begin += job.rows + context_rows;
+    }
+  windows = at::tensor(window_rows, at::kLong).to(device);
+  ends = at::tensor(end_rows, at::kLong).to(device);
 }
 
 dit::dit(const tensor_map& weights)
@@ -99,12 +159,13 @@ at::Tensor dit::run(const at::Tensor& inputs, const modulation& at_time, std::sp
     job.stream->attention.resize(depth());
     job.stream->conv.resize(depth());
   }
+  const places at(jobs, inputs.device());
   auto h = in_(inputs);
   for (std::size_t n = 0; n < blocks_.size(); ++n) {
     const auto& block = blocks_[n];
     const auto m = at_time.blocks[n].unsqueeze(2).unbind(1); // 9 x [B, 1, width]: attention, feed-forward, convolution
-    h = at::addcmul(h, m[2], block.attend(norm_shift_scale(h, m[0], m[1]), jobs, n));
-    h = at::addcmul(h, m[8], block.convolve(norm_shift_scale(h, m[6], m[7]), jobs, n));
+    h = at::addcmul(h, m[2], block.attend(norm_shift_scale(h, m[0], m[1]), at, n));
+    h = at::addcmul(h, m[8], block.convolve(norm_shift_scale(h, m[6], m[7]), at, n));
     h = at::addcmul(h, m[5], block.narrow(at::gelu(block.widen(norm_shift_scale(h, m[3], m[4])), "tanh")));
   }
   const auto m = at_time.last.unsqueeze(2).unbind(1);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "inference/speech/kv_history.hpp"
 #include "inference/speech/layers.hpp"
 
 #include <ATen/core/Tensor.h>
@@ -16,10 +17,10 @@ class dit {
 public:
   /// What one stream remembers of one solver step. Tensors are replaced, never written to, so that copies may share them.
   struct cache {
-    std::vector<at::Tensor> attention; ///< each block's [2, heads, rows, k | v], the newest chunk first
+    std::vector<kv_history> attention; ///< each block's, of both guidances
     std::vector<at::Tensor> conv;      ///< each block's [2, 2 * width, kernel - 1], last inputs of both convolutions
 
-    std::int64_t rows() const { return attention.empty() ? 0 : attention[0].size(2); }
+    std::int64_t rows() const { return attention.empty() ? 0 : attention[0].rows(); }
   };
 
   /// Shifts, scales and gates of all blocks at one time t; the same for every sequence.
@@ -48,18 +49,36 @@ public:
   std::size_t depth() const { return blocks_.size(); }
 
 private:
+  /// Rows before its own that a convolution sees.
+  static constexpr std::int64_t context_rows = 2;
+
+  struct causal_conv {
+    at::Tensor weight; ///< [out, taps * in]
+    at::Tensor bias;
+    causal_conv(const tensor_map& weights, const std::string& name);
+  };
+
+  /// Where the sequences of one call lie.
+  struct places {
+    std::span<const job> jobs;
+    std::vector<std::int64_t> lengths;
+    at::Tensor windows; ///< with each sequence's context before it: the rows of every window, and …
+    at::Tensor ends;    ///< … the last ones of every sequence
+    places(std::span<const job> sequences, at::Device device);
+  };
+
   struct block {
     linear modulate;
     linear query_key_value;
     layer_norm query_norm, key_norm;
     linear attention_out;
-    padded_conv conv_first, conv_second;
+    causal_conv conv_first, conv_second;
     layer_norm conv_norm;
     linear widen, narrow;
 
     block(const tensor_map& weights, const std::string& name);
-    at::Tensor attend(const at::Tensor& x, std::span<const job> jobs, std::size_t index) const;
-    at::Tensor convolve(const at::Tensor& x, std::span<const job> jobs, std::size_t index) const;
+    at::Tensor attend(const at::Tensor& x, const places& at, std::size_t index) const;
+    at::Tensor convolve(const at::Tensor& x, const places& at, std::size_t index) const;
   };
 
   linear time_first_, time_second_;

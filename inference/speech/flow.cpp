@@ -106,7 +106,7 @@ void flow::trim(state& stream, std::int64_t prompt_rows, trim_rule rule) const {
   const auto limit = prompt_rows + history_rows;
   for (auto& step : stream.steps)
     if (step.rows() > limit)
-      for (auto& attention : step.attention) attention = ends(attention, 2, prompt_rows, history_rows);
+      for (auto& attention : step.attention) attention.keep_ends(prompt_rows, history_rows);
   auto& layers = stream.encoder.attention;
   if (layers.empty() || layers.back().size(1) <= limit) return;
   for (std::size_t i = 0; i < layers.size(); ++i) {

@@ -88,9 +88,9 @@ void replay_flow_setup(talker_set& set, const std::string& name, report& out) {
     std::vector<at::Tensor> conv;
     for (const auto& step : steps) conv.push_back(at::stack(step.conv));
     check.close("estimator_cnn_cache", at::stack(conv), set.tensor(name, "estimator_cnn_cache"), velocity);
-    check.close("estimator_att_cache_step0", at::stack(steps.front().attention),
+    check.close("estimator_att_cache_step0", speech::stacked(steps.front().attention),
                 set.tensor(name, "estimator_att_cache_step0"), velocity);
-    check.close("estimator_att_cache_last", at::stack(steps.back().attention),
+    check.close("estimator_att_cache_last", speech::stacked(steps.back().attention),
                 set.tensor(name, "estimator_att_cache_last"), velocity);
   });
 }
@@ -113,7 +113,7 @@ void replay_flow_chunk(talker_set& set, const std::string& name, report& out) {
     const auto& first = replay.stream.steps.front();
     check.close("estimator_cnn_cache_step0", at::stack(first.conv), set.tensor(name, "estimator_cnn_cache_step0"),
                 velocity);
-    check.close("estimator_att_cache_step0_block0", first.attention[0],
+    check.close("estimator_att_cache_step0_block0", first.attention[0].joined(),
                 set.tensor(name, "estimator_att_cache_step0_block0"), velocity);
   });
 }
@@ -159,7 +159,7 @@ void replay_dit_unit(talker_set& set, const std::string& name, report& out) {
     const auto y = estimator.run(inputs.transpose(1, 2), estimator.modulate(embedded), {&job, 1});
     check.close("y", y.transpose(1, 2), golden("y"));
     check.close("cnn_cache", at::stack(cache.conv), golden("cnn_cache"), module);
-    check.close("att_cache", at::stack(cache.attention), golden("att_cache"), module);
+    check.close("att_cache", speech::stacked(cache.attention), golden("att_cache"), module);
   });
 }
 

@@ -85,7 +85,7 @@ void replay_stream_turn(talker_set& set, const std::string& name, report& out) {
         check.equal("estimator rows", replay.session.acoustic.steps[0].rows(), rows);
       }
     }
-    check.close("prompt_att_cache_step0_block0", voice->prompt.steps[0].attention[0],
+    check.close("prompt_att_cache_step0_block0", voice->prompt.steps[0].attention[0].joined(),
                 set.tensor(name, "prompt_att_cache_step0_block0"));
   });
 }

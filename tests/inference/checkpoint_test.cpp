@@ -1,6 +1,6 @@
 #include "inference/checkpoint.hpp"
 
-#include "tests/inference/temporary_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <ATen/ATen.h>
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 #include <cstring>
 
 using namespace parley::inference;
-using testing::temporary_directory;
+using parley::tests::temporary_folder;
 
 namespace {
 
@@ -24,7 +24,7 @@ std::string one_float(const std::string& name, float value) {
   return result;
 }
 
-void write_index(const temporary_directory& folder, const nlohmann::json& map) {
+void write_index(const temporary_folder& folder, const nlohmann::json& map) {
   folder.write("model.safetensors.index.json", nlohmann::json{{"weight_map", map}}.dump());
 }
 
@@ -50,7 +50,7 @@ TEST_CASE("a missing or misshapen tensor is named with its folder") {
 }
 
 TEST_CASE("no conversion, no copy") {
-  temporary_directory folder;
+  temporary_folder folder;
   folder.write("model.safetensors", one_float("x", 7));
   auto all = checkpoint::open(folder.path());
   CHECK(all.tensor("x", at::kFloat).data_ptr() == all.tensor("x", at::kFloat).data_ptr());
@@ -58,7 +58,7 @@ TEST_CASE("no conversion, no copy") {
 }
 
 TEST_CASE("shards are joined by their index") {
-  temporary_directory folder;
+  temporary_folder folder;
   folder.write("model-00001-of-00002.safetensors", one_float("a", 1));
   folder.write("model-00002-of-00002.safetensors", one_float("b", 2));
   write_index(folder, {{"a", "model-00001-of-00002.safetensors"}, {"b", "model-00002-of-00002.safetensors"}});
@@ -68,7 +68,7 @@ TEST_CASE("shards are joined by their index") {
 }
 
 TEST_CASE("a lying index is refused") {
-  temporary_directory folder;
+  temporary_folder folder;
   folder.write("one.safetensors", one_float("a", 1));
   auto refuses = [&](const std::string& reason) {
     CHECK_THROWS_WITH(checkpoint::open(folder.path()), Catch::Contains(reason));
@@ -90,6 +90,6 @@ TEST_CASE("a lying index is refused") {
 }
 
 TEST_CASE("a folder without weights is refused") {
-  temporary_directory folder;
+  temporary_folder folder;
   CHECK_THROWS_WITH(checkpoint::open(folder.path()), Catch::Contains("model.safetensors"));
 }

@@ -63,6 +63,26 @@ TEST_CASE("attention over scattered pages is attention") {
     }
 }
 
+TEST_CASE("attention over pieces that all see is attention") {
+  for (const std::int64_t d : {8, 16, 64})
+    for (const std::int64_t rows : {1, 4, 50}) {
+      INFO("head_dim " << d << ", " << rows << " rows");
+      const auto q = noise({rows, 2, d}, 1);
+      const std::vector<at::Tensor> kv{noise({rows, 2 * d}, 2), noise({130, 2 * d}, 3), noise({1, 2 * d}, 4)};
+      std::vector<cpu::head_piece> pieces;
+      for (const auto& piece : kv) {
+        const auto* keys = piece.const_data_ptr<float>();
+        pieces.push_back({keys, keys + d, piece.size(0), 2 * d});
+      }
+      auto to = at::zeros({rows, 2, d});
+      cpu::attend({q.const_data_ptr<float>() + d, 2 * d}, rows, pieces, d, {to.mutable_data_ptr<float>() + d, 2 * d});
+      const auto all = at::cat(kv).to(at::kDouble);
+      const auto scores = q.select(1, 1).to(at::kDouble).mm(all.narrow(1, 0, d).t()) / std::sqrt(d);
+      CHECK(apart(to.select(1, 1), scores.softmax(-1).mm(all.narrow(1, d, d))) < 2e-6);
+      CHECK(at::equal(to.select(1, 0), at::zeros({rows, d})));
+    }
+}
+
 TEST_CASE("products of few rows are products") {
   for (const std::int64_t rows : {1, 3, 4, 7, 16})
     for (const std::int64_t out : {1, 5, 64}) {

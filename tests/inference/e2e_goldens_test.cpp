@@ -1,5 +1,5 @@
 #include "inference/verify/verify.hpp"
-#include "tests/inference/temporary_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -46,7 +46,7 @@ TEST_CASE("the public end-to-end goldens are reproduced") {
 }
 
 TEST_CASE("another word, sound or file in an end-to-end recording is noticed") {
-  parley::inference::testing::temporary_directory folder;
+  parley::tests::temporary_folder folder;
   const auto from = std::filesystem::path("tests/data/goldens/e2e");
   for (const auto* file : {"E1.json", "E1.safetensors", "manifest.json", "noise.safetensors", "inputs.safetensors"})
     std::filesystem::copy_file(from / file, folder.path() / file);

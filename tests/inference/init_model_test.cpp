@@ -6,7 +6,7 @@
 #include "inference/init/tensor_plan.hpp"
 #include "inference/model_config.hpp"
 #include "inference/tokenizer.hpp"
-#include "tests/inference/temporary_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <ATen/ATen.h>
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@
 using namespace parley::inference;
 
 TEST_CASE("the tiny preset has the names, shapes and types of the recorded tiny checkpoint") {
-  testing::temporary_directory folder;
+  parley::tests::temporary_folder folder;
   init_model("tiny", 1, folder.path());
   auto mine = checkpoint::open(folder.path());
   auto recorded = checkpoint::open("tests/data/checkpoints/tiny");
@@ -37,7 +37,7 @@ TEST_CASE("the tiny preset has the names, shapes and types of the recorded tiny 
 }
 
 TEST_CASE("its tokenizer has the added tokens of the recorded one and writes bytes") {
-  testing::temporary_directory folder;
+  parley::tests::temporary_folder folder;
   init_model("tiny", 1, folder.path());
   auto mine = tokenizer::open(folder.path());
   auto recorded = tokenizer::open("tests/data/checkpoints/tiny");
@@ -64,9 +64,9 @@ TEST_CASE("the real preset has the real ids and sizes") {
 }
 
 TEST_CASE("same seed, same weights, however they are cut into shards") {
-  testing::temporary_directory one;
-  testing::temporary_directory cut;
-  testing::temporary_directory other;
+  parley::tests::temporary_folder one;
+  parley::tests::temporary_folder cut;
+  parley::tests::temporary_folder other;
   init_model("tiny", 7, one.path());
   init_model("tiny", 7, cut.path(), 1'000'000);
   init_model("tiny", 8, other.path());
@@ -81,7 +81,7 @@ TEST_CASE("same seed, same weights, however they are cut into shards") {
 }
 
 TEST_CASE("a full folder and an unknown preset are refused") {
-  testing::temporary_directory folder;
+  parley::tests::temporary_folder folder;
   folder.write("precious.txt", "x");
   CHECK_THROWS_WITH(init_model("tiny", 1, folder.path()), Catch::Contains("not empty"));
   CHECK_THROWS_AS(init_model("huge", 1, folder.path() / "new"), std::invalid_argument);

@@ -1,11 +1,11 @@
 #include "inference/model_config.hpp"
 
-#include "tests/inference/temporary_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
 
 using namespace parley::inference;
-using testing::temporary_directory;
+using parley::tests::temporary_folder;
 
 TEST_CASE("the tiny configuration is read as it is") {
   auto c = model_config::open("tests/data/checkpoints/tiny");
@@ -25,7 +25,7 @@ TEST_CASE("the tiny configuration is read as it is") {
 }
 
 TEST_CASE("absent keys have the defaults of the reference's classes") {
-  temporary_directory folder;
+  temporary_folder folder;
   folder.write("config.json", R"({"vision_config": {}, "rope_theta": null})");
   auto c = model_config::open(folder.path());
   CHECK(c.llm.vocab_size == 151936);
@@ -37,7 +37,7 @@ TEST_CASE("absent keys have the defaults of the reference's classes") {
 }
 
 TEST_CASE("the processor's file goes before the model's on images") {
-  temporary_directory folder;
+  temporary_folder folder;
   folder.write("config.json", R"({"slice_config": {"max_slice_nums": 4}, "use_image_id": true})");
   CHECK(model_config::open(folder.path()).vision.max_slice_nums == 4);
   folder.write("preprocessor_config.json",
@@ -49,7 +49,7 @@ TEST_CASE("the processor's file goes before the model's on images") {
 }
 
 TEST_CASE("nonsense is refused with file and key") {
-  temporary_directory folder;
+  temporary_folder folder;
   CHECK_THROWS_WITH(model_config::open(folder.path()), Catch::Contains("config.json"));
   folder.write("config.json", R"({"hidden_size": "wide"})");
   CHECK_THROWS_WITH(model_config::open(folder.path()), Catch::Contains("hidden_size") && Catch::Contains("type"));

@@ -1,6 +1,6 @@
 #include "inference/safetensors.hpp"
 
-#include "tests/inference/temporary_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <ATen/ATen.h>
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 #include <optional>
 
 using namespace parley::inference;
-using testing::temporary_directory;
+using parley::tests::temporary_folder;
 
 namespace {
 
@@ -25,7 +25,7 @@ std::string entry(const std::string& name, const std::string& dtype, const std::
 }
 
 void refuses(const std::string& bytes, const std::string& reason) {
-  temporary_directory folder;
+  temporary_folder folder;
   auto path = folder.write("x.safetensors", bytes);
   CHECK_THROWS_WITH(safetensors_file::open(path), Catch::Contains(path.string()) && Catch::Contains(reason));
 }
@@ -33,7 +33,7 @@ void refuses(const std::string& bytes, const std::string& reason) {
 } // namespace
 
 TEST_CASE("every dtype of the format is read") {
-  temporary_directory folder;
+  temporary_folder folder;
   struct known {
     const char* name;
     at::ScalarType type;
@@ -65,7 +65,7 @@ TEST_CASE("every dtype of the format is read") {
 }
 
 TEST_CASE("values, scalars, empty tensors and metadata") {
-  temporary_directory folder;
+  temporary_folder folder;
   float values[] = {1.5F, -2.0F, 3.25F};
   std::string data(reinterpret_cast<const char*>(values), sizeof values);
   auto header = R"({"__metadata__":{"format":"pt"},)" + entry("b", "F32", "[2]", "[4,12]") + "," +
@@ -84,7 +84,7 @@ TEST_CASE("a tensor outlives file object and folder, whatever its alignment") {
   auto pad = GENERATE(0, 1, 2, 3);
   std::optional<at::Tensor> kept;
   {
-    temporary_directory folder;
+    temporary_folder folder;
     double value = 42.0;
     auto header = "{" + entry("t", "F64", "[1]", "[0,8]") + "}" + std::string(static_cast<std::size_t>(pad), ' ');
     std::string data(reinterpret_cast<const char*>(&value), 8);
@@ -129,7 +129,7 @@ TEST_CASE("hostile files are refused by name and reason") {
 }
 
 TEST_CASE("what is no file is refused") {
-  temporary_directory folder;
+  temporary_folder folder;
   CHECK_THROWS_WITH(safetensors_file::open(folder.path() / "missing"), Catch::Contains("can't open"));
   CHECK_THROWS_WITH(safetensors_file::open(folder.path()), Catch::Contains("not a regular file"));
 }

@@ -138,7 +138,7 @@ TEST_CASE("a session that speaks holds what the networks remember") {
   CHECK(m.speech_tokens == std::size_t{2} * 2 * 2048 * 32 * sizeof(float));
   std::size_t row = 0;
   for (const auto& step : testing::default_voice()->prompt.steps)
-    for (const auto& block : step.attention) row += block.nbytes() / static_cast<std::size_t>(block.size(2));
+    for (const auto& block : step.attention) row += block.joined().nbytes() / static_cast<std::size_t>(block.rows());
   CHECK(m.flow > 2 * row * speech::flow_memory_rows);
   CHECK(weight_bytes(checkpoint::open("models/tiny-omni"), at::kFloat) ==
         2 * weight_bytes(checkpoint::open("models/tiny-omni"), at::kBFloat16));

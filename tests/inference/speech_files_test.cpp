@@ -2,7 +2,7 @@
 #include "inference/speech/speech_config.hpp"
 #include "inference/speech/state_dict.hpp"
 #include "tests/inference/speech_fixture.hpp"
-#include "tests/inference/temporary_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <ATen/ATen.h>
 #include <caffe2/serialize/inline_container.h>
@@ -13,7 +13,7 @@
 
 using namespace parley::inference::speech;
 using parley::inference::testing::talker_folder;
-using parley::inference::testing::temporary_directory;
+using parley::tests::temporary_folder;
 
 namespace {
 
@@ -23,7 +23,7 @@ std::string contents(const std::filesystem::path& file) {
 }
 
 /// A file as torch.save makes it, with this pickle and one storage of eight floats.
-std::filesystem::path saved(const temporary_directory& folder, const std::string& pickle) {
+std::filesystem::path saved(const temporary_folder& folder, const std::string& pickle) {
   const auto file = folder.path() / "made.pt";
   caffe2::serialize::PyTorchStreamWriter writer(file.string());
   const std::vector<float> storage{0, 1, 2, 3, 4, 5, 6, 7};
@@ -58,7 +58,7 @@ TEST_CASE("state dicts are read in both forms, and both vocoders' names are alik
 }
 
 TEST_CASE("a state dict can't reach outside its storage or call anything") {
-  temporary_directory folder;
+  temporary_folder folder;
   CHECK(at::equal(read_state_dict(saved(folder, one_tensor(1, 3, 2))).at("w"), at::tensor({1.F, 3.F, 5.F})));
   CHECK_THROWS_AS(read_state_dict(saved(folder, one_tensor(1, 8, 1))), std::runtime_error);
   CHECK_THROWS_AS(read_state_dict(saved(folder, one_tensor(0, 200, 0))), std::runtime_error);
@@ -69,7 +69,7 @@ TEST_CASE("a state dict can't reach outside its storage or call anything") {
 }
 
 TEST_CASE("a damaged state dict is refused or read, never more") {
-  temporary_directory folder;
+  temporary_folder folder;
   const auto whole = one_tensor(0, 4, 1);
   for (std::size_t i = 0; i < whole.size(); ++i)
     for (char byte : {'\0', '\x7f', '\xff', 't', '.', 's'}) {
@@ -88,7 +88,7 @@ TEST_CASE("a damaged state dict is refused or read, never more") {
 }
 
 TEST_CASE("a damaged ONNX file is refused or read, never more") {
-  temporary_directory folder;
+  temporary_folder folder;
   const auto file = contents(talker_folder / "token2wav" / "campplus.onnx");
   for (std::size_t n = 0; n < file.size(); n += 1 + file.size() / 97) {
     folder.write("cut.onnx", file.substr(0, n));
@@ -104,7 +104,7 @@ TEST_CASE("a damaged ONNX file is refused or read, never more") {
 }
 
 TEST_CASE("configurations say which file and key is wrong") {
-  temporary_directory folder;
+  temporary_folder folder;
   CHECK(hift_config::open(talker_folder / "token2wav" / "config.yaml").frame_samples() == 480);
   CHECK(flow_config::open(talker_folder / "token2wav" / "flow.yaml").guidance == Approx(0.7));
   folder.write("config.yaml", "hift: !new:some.thing\n  upsample_rates: [0, 5]\n");

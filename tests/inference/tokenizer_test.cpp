@@ -3,7 +3,7 @@
 #include "inference/text/pretokenizer.hpp"
 #include "inference/text/unicode.hpp"
 #include "inference/text/utf8.hpp"
-#include "tests/inference/temporary_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -160,7 +160,7 @@ TEST_CASE("hostile text costs no more than its length") {
 }
 
 TEST_CASE("a broken tokenizer is refused with the file's name") {
-  testing::temporary_directory folder;
+  parley::tests::temporary_folder folder;
   CHECK_THROWS_WITH(tokenizer::open(folder.path()), Catch::Contains("vocab.json"));
   folder.write("vocab.json", R"({"a": "b"})");
   CHECK_THROWS_WITH(tokenizer::open(folder.path()), Catch::Contains("vocab.json"));

@@ -1,7 +1,7 @@
 #include "inference/verify/verify.hpp"
 
 #include "inference/init/init_model.hpp"
-#include "tests/inference/temporary_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -40,7 +40,7 @@ TEST_CASE("the public thinker goldens are reproduced") {
 }
 
 TEST_CASE("other weights do not pass") {
-  parley::inference::testing::temporary_directory folder;
+  parley::tests::temporary_folder folder;
   parley::inference::init_model("tiny", 1, folder.path());
   std::ostringstream out;
   CHECK(run_verify(folder.path(), "tests/data/goldens/thinker", out) == 1);

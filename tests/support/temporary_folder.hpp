@@ -5,6 +5,7 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace parley::tests {
 
@@ -22,8 +23,8 @@ public:
 
   const std::filesystem::path& path() const { return path_; }
 
-  std::filesystem::path write(const std::string& name, const std::string& content) const {
-    std::ofstream(path_ / name) << content;
+  std::filesystem::path write(const std::string& name, std::string_view content) const {
+    std::ofstream(path_ / name, std::ios::binary) << content;
     return path_ / name;
   }
 
