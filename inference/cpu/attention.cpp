@@ -173,10 +173,12 @@ template<class T, class Seen>
 PARLEY_INLINE void visit(workspace& w, std::int64_t count, const T* keys, const T* page_values, std::int64_t here,
                          std::int64_t key_stride, std::int64_t head_dim, const Seen& seen) {
   std::int64_t stride = 0;
-  if (count >= worth_turning)
+  if (count >= worth_turning) {
     score_turned(w, keys, here, key_stride, head_dim, count);
-  else
-    score_rows(w, as_floats(keys, here, head_dim, key_stride, w.keys, stride), here, stride, head_dim, count);
+  } else {
+    const auto* dense = as_floats(keys, here, head_dim, key_stride, w.keys, stride);
+    score_rows(w, dense, here, stride, head_dim, count);
+  }
   const auto* values = as_floats(page_values, here, head_dim, key_stride, w.values, stride);
   for (std::int64_t q = 0; q < count; ++q) weigh(w, q, seen(q), head_dim);
   std::int64_t q = 0;
