@@ -94,7 +94,9 @@ void gpu_worker::on_exit() {
 
 void gpu_worker::start(const worker_start& message) {
   monitor(message.queue);
-  patrons_.push_back({message.queue, message.key, -1, load_});
+  // What was counted before anybody was told is the first one's.
+  const bool first = reported_ == std::chrono::steady_clock::time_point();
+  patrons_.push_back({message.queue, message.key, -1, first ? load_box::measured() : load_});
   offer();
   report();
 }
@@ -115,7 +117,7 @@ void gpu_worker::measure() {
 
 /// Tells every house of the load, now or as soon as it may.
 void gpu_worker::report() {
-  if (!info_ || report_waits_) return;
+  if (!info_ || patrons_.empty() || report_waits_) return;
   const auto now = std::chrono::steady_clock::now();
   if (const auto due = reported_ + report_gap; now < due) {
     report_waits_ = true;

@@ -84,7 +84,7 @@ tl::expected<effects, error> session_machine::on_resume(const resume_claim& clai
   pass_->renew(claim.token, random_);
   clocks_.stop(session_clock::resume);
   if (duplex_) {
-    constexpr std::chrono::seconds least{2};
+    constexpr std::chrono::seconds least{5};
     duplex_->on_resumed(now + std::max<time_point::duration>(now - idle_since_, least));
   }
   out_.emplace_back(
