@@ -21,6 +21,8 @@ void add_server(CLI::App& probe, Options& options) {
 void add_spoken(CLI::App* sub, const std::shared_ptr<client::audio_probe_options>& options) {
   add_server(*sub, *options);
   sub->add_option("--wav", options->wav, "What is spoken: any rate and channel count");
+  sub->add_option("--listen", options->listen, "Seconds of silence after the sound, for the answer")
+      ->check(CLI::Range(0, 600));
   sub->add_flag("--fast", options->fast, "Each second as soon as the one before is answered");
   sub->add_flag("--legacy", options->legacy, "The legacy dialect");
   sub->add_option("--system", options->system_prompt, "Instructions to the model");

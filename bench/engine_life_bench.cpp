@@ -1,4 +1,4 @@
-// What sessions cost an engine by beginning and ending. PARLEY_BENCH_MODEL names a checkpoint folder; default: the embedded one.
+// What sessions cost an engine by beginning and ending. PARLEY_BENCH_MODEL names a checkpoint folder; default: models/tiny-omni.
 //   engine_life_bench prefix [sessions=50] [voice seconds=15]   time from open to opened, pages held
 //   engine_life_bench share  [sessions=32] [voice seconds=15]   a unit of sessions that share a prompt, and of others that don't
 //   engine_life_bench churn  [sessions=10000] [at a time=4]     memory and pages while sessions come and go
@@ -58,7 +58,7 @@ public:
   explicit stage_hand(int sessions) {
     parley::config::settings settings;
     const auto* named = std::getenv("PARLEY_BENCH_MODEL");
-    settings.worker.model = named ? named : default_model_directory().string();
+    settings.worker.model = named ? named : embedded_model("tiny-omni").string();
     settings.worker.max_sessions = sessions;
     settings.engine.seed = 1;
     engine_ = make_engine(settings, [this](event&& e) {

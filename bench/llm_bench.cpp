@@ -12,14 +12,14 @@
 #include <cmath>
 #include <cstdlib>
 
-// The language model and the engine on the CPU. PARLEY_BENCH_MODEL names a checkpoint folder; default: the embedded one.
+// The language model and the engine on the CPU. PARLEY_BENCH_MODEL names a checkpoint folder; default: models/tiny-omni.
 namespace {
 
 using namespace parley::inference;
 
 std::filesystem::path model_directory() {
   const auto* named = std::getenv("PARLEY_BENCH_MODEL");
-  return named ? std::filesystem::path(named) : default_model_directory();
+  return named ? std::filesystem::path(named) : embedded_model("tiny-omni");
 }
 
 const thinker& model() {

@@ -86,7 +86,7 @@ void run(const std::filesystem::path& directory, const char* goldens) {
 int main(int argc, char** argv) {
   at::set_num_threads(1);
   try {
-    run(argc > 1 ? std::filesystem::path(argv[1]) : default_model_directory(), argc > 2 ? argv[2] : nullptr);
+    run(argc > 1 ? std::filesystem::path(argv[1]) : embedded_model("tiny-omni"), argc > 2 ? argv[2] : nullptr);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "quant_bench: %s\n", e.what());
     return 1;

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 class Server:
     def __init__(self, binary: str, *flags: str):
-        command = [binary, "serve", "--port", "0", "--set", "worker.max_sessions=32", "--set", "engine.seed=7", *flags]
+        command = [binary, "serve", "--port", "0", "--model", str(ROOT / "models/tiny-omni"), "--set", "worker.max_sessions=32", "--set", "engine.seed=7", *flags]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.http = self.process.stdout.readline().strip().removeprefix("ready ")
 

@@ -34,7 +34,7 @@ const image_file& frame() {
 const thinker& model() {
   static const auto m = [] {
     c10::InferenceMode guard;
-    const auto folder = default_model_directory();
+    const auto folder = embedded_model("tiny-omni");
     return thinker(checkpoint::open(folder), model_config::open(folder), at::kFloat, at::kCPU);
   }();
   return m;

@@ -14,6 +14,7 @@ struct audio_probe_options {
   std::string key{};     ///< API key; empty = none
   std::string ca_file{}; ///< PEM: trusted certificates instead of the system's
   std::string wav{};     ///< what is spoken: any rate and channel count
+  int listen = 0;        ///< seconds of silence after it, for the answer
   bool fast = false;     ///< each second as soon as the one before is answered, instead of one a second
   bool legacy = false;   ///< the legacy dialect
   std::optional<std::string> system_prompt{};

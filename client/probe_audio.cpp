@@ -207,7 +207,8 @@ tl::expected<audio_probe::material, std::string> read_sound(const audio_probe_op
     voice = std::move(*bytes);
   }
   // The last second is filled up with silence: a unit that is not whole would never be answered.
-  samples->resize((samples->size() + unit_samples - 1) / unit_samples * unit_samples, 0.0f);
+  const auto units = (samples->size() + unit_samples - 1) / unit_samples + static_cast<std::size_t>(options.listen);
+  samples->resize(units * unit_samples, 0.0f);
   return audio_probe::material{std::move(*samples), std::move(voice)};
 }
 

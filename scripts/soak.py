@@ -34,7 +34,7 @@ def http(url: str, method: str = "GET") -> tuple[int, str]:
 class Server:
     def __init__(self, binary: str, log: Path):
         self.log = log
-        flags = ["--port", "0", "--set", "worker.max_sessions=6", "--set", "engine.seed=1", "--set", "log.level=warn"]
+        flags = ["--port", "0", "--model", "models/tiny-omni", "--set", "worker.max_sessions=6", "--set", "engine.seed=1", "--set", "log.level=warn"]
         self.process = subprocess.Popen([binary, "serve", *flags], cwd=ROOT, stdout=subprocess.PIPE, stderr=open(log, "w"), stdin=subprocess.DEVNULL, text=True)
         line = self.process.stdout.readline().strip()
         if not line.startswith("ready "):

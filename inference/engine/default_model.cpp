@@ -4,9 +4,9 @@
 
 namespace parley::inference {
 
-std::filesystem::path default_model_directory() {
+std::filesystem::path embedded_model(std::string_view model) {
   namespace fs = std::filesystem;
-  const fs::path name = "models/tiny-omni";
+  const auto name = fs::path("models") / model;
   auto usable = [](const fs::path& p) { return fs::exists(p / "config.json"); };
   if (usable(name)) return name;
   std::error_code ignored;
@@ -15,7 +15,9 @@ std::filesystem::path default_model_directory() {
     if (usable(folder / name)) return folder / name;
     if (usable(folder / "share/parley" / name)) return folder / "share/parley" / name;
   }
-  throw std::runtime_error("the embedded default model models/tiny-omni is not there: set worker.model (--model)");
+  throw std::runtime_error("the embedded model " + name.string() + " is not there: set worker.model (--model)");
 }
+
+std::filesystem::path default_model_directory() { return embedded_model("nano"); }
 
 } // namespace parley::inference

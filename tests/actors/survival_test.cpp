@@ -29,6 +29,7 @@ class machines {
 public:
   machines() {
     config::settings settings;
+    settings.worker.model = "models/tiny-omni";
     settings.worker.max_sessions = 1;
     settings.worker.threads = 1;
     settings.engine.context_tokens = 2048;

@@ -8,16 +8,18 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("PARLEY_BINARY", ROOT / "build/release/parley"))
+TINY = ROOT / "models/tiny-omni"  # random weights, but every part of the architecture: what the tests of the protocol talk to
 START_SECONDS = 120  # a sanitized binary on a busy machine
 
 
 class Server:
-    """One `parley serve` process: ready when constructed, asked to stop by `stop`."""
+    """One `parley serve` process, with tiny-omni unless flags name another model: ready when constructed, asked to stop by `stop`."""
 
     def __init__(self, *flags: str, log: Path):
         self.log = log
         self._log_file = open(log, "w")
-        self.process = subprocess.Popen([BINARY, "serve", "--port", "0", *flags], stdout=subprocess.PIPE, stderr=self._log_file, stdin=subprocess.DEVNULL, text=True)
+        model = [] if {"--model", "--config"} & set(flags) else ["--model", str(TINY)]
+        self.process = subprocess.Popen([BINARY, "serve", "--port", "0", *model, *flags], stdout=subprocess.PIPE, stderr=self._log_file, stdin=subprocess.DEVNULL, text=True)
         line = self.process.stdout.readline().strip()
         if not line.startswith(("ready http://", "ready https://")):
             self.process.kill()

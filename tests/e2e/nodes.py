@@ -6,7 +6,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from conftest import BINARY
+from conftest import BINARY, TINY
 from realtime import http
 
 WAIT_SECONDS = 120  # a sanitized binary on a busy machine
@@ -78,4 +78,5 @@ class Gateway(Process):
 
 
 def worker(log: Path, nodes: str, *flags: str) -> Process:
-    return Process(log, "worker", "--join", nodes, *flags, OMP_NUM_THREADS="1")
+    model = [] if "--model" in flags else ["--model", str(TINY)]
+    return Process(log, "worker", "--join", nodes, *model, *flags, OMP_NUM_THREADS="1")

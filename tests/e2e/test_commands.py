@@ -12,11 +12,11 @@ def parley(*arguments: str, **options) -> subprocess.CompletedProcess:
 
 
 def test_probe_audio(server):
-    first = parley("probe", "audio", "--url", server.http, "--wav", str(SPOKEN), "--fast", "--seed", "5")
+    first = parley("probe", "audio", "--url", server.http, "--wav", str(SPOKEN), "--listen", "2", "--fast", "--seed", "5")
     assert first.returncode == 0, first.stderr
     assert "session.created" in first.stdout and "session.closed" in first.stdout
     decisions = [line for line in first.stdout.splitlines() if " ms" in line and ("listen" in line or "speak" in line)]
-    assert len(decisions) >= 3, first.stdout
+    assert len(decisions) >= 3 and "units               6," in first.stdout, first.stdout  # four of speech, two of silence
 
 
 def test_probe_audio_resamples_any_wav(server, tmp_path):

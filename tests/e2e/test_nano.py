@@ -1,11 +1,13 @@
 """The trained model in models/nano through the real server: it is asked with a fixed seed and has to give the right answers."""
 import json
 import subprocess
+import wave
 
+import numpy as np
 import pytest
 
 from conftest import BINARY, ROOT, Server
-from realtime import Client
+from realtime import UNIT, Client, floats
 
 NANO = ROOT / "models/nano"
 TRAINED = json.loads((NANO / "config.json").read_text())
@@ -14,6 +16,12 @@ QUESTIONS = [
     ("What is the capital of France?", "The capital of France is Paris."),
     ("Reply with exactly: walnut violin", "walnut violin"),
 ]
+SPOKEN = [
+    ("Hello, what is your name?", "My name is Parley."),
+    ("What is the capital of France?", "The capital of France is Paris."),
+    ("How many days are in a week?", "A week has seven days."),
+]
+hears = pytest.mark.skipif(not TRAINED["init_audio"], reason="this one does not hear")
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +50,52 @@ def test_a_conversation_of_several_rounds(nano):
             client.send({"type": "input.append", "input": {"messages": messages, "generation": {"seed": 2}}})
             assert client.until_done()["text"] == answer
             messages.append({"role": "assistant", "content": answer})
+
+
+def spoken(folder, text: str) -> np.ndarray:
+    """A fresh question at 16 kHz, as espeak-ng says it."""
+    file = folder / "question.wav"
+    subprocess.run(["espeak-ng", "-w", file, text], check=True)
+    with wave.open(str(file)) as f:
+        y = np.frombuffer(f.readframes(f.getnframes()), np.int16).astype(np.float32) / 32768
+        at = np.arange(0, len(y) - 1, f.getframerate() / UNIT)
+    return np.interp(at, np.arange(len(y)), y).astype(np.float32)
+
+
+def answer_to(client, sound: np.ndarray, units: int) -> tuple[str, int, np.ndarray]:
+    """The sound and then silence, until the reply has ended: its words, the unit in which it began, its own sound."""
+    said, began, heard = "", None, [np.zeros(0, np.float32)]
+    for unit in range(units):
+        piece = sound[unit * UNIT : (unit + 1) * UNIT]
+        deltas = client.step(np.pad(piece, (0, UNIT - len(piece))))
+        words = "".join(d.get("text", "") for d in deltas)
+        began = unit if words and began is None else began
+        said += words
+        heard += [floats(d["audio"]) for d in deltas if d.get("audio")]
+        if any(d.get("end_of_turn") for d in deltas):
+            return said, began, np.concatenate(heard)
+    raise AssertionError(f"no answer ended in {units} units: {said!r}")
+
+
+@hears
+@pytest.mark.parametrize("question, answer", SPOKEN)
+def test_a_spoken_question(nano, tmp_path, question, answer):
+    """It waits for the end, answers by itself within two units, in text and (where it has a voice) in sound."""
+    sound = spoken(tmp_path, question)
+    with Client(nano) as client:
+        client.init()
+        said, began, heard = answer_to(client, sound, 16)
+        assert said == answer
+        assert len(sound) // UNIT <= began <= max(3, len(sound) // UNIT + 2)
+        if TRAINED["init_tts"]:
+            assert 0.5 < len(heard) / 24000 < 10 and np.abs(heard).max() > 0.05
+
+
+@hears
+def test_silence_is_not_answered(nano):
+    with Client(nano) as client:
+        client.init()
+        assert not any(d.get("text") for _ in range(12) for d in client.step(np.zeros(UNIT, np.float32)))
 
 
 @pytest.mark.skipif(TRAINED["init_audio"], reason="this one hears")

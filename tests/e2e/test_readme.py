@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from conftest import BINARY, ROOT
+from conftest import BINARY, ROOT, Server
 
 BLOCKS = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
 COMMANDS = [line[2:] for block in BLOCKS for line in block.splitlines() if line.startswith("$ ")]
@@ -25,9 +25,18 @@ def folder(tmp_path_factory):
     return scratch
 
 
+@pytest.fixture(scope="module")
+def newcomer(tmp_path_factory):
+    """What ./run serves: the default model."""
+    started = Server("--model", "", "--set", "engine.seed=7", "--set", "worker.max_sessions=4", log=tmp_path_factory.mktemp("newcomer") / "server.log")
+    yield started
+    assert started.stop() == 0, started.log.read_text()[-4000:]
+
+
 @pytest.mark.parametrize("command", [c for c in COMMANDS if not c.startswith(SKIPPED)])
-def test_command(command, server, folder):
-    """Only the port and the place of the binary differ from what a reader types; files are made in a scratch folder."""
-    line = command.replace("http://127.0.0.1:8006", server.http).replace("build/release/parley", shlex.quote(str(BINARY)))
+def test_command(command, server, newcomer, folder):
+    """Only the port and the place of the binary differ from what a reader types; files are made in a scratch folder. Pictures go to the model that takes them."""
+    seen = re.search("--(image|frames) ", command)
+    line = command.replace("http://127.0.0.1:8006", (server if seen else newcomer).http).replace("build/release/parley", shlex.quote(str(BINARY)))
     done = subprocess.run(["bash", "-o", "pipefail", "-ec", line], cwd=folder, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"

@@ -18,6 +18,7 @@ from .voice_data import corpus, utterance
 
 GROUP = 10  # LLM tokens of a streamed group
 BATCH = 24
+RENEWED, UNSTATED, BLUR = .15, .25, .3  # shares of forms that are drawn anew and of samples without states; noise in the other states
 
 
 class Sentences:
@@ -101,10 +102,17 @@ class Samples:
         return [([(ids[b, places], states[b, places], codes, last) for places, codes, last in groups], kind) for b, (_, groups, kind) in enumerate(made)]
 
     def __call__(self, r, chosen):
-        short = [i for i in chosen if len(self.made[i]) < self.forms]
+        short = [i for i in chosen if len(self.made[i]) < self.forms or r.random() < RENEWED]
         for i, sample in zip(short, self.draw(r, short) if short else []):
-            self.made[i].append(sample)
-        return [r.choice(self.made[i]) for i in chosen]
+            self.made[i] = [*self.made[i][1 - self.forms:], sample]
+        return [blurred(r, r.choice(self.made[i])) for i in chosen]
+
+
+def blurred(r, sample):
+    """The same with noise in the states, or without states: what is said lies in the words, and states of few conversations would be learnt by heart."""
+    groups, kind = sample
+    keep = r.random() > UNSTATED
+    return [(words, keep * (states + BLUR * states.std() * torch.randn_like(states)), codes, last) for words, states, codes, last in groups], kind
 
 
 def loss_of(text, talker, samples):

@@ -95,23 +95,39 @@ def features(y):
     return (samples * 32767).to(torch.int16), speech, tokens
 
 
+def missing(asked, seed):
+    """A question for every answer of the domain that is not among those of `asked`: the values of all slots are spoken once."""
+    r, known, found = random.Random(seed), {q[1] for q in asked}, {}
+    for _ in range(40000):
+        question = draw(r, repeat=0)
+        if question.answer not in known:
+            found.setdefault(question.answer, question)
+    return found.values()
+
+
 def corpus(name, n, seed, text, held=False):
     """Writes NAME.pt: samples (int16), mel, tokenizer mel of all sentences in a row; `first` and `length` in tokens and the question of each."""
-    r, parts, first, length, asked, at = random.Random(seed), [], [], [], [], 0
-    for question in sentences(r, held):
+    parts, first, length, asked, at = [], [], [], [], 0
+
+    def add(question):
+        nonlocal at
         y = fitted(text, question.answer)
         if y is None:
-            continue
+            return
         parts.append(features(y))
         first.append(at)
         length.append(len(y) // TOKEN)
         asked.append(tuple(question))
         at += length[-1]
-        if len(asked) == n:
-            break
+
+    source = sentences(random.Random(seed), held)
+    while len(asked) < n:
+        add(next(source))
+    for question in [] if held else missing(asked, seed):
+        add(question)
     samples, speech, tokens = (torch.cat(x) for x in zip(*parts))
     torch.save(dict(samples=samples, mel=speech, heard=tokens, first=first, length=length, questions=asked), work() / f"{name}.pt")
-    print(name, n, f"{at / 1500:.1f} min", flush=True)
+    print(name, len(asked), f"{at / 1500:.1f} min", flush=True)
 
 
 def write_voice(path, data):
