@@ -11,6 +11,7 @@ const BY_CODE = {
   worker_busy: "Somebody else is talking with the model. Try again in a moment.",
   worker_connect_failed: "The machine with the model cannot be reached. Try again in a moment.",
   inference_error: "The model stumbled over that. Just go on.",
+  resume_refused: "That conversation is over. Start a new one.",
 };
 
 const BY_REASON = {
