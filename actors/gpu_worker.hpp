@@ -19,7 +19,7 @@ namespace parley::actors {
 /// has its engine session closed. When the engine cannot be loaded or throws, the actor ends with the reason as its
 /// error, and all who monitor it learn it.
 ///
-/// To be spawned `detached`: it joins the engine's thread when it ends.
+/// Joins the engine's thread when it ends: to be spawned `detached` where other actors go on.
 class gpu_worker : public worker_actor::base {
 public:
   gpu_worker(caf::actor_config& config, engine_factory make);
