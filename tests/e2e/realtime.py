@@ -1,6 +1,7 @@
 """A small client of /v1/realtime, written from the protocol's documentation: both dialects, nothing of the server's code."""
 import base64
 import json
+import subprocess
 import urllib.error
 import urllib.request
 import wave
@@ -25,6 +26,22 @@ def speech(seconds: float | None = None) -> np.ndarray:
     out = np.zeros(int(seconds * UNIT), np.float32)
     out[: min(len(out), len(samples))] = samples[: len(out)]
     return out
+
+
+def say(text: str) -> np.ndarray:
+    """A fresh sentence at 16 kHz, as espeak-ng speaks it."""
+    spoken = subprocess.run(["espeak-ng", "--stdout", text], check=True, capture_output=True).stdout
+    rate = int.from_bytes(spoken[24:28], "little")
+    samples = np.frombuffer(spoken[44:], "<i2").astype(np.float32) / 32768  # a stream's header knows no length
+    at = np.arange(0, len(samples) - 1, rate / UNIT)
+    return np.interp(at, np.arange(len(samples)), samples).astype(np.float32)
+
+
+def write_wav(path: Path, samples: np.ndarray):
+    """Mono, 16 kHz, 16 bits."""
+    with wave.open(str(path), "wb") as f:
+        f.setparams((1, 2, UNIT, 0, "NONE", ""))
+        f.writeframes((np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes())
 
 
 def b64(samples: np.ndarray) -> str:

@@ -1,13 +1,12 @@
 """The trained model in models/nano through the real server: it is asked with a fixed seed and has to give the right answers."""
 import json
 import subprocess
-import wave
 
 import numpy as np
 import pytest
 
 from conftest import BINARY, ROOT, Server
-from realtime import UNIT, Client, floats
+from realtime import UNIT, Client, floats, say
 
 NANO = ROOT / "models/nano"
 TRAINED = json.loads((NANO / "config.json").read_text())
@@ -52,16 +51,6 @@ def test_a_conversation_of_several_rounds(nano):
             messages.append({"role": "assistant", "content": answer})
 
 
-def spoken(folder, text: str) -> np.ndarray:
-    """A fresh question at 16 kHz, as espeak-ng says it."""
-    file = folder / "question.wav"
-    subprocess.run(["espeak-ng", "-w", file, text], check=True)
-    with wave.open(str(file)) as f:
-        y = np.frombuffer(f.readframes(f.getnframes()), np.int16).astype(np.float32) / 32768
-        at = np.arange(0, len(y) - 1, f.getframerate() / UNIT)
-    return np.interp(at, np.arange(len(y)), y).astype(np.float32)
-
-
 def answer_to(client, sound: np.ndarray, units: int) -> tuple[str, int, np.ndarray]:
     """The sound and then silence, until the reply has ended: its words, the unit in which it began, its own sound."""
     said, began, heard = "", None, [np.zeros(0, np.float32)]
@@ -79,9 +68,9 @@ def answer_to(client, sound: np.ndarray, units: int) -> tuple[str, int, np.ndarr
 
 @hears
 @pytest.mark.parametrize("question, answer", SPOKEN)
-def test_a_spoken_question(nano, tmp_path, question, answer):
+def test_a_spoken_question(nano, question, answer):
     """It waits for the end, answers by itself within two units, in text and (where it has a voice) in sound."""
-    sound = spoken(tmp_path, question)
+    sound = say(question)
     with Client(nano) as client:
         client.init()
         said, began, heard = answer_to(client, sound, 16)
