@@ -7,16 +7,13 @@ from .run import work
 
 
 class Bank:
-    """The synthesised clips: `records` and log10 power mel of clip i by `bank[i]` ([T,80] float32). Of the open-vocabulary clips ("repeat after me") only one in `thin` is kept."""
+    """The synthesised clips: `records` and log10 power mel of clip i by `bank[i]` ([T,80] float32)."""
 
-    def __init__(self, thin=1):
-        self.records, self.mels, repeats = [], [], 0
+    def __init__(self):
+        self.records, self.mels = [], []
         for path in sorted(work().glob("bank*.json")):
             flat = np.load(path.with_suffix(".npy"), mmap_mode="r")
             for record in json.loads(path.read_text()):
-                repeats += record["intent"] == "repeat"
-                if record["intent"] == "repeat" and repeats % thin:
-                    continue
                 self.records.append(record)
                 self.mels.append(flat[record["frames"][0]:record["frames"][1]])
         self.by_length = sorted(range(len(self.mels)), key=lambda i: len(self.mels[i]))

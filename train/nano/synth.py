@@ -2,12 +2,16 @@
 import io, json, multiprocessing, random, subprocess, sys, time, wave
 import numpy as np
 from scipy.signal import fftconvolve, resample_poly
-from . import mel
-from .questions import HELD_WORDS, TRAIN_WORDS, draw
+from . import mel, sights
+from .questions import HELD_WORDS, TRAIN_WORDS, Question, draw
 from .run import work
 
 TRAIN_VOICES = ("en-us en en-gb-x-rp en-gb-scotland en-029 en-us-nyc en-gb-x-gbcwmd en-us+m1 en-us+m3 en-us+m5 en-us+m6 en-us+f1 en-us+f2 en-us+f5 en+m2 en+m4 en+f2 en+f4 "
                 "en+m8 en-gb-x-rp+m3 en-gb-x-rp+f2 en-us+f4 en-029+f1 en-us-nyc+m2 en-gb-scotland+f3 en-us+klatt").split()
+MORE_VOICES = ("en-us+Alex en+Alicia en-us+Andrea en+Annie en-us+Denis en+Diogo en-us+Gene en-gb-x-rp+Gene2 en-us+Hugo en+Lee en-us+Marco en-us+Mario en+Michael en-us+Mike en-us+RicishayMax en+adam "
+               "en-us+anika en+antonio en-us+aunty en-us+belinda en+benjamin en-us+boris en+david en-us+ed en+edward en-us+edward2 en-us+grandma en+grandpa en-us+gustave en-us+iven en+iven2 "
+               "en-us+iven3 en-us+john en+klatt2 en-us+klatt3 en-us+klatt4 en+linda en-us+marcelo en-us-nyc+max en-us+michel en-us+miguel en-gb-x-gbcwmd+norbert en-us+pablo en+paul en-us+pedro en-us+quincy "
+               "en-us+rob en-gb-scotland+robert en-us+sandro en+shelby en-us+steph en-029+steph2 en-us+travis en-us+victor en+zac en-gb-x-gbcwmd+f2 en-us-nyc+f4 en-029+m3 en-gb-x-gbcwmd+m1 en-gb-scotland+m2 en+m3").split()
 HELD_VOICES = "en-us+m7 en-gb-x-gbclan en+f1 en-us+f3 en+m6 en-us-nyc+f5 en-gb-x-rp+m4 en-us+Andy".split()
 RATE = 16000
 
@@ -39,16 +43,18 @@ def room(y, g):
     return np.fft.irfft(s * ((f > 250) & (f < 3600)), len(y)).astype(np.float32)
 
 
-def clip(r, g, voices, held=False, words=None, repeat=.2, plain=False):
-    """One spoken question: (record, samples)."""
-    q = draw(r, held=held, repeat=repeat, words=words, lead=.1, reword=0 if held else .2)
-    voice, speed, pitch = r.choice(voices), r.randrange(125, 200), r.randrange(25, 76)
+def clip(r, g, voices, held=False, words=None, repeat=.2, plain=False, speeds=(125, 200), pitches=(25, 76), seen=False):
+    """One spoken question: (record, samples). seen: a question about a picture; its record holds the answer for a session without one."""
+    asked = sights.ask(r, held) if seen else None
+    q = Question(asked.text, sights.NO_PICTURE, "sight") if seen else draw(r, held=held, repeat=repeat, words=words, lead=.1, reword=0 if held else .2)
+    voice, speed, pitch = r.choice(voices), r.randrange(*speeds), r.randrange(*pitches)
     n = len(q.text.split())
     gap = (r.randrange(1, n), r.randrange(250, 900)) if n > 3 and not plain and r.random() < .08 else None
     y = say(q.text, voice, speed, pitch, gap)
     if not plain and r.random() < .2:
         y = room(y, g)
-    return dict(text=q.text, answer=q.answer, intent=q.intent, voice=voice, speed=speed, pitch=pitch, gap=gap), y
+    record = dict(text=q.text, answer=q.answer, intent=q.intent, voice=voice, speed=speed, pitch=pitch, gap=gap)
+    return dict(record, asked=asked) if seen else record, y
 
 
 def bank(name, n, seed, **how):
@@ -78,10 +84,11 @@ def tests(name, n, seed, **how):
 
 
 def part(job):
-    """One file of the bank: (number, clips)."""
+    """One file of the bank: (name, clips, seed, whether about pictures)."""
     import torch
     torch.set_num_threads(1)
-    bank(f"bank{job[0]}", job[1], 200 + job[0], voices=TRAIN_VOICES)
+    name, n, seed, seen = job
+    bank(name, n, seed, voices=TRAIN_VOICES + MORE_VOICES, repeat=.04, speeds=(115, 210), pitches=(18, 84), seen=seen)
 
 
 if __name__ == "__main__":
@@ -91,6 +98,9 @@ if __name__ == "__main__":
     tests("test_both", 160, 103, voices=HELD_VOICES, held=True, repeat=0)
     tests("test_seen", 120, 104, voices=TRAIN_VOICES, repeat=0)
     tests("test_words", 80, 105, voices=HELD_VOICES, repeat=1, words=HELD_WORDS)
+    tests("test_sights", 240, 107, voices=HELD_VOICES, seen=True)
+    tests("test_sight_phrasings", 240, 108, voices=TRAIN_VOICES, held=True, seen=True)
     tests("test_repeat", 80, 106, voices=HELD_VOICES, repeat=1, words=TRAIN_WORDS)
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        pool.map(part, [(k, min(3500, n - k * 3500)) for k in range(-(-n // 3500))], chunksize=1)
+        parts = [(f"bank{k}", min(3500, n - k * 3500), 300 + k, False) for k in range(-(-n // 3500))]
+        pool.map(part, parts + [("bank_sights", n // 9, 290, True)], chunksize=1)

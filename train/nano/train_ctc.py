@@ -93,7 +93,7 @@ def main():
     budget, peak, tokens = float(sys.argv[1]), float(sys.argv[2]), "tokens" in sys.argv
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    text, bank, log = Text(work() / "tokenizer"), mixing.Bank(thin=5), Log("ctc" if tokens else "phones")
+    text, bank, log = Text(work() / "tokenizer"), mixing.Bank(), Log("ctc" if tokens else "phones")
     sets = [json.loads((work() / f"{n}.json").read_text()) for n in ("test_voices", "test_phrasings", "test_words")]
     phonemes = ctc.Phonemes(w for q in bank.records + [q for s in sets for q in s] for w in q["text"].split())
     model, path = Hearing(phonemes.size), work() / ("ctc.pt" if tokens else "phones.pt")

@@ -56,7 +56,7 @@ def main():
     budget, peak, threads = float(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 1
     torch.set_num_threads(threads)
     torch.manual_seed(2)
-    text, bank, log, path = Text(work() / "tokenizer"), mixing.Bank(thin=5), Log("joint"), work() / "joint.pt"
+    text, bank, log, path = Text(work() / "tokenizer"), mixing.Bank(), Log("joint"), work() / "joint.pt"
     phonemes = ctc.Phonemes(w for q in bank.records for w in q["text"].split())
     model = Hearing(phonemes.size)
     step, clock, state = 0, Clock(), torch.load(path, map_location="cpu") if path.exists() else None
