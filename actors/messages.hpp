@@ -1,8 +1,8 @@
 #pragma once
 
 #include "actors/offered_link.hpp"
-#include "actors/queue_line.hpp"
 #include "actors/prompt_key.hpp"
+#include "actors/queue_line.hpp"
 #include "actors/unit_codec.hpp"
 #include "actors/worker_load.hpp"
 #include "inference/engine.hpp"
@@ -41,10 +41,10 @@ struct journal_woken; // from the desk of its journal
 
 using session_actor =
     caf::typed_actor<caf::reacts_to<client_frame>, caf::reacts_to<client_binary>, caf::reacts_to<client_gone>,
-                     caf::reacts_to<link_offer>, caf::reacts_to<close_request>, caf::reacts_to<queue_told>, caf::reacts_to<slot_granted>,
-                     caf::reacts_to<slot_refused>, caf::reacts_to<engine_event>, caf::reacts_to<open_denied>,
-                     caf::reacts_to<move_order>, caf::reacts_to<drain_order>, caf::reacts_to<timer_due>,
-                     caf::reacts_to<journal_woken>>;
+                     caf::reacts_to<link_offer>, caf::reacts_to<close_request>, caf::reacts_to<queue_told>,
+                     caf::reacts_to<slot_granted>, caf::reacts_to<slot_refused>, caf::reacts_to<engine_event>,
+                     caf::reacts_to<open_denied>, caf::reacts_to<move_order>, caf::reacts_to<drain_order>,
+                     caf::reacts_to<timer_due>, caf::reacts_to<journal_woken>>;
 
 // ---- to the queue manager
 struct slot_wanted; // from sessions
@@ -65,9 +65,8 @@ using queue_actor =
     caf::typed_actor<caf::reacts_to<slot_wanted>, caf::reacts_to<slot_cancelled>, caf::reacts_to<slot_accepted>,
                      caf::reacts_to<slot_freed>, caf::reacts_to<slot_retyped>, caf::reacts_to<place_wanted>,
                      caf::reacts_to<worker_joins>, caf::reacts_to<slots_offered>, caf::reacts_to<load_reported>,
-                     caf::reacts_to<worker_leaves>, caf::reacts_to<status_request>,
-                     caf::reacts_to<metrics_request>, caf::reacts_to<worker_drain>, caf::reacts_to<drain_order>,
-                     caf::reacts_to<timer_due>>;
+                     caf::reacts_to<worker_leaves>, caf::reacts_to<status_request>, caf::reacts_to<metrics_request>,
+                     caf::reacts_to<worker_drain>, caf::reacts_to<drain_order>, caf::reacts_to<timer_due>>;
 
 // ---- to a worker
 struct engine_open; // from sessions
@@ -83,8 +82,8 @@ struct report_due; // from itself
 using worker_actor =
     caf::typed_actor<caf::reacts_to<engine_open>, caf::reacts_to<engine_order>, caf::reacts_to<slot_orphaned>,
                      caf::reacts_to<worker_start>, caf::reacts_to<worker_stop>, caf::reacts_to<engine_up>,
-                     caf::reacts_to<load_measured>,
-                     caf::reacts_to<engine_event>, caf::reacts_to<engine_down>, caf::reacts_to<report_due>>;
+                     caf::reacts_to<load_measured>, caf::reacts_to<engine_event>, caf::reacts_to<engine_down>,
+                     caf::reacts_to<report_due>>;
 
 // ---- the messages themselves
 
@@ -169,7 +168,7 @@ struct slot_wanted {
   worker_key avoid; ///< another worker than this one; 0 = any
   bool patient;     ///< it has a clock of its own for how long it waits without any worker
   std::optional<prompt_key> prompt; ///< that it begins with, if that is known
-  std::string address; ///< of the client, and the name of its API key, for what one of them may wait for
+  std::string address;              ///< of the client, and the name of its API key, for what one of them may wait for
   std::string key;
 };
 

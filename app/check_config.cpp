@@ -2,11 +2,10 @@
 #include "config/load.hpp"
 #include "config/print.hpp"
 
-#include <unistd.h>
-
 #include <iostream>
 #include <memory>
 #include <string>
+#include <unistd.h>
 
 namespace parley::app {
 

@@ -44,7 +44,9 @@ inline constexpr std::array<error_traits, 11> error_table{{
     {"resume_refused", true, 1008},
 }};
 
-constexpr const error_traits& traits(error_code code) { return error_table[static_cast<std::size_t>(code)]; }
+constexpr const error_traits& traits(error_code code) {
+  return error_table[static_cast<std::size_t>(code)];
+}
 
 /// What a client can cause: a code for the wire and a message for a person.
 struct error {
@@ -52,7 +54,7 @@ struct error {
   std::string message;
 };
 
-template <class T>
+template<class T>
 using result = tl::expected<T, error>;
 
 /// invalid_payload with the message "field: what".

@@ -231,7 +231,8 @@ struct error_event {
   std::string message;
 };
 
-using server_event = std::variant<session_queued, session_queue_update, session_queue_done, session_created, session_resumed, output_delta,
-                                  response_done, session_go_away, session_closed, error_event>;
+using server_event =
+    std::variant<session_queued, session_queue_update, session_queue_done, session_created, session_resumed,
+                 output_delta, response_done, session_go_away, session_closed, error_event>;
 
 } // namespace parley::protocol

@@ -7,7 +7,9 @@
 
 namespace parley::protocol {
 
-void resampler::deleter::operator()(soxr* held) const { soxr_delete(held); }
+void resampler::deleter::operator()(soxr* held) const {
+  soxr_delete(held);
+}
 
 resampler::resampler(double from_rate, double to_rate) : ratio_(to_rate / from_rate) {
   if (from_rate == to_rate) return;

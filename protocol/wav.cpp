@@ -22,14 +22,14 @@ constexpr std::uint16_t format_extensible = 0xFFFE;
 /// Bytes 2..15 of the sub-format GUIDs of PCM and float.
 constexpr std::string_view guid_tail("\x00\x00\x00\x00\x10\x00\x80\x00\x00\xAA\x00\x38\x9B\x71", 14);
 
-template <class T>
+template<class T>
 T load(std::string_view bytes, std::size_t at) {
   T out;
   std::memcpy(&out, bytes.data() + at, sizeof out);
   return out;
 }
 
-template <class T>
+template<class T>
 void store(T value, std::string& out) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }

@@ -18,6 +18,8 @@ std::filesystem::path embedded_model(std::string_view model) {
   throw std::runtime_error("the embedded model " + name.string() + " is not there: set worker.model (--model)");
 }
 
-std::filesystem::path default_model_directory() { return embedded_model("nano"); }
+std::filesystem::path default_model_directory() {
+  return embedded_model("nano");
+}
 
 } // namespace parley::inference

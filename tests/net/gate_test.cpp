@@ -9,8 +9,8 @@
 #include <algorithm>
 
 using namespace parley::net;
-using parley::tests::temporary_folder;
 using nlohmann::json;
+using parley::tests::temporary_folder;
 
 namespace {
 

@@ -13,7 +13,9 @@ router table() {
   routes.add("GET", "/a", [](auto&, auto&, auto respond) { respond({200, "a"}); });
   routes.add("POST", "/a", [](auto&, auto&, auto respond) { respond({200, "posted"}); });
   routes.add("POST", "/sessions/{}/close", [](auto&, auto& in, auto respond) { respond({200, in[0]}); });
-  routes.add("GET", "/sessions/{}/frames/{}", [](auto&, auto& in, auto respond) { respond({200, in[0] + " " + in[1]}); });
+  routes.add("GET", "/sessions/{}/frames/{}", [](auto&, auto& in, auto respond) {
+    respond({200, in[0] + " " + in[1]});
+  });
   return routes;
 }
 
@@ -39,8 +41,8 @@ TEST_CASE("method and path choose the handler") {
 }
 
 TEST_CASE("an unknown path is 404") {
-  const std::string path = GENERATE("/", "", "/b", "/a/", "/sessions//close", "/sessions/close", "/sessions/a/b/close", "/sessions/a/frames",
-                                    "/sessions/a/close/", "/sessions/a");
+  const std::string path = GENERATE("/", "", "/b", "/a/", "/sessions//close", "/sessions/close", "/sessions/a/b/close",
+                                    "/sessions/a/frames", "/sessions/a/close/", "/sessions/a");
   const http_reply got = ask("POST", path);
   CHECK(got.status == 404);
   CHECK(got.body.find(R"({"error":{"code":"not_found","message":)") == 0);

@@ -217,10 +217,11 @@ TEST_CASE("server: going away, closing, errors") {
   }
   for (std::size_t i = 0; i < error_table.size(); ++i) {
     auto code = static_cast<error_code>(i);
-    dom expected{
-        {"type", "error"},
-        {"error",
-         {{"code", error_table[i].wire}, {"message", "m"}, {"type", error_table[i].client_fault ? "client_error" : "server_error"}}}};
+    dom expected{{"type", "error"},
+                 {"error",
+                  {{"code", error_table[i].wire},
+                   {"message", "m"},
+                   {"type", error_table[i].client_fault ? "client_error" : "server_error"}}}};
     for (auto& context : {current, legacy, undecided}) CHECK(encoded(error_event{code, "m"}, context) == expected);
   }
 }
