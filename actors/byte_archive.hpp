@@ -20,9 +20,11 @@ namespace parley::actors {
 
 static_assert(std::endian::native == std::endian::little);
 
+/// Copied byte by byte.
 template<class T>
 concept plain_value = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
+/// `fields` is looked up beside each struct. Grows as it is written; not thread-safe.
 class byte_writer {
 public:
   template<class... Ts>
@@ -30,6 +32,7 @@ public:
     (put(values), ...);
   }
 
+  /// All that was written.
   std::string take() { return std::move(bytes_); }
 
 private:
@@ -83,7 +86,7 @@ private:
   std::string bytes_;
 };
 
-/// Never reads past the end: what does not fit makes the whole result `false`.
+/// Never reads past the end: what does not fit makes the whole result `false`. The bytes outlive it.
 class byte_reader {
 public:
   explicit byte_reader(std::string_view bytes) : rest_(bytes) {}

@@ -5,7 +5,7 @@
 #include "protocol/session_effects.hpp"
 
 // The words of the wire (protocol/) <-> the words of the engine (inference/). Samples and pictures stay where they are:
-// only their shared pointers are passed on.
+// only their shared pointers are passed on. Pure; `session` is the engine session's id.
 namespace parley::actors {
 
 /// `open_duplex`, or `open_chat` in chat.

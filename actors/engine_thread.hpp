@@ -13,7 +13,8 @@
 
 namespace parley::actors {
 
-/// Makes the engine of a worker. Called on the engine's own thread; may take as long as a checkpoint takes to load.
+/// Makes the engine of a worker. Called on the engine's own thread; may take as long as a checkpoint takes to load, and
+/// throw when it can't be.
 using engine_factory = std::function<std::unique_ptr<inference::engine>(inference::engine::sink)>;
 
 /// The one thread that touches an engine: it loads it, hands it the commands between two passes, and ends it.

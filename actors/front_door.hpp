@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-// Where net/ meets actors/: two small interfaces, free of CAF and of Boost. A connection talks to its session through `session_inbox`,
-// the session talks back through `client_link`. Both are thread-safe and never block.
+// Where net/ meets actors/: two small interfaces, free of CAF and of Boost. A connection talks to its session through
+// `session_inbox`, the session talks back through `client_link`. Both are thread-safe and never block.
 namespace parley::actors {
 
 /// The socket as its session sees it. Implemented by net/; safe to call from any thread, also after the socket is gone.
@@ -30,7 +30,8 @@ public:
   /// Gives back the credit of one frame taken from `session_inbox::text`, of that many bytes: the connection reads on.
   virtual void taken(std::size_t bytes) = 0;
 
-  /// The URL named no mode and the init chose chat (PROTOCOL.md 1): messages up to the bound of chat are read from now on.
+  /// The URL named no mode and the init chose chat (PROTOCOL.md 1): messages up to the bound of chat are read from now
+  /// on.
   virtual void became_chat() {}
 };
 
@@ -40,7 +41,8 @@ public:
   virtual ~session_inbox() = default;
 
   /// One text frame, valid UTF-8.
-  /// The connection stops reading while too many frames or bytes are not `taken` yet: this is the bound of the session's mailbox.
+  /// The connection stops reading while too many frames or bytes are not `taken` yet: this is the bound of the
+  /// session's mailbox.
   virtual void text(std::string&& frame) = 0;
 
   /// A binary frame came: the session answers with close 1003.
@@ -63,14 +65,17 @@ struct connection_info {
   std::chrono::steady_clock::time_point accepted; ///< the clocks of PROTOCOL.md section 8 count from here
 };
 
+/// What became of a wish to close a session.
 enum class close_answer : std::uint8_t { closed, unknown, forbidden };
 
+/// The answer to GET /ready.
 struct readiness {
   bool ready = false;
   std::string reason; ///< why not, in plain words
 };
 
-/// The house behind the door: what net/ asks of actors/.
+/// The house behind the door: what net/ asks of actors/. Thread-safe and never blocks, like the two above; callbacks
+/// run on any thread and may not block.
 class front_door {
 public:
   virtual ~front_door() = default;
@@ -81,27 +86,29 @@ public:
   /// Whether a worker can take a session (GET /ready).
   virtual readiness ready() const = 0;
 
-  /// The JSON object of GET /status, without the fields that net/ itself knows. The callback may run on any thread.
+  /// The JSON object of GET /status (PROTOCOL.md 13), without the fields that net/ itself knows.
   virtual void status(std::function<void(std::string json)> done) = 0;
 
-  /// GET /metrics: what the house counts, in the text format of Prometheus. The callback may run on any thread.
+  /// GET /metrics: what the house counts, in the text format of Prometheus.
   virtual void metrics(std::function<void(std::string text)> done) = 0;
 
   /// GET /sessions: a JSON array of the live sessions that `who` may see.
   virtual std::string sessions(const requester& who) = 0;
 
-  /// POST /sessions/{id}/close. `forbidden` for the session of another key, `unknown` when there was never such a session.
+  /// POST /sessions/{id}/close. `forbidden` for the session of another key, `unknown` when there was never such a
+  /// session.
   virtual void close_session(std::string id, std::string reason, requester who,
                              std::function<void(close_answer)> done) = 0;
 
-  /// POST /sessions/{id}/move: it goes on with another worker as soon as one has room. False when no such session lives.
+  /// POST /sessions/{id}/move: it goes on with another worker as soon as one has room. False when no such session
+  /// lives.
   virtual void move_session(std::string id, std::function<void(bool known)> done) = 0;
 
-  /// POST /workers/{id}/drain and /resume: whether it takes new sessions. Calls back with false when there is no such worker. The
-  /// callback may run on any thread.
+  /// POST /workers/{id}/drain and /resume: whether it takes new sessions. Calls back with false when there is no such
+  /// worker.
   virtual void drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) = 0;
 
-  /// Null when nothing is recorded.
+  /// Null when nothing is recorded; lives as long as the house.
   virtual recording_desk* recordings() { return nullptr; }
 };
 

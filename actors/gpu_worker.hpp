@@ -12,12 +12,11 @@
 
 namespace parley::actors {
 
-/// One device: owns the engine's thread, passes commands in and events out by engine session id, and offers slots to the
-/// queue managers of one house or of several once the engine is loaded, and again whenever it can take more or fewer. Tells them
-/// of its load, at most twice a second. It
-/// grants a slot itself, when an open comes: who was slower than another house's session is denied. A session that dies
-/// has its engine session closed. When the engine cannot be loaded or throws, the actor ends with the reason as its
-/// error, and all who monitor it learn it.
+/// One device: owns the engine's thread, passes commands in and events out by engine session id, and offers slots to
+/// the queue managers of one house or of several once the engine is loaded, and again whenever it can take more or
+/// fewer. Tells them of its load, at most twice a second. It grants a slot itself, when an open comes: who was slower
+/// than another house's session is denied. A session that dies has its engine session closed. When the engine cannot be
+/// loaded or throws, the actor ends with the reason as its error, and all who monitor it learn it.
 ///
 /// Joins the engine's thread when it ends: to be spawned `detached` where other actors go on.
 class gpu_worker : public worker_actor::base {

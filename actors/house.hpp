@@ -21,15 +21,16 @@
 namespace parley::actors {
 
 /// All actors of a server: the queue manager first, then workers as they are added or join from other nodes, then a
-/// session for each connection. Its destructor ends what is left in this process, sessions first, and joins every thread.
+/// session for each connection. Its destructor ends what is left in this process, sessions first, and joins every
+/// thread.
 class house final : public front_door, public node_door {
 public:
   /// Whether workers of other nodes may join.
   enum class nodes : std::uint8_t { none, may_join };
 
   /// `watch` hears of every change of a worker, on one of the house's threads; it may not block. An engine that could
-  /// not be loaded or has thrown is a worker that is `down`. Throws config::settings_error when `record.dir` cannot be
-  /// used.
+  /// not be loaded or has thrown is a worker that is `down`. Throws config::settings_error when `record.dir` or
+  /// `limits.journal_dir` cannot be used.
   house(const config::settings& settings, worker_board::watcher watch, nodes others = nodes::none);
 
   /// No connection may come any more: the server in front of it is stopped.

@@ -18,9 +18,9 @@ namespace parley::actors {
 /// units as they were sent, what the engine chose. Plain bookkeeping; not thread-safe.
 ///
 ///   talking:  every order to the engine passes `enter`, every answer of it passes `note` before anyone acts on it.
-///   moving:   `rewind`; then whatever `next` gives goes to the new engine, and its answers pass `note`, until `caught_up`.
-///             Then the unit or turn that was under way is sent again, through `enter` as ever, which adds what was chosen
-///             of it: the engine answers what has not left yet and nothing else.
+///   moving:   `rewind`; then whatever `next` gives goes to the new engine, and its answers pass `note`, until
+///             `caught_up`. Then the unit or turn that was under way is sent again, through `enter` as ever, which adds
+///             what was chosen of it: the engine answers what has not left yet and nothing else.
 ///
 /// A move that comes to nothing, because that engine is lost too, begins again with `rewind`.
 class journal {
@@ -36,13 +36,14 @@ public:
   /// `call` is called, on another thread, when `next` may have something after it had to wait for the disk.
   void wake_with(std::function<void()> call) { wake_ = std::move(call); }
 
-  /// An order on its way to the engine. An open begins the journal anew.
+  /// An order on its way to the engine, given back as it is to be sent. An open begins the journal anew.
   inference::command enter(inference::command order);
 
   /// An answer of the engine's.
   void note(const inference::event& answer);
 
-  /// Whether the session can be moved: it is open, and all of it is kept. May change while it is being moved, when the disk fails.
+  /// Whether the session can be moved: it is open, and all of it is kept. May change while it is being moved, when the
+  /// disk fails.
   bool whole() const { return opened_ && !overflown_; }
 
   /// There was more than fits, or the disk failed: it can't be moved any more.
@@ -51,7 +52,8 @@ public:
   /// The engine is lost.
   void rewind();
 
-  /// The next order that rebuilds the session, as session `as`; none while answers have to come first, or nothing is left.
+  /// The next order that rebuilds the session, as session `as`; none while answers have to come first, or nothing is
+  /// left.
   std::optional<inference::command> next(inference::session_id as);
 
   /// The new engine's session is where the lost one was.

@@ -12,8 +12,8 @@
 
 namespace parley::actors {
 
-/// Samples that are kept for later, bit by bit as they came: in half the memory when they were 16-bit samples once, which
-/// most clients' are; otherwise the floats themselves, shared.
+/// Samples (16 kHz) that are kept for later, bit by bit as they came: in half the memory when they were 16-bit samples
+/// once, which most clients' are; otherwise the floats themselves, shared.
 class kept_sound {
 public:
   kept_sound() = default;
@@ -25,6 +25,7 @@ public:
   /// The 16-bit samples; null when there are none.
   const std::vector<std::int16_t>* numbers() const { return std::get_if<std::vector<std::int16_t>>(&kept_); }
 
+  /// Of memory.
   std::size_t bytes() const;
 
 private:

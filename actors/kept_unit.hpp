@@ -15,13 +15,13 @@ struct kept_unit {
   kept_sound sound;
   std::vector<inference::image_file> frames;
 
-  std::size_t bytes() const;
+  std::size_t bytes() const; ///< of memory
 };
 
 /// As one string, for the disk of this machine.
 std::string pack(const kept_unit& unit);
 
-/// `bytes` are of `pack`.
+/// `bytes` are of `pack`: they are not checked.
 kept_unit unpack(std::string_view bytes);
 
 } // namespace parley::actors

@@ -7,13 +7,13 @@
 
 namespace parley::actors {
 
-/// The newest load of an engine, on its way from the engine's thread to its worker: what was not looked at in time is replaced.
-/// Thread-safe.
+/// The newest load of an engine, on its way from the engine's thread to its worker: what was not looked at in time is
+/// replaced. Thread-safe.
 class load_box {
 public:
   struct measured {
     inference::engine_load load;
-    double busy_s = 0;
+    double busy_s = 0; ///< that the engine's thread has worked so far
   };
 
   /// True when nothing waited to be looked at: the worker is to be woken.

@@ -87,8 +87,8 @@ using worker_actor =
 
 // ---- the messages themselves
 
-/// Of a session's connections: 0 is the one that it began with. What comes from another one than the present is late, and
-/// dropped.
+/// Of a session's connections: 0 is the one that it began with. What comes from another one than the present is late,
+/// and dropped.
 using link_number = std::uint64_t;
 
 /// One text frame as it came (session_inbox::text).
@@ -113,6 +113,7 @@ struct link_offer {
   protocol::resume_claim claim;
 };
 
+/// As if the client had sent session.close, with this reason.
 struct close_request {
   std::string reason;
 };
@@ -124,12 +125,15 @@ struct queue_told {
   protocol::queue_place place;
 };
 
+/// A slot of `worker`, called `key` in this house, is this ticket's. Answered by `slot_accepted`, or by `slot_freed`
+/// from a session that wants it no more. Also the answer to `place_wanted`.
 struct slot_granted {
   ticket_key ticket;
   worker_actor worker;
   worker_key key;
 };
 
+/// The ticket is gone from the line (PROTOCOL.md 10).
 struct slot_refused {
   ticket_key ticket;
   protocol::error_code code;
@@ -159,6 +163,7 @@ struct timer_due {};
 /// What the journal asked its desk for is there.
 struct journal_woken {};
 
+/// Asks for a slot. Answered by `queue_told`s and then `slot_granted` or `slot_refused`.
 struct slot_wanted {
   session_actor session;
   ticket_key ticket; ///< new in the whole house
@@ -172,25 +177,29 @@ struct slot_wanted {
   std::string key;
 };
 
+/// The session waits no more. A grant that is on its way comes back as `slot_freed`.
 struct slot_cancelled {
   ticket_key ticket;
 };
 
+/// The grant has found its session, which holds the slot from now on.
 struct slot_accepted {
   ticket_key ticket;
 };
 
+/// The slot of this ticket is free again. Unknown tickets are ignored.
 struct slot_freed {
   ticket_key ticket = 0;
 };
 
+/// `payload.mode` has chosen another mode (PROTOCOL.md 1): it counts as `kind` for the ETA.
 struct slot_retyped {
   ticket_key ticket;
   protocol::mode kind;
 };
 
-/// Whoever holds this slot is about to begin, with this prompt: is there a better place? Answered by `slot_granted` with the
-/// same ticket, for the same worker or for another one.
+/// Whoever holds this slot is about to begin, with this prompt: is there a better place? Answered by `slot_granted`
+/// with the same ticket, for the same worker or for another one.
 struct place_wanted {
   ticket_key ticket;
   prompt_key prompt;
@@ -210,6 +219,7 @@ struct slots_offered {
   inference::engine_info info;
 };
 
+/// A worker's load, at most twice a second.
 struct load_reported {
   worker_key key = 0;
   worker_load load;
@@ -265,6 +275,7 @@ struct worker_start {
 /// To end as soon as no session is left; its houses move theirs elsewhere.
 struct worker_stop {};
 
+/// The engine is loaded and takes sessions.
 struct engine_up {
   inference::engine_info info;
 };
@@ -293,6 +304,8 @@ typename Inspector::result_type inspect_packed(Inspector& f, const char* name, V
   };
   return f(caf::meta::type_name(name), others..., bytes, caf::meta::load_callback(load));
 }
+
+// What crosses between nodes, as CAF asks for it: `f` reads or writes the members.
 
 template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, engine_event& of) {

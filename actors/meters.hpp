@@ -29,7 +29,7 @@ public:
   /// Of one worker. Lives as long as the meters.
   struct worker {
     std::map<protocol::mode, prometheus::Histogram*> unit_latency;
-    prometheus::Histogram* turn_latency;
+    prometheus::Histogram* turn_latency; ///< all latencies and times are in seconds
     prometheus::Counter* listened;
     prometheus::Counter* spoke;
     prometheus::Counter* late; ///< units that took longer than they last
@@ -57,6 +57,7 @@ public:
 
   meters();
 
+  /// Made when it is first asked for.
   worker& of_worker(worker_key key);
 
   /// A worker has told of its load; `before` is what it told last.

@@ -6,8 +6,8 @@
 #include <utility>
 #include <variant>
 
-// Where net/ meets actors/ for the links between nodes: net/ makes them and checks who is at the other end, actors/ gets
-// a plain stream socket to speak over. Free of CAF and of Boost.
+// Where net/ meets actors/ for the links between nodes: net/ makes them and checks who is at the other end, actors/
+// gets a plain stream socket to speak over. Free of CAF and of Boost.
 namespace parley::actors {
 
 /// What both sides of a link must have in common, besides the version: raised when a message between nodes changes.
@@ -16,6 +16,7 @@ inline constexpr int node_wire = 2;
 /// A connected stream socket; closed with its owner unless released.
 class node_socket {
 public:
+  /// Owns the descriptor from now on; -1 = none.
   explicit node_socket(int fd) : fd_(fd) {}
   node_socket(node_socket&& other) noexcept : fd_(other.release()) {}
   node_socket& operator=(node_socket&& other) noexcept {
@@ -24,6 +25,7 @@ public:
   }
   ~node_socket();
 
+  /// The descriptor, which is the caller's from now on.
   int release() { return std::exchange(fd_, -1); }
 
   /// Another descriptor of the same socket.
@@ -36,8 +38,9 @@ private:
   int fd_;
 };
 
+/// Why an attempt came to nothing.
 struct dial_failure {
-  std::string reason;
+  std::string reason;   ///< in plain words
   bool lasting = false; ///< it will fail the same way until somebody changes something
 };
 

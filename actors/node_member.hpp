@@ -31,8 +31,10 @@ using node_member_inner =
 struct dial_over {
   std::shared_ptr<dialled> how;
 };
+/// The pause between two attempts is over.
 struct dial_now {};
 
+/// What a member is told by the settings.
 struct member_options {
   std::string name;                              ///< of the node, for people
   std::chrono::milliseconds patience{5000};      ///< for an answer over a fresh link
@@ -43,6 +45,7 @@ struct member_options {
 /// lost, with growing pauses.
 class node_member : public node_member_inner::base {
 public:
+  /// `tell` is called on a scheduler thread and may not block.
   node_member(caf::actor_config& config, member_options options, worker_actor worker, node_dialer dial,
               std::function<void(member_news)> tell);
 

@@ -23,7 +23,8 @@ public:
               std::vector<node_dialer> gateways, std::function<void(member_news)> tell);
   ~node_worker();
 
-  /// Takes no more sessions, asks that those it has go on elsewhere, and tells `ended` when none is left.
+  /// Takes no more sessions, asks that those it has go on elsewhere, and tells `ended` when none is left. Does not
+  /// block.
   void leave();
 
   node_worker(const node_worker&) = delete;

@@ -11,8 +11,8 @@
 
 namespace parley::actors {
 
-/// A new connection that claims a session, on its way to the session's actor. If nobody takes it, because the session is
-/// over or never was, its client is refused.
+/// A new connection that claims a session, on its way to the session's actor. If nobody takes it, because the session
+/// is over or never was, its client is refused.
 class offered_link {
 public:
   /// `counted` outlives it.
@@ -26,6 +26,7 @@ public:
   std::uint64_t number() const { return number_; }
   const std::string& remote() const { return remote_; }
 
+  /// The link is the session's from now on; once.
   std::shared_ptr<client_link> take();
 
   /// Tells the client why, and closes the connection.

@@ -14,12 +14,12 @@ struct housing {
   bool has_prompt = false; ///< another session there began as this one does
 };
 
-/// So much fuller, as a share of its slots, may a worker be for having the prompt: to make one anew costs a moment, to run
-/// beside many costs every second.
+/// So much fuller, as a share of its slots, may a worker be for having the prompt: to make one anew costs a moment, to
+/// run beside many costs every second.
 inline constexpr double prompt_worth = 0.25;
 
-/// Where the session is to go: the worker that it would load least, of what that one can do; one that has its prompt counts
-/// for less loaded than it is. None when no slot is free.
+/// Where the session is to go: the worker that it would load least, of what that one can do; one that has its prompt
+/// counts for less loaded than it is. None when no slot is free. Pure.
 inline std::optional<housing> choose_worker(const std::vector<housing>& all) {
   std::optional<housing> best;
   double least = 0;

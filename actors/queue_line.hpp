@@ -21,9 +21,10 @@ namespace parley::actors {
 using worker_key = std::uint64_t;
 using ticket_key = std::uint64_t;
 
+/// Section `queue` of the settings (PROTOCOL.md 7).
 struct queue_settings {
-  std::size_t capacity = 1000; ///< waiting tickets; 0 = no queue
-  std::chrono::milliseconds no_worker = std::chrono::seconds(10);
+  std::size_t capacity = 1000;                                    ///< waiting tickets; 0 = no queue
+  std::chrono::milliseconds no_worker = std::chrono::seconds(10); ///< how long clients wait without any worker
   double base_chat_s = 15; ///< expected session lengths until three were measured
   double base_audio_s = 120;
   double base_video_s = 90;
@@ -72,9 +73,9 @@ struct told_refused {
 using queue_word = std::variant<told_queued, told_place, told_granted, told_refused>;
 using queue_words = std::vector<queue_word>;
 
-/// The one line of PROTOCOL.md section 7: FIFO of tickets, ledger of the workers' slots, ETA. Pure: time is an argument, what is to be told
-/// is returned. Taking and giving slots costs O(log n); whoever has to be told a place costs one walk along the line, at most ten times a
-/// second for the updates. Not thread-safe.
+/// The one line of PROTOCOL.md section 7: FIFO of tickets, ledger of the workers' slots, ETA. Pure: time is an
+/// argument, what is to be told is returned. Taking and giving slots costs O(log n); whoever has to be told a place
+/// costs one walk along the line, at most ten times a second for the updates. Not thread-safe.
 ///
 /// Each slot is free, granted (on its way to a session) or taken. `free` returns it from both of the latter.
 class queue_line {
@@ -122,6 +123,8 @@ public:
 
   /// Place updates that are due, and the end of patience without a worker.
   queue_words tick(time_point now);
+
+  /// When `tick` has something to do next; none = never.
   std::optional<time_point> next_deadline() const;
 
   // ---- for GET /status and tests ----------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 
 namespace parley::actors {
 
+/// What became of a question about one recording.
 enum class desk_answer : std::uint8_t {
   done,
   unknown,   ///< no such recording, or no such file in it
@@ -21,7 +22,8 @@ class recording_desk {
 public:
   virtual ~recording_desk() = default;
 
-  /// A JSON array of the recordings that `who` may see, the newest first, at most `most`; without those that still grow.
+  /// A JSON array of the recordings that `who` may see, the newest first, at most `most`; without those that still
+  /// grow.
   virtual void list(requester who, std::size_t most, std::function<void(std::string json)> done) = 0;
 
   /// One file of a recording: `input.wav`, `output.wav`, `events.jsonl`, `meta.json` or `frames/NAME`; other names are

@@ -8,7 +8,7 @@
 
 namespace parley::actors {
 
-/// Counts what one session is told and what its engine says.
+/// Counts what one session is told and what its engine says. The session's own; `all` outlives it.
 class session_meter {
 public:
   explicit session_meter(meters& all) : all_(all) {}

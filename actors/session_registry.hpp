@@ -49,6 +49,7 @@ public:
     std::uint64_t number_;
   };
 
+  /// A session that has begun. The entry may not outlive the registry.
   std::unique_ptr<entry> add(session_actor session, session_owner whose = {});
 
   struct lookup {
@@ -56,6 +57,7 @@ public:
     std::string key;                      ///< of its owner
     std::optional<session_actor> session; ///< while it lives
   };
+  /// By the id of either dialect. Ids of closed sessions are remembered for a while.
   lookup find(const std::string& id) const;
 
   /// All actors, those of closed sessions too.

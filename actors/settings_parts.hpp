@@ -9,6 +9,7 @@
 // What the pure parts take of the settings.
 namespace parley::actors {
 
+// Seconds of the settings become milliseconds. Silence and rejoin: of section `nodes`.
 queue_settings queue_from(const config::settings& settings);
 waiting_limits waiting_from(const config::settings& settings);
 protocol::session_limits limits_from(const config::settings& settings);

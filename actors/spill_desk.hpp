@@ -68,7 +68,7 @@ public:
   /// Puts bytes behind what the file holds. Null when too much is on its way.
   std::shared_ptr<parcel> put(std::shared_ptr<spill_file> file, std::string bytes);
 
-  /// Brings them back; `there`, if given, is called on the desk's thread when they are here, or lost.
+  /// Brings back what was put; `there`, if given, is called on the desk's thread when they are here, or lost.
   void fetch(std::shared_ptr<parcel> what, std::function<void()> there);
 
 private:

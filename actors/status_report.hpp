@@ -21,7 +21,7 @@ std::string_view name_of(protocol::session_state state);
 std::string status_report(const std::vector<worker_view>& workers, const std::vector<queue_line::worker_view>& slots,
                           const std::vector<double>& waits_s, const std::vector<session_registry::count>& sessions);
 
-/// The JSON array of GET /sessions.
+/// The JSON array of GET /sessions (PROTOCOL.md 13).
 std::string sessions_report(const std::vector<session_registry::view>& sessions,
                             std::chrono::steady_clock::time_point now);
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 // Commands, events and the rest of an engine's words as bytes, for the way between two nodes. Samples and pictures are
-// copied in one piece each. Both sides are of the same version, so nothing here is made to last.
+// copied in one piece each. Pure. Both sides are of the same version, so nothing here is made to last.
 namespace parley::actors {
 
 std::string pack(const inference::command& order);

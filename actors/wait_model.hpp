@@ -10,8 +10,8 @@
 
 namespace parley::actors {
 
-/// How long conversations take, by kind: a configured base until three were measured, then their exponential mean with α = 0.3
-/// (PROTOCOL.md 7).
+/// How long conversations take, by kind: a configured base until three were measured, then their exponential mean with
+/// α = 0.3 (PROTOCOL.md 7).
 class conversation_lengths {
 public:
   conversation_lengths(double chat_s, double audio_s, double video_s) : kinds_{{{chat_s}, {audio_s}, {video_s}}} {}
@@ -46,7 +46,8 @@ public:
     free_at_.push(elapsed_s < expected_s ? expected_s - elapsed_s : overdue_s);
   }
 
-  /// When the next waiter gets a slot, which it then keeps for `expected_s`. Without any slot they wait for one another.
+  /// When the next waiter gets a slot, which it then keeps for `expected_s`. Without any slot they wait for one
+  /// another.
   double next(double expected_s) {
     double at = 0;
     if (free_at_.empty()) {

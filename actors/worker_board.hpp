@@ -17,6 +17,7 @@ namespace parley::actors {
 /// `draining`: up, but takes no new sessions.
 enum class worker_state : std::uint8_t { loading, up, draining, down };
 
+/// One worker as the house knows it.
 struct worker_view {
   worker_key key = 0;
   worker_state state = worker_state::loading;
@@ -32,7 +33,7 @@ class worker_board {
 public:
   using watcher = std::function<void(const worker_view&)>;
 
-  /// `watch` is called after each change, on the thread that made it.
+  /// `watch` is called after each `set`, on the thread that made it, without a lock held; it may not block.
   explicit worker_board(watcher watch) : watch_(std::move(watch)) {}
 
   void set(worker_view now);
@@ -43,6 +44,7 @@ public:
   /// From now on nobody new is taken, for the reason given.
   void close(std::string reason);
 
+  /// Whether some worker that is up has slots, and if not, why.
   readiness ready() const;
 
   /// Of a worker that is up: all of a house load the same checkpoint.

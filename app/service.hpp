@@ -47,7 +47,8 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
-/// The checkpoint that the settings name, or the embedded one; `worker.model` names it afterwards.
+/// The checkpoint that the settings name, or the embedded one; `worker.model` names it afterwards. Throws
+/// std::runtime_error when the embedded one is not there.
 std::string resolve_model(config::settings& settings);
 
 } // namespace parley::app

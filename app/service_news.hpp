@@ -10,7 +10,8 @@
 
 namespace parley::app {
 
-/// What the main thread of a server waits for. All but `wait` and `first_worker` may be called on any thread.
+/// What the main thread of a server waits for. All but `wait`, `wait_until` and `first_worker` may be called on any
+/// thread, and none of these blocks.
 class service_news {
 public:
   enum class what { worker_up, worker_down, asked_to_stop };

@@ -24,10 +24,11 @@ private:
   std::filesystem::path folder_;
 };
 
-/// By ffmpeg, which must be installed. An error is for the person at the command line.
+/// By ffmpeg, which must be installed. Blocks until it is done. An error is for the person at the command line.
 tl::expected<film, std::string> take_apart(const std::string& file);
 
-/// The JPEG files of a folder, by name.
+/// The bytes of a folder's JPEG files, in the order of their names; at least one, or an error for the person at the
+/// command line.
 tl::expected<std::vector<std::string>, std::string> read_pictures(const std::string& folder);
 
 } // namespace parley::client

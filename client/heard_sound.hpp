@@ -14,13 +14,15 @@ class heard_sound {
 public:
   using seconds = listener::seconds;
 
+  /// `samples` at 24 kHz; `now` as in `listener`.
   void take(seconds now, std::span<const float> samples);
   void end_of_turn() { ear_.end_of_turn(); }
   void silence(seconds now) { ear_.silence(now); }
 
   const listener& ear() const { return ear_; }
 
-  /// The whole session as a person heard it: every stretch in its place in time, silence between them and to `end`.
+  /// The whole session as a person heard it, 24 kHz: every stretch in its place in time, silence between them and to
+  /// `end`.
   std::vector<float> timeline(seconds end) const;
 
 private:
@@ -28,8 +30,8 @@ private:
   std::vector<float> samples_;
 };
 
-/// Writes a 24 kHz WAV file and tells it on `out`; no `path`, nothing to do. False when it can't be written: one line on `err`
-/// says so.
+/// Writes a 24 kHz WAV file and tells it on `out`; no `path`, nothing to do. False when it can't be written: one line
+/// on `err` says so.
 bool save_heard(const std::string& path, std::span<const float> samples, std::ostream& out, std::ostream& err);
 
 } // namespace parley::client

@@ -17,7 +17,8 @@ public:
   std::size_t count() const { return times_.size(); }
   bool empty() const { return times_.empty(); }
 
-  /// The smallest measured time that is not exceeded by the given share of all (nearest rank); zero without measurements.
+  /// The smallest measured time that is not exceeded by the given share of all (nearest rank); zero without
+  /// measurements.
   seconds quantile(double share) const;
 
 private:

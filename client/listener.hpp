@@ -6,13 +6,13 @@
 
 namespace parley::client {
 
-/// What a person hears through a client with a playback buffer: sound is played in the order in which it comes, each turn
-/// from its first sound on, and stops when the model listens again before its turn has ended (PROTOCOL.md 6.7). Times count
-/// from any fixed moment and never go back. Pure: no clock, no samples.
+/// What a person hears through a client with a playback buffer: sound is played in the order in which it comes, each
+/// turn from its first sound on, and stops when the model listens again before its turn has ended (PROTOCOL.md 6.7).
+/// Times count from any fixed moment and never go back. Pure: no clock, no samples.
 class listener {
 public:
   using seconds = std::chrono::duration<double>;
-  static constexpr double rate = 24000;
+  static constexpr double rate = 24000; ///< Hz
 
   /// Playback of a turn begins `lead` after its first sound came, to be safe from late ones.
   explicit listener(seconds lead = seconds(0)) : lead_(lead) {}

@@ -30,8 +30,8 @@ struct load_options {
   std::string plot{};      ///< file for an SVG image of the latencies; empty = none
 };
 
-/// Prints a line a second on `err` while it runs and the figures on `out`. Returns 0 when the run was completed, whatever the
-/// figures, 1 when a file could not be written, 2 for wrong options: one line on `err` says which.
+/// Prints a line a second on `err` while it runs and the figures on `out`. Returns 0 when the run was completed,
+/// whatever the figures, 1 when a file could not be written, 2 for wrong options: one line on `err` says which.
 int load(const load_options& options, std::ostream& out, std::ostream& err);
 
 } // namespace parley::client

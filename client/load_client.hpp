@@ -12,13 +12,13 @@
 
 namespace parley::client {
 
-/// What a simulated person can do. Implemented by a connection, and by tests.
+/// What a simulated person can do; nothing blocks. Implemented by a connection, and by tests.
 class load_hands {
 public:
   virtual ~load_hands() = default;
 
   virtual void send_init() = 0;
-  virtual void send_unit(std::size_t unit, bool force_listen) = 0;
+  virtual void send_unit(std::size_t unit, bool force_listen) = 0; ///< of `load_script`
   virtual void send_question() = 0;
   virtual void send_close() = 0;
 

@@ -34,6 +34,7 @@ struct load_world {
 /// A simulated person's socket and clock. Everything happens on the thread of `io`.
 class load_connection final : public load_hands {
 public:
+  /// All outlive it. `into` is written on the thread of `io` alone.
   load_connection(boost::asio::io_context& io, load_world& world, const load_role& role, load_figures& into);
 
 private:

@@ -43,6 +43,7 @@ struct load_figures {
   latencies lateness;          ///< of the generator itself: from due to sent
   std::vector<answer> answers; ///< of audio and video
 
+  /// Adds what another thread has measured.
   void merge(const load_figures& other);
 
   /// Of audio and video, from a second's due time to its whole answer.

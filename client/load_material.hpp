@@ -18,8 +18,8 @@ class load_material {
 public:
   using frame = std::shared_ptr<const std::string>;
 
-  /// `wavs`: bytes of WAV files. `picture`: bytes of an image file that video sends with each second; empty = none. The error
-  /// says which recording is wrong.
+  /// `wavs`: bytes of WAV files. `picture`: bytes of an image file that video sends with each second; empty = none. The
+  /// error says which recording is wrong.
   static tl::expected<load_material, std::string> make(std::span<const std::string> wavs, const std::string& picture,
                                                        std::span<const std::string> prompts, int max_new_tokens,
                                                        bool tts);

@@ -30,18 +30,20 @@ struct load_role {
   std::uint64_t seed = 0;
 };
 
-/// Who comes when: `sessions` people, the modes dealt in turn, every other one of audio and video in the legacy dialect when
-/// `mixed_dialects`, spread evenly over `ramp` seconds. The same arguments give the same people.
+/// Who comes when: `sessions` people, the modes dealt in turn, every other one of audio and video in the legacy dialect
+/// when `mixed_dialects`, spread evenly over `ramp` seconds. The same arguments give the same people.
 std::vector<load_role> cast_roles(int sessions, std::span<const protocol::mode> modes, bool mixed_dialects, double ramp,
                                   std::uint64_t seed);
 
-/// The seconds of speech that a person can say: recordings, cut into units, and silence behind all of them.
+/// The seconds of speech that a person can say: recordings, cut into units, and silence behind all of them. Units are
+/// known by their number.
 struct load_script {
   std::vector<std::size_t> recordings; ///< units of each recording, one after the other
   std::size_t silent_unit() const;
 };
 
 /// Which unit is said when: recordings in random order, silence between them, and when exactly each second is due.
+/// The same seed gives the same choices. Script and habits outlive it.
 class load_pace {
 public:
   load_pace(const load_script& script, const load_habits& habits, std::uint64_t seed);
@@ -49,10 +51,10 @@ public:
   /// The unit to say next.
   std::size_t next_unit();
 
-  /// When second `number` is due, counted from the first one: never before the one before.
+  /// When second `number` is due, in seconds from the first one: never before the one before.
   double due(std::size_t number);
 
-  /// Time between an answer and the next question.
+  /// Seconds between an answer and the next question.
   double thinking_time();
 
   /// Whether a speaking second is interrupted.

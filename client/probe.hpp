@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
-// The probe clients: one session against a running server, told line by line for a person (`parley probe audio|video|chat`).
+// The probe clients (`parley probe audio|video|chat`): one session against a running server, told line by line for a
+// person.
 namespace parley::client {
 
+/// What `parley probe audio` can be told.
 struct audio_probe_options {
   std::string url{};     ///< ws(s):// or http(s)://, with or without /v1/realtime
   std::string key{};     ///< API key; empty = none
@@ -25,11 +27,13 @@ struct audio_probe_options {
   std::string save{};  ///< 24 kHz WAV file of what is heard, in its place in time; empty = none
 };
 
+/// What `parley probe video` can be told.
 struct video_probe_options : audio_probe_options {
   std::string frames{}; ///< folder of JPEG files, by name one a second
   std::string video{};  ///< instead of `frames` and `wav`: a film, taken apart by ffmpeg
 };
 
+/// What `parley probe chat` can be told; `url`, `key` and `ca_file` as above.
 struct chat_probe_options {
   std::string url{};
   std::string key{};

@@ -13,13 +13,14 @@
 
 namespace parley::client {
 
-/// What both probes have in common: connect, wait in the queue, initialise, tell what comes, close, and give an exit status.
+/// What both probes have in common: connect, wait in the queue, initialise, tell what comes, close, and give an exit
+/// status.
 class probe_session {
 public:
   probe_session(std::ostream& out, std::ostream& err);
   virtual ~probe_session() = default;
 
-  /// Blocks to the end of the session.
+  /// Blocks to the end of the session and gives the exit status; everything else is called on this thread meanwhile.
   int run(const server_url& url, std::string_view mode);
 
 protected:

@@ -12,8 +12,8 @@
 
 namespace parley::client {
 
-/// One WebSocket to a server. It never blocks; all calls and callbacks are on `executor`, which runs one handler at a time (a strand, or
-/// an io_context with one thread).
+/// One WebSocket to a server. It never blocks; all calls and callbacks are on `executor`, which runs one handler at a
+/// time (a strand, or an io_context with one thread).
 class ws_client {
 public:
   /// How a connection ended.
@@ -39,6 +39,7 @@ public:
   /// Once. `mode` becomes the query of the URL. A certificate that cannot be trusted ends the connection.
   void connect(const server_url& url, std::string_view mode);
 
+  /// Queues a text frame, without a bound. Dropped before `connect`, and after `close` or the end.
   void send(std::string frame);
 
   /// The same for a frame that many connections send.

@@ -15,6 +15,7 @@ namespace parley::config {
 using field = std::variant<bool*, int*, std::uint16_t*, std::size_t*, double*, std::string*,
                            std::optional<std::uint64_t>*, dtype*, quantization*, window_mode*, log_format*, tls_mode*>;
 
+/// One setting: its name, its place, and what it may be.
 struct key {
   std::string_view name; ///< `section.key`
   field (*member)(settings&);
@@ -34,7 +35,8 @@ const key* find_key(std::string_view name);
 /// What a file or a command line can give.
 using value = std::variant<bool, std::int64_t, double, std::string>;
 
-/// Sets a key. The complaint is plain words without the key's name: "must be …".
+/// Sets a key; none = it is set. Otherwise nothing has changed, and the complaint is plain words without the key's
+/// name: "must be …".
 std::optional<std::string> assign(settings& target, const key& which, const value& given);
 
 /// A key's value as TOML. An unset `engine.seed` is "none".

@@ -20,6 +20,7 @@ public:
 void load_file(settings& target, const std::filesystem::path& file);
 
 /// The same from text; `name` stands for the file in errors.
+/// \throws settings_error
 void load_text(settings& target, std::string_view toml, std::string_view name);
 
 /// One `section.key=value` of the command line (`--set`). Texts need no quotes.

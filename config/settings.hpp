@@ -12,8 +12,11 @@ enum class window_mode { off, basic, context };
 
 /// Number format of weights and activations.
 enum class dtype { float32, bfloat16, float16 };
+
+/// Number format of the language model's matrices; none = as `dtype`.
 enum class quantization { none, int8, int4 };
 
+/// How a line of the log looks: for people, or one JSON object.
 enum class log_format { text, json };
 
 /// Where the server's certificate comes from: none (plain text), one that it makes itself, or files.

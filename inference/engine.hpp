@@ -52,12 +52,13 @@ public:
   /// Takes a command. Never throws for what a client can cause: that becomes a `failed` event.
   virtual void handle(command&& order) = 0;
 
-  /// One pass: each stage makes at most one batched call for the sessions that are ready for it (one decode step at most).
-  /// Returns false when there is nothing left to do.
+  /// One pass: each stage makes at most one batched call for the sessions that are ready for it (one decode step at
+  /// most). Returns false when there is nothing left to do.
   virtual bool advance() = 0;
 };
 
-/// Loads the checkpoint named in the settings. Throws std::runtime_error when it can't be loaded or the settings can't be met.
+/// Loads the checkpoint named in the settings. Throws std::runtime_error when it can't be loaded or the settings can't
+/// be met.
 std::unique_ptr<engine> make_engine(const config::settings& settings, engine::sink sink);
 
 } // namespace parley::inference

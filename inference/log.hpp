@@ -4,7 +4,8 @@
 
 namespace parley::inference {
 
-// spdlog behind a wall: LibTorch brings an fmt of its own, which the two may not share a file with.
+// Logging from any thread: spdlog behind a wall, because LibTorch brings an fmt of its own, which the two may not share
+// a file with.
 
 /// One line at level info.
 void log_info(const std::string& line);

@@ -53,7 +53,7 @@ struct audio_config {
   int ffn_size = 4096;
   int mel_bins = 80;
   int max_positions = 1500;
-  int pool_step = 5;
+  int pool_step = 5;          ///< frames averaged into one row of the LLM's input
   double chunk_seconds = 1.0; ///< offline attention block; <= 0 is full attention
 };
 
@@ -67,16 +67,17 @@ struct tts_bridge_config {
   bool normalize_projected_hidden = false; ///< chat only; the duplex condition is always normalised
 };
 
+/// All parts of a checkpoint's configuration.
 struct model_config {
   std::string name; ///< of the checkpoint folder
   llm_config llm;
   vision_config vision;
   audio_config audio;
   tts_bridge_config tts;
-  bool has_vision = true;
+  bool has_vision = true; ///< `init_vision`, and so below: whether the part is there
   bool has_audio = true;
   bool has_tts = true;
-  bool stream_input = false;
+  bool stream_input = false; ///< how sounds of a chat prompt are dealt out (THINKER.md 6.2)
 
   /// Throws std::runtime_error naming file and key for a missing file or a value that can't be.
   static model_config open(const std::filesystem::path& directory);

@@ -34,6 +34,7 @@ struct ready_session {
   bool divisible = false;                         ///< the prefill may be cut: a prompt, not a unit
 };
 
+/// How much of each stage one pass takes on, so that no stage keeps the others waiting for long.
 struct pass_limits {
   int sounds = 64;                ///< streams heard in one call
   std::int64_t pieces = 32;       ///< of pictures seen in one call: the first to wait sees first
@@ -56,7 +57,7 @@ struct pass_plan {
   std::vector<session_id> sound;
 };
 
-/// Earliest deadline first; equal deadlines by session. Units are never cut and never wait for prompts.
+/// Earliest deadline first; equal deadlines by session. Units are never cut and never wait for prompts. Pure.
 pass_plan plan_pass(std::span<const ready_session> ready, const pass_limits& limits);
 
 } // namespace parley::inference

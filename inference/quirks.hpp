@@ -2,20 +2,20 @@
 
 namespace parley::inference {
 
-/// Where the reference departs from what it documents, or from what a user would want (THINKER.md 7b). `true` copies the
-/// reference. The defaults are the server's; `literal` is what `verify` replays and what `engine.reference_quirks` sets.
-/// Defects that the server can't have need no switch: units are gathered before the engine (THINKER.md 7b 6, 9), each
-/// session has caches of its own (5, 13, 14), a chat answer is told as it was drawn (7, 10-12).
+/// Where the reference departs from what it documents, or from what a user would want (THINKER.md 7b). `true` copies
+/// the reference. The defaults are the server's; `literal` is what `verify` replays and what `engine.reference_quirks`
+/// sets. Defects that the server can't have need no switch: units are gathered before the engine (THINKER.md 7b 6, 9),
+/// each session has caches of its own (5, 13, 14), a chat answer is told as it was drawn (7, 10-12).
 struct quirks {
-  /// `listen_prob_scale` and `listen_top_k` act on `<|im_end|>` instead of `<|listen|>`, and the scale multiplies the logit
-  /// instead of the probability.
+  /// `listen_prob_scale` and `listen_top_k` act on `<|im_end|>` instead of `<|listen|>`, and the scale multiplies the
+  /// logit instead of the probability.
   bool listen_controls_act_on_im_end = false;
 
   /// The duplex repetition penalty divides negative logits too, which raises them. The model was tuned with it.
   bool penalty_divides_negative_logits = true;
 
-  /// A unit that ends `… <|turn_eos|> <|listen|>` loses its text and its end of turn; without the quirk both are told and
-  /// the next unit listens.
+  /// A unit that ends `… <|turn_eos|> <|listen|>` loses its text and its end of turn; without the quirk both are told
+  /// and the next unit listens.
   bool listen_after_turn_end_drops_text = false;
 
   /// A unit's first token, if it is text, is never told.

@@ -6,7 +6,7 @@
 
 namespace parley::inference {
 
-/// Where random numbers come from: a session's own stream, or a recorded list in replays.
+/// Where random numbers come from: a session's own stream, or a recorded list in replays. Not thread-safe.
 class draw_source {
 public:
   virtual ~draw_source() = default;

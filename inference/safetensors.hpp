@@ -24,7 +24,7 @@ public:
   /// In order of their place in the file.
   const std::vector<std::string>& names() const;
 
-  /// Throws std::runtime_error naming tensor and file when missing.
+  /// In the stored shape and dtype, on the CPU. Throws std::runtime_error naming tensor and file when missing.
   at::Tensor tensor(std::string_view name) const;
 
 private:

@@ -10,8 +10,9 @@
 
 namespace parley::inference {
 
-/// The speaking half of the model, loaded once and shared by all sessions: what turns the language model's hidden states into
-/// speech tokens and those into sound. The networks run in float32 whatever the thinker runs in. Holds no session state.
+/// The speaking half of the model, loaded once and shared by all sessions: what turns the language model's hidden
+/// states into speech tokens and those into sound. The networks run in float32 whatever the thinker runs in. Holds no
+/// session state.
 class talker {
 public:
   /// `dtype`: of the thinker's hidden states. Throws std::runtime_error naming the file that is missing or wrong.
@@ -21,10 +22,11 @@ public:
   /// Whether a model folder holds a speaking half.
   static bool present(const checkpoint& weights) { return speech::speech_models::present(weights); }
 
-  /// The words of a duplex unit, each with its hidden state [1, hidden], as `speech::duplex_speech` wants them.
+  /// The words of a duplex unit, each with its hidden state [1, LLM hidden], as `speech::duplex_speech` wants them:
+  /// float32 [ids + 1, tts hidden].
   at::Tensor unit(std::span<const token_id> ids, std::span<const at::Tensor> hidden) const;
 
-  /// A group of words of a chat answer, as `speech::chat_speech` wants them. At least one.
+  /// A group of words of a chat answer, at least one, as `speech::chat_speech` wants them: float32 [ids, tts hidden].
   at::Tensor words(std::span<const token_id> ids, std::span<const at::Tensor> hidden) const;
 
   const speech::speech_models& models() const { return models_; }

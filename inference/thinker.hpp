@@ -15,11 +15,12 @@
 
 namespace parley::inference {
 
-/// The understanding half of the model, loaded once and shared by all sessions: what turns text, sound and pictures into rows
-/// of the language model's input, and the language model itself. Holds no session state.
+/// The understanding half of the model, loaded once and shared by all sessions: what turns text, sound and pictures
+/// into rows of the language model's input, and the language model itself. Holds no session state.
 class thinker {
 public:
-  /// `format`: of the language model's matrices.
+  /// `format`: of the language model's matrices. Throws std::runtime_error naming a file or weight that is missing or
+  /// wrong.
   thinker(const checkpoint& weights, model_config config, at::ScalarType dtype, at::Device device,
           llm::quantization format = llm::quantization::none);
 
@@ -27,15 +28,18 @@ public:
   struct fresh_sound {
     audio::mel_stream* stream;    ///< distinct within a call
     audio::encoder_cache* cache;  ///< distinct within a call
-    std::span<const float> chunk; ///< `stream->next_need()` samples
+    std::span<const float> chunk; ///< `stream->next_need()` samples, 16 kHz
     int drop_front;               ///< see audio::stream_chunk
     int drop_back = 1;
   };
 
-  /// Rows of the LLM's input for each stream, [tokens, hidden]; one batched call per stage (THINKER.md 3.3, 3.4).
+  /// Rows of the LLM's input for each stream, [tokens, hidden] of its dtype; one batched call per stage (THINKER.md
+  /// 3.3, 3.4). Only if it `hears`, as the next one. Throws like `audio::encoder::stream`: then the mel streams have
+  /// moved on.
   std::vector<at::Tensor> hear(std::span<const fresh_sound> sounds) const;
 
-  /// Whole clips of one reference call (THINKER.md 3.2, 3.5): rows of all of them, one below the other, [tokens, hidden].
+  /// Whole clips (16 kHz) of one reference call (THINKER.md 3.2, 3.5): rows of all of them, one below the other,
+  /// [tokens, hidden].
   at::Tensor hear_clips(std::span<const std::span<const float>> clips) const;
 
   audio::encoder_cache make_encoder_cache() const { return encoder_->make_cache(); }

@@ -31,8 +31,8 @@ public:
     std::size_t end;
   };
 
-  /// The same, but special tokens that touch a `quoted` stretch (ascending, apart) are plain text: what clients write can't
-  /// forge control tokens. `text` must be valid UTF-8, so that the stretches hold.
+  /// The same, but special tokens that touch a `quoted` stretch (ascending, apart) are plain text: what clients write
+  /// can't forge control tokens. `text` must be valid UTF-8, so that the stretches hold.
   std::vector<token_id> encode(std::string_view text, std::span<const stretch> quoted) const;
 
   /// The bytes of all tokens, made valid UTF-8 once over the whole: U+FFFD per maximal invalid part. Ids outside the
@@ -50,7 +50,7 @@ public:
   /// Whether `skip_special` drops it.
   bool is_special(token_id id) const;
 
-  /// The ban list of `tokenizer_config.json`, in its order; empty when the file has none (THINKER.md 6).
+  /// The ban list of `tokenizer_config.json`, in its order; empty when the file has none (THINKER.md 5.4, 6.4).
   std::span<const token_id> bad_token_ids() const;
 
   /// Added tokens (text, id) by id, special or not.

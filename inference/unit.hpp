@@ -28,12 +28,14 @@ struct sampling_options {
   int top_k = 20; ///< 0 = off
   double top_p = 0.8;
   double repetition_penalty = 1.05;
-  int repetition_window = 512;
+  int repetition_window = 512; ///< newest drawn tokens that the penalty knows
   double length_penalty = 1.1;
 };
 
+/// What becomes of a KV cache that grows too long (THINKER.md 5.6).
 enum class window_mode { off, basic, context };
 
+/// What a session may choose; names and defaults are those of `config` on the wire (PROTOCOL.md 3.1, THINKER.md 5.3).
 struct duplex_options {
   sampling_options sampling;
   int force_listen_count = 3;
@@ -41,13 +43,13 @@ struct duplex_options {
   double listen_prob_scale = 1.0;
   std::optional<int> listen_top_k;
   double tts_temperature = 0.8;
-  bool generate_audio = true;
+  bool generate_audio = true; ///< false: it answers by text alone
   window_mode window = window_mode::off;
   std::optional<int> window_high_tokens; ///< basic window: slide above this ...
   std::optional<int> window_low_tokens;  ///< ... down to this
 };
 
-/// Tokens by kind. All counts are of this step (or turn, or prompt) alone.
+/// Tokens by kind (PROTOCOL.md 4.2). All counts are of this step (or turn, or prompt) alone.
 struct usage {
   std::int64_t input_text = 0;
   std::int64_t input_audio = 0;
@@ -56,9 +58,9 @@ struct usage {
   std::int64_t output_audio = 0;
 };
 
-/// What a step cost. Times in milliseconds.
+/// What a step cost (PROTOCOL.md 4.1). Times in milliseconds.
 struct step_metrics {
-  int kv_cache_length = 0;
+  int kv_cache_length = 0; ///< rows; of a unit, before its end is fed (THINKER.md 5.3)
   double prefill_ms = 0;
   double generate_ms = 0;
   double llm_ms = 0;
@@ -73,8 +75,9 @@ struct step_metrics {
 
 // ---- what was left to chance ----------------------------------------------------------------------------------------
 
-// A session that is opened anew with the same seed and given the same input together with what was chosen then is the same
-// session: on another engine too, if the `fingerprint` is the same. Whoever keeps both can move it (actors/journal.hpp).
+// A session that is opened anew with the same seed and given the same input together with what was chosen then is the
+// same session: on another engine too, if the `fingerprint` is the same. Whoever keeps both can move it
+// (actors/journal.hpp).
 
 /// Where a session's streams of chance stand (random.hpp).
 struct chances {
@@ -133,22 +136,23 @@ struct open_chat {
 
 /// One second of a duplex session. Answered by one or more `step_output`, the last one with `last`, or by `failed`.
 ///
-/// With `replay` its choices are made already. Finished ones: the session only comes to be as it was after that unit; answered
-/// by one `replayed`, or `failed`. Others: only what has not left is answered, as if the text had just left. Replayed units come
-/// before all others, in order and without gaps but for units that failed, which leave no trace.
+/// With `replay` its choices are made already. Finished ones: the session only comes to be as it was after that unit;
+/// answered by one `replayed`, or `failed`. Others: only what has not left is answered, as if the text had just left.
+/// Replayed units come before all others, in order and without gaps but for units that failed, which leave no trace.
 struct submit_unit {
   session_id session;
   std::uint64_t unit; ///< the caller's number for it, returned with the answer
   pcm samples;        ///< exactly 16 000
   std::vector<image_file> frames;
-  int max_slice_nums = 1;
+  int max_slice_nums = 1; ///< bounds each frame's grid; 1 = the overview alone
   bool force_listen = false;
   std::shared_ptr<const unit_choices> replay = nullptr;
-  /// Of a finished replayed unit: nothing is spoken, because one of the replayed units behind it, or itself, is the last of
-  /// them and left no voice open (`unit_choices::voice_open`).
+  /// Of a finished replayed unit: nothing is spoken, because one of the replayed units behind it, or itself, is the
+  /// last of them and left no voice open (`unit_choices::voice_open`).
   bool mute = false;
 };
 
+// A conversation, as PROTOCOL.md 3.5 has it.
 enum class role { system, user, assistant };
 struct text_item {
   std::string text;
@@ -161,8 +165,8 @@ struct image_item {
 };
 struct video_item {
   std::vector<image_file> frames;
-  pcm samples; ///< 16 kHz, may be null
-  int stack_frames = 1;
+  pcm samples;          ///< 16 kHz, may be null
+  int stack_frames = 1; ///< so many frames follow each second of the sound
 };
 using content_item = std::variant<text_item, audio_item, image_item, video_item>;
 struct message {
@@ -170,8 +174,8 @@ struct message {
   std::vector<content_item> content;
 };
 
-/// One self-contained chat request. Answered by `chat_delta`s and one `chat_done`, or by `failed`. With `replay` it goes on
-/// from there: what was told is not told again, except in `chat_done`.
+/// One self-contained chat request. Answered by `chat_delta`s and one `chat_done`, or by `failed`. With `replay` it
+/// goes on from there: what was told is not told again, except in `chat_done`.
 struct submit_turn {
   session_id session;
   std::uint64_t turn;
@@ -193,7 +197,8 @@ struct submit_turn {
   std::shared_ptr<const turn_choices> replay = nullptr;
 };
 
-/// Stops the running step at the next token: unsent output is dropped, the step answers `listen`. No effect between steps.
+/// Stops the running step at the next token: unsent output is dropped, the step answers `listen`. No effect between
+/// steps.
 struct cut {
   session_id session;
 };
@@ -203,7 +208,8 @@ struct cancel_turn {
   session_id session;
 };
 
-/// Ends a session at the next token boundary and frees all it held. Answered by `closed`, after which nothing comes for it.
+/// Ends a session at the next token boundary and frees all it held. Answered by `closed`, after which nothing comes for
+/// it.
 struct close_session {
   session_id session;
 };
@@ -212,6 +218,7 @@ using command = std::variant<open_duplex, open_chat, submit_unit, submit_turn, c
 
 // ---- events -----------------------------------------------------------------------------------------------------------
 
+/// A session is there and takes units or turns.
 struct opened {
   session_id session;
   int prompt_tokens = 0; ///< length of the KV cache after the prompt
@@ -221,8 +228,8 @@ struct opened {
 
 enum class output_kind { listen, text, audio };
 
-/// One delta of a step. Within a step: `listen` alone, or at most one `text` then at most one `audio`. An empty speaking step is
-/// one `text` with empty text. A step that is cut after its text has left ends with a `listen`.
+/// One delta of a step. Within a step: `listen` alone, or at most one `text` then at most one `audio`. An empty
+/// speaking step is one `text` with empty text. A step that is cut after its text has left ends with a `listen`.
 struct step_output {
   session_id session;
   std::uint64_t unit;
@@ -237,17 +244,20 @@ struct step_output {
   std::shared_ptr<const unit_choices> choices = nullptr; ///< never null
 };
 
+/// A piece of a chat answer: text, or sound when `audio` is set.
 struct chat_delta {
   session_id session;
   std::uint64_t turn;
   std::string text;
-  pcm audio;                             ///< null in a text delta
+  pcm audio;                             ///< 24 kHz; null in a text delta
   std::vector<std::int64_t> drawn = {};  ///< text tokens chosen since the last delta
   std::vector<std::int64_t> spoken = {}; ///< speech tokens chosen since the last delta
 };
 
+/// Why an answer ended: by the model, by its limit or a full context, by `cancel_turn`.
 enum class finish { turn_end, length, cancelled };
 
+/// The last word on a turn.
 struct chat_done {
   session_id session;
   std::uint64_t turn;
@@ -256,9 +266,10 @@ struct chat_done {
   pcm audio;        ///< the whole sound, 24 kHz; null without speech, and when it has gone out in deltas
   usage used;
   step_metrics metrics;
-  chances after = {};
+  chances after = {}; ///< for `open_chat::chance` of another engine
 };
 
+/// Whose fault it is.
 enum class failure {
   invalid,      ///< the client's fault: voice, prompt or picture; `message` says which
   context_full, ///< it does not fit into the context
@@ -279,6 +290,7 @@ struct replayed {
   std::uint64_t unit;
 };
 
+/// The last event of a session: all that it held is free.
 struct closed {
   session_id session;
 };

@@ -19,8 +19,8 @@ struct admission_limits {
   std::size_t starts_per_key = 0;
 };
 
-/// Who has how many sessions and how often they start: the refusals with 429. Starts are rationed by a bucket that holds
-/// a minute's worth. Time is an argument. Thread-safe.
+/// Who has how many sessions and how often they start: the refusals with 429. Starts are rationed by a bucket that
+/// holds a minute's worth. Time is an argument. Thread-safe.
 class admission {
   struct ledger;
 
@@ -46,12 +46,12 @@ public:
 
   explicit admission(admission_limits limits);
 
-  /// `key` is the name of an API key, empty without keys. The pass holds only what a `welcome` gave. `returning`: not one
-  /// more session, whose place is held already; only its start is counted, and the pass holds nothing.
+  /// `key` is the name of an API key, empty without keys. The pass holds only what a `welcome` gave. `returning`: not
+  /// one more session, whose place is held already; only its start is counted, and the pass holds nothing.
   std::pair<verdict, pass> enter(const std::string& address, const std::string& key, time_point now,
                                  bool returning = false);
 
-  /// Clients that are remembered, by address and by key.
+  /// How many clients are remembered, by address and by key: those that hold something or started of late.
   std::size_t remembered() const;
 
 private:

@@ -11,7 +11,7 @@
 namespace parley::net {
 
 /// The API keys of a server. They stand in the file as SHA-256 hashes: keys are long and random, so that a plain hash
-/// keeps them secret.
+/// keeps them secret. Immutable after `load`; safe to use from several threads.
 class api_keys {
 public:
   struct owner {

@@ -7,7 +7,8 @@
 namespace parley::net {
 
 /// The API key of a request: `Authorization: Bearer K`, else a subprotocol `map-api-key.K` or
-/// `openai-insecure-api-key.K` (browsers cannot set headers), else `?api_key=K`. None = it brought none.
+/// `openai-insecure-api-key.K` (browsers cannot set headers), else `?api_key=K` (PROTOCOL.md 1, subprotocols). The
+/// arguments are the headers as they came, empty if absent, and the query without '?'. None = it brought none.
 std::optional<std::string> offered_key(std::string_view authorization, std::string_view subprotocols,
                                        std::string_view query);
 

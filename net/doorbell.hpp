@@ -7,7 +7,7 @@
 namespace parley::net {
 
 /// Wakes the strand of a connection from any thread, and is silent once the connection is gone, so that its holders may
-/// outlive the connection and the server.
+/// outlive the connection and the server. Thread-safe.
 class doorbell {
 public:
   /// `post` hands work to the strand and never runs it inline.
@@ -21,11 +21,13 @@ public:
     post_();
   }
 
+  /// On the strand, before looking what there is to do.
   void answered() {
     const std::lock_guard lock(mutex_);
     rung_ = false;
   }
 
+  /// The connection goes: no call of `post` begins after this.
   void detach() {
     const std::lock_guard lock(mutex_);
     post_ = nullptr;

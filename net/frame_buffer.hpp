@@ -7,14 +7,15 @@
 
 namespace parley::net {
 
-/// Gathers one WebSocket message into a string. Nothing is allocated before bytes are
-/// there; up to `trusted` bytes are allocated on the word of a frame header, beyond that the memory only doubles what
-/// has really come.
+/// Gathers one WebSocket message into a string. Nothing is allocated before bytes are there; up to `trusted` bytes are
+/// allocated on the word of a frame header, beyond that the memory only doubles what has really come. Of one
+/// connection's strand.
 class frame_buffer {
 public:
   static constexpr std::size_t trusted = 128u << 10; ///< a second of audio fits
 
-  /// Where the next bytes go, never empty. `expected` are still to come for this message, as far as known.
+  /// Where the next bytes go, never empty, valid until the next call. `expected` are still to come for this message, as
+  /// far as known.
   std::span<char> prepare(std::size_t expected);
 
   /// `n` bytes of the last `prepare` were filled.
@@ -25,6 +26,7 @@ public:
   /// The message. The buffer is empty again.
   std::string take();
 
+  /// Forgets what has come.
   void clear();
 
 private:

@@ -42,14 +42,15 @@ public:
   bool asks_for_keys() const { return keys_.asked(); }
 
   struct entry {
-    std::optional<refusal> refused;
-    std::string key; ///< name of the API key
+    std::optional<refusal> refused; ///< none = come in
+    std::string key;                ///< name of the API key
     admission::pass pass;
   };
 
   /// A new session, or a connection that goes on with one: that counts as a start and not as one more session.
   entry let_in(const visitor& from, admission::time_point now, bool returning = false);
 
+  /// Of a request that needs no session.
   rights rights_of(const visitor& from) const;
 
   /// A page elsewhere may not make a browser do what its user may do.

@@ -9,6 +9,7 @@
 
 namespace parley::net {
 
+/// One request, read whole.
 struct http_request {
   std::string method;
   std::string path; ///< still percent-encoded
@@ -17,6 +18,7 @@ struct http_request {
   rights may;
 };
 
+/// What is answered; `type`, the Content-Type, is a constant of the program.
 struct http_reply {
   unsigned status = 200;
   std::string body;

@@ -17,9 +17,11 @@ namespace parley::net {
 /// its stream.
 class http_session final : public connection, public std::enable_shared_from_this<http_session> {
 public:
+  /// `shared` outlives it; `place` is given back at the end, or goes on with the WebSocket.
   http_session(tcp::socket&& socket, connections::place place, service& shared);
   ~http_session() override;
 
+  /// The first call, on any thread.
   void run();
 
   void drain() override;

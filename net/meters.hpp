@@ -13,7 +13,7 @@
 
 namespace parley::net {
 
-enum class refusal : int;
+enum class refusal : int; // net/gate.hpp
 
 /// What a server counts at its door, for GET /metrics. Thread-safe.
 class meters {

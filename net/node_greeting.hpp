@@ -9,7 +9,7 @@
 // `parley-node WIRE VERSION WORDS`, so that nobody reads past it and a stranger is known by its first bytes. Pure.
 namespace parley::net {
 
-inline constexpr std::size_t node_greeting_bytes = 256;
+inline constexpr std::size_t node_greeting_bytes = 256; ///< filled up with blanks
 
 /// What a gateway answers when it lets a worker in.
 inline constexpr std::string_view node_welcome = "welcome";
@@ -17,6 +17,7 @@ inline constexpr std::string_view node_welcome = "welcome";
 /// The block with this build's version and these words, which are cut to fit.
 std::string node_greeting(std::string_view words);
 
+/// What the other end has said of itself.
 struct greeted {
   bool same_version = false;
   std::string version;

@@ -18,7 +18,7 @@ public:
   enum class side { gateway, worker };
   using done = std::function<void(actors::dialled)>;
 
-  /// `tls` null = plain text.
+  /// `tls` null = plain text. `patience`: for each step. `tell` is called once, on the executor of the connection.
   node_handshake(stream connection, side as, std::shared_ptr<asio::ssl::context> tls,
                  std::chrono::milliseconds patience, done tell);
 

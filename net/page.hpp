@@ -18,8 +18,9 @@ struct page_file {
 /// All of them; the table is made by cmake/EmbedPage.cmake.
 std::span<const page_file> page_files();
 
-/// One route per file: a path that is not in the table does not exist. Browsers keep what they have and ask whether it
-/// still holds; the page may load nothing from anywhere else, and runs no script but its own files.
+/// One route per file (PROTOCOL.md 13, GET /): a path that is not in the table does not exist. Browsers keep what they
+/// have and ask whether it still holds; the page may load nothing from anywhere else, and runs no script but its own
+/// files.
 void add_page(router& table);
 
 } // namespace parley::net

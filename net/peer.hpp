@@ -13,6 +13,7 @@ struct peer {
   bool loopback = false;
 };
 
+/// An IPv4 address that is written as an IPv6 one counts as what it is.
 peer peer_at(const boost::asio::ip::address& address);
 
 } // namespace parley::net

@@ -11,11 +11,13 @@ class read_credit {
 public:
   read_credit(std::size_t frames, std::size_t bytes) : frames_(frames), bytes_(bytes) {}
 
+  /// A frame of that size went to the session.
   void spend(std::size_t bytes) {
     ++held_frames_;
     held_bytes_ += bytes;
   }
 
+  /// The session has taken it.
   void give_back(std::size_t bytes) {
     held_frames_ -= std::min<std::size_t>(held_frames_, 1);
     held_bytes_ -= std::min(held_bytes_, bytes);

@@ -4,7 +4,7 @@
 
 namespace parley::net {
 
-/// Why somebody without rights is sent away.
+/// Why somebody without rights is sent away: 401 where a key is asked, 403 elsewhere.
 http_reply no_rights(const http_request& request);
 
 } // namespace parley::net

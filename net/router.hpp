@@ -15,7 +15,8 @@ using responder = std::function<void(http_reply)>;
 /// What stands for each `{}` of a pattern.
 using path_segments = std::vector<std::string>;
 
-/// The table of HTTP routes. `{}` in a pattern stands for one path segment, given percent-decoded to the handler.
+/// The table of HTTP routes, filled before the server starts and then only read, by all I/O threads. `{}` in a pattern
+/// stands for one path segment, given percent-decoded to the handler.
 class router {
 public:
   using handler = std::function<void(const http_request&, const path_segments&, responder)>;

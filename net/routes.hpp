@@ -22,7 +22,7 @@ struct route_sources {
   std::int64_t created_s = 0;               ///< of the model: Unix time of the start
 };
 
-/// PROTOCOL.md 13.
+/// All routes of PROTOCOL.md 13. `door` and `counted` outlive the table.
 router make_routes(route_sources sources);
 
 } // namespace parley::net

@@ -20,6 +20,7 @@ namespace parley::net {
 /// I/O thread.
 using default_voice = std::function<std::shared_ptr<const std::vector<float>>()>;
 
+/// What a server is told once, at its start.
 struct server_options {
   std::string host = "127.0.0.1"; ///< an address or a name; an IPv6 address without brackets
   std::uint16_t port = 0;         ///< 0 = any free port
@@ -33,14 +34,15 @@ struct server_options {
   std::string model = "default"; ///< id in GET /v1/models
 };
 
+/// What of it the settings say; voice and model stay as they are by default.
 server_options options_from(const config::settings& settings);
 
 /// HTTP and WebSocket on one port: PROTOCOL.md 1 and 13. It accepts from construction to `stop`.
 class server {
 public:
   /// Binds, listens and starts the I/O threads. `door` must outlive the server.
-  /// \throws std::system_error with the address in its text when it cannot listen there, config::settings_error for keys
-  /// and certificates that cannot be used.
+  /// \throws std::system_error with the address in its text when it cannot listen there, config::settings_error for
+  /// keys and certificates that cannot be used.
   server(server_options options, actors::front_door& door);
 
   /// Cuts what is still open.

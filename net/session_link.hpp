@@ -16,6 +16,7 @@
 namespace parley::net {
 
 /// The part of a WebSocket connection that its session holds. It may outlive the connection; then it does nothing.
+/// The functions of `client_link` may be called on any thread.
 class session_link final : public actors::client_link {
 public:
   /// `ring` hands work to the connection's strand. `outbox_bytes` is the sum of all links, kept up by each.
@@ -39,6 +40,8 @@ public:
 
   /// What there is to do now. Answers the bell.
   work next();
+
+  /// The last write of `next` is out.
   void written();
 
   /// A message of that size went to the session. False: no further one for now.

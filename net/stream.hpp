@@ -12,7 +12,7 @@
 namespace parley::net {
 
 /// The bytes of one connection, plain or through TLS: a stream for Beast either way, so that what speaks HTTP and
-/// WebSocket over it is compiled once. Moves only.
+/// WebSocket over it is compiled once. Moves only. All calls are on its executor.
 class stream {
 public:
   using executor_type = beast::tcp_stream::executor_type;

@@ -12,6 +12,7 @@ struct target {
   std::string_view query; ///< without '?'
 };
 
+/// A fragment is dropped. Views `text`.
 target split_target(std::string_view text);
 
 /// `%41` becomes `A`; what is no valid escape stays as it is.

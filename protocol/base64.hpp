@@ -10,6 +10,7 @@
 // end. The unused bits of a padded last group are ignored: the schema allows them, and nothing is lost.
 namespace parley::protocol::base64 {
 
+/// Characters that so many bytes become, padding included.
 constexpr std::size_t encoded_size(std::size_t bytes) {
   return (bytes + 2) / 3 * 4;
 }

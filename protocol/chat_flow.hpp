@@ -30,7 +30,10 @@ public:
   /// When the running turn began.
   std::optional<time_point> started() const { return running_ ? std::optional(running_->started) : std::nullopt; }
 
+  /// Only if not `full`. `ordinal`: of the append, for its `input_id` (PROTOCOL.md 4).
   void on_append(chat_append_event event, std::uint64_t ordinal, time_point now, effect_writer& out);
+
+  // Reports of any turn but the running one are late, and ignored.
   void on_report(turn_report report, effect_writer& out);
 
   /// True if the running turn ended.
@@ -52,6 +55,7 @@ public:
   /// The client closes: a running turn ends with `cancelled`.
   void on_leave(time_point now, effect_writer& out);
 
+  /// From here to `on_restored` nothing is submitted; then the running turn is, once more.
   void on_worker_lost();
   void on_restored(effect_writer& out);
 

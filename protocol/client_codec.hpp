@@ -18,6 +18,7 @@
 // fields, base64 and all. All functions are pure and thread-safe.
 namespace parley::protocol {
 
+/// The event types of PROTOCOL.md 3; foreign ones too are `unknown`.
 enum class client_event_type : std::uint8_t {
   session_init,
   session_update,
@@ -40,12 +41,15 @@ struct frame_fault {
   error reason;
 };
 
-/// Checks a text frame (valid UTF-8) as a whole and finds its type. No padding is needed behind the text.
+/// Checks a text frame (valid UTF-8) as a whole and finds its type (PROTOCOL.md 1). No padding is needed behind the
+/// text. A frame that is JSON but no event gives missing_field or invalid_payload.
 tl::expected<envelope, frame_fault> peek(std::string_view frame);
 
 /// A temporary string would be gone before its envelope is read.
 template<std::same_as<std::string> Text>
 tl::expected<envelope, frame_fault> peek(Text&& frame) = delete;
+
+// Errors of all decoders below are missing_field or invalid_payload, and name the field.
 
 /// session.init (PROTOCOL.md 3.1). `url_mode` is the mode of the URL, if it has one; else `payload.mode` decides, and
 /// `turn_based` is set if it is given. In chat all fields but the system prompt are left unread.

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-// The wire as a client sees it: client events -> text frames, and text frames -> what a probe or a load generator wants to
-// know of a server event (PROTOCOL.md 3 and 4). Pure and thread-safe.
+// The wire as a client sees it: client events -> text frames, and text frames -> what a probe or a load generator wants
+// to know of a server event (PROTOCOL.md 3 and 4). Pure and thread-safe.
 namespace parley::protocol {
 
 /// session.init or session.update.
@@ -37,14 +37,16 @@ struct chat_request {
   bool tts = false; ///< the answer is to be spoken
 };
 
+/// One text frame, as all below.
 std::string encode_init(const init_request& request);
 
-/// `picture`: bytes of an image file, for video; empty = none.
+/// `samples` at 16 kHz. `picture`: bytes of an image file, for video; empty = none.
 std::string encode_append(dialect spoken, std::span<const float> samples, bool force_listen = false,
                           std::string_view picture = {});
 std::string encode_chat(const chat_request& request);
 std::string encode_close(std::string_view reason);
 
+/// What an event means, whatever the dialect calls it (PROTOCOL.md 2 and 4).
 enum class server_event_type : std::uint8_t {
   queued,
   queue_update,

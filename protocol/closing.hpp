@@ -10,6 +10,7 @@ namespace parley::protocol {
 /// The causes of PROTOCOL.md section 9 that end with `session.closed`.
 enum class close_cause : std::uint8_t { client, timeout, context_full, shutdown, backend };
 
+/// The WebSocket code of the close frame.
 constexpr std::uint16_t close_code(close_cause cause) {
   switch (cause) {
   case close_cause::client:

@@ -27,9 +27,11 @@ class duplex_flow {
 public:
   using time_point = std::chrono::steady_clock::time_point;
 
+  /// `limits` and `random` outlive it. `window`: settings and the client's wish together.
   duplex_flow(const session_limits& limits, std::shared_ptr<const init_event> init, window_mode window,
               const engine_opened& opened, random_source& random);
 
+  /// `ordinal`: of the append, for the `input_id` of the units that it completes (PROTOCOL.md 4).
   flow_verdict on_append(append_event event, std::uint64_t ordinal, time_point now, effect_writer& out);
 
   /// `answered` when the step ended and the session goes on.
@@ -41,6 +43,7 @@ public:
   void on_failure(effect_writer& out);
   flow_verdict proceed(time_point now, effect_writer& out) { return start_next(now, out); }
 
+  /// From here to `on_restored` no step is submitted.
   void on_worker_lost() {
     suspended_ = catching_up_ = true;
     backlog_.bring_back(); // not the client was too fast

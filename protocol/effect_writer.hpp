@@ -15,10 +15,12 @@ struct effect_writer {
   std::string_view session_id;            ///< empty before `session.created`
   std::uint64_t* last_event_id = nullptr; ///< null = events are not numbered
 
+  /// An event for the client, in the dialect of this moment.
   void say(server_event event) {
     out.emplace_back(send{std::move(event), spoken, session_id, last_event_id ? ++*last_event_id : 0});
   }
 
+  /// Any other effect.
   template<class Order>
   void order(Order what) {
     out.emplace_back(std::move(what));

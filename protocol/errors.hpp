@@ -24,12 +24,14 @@ enum class error_code : std::uint8_t {
   resume_refused, ///< ours (docs/PROTOCOL_EXTENSIONS.md)
 };
 
+/// What PROTOCOL.md section 10 says of a code.
 struct error_traits {
-  std::string_view wire;
-  bool client_fault;
-  std::uint16_t close_code; ///< 0 = the session goes on
+  std::string_view wire;    ///< `error.code`
+  bool client_fault;        ///< `error.type`: client_error or server_error
+  std::uint16_t close_code; ///< of the WebSocket; 0 = the session goes on
 };
 
+/// In the order of `error_code`.
 inline constexpr std::array<error_traits, 11> error_table{{
     {"not_ready", true, 0},
     {"unknown_event", true, 0},
@@ -54,6 +56,7 @@ struct error {
   std::string message;
 };
 
+/// What a client can get wrong is returned, never thrown.
 template<class T>
 using result = tl::expected<T, error>;
 

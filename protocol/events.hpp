@@ -10,12 +10,14 @@
 #include <variant>
 #include <vector>
 
-// The vocabulary of the wire: what clients say and what the server answers, the same for both dialects (PROTOCOL.md sections 3 and 4).
+// The vocabulary of the wire: what clients say and what the server answers, the same for both dialects (PROTOCOL.md
+// sections 3 and 4).
 namespace parley::protocol {
 
 /// Fixed by the first accepted initialising event (PROTOCOL.md 2).
 enum class dialect : std::uint8_t { undecided, current, legacy };
 
+/// `?mode=` (PROTOCOL.md 1).
 enum class mode : std::uint8_t { chat, audio, video };
 
 /// Mono float32 samples, decoded once and shared from then on. 16 kHz in, 24 kHz out.
@@ -24,6 +26,7 @@ using pcm = std::shared_ptr<const std::vector<float>>;
 /// An image file as the client sent it, base64 removed.
 using image_file = std::shared_ptr<const std::string>;
 
+/// `config.sliding_window_mode` (PROTOCOL.md 6.10).
 enum class window_mode : std::uint8_t { off, basic, context };
 
 /// `config` of session.init with its defaults (PROTOCOL.md 3.1).
@@ -42,14 +45,14 @@ struct duplex_config {
   double tts_temperature = 0.8;
   bool generate_audio = true;
   std::optional<window_mode> sliding_window_mode;
-  std::optional<int> basic_window_high_tokens;
-  std::optional<int> basic_window_low_tokens;
+  std::optional<int> basic_window_high_tokens; ///< the basic window slides above this,
+  std::optional<int> basic_window_low_tokens;  ///< down to this
   std::optional<std::uint64_t> seed;
 };
 
 // ---- client events ----------------------------------------------------------------------------------------------------
 
-/// session.init and session.update.
+/// session.init and session.update (PROTOCOL.md 3.1, 3.2).
 struct init_event {
   dialect spoken = dialect::current;
   std::string system_prompt; ///< the default is filled in, except in chat
@@ -62,14 +65,15 @@ struct init_event {
   bool resume = false;            ///< the client may come back after its connection was lost
 };
 
-/// input.append in video and audio, input_audio_buffer.append.
+/// input.append in video and audio, input_audio_buffer.append (PROTOCOL.md 3.3, 3.4).
 struct append_event {
-  pcm samples; ///< 16 kHz, 1 … 160 000
-  std::vector<image_file> frames;
+  pcm samples;                    ///< 16 kHz, 1 … 160 000
+  std::vector<image_file> frames; ///< at most 4; none in audio
   bool force_listen = false;
-  std::optional<int> max_slice_nums;
+  std::optional<int> max_slice_nums; ///< none = the session's
 };
 
+// `input.messages` of a chat (PROTOCOL.md 3.5).
 enum class role : std::uint8_t { system, user, assistant };
 struct text_item {
   std::string text;
@@ -107,10 +111,10 @@ struct chat_append_event {
   bool use_tts_template = false; ///< implied by `tts`
   bool enable_thinking = false;
   bool tts = false;
-  pcm tts_voice;
+  pcm tts_voice; ///< 16 kHz; null = the server's default
 };
 
-/// session.close.
+/// session.close (PROTOCOL.md 3.6).
 struct close_event {
   std::string reason; ///< as sent if it is `^[a-z0-9_]{1,64}$`, else "user_stop"
 };
@@ -159,11 +163,12 @@ struct metrics {
 
 // ---- server events ----------------------------------------------------------------------------------------------------
 
+/// Where a client stands in the queue (PROTOCOL.md 7).
 struct queue_place {
-  int position = 1;
+  int position = 1; ///< 1 = next
   double estimated_wait_s = 0;
   std::string ticket_id;
-  int queue_length = 1;
+  int queue_length = 1; ///< waiting now, this one included
 };
 struct session_queued {
   queue_place place;
@@ -173,6 +178,7 @@ struct session_queue_update {
 };
 struct session_queue_done {};
 
+/// The session is ACTIVE.
 struct session_created {
   std::optional<int> prompt_length; ///< tokens of the prefilled prompt
   bool turn_based = false;
@@ -180,16 +186,17 @@ struct session_created {
   usage total;
   std::optional<std::string> recording_id;
   std::optional<std::string> resume_token; ///< the session outlives its connection
-  double resume_seconds = 0;               ///< by that long
+  double resume_seconds = 0;               ///< by that long (docs/PROTOCOL_EXTENSIONS.md)
 };
 
-/// The first word on a connection that goes on with a session.
+/// The first word on a connection that goes on with a session (docs/PROTOCOL_EXTENSIONS.md).
 struct session_resumed {
   std::string resume_token; ///< the next one
   std::uint64_t inputs = 0; ///< append events taken so far
   std::uint64_t resent = 0; ///< events that follow and were sent before
 };
 
+/// `kind` of response.output.delta.
 enum class output_kind : std::uint8_t { listen, text, audio };
 
 /// One delta. The legacy dialect joins a step's text and audio deltas into one event.
@@ -206,26 +213,30 @@ struct output_delta {
   metrics measured;
 };
 
+/// A chat turn is over; in duplex only with `protocol.duplex_response_done` (PROTOCOL.md 12).
 struct response_done {
   std::string response_id;
   std::string input_id;
   std::string text;
-  pcm audio;
+  pcm audio;          ///< 24 kHz, of a turn without streaming; else null
   std::string reason; ///< turn_end, length, cancelled, error
   metrics measured;
   std::optional<usage> used; ///< this turn's
 };
 
+/// The session ends soon (PROTOCOL.md 8); at most once per reason.
 struct session_go_away {
   std::string reason; ///< timeout, context_full, server_shutdown
   std::int64_t time_left_ms = 0;
 };
 
+/// The last event before the close frame (PROTOCOL.md 9).
 struct session_closed {
   std::string reason; ///< in the dialect's own words
   std::optional<usage> total;
 };
 
+/// PROTOCOL.md 10; `message` is for people.
 struct error_event {
   error_code code;
   std::string message;

@@ -15,7 +15,7 @@ namespace parley::protocol {
 /// A value in a client's event, or the lack of one, and what to call it in a message.
 struct field {
   json::value at;
-  std::string path; ///< "input.audio"
+  std::string path; ///< "input.audio"; empty for the event itself
 };
 
 /// Reads the fields of one event. The first thing wrong is kept and the rest may be read as if nothing were: whoever
@@ -29,6 +29,7 @@ public:
   bool failed() const { return failure_.has_value(); }
   tl::unexpected<error> failure() { return tl::unexpected(std::move(*failure_)); }
 
+  /// Notes what is wrong, unless something was before: "path: what".
   void fail(error_code code, std::string_view path, std::string_view what);
   void fail(error other);
 
@@ -55,6 +56,7 @@ public:
   /// `from` if it is an object: null and other types are wrong.
   field required_object(field from);
 
+  // Ranges include both ends. Another type or a number outside is invalid_payload, and leaves `into` as it is.
   template<class T>
   void boolean(const field& from, T& into) {
     if (auto read = read_boolean(from)) into = *read;

@@ -14,17 +14,19 @@ namespace parley::protocol::json {
 inline constexpr int max_depth = 32;                 ///< PROTOCOL.md 1
 inline constexpr std::size_t max_values = 1'048'576; ///< bounds the index of a message to 16 MiB
 
+/// The types of RFC 8259.
 enum class kind : std::uint8_t { null, boolean, number, string, object, array };
 
 /// One value. In an object, keys (strings) and values take turns.
 struct node {
-  std::uint32_t begin; ///< of its text; for strings without the quotes
+  std::uint32_t begin; ///< of its text, in bytes; for strings without the quotes
   std::uint32_t end;
   std::uint32_t next; ///< index of the first node behind it and all that it contains
   kind type;
   bool escaped; ///< a string with a backslash in it
 };
 
+/// What a scan found.
 enum class verdict : std::uint8_t {
   good,
   malformed,      ///< not JSON (RFC 8259)

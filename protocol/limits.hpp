@@ -9,14 +9,14 @@
 // 6, 8).
 namespace parley::protocol {
 
-inline constexpr std::size_t unit_samples = 16'000;  ///< one step of a duplex session
+inline constexpr std::size_t unit_samples = 16'000;  ///< one step of a duplex session: a second
 inline constexpr std::size_t max_waiting_frames = 4; ///< frames of appends that have not completed a unit
 inline constexpr std::size_t max_pending_turns = 4;  ///< chat appends that wait behind the running one
 inline constexpr int max_inference_failures = 3;     ///< consecutive ones that end a session
 inline constexpr int max_failed_inits = 3;           ///< engine failures of inits that end a session
 inline constexpr std::size_t max_flood_errors = 50;  ///< client errors within `flood_span`; one more closes with 1008
 inline constexpr std::chrono::seconds flood_span{10};
-inline constexpr std::size_t max_session_id_bytes = 64;
+inline constexpr std::size_t max_session_id_bytes = 64; ///< of `?session_id=`
 inline constexpr double go_away_fill = 0.9; ///< share of the context at which `go_away{context_full}` is sent
 
 /// What a session may use: settings of the server (DESIGN.md section 6).
@@ -35,10 +35,10 @@ struct session_limits {
   milliseconds resume = std::chrono::seconds(30); ///< that a session outlives its connection, if asked to; 0 = never
   std::size_t backlog_units = 2;                  ///< waiting units besides the running step
   std::size_t failover_units = 60;                ///< the same while the session has no worker
-  std::size_t min_legacy_samples = 4000;
+  std::size_t min_legacy_samples = 4000;          ///< of input_audio_buffer.append (PROTOCOL.md 3.4)
   int context_tokens = 8192;
   window_mode window = window_mode::off;
-  bool allow_client_window = true;
+  bool allow_client_window = true;   ///< whether `config.sliding_window_mode` counts (PROTOCOL.md 6.10)
   bool duplex_response_done = false; ///< PROTOCOL.md 12 (f)
 };
 

@@ -37,7 +37,10 @@ public:
   /// `created_s`: Unix time.
   openai_talk(openai_request request, std::int64_t created_s);
 
+  /// The init of the session.
   openai_step begin();
+
+  /// A text frame of the server.
   openai_step on_frame(std::string_view frame);
 
   bool streaming() const { return request_.streaming; }

@@ -11,6 +11,7 @@
 // Samples on the wire: mono float32, little-endian, base64 (PROTOCOL.md 1).
 namespace parley::protocol {
 
+/// How many samples may come, both ends included.
 struct sample_range {
   std::size_t least = 1;
   std::size_t most = 0;

@@ -9,13 +9,14 @@ struct soxr;
 
 namespace parley::protocol {
 
-/// Changes the rate of mono samples, block by block (libsoxr, high quality, no delay: the result starts where the input does).
-/// The same rate copies. Rates in Hz.
+/// Changes the rate of mono samples, block by block (libsoxr, high quality, no delay: the result starts where the input
+/// does). The same rate copies. Rates in Hz.
 class resampler {
 public:
+  /// Throws std::runtime_error when libsoxr can't do it.
   resampler(double from_rate, double to_rate);
 
-  /// Takes samples and appends what is ready.
+  /// Takes samples and appends what is ready. Samples are in [-1, 1]; results may go a little beyond.
   void feed(std::span<const float> samples, std::vector<float>& out);
 
   /// Appends the rest.

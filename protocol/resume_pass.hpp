@@ -10,13 +10,13 @@
 
 namespace parley::protocol {
 
-/// What a new connection shows to go on with a session.
+/// What a new connection shows to go on with a session (docs/PROTOCOL_EXTENSIONS.md).
 struct resume_claim {
   std::string token;
   std::uint64_t last_event_id = 0; ///< of the last event that the client has; 0 = it has none
 };
 
-/// `last_event_id` of the query; absent = 0.
+/// `last_event_id` of the query; absent = 0. What is no number is resume_refused.
 result<std::uint64_t> read_event_id(const std::optional<std::string>& text);
 
 /// What is answered to a claim of a session that is over or never was, and to one with a wrong or used-up token: nobody

@@ -9,8 +9,8 @@
 
 namespace parley::protocol {
 
-/// The last numbered events of a session as they were sent, for a client that comes back. Policy at the bound: the
-/// oldest go. An event larger than the bound is not kept at all, nor what came before it.
+/// The last numbered events of a session as they were sent, for a client that comes back (docs/PROTOCOL_EXTENSIONS.md).
+/// Policy at the bound: the oldest go. An event larger than the bound is not kept at all, nor what came before it.
 class sent_events {
 public:
   using frame = std::shared_ptr<const std::string>;

@@ -9,6 +9,7 @@
 // Server events -> text frames, both dialects (PROTOCOL.md 4). Pure and thread-safe.
 namespace parley::protocol {
 
+/// What an event's text depends on besides the event.
 struct encode_context {
   dialect spoken = dialect::undecided; ///< undecided: minimal fields, only events common to both dialects
   std::string_view session_id;         ///< in the dialect's own form; empty before `session.created`
@@ -19,9 +20,8 @@ struct encode_context {
 
 /// One event as a JSON text. In the legacy dialect an `output_delta` of kind listen becomes response.listen, and any
 /// other one response.output_audio.delta with both its `text` and its `audio`: the caller has joined a step's deltas.
-/// Samples are clamped to
-/// [-1, 1], NaN becomes silence; malformed UTF-8 in a text becomes U+FFFD. The result is valid JSON and UTF-8 whatever
-/// the event holds.
+/// Samples are clamped to [-1, 1], NaN becomes silence; malformed UTF-8 in a text becomes U+FFFD. The result is valid
+/// JSON and UTF-8 whatever the event holds.
 std::string encode(const server_event& event, const encode_context& context);
 
 } // namespace parley::protocol

@@ -10,8 +10,8 @@
 
 namespace parley::protocol {
 
-/// What a load generator counts of a server event of either dialect: read in one pass, without a DOM and without decoding
-/// its sound. Members that the event does not have keep their defaults.
+/// What a load generator counts of a server event of either dialect: read in one pass, without a DOM and without
+/// decoding its sound. Members that the event does not have keep their defaults.
 struct server_glance {
   server_event_type type = server_event_type::other;
   bool text = false;             ///< it has some

@@ -22,6 +22,7 @@ public:
   bool runs(session_clock which) const { return when_[static_cast<std::size_t>(which)].has_value(); }
   void stop_all() { when_.fill(std::nullopt); }
 
+  /// The next one to strike; none = no clock runs.
   std::optional<std::pair<session_clock, time_point>> earliest() const {
     std::optional<std::pair<session_clock, time_point>> first;
     for (std::size_t i = 0; i < when_.size(); ++i)

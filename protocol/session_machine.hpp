@@ -62,6 +62,7 @@ public:
   /// One text frame, valid UTF-8.
   effects on_frame(std::string_view frame, time_point now);
 
+  /// A binary frame: close 1003.
   effects on_binary(time_point now);
 
   /// `POST /sessions/{id}/close`: as if the client had sent session.close.
@@ -79,6 +80,7 @@ public:
 
   // ---- the queue --------------------------------------------------------------------------------------------
 
+  // Answers to `enqueue` (PROTOCOL.md 7).
   effects on_queued(queue_place place, time_point now);
   effects on_queue_update(queue_place place, time_point now);
   effects on_granted(time_point now);
@@ -88,6 +90,7 @@ public:
 
   // ---- the engine -------------------------------------------------------------------------------------------
 
+  // Answers to `open_engine`, `submit_unit` and `submit_turn`.
   effects on_engine_opened(const engine_opened& report, time_point now);
   effects on_engine_failed(engine_failure failure, time_point now);
   effects on_step_report(step_report report, time_point now);
@@ -105,6 +108,7 @@ public:
 
   // ---- the house --------------------------------------------------------------------------------------------
 
+  /// The server closes (PROTOCOL.md 5, "server drains").
   effects on_drain(time_point now);
 
   /// To be called at `next_deadline()`; earlier or later calls are harmless.

@@ -7,9 +7,11 @@
 // The table of PROTOCOL.md section 5, cell by cell.
 namespace parley::protocol {
 
+/// The columns: QUEUED to CLOSED.
 enum class session_state : std::uint8_t { queued, connected, initializing, active, closed };
 inline constexpr std::size_t session_states = 5;
 
+/// The rows.
 enum class session_event : std::uint8_t {
   worker_assigned,
   init,         ///< session.init or session.update that fits mode and dialect; its content is judged after the state
@@ -33,6 +35,7 @@ enum class session_event : std::uint8_t {
 };
 inline constexpr std::size_t session_events = 18;
 
+/// What stands in a cell; the session machine says how it is done.
 enum class action : std::uint8_t {
   ignore,
   impossible, ///< the shell never causes it; ignored

@@ -8,11 +8,13 @@
 // Sound that may come as a WAV file or as raw float32 at 16 kHz, in both dialects (PROTOCOL.md 3.1).
 namespace parley::protocol {
 
+/// How long a sound may be, in seconds, both ends included.
 struct seconds_range {
   double least = 0;
   double most = 0;
 };
 
+/// A reference voice (PROTOCOL.md 3.1).
 inline constexpr seconds_range voice_seconds{0.25, 60.0};
 
 /// A chat audio item: no longer than what an 8192-token context can hold at 10 tokens a second.

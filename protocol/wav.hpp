@@ -14,6 +14,7 @@ namespace parley::protocol {
 /// Whether bytes start with a RIFF/WAVE header.
 bool looks_like_wav(std::string_view bytes);
 
+/// What is wanted of a file.
 struct wav_options {
   std::uint32_t rate = 16'000; ///< of the result, in Hz
   double min_seconds = 0;
@@ -21,8 +22,8 @@ struct wav_options {
 };
 
 /// PCM of 8, 16, 24 or 32 bits or float32, plain or WAVE_FORMAT_EXTENSIBLE, any rate from 1 to 768 kHz and any channel
-/// count: downmixed (mean of the channels) and resampled (libsoxr). A data chunk that claims more than there is gives what
-/// is there. The error says what is wrong in plain words.
+/// count: downmixed (mean of the channels) and resampled (libsoxr). A data chunk that claims more than there is gives
+/// what is there. The error says what is wrong in plain words.
 tl::expected<std::vector<float>, std::string> read_wav(std::string_view bytes, const wav_options& wanted = {});
 
 /// A mono PCM16 file, samples clamped to [-1, 1].

@@ -6,9 +6,10 @@
 #include <string>
 #include <string_view>
 
-// Frames of both directions and dialects without what is large or secret in them, for recordings.
+// Frames of both directions and dialects without what is large or secret in them, for recordings (PROTOCOL.md 13).
 namespace parley::protocol {
 
+/// What is taken out of a frame.
 enum class media_kind {
   sound,   ///< what a side says: a delta's or an append's
   voice,   ///< a reference recording
@@ -17,7 +18,7 @@ enum class media_kind {
   secret,  ///< what goes by the name of a key or token
 };
 
-inline constexpr std::size_t longest_text_kept = 256u << 10;
+inline constexpr std::size_t longest_text_kept = 256u << 10; ///< bytes
 
 /// What stands in the frame's place for a medium: a JSON text without line breaks. `content` is what the
 /// string means, base64 or not.

@@ -14,6 +14,7 @@ namespace parley::actors {
 /// what has to go. The recorder never waits for it.
 class archivist : public archivist_actor::base {
 public:
+  /// `feed` and `counted` outlive it. To be spawned `detached`: it waits for the disk.
   archivist(caf::actor_config& config, std::filesystem::path directory, recording_index index, retention keep,
             recorder_feed& feed, recording_meter& counted);
 

@@ -37,6 +37,7 @@ using archivist_actor = caf::typed_actor<caf::reacts_to<recording_noted>, caf::r
 
 // ---- the messages themselves
 
+/// A session is there; nothing is on the disk yet.
 struct recording_begins {
   std::uint64_t number; ///< of the recording in this house
   recording_facts facts;
@@ -50,12 +51,13 @@ struct recording_event {
   std::shared_ptr<const std::string> frame;
 };
 
+/// The session is over, or lets go of its recording.
 struct recording_ends {
   std::uint64_t number;
-  std::string mode; ///< an init may have changed it
-  std::string reason;
-  double seconds;
-  std::int64_t dropped;
+  std::string mode;     ///< an init may have changed it
+  std::string reason;   ///< why the session ended
+  double seconds;       ///< since the connection was accepted
+  std::int64_t dropped; ///< events that did not fit into the feed
 };
 
 /// No recording begins any more: it ends with the last one.
@@ -65,6 +67,8 @@ struct recorder_stops {};
 struct recording_noted {
   recording_facts facts;
 };
+
+// What is asked over HTTP (`recording_desk`). `done` is called on the archivist's thread.
 
 struct recordings_asked {
   requester who;
@@ -88,6 +92,7 @@ struct recording_unwanted {
 /// Time to look for recordings that are too old.
 struct archive_swept {};
 
+/// No recording grows any more: it ends.
 struct archivist_stops {};
 
 } // namespace parley::actors

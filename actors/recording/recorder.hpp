@@ -13,10 +13,11 @@
 
 namespace parley::actors {
 
-/// Writes the recordings of all sessions, on a thread of its own. A recording begins on the disk with its client's first
-/// event: who only asked for a place leaves none. One that the disk refuses ends as `failed`, the others go on.
+/// Writes the recordings of all sessions, on a thread of its own. A recording begins on the disk with its client's
+/// first event: who only asked for a place leaves none. One that the disk refuses ends as `failed`, the others go on.
 class recorder : public recorder_actor::base {
 public:
+  /// `feed` and `counted` outlive it. To be spawned `detached`: it waits for the disk.
   recorder(caf::actor_config& config, std::filesystem::path directory, recorder_feed& feed, recording_meter& counted,
            archivist_actor archivist);
 

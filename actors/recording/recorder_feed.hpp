@@ -18,6 +18,7 @@ namespace parley::actors {
 /// waits for the disk. Thread-safe; outlives the actors.
 class recorder_feed {
 public:
+  /// `most_bytes`: of frames that the recorder has not written yet. `counted` outlives it.
   recorder_feed(std::size_t most_bytes, recording_meter& counted) : most_bytes_(most_bytes), counted_(counted) {}
 
   /// Before the first session.
@@ -51,7 +52,7 @@ private:
   std::set<std::string> ids_;
 };
 
-/// One session's end of the feed. The recording ends with it at the latest.
+/// One session's end of the feed. The recording ends with it at the latest. Its functions are the session's.
 class recording_tap {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -62,6 +63,7 @@ public:
   recording_tap(const recording_tap&) = delete;
   recording_tap& operator=(const recording_tap&) = delete;
 
+  /// One frame as it crosses the wire. Never blocks.
   void pass(speaker from, std::shared_ptr<const std::string> frame);
 
   /// The mode as it is now; an init may choose it.

@@ -33,7 +33,7 @@ std::string utc_date(std::int64_t unix_ms);
 /// One line of JSON.
 std::string to_json(const recording_facts& facts);
 
-/// Nothing if it is no such text.
+/// Nothing if it is no text of `to_json`.
 std::optional<recording_facts> facts_from_json(std::string_view text);
 
 } // namespace parley::actors

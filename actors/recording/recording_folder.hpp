@@ -11,11 +11,13 @@
 
 namespace parley::actors {
 
+/// Which side of the wire a frame came from.
 enum class speaker { client, server };
 
 /// The files of one recording while it grows (PROTOCOL.md 13):
 ///   input.wav, output.wav  every sample that a side sent, once and without gaps, 16 and 24 kHz
-///   events.jsonl           every event, one a line: `{"t":ms since the connection,"from":"client"|"server","event":{…}}`,
+///   events.jsonl           every event, one a line:
+///                          `{"t":ms since the connection,"from":"client"|"server","event":{…}}`,
 ///                          sound replaced by `{"wav":file,"at":first sample,"samples":n}`, pictures by `{"file":…}`
 ///   frames/                pictures as they came
 ///   meta.json              recording_facts
@@ -29,6 +31,7 @@ public:
   recording_folder(const recording_folder&) = delete;
   recording_folder& operator=(const recording_folder&) = delete;
 
+  /// One event; `t_ms` since the connection was accepted. Of a frame that is no JSON only the size is written.
   void write(speaker from, double t_ms, std::string_view frame);
 
   /// Writes the last state of meta.json.

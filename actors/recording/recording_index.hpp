@@ -14,8 +14,9 @@ struct sqlite3;
 
 namespace parley::actors {
 
-/// The table of all recordings in one directory, in SQLite (`index.sqlite`). It says nothing that the folders' meta.json
-/// do not say too: a lost one is made anew. Not thread-safe. Every call throws std::runtime_error when SQLite refuses.
+/// The table of all recordings in one directory, in SQLite (`index.sqlite`). It says nothing that the folders'
+/// meta.json do not say too: a lost one is made anew. Not thread-safe. Every call throws std::runtime_error when SQLite
+/// refuses.
 class recording_index {
 public:
   /// Opens or makes it. Then it agrees with the folders below `directory`: rows without a folder go, folders without a

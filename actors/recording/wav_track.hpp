@@ -8,10 +8,11 @@
 namespace parley::actors {
 
 /// A mono PCM16 WAV file that grows. After every append the header says what is there: whatever ends the process, the
-/// file opens. Every call throws std::system_error when the disk refuses.
+/// file opens. Every call throws std::system_error when the disk refuses, or the file would be larger than WAV can say
+/// (4 GiB).
 class wav_track {
 public:
-  /// Makes the file, readable by its owner alone. It may not exist.
+  /// Makes the file, readable by its owner alone. It may not exist. `rate` in Hz.
   wav_track(const std::filesystem::path& file, std::uint32_t rate);
   ~wav_track();
   wav_track(const wav_track&) = delete;

@@ -12,8 +12,9 @@
 
 namespace parley::inference::audio {
 
-/// A session's encoder state: keys and values of every frame since the last reset (THINKER.md 3.4).
-/// Made by `encoder::make_cache`, owned by the caller; an engine keeps them in a pool and clears them between sessions.
+/// A session's encoder state: keys and values of every frame since the last reset (THINKER.md 3.4), of the encoder's
+/// dtype and device. Made by `encoder::make_cache`, owned by the caller; an engine keeps them in a pool and clears them
+/// between sessions.
 struct encoder_cache {
   at::Tensor keys;         ///< [layers, heads, max_positions, head_dim]
   at::Tensor values;       ///< the same
@@ -25,15 +26,16 @@ struct encoder_cache {
 /// One chunk of one session's stream.
 struct stream_chunk {
   encoder_cache* cache; ///< distinct within a call
-  at::Tensor mel;       ///< [frames, bins] as `mel_extractor::stream` emits it
+  at::Tensor mel;       ///< float32 [frames, bins] as `mel_extractor::stream` emits it
   int drop_front = 1;   ///< convolved frames that are only context: 0 in a session's first unit, then 1
   int drop_back = 1;
 };
 
-/// One piece of a clip. `mel` may be longer than `frames`: then it was padded beside longer pieces of the same reference
-/// call, and of the padding up to `frames` more convolved frames take part in the attention, as in the reference (3.5).
+/// One piece of a clip. `mel` may be longer than `frames`: then it was padded beside longer pieces of the same
+/// reference call, and of the padding up to `frames` more convolved frames take part in the attention, as in the
+/// reference (3.5).
 struct clip_piece {
-  at::Tensor mel;      ///< [padded frames, bins]
+  at::Tensor mel;      ///< float32 [padded frames, bins]
   std::int64_t frames; ///< valid ones, at least 1
 };
 
@@ -47,15 +49,19 @@ struct encoder_trace {
 /// A session's result does not depend on the others beyond float32 rounding.
 class encoder {
 public:
-  /// `w` is the view of "apm."; it decides dtype and device.
+  /// `w` is the view of "apm."; it decides dtype and device. Throws std::runtime_error when the weights do not fit
+  /// `config`.
   encoder(const audio_config& config, const weights& w);
 
   encoder_cache make_cache() const;
 
-  /// Streaming (3.4): extends the caches, emptying one that would reach max_positions first. [frames, hidden] per chunk.
+  /// Streaming (3.4): extends the caches, emptying one that would reach max_positions first. [frames, hidden] per
+  /// chunk, of the encoder's dtype. Throws std::runtime_error when a chunk is shorter than its context; no cache grows
+  /// then.
   std::vector<at::Tensor> stream(std::span<const stream_chunk> chunks, encoder_trace* trace = nullptr) const;
 
-  /// Offline (3.5), attention in blocks of `chunk_seconds` (<= 0: none): [(padded frames - 1) / 2 + 1, hidden] per piece.
+  /// Offline (3.5), attention in blocks of `chunk_seconds` (<= 0: none): [(padded frames - 1) / 2 + 1, hidden] per
+  /// piece, of the encoder's dtype. Throws std::runtime_error for a piece with more frames than there are positions.
   std::vector<at::Tensor> offline(std::span<const clip_piece> pieces, double chunk_seconds,
                                   encoder_trace* trace = nullptr) const;
 

@@ -15,11 +15,11 @@ enum class mel_clip {
   floor    ///< 1e-10: what the reference falls back to after a short stream (README, defects)
 };
 
-/// Log-mel features of 16 kHz mono sound (THINKER.md 3.1-3.3). Features are float32, time first, on the CPU: [frames, bins].
+/// Log-mel features of 16 kHz mono sound (THINKER.md 3.1-3.3). Features are float32 [frames, bins], on the CPU.
 /// Stateless after construction; one object serves all sessions. Samples are in [-1, 1] and finite (the caller's duty).
 class mel_extractor {
 public:
-  /// The transforms run on `device`.
+  /// `bins`: 80 in MiniCPM-o 4.5. The transforms run on `device`.
   explicit mel_extractor(int bins, at::Device device = at::kCPU);
 
   int bins() const { return bins_; }
@@ -27,19 +27,20 @@ public:
   /// Slaney filter bank, float32 [n_fft / 2 + 1, bins].
   const at::Tensor& filters() const { return filters_; }
 
-  /// Whole clips (3.2), of one session or of many, in one batched transform. Each clip is cut into pieces of 30 s, each seen
-  /// as if padded with zeros to 30 s; of each piece come the first ceil(samples / hop) frames. An empty clip has no piece.
+  /// Whole clips (3.2), of one session or of many, in one batched transform. Each clip is cut into pieces of 30 s, each
+  /// seen as if padded with zeros to 30 s; of each piece come the first ceil(samples / hop) frames. An empty clip has
+  /// no piece.
   std::vector<std::vector<at::Tensor>> offline(std::span<const std::span<const float>> clips,
                                                mel_clip clip = mel_clip::dynamic) const;
   std::vector<at::Tensor> offline(std::span<const float> clip, mel_clip level = mel_clip::dynamic) const;
 
   /// One append to a session's stream.
   struct stream_input {
-    mel_stream* stream; ///< distinct within a call
-    std::span<const float> samples;
+    mel_stream* stream;             ///< distinct within a call
+    std::span<const float> samples; ///< 16 kHz
   };
   struct stream_output {
-    at::Tensor mel; ///< undefined when too little is stable to emit a chunk
+    at::Tensor mel; ///< [emitted frames, bins]; undefined when too little is stable to emit a chunk
     mel_stream_info info;
   };
 

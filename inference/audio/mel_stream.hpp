@@ -6,12 +6,13 @@
 
 namespace parley::inference::audio {
 
-inline constexpr int sample_rate = 16000;
+// Of all sound that the model hears (THINKER.md 3.1).
+inline constexpr int sample_rate = 16000;      ///< Hz
 inline constexpr int mel_window_samples = 400; ///< n_fft
-inline constexpr int mel_hop_samples = 160;
+inline constexpr int mel_hop_samples = 160;    ///< from one frame to the next: 10 ms
 
-/// How a stream is cut (THINKER.md 3.3). The defaults are the duplex ones. After a slide the buffer must still hold more
-/// than a chunk.
+/// How a stream is cut (THINKER.md 3.3). The defaults are the duplex ones. After a slide the buffer must still hold
+/// more than a chunk.
 struct mel_stream_config {
   int chunk_ms = 1000;
   int first_chunk_ms = 1035;
@@ -39,17 +40,17 @@ struct mel_stream_info {
 };
 
 /// A session's streaming state. Of the 30 s buffer that the reference transforms anew every second, it keeps the last
-/// samples (one window and a bit), the mel power of the frames not yet emitted, and for every slide's worth of frames the
-/// largest power in it, which is all that the dynamic clip level needs: about 40 KB. Copyable; `mel_extractor::stream`
-/// advances it.
+/// samples (one window and a bit), the mel power of the frames not yet emitted, and for every slide's worth of frames
+/// the largest power in it, which is all that the dynamic clip level needs: about 40 KB. Copyable;
+/// `mel_extractor::stream` advances it.
 struct mel_stream {
   explicit mel_stream(mel_stream_config cut = {}) : config(cut) {}
 
   /// Samples that the next append should have.
   int next_need() const;
 
-  /// The frames between two places where the buffer may come to begin. There the reference sees a mirrored edge once the
-  /// buffer has slid, so the first frames have two values.
+  /// The frames between two places where the buffer may come to begin. There the reference sees a mirrored edge once
+  /// the buffer has slid, so the first frames have two values.
   struct block {
     float head_peak = 0; ///< largest mel power of the first frames, as seen from inside
     float rest_peak = 0; ///< ... of the others

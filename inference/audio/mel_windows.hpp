@@ -6,12 +6,12 @@
 #include <span>
 #include <vector>
 
-// The bookkeeping of streaming mel features, without torch: which windows an append makes computable, and what to do with
-// their mel power.
+// The bookkeeping of streaming mel features, without torch: which windows an append makes computable, and what to do
+// with their mel power.
 namespace parley::inference::audio {
 
-/// Appends to `out` the n_fft samples from `begin` on of a signal of `length` samples, mirrored at both ends. Of the signal
-/// only `samples` from `samples_begin` on are at hand; what lies behind them is zero.
+/// Appends to `out` the n_fft samples from `begin` on of a signal of `length` samples, mirrored at both ends. Of the
+/// signal only `samples` from `samples_begin` on are at hand; what lies behind them is zero.
 void append_window(std::vector<float>& out, std::span<const float> samples, std::int64_t begin, std::int64_t length,
                    std::int64_t samples_begin = 0);
 
@@ -25,7 +25,7 @@ struct window_plan {
   std::int64_t windows() const;
 };
 
-/// Takes the samples into the stream and appends the windows to transform.
+/// Takes the samples (16 kHz) into the stream and appends the windows to transform.
 window_plan plan_windows(mel_stream& stream, std::span<const float> samples, std::vector<float>& windows);
 
 /// A chunk ready to be scaled.
@@ -36,7 +36,7 @@ struct power_chunk {
   bool dynamic = false;     ///< whether `peak` sets the clip level
 };
 
-/// Takes the mel power [plan.windows()][bins] of the planned windows, slides the buffer and emits at most one chunk.
+/// Takes the mel power, [plan.windows()][bins], of the planned windows, slides the buffer and emits at most one chunk.
 power_chunk take_power(mel_stream& stream, const window_plan& plan, const float* power, int bins);
 
 } // namespace parley::inference::audio

@@ -29,7 +29,8 @@ struct prompt_ids {
   std::int64_t image_rows() const;
 };
 
-/// The tokens that stand for a sound of so many samples; by seconds, each with marks of its own, for `stream_input`.
+/// The tokens that stand for a sound of so many samples at 16 kHz (THINKER.md 6.2); by seconds, each with marks of its
+/// own, for `stream_input`.
 std::string audio_placeholder(std::size_t samples, int pool_step, bool by_seconds);
 
 /// What stands for each sound and each picture of a conversation, by number.
@@ -38,14 +39,15 @@ struct placeholders {
   std::vector<std::string> image;
 };
 
-/// Puts the placeholders into the text and encodes it. What clients wrote can't become a control token when `quote_clients`.
-/// `<|listen|>` is dropped, as in the reference.
+/// Puts the placeholders into the text and encodes it. What clients wrote can't become a control token when
+/// `quote_clients`. `<|listen|>` is dropped, as in the reference. Throws std::out_of_range when an attachment has no
+/// placeholder.
 prompt_ids encode_prompt(const tokenizer& tokens, const rendered_text& text, const placeholders& media,
                          bool quote_clients);
 
-/// Rows of the prompt, [ids, hidden]: token embeddings with the rows of `sound` and of `sight` dealt out over the bounds in
-/// order; either may be undefined when nothing is bound to it. Surplus rows are dropped. Throws std::runtime_error when there
-/// are too few.
+/// Rows of the prompt, [ids, hidden] of the model's dtype: token embeddings with the rows of `sound` and of `sight`,
+/// each [rows, hidden], dealt out over the bounds in order; either may be undefined when nothing is bound to it.
+/// Surplus rows are dropped (THINKER.md 6.2). Throws std::runtime_error when there are too few.
 at::Tensor embed_prompt(const llm::qwen3& model, const prompt_ids& prompt, const at::Tensor& sound,
                         const at::Tensor& sight = {});
 

@@ -31,6 +31,7 @@ struct rendered_text {
   /// Text of a client; made valid UTF-8.
   void quote(std::string_view theirs);
 
+  /// Writes the placeholder of a picture or sound and remembers where it lies.
   void attach(medium kind, std::size_t number);
 
   /// Bytes [begin, end) of another text with what belongs to them.

@@ -15,6 +15,7 @@ struct signal {
 void snake(const float* x, std::int64_t stride, const float* alpha, const float* inverse, std::int64_t channels,
            std::int64_t length, signal to);
 
+/// Weights of a convolution, read where they lie. Sizes in numbers, `dilation` from one tap to the next.
 struct kernel {
   const float* weight; ///< [out, in, size]
   const float* bias;   ///< [out], or null
@@ -23,8 +24,8 @@ struct kernel {
   std::int64_t reach() const { return (size - 1) * dilation; }
 };
 
-/// to[o][t] = bias[o] + sum over c, k of weight[o][c][k] x[c][t + k * dilation] for t in [0, length): x has `reach` numbers more.
-/// `add`: rows to be added, or null; they may be `to`.
+/// to[o][t] = bias[o] + sum over c, k of weight[o][c][k] x[c][t + k * dilation] for t in [0, length): x has `reach`
+/// numbers more. `add`: rows to be added, or null; they may be `to`.
 void convolve(const float* x, std::int64_t stride, const kernel& by, std::int64_t length, const float* add,
               std::int64_t add_stride, signal to);
 

@@ -11,6 +11,7 @@ struct peak {
   float top;
   bool sane;
 };
+/// `x`: not empty.
 peak find_peak(std::span<const float> x);
 
 /// to = e^(x - top); `to` may be `x`. Returns the sum.
@@ -22,13 +23,15 @@ double sum_of_exponentials(std::span<const float> x, float top);
 /// Whether one of them is larger.
 bool any_above(std::span<const float> x, float than);
 
+/// What was drawn, and where in the cumulated weights it lies.
 struct drawn {
   std::size_t index;
   double below; ///< sum of the weights before it
   double total; ///< sum of all
 };
 
-/// The first index whose cumulated weight exceeds u of the total; if rounding leaves none, the last with a weight.
+/// The first index whose cumulated weight exceeds u (in [0, 1)) of the total; if rounding leaves none, the last with a
+/// weight.
 drawn draw(std::span<const float> weights, double u);
 
 } // namespace parley::inference::cpu

@@ -4,8 +4,9 @@
 
 namespace parley::inference::cpu {
 
-/// A few rows against a large matrix: [rows, in] x [out, in]^T. The matrix is read once, whatever the number of rows, so that
-/// the product of few rows is as fast as memory. `x` rows lie `in` apart, results `stride` apart; `add` adds to what is there.
+/// A few rows against a large matrix, in float32: [rows, in] x [out, in]^T. The matrix is read once, whatever the
+/// number of rows, so that the product of few rows is as fast as memory. `x` rows lie `in` apart, results `stride`
+/// apart; `add` adds to what is there.
 void product(const float* x, std::int64_t rows, const float* matrix, std::int64_t out, std::int64_t in, float* to,
              std::int64_t stride, bool add);
 

@@ -4,7 +4,8 @@
 
 #include <cstdint>
 
-// Row-wise arithmetic of transformer layers in plain memory. Rows lie one behind the other; each depends on itself alone.
+// Row-wise arithmetic of transformer layers in plain memory. Rows lie one behind the other; each depends on itself
+// alone.
 namespace parley::inference::cpu {
 
 /// to = x / rms(x) * weight, over `width` numbers of each row. The mean is float32.

@@ -3,8 +3,9 @@
 #include <bit>
 #include <cstdint>
 
-// What the hand-written loops share: they are plain C++ that the compiler turns into vector code, once for each generation
-// of processors; the loader picks one when the program starts. Sums over a row are then grouped as wide as its vectors.
+// What the hand-written loops share: they are plain C++ that the compiler turns into vector code, once for each
+// generation of processors; the loader picks one when the program starts. Sums over a row are then grouped as wide as
+// its vectors.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
     !defined(__SANITIZE_THREAD__)
 #define PARLEY_FOR_EACH_CPU __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
@@ -21,6 +22,7 @@ struct bfloat16 {
   std::uint16_t bits;
 };
 
+/// Exact.
 PARLEY_INLINE float widen(float x) {
   return x;
 }
@@ -93,6 +95,7 @@ constexpr std::int64_t lanes = 16;
 using vector = float __attribute__((vector_size(lanes * sizeof(float))));
 using loose_vector = float __attribute__((vector_size(lanes * sizeof(float)), aligned(alignof(float)), may_alias));
 
+/// `lanes` floats from any float on: nothing has to be aligned.
 PARLEY_INLINE const loose_vector& at(const float* place) {
   return *reinterpret_cast<const loose_vector*>(place);
 }

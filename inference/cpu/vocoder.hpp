@@ -12,8 +12,8 @@ public:
   /// `window` [size]; `hop` divides `size`.
   overlapped_transform(std::vector<float> window, std::int64_t hop);
 
-  /// `x` [size + 2][columns], `stride` apart: logarithms of magnitudes (at most e^x = 100 is used) above what the sine makes
-  /// phases of. Writes (columns - 1) * hop samples, limited to [-limit, limit].
+  /// `x` [size + 2][columns], `stride` apart: logarithms of magnitudes (at most e^x = 100 is used) above what the sine
+  /// makes phases of. Writes (columns - 1) * hop samples, limited to [-limit, limit].
   void samples(const float* x, std::int64_t stride, std::int64_t columns, float limit, float* to) const;
 
 private:

@@ -7,14 +7,15 @@
 
 namespace parley::inference::duplex {
 
-/// Gathers a session's samples into the chunks that its mel stream wants (THINKER.md 5.2). A first append of 16 000 samples
-/// is padded with silence on the left.
+/// Gathers a session's samples into the chunks that its mel stream wants (THINKER.md 5.2). A first append of 16 000
+/// samples is padded with silence on the left.
 class audio_intake {
 public:
-  /// Takes samples; false when they do not make a chunk yet: then they wait.
+  /// Takes samples (16 kHz); false when they do not make a chunk yet: then they wait.
   bool append(std::span<const float> samples, const audio::mel_stream& stream);
 
-  /// The chunk, valid until the next `append`.
+  /// The chunk, `stream.next_need()` samples, once `append` has returned true. Valid until the next `append` or
+  /// `consume`.
   std::span<const float> chunk(const audio::mel_stream& stream) const;
 
   /// Convolved frames of the chunk that are only context (THINKER.md 3.4).

@@ -8,10 +8,10 @@
 
 namespace parley::inference::duplex {
 
-/// What a unit whose choices are known feeds to the model behind its input, all at once.
+/// What a unit whose choices are known (a replayed one) feeds to the model behind its input, all at once.
 struct known_unit {
   std::vector<token_id> fed;
-  std::vector<std::int64_t> reply; ///< numbers of those whose hidden states belong to the reply
+  std::vector<std::int64_t> reply; ///< indices into `fed` of those whose hidden states belong to the reply
   bool ends_turn = false;          ///< it did before it was cut while it was spoken
 };
 

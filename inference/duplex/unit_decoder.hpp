@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-// The listen-or-speak decisions of one duplex session (THINKER.md 5.3), without a model: the engine draws and feeds tokens
-// for many sessions at once and tells each decoder what came out.
+// The listen-or-speak decisions of one duplex session (THINKER.md 5.3), without a model: the engine draws and feeds
+// tokens for many sessions at once and tells each decoder what came out.
 namespace parley::inference::duplex {
 
 /// Tokens that steer a unit.
@@ -38,13 +38,16 @@ struct unit_outcome {
   bool cut = false;                   ///< it was stopped by `cut`
 };
 
+/// What bounds a session's units (THINKER.md 5.3).
 struct unit_decoder_options {
-  int force_listen_count = 0;
-  int max_new_tokens = 20;   ///< per unit, counting the terminator
-  bool explicit_mode = true; ///< false: terminators are not fed and there is no token budget (ls_mode "implicit")
-  int max_characters = 28;   ///< code points of a unit's text
+  int force_listen_count = 0; ///< so many first units must listen
+  int max_new_tokens = 20;    ///< per unit, counting the terminator
+  bool explicit_mode = true;  ///< false: terminators are not fed and there is no token budget (ls_mode "implicit")
+  int max_characters = 28;    ///< code points of a unit's text
 };
 
+/// Decides unit after unit of one session: `begin`, then what `next` asks for until it asks for nothing, then
+/// `outcome`. A copy continues alike, so a unit that came to nothing can be taken back. Not thread-safe.
 class unit_decoder {
 public:
   unit_decoder(tokenizer tokens, const quirks& how, unit_decoder_options options);
@@ -66,8 +69,8 @@ public:
   /// Stops the running unit at once: an open turn is closed by feeding <|turn_eos|>, then it answers `listen`.
   void cut();
 
-  /// Stops a finished speaking unit whose answer is still being spoken: its terminator, which the model has not seen, is taken
-  /// back, an open turn is closed by feeding <|turn_eos|>, then it answers `listen`.
+  /// Stops a finished speaking unit whose answer is still being spoken: its terminator, which the model has not seen,
+  /// is taken back, an open turn is closed by feeding <|turn_eos|>, then it answers `listen`.
   void recall();
 
   /// The finished unit; valid once `next()` is `nothing`, until the next `begin`.

@@ -10,12 +10,13 @@
 
 namespace parley::inference::duplex {
 
+/// When a window slides (THINKER.md 5.6). Tokens are rows of the KV cache.
 struct window_options {
   window_mode mode = window_mode::off;
-  int high_tokens = 4000; ///< basic: slides above this ...
-  int low_tokens = 3500;  ///< ... down to this
-  int max_units = 24;     ///< context: units kept
-  int previous_max_tokens = 500;
+  int high_tokens = 4000;        ///< basic: slides above this ...
+  int low_tokens = 3500;         ///< ... down to this
+  int max_units = 24;            ///< context: units kept
+  int previous_max_tokens = 500; ///< context: of what dropped units said, so much stays in the prompt
 };
 
 /// One change of a KV cache: rows [0, keep) stay, the next `drop` rows go, `insert` is fed in their place, and the rows
@@ -26,8 +27,8 @@ struct window_step {
   std::vector<token_id> insert;
 };
 
-/// Which units a session's KV cache holds, and what to drop when it grows too long. Bookkeeping only: the caller carries
-/// the steps out.
+/// Which units a session's KV cache holds, and what to drop when it grows too long. Bookkeeping only: the caller
+/// carries the steps out.
 class window {
 public:
   struct unit {
@@ -43,6 +44,7 @@ public:
   /// After the prompt: `prefix` rows, then the rows of `suffix_ids`, which are fed anew when context is inserted.
   void set_prompt(std::int64_t prefix, std::vector<token_id> suffix_ids);
 
+  /// Before `<unit>`. `cache_length` in rows, here and below.
   void begin_unit(std::int64_t cache_length);
 
   /// After `</unit>`.
@@ -52,9 +54,9 @@ public:
   std::vector<window_step> slide(std::int64_t cache_length);
 
   const window_options& options() const { return options_; }
-  std::int64_t preserved() const { return preserved_; }
+  std::int64_t preserved() const { return preserved_; } ///< rows in front that no slide drops
   const std::vector<unit>& units() const { return units_; }
-  int events() const { return events_; }
+  int events() const { return events_; } ///< calls of `slide` that dropped something
   std::int64_t dropped_tokens() const { return dropped_tokens_; }
   const std::vector<token_id>& previous_ids() const { return previous_ids_; }
   const std::string& previous_text() const { return previous_text_; }

@@ -8,7 +8,7 @@
 
 namespace parley::inference {
 
-/// Gathers what an engine does into samples of about a second. Time is an argument.
+/// Gathers what an engine does into samples of about a second. Time is an argument. The engine's thread alone uses it.
 class load_meter {
 public:
   using time_point = std::chrono::steady_clock::time_point;

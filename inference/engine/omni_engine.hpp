@@ -17,7 +17,8 @@
 
 namespace parley::inference {
 
-/// Why a recording can't be a reference voice; null and empty ones mean the default voice.
+/// Why a recording (16 kHz) can't be a reference voice, in words for the client; none = it can. Null and empty ones
+/// mean the default voice.
 std::optional<std::string> voice_objection(const pcm& recording);
 
 /// The engine over a loaded model: keeps the sessions, asks the planner what to do, makes the batched calls.
@@ -49,8 +50,8 @@ public:
   void handle(command&& order) override;
   bool advance() override;
 
-  /// Pages of the pool that no session holds; all of them when no session is left. Some may hold prompts, for the next one who
-  /// brings the same.
+  /// Pages of the pool that no session holds; all of them when no session is left. Some may hold prompts, for the next
+  /// one who brings the same.
   int free_pages() const { return pool_.free_pages() + prompts_.own_pages(); }
 
 private:

@@ -16,7 +16,8 @@
 
 namespace parley::inference {
 
-/// The pictures of one unit or turn on their way from files to pieces. What stands below `done` may be read once it is true.
+/// The pictures of one unit or turn on their way from files to pieces. What stands below `done` may be read once it is
+/// true.
 struct picture_order {
   std::vector<image_file> files;
   int max_slice_nums = 1;
@@ -29,8 +30,8 @@ struct picture_order {
   std::size_t troublemaker = 0;                 ///< the file that the problem is about
 };
 
-/// Decodes and cuts pictures on a few threads of its own, beside the engine's. Its functions are the engine thread's. An order
-/// that nobody holds any more when its turn comes is not carried out.
+/// Decodes and cuts pictures on a few threads of its own, beside the engine's. Its functions are the engine thread's.
+/// An order that nobody holds any more when its turn comes is not carried out.
 class picture_desk {
 public:
   /// At most `bound` orders wait for a thread (policy: reject).

@@ -27,13 +27,14 @@ struct prompt_voice {
   bool operator==(const prompt_voice& other) const;
 };
 
-/// The beginnings that sessions had last: keys and values of whole prompts, whose pages all sessions with that prompt share,
-/// and the rows that voices were heard as. Prompts are dropped before the pool runs out of pages.
+/// The beginnings that sessions had last: keys and values of whole prompts, whose pages all sessions with that prompt
+/// share, and the rows that voices were heard as. Prompts are dropped before the pool runs out of pages. The engine's
+/// thread alone uses it.
 class prompt_shelf {
 public:
   struct prompt {
     llm::kv_cache rows;
-    std::int64_t voice_rows;
+    std::int64_t voice_rows; ///< of these, those of the reference voice
   };
 
   /// Keeps up to `most` prompts and as many voices. Nobody takes pages of the pool once the shelf is gone.
@@ -42,12 +43,13 @@ public:
   prompt_shelf(const prompt_shelf&) = delete;
   prompt_shelf& operator=(const prompt_shelf&) = delete;
 
+  /// Null = it is not at hand. Valid until a prompt is put or any cache of the pool grows: a full pool drops prompts.
   const prompt* find(const spoken_prompt& what) { return prompts_.find(what); }
 
   /// Keeps what `made` holds, if the pool has room for it.
   void put(spoken_prompt what, const llm::kv_cache& made, std::int64_t voice_rows);
 
-  /// [tokens, hidden]; undefined = it is not at hand.
+  /// What the voice was heard as, [tokens, hidden] of the language model's dtype; undefined = it is not at hand.
   at::Tensor heard(const pcm& voice);
   void put_heard(const pcm& voice, at::Tensor rows) { voices_.put({voice}, std::move(rows)); }
 

@@ -7,7 +7,8 @@
 
 namespace parley::inference {
 
-/// What was used last, by key; the least recently used one is dropped first. Looked through from the front, so keep it small.
+/// What was used last, by key; the least recently used one is dropped first. Looked through from the front, so keep it
+/// small.
 template<class Key, class Value>
 class recently_used {
 public:

@@ -59,7 +59,7 @@ struct duplex_state {
   cut_point cut = cut_point::none;
   duplex::known_unit known; ///< of a replayed unit
   bool cut_awaits = false;  ///< a replayed unit is cut once its words are there
-  at::Tensor sound;         ///< rows of the unit's, until it is gathered
+  at::Tensor sound;         ///< [tokens, hidden], the rows of the unit's sound, until it is gathered
   std::int64_t sound_rows = 0;
   std::vector<duplex::window_step> slides; ///< still to be done, oldest first
   llm::kv_segment moved;                   ///< rows behind the slide that is under way
@@ -97,18 +97,18 @@ struct chat_state {
   std::vector<at::Tensor> hidden;            ///< [1, hidden] of each token of the answer that was fed
   std::size_t grouped = 0;                   ///< tokens that have gone into groups
   struct group {
-    at::Tensor condition;
-    bool last;
+    at::Tensor condition; ///< float32 [words, tts hidden]
+    bool last;            ///< no words will follow
   };
   std::deque<group> groups; ///< words that wait to be spoken
   bool flushed = false;     ///< the last group's rest is on its way
-  std::vector<float> sound; ///< of an answer that is heard at its end
+  std::vector<float> sound; ///< 24 kHz, of an answer that is heard at its end
 };
 
 /// What the rows in `rows` are for.
 enum class purpose { prompt, unit, close_unit, slide, turn };
 
-/// One session: a small state machine over the stages.
+/// One session: a small state machine over the stages. The engine's thread alone touches it.
 struct session {
   session(session_id number, llm::kv_cache keys, std::uint64_t seed_of_all)
       : id(number), seed(seed_of_all), cache(std::move(keys)), chance(seed, substream::text),

@@ -13,12 +13,12 @@ struct load_sample {
   int sessions = 0;        ///< open
 };
 
-/// How many sessions a device keeps up with, from what a unit cost at start, and from then on from what units really cost:
-/// people who listen need less, a device that others use needs more. Pure.
+/// How many sessions a device keeps up with, from what a unit cost at start, and from then on from what units really
+/// cost: people who listen need less, a device that others use needs more. Pure.
 ///
-/// What sessions need is believed quickly when it is more than before and slowly when it is less, and the more so the fuller the device is.
-/// The number follows only when it has been another one for some samples: it comes down before it goes up. Units that are
-/// late bring it down to the sessions that are there.
+/// What sessions need is believed quickly when it is more than before and slowly when it is less, and the more so the
+/// fuller the device is. The number follows only when it has been another one for some samples: it comes down before it
+/// goes up. Units that are late bring it down to the sessions that are there.
 class slot_estimate {
 public:
   /// `most`: what the memory holds.

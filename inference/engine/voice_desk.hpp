@@ -15,8 +15,9 @@
 
 namespace parley::inference {
 
-/// Prepares reference voices on a thread of its own, one after another, so that no session waits for another one's voice, and
-/// keeps those used last. Its functions are the engine thread's; at most one question of a session is open at a time.
+/// Prepares reference voices on a thread of its own, one after another, so that no session waits for another one's
+/// voice, and keeps those used last. Its functions are the engine thread's; at most one question of a session is open
+/// at a time.
 class voice_desk {
 public:
   struct answer {
@@ -25,15 +26,15 @@ public:
     std::string problem;                        ///< because of this
   };
 
-  /// `sound` outlives the desk. `kept`: how many voices are remembered.
+  /// `sound` outlives the desk. The destructor waits for the voice in progress. `kept`: how many voices are remembered.
   voice_desk(const speech::token2wav& sound, std::size_t kept);
   ~voice_desk();
 
   voice_desk(const voice_desk&) = delete;
   voice_desk& operator=(const voice_desk&) = delete;
 
-  /// The voice of a recording that `speech::voice_problem` has nothing against, if it is at hand; else null, and it is being
-  /// made: `take` will have the answer. The same recording is prepared once for all who ask.
+  /// The voice of a recording (16 kHz) that `speech::voice_problem` has nothing against, if it is at hand; else null,
+  /// and it is being made: `take` will have the answer. The same recording is prepared once for all who ask.
   std::shared_ptr<const speech::voice> ask(session_id who, const pcm& recording);
 
   /// Nobody waits for this session's voice any more. What is being made is still finished, and kept.

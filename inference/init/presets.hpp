@@ -7,6 +7,7 @@
 
 namespace parley::inference::init {
 
+/// A size of model to make.
 struct preset {
   nlohmann::json config;    ///< config.json
   std::int64_t base_tokens; ///< ids below the added tokens

@@ -6,17 +6,18 @@
 
 namespace parley::inference::llm {
 
-/// What a causal sequence of `rows` new rows behind `past` old ones must not see: additive [rows, past + rows], 0 or -inf.
-/// Undefined for one row, which sees all.
+/// What a causal sequence of `rows` new rows behind `past` old ones must not see: additive [rows, past + rows], 0 or
+/// -inf. Undefined for one row, which sees all.
 at::Tensor causal_mask(std::int64_t rows, std::int64_t past, at::ScalarType dtype, at::Device device);
 
 /// Grouped-query attention of one sequence: `query` [rows, heads, head_dim], `keys` and `values`
-/// [length, kv_heads, head_dim] as views of the pool; nothing is copied or repeated. Returns [rows, heads * head_dim].
+/// [length, kv_heads, head_dim] as views of the pool; nothing is copied or repeated. `mask` as `causal_mask` gives it.
+/// Returns [rows, heads * head_dim], of the query's dtype.
 at::Tensor attend(const at::Tensor& query, const at::Tensor& keys, const at::Tensor& values, const at::Tensor& mask);
 
 /// What a part of the keys and values comes to: results of all parts are averaged by e^weight.
 struct partial_attention {
-  at::Tensor mean;   ///< [rows, heads * head_dim]
+  at::Tensor mean;   ///< [rows, heads * head_dim], of the query's dtype
   at::Tensor weight; ///< float32 [rows, heads]: logarithm of the sum of exponentials
 };
 

@@ -16,13 +16,14 @@ namespace parley::inference::llm {
 class kv_cache;
 
 /// Keys and values of all sessions on one device, in pages of `page_tokens` rows. One per engine; copies share it.
-/// Pages are handed out so that a cache's pages lie in one run wherever the pool has room: then attention reads it without
-/// a copy. Caches that began alike share the pages of their beginning. Not thread-safe.
+/// Pages are handed out so that a cache's pages lie in one run wherever the pool has room: then attention reads it
+/// without a copy. Caches that began alike share the pages of their beginning. Not thread-safe.
 class kv_pool {
 public:
   static constexpr int page_tokens = 64;
 
-  /// Room for `sequences` caches of `tokens` rows each. On the CPU, memory that was never written costs nothing.
+  /// Room for `sequences` caches of `tokens` rows each, rounded up to whole pages. On the CPU, memory that was never
+  /// written costs nothing.
   kv_pool(const llm_config& config, int sequences, int tokens, at::ScalarType dtype, at::Device device);
 
   /// An empty cache; it takes pages as it grows and gives them back when it goes.
@@ -31,8 +32,8 @@ public:
   int pages() const;
   int free_pages() const;
 
-  /// What is asked when no page is free: it lets caches go that nobody needs, and says whether it could. The function belongs
-  /// to the pool and all its copies from now on.
+  /// What is asked when no page is free: it lets caches go that nobody needs, and says whether it could. The function
+  /// belongs to the pool and all its copies from now on.
   void when_full(std::function<bool()> let_go) const;
 
   /// Bytes of one sequence of `tokens` rows.
@@ -44,17 +45,18 @@ private:
   std::shared_ptr<store> store_;
 };
 
-/// Rows that were taken out of a cache: keys (already rotated) and values of every layer.
+/// Rows that were taken out of a cache: keys (already rotated) and values of every layer, of the pool's dtype.
 struct kv_segment {
-  at::Tensor keys; ///< [layers, rows, kv_heads, head_dim]
-  at::Tensor values;
+  at::Tensor keys;        ///< [layers, rows, kv_heads, head_dim]
+  at::Tensor values;      ///< the same
   std::int64_t begin = 0; ///< position of the first row
 
   std::int64_t rows() const { return keys.defined() ? keys.size(1) : 0; }
 };
 
-/// One session's keys and values. Row i was rotated for position i. Moves only. Pages may be shared with other caches; whoever
-/// writes into a shared page first gets a copy of it.
+/// One session's keys and values, of the pool's dtype. Row i was rotated for position i. Moves only. Pages may be
+/// shared with other caches; whoever writes into a shared page first gets a copy of it. Keeps the pool's memory alive.
+/// Not thread-safe.
 class kv_cache {
 public:
   kv_cache(kv_cache&&) noexcept;
@@ -70,24 +72,25 @@ public:
   /// A cache with the same rows, which shares all pages with this one.
   kv_cache fork() const;
 
-  /// The same, for safekeeping: of a partly filled last page it gets a copy out of the way, so that this cache goes on in its
-  /// run. Throws std::runtime_error when the pool is empty.
+  /// The same, for safekeeping: of a partly filled last page it gets a copy out of the way, so that this cache goes on
+  /// in its run. Throws std::runtime_error when the pool is empty.
   kv_cache keep() const;
 
-  /// Makes room for `rows` more. Throws std::runtime_error when the pool is empty; the cache is as before.
+  /// Makes room for `rows` more. Throws std::runtime_error when the pool is empty; the rows held are as before.
   void reserve(std::int64_t rows);
 
   /// Its pages in the pool, in order: page i holds rows [i, i + 1) * page_tokens.
   std::span<const std::int32_t> page_numbers() const { return pages_; }
 
-  /// A layer of the whole pool: [pool's rows, kv_heads, head_dim].
+  /// A layer of the whole pool, a view: [pool's rows, kv_heads, head_dim].
   at::Tensor pool_keys(int layer) const;
   at::Tensor pool_values(int layer) const;
 
   /// Appends the pool's row numbers of rows [length, length + rows) to `into`; they must be reserved.
   void rows_to_write(std::int64_t rows, std::vector<std::int64_t>& into) const;
 
-  /// Writes `keys`, `values` [rows, kv_heads, head_dim] of many caches at once, at the rows that `rows_to_write` gave.
+  /// Writes `keys`, `values` [rows, kv_heads, head_dim] of many caches at once, at the pool's row
+  /// numbers `rows` (int64 [rows]) that `rows_to_write` gave.
   void write(int layer, const at::Tensor& rows, const at::Tensor& keys, const at::Tensor& values) const;
 
   /// The written rows count from now on.
@@ -113,10 +116,11 @@ public:
   /// A copy of rows [begin, length).
   kv_segment copy_from(std::int64_t begin) const;
 
-  /// Appends rows taken from elsewhere, keys rotated to where they now lie (THINKER.md 5.6).
+  /// Appends rows taken from elsewhere, keys rotated to where they now lie (THINKER.md 5.6). Throws like `reserve`.
   void append(const kv_segment& rows, const rope& positions);
 
-  /// Removes rows [begin, begin + count); later ones move up.
+  /// Removes rows [begin, begin + count); later ones move up. Throws like `append`, which can only be when pages are
+  /// shared: then the later rows are lost.
   void drop(std::int64_t begin, std::int64_t count, const rope& positions);
 
 private:

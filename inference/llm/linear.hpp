@@ -18,17 +18,19 @@ class linear {
 public:
   linear() = default;
 
-  /// [out, in].
+  /// `matrix` [out, in].
   explicit linear(at::Tensor matrix);
 
-  /// Matrices of `from`, each [-1, in]. Mapped ones stay where they lie; copies become one matrix, and so do quantized ones.
+  /// Matrices of `from`, each [-1, in]. Mapped ones stay where they lie; copies become one matrix, and so do quantized
+  /// ones.
   linear(const weights& from, std::span<const std::string_view> names, std::int64_t in,
          quantization format = quantization::none);
 
-  /// [rows, in] → [rows, out]. A row does not depend on its company beyond rounding.
+  /// [rows, in] → [rows, out], of x's dtype, which is the weights' own unless they are quantized. A row does not depend
+  /// on its company beyond rounding.
   at::Tensor operator()(const at::Tensor& x) const;
 
-  /// to += this(x), in place.
+  /// to += this(x), in place; `to` [rows, out], dense.
   void add_to(at::Tensor& to, const at::Tensor& x) const;
 
   std::int64_t out() const { return out_; }

@@ -6,11 +6,12 @@
 
 namespace parley::inference::llm {
 
-/// Who holds which pages of a pool: each page counts its holders. A page is looked for right behind the caller's last one, so
-/// that a cache grows in one run; a new run starts at the beginning of a home of its own while one is free, then in the middle
-/// of the longest stretch of free pages.
+/// Who holds which pages of a pool: each page counts its holders. A page is looked for right behind the caller's last
+/// one, so that a cache grows in one run; a new run starts at the beginning of a home of its own while one is free,
+/// then in the middle of the longest stretch of free pages.
 class page_table {
 public:
+  /// `pages_per_home`: as many as one cache is expected to need.
   page_table(int pages, int pages_per_home);
 
   /// `last`: the caller's newest page, or -1. The page has one holder. Nothing when all are taken.

@@ -11,8 +11,8 @@ namespace parley::inference::llm {
 
 using config::quantization;
 
-/// A matrix in fewer bits, for the kernels that LibTorch brings: int8 with one scale a row, or int4 in groups of 32 numbers
-/// with a scale and an offset each. Products run in bfloat16, whatever comes in.
+/// A matrix in fewer bits, for the kernels that LibTorch brings: int8 with one scale a row, or int4 in groups of 32
+/// numbers with a scale and an offset each. Products run in bfloat16, whatever comes in.
 class quantized_matrix {
 public:
   /// `matrix` [out, in], any dtype and device. Throws std::runtime_error when its sizes don't fit the format.
@@ -26,8 +26,8 @@ public:
 private:
   quantization format_;
   std::int64_t out_;
-  at::Tensor packed_;
-  at::Tensor scales_; ///< int8: [out]; int4: [in / 32, padded out, 2]
+  at::Tensor packed_; ///< int8: [out, in]; int4: as the kernel wants it
+  at::Tensor scales_; ///< bfloat16; int8: [out]; int4: [in / 32, padded out, 2]
 };
 
 } // namespace parley::inference::llm

@@ -21,23 +21,26 @@ struct forward_trace {
   std::vector<at::Tensor> hiddens; ///< input of each layer, then the normed output: [rows, hidden]
 };
 
-/// The Qwen3 decoder (THINKER.md 4) for many sequences at once: linear layers over the rows of all of them, attention of
-/// each sequence against its own cache, without padding. A sequence's result depends on its company by rounding alone.
+/// The Qwen3 decoder (THINKER.md 4) for many sequences at once: linear layers over the rows of all of them, attention
+/// of each sequence against its own cache, without padding. A sequence's result depends on its company by rounding
+/// alone.
 class qwen3 {
 public:
-  /// `w` is the view of "llm.". `format`: of the layers' matrices; embedding and head stay as they are.
+  /// `w` is the view of "llm."; it decides dtype and device. `format`: of the layers' matrices; embedding and head stay
+  /// as they are. Throws std::runtime_error naming a weight that is missing or does not fit `config`.
   qwen3(const llm_config& config, const weights& w, quantization format = quantization::none);
 
-  /// int64 [n] → [n, hidden].
+  /// int64 [n] → [n, hidden] of `dtype()`.
   at::Tensor embed(const at::Tensor& ids) const;
   at::Tensor embed(std::span<const token_id> ids) const;
 
-  /// `embeddings` [sum of rows, hidden], sequences one below the other. Extends the caches; they are as before when it
-  /// throws. Returns the normed hidden states of the rows numbered in `wanted`: [wanted, hidden].
+  /// `embeddings` [sum of rows, hidden] of `dtype()`, sequences one below the other. Extends the caches; they are as
+  /// before when it throws, as it does (std::runtime_error) when their pool is empty. Returns the normed hidden states
+  /// of the rows numbered in `wanted`: [wanted, hidden] of `dtype()`.
   at::Tensor forward(const at::Tensor& embeddings, std::span<const sequence_rows> sequences,
                      std::span<const std::int64_t> wanted, forward_trace* trace = nullptr) const;
 
-  /// [n, hidden] → float32 [n, vocabulary].
+  /// [n, hidden] of `dtype()` → float32 [n, vocabulary].
   at::Tensor logits(const at::Tensor& hidden) const;
 
   std::int64_t vocabulary() const { return embedding_.size(0); }
@@ -63,8 +66,8 @@ private:
     rope::rotation turn;
   };
 
-  /// All layers: [rows, hidden] → the same, before the last norm. The first is for every device and dtype, the other for
-  /// memory that the hand-written loops can walk through.
+  /// All layers: [rows, hidden] → the same, before the last norm. The first is for every device and dtype, the other
+  /// for memory that the hand-written loops can walk through.
   at::Tensor run_layers(const at::Tensor& embeddings, const call& what, forward_trace* trace) const;
   template<class Number>
   at::Tensor run_layers_on_cpu(const at::Tensor& embeddings, const call& what, forward_trace* trace) const;

@@ -17,16 +17,17 @@ struct sequence_rows {
   std::int64_t shift = 0; ///< the first row's position is the cache's length plus this
 };
 
-/// Attention of the rows of many sequences, each against its own cache, without padding. Planned once for all layers. Where a
-/// cache's pages lie in two runs, its rows meet each run alone and the two results are weighed; sequences whose first run is
-/// the same, a shared beginning, meet it in one call, so that it is read once.
+/// Attention of the rows of many sequences, each against its own cache, without padding. Planned once for all layers.
+/// Where a cache's pages lie in two runs, its rows meet each run alone and the two results are weighed; sequences whose
+/// first run is the same, a shared beginning, meet it in one call, so that it is read once.
 class ragged_attention {
 public:
-  /// Rows lie one sequence below the other and are reserved in the caches. Both outlive this.
+  /// Rows lie one sequence below the other and are reserved in the caches. Both outlive this. `options`: dtype and
+  /// device of the rows.
   ragged_attention(std::span<const sequence_rows> sequences, const at::TensorOptions& options);
 
-  /// `query` [rows, heads, head_dim] → the first rows of `into` [>= rows, heads * head_dim]. The layer's keys and values are
-  /// written.
+  /// `query` [rows, heads, head_dim] → the first rows of `into` [>= rows, heads * head_dim]. The layer's keys and
+  /// values are written.
   void run(int layer, const at::Tensor& query, const at::Tensor& into) const;
 
 private:

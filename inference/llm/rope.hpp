@@ -7,7 +7,8 @@
 namespace parley::inference::llm {
 
 /// Rotary positions (THINKER.md 4): NeoX halves, angle of pair i at position p is p * theta^(-2i/head_dim).
-/// Frequencies and angles are rounded to float32 as in the reference: at position 8000 that rounding shows in the results.
+/// Frequencies and angles are rounded to float32 as in the reference: at position 8000 that rounding shows in the
+/// results.
 class rope {
 public:
   rope(int head_dim, double theta, at::Device device);
@@ -23,7 +24,7 @@ public:
   /// Moves keys of positions [from, from + rows) to [to, to + rows): R(new) R(-old) as one rotation.
   rotation move(std::int64_t from, std::int64_t to, std::int64_t rows) const;
 
-  /// `x`: [n, heads, head_dim].
+  /// `x` [n, heads, head_dim], turned in its own dtype.
   static at::Tensor apply(const at::Tensor& x, const rotation& turn);
 
 private:

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-// How a token is drawn from one row of logits (THINKER.md 5.4, 6.3, 6.4). Plain arithmetic, no torch: rows of a batch are
-// drawn independently of each other.
+// How a token is drawn from one row of logits (THINKER.md 5.4, 6.3, 6.4). Plain arithmetic, no torch: rows of a batch
+// are drawn independently of each other.
 namespace parley::inference::llm {
 
 /// One draw, for replays and for tests that print how close a decision was.
@@ -41,16 +41,18 @@ struct duplex_sampling_ids {
   std::vector<token_id> forbidden; ///< never drawn in the second draw: <|tts_pad|>, bad_token_ids, <|chunk_eos|>
 };
 
+/// Looked up by their text in this vocabulary; `how` decides which token is `listen`.
 duplex_sampling_ids make_duplex_sampling_ids(const tokenizer& tokens, const quirks& how);
 
+/// A duplex session's options (THINKER.md 5.3, PROTOCOL.md 3.1).
 struct duplex_sampling {
   sampling_options base;
   double listen_prob_scale = 1.0;
-  std::optional<int> listen_top_k;
+  std::optional<int> listen_top_k; ///< none = off
 };
 
-/// One duplex decision (5.4). `history` is the session's list of drawn tokens and is extended; `logits` are overwritten.
-/// Throws std::runtime_error when the logits are not numbers.
+/// One duplex decision (5.4) on `logits` [vocabulary]. `history` is the session's list of drawn tokens and is extended;
+/// `logits` are overwritten. Throws std::runtime_error when the logits are not numbers.
 token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, const duplex_sampling& options,
                      const quirks& how, std::vector<token_id>& history, draw_source& chance, sampling_scratch& scratch);
 
@@ -65,7 +67,8 @@ struct chat_sampling {
   bool exact_top_k = true;     ///< ties beyond k are cut (6.4) or kept (6.3)
 };
 
-/// One chat token. `seen` are the ids that the repetition penalty knows, repeats allowed; `banned` are never drawn.
+/// One chat token from `logits` [vocabulary], which are overwritten. `seen` are the ids that the repetition penalty
+/// knows, repeats allowed; `banned` are never drawn. Throws std::runtime_error when the logits are not numbers.
 token_id draw_chat(std::span<float> logits, std::span<const token_id> banned, std::span<const token_id> terminators,
                    std::span<const token_id> seen, const chat_sampling& options, draw_source& chance,
                    sampling_scratch& scratch);

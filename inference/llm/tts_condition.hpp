@@ -14,10 +14,12 @@ namespace parley::inference::llm {
 /// token and of the hidden state after it was fed.
 class tts_condition {
 public:
-  /// `w` is the view of "tts.".
+  /// `w` is the view of "tts."; its dtype and device are those of all rows below. Throws std::runtime_error naming a
+  /// weight that is missing.
   tts_condition(const tts_bridge_config& config, const weights& w);
 
-  /// Duplex: rows of the reply, always normalised, then the <|audio_bos|> row: [n + 1, tts hidden].
+  /// Duplex: rows of the reply, always normalised, then the <|audio_bos|> row: [n + 1, tts hidden]. `hidden`
+  /// [n, LLM hidden], here and below: one row for each of the `ids`; here unused when there are none.
   at::Tensor duplex(std::span<const token_id> ids, const at::Tensor& hidden) const;
 
   /// Chat: rows of the spoken part, then text end and <|audio_bos|>: [n + 2, tts hidden].

@@ -11,11 +11,11 @@
 
 namespace parley::inference::speech {
 
-/// Streams the causal vocoder with a bounded memory of the past (TALKER.md 10): what comes out does not depend on how the
-/// mel frames were cut into calls. One object serves all sessions; each has a `state`.
+/// Streams the causal vocoder with a bounded memory of the past (TALKER.md 10): what comes out does not depend on how
+/// the mel frames were cut into calls. One object serves all sessions; each has a `state`.
 class bounded_vocoder {
 public:
-  /// Offsets are frames since the start of the stream.
+  /// One stream's past. Offsets are frames since its start; tensors are float32 unless said otherwise.
   struct state {
     at::Tensor mel;    ///< [1, bins, frames], from `mel_offset`
     at::Tensor source; ///< [1, samples], from `source_offset`
@@ -33,14 +33,15 @@ public:
     bool final = false;
   };
 
-  /// noise [rows, harmonics]: uniform in [0, 1), one row a sample, read round and round. `block_frames` frames go through the
-  /// network at a time; the reference takes 16.
+  /// noise [rows, harmonics]: uniform in [0, 1), one row a sample, read round and round. `block_frames` frames go
+  /// through the network at a time; the reference takes 16. Throws std::runtime_error when the table does not fit the
+  /// network.
   bounded_vocoder(std::shared_ptr<const hift_causal> network, const at::Tensor& noise, std::int64_t block_frames = 16);
 
   state start() const;
 
-  /// One batched call for all jobs. Returns each one's new samples, [1, n], n possibly 0. A stream that is not final keeps
-  /// `delay_frames` back. Throws std::logic_error for a stream that is finalized already.
+  /// One batched call for all jobs. Returns each one's new samples, float32 [1, n], n possibly 0. A stream that is not
+  /// final keeps `delay_frames` back. Throws std::logic_error for a stream that is finalized already.
   std::vector<at::Tensor> stream(std::span<const job> jobs) const;
 
   std::int64_t delay_frames() const { return network_->f0_right() + network_->decoder_right(); }

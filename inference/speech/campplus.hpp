@@ -6,12 +6,12 @@
 
 namespace parley::inference::speech {
 
-/// CAM++, who is speaking: one vector for a whole recording (TALKER.md 6.3). The file is executed as it is.
+/// CAM++, who is speaking: one vector for a whole recording (TALKER.md 2 and 6). The file is executed as it is.
 class campplus {
 public:
   explicit campplus(onnx_graph graph, at::Device device = at::kCPU) : network_(std::move(graph), device) {}
 
-  /// fbank [frames, 80], not centred -> [192]
+  /// fbank float32 [frames, 80], not centred -> float32 [192]. Throws as `onnx_runner::run`.
   at::Tensor embed(const at::Tensor& fbank) const {
     return network_.run((fbank - fbank.mean(0, true)).unsqueeze(0)).reshape(-1);
   }

@@ -13,17 +13,20 @@
 
 namespace parley::inference::speech {
 
-/// The voice of one chat answer, from the thinker's words to sound (TALKER.md 4.1 and 5, A; 4.3 and 5, C). An answer goes
+/// The voice of one chat answer, from the thinker's words to sound (TALKER.md 4.1 and 5, A; 4.3 and 5, C). An answer
+/// goes
 ///   for each group of words: begin_group → while (choosing) tts_advance, absorb
 ///   finish
 /// and in between, as often as there is one: next_window → token2wav::run. Each window's samples are a delta.
 class chat_speech {
 public:
-  /// `form`: streamed, groups of words as they come; whole, all words as one group.
+  /// `form`: streamed, groups of words as they come; whole, all words as one group. `models` outlives this. `draws`
+  /// chooses tokens, `noise` is for vocoders that need it anew each time.
   chat_speech(const speech_models& models, std::shared_ptr<const voice> speaker, tts_form form, tts_sampling sampling,
               std::unique_ptr<draw_source> draws, std::unique_ptr<draw_source> noise);
 
-  /// `condition` [n, width]: the words' rows (`llm::tts_condition::rows`); the marks are added here. `last`: no words will follow.
+  /// `condition` float32 [n, width]: the words' rows (`llm::tts_condition::rows`); the marks are added here. `last`: no
+  /// words will follow.
   void begin_group(const at::Tensor& condition, bool last);
 
   /// The answer's tokens were chosen once before (`tts_turn::force`).
@@ -40,7 +43,7 @@ public:
 
   bool window_waits() const { return !calls_.empty(); }
 
-  /// The next call to make; the one before counts as made.
+  /// The next call to make; the one before counts as made. It points into this object.
   std::optional<token2wav::job> next_window();
 
   const tts_turn& tokens() const { return tokens_; }

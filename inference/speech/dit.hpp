@@ -12,10 +12,12 @@
 namespace parley::inference::speech {
 
 /// The flow's velocity estimator: a diffusion transformer with causal convolutions and a cache of earlier chunks
-/// (TALKER.md 7.3). Every sequence runs twice at once, row 0 with its condition and row 1 without (guidance).
+/// (TALKER.md 7.3), in the dtype of its weights. Every sequence runs twice at once, row 0 with its condition and row 1
+/// without (guidance).
 class dit {
 public:
-  /// What one stream remembers of one solver step. Tensors are replaced, never written to, so that copies may share them.
+  /// What one stream remembers of one solver step. Tensors are replaced, never written to, so that copies may share
+  /// them.
   struct cache {
     std::vector<kv_history> attention; ///< each block's, of both guidances
     std::vector<at::Tensor> conv;      ///< each block's [2, 2 * width, kernel - 1], last inputs of both convolutions
@@ -39,6 +41,8 @@ public:
 
   /// t [B] in [0, 1] -> [B, width]
   at::Tensor embed_time(const at::Tensor& t) const;
+
+  /// time_embedding [B, width]
   modulation modulate(const at::Tensor& time_embedding) const;
 
   /// inputs [2, N, 4 * bins]: x, mu, speaker and condition of all jobs' rows, one job after another. Returns velocities

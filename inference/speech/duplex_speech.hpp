@@ -19,11 +19,12 @@ namespace parley::inference::speech {
 /// each step of it batched with other sessions' by whoever owns them. Holds nothing of a turn after its end or a `cut`.
 class duplex_speech {
 public:
-  /// `draws` chooses tokens, `noise` is for vocoders that need it anew each time.
+  /// `models` outlives this. `draws` chooses tokens, `noise` is for vocoders that need it anew each time.
   duplex_speech(const speech_models& models, std::shared_ptr<const voice> speaker, tts_sampling sampling,
                 std::shared_ptr<draw_source> draws, std::shared_ptr<draw_source> noise, quirks how = {});
 
-  /// `condition` [n, width]: the unit's words as `llm::tts_condition::duplex` makes it. `ends`: it ends the turn.
+  /// `condition` float32 [n, width]: the unit's words as `llm::tts_condition::duplex` makes it. `ends`: it ends the
+  /// turn.
   void begin_unit(at::Tensor condition, bool ends);
 
   /// The unit's tokens were chosen once before (`tts_turn::force`); asked for behind `begin_unit`.
@@ -35,17 +36,18 @@ public:
   /// The next call to make for this session; none when the unit's sound is complete, or tokens are still being chosen.
   std::optional<token2wav::job> next_window();
 
-  /// Takes what that call returned.
+  /// Takes what that call returned: float32 [n] on the CPU.
   void take_sound(at::Tensor samples);
 
   /// The unit's sound, 24 kHz; empty when it has too little to say yet. After the turn's last unit everything is reset.
   std::vector<float> end_unit();
 
-  /// How many speech tokens the unit has, as soon as that is certain: from the beginning in the middle of a turn, where a
-  /// unit always has as many; when all are chosen where the model may stop earlier.
+  /// How many speech tokens the unit has, as soon as that is certain: from the beginning in the middle of a turn, where
+  /// a unit always has as many; when all are chosen where the model may stop earlier.
   std::optional<std::size_t> unit_tokens() const;
 
-  /// Whether that many make sound in this unit, rather than wait for the next one's. Asked before the first `next_window`.
+  /// Whether that many make sound in this unit, rather than wait for the next one's. Asked before the first
+  /// `next_window`.
   bool will_sound() const;
 
   /// What a unit is taken back to that came to nothing.

@@ -29,7 +29,7 @@ public:
     at::Tensor tokens;     ///< [n] int64
     at::Tensor speaker;    ///< [bins], see `project_speaker`
     bool last = false;     ///< otherwise the last three tokens are only looked at
-    at::Tensor prompt_mel; ///< [frames, bins]: known mel of the first rows; undefined = none
+    at::Tensor prompt_mel; ///< float32 [frames, bins]: known mel of the first rows; undefined = none
   };
 
   /// What happened inside, for comparing with recorded values.
@@ -43,12 +43,13 @@ public:
   };
 
   /// `weights`: flow.pt. noise [bins, columns]: Gaussian, fixed for the object's life. 1 <= steps <= 16.
+  /// Throws std::runtime_error when something is missing or does not fit.
   flow(const tensor_map& weights, const flow_config& config, int steps, at::Tensor noise);
 
-  /// Speaker vector [192] -> [bins].
+  /// Speaker vector [192] -> [bins], of the weights' dtype.
   at::Tensor project_speaker(const at::Tensor& embedding) const;
 
-  /// One batched call. Returns mel [1, bins, rows] each, rows = 2 * (tokens, less the three only looked at).
+  /// One batched call. Returns mel float32 [1, bins, rows] each, rows = 2 * (tokens, less the three only looked at).
   /// Throws std::out_of_range when a stream has run past the noise table.
   std::vector<at::Tensor> run(std::span<const job> jobs, trace* seen = nullptr) const;
 

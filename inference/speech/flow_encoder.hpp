@@ -10,8 +10,9 @@
 
 namespace parley::inference::speech {
 
-/// Speech tokens' embeddings to hidden states at mel rate, chunk by chunk: conformer layers with relative positions at 25 Hz,
-/// upsampling by two, more layers at 50 Hz (TALKER.md 7.2). Reads three tokens ahead.
+/// Speech tokens' embeddings to hidden states at mel rate, chunk by chunk: conformer layers with relative positions at
+/// 25 Hz, upsampling by two, more layers at 50 Hz (TALKER.md 7.2). Reads three tokens ahead. Works in the dtype of its
+/// weights.
 class flow_encoder {
 public:
   /// What one stream remembers. Tensors are replaced, never written to, so that copies of a cache may share them.

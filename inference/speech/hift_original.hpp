@@ -7,8 +7,10 @@
 namespace parley::inference::speech {
 
 /// The HiFT vocoder that hears both sides (TALKER.md 9): whole utterances, and the streams of the five-file folder.
+/// Stateless; tensors are float32.
 class hift_original {
 public:
+  /// `state_dict`: of `read_vocoder`. Throws std::runtime_error naming a tensor that is missing or does not fit.
   explicit hift_original(const tensor_map& state_dict);
 
   /// mel [B, bins, frames] -> Hz [B, frames].
@@ -22,7 +24,8 @@ public:
     at::Tensor source; ///< [B, 1, samples]
   };
 
-  /// `source_cache` [B, 1, n], when defined, replaces the first n samples of the excitation.
+  /// mel [B, bins, frames], noise as for `source`. `source_cache` [B, 1, n], when defined, replaces the first n samples
+  /// of the excitation.
   result run(const at::Tensor& mel, const at::Tensor& noise, const at::Tensor& source_cache = {}) const;
 
   const hift_trunk& trunk() const { return trunk_; }

@@ -21,6 +21,7 @@ public:
   snake_block(const tensor_map& weights, const std::string& name, const std::vector<std::int64_t>& dilations,
               reach looks);
 
+  /// [B, channels, T] -> the same.
   at::Tensor operator()(at::Tensor x) const;
 
   /// How many columns to the left of a column it reads.
@@ -37,7 +38,8 @@ private:
   std::vector<unit> units_; ///< two for each dilation
 };
 
-/// What both HiFT vocoders share (TALKER.md 8): everything between `conv_pre` and the waveform, and the excitation's mix.
+/// What both HiFT vocoders share (TALKER.md 8): everything between `conv_pre` and the waveform, and the excitation's
+/// mix. Stateless; tensors are float32.
 class hift_trunk {
 public:
   /// `weights` without weight norm. Throws std::runtime_error when a tensor is missing or doesn't fit `config`.
@@ -46,14 +48,15 @@ public:
   /// The short-time spectrum of the excitation [B, samples]: real parts above imaginary ones, [B, fft + 2, columns].
   at::Tensor source_spectrum(const at::Tensor& source) const;
 
-  /// x: `conv_pre`'s output [B, channels, frames]; spectrum of the same frames. Returns samples [B, frames * frame_samples].
+  /// x: `conv_pre`'s output [B, channels, frames]; spectrum of the same frames. Returns samples
+  /// [B, frames * frame_samples].
   at::Tensor decode(at::Tensor x, const at::Tensor& spectrum) const;
 
   /// What the mix makes of noise [rows, harmonics], to be given to `excite`: [rows].
   at::Tensor mix_noise(const at::Tensor& noise) const;
 
-  /// Sines [1, frames, harmonics] and f0 [1, frames] that hold for a whole frame, mixed noise [frames, samples] -> excitation
-  /// [1, frames * samples].
+  /// Sines [1, frames, harmonics] and f0 [1, frames] that hold for a whole frame, mixed noise [frames, samples] ->
+  /// excitation [1, frames * samples].
   at::Tensor excite(const at::Tensor& sines, const at::Tensor& f0, const at::Tensor& mixed_noise) const;
 
   /// Sines and noise [B, samples, harmonics], f0 in Hz per sample [B, samples, 1] -> excitation [B, samples].
@@ -62,7 +65,8 @@ public:
   std::int64_t harmonics() const { return source_mix_.weight.size(1); }
   const hift_config& config() const { return config_; }
 
-  /// Mel frames to the left of a frame that its samples depend on, rounded up generously as in the reference (BV:15-37).
+  /// Mel frames to the left of a frame that its samples depend on, rounded up generously as in the reference
+  /// (BV:15-37).
   std::int64_t history_frames() const;
 
 private:

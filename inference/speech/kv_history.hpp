@@ -7,8 +7,9 @@
 
 namespace parley::inference::speech {
 
-/// Keys and values that an attention without positions looks back at: pieces [B, heads, n, k | v], the newest first. A piece is
-/// never written to, so histories that began alike, as all streams of one voice do, share it, and a copy costs nothing.
+/// Keys and values that an attention without positions looks back at: pieces [B, heads, n, k | v], the newest first. A
+/// piece is never written to, so histories that began alike, as all streams of one voice do, share it, and a copy costs
+/// nothing.
 class kv_history {
 public:
   /// A dense piece in front of all others.
@@ -20,7 +21,7 @@ public:
   std::int64_t rows() const;
   const std::vector<at::Tensor>& pieces() const { return pieces_; }
 
-  /// All rows as one tensor; a copy when there is more than one piece.
+  /// All rows as one tensor, [B, heads, rows, k | v]; a copy when there is more than one piece.
   at::Tensor joined() const;
 
 private:

@@ -10,8 +10,9 @@
 // The small layers that the speaking half is made of, each with its weights.
 namespace parley::inference::speech {
 
+/// x W^T + b over the last dimension. The bias may be missing.
 struct linear {
-  at::Tensor weight, bias;
+  at::Tensor weight, bias; ///< [out, in], [out]
 
   linear() = default;
   linear(const tensor_map& from, const std::string& name)
@@ -20,8 +21,9 @@ struct linear {
   at::Tensor operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
 };
 
+/// Over the last dimension.
 struct layer_norm {
-  at::Tensor weight, bias;
+  at::Tensor weight, bias; ///< [n] each
   double eps = 1e-5;
 
   layer_norm() = default;
@@ -33,7 +35,7 @@ struct layer_norm {
 
 /// [B, in, T] -> [B, out, T']. Zeros are added on either side before an unpadded convolution.
 struct padded_conv {
-  at::Tensor weight, bias;
+  at::Tensor weight, bias; ///< [out, in, kernel], [out]
   std::int64_t left = 0, right = 0, dilation = 1, stride = 1;
 
   padded_conv() = default;
@@ -48,11 +50,12 @@ struct padded_conv {
 /// Whether our own loops are to do a convolution: float32 in plain memory, weights that a cache holds.
 bool convolves_by_hand(const at::Tensor& x, const padded_conv& conv);
 
-/// By hand, without padding and stride: [B, in, T] -> [B, out, T - (kernel - 1) dilation]. `x` as it lies, its last axis dense.
+/// By hand, without padding and stride: [B, in, T] -> [B, out, T - (kernel - 1) dilation]. `x` as it lies, its last
+/// axis dense.
 at::Tensor convolve_by_hand(const at::Tensor& x, const padded_conv& conv);
 
-/// Folds every pair `X.parametrizations.weight.original0/1` (g and v) into `X.weight` = g v / |v|, the norm over all axes
-/// but the first (TALKER.md 2). Tensors whose names begin with `widened` become double before the norm is taken.
+/// Folds every pair `X.parametrizations.weight.original0/1` (g and v) into `X.weight` = g v / |v|, the norm over all
+/// axes but the first (TALKER.md 2). Tensors whose names begin with `widened` become double before the norm is taken.
 tensor_map fold_weight_norm(const tensor_map& from, const std::string& widened = {});
 
 } // namespace parley::inference::speech

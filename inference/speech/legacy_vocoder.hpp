@@ -9,7 +9,8 @@
 
 namespace parley::inference::speech {
 
-/// Streams the original vocoder by vocoding eight frames again with each chunk and fading over (TALKER.md 9).
+/// Streams the original vocoder by vocoding eight frames again with each chunk and fading over (TALKER.md 9). One
+/// object serves all sessions; each has a `state`. Tensors are float32.
 class legacy_vocoder {
 public:
   struct state {

@@ -8,7 +8,8 @@
 
 namespace parley::inference::speech {
 
-/// Random numbers that stay the same for all streams of an engine. Any draw sounds alike; recorded ones are replayed.
+/// Random numbers, float32, that stay the same for all streams of an engine (TALKER.md 7.4, 10). Any draw sounds alike;
+/// recorded ones are replayed.
 struct noise_tables {
   at::Tensor flow;       ///< [bins, columns] Gaussian, where the flow starts from
   at::Tensor excitation; ///< [rows, harmonics] uniform in [0, 1), read round and round by the causal vocoder

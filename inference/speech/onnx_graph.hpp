@@ -20,6 +20,7 @@ struct onnx_attribute {
   at::Tensor tensor;
 };
 
+/// One operation. What it reads and makes are values, known by name.
 struct onnx_node {
   std::string op;
   std::string name;
@@ -41,6 +42,7 @@ struct onnx_graph {
   std::vector<std::string> inputs; ///< without the initializers
   std::vector<std::string> outputs;
 
+  /// Null when there is none.
   const onnx_node* find_node(std::string_view name) const;
 };
 

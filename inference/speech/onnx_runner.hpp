@@ -13,6 +13,8 @@ public:
   /// Throws std::runtime_error naming the file and the operator when the graph holds one that is not known.
   explicit onnx_runner(onnx_graph graph, at::Device device = at::kCPU);
 
+  /// Shapes and dtypes are the graph's own; the result is on the device of this object. Throws std::runtime_error
+  /// naming file and node when an operation can't be done. Thread-safe.
   at::Tensor run(const at::Tensor& input) const;
 
 private:

@@ -10,17 +10,17 @@
 
 namespace parley::inference::speech {
 
-/// The supervised speech tokenizer, version 2: 100 Hz log mel to 25 Hz tokens (TALKER.md 6.2). The ONNX file is a container of
-/// weights; the network is written down here, as in the reference.
+/// The supervised speech tokenizer, version 2: 100 Hz log mel to 25 Hz tokens (TALKER.md 6.2). The ONNX file is a
+/// container of weights; the network is written down here, as in the reference.
 class s3_tokenizer {
 public:
   /// Throws std::runtime_error naming the file when a weight is missing.
   explicit s3_tokenizer(const onnx_graph& graph, at::Device device = at::kCPU);
 
-  /// log_mel [mels, frames] -> tokens [ceil(frames / 4)], int64. More than 30 s go through overlapping windows.
+  /// log_mel float32 [mels, frames] -> tokens int64 [ceil(frames / 4)]. More than 30 s go through overlapping windows.
   at::Tensor tokens(const at::Tensor& log_mel) const;
 
-  /// What the quantizer rounds, of at most 30 s: [ceil(frames / 4), digits].
+  /// What the quantizer rounds, of at most 30 s: float32 [tokens, digits].
   at::Tensor project(const at::Tensor& log_mel) const;
 
 private:
@@ -30,7 +30,8 @@ private:
     at::Tensor memory; ///< [width, 1, 31]
   };
 
-  /// mel [B, mels, frames], real frames of each -> [B, rows, digits]; what lies behind the real frames has no influence.
+  /// mel [B, mels, frames], real frames of each -> [B, rows, digits]; what lies behind the real frames has no
+  /// influence.
   at::Tensor run(const at::Tensor& mel, const std::vector<std::int64_t>& frames) const;
   at::Tensor attend(const block& layer, const at::Tensor& x, const at::Tensor& real, const at::Tensor& bias) const;
   at::Tensor quantise(const at::Tensor& projected) const;

@@ -34,17 +34,18 @@ struct tts_config {
 struct flow_config {
   double guidance = 0.7; ///< inference_cfg_rate
 
+  /// Throws std::runtime_error naming the file.
   static flow_config open(const std::filesystem::path& flow_yaml);
 };
 
 /// The `hift` part of config.yaml. A folder without that file has the values below (TALKER.md 1, HG:80-103).
 struct hift_config {
-  int sample_rate = 24000;
+  int sample_rate = 24000; ///< Hz
   double sine_amplitude = 0.1;
   double noise_amplitude = 0.003;
-  double voiced_threshold = 10;
+  double voiced_threshold = 10; ///< Hz of f0
   std::vector<std::int64_t> upsample_rates{8, 5, 3};
-  std::int64_t fft = 16;
+  std::int64_t fft = 16; ///< samples, as the next one
   std::int64_t fft_hop = 4;
   std::vector<std::vector<std::int64_t>> dilations{{1, 3, 5}, {1, 3, 5}, {1, 3, 5}};
   std::vector<std::vector<std::int64_t>> source_dilations{{1, 3, 5}, {1, 3, 5}, {1, 3, 5}};
@@ -55,6 +56,7 @@ struct hift_config {
   std::int64_t rate() const;
   std::int64_t frame_samples() const { return rate() * fft_hop; }
 
+  /// Throws std::runtime_error naming the file and what can't be.
   static hift_config open(const std::filesystem::path& config_yaml);
 };
 

@@ -5,27 +5,31 @@
 #include <span>
 #include <vector>
 
-// Which speech tokens go to token2wav in which call (TALKER.md 5). Pure bookkeeping, without sound.
+// Which speech tokens go to token2wav in which call (TALKER.md 5). Pure bookkeeping, without sound. 25 tokens are a
+// second.
 namespace parley::inference::speech {
 
-inline constexpr std::int64_t silence_speech_token = 4218;
-inline constexpr std::size_t window_tokens = 28; ///< of a full call
-inline constexpr std::size_t window_step = 25;   ///< of those are spoken, the rest is looked ahead
+inline constexpr std::int64_t silence_speech_token = 4218; ///< three of it stand before a turn's first token
+inline constexpr std::size_t window_tokens = 28;           ///< of a full call
+inline constexpr std::size_t window_step = 25;             ///< of those are spoken, the rest is looked ahead
 inline constexpr std::size_t window_lookahead = 3;
 inline constexpr std::size_t smallest_window = 8; ///< of a unit's call that is not full
 
+/// One call to be made.
 struct window_call {
   std::vector<std::int64_t> tokens;
-  bool last = false;
+  bool last = false; ///< it ends the turn: all tokens are spoken
 };
 
 /// A duplex turn: whatever a unit has made is spoken at once (TALKER.md 5, B).
 class duplex_windows {
 public:
-  /// `eager`: as the class that serves. Otherwise as the older one, which waits for full windows after a turn's first unit.
+  /// `eager`: as the class that serves. Otherwise as the older one, which waits for full windows after a turn's first
+  /// unit.
   explicit duplex_windows(bool eager = true) : eager_(eager) { reset(); }
 
-  /// The unit's tokens; `last` ends the turn. Returns the calls to make, in order. Too few tokens wait for the next unit.
+  /// The unit's tokens; `last` ends the turn. Returns the calls to make, in order. Too few tokens wait for the next
+  /// unit.
   std::vector<window_call> push(std::span<const std::int64_t> tokens, bool last);
 
   /// Drops what waits: the next tokens begin a turn.

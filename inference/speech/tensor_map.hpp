@@ -8,8 +8,8 @@
 
 namespace parley::inference::speech {
 
-/// The named weights of one file. Looking up a tensor that is missing or has another shape throws std::runtime_error naming
-/// file and tensor, so that a wrong file is refused when it is loaded and not in the middle of a sentence.
+/// The named weights of one file. Looking up a tensor that is missing or has another shape throws std::runtime_error
+/// naming file and tensor, so that a wrong file is refused when it is loaded and not in the middle of a sentence.
 class tensor_map {
 public:
   tensor_map() = default;
@@ -19,6 +19,7 @@ public:
 
   bool has(std::string_view name) const { return tensors_.contains(std::string(name)); }
 
+  /// Valid as long as the map.
   const at::Tensor& at(std::string_view name) const;
 
   /// -1 in `shape` takes any extent.

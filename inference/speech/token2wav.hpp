@@ -17,18 +17,20 @@
 
 namespace parley::inference::speech {
 
+/// What a server may choose; the rest is the folder's.
 struct token2wav_options {
   int steps = 5; ///< of the flow solver; what the reference's server uses
   /// The silence that the reference puts before a turn's first samples (TALKER.md 9, 10).
   bool leading_silence = false;
   /// The reference takes 16; a whole chunk at a time sounds the same and costs less than half.
   std::int64_t vocoder_block_frames = 56;
-  /// In which the flow model works; its mel is float32. The vocoder turns the mel's rounding errors into phase, which adds up:
-  /// float64 tells those of a processor from those of the arithmetic.
+  /// In which the flow model works; its mel is float32. The vocoder turns the mel's rounding errors into phase, which
+  /// adds up: float64 tells those of a processor from those of the arithmetic.
   at::ScalarType acoustics = at::kFloat;
 };
 
-/// Speech tokens to 24 kHz sound, in the voice of a recording, stream by stream (TALKER.md 5 to 10). Serves all sessions.
+/// Speech tokens to 24 kHz sound, in the voice of a recording, stream by stream (TALKER.md 5 to 10). Serves all
+/// sessions.
 class token2wav {
 public:
   /// The two published generations (TALKER.md 0); they sound different.
@@ -48,7 +50,7 @@ public:
     std::span<const std::int64_t> tokens; ///< the last three are only looked at, unless `last`
     bool last = false;
     draw_source* chance = nullptr; ///< the legacy generation draws noise at each call
-    at::Tensor noise;              ///< … unless it is given: [1, samples, harmonics]
+    at::Tensor noise;              ///< … unless it is given: float32 [1, samples, harmonics]
   };
 
   /// For comparing with recorded values: mel of each job, [1, bins, frames].
@@ -66,11 +68,12 @@ public:
   /// Prepares a voice: costs seconds at real sizes, so its user keeps it (`voice_cache`).
   std::shared_ptr<const voice> prepare(voice_features heard) const;
 
+  /// A turn's beginning in this voice. Costs nothing: it shares the voice's tensors.
   stream start(std::shared_ptr<const voice> speaker) const;
 
-  /// One batched call for all jobs. Returns each one's new samples [n], finite, on the CPU.
-  /// Throws std::logic_error for a stream that has ended, and for a call of fewer than four tokens that is not the last;
-  /// std::runtime_error when a network's output is no number. When it throws, the streams are as before.
+  /// One batched call for all jobs. Returns each one's new samples, float32 [n], finite, on the CPU.
+  /// Throws std::logic_error for a stream that has ended, and for a call of fewer than four tokens that is not the
+  /// last; std::runtime_error when a network's output is no number. When it throws, the streams are as before.
   std::vector<at::Tensor> run(std::span<const job> jobs, trace* seen = nullptr) const;
 
   generation kind() const { return kind_; }
@@ -91,7 +94,8 @@ private:
   std::unique_ptr<legacy_vocoder> legacy_;
 };
 
-/// Reads hift.pt or hift_original.pt; some of them prefix their names with "generator.".
+/// Reads hift.pt or hift_original.pt (TALKER.md 2); some of them prefix their names with "generator.". Throws as
+/// `read_state_dict`.
 tensor_map read_vocoder(const std::filesystem::path& file);
 
 } // namespace parley::inference::speech

@@ -12,14 +12,15 @@
 
 namespace parley::inference::speech {
 
-/// The tensors below "tts." that the speech tokens' model reads, as float32. Throws std::runtime_error when there are none.
+/// The tensors below "tts." that the speech tokens' model reads, as float32. Throws std::runtime_error when there are
+/// none.
 tensor_map read_tts_weights(const checkpoint& from, at::Device device = at::kCPU);
 
-/// What the speech tokens' model is fed beside the words' rows, which `llm::tts_condition` makes: marks and speech tokens
-/// (TALKER.md 3).
+/// What the speech tokens' model is fed beside the words' rows, which `llm::tts_condition` makes: marks and speech
+/// tokens (TALKER.md 3).
 class tts_embeddings {
 public:
-  /// codes [speech tokens, width]; marks [1, width].
+  /// codes float32 [speech tokens, width]; marks float32 [1, width].
   tts_embeddings(at::Tensor codes, at::Tensor audio_bos, at::Tensor text_eos)
       : codes_(std::move(codes)), audio_bos_(std::move(audio_bos)), text_eos_(std::move(text_eos)) {}
 
@@ -29,7 +30,7 @@ public:
   const at::Tensor& audio_bos() const { return audio_bos_; } ///< ends a group of words
   const at::Tensor& text_eos() const { return text_eos_; }   ///< precedes it behind an answer's last words
 
-  /// Speech tokens -> [n, width]
+  /// Speech tokens -> float32 [n, width]
   at::Tensor codes(std::span<const std::int64_t> tokens) const;
 
 private:

@@ -11,8 +11,8 @@
 
 namespace parley::inference::speech {
 
-/// Keys and values of one session's turn. Grows by doubling; what is cut off in front costs nothing until it grows. Rows are
-/// written once: a copy shares them, and stays as it was when the original grows.
+/// Keys and values of one session's turn. Grows by doubling; what is cut off in front costs nothing until it grows.
+/// Rows are written once: a copy shares them, and stays as it was when the original grows.
 class tts_cache {
 public:
   std::int64_t length() const { return length_; }
@@ -22,6 +22,8 @@ public:
   at::Tensor values(std::size_t layer) const;
 
   void clear() { *this = {}; }
+
+  /// Forgets all but the last `rows`.
   void keep_last(std::int64_t rows);
 
   /// Takes over whole layers, [kv_heads, rows, head_dim] each.
@@ -36,21 +38,23 @@ private:
   std::int64_t begin_ = 0, length_ = 0;
 };
 
-/// The TTS language model: a stock llama over given embeddings (TALKER.md 4). One object serves all sessions.
+/// The TTS language model: a stock llama over given embeddings (TALKER.md 4), in float32. One object serves all
+/// sessions.
 class tts_llama {
 public:
   /// One session's part of a call.
   struct row {
     tts_cache* past;
     at::Tensor embeddings; ///< [n, width]
-    std::int64_t position; ///< of the first one
+    std::int64_t position; ///< of the first one, for its rotation
   };
 
-  /// `weights`: see `read_tts_weights`.
+  /// `weights`: see `read_tts_weights`. Throws std::runtime_error naming a tensor that is missing or does not fit
+  /// `config`.
   tts_llama(const tensor_map& weights, const tts_config& config);
 
-  /// One batched call: extends the caches and returns each session's last hidden state, after the final norm, [rows, width].
-  /// When it throws, the caches are as before.
+  /// One batched call: extends the caches and returns each session's last hidden state, after the final norm,
+  /// [rows, width]. When it throws, the caches are as before.
   at::Tensor forward(std::span<const row> rows) const;
 
   /// [rows, width] -> [rows, codes]

@@ -21,8 +21,9 @@ struct tts_sampling {
 /// What the narrowing never goes below.
 inline constexpr int tts_min_candidates = 3;
 
-/// Probabilities of the next token, after penalty, narrowing and ban. `previous` are the tokens that the penalty may see; with
-/// none, neither penalty nor narrowing applies. `banned` is impossible; -1 bans nothing. Results replace `probabilities`.
+/// Probabilities of the next token from `logits` [codes], after penalty, narrowing and ban. `previous` are the tokens
+/// that the penalty may see; with none, neither penalty nor narrowing applies. `banned` is impossible; -1 bans nothing.
+/// Results replace `probabilities`.
 void tts_probabilities(std::span<const float> logits, std::span<const std::int64_t> previous, const tts_sampling& rules,
                        std::int64_t banned, std::vector<float>& probabilities);
 
@@ -32,6 +33,7 @@ std::int64_t tts_draw(std::span<const float> probabilities, double u);
 /// How far u would have to move, in [0, 1), for another token than `drawn`.
 double tts_margin(std::span<const float> probabilities, double u, std::int64_t drawn);
 
+/// The first one of equals.
 std::int64_t tts_likeliest(std::span<const float> probabilities);
 
 } // namespace parley::inference::speech

@@ -23,39 +23,41 @@ enum class tts_form {
 
 /// How long a group may be.
 struct tts_limits {
-  int most = 500;
-  int least = 0; ///< the end token is impossible before so many steps
+  int most = 500; ///< steps
+  int least = 0;  ///< the end token is impossible before so many steps
 };
 
-/// The limits that the reference works with.
+/// The limits that the reference works with (TALKER.md 4.1 to 4.3).
 inline constexpr tts_limits streamed_limits{500, 0};
 inline constexpr tts_limits whole_limits{2048, 50};
 constexpr tts_limits duplex_limits(bool turn_begins, bool turn_ends) {
   return {26, turn_begins || turn_ends ? 0 : 26};
 }
 
-/// One session's spoken turn, as a state machine: `begin` a group, then `next` and `take` until it is no longer `running`.
-/// `tts_advance` does one step for many turns at once.
+/// One session's spoken turn, as a state machine: `begin` a group, then `next` and `take` until it is no longer
+/// `running`. `tts_advance` does one step for many turns at once.
 class tts_turn {
 public:
+  /// `embeddings` and `model` outlive this.
   tts_turn(const tts_embeddings& embeddings, const tts_llama& model, tts_form form, tts_sampling sampling);
 
   /// Forgets everything: the next group begins a turn.
   void reset();
 
-  /// Starts a group with its condition [n, width], marks included.
+  /// Starts a group with its condition, float32 [n, width], marks included. Throws std::logic_error while one is
+  /// running.
   void begin(at::Tensor condition, tts_limits limits);
 
   bool running() const { return running_; }
 
-  /// What the model must be fed next.
+  /// What the model must be fed next. It points into this object. Throws std::logic_error when no group is running.
   tts_llama::row next();
 
-  /// Takes the logits that came of it and chooses a token; one draw each, unless greedy.
+  /// Takes the logits [codes] that came of it and chooses a token; one draw each, unless greedy.
   void take(std::span<const float> logits, draw_source& chance);
 
-  /// The next tokens, of this group and those that follow, are these whatever the logits say: they were chosen once before.
-  /// Where the result is the same, a step takes as many as it can. Each uses its draw up.
+  /// The next tokens, of this group and those that follow, are these whatever the logits say: they were chosen once
+  /// before. Where the result is the same, a step takes as many as it can. Each uses its draw up.
   void force(std::span<const std::int64_t> tokens) { forced_.insert(forced_.end(), tokens.begin(), tokens.end()); }
 
   /// All that was chosen in the turn, and in the current or last group: `tokens` and what ended each group.

@@ -16,22 +16,23 @@ namespace parley::inference::speech {
 
 /// What the networks heard in a reference recording (TALKER.md 6).
 struct voice_features {
-  at::Tensor tokens;  ///< [n] int64
-  at::Tensor speaker; ///< [192]
-  at::Tensor mel;     ///< [2 n, bins]
+  at::Tensor tokens;  ///< int64 [n], 25 a second
+  at::Tensor speaker; ///< float32 [192]
+  at::Tensor mel;     ///< float32 [2 n, bins]
 };
 
-/// Everything that depends on a reference voice alone. Computed once, then only read: all streams of all sessions with this
-/// voice begin as copies of `prompt`, which share its tensors.
+/// Everything that depends on a reference voice alone. Computed once, then only read: all streams of all sessions with
+/// this voice begin as copies of `prompt`, which share its tensors.
 struct voice {
   voice_features heard;
-  at::Tensor speaker; ///< [bins], as the flow model takes it
+  at::Tensor speaker; ///< [bins], as the flow model takes it, of its dtype
   flow::state prompt;
 
   std::int64_t prompt_rows() const { return heard.mel.size(0); }
 };
 
-/// Rows that the flow model's memory held in the reference: a voice, what it remembers of the talk, and one chunk must fit.
+/// Rows that the flow model's memory held in the reference: a voice, what it remembers of the talk, and one chunk must
+/// fit.
 inline constexpr std::int64_t flow_memory_rows = 1000;
 
 /// Longest voice, in mel rows of 20 ms, with which a stream never runs out of that memory.
@@ -55,7 +56,8 @@ public:
   voice_ear(const onnx_graph& tokenizer, onnx_graph speaker, at::Device device = at::kCPU)
       : tokenizer_(tokenizer, device), speaker_(std::move(speaker), device), device_(device) {}
 
-  /// samples [channels, n] as a file holds them, at any rate: tokens and speaker from the first channel, mel from the mean.
+  /// samples float32 [channels, n] as a file holds them, at any rate: tokens and speaker from the first channel, mel
+  /// from the mean.
   voice_features hear(const at::Tensor& samples, int rate) const;
 
   /// 16 kHz mono as a client sends it. Rounded to 16 bits as the reference's file in between does it, cut to what fits.

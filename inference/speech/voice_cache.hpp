@@ -12,8 +12,8 @@
 
 namespace parley::inference::speech {
 
-/// Prepared voices by what was recorded, the least recently used one dropped first. Of a recording only the part counts that
-/// a voice is made of. A voice in use lives on with its users. Not thread-safe.
+/// Prepared voices by what was recorded, the least recently used one dropped first. Of a recording only the part counts
+/// that a voice is made of. A voice in use lives on with its users. Not thread-safe.
 class voice_cache {
 public:
   explicit voice_cache(std::size_t capacity) : capacity_(capacity) {}

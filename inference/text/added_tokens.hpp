@@ -9,9 +9,10 @@
 namespace parley::inference::text {
 
 /// Finds the added tokens in raw text: leftmost first, the longest at a place. Linear in the text times the longest
-/// token.
+/// token (THINKER.md 1, step 1).
 class added_token_trie {
 public:
+  /// `token`: its text, not empty.
   void add(std::string_view token, std::int64_t id);
 
   struct match {

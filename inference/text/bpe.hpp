@@ -9,7 +9,7 @@
 
 namespace parley::inference::text {
 
-/// Byte-pair merges by rank.
+/// Byte-pair merges by rank (THINKER.md 1, step 5). Once filled it may be read from several threads.
 class bpe {
 public:
   using id = std::int32_t;

@@ -7,6 +7,7 @@ namespace parley::inference::text {
 
 inline constexpr char32_t replacement_character = 0xFFFD;
 
+/// What stands at the front of some bytes.
 struct decoded_character {
   char32_t code;    ///< U+FFFD for an invalid part
   std::size_t size; ///< bytes taken, at least 1
@@ -17,6 +18,7 @@ struct decoded_character {
 /// (Unicode's "maximal subpart"), as in Rust's from_utf8_lossy.
 decoded_character decode_character(std::string_view bytes);
 
+/// `code`: a Unicode scalar value; not checked.
 void append_utf8(std::string& out, char32_t code);
 
 /// The bytes as valid UTF-8, U+FFFD for each invalid part.

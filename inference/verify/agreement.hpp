@@ -23,6 +23,7 @@ constexpr double clear_lead = 0.1;
 std::vector<std::vector<token_id>> golden_prompts(const std::filesystem::path& model,
                                                   const std::filesystem::path& goldens);
 
+/// Runs both models over each prompt as a whole. They have the same vocabulary.
 agreement compare(const llm::qwen3& exact, const llm::qwen3& other, const std::vector<std::vector<token_id>>& prompts);
 
 } // namespace parley::inference::verify

@@ -28,13 +28,13 @@ struct recorded_talk {
   std::vector<std::vector<float>> joined; ///< those of a message together, for the features
 };
 
-/// `messages` as recorded: content is a text or a list of texts, "aud:name:start:end" or "aud:name", and "img:name" between
-/// `separator`.
+/// `messages` as recorded: content is a text or a list of texts, "aud:name:start:end" or "aud:name", and "img:name"
+/// between `separator`.
 recorded_talk read_talk(golden_set& files, const nlohmann::json& messages, std::string_view separator,
                         const picture_arguments& how = {});
 
-/// How the reference makes the answer of `chat()`: drops "!" and all trailing letters of its end mark. `raw` gets the text
-/// before that.
+/// How the reference makes the answer of `chat()`: drops "!" and all trailing letters of its end mark. `raw` gets the
+/// text before that.
 std::string stripped_answer(const tokenizer& text, std::vector<token_id> tokens, std::string& raw);
 
 /// One chat session, driven as the reference drives it.
@@ -44,14 +44,15 @@ public:
 
   chat::prompt_ids encode(const chat::rendered_text& text, const recorded_talk& talk, bool by_seconds) const;
 
-  /// The whole prompt with its sounds and pictures; hidden states of all its rows.
+  /// The whole prompt with its sounds and pictures; hidden states of all its rows, [rows, hidden].
   at::Tensor prefill(const chat::prompt_ids& prompt, const recorded_talk& talk);
 
+  // Hidden states of what is fed, [n, hidden]; `rows` as `llm::qwen3::forward` takes them.
   at::Tensor feed(std::span<const token_id> ids);
   at::Tensor feed_rows(const at::Tensor& rows);
 
-  /// Greedy Hugging Face generation (THINKER.md 6.3) on the logits of the last row of `hidden`. Appends the hidden rows of
-  /// fed tokens to `states` when given.
+  /// Greedy Hugging Face generation (THINKER.md 6.3) on the logits of the last row of `hidden`. Appends the hidden rows
+  /// of fed tokens to `states` when given.
   std::vector<token_id> generate(const at::Tensor& hidden, int max_new_tokens, double penalty,
                                  std::vector<at::Tensor>* states = nullptr);
 
@@ -66,7 +67,7 @@ public:
   struct chunk {
     std::vector<token_id> ids;
     bool finished = false;
-    at::Tensor hidden; ///< of the tokens that were fed
+    at::Tensor hidden; ///< [n, hidden], of the tokens that were fed
     std::string text;  ///< what is yielded
     std::vector<llm::draw_record> draws;
   };

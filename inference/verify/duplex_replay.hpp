@@ -16,6 +16,7 @@ class duplex_replay {
 public:
   duplex_replay(const thinker& model, const nlohmann::json& capability);
 
+  /// THINKER.md 5.1; `voice` at 16 kHz, empty = none.
   void prepare(std::span<const token_id> prefix, std::span<const float> voice, std::span<const token_id> suffix);
 
   /// THINKER.md 5.2; false when there was nothing to see or hear, or not enough to hear.
@@ -24,6 +25,7 @@ public:
   /// THINKER.md 5.3 with the numbers that were drawn.
   void generate(const nlohmann::json& arguments, const nlohmann::json& decode_calls);
 
+  /// Ends the unit and slides the window (THINKER.md 5.3, 5.6).
   void finalize();
 
   struct decode_call {
@@ -36,7 +38,7 @@ public:
   duplex::audio_intake intake;
   duplex::unit_decoder decoder;
   duplex::window window;
-  at::Tensor pending_logits;        ///< [vocabulary]; undefined when nothing is pending
+  at::Tensor pending_logits;        ///< float32 [vocabulary]; undefined when nothing is pending
   std::vector<token_id> history;    ///< what the repetition penalty knows
   std::vector<decode_call> decodes; ///< of this unit
   std::vector<token_id> tts_ids;    ///< tokens with hidden states, of this unit

@@ -14,7 +14,7 @@
 
 namespace parley::inference::verify {
 
-/// Tolerances of E2E.md; words have that of the thinker.
+/// Tolerances of mel and samples, for `golden_error` (E2E.md); words have that of the thinker.
 namespace e2e_tolerance {
 inline constexpr double mel = 1e-4, sound = 1.5e-3;
 }

@@ -8,6 +8,7 @@
 
 namespace parley::inference::verify {
 
+/// Which set of recordings a golden file belongs to.
 enum class golden_kind { thinker, talker, end_to_end };
 
 /// A family of golden files and who replays them. A file belongs to the first family whose prefix its stem begins with.
@@ -21,6 +22,8 @@ struct family {
 /// families.cpp.
 std::span<const family> families();
 
+// The families of THINKER.md 8 and TALKER.md 12, each in a file of its own. A call replays all cases of one golden file
+// and reports each; what a case throws fails that case.
 void replay_tokenizer(golden_set& files, const std::string& stem, report& out);
 void replay_mel(golden_set& files, const std::string& stem, report& out);
 void replay_audio_encoder(golden_set& files, const std::string& stem, report& out);

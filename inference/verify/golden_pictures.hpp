@@ -11,7 +11,8 @@ vision::picture draw_picture(golden_set& files, const std::string& name);
 /// Throws std::runtime_error naming the file when it can't be read as a picture.
 vision::picture read_picture(const std::filesystem::path& file);
 
-/// A picture of the thinker's or the end-to-end recordings, cut for the model; `max_slice_nums` null = the checkpoint's own.
+/// A picture of the thinker's or the end-to-end recordings, cut for the model; `max_slice_nums` null = the checkpoint's
+/// own.
 vision::sliced_picture cut_picture(golden_set& files, const std::string& name, const nlohmann::json& max_slice_nums);
 
 /// The frames of a recorded unit, each cut with its own `max_slice_nums`.

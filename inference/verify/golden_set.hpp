@@ -16,9 +16,10 @@
 
 namespace parley::inference::verify {
 
-inline constexpr double thinker_tolerance = 1e-4;
+inline constexpr double thinker_tolerance = 1e-4; ///< for `golden_error`, in float32 (THINKER.md 8)
 
-/// The files that a replay reads: the model's, and the recorded ones. Everything is loaded when first asked for.
+/// The files that a replay reads: the model's, and the recorded ones. Everything is loaded when first asked for, and
+/// throws std::runtime_error naming the file then.
 class golden_set {
 public:
   golden_set(std::filesystem::path model, std::filesystem::path goldens);
@@ -37,7 +38,7 @@ public:
   /// Stems of the golden files that begin with `prefix`, sorted: "duplex_" → duplex_A_audio, ...
   std::vector<std::string> stems(std::string_view prefix) const;
 
-  /// A clip reference [name, start, end] of the recorded inputs, end 0 = to the end; samples as float32 in [-1, 1].
+  /// A clip reference [name, start, end] of the recorded inputs, end 0 = to the end; 16 kHz samples in [-1, 1].
   std::vector<float> clip(const nlohmann::json& reference);
   std::vector<float> clip(const std::string& name, std::int64_t start, std::int64_t end);
   bool has_clip(const std::string& name) { return clips().has(name); }

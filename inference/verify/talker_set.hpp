@@ -16,7 +16,7 @@
 
 namespace parley::inference::verify {
 
-/// Tolerances of TALKER.md 12.
+/// Tolerances of TALKER.md 12, for `golden_error`.
 namespace talker_tolerance {
 inline constexpr double module = 2e-5, ode_state = 5e-5, velocity = 1e-4, vocoder = 2e-5, original_vocoder = 1e-3,
                         stream = 1.5e-3;
@@ -74,6 +74,7 @@ struct talker_family {
   void (*replay)(talker_set& set, const std::string& name, report& out);
 };
 
+// The groups, by what TALKER.md 12 says of their files. A call replays one case of the manifest.
 void replay_talker_inputs(talker_set& set, const std::string& name, report& out);
 void replay_tts_condition(talker_set& set, const std::string& name, report& out);
 void replay_tts_stream(talker_set& set, const std::string& name, report& out);
@@ -97,6 +98,7 @@ void replay_stream_chat(talker_set& set, const std::string& name, report& out);
 void replay_stream_legacy(talker_set& set, const std::string& name, report& out);
 void replay_nonstream_call(talker_set& set, const std::string& name, report& out);
 
+// Token ids as they were recorded: a tensor of any integers, or a list.
 std::vector<std::int64_t> as_tokens(const at::Tensor& tensor);
 std::vector<std::int64_t> as_tokens(const nlohmann::json& list);
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-// Picture files of strangers -> pixels. The size is read from the header and checked before anything is allocated for it;
-// what a file may cost is bounded by `max_side`, whatever it says. All are safe to call from any thread.
+// Picture files of strangers -> pixels. The size is read from the header and checked before anything is allocated for
+// it; what a file may cost is bounded by `max_side`, whatever it says. All are safe to call from any thread.
 namespace parley::inference::vision {
 
 inline constexpr int max_side = 4096; ///< pixels (PROTOCOL.md 3.3)
@@ -16,11 +16,12 @@ inline constexpr int max_side = 4096; ///< pixels (PROTOCOL.md 3.3)
 /// Pixels, or what is wrong with the file in words for the client.
 using decoded = tl::expected<picture, std::string>;
 
-/// JPEG, PNG or WebP, told by their first bytes. Colours become RGB as the reference's image library makes them: alpha is
-/// dropped and not blended, CMYK is read as Adobe writes it, profiles and EXIF orientation are ignored. Of 16-bit samples
-/// the high byte is used.
+/// JPEG, PNG or WebP, told by their first bytes. Colours become RGB as the reference's image library makes them: alpha
+/// is dropped and not blended, CMYK is read as Adobe writes it, profiles and EXIF orientation are ignored. Of 16-bit
+/// samples the high byte is used.
 decoded decode_picture(std::string_view file);
 
+// One format each, as `decode_picture` reads it.
 decoded decode_jpeg(std::string_view file);
 decoded decode_png(std::string_view file);
 

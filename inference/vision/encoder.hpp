@@ -13,18 +13,19 @@ namespace parley::inference::vision {
 
 /// What the golden cases look at.
 struct encoder_trace {
-  at::Tensor pixels;   ///< normalised, [patches, 3, patch, patch]
+  at::Tensor pixels;   ///< normalised, float32 [patches, 3, patch, patch]
   at::Tensor embedded; ///< input of the first layer, positions added: [patches, hidden]
 };
 
-/// SigLIP NaViT (THINKER.md 2.4) for pieces of any shapes at once: linear layers over the patches of all, attention inside
-/// each piece. A piece's result depends on its company by rounding alone. Safe to use from several threads.
+/// SigLIP NaViT (THINKER.md 2.4) for pieces of any shapes at once: linear layers over the patches of all, attention
+/// inside each piece. A piece's result depends on its company by rounding alone. Safe to use from several threads.
 class encoder {
 public:
-  /// `w` is the view of "vpm."; it decides dtype and device.
+  /// `w` is the view of "vpm."; it decides dtype and device. Throws std::runtime_error naming a weight that is missing
+  /// or does not fit `config`.
   encoder(const vision_config& config, const weights& w);
 
-  /// Patches of all pieces, one piece below the other: [patches, hidden].
+  /// Patches of all pieces (at least one), one piece below the other: [patches, hidden] of the encoder's dtype.
   at::Tensor encode(std::span<const patch_grid* const> pieces, encoder_trace* trace = nullptr) const;
 
 private:

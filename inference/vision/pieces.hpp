@@ -7,7 +7,8 @@
 
 #include <string>
 
-// What of a picture goes into the encoder. No torch: this runs beside the engine's thread.
+// What of a picture goes into the encoder (THINKER.md 2.1 to 2.3). No torch: this runs beside the engine's thread, on
+// any.
 namespace parley::inference::vision {
 
 /// One piece as the encoder takes it: `rows` * `columns` patches, row by row, each [channel][y][x].
@@ -28,7 +29,7 @@ struct sliced_picture {
 /// The sides of `piece` are multiples of `patch_size`.
 patch_grid to_patches(const picture& piece, int patch_size);
 
-/// File -> pieces. An error is about the file, in words for the client.
+/// File -> pieces. `max_slice_nums` as in `plan_slices`. An error is about the file, in words for the client.
 tl::expected<sliced_picture, std::string> slice_file(const std::string& file, int max_slice_nums, const slicing& how);
 
 } // namespace parley::inference::vision

@@ -7,7 +7,7 @@
 namespace parley::inference::vision {
 
 /// For each of `patches` patches along an axis, the nearest row or column below it of a table with `table_side` of them
-/// (THINKER.md 2.4). int64 [patches].
+/// (THINKER.md 2.4). int64 [patches], on the CPU as all below.
 at::Tensor bucket_coordinates(std::int64_t patches, std::int64_t table_side);
 
 /// Rows of the position table for a grid of patches, row by row: int64 [rows * columns].

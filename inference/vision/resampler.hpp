@@ -10,14 +10,15 @@
 
 namespace parley::inference::vision {
 
-/// The perceiver behind the encoder (THINKER.md 2.5): the patches of a piece, however many, become `query_num` rows of the
-/// language model's input. Safe to use from several threads.
+/// The perceiver behind the encoder (THINKER.md 2.5): the patches of a piece, however many, become `query_num` rows of
+/// the language model's input. Safe to use from several threads.
 class resampler {
 public:
-  /// `w` is the view of "resampler.".
+  /// `w` is the view of "resampler."; it decides dtype and device. `hidden_size`: of the language model. Throws
+  /// std::runtime_error naming a weight that is missing or does not fit.
   resampler(const vision_config& config, int hidden_size, const weights& w);
 
-  /// `patches` as `encoder::encode` gives them for `pieces` → [pieces, query_num, hidden].
+  /// `patches` [patches, vision hidden] as `encoder::encode` gives them for `pieces` → [pieces, query_num, hidden].
   at::Tensor resample(const at::Tensor& patches, std::span<const patch_grid* const> pieces) const;
 
 private:
