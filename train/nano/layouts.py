@@ -1,10 +1,11 @@
 """Token sequences as the server feeds them: chat prompts and full-duplex units. Every builder returns (ids, weights): weight 0 = given, > 0 = a target.
 
-ROW marks a place that an audio row (a vector, 10 a second) fills; in text-only training a row is the embedding of a token, see `rows_as_tokens`.
+ROW marks a place that an audio row (a vector, 10 a second) fills; in text-only training a row is the embedding of a token, see `rows_as_tokens`. SIGHT marks the place of a picture's row.
 """
-from .questions import copy_drill, draw, typed
+from . import sights
+from .questions import Question, copy_drill, draw, typed
 
-ROW = -1
+ROW, SIGHT = -1, -2
 SYSTEM = ["You are a helpful assistant."] * 4 + ["Streaming Omni Conversation."] * 2 + [
     "You are Parley, a friendly assistant.", "Answer briefly.", "You are a helpful voice assistant.", "You are a friendly assistant. Answer in English.", "Be brief and kind."]
 LISTEN_WEIGHT = .3
@@ -37,8 +38,13 @@ def generation_prompt(text, r, kind=None):
     return text.encode(prompt), [text.id["<|tts_eos|>"], text.id["<|im_end|>"]] if kind < 3 else [text.id["<|im_end|>"]]
 
 
-def chat(text, r, questions, kind=None, system=None):
-    """Rounds of one conversation; every reply is a target, the last one behind a full generation prompt."""
+def picture(text):
+    """A picture in a prompt or a unit."""
+    return [text.id["<image>"]] + [SIGHT] * sights.ROWS + [text.id["</image>"]]
+
+
+def chat(text, r, questions, kind=None, system=None, shown=(), separator="\n"):
+    """Rounds of one conversation; every reply is a target, the last one behind a full generation prompt. shown: rounds with a picture before the question."""
     ids, weights = [], []
 
     def put(more, weight):
@@ -48,11 +54,16 @@ def chat(text, r, questions, kind=None, system=None):
     system = r.choice(SYSTEM) if system is None and r.random() < .6 else system
     if system:
         put(text.encode(f"<|im_start|>system\n{system}<|im_end|>\n"), 0)
-    for q in questions[:-1]:
-        put(text.encode(f"<|im_start|>user\n{q.text}<|im_end|>\n<|im_start|>assistant\n"), 0)
+    def ask(k):
+        before = picture(text) + text.encode(separator) if k in shown else []
+        put(text.encode("<|im_start|>user\n") + before + text.encode(f"{questions[k].text}<|im_end|>\n"), 0)
+
+    for k, q in enumerate(questions[:-1]):
+        ask(k)
+        put(text.encode("<|im_start|>assistant\n"), 0)
         put(text.encode(q.answer) + [text.id["<|im_end|>"]], 1)
         put(text.encode("\n"), 0)
-    put(text.encode(f"<|im_start|>user\n{questions[-1].text}<|im_end|>\n"), 0)
+    ask(len(questions) - 1)
     opening, end = generation_prompt(text, r, kind)
     put(opening, 0)
     put(text.encode(questions[-1].answer) + end, 1)
@@ -62,7 +73,28 @@ def chat(text, r, questions, kind=None, system=None):
 def random_chat(text, r):
     """One to eight rounds over the whole domain, a third of them copy drills. Long talks teach more answers per token."""
     rounds = r.choices([1, 2, 4, 6, 8], [30, 10, 20, 25, 15])[0]
-    return chat(text, r, [copy_drill(r) if r.random() < .34 else typed(r, draw(r, reword=.2)) for _ in range(rounds)])
+    return chat(text, r, [copy_drill(r) if r.random() < .34 else about_picture(r, None) if r.random() < .04 else typed(r, draw(r, reword=.2)) for _ in range(rounds)])
+
+
+def about_picture(r, sight, held=False, kind=None):
+    """A typed question that fits the picture; None: there is none."""
+    while True:
+        asked = sights.ask(r, held, kind)
+        if sight is None or sights.fits(asked, sight):
+            return typed(r, Question(asked.text, sights.answer(asked, sight), "sight"))
+
+
+def sighted_chat(text, r, gallery):
+    """One to four rounds about one or two pictures, now and then about something else: (ids, weights, [rows of each picture])."""
+    rounds, shown, rows, questions, sight = r.choices([1, 2, 3, 4], [40, 25, 20, 15])[0], set(), [], [], None
+    for k in range(rounds):
+        if k == 0 or r.random() < .2:
+            sight, seen = gallery.pick(r)
+            shown.add(k)
+            rows.append(seen)
+        other = r.random()
+        questions.append(about_picture(r, sight) if other < .85 else copy_drill(r) if other < .9 else typed(r, draw(r, reword=.2)))
+    return *chat(text, r, questions, shown=shown, separator=r.choice(["\n", "\n", ""])), rows
 
 
 def duplex(text, scene, system, voice_rows=0):
@@ -71,8 +103,9 @@ def duplex(text, scene, system, voice_rows=0):
     ids = text.encode(f"<|im_start|>system\n{system}\n<|audio_start|>") + [ROW] * voice_rows + text.encode("<|audio_end|><|im_end|>")
     weights = [0] * len(ids)
     for u in range(scene.units):
-        ids += [I["<unit>"]] + [ROW] * 10
-        weights += [0] * 11
+        given = [I["<unit>"]] + (picture(text) if u in scene.frames else []) + [ROW] * 10
+        ids += given
+        weights += [0] * len(given)
         if u in scene.say:
             tokens, last = scene.say[u]
             target = [I["<|speak|>"]] + tokens + ([I["<|turn_eos|>"]] if last else []) + [I["<|chunk_eos|>"]]

@@ -86,13 +86,13 @@ def varied(r, m):
 
 
 def noise_floor(r, frames, reference, steady=True):
-    """Background power [frames,80], 10–45 dB below `reference` (mean clip power), sometimes with odd sounds."""
+    """Background power [frames,80], 8–45 dB below `reference` (mean clip power), most often about 13, sometimes with odd sounds."""
     group = noises()[0 if steady else 1]
     chosen = r.choice(group)
     while len(chosen) < frames:
         chosen = torch.cat([chosen, r.choice(group)])
     at = r.randrange(0, len(chosen) - frames + 1)
-    return chosen[at:at + frames] * (reference * 10 ** -r.uniform(1.0, 4.5))
+    return chosen[at:at + frames] * (reference * 10 ** -r.triangular(.8, 4.5, 1.3))
 
 
 def mix(r, clips, frames, noisy=.75):

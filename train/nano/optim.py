@@ -44,7 +44,7 @@ class Muon:
 class Optimizer:
     def __init__(self, module, prefixes, decay=.03):
         chosen = [(n, p) for n, p in module.named_parameters() if p.requires_grad and any(n.startswith(x) for x in prefixes)]
-        matrices = [p for n, p in chosen if p.dim() == 2 and ("layers" in n or "audio_projection_layer" in n)]
+        matrices = [p for n, p in chosen if p.dim() == 2 and any(part in n for part in ("layers", "audio_projection_layer", "resampler.attn", "resampler.kv", "resampler.proj"))]
         ids = {id(p) for p in matrices}
         self.params = [p for _, p in chosen]
         self.muon = Muon(matrices, decay=decay)

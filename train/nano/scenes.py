@@ -14,6 +14,7 @@ class Scene:
     say: dict = dataclasses.field(default_factory=dict)    # unit -> (token ids, last piece of the turn)
     cut: set = dataclasses.field(default_factory=set)      # units that break a reply off
     first: list = dataclasses.field(default_factory=list)  # unit of each answer's first piece
+    frames: dict = dataclasses.field(default_factory=dict) # unit -> the picture that comes with it
 
 
 def first_unit_after(end):
@@ -52,6 +53,27 @@ def make(text, r, turns, late=.5, barge=.15, longest=34, tail=None):
 def _keep_first_cut(scene):
     """Of neighbouring cut units only the first one ends the turn; the others listen."""
     scene.cut = {u for u in scene.cut if u - 1 not in scene.cut and u - 1 in scene.say and not scene.say[u - 1][1]}
+
+
+def show(scene, r, before, pictures):
+    """Gives the session frames: `before` until some unit ahead of the first question, then for each question its picture, changed at the latest in the unit in which the question begins."""
+    every, free, current = r.choices([1, 2, 99], [75, 15, 10])[0], 0, before
+    changes = {0: before}
+    for (start, _, _), first, picture in zip(scene.audio, scene.first, pictures):
+        changes[r.randrange(free, start // 100 + 1) if start // 100 >= free else start // 100] = picture
+        free = _last(scene, first) + 1
+    for u in range(scene.units):
+        current = changes.get(u, current)
+        if u in changes or u % every == 0:
+            scene.frames[u] = current
+    return scene
+
+
+def _last(scene, unit):
+    """The last unit of the answer that begins in `unit`."""
+    while unit in scene.say and not scene.say[unit][1] and unit + 1 in scene.say:
+        unit += 1
+    return unit
 
 
 def silent(r):

@@ -2,8 +2,9 @@
 import wave
 import numpy as np
 import torch
-from . import layouts, mel, mixing, scenes
+from . import layouts, mel, mixing, scenes, sights
 from .feed import grouped, scale
+from .model import SIZES
 from .train_text import pad, typed_pool
 from .train_ctc import UNITS_PER_CACHE
 
@@ -17,20 +18,35 @@ def default_voice(path):
 
 
 class Maker:
-    """Draws from a bank of clips. phonemes: text -> ids; voice: mel of the default voice."""
+    """Draws from a bank of clips. phonemes: text -> ids; voice: mel of the default voice; gallery: pictures."""
 
-    def __init__(self, text, bank, phonemes, voice):
-        self.text, self.bank, self.phonemes, self.voice = text, bank, phonemes, voice
+    def __init__(self, text, bank, phonemes, voice, gallery):
+        self.text, self.bank, self.phonemes, self.voice, self.gallery = text, bank, phonemes, voice, gallery
+        self.asked_of = {i: sights.Asked(*q["asked"]) for i, q in enumerate(bank.records) if "asked" in q}  # the clips about pictures
 
     def scene(self, r):
         if r.random() < .06:
             return scenes.silent(r)
         turns = []
-        for _ in range(r.choices([1, 2, 3], [75, 20, 5])[0]):
+        for _ in range(r.choices([1, 2, 3, 4], [62, 22, 10, 6])[0]):
             i = r.randrange(len(self.bank))
             m = mixing.varied(r, self.bank[i])
             turns.append((len(m), (m, self.bank.records[i]["text"]), self.bank.records[i]["answer"]))
-        return scenes.make(self.text, r, turns, late=.15, longest=30)
+        return scenes.make(self.text, r, turns, late=.2, longest=30)
+
+    def watched(self, r):
+        """A scene with frames: mostly questions about what they show."""
+        clips, turns, shown = list(self.asked_of), [], []
+        for _ in range(r.choices([1, 2, 3], [60, 30, 10])[0]):
+            i = r.choice(clips) if r.random() < .8 else r.randrange(len(self.bank))
+            asked, m = self.asked_of.get(i), mixing.varied(r, self.bank[i])
+            shown.append(self.gallery.pick(r, asked))
+            answer = sights.answer(asked, shown[-1][0]) if asked else self.bank.records[i]["answer"]
+            turns.append((len(m), (m, self.bank.records[i]["text"]), answer))
+        scene = scenes.make(self.text, r, turns, late=.1, longest=20)
+        if r.random() < .05:  # nobody speaks
+            scene = scenes.silent(r)
+        return scenes.show(scene, r, self.gallery.pick(r)[1] if r.random() < .5 else shown[0][1], [rows for _, rows in shown])
 
     def reference(self, r):
         """Reference audio of the system part: none [0,80], the default voice, or any clip."""
@@ -43,8 +59,13 @@ class Maker:
         m = torch.maximum(m, m.max() - 8)[:len(m) // 10 * 10]
         return (m + 4) / 4
 
+    def seen(self, r, rows):
+        """Pictures' rows, each a little blurred: [pictures, ROWS, H]."""
+        rows = torch.stack(rows) if rows else torch.zeros(0, sights.ROWS, SIZES["H"])
+        return rows + torch.randn_like(rows) * .05 * (rows.std() if len(rows) else 0)
+
     def duplex(self, r, group):
-        """Sound [B,100*U,80], ids and weights [B,T], rows of each session, CTC targets of the sessions in which somebody speaks."""
+        """Sound [B,100*U,80], ids and weights [B,T], rows of each session, CTC targets of the sessions in which somebody speaks, rows of the frames."""
         units, voice = max(s.units for s in group), self.reference(r)
         power = [mixing.mix(r, [(start, clip[0]) for start, _, clip in s.audio], units * 100) for s in group]
         ids, weights = pad([layouts.duplex(self.text, s, r.choice(layouts.SYSTEM), len(voice) // 10) for s in group])
@@ -52,7 +73,7 @@ class Maker:
         heard = [b for b, texts in enumerate(spoken) if texts]
         return dict(x=torch.stack([mixing.mask_band(r, mixing.normalise(p)) for p in power]), ids=ids, weights=weights, voice=voice, rows=[s.units * 10 for s in group],
                     offset=0 if r.random() < .6 else r.randrange(UNITS_PER_CACHE), heard=heard, phones=[self.phonemes(" ".join(spoken[b])) for b in heard],
-                    tokens=[[k + 1 for t in spoken[b] for k in self.text.spoken(t)] for b in heard])
+                    tokens=[[k + 1 for t in spoken[b] for k in self.text.spoken(t)] for b in heard], seen=self.seen(r, [s.frames[u] for s in group for u in sorted(s.frames)]))
 
     def asked(self, r, n):
         """Turn-based questions by voice: <|audio_start|> rows <|audio_end|> in the user's message. Sound [B,T,80], ids, weights."""
@@ -62,21 +83,34 @@ class Maker:
         mels = [mixing.varied(r, bank[i]) for i in chosen]
         T = max(len(m) for m in mels) // 10 * 10 + 20
         x = torch.stack([mixing.mix(r, [(r.randrange(0, 15), m)], T, noisy=.5).log10() for m in mels])
-        samples = []
+        samples, seen = [], []
         for i in chosen:
+            asked, before, answer = self.asked_of.get(i), [], bank.records[i]["answer"]
+            if asked and r.random() < .7:
+                sight, rows = self.gallery.pick(r, asked)
+                seen.append(rows)
+                before, answer = layouts.picture(text) + text.encode(r.choice(["\n", ""])), sights.answer(asked, sight)
             system = text.encode(f"<|im_start|>system\n{r.choice(layouts.SYSTEM)}<|im_end|>\n") if r.random() < .5 else []
             opening, end = layouts.generation_prompt(text, r)
-            prompt = system + text.encode("<|im_start|>user\n<|audio_start|>") + [layouts.ROW] * (T // 10) + text.encode("<|audio_end|><|im_end|>\n") + opening
-            target = text.encode(bank.records[i]["answer"]) + end
+            prompt = system + text.encode("<|im_start|>user\n") + before + text.encode("<|audio_start|>") + [layouts.ROW] * (T // 10) + text.encode("<|audio_end|><|im_end|>\n") + opening
+            target = text.encode(answer) + end
             samples.append((prompt + target, [0] * len(prompt) + [1] * len(target)))
         ids, weights = pad(samples)
-        return dict(x=(torch.maximum(x, x.amax((1, 2), keepdim=True) - 8) + 4) / 4, ids=ids, weights=weights)
+        return dict(x=(torch.maximum(x, x.amax((1, 2), keepdim=True) - 8) + 4) / 4, ids=ids, weights=weights, seen=self.seen(r, seen))
+
+    def shown(self, r, n):
+        """Typed chats about pictures: ids, weights, rows of the pictures."""
+        samples = [layouts.sighted_chat(self.text, r, self.gallery) for _ in range(n)]
+        ids, weights = pad([s[:2] for s in samples])
+        return dict(ids=ids, weights=weights, seen=self.seen(r, [rows for s in samples for rows in s[2]]))
 
     def batches(self, r):
-        """Endless steps: about 150 units of sessions, 2,000 typed tokens and, in every third one, 14 spoken questions (times $NANO_SCALE)."""
+        """Endless steps: about 150 units of sessions (in every fifth step 70 with frames), 2,000 typed tokens, and in every third one 14 spoken questions or a dozen chats about pictures (times $NANO_SCALE)."""
         typed, count = iter(()), 0
         while True:
-            groups = grouped([self.scene(r) for _ in range(int(160 * max(1, scale() / 2)))], lambda s: s.units, 150 * scale())
+            pool = max(1, scale() / 2)
+            groups = grouped([self.scene(r) for _ in range(int(160 * pool))], lambda s: s.units, 150 * scale())
+            groups += grouped([self.watched(r) for _ in range(int(20 * pool))], lambda s: s.units, 70 * scale())
             r.shuffle(groups)
             for group in groups:
                 chat = next(typed, None)
@@ -86,5 +120,6 @@ class Maker:
                     typed = map(pad, chats)
                     chat = next(typed)
                 asked = self.asked(r, int(14 * scale())) if count % 3 == 0 else None
-                yield dict(duplex=self.duplex(r, group), asked=asked, typed=chat)
+                shown = self.shown(r, int(12 * scale())) if count % 3 == 1 else None
+                yield dict(duplex=self.duplex(r, group), asked=asked, shown=shown, typed=chat)
                 count += 1

@@ -5,7 +5,9 @@ import sys
 import torch
 from . import ctc, mixing, shipped
 from .feed import device, feed
+from .gallery import open_gallery
 from .half import Fast, compiled
+from .layouts import ROW, SIGHT
 from .model import hidden
 from .optim import Optimizer, schedule
 from .run import Clock, Log, save, work
@@ -29,9 +31,13 @@ def encode_session(nano, x, offset=0):
     return h, nano.audio_projection_layer(h)
 
 
-def spliced_loss(nano, ids, weights, rows):
-    """Loss of ids [B,T] with `rows` (all sessions in a row, [n,H]) at the -1 places: (loss, loss of each target, their weights)."""
-    e = nano.llm.model.embed_tokens(ids.clamp(min=0)).masked_scatter((ids < 0)[..., None], rows)
+def spliced_loss(nano, ids, weights, seen, rows=None):
+    """Loss of ids [B,T] with `rows` (all sessions in a row, [n,H]) at the ROW places and `seen` [pictures,ROWS,H] at the SIGHT places: (loss, loss of each target, their weights)."""
+    e = nano.llm.model.embed_tokens(ids.clamp(min=0))
+    if rows is not None:
+        e = e.masked_scatter((ids == ROW)[..., None], rows)
+    if len(seen):
+        e = e.masked_scatter((ids == SIGHT)[..., None], seen.to(e.dtype))
     h = nano.llm(e)
     keep = weights[:, 1:] > 0
     loss, ce = token_loss(nano.llm.lm_head(h[:, :-1][keep]), ids[:, 1:][keep], weights[:, 1:][keep])
@@ -43,7 +49,7 @@ def duplex_loss(model, nano, text, batch):
     h, rows = encode_session(nano, batch["x"], batch["offset"])
     voice = nano.audio_projection_layer(nano.apm(batch["voice"][None]))[0] if len(batch["voice"]) else rows.new_zeros(0, rows.shape[2])
     own = torch.cat([part for b, n in enumerate(batch["rows"]) for part in (voice, rows[b, :n])])
-    loss, ce, weights = spliced_loss(nano, batch["ids"], batch["weights"], own)
+    loss, ce, weights = spliced_loss(nano, batch["ids"], batch["weights"], batch["seen"], own)
     reply = ce[weights == 1].mean() if (weights == 1).any() else ce.new_zeros(())
     if not batch["heard"]:
         return loss, loss * 0, loss * 0, reply
@@ -74,10 +80,11 @@ def main():
     opt = Optimizer(model, ["nano", "heads"])
     if state:
         opt.load_state_dict(state["opt"])
-    maker = Maker(text, bank, phonemes, default_voice(work() / "default_voice.wav"))
+    maker = Maker(text, bank, phonemes, default_voice(work() / "default_voice.wav"), open_gallery(text, model.nano.llm.model.embed_tokens.weight))
     fast = Fast(model.nano)
     fast.net.llm.forward = compiled(fast.net.llm.forward)
-    sums, count, units = torch.zeros(6), 0, 0
+    spoken = shown = torch.zeros(())
+    sums, count, units = torch.zeros(7), 0, 0
     keep = lambda: save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     for batch in feed(maker.batches, 9 + step):
         done = clock() / budget
@@ -88,8 +95,11 @@ def main():
         if batch["asked"]:
             asked = batch["asked"]
             rows = fast.net.audio_projection_layer(fast.net.apm(asked["x"])).flatten(0, 1)
-            spoken, _, _ = spliced_loss(fast.net, asked["ids"], asked["weights"], rows)
+            spoken, _, _ = spliced_loss(fast.net, asked["ids"], asked["weights"], asked["seen"], rows)
             spoken.backward()
+        if batch["shown"]:
+            shown, _, _ = spliced_loss(fast.net, **batch["shown"])
+            shown.backward()
         chat, _ = text_loss(fast.net.llm, *batch["typed"])
         chat.backward()
         fast.collect()
@@ -97,10 +107,10 @@ def main():
         opt.step(schedule(done, step, peak, warm=100, flat=.35))
         fast.refresh()
         step, count, units = step + 1, count + 1, units + batch["duplex"]["x"].shape[0] * batch["duplex"]["x"].shape[1] // 100
-        sums += torch.stack([loss, reply, phone, token, chat, spoken]).detach().cpu()
+        sums += torch.stack([loss, reply, phone, token, chat, spoken, shown]).detach().cpu()
         if step % 25 == 0:
-            log(step=step, s=clock(), **dict(zip(("duplex", "reply", "phone", "token", "chat", "spoken"), (sums / count).tolist())), units_s=units / (clock() - clock.before))
-            sums, count = torch.zeros(6), 0
+            log(step=step, s=clock(), **dict(zip(("duplex", "reply", "phone", "token", "chat", "spoken", "shown"), (sums / count).tolist())), units_s=units / (clock() - clock.before))
+            sums, count = torch.zeros(7), 0
         if step % 50 == 0:
             keep()
     keep()

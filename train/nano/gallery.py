@@ -1,0 +1,44 @@
+"""Pictures as the LLM meets them in training: what one shows, and its rows. The tower is taught apart (`train_tower`), to hit the LLM's frozen input embeddings of a few words."""
+import torch
+from . import sights
+from .run import work
+
+BLUR = .35  # noise in rows that no tower has made, against the deviation of the embeddings
+
+
+class Words:
+    """Rows as they should be, blurred: for training before there is a tower."""
+
+    def __init__(self, text, table):
+        self.tokens, self.blank, self.table = sights.word_tokens(text), text.id["<|audio|>"], table.detach().clone()
+
+    def pick(self, r, asked=None):
+        """(sight that the question fits, rows [ROWS,H])."""
+        sight = sights.random_sight(r, asked=asked)
+        rows = self.table[torch.tensor(sights.fields(sight, self.tokens, self.blank))]
+        return sight, rows + torch.randn_like(rows) * self.table.std() * BLUR * r.random()
+
+
+class Gallery:
+    """Rows that the tower made of drawn pictures (`gallery.pt`)."""
+
+    def __init__(self, path):
+        state = torch.load(path, map_location="cpu")
+        self.sights, self.rows = [sights.Sight(*s) for s in state["sights"]], state["rows"]
+
+    def pick(self, r, asked=None):
+        while True:
+            i = r.randrange(len(self.sights))
+            if asked is None or sights.fits(asked, self.sights[i]) and (asked.kind not in ("is_colour", "is_shape") or r.random() < self._liking(asked, self.sights[i])):
+                return self.sights[i], self.rows[i].float()
+
+    @staticmethod
+    def _liking(asked, sight):
+        """So that "yes" is about as frequent as "no"."""
+        return 1 if (asked.colour if asked.kind == "is_colour" else asked.shape) == (sight.colour if asked.kind == "is_colour" else sight.shape) else .12
+
+
+def open_gallery(text, table):
+    """The tower's rows where they exist, else words."""
+    path = work() / "gallery.pt"
+    return Gallery(path) if path.exists() else Words(text, table)

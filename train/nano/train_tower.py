@@ -1,0 +1,110 @@
+"""Stage 2c: the vision tower and the resampler. usage: python -m nano.train_tower CPU_SECONDS PEAK_LR [pictures of the gallery]
+
+Every row of a picture is to hit the LLM's (frozen) input embedding of the word that it stands for (`sights.fields`). At the end the gallery is made: pictures' rows for the joint stage."""
+import random, sys
+import numpy as np
+import torch
+import torch.nn.functional as F
+from . import pictures, shipped, sights
+from .half import Fast
+from .model import Nano
+from .optim import Optimizer, schedule
+from .run import Clock, Log, save, work
+from .tokenizer import Text
+from .tower import Tower
+from .train_ctc import load_llm
+
+FORM_WEIGHTS = [4, 4, 1, 2]
+SHARPNESS = 20  # of the distances to the embeddings, as the token CTC loss has it
+
+
+def batch(r, g, n, held=False):
+    """(patches [n,L,588], rows, columns, sights): one form a batch."""
+    width, height = r.choices(pictures.FORMS, FORM_WEIGHTS)[0]
+    shown = [sights.random_sight(r, held) for _ in range(n)]
+    cut = [pictures.patches(pictures.draw(g, s, width, height, plain=r.random() < .2)) for s in shown]
+    return torch.stack([c[0] for c in cut]), cut[0][1], cut[0][2], shown
+
+
+class Words:
+    """The table that the rows are to hit, and which entry each row of a sight stands for."""
+
+    def __init__(self, text, table):
+        self.tokens, self.blank = sights.word_tokens(text), text.id["<|audio|>"]
+        self.table = torch.cat([table[:text.base], table[self.blank][None]]).detach()
+        self.last = text.base
+
+    def targets(self, shown):
+        rows = torch.tensor([sights.fields(s, self.tokens, self.blank) for s in shown])
+        return torch.where(rows == self.blank, self.last, rows)
+
+    def scores(self, rows):
+        return SHARPNESS * (rows @ self.table.T - .5 * self.table.pow(2).sum(1))
+
+
+@torch.no_grad()
+def check(tower, words, seed, n=256, held=False):
+    """Share of the five fields that are right, each over the pictures in which it says something, and of pictures with all of them right."""
+    r, g, right, of = random.Random(seed), np.random.default_rng(seed), torch.zeros(6), torch.zeros(6)
+    for _ in range(n // 32):
+        x, rows, columns, shown = batch(r, g, 32, held)
+        hit = words.scores(tower(x, rows, columns))[:, :5].argmax(-1) == words.targets(shown)[:, :5]
+        known = torch.tensor([[s.number > 0] * 3 + [s.number == 1] * 2 for s in shown])
+        right += torch.cat([(hit & known).sum(0), hit.all(1).sum()[None]])
+        of += torch.cat([known.sum(0), torch.tensor([len(shown)])])
+    return dict(zip(("colour", "shape", "number", "down", "across", "all"), (right / of).tolist()))
+
+
+@torch.no_grad()
+def make_gallery(tower, n, seed):
+    r, g, shown, rows = random.Random(seed), np.random.default_rng(seed), [], []
+    while len(shown) < n:
+        x, h, w, more = batch(r, g, 32)
+        rows.append(tower(x, h, w).bfloat16())
+        shown += [tuple(s) for s in more]
+    save(work() / "gallery.pt", sights=shown, rows=torch.cat(rows))
+
+
+def main():
+    budget, peak, n = float(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 6000
+    torch.set_num_threads(1)
+    torch.manual_seed(4)
+    text, tower, nano, log, path = Text(work() / "tokenizer"), Tower(), Nano(), Log("tower"), work() / "tower.pt"
+    load_llm(nano)
+    words = Words(text, nano.llm.model.embed_tokens.weight)
+    step, clock, state = 0, Clock(), torch.load(path, map_location="cpu") if path.exists() else None
+    if state:
+        tower.load_state_dict(state["model"])
+        step, clock = state["step"], Clock(state["seconds"])
+    else:
+        shipped.begin(tower, "vpm.", "resampler.")
+    opt = Optimizer(tower, ["vpm", "resampler"])
+    if state:
+        opt.load_state_dict(state["opt"])
+    fast, sums, count = Fast(tower), torch.zeros(2), 0
+    keep = lambda: save(path, model=tower.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
+    r, g = random.Random(50 + step), np.random.default_rng(50 + step)
+    while (done := clock() / budget) < 1:
+        x, rows, columns, shown = batch(r, g, 32)
+        got, want = fast.net(x.to(next(fast.net.parameters()).dtype), rows, columns).float(), words.targets(shown)
+        named = F.cross_entropy(words.scores(got).flatten(0, 1), want.flatten())
+        far = (got - words.table[want]).pow(2).mean() / words.table.var()
+        (named + .5 * far).backward()
+        fast.collect()
+        opt.step(schedule(done, step, peak))
+        fast.refresh()
+        step, count = step + 1, count + 1
+        sums += torch.stack([named, far]).detach()
+        if step % 50 == 0:
+            log(step=step, s=clock(), named=float(sums[0] / count), far=float(sums[1] / count))
+            sums, count = torch.zeros(2), 0
+        if step % 200 == 0:
+            keep()
+            log(step=step, s=clock(), **check(tower, words, 60))
+    keep()
+    log(step=step, s=clock(), **{f"held_{k}": v for k, v in check(tower, words, 61, held=True).items()})
+    make_gallery(tower, n, 62)
+
+
+if __name__ == "__main__":
+    main()
