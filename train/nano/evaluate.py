@@ -1,29 +1,36 @@
-"""The table of what the model can do, on held-out sets. usage: python -m nano.evaluate CHECKPOINT [text|speech|all] [n]
+"""The table of what the model can do, on held-out sets. usage: python -m nano.evaluate CHECKPOINT [text|speech|sight|all] [n]
 
 CHECKPOINT is a training state (.pt) or an exported folder. Replies are drawn with the server's own sampling; an answer is right when the whole text is equal."""
 import json, pathlib, random, sys
 import numpy as np
 import torch
-from . import layouts, mixing, stream
+from . import layouts, mixing, pictures, sights, stream
 from .model import Nano
 from .questions import copy_drill, draw, typed
 from .run import work
 from .scenes import first_unit_after
 from .tokenizer import Text
+from .tower import Tower
 
 
 def load(path):
-    """(Nano, Text) of a .pt training state or of an exported checkpoint folder."""
-    path, nano = pathlib.Path(path), Nano()
+    """(Nano, Text) of a .pt training state (with the work folder's tower) or of an exported checkpoint folder; `tower` of the model is None where it does not see."""
+    path, nano, tower = pathlib.Path(path), Nano(), None
     if path.is_dir():
         from safetensors.torch import load_file
         state, text = {k: v.float() for k, v in load_file(path / "model.safetensors").items()}, Text(path)
+        sight = {k: v for k, v in state.items() if k.startswith(("vpm.", "resampler."))}
     else:
         state, text = torch.load(path)["model"], Text(work() / "tokenizer")
         state = {k.removeprefix("nano."): v for k, v in state.items()}
+        sight = torch.load(work() / "tower.pt")["model"] if (work() / "tower.pt").exists() else {}
+    if sight:
+        tower = Tower().eval()
+        tower.load_state_dict(sight)
     missing, _ = nano.load_state_dict(state, strict=False)
     if missing:
         print("not in the file, random:", len(missing), "tensors")
+    nano.tower = tower
     return nano.eval(), text
 
 
@@ -79,23 +86,24 @@ def with_noise(y, snr, g, kind=1):
     return y + n / n.std() * level
 
 
-def session(nano, text, waves, records, seed, lead, snr=None, settings=None, gap=(.5, 2.0), voice=None):
-    """Plays the questions in turn, each after the reply to the one before. Returns [(reply, units late; < 0 too early, or None = never)] per question."""
+def session(nano, text, waves, seed, lead, snr=None, settings=None, gap=(.5, 2.0), voice=None, seen=()):
+    """Plays the questions in turn, each after the reply to the one before. Returns [(reply, units late; < 0 too early, or None = never)] per question.
+    seen: rows of the frame that comes with each second before the first question, then during each question and its answer."""
     r, g = random.Random(seed), np.random.default_rng(seed)
     duplex = stream.Duplex(nano, text, settings, voice=voice, seed=seed)
     sound = [np.zeros(int(lead * 16000), np.float32)]
     results, unit = [], 0
-    for wave in waves:
+    for k, wave in enumerate(waves):
         y = wave.astype(np.float32) / 32768 * 10 ** r.uniform(-.6, .2)
         sound.append(y)
         end = sum(map(len, sound)) / 160
-        due = first_unit_after(end)
+        due, begins = first_unit_after(end), (end - len(y) / 160) // 100
         noisy = np.concatenate(sound + [np.zeros(16000 * 14, np.float32)])
         if snr is not None:
             noisy = with_noise(noisy, snr, np.random.default_rng(seed), g.integers(0, 4))
         said, start = "", None
         while unit < due + 12:
-            out = duplex.unit(noisy[unit * 16000:unit * 16000 + 16000])
+            out = duplex.unit(noisy[unit * 16000:unit * 16000 + 16000], seen[k + (unit >= begins)] if seen else None)
             unit += 1
             if out["text"] and start is None:
                 start = unit - 1 - due
@@ -115,7 +123,7 @@ def spoken(nano, text, n, show=6):
         r, right, timely, total, wrong = random.Random(seed), 0, 0, 0, []
         for i in range((count or n) // turns):
             ids = [(i * turns + k) % len(records) for k in range(turns)]
-            results = session(nano, text, [waves[f"w{k}"] for k in ids], records, seed * 1000 + i, r.uniform(*lead), snr)
+            results = session(nano, text, [waves[f"w{k}"] for k in ids], seed * 1000 + i, r.uniform(*lead), snr)
             for k, (said, start) in zip(ids, results):
                 total += 1
                 right += said == records[k]["answer"]
@@ -135,6 +143,66 @@ def spoken(nano, text, n, show=6):
     measure("spoken, unseen voices and phrasings", "test_both", (0, 3), seed=6, count=min(n, 160))
     measure("spoken, repeat after me, list words", "test_repeat", (0, 3), seed=7, count=min(n, 80))
     measure("spoken, repeat after me, held-out words", "test_words", (0, 3), seed=8, count=min(n, 80))
+
+
+def drawn(nano, sight, seed):
+    """The rows of a picture that was never drawn before."""
+    g = np.random.default_rng(7_000_000 + seed)
+    return nano.tower.look(pictures.draw(g, sight, *g.choice(pictures.FORMS)))
+
+
+def sighted(nano, text, n, show=4):
+    """Questions about fresh pictures: typed in chat, spoken in full duplex with a frame a second."""
+    def typed_about(name, kinds, held=False, pairs=False):
+        r, right, wrong = random.Random(43), 0, []
+        for i in range(n):
+            sight = sights.random_sight(r, pairs)
+            while sight.number == 0 or kinds == ["place"] and sight.number != 1:
+                sight = sights.random_sight(r, pairs)
+            question = layouts.about_picture(r, sight, held, r.choice(kinds))
+            ids, weights = layouts.chat(text, r, [question], kind=r.choice([0, 0, 1, 2]), system=r.choice(["", layouts.SYSTEM[0]]), shown={0})
+            prompt = ids[:len(ids) - next(k for k, w in enumerate(reversed(weights)) if not w)]
+            got = text.decode(stream.reply(nano, text, prompt, i, seen=drawn(nano, sight, i)))
+            right += got == question.answer
+            if got != question.answer:
+                wrong.append((question.text, tuple(sight), got))
+        row(name, right, n)
+        for w in wrong[:show]:
+            print("   ", w)
+
+    def spoken_about(name, source, kinds, pairs=False, seed=0):
+        records, waves = json.loads((work() / f"{source}.json").read_text()), np.load(work() / f"{source}.npz")
+        chosen = [i for i, q in enumerate(records) if q["asked"][1] in kinds][:n]
+        r, right, timely, wrong = random.Random(seed), 0, 0, []
+        for i in chosen:
+            asked = sights.Asked(*records[i]["asked"])
+            fitting = next((s for s in (sights.random_sight(r, pairs, asked) for _ in range(200)) if s.number), None) if not pairs or asked.shape is None else next(
+                (s for s in (sights.random_sight(r, True) for _ in range(2000)) if s.number and sights.fits(asked, s)), None)
+            before = sights.random_sight(r)
+            (said, start), = session(nano, text, [waves[f"w{i}"]], seed * 1000 + i, r.uniform(0, 3), seen=[drawn(nano, before, 2 * i), drawn(nano, fitting, 2 * i + 1)])
+            right += said == sights.answer(asked, fitting)
+            timely += start is not None and 0 <= start <= 1
+            if said != sights.answer(asked, fitting):
+                wrong.append((asked.text, tuple(fitting), said, start))
+        row(name, right, len(chosen), f"starts in time {timely / len(chosen):.1%}")
+        for w in wrong[:show]:
+            print("   ", w)
+
+    for kind in ("colour", "shape", "number", "place"):
+        typed_about(f"a picture in chat, {kind}", [kind])
+    typed_about("a picture in chat, colour and shape, unseen phrasings", ["colour", "shape"], held=True)
+    typed_about("a picture in chat, colour and shape, pairs of them never trained", ["colour", "shape"], pairs=True)
+    for kind in ("colour", "shape", "number", "place"):
+        spoken_about(f"video, unseen voices, {kind}", "test_sights", [kind])
+    spoken_about("video, unseen phrasings, colour and shape", "test_sight_phrasings", ["colour", "shape"], seed=1)
+    spoken_about("video, unseen voices, colour and shape, pairs of them never trained", "test_sights", ["colour", "shape"], pairs=True, seed=2)
+    records, waves = json.loads((work() / "test_voices.json").read_text()), np.load(work() / "test_voices.npz")
+    r, right = random.Random(5), 0
+    for i in range(n):
+        shown = drawn(nano, sights.random_sight(r), i)
+        (said, _), = session(nano, text, [waves[f"w{i}"]], 5000 + i, r.uniform(0, 3), seen=[shown, shown])
+        right += said == records[i]["answer"]
+    row("video, unseen voices, questions about something else", right, n)
 
 
 def unasked(nano, text, minutes=10):
@@ -158,6 +226,8 @@ if __name__ == "__main__":
     print("| what | right | n | note |\n|---|---|---|---|")
     if what in ("text", "all"):
         chats(nano, text, n)
+    if what in ("sight", "all") and nano.tower:
+        sighted(nano, text, n)
     if what in ("speech", "all"):
         spoken(nano, text, n)
         unasked(nano, text)

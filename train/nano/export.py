@@ -1,18 +1,20 @@
 """A training state becomes a checkpoint folder in the MiniCPM-o 4.5 layout. usage: python -m nano.export STATE.pt TEMPLATE OUT [PART …]
 
-TEMPLATE is a complete small checkpoint, for its config and the untrained carriers of the voice. PARTS besides the LLM: hearing, speaking (then `nano.export_speech` must follow). What is
+TEMPLATE is a complete small checkpoint, for its config and the untrained carriers of the voice. PARTS besides the LLM: hearing, seeing (tower.pt of the work folder), speaking (then `nano.export_speech` must follow). What is
 not among them is left out, tensors and all, and config.json says so (a shipped model as the template keeps its voice): the engine then refuses that kind of input or answers with text alone, instead of being fed noise.
 "hearing?" stores the encoder for later training without offering it."""
 import json, pathlib, shutil, sys
 import torch
 from safetensors.torch import load_file, save_file
+from . import pictures, sights
 from .model import SIZES
 from .run import work
 from .shipped import TOKENIZER
 from .tokenizer import Text
+from .tower import TOWER
 
 
-PREFIXES = dict(hearing=("apm", "audio_projection_layer"), speaking=("tts",))
+PREFIXES = dict(hearing=("apm", "audio_projection_layer"), seeing=("vpm", "resampler"), speaking=("tts",))
 FLAGS = dict(hearing="init_audio", speaking="init_tts", seeing="init_vision")
 
 
@@ -31,6 +33,10 @@ def config_for(template, text, old_base, parts):
     c["tts_config"].update(num_text_tokens=text.size, llm_dim=s["H"], llm_hidden_size=s["H"])
     for key in ("audio_bos_token_id", "text_eos_token_id"):
         c["tts_config"][key] += moved
+    c.update(query_num=sights.ROWS, image_size=pictures.SIDE, patch_size=pictures.PATCH, drop_vision_last_layer=False, slice_mode=False, use_image_id=False)
+    c["slice_config"].update(max_slice_nums=1, patch_size=pictures.PATCH, scale_resolution=pictures.SIDE)
+    c["vision_config"].update(hidden_size=TOWER["d"], intermediate_size=TOWER["ffn"], num_attention_heads=TOWER["heads"], num_hidden_layers=TOWER["layers"],
+                              image_size=TOWER["side"] * pictures.PATCH, patch_size=pictures.PATCH)
     c.update({flag: part in parts for part, flag in FLAGS.items()})
     return c
 
@@ -44,6 +50,8 @@ def export(state, template, out, parts):
     out.mkdir(parents=True)
     old_base = json.loads((template / "config.json").read_text())["vocab_size"] - (text.size - text.base)
     kept = trained(state, parts)
+    if "seeing" in parts:
+        kept.update(torch.load(work() / "tower.pt", map_location="cpu")["model"])
     if "speaking" in parts:
         tensors = load_file(template / "model.safetensors")
         if tensors["tts.projector_semantic.linear1.weight"].shape[1] == SIZES["H"]:  # an earlier export
@@ -58,7 +66,9 @@ def export(state, template, out, parts):
     dump("generation_config.json", generation)
     for name in TOKENIZER:
         shutil.copyfile(work() / "tokenizer" / name, out / name)
-    shutil.copyfile(template / "preprocessor_config.json", out / "preprocessor_config.json")
+    processor = json.loads((template / "preprocessor_config.json").read_text())
+    processor.update(max_slice_nums=1, scale_resolution=pictures.SIDE, patch_size=pictures.PATCH, image_feature_size=sights.ROWS, slice_mode=False, use_image_id=False)
+    dump("preprocessor_config.json", processor)
     return sum(f.stat().st_size for f in out.rglob("*") if f.is_file())
 
 

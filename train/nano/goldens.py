@@ -1,12 +1,13 @@
-"""Recordings of this model for `parley verify`: tokenizer, LLM and, where it hears, mel, encoder, one greedy duplex session. usage: python -m nano.goldens MODEL OUT"""
-import json, pathlib, sys
+"""Recordings of this model for `parley verify`: tokenizer, LLM and, where it hears, mel, encoder, one greedy duplex session; where it sees, a picture's rows and a session with frames. usage: python -m nano.goldens MODEL OUT"""
+import hashlib, json, pathlib, sys
 import numpy as np
 import torch
 from safetensors.torch import save_file
-from . import layouts, mel, stream, synth
+from . import layouts, mel, pictures, sights, stream, synth
 from .evaluate import load
 
 QUESTION = "what is the capital of france"
+PICTURES = dict(square=(168, 168, 3), frame=(196, 140, 9), tall=(140, 196, 5))  # width, height and pattern; sizes that the engine need not change
 
 
 class Golden:
@@ -121,27 +122,51 @@ def llm_cases(nano, text, golden):
     golden.write("llm", dict(decode_ids=steps, drop=dict(length=length, preserve=preserve, ok=True, new_len=len(ids) - length)), t)
 
 
-def duplex_case(nano, text, samples, golden):
-    """A greedy session in the schema of the duplex goldens: ids, texts, flags, cache lengths, pending logits."""
+def procedural(width, height, k):
+    """The picture that the schema describes by three numbers: uint8 [height,width,3]."""
+    y, x = np.mgrid[:height, :width].astype(np.int64)
+    check = (x // (11 + k) + y // (7 + k)) % 2 * 60
+    return (np.stack([x * 255 // max(width - 1, 1) + check, y * 255 // max(height - 1, 1) + x * y // (97 + k), (x * x + 3 * y * y) // (61 + 13 * k) + check], 2) % 256).astype(np.uint8)
+
+
+@torch.no_grad()
+def image_cases(nano, text, golden):
+    """How pictures are cut, what the tower and the resampler make of them."""
+    seen, tensors, slicing, cases, tower = layouts.picture(text), {}, [], [], nano.tower
+    ids = lambda before: before + [text.id["<unk>"] if i == layouts.SIGHT else i for i in seen]
+    for name, (w, h, k) in PICTURES.items():
+        picture = procedural(w, h, k)
+        x, rows, columns = pictures.patches(picture)
+        slicing.append(dict(image=name, max_slice_nums=1, grid_cols_rows=None, sizes_wh=[[w, h]], sha256_rgb=[hashlib.sha256(picture.tobytes()).hexdigest()], tgt_sizes_hw=[[rows, columns]],
+                            placeholder_ids_no_image_id=ids([]), placeholder_ids_image_id3=ids(text.encode("<image_id>3</image_id>"))))
+        cases.append(dict(name=name, images=[name], max_slice_nums=1, tgt_sizes_hw=[[rows, columns]], out_shape=[1, sights.ROWS, tower.resampler.H]))
+        tensors[f"vis.{name}.0.vpm_last"] = tower.vpm(x[None], rows, columns)[0]
+        tensors[f"vis.{name}.resampler"] = tower(x[None], rows, columns)
+    golden.write("image", dict(procedural={name: dict(w=w, h=h, k=k) for name, (w, h, k) in PICTURES.items()}, slicing=slicing, vision=cases), tensors)
+
+
+def duplex_case(nano, text, samples, golden, name="N_nano", frames=()):
+    """A greedy session in the schema of the duplex goldens: ids, texts, flags, cache lengths, pending logits. frames: names of the pictures that come with the units."""
     system = layouts.SYSTEM[0]
     d = stream.Duplex(nano, text, stream.Settings(temperature=0), system)
     prefix, suffix = f"<|im_start|>system\n{system}\n<|audio_start|>", "<|audio_end|><|im_end|>"
     units, tensors, start = [], {}, d.mind.length
     lengths = []
     for i in range(len(samples) // 16000):
-        before = d.mind.length
-        out = d.unit(samples[i * 16000:i * 16000 + 16000].astype(np.float32) / 32768)
+        before, shown = d.mind.length, frames[i % len(frames)] if frames else None
+        out = d.unit(samples[i * 16000:i * 16000 + 16000].astype(np.float32) / 32768, shown and nano.tower.look(procedural(*PICTURES[shown])))
         tensors[f"u{i}.pending_logits"], top = d.pending, d.pending.topk(4)
         said = out["ids"][1:-2]
         lengths.append(d.mind.length - before)
-        units.append(dict(i=i, input=dict(audio=["question", i * 16000, i * 16000 + 16000]), prefill_success=True, prefill_reason="", kv_after_prefill=before + 11, audio_buffer_left=80,
+        units.append(dict(i=i, input=dict(audio=["question", i * 16000, i * 16000 + 16000], **(dict(frames=[shown], max_slice_nums=1) if shown else {})), prefill_success=True, prefill_reason="",
+                          kv_after_prefill=before + 11 + (len(layouts.picture(text)) if shown else 0), audio_buffer_left=80,
                           whisper_kv=d.ear.at, pending_top4=[list(p) for p in zip(top.indices.tolist(), top.values.tolist())], generate_args=dict(decode_mode="greedy"),
                           is_listen=out["listen"], text="" if out["listen"] else out["text"], end_of_turn=out["end"] and not out["listen"], n_tokens=len(said), current_time=i + 1,
                           kv_after_generate=d.mind.length - 2, decode_calls=[dict(decoded=t) for t in d.calls], current_turn_ended=not d.open, needs_finalize=True,
                           pending_terminator=out["ids"][-2], unit_token_ids=said, appended_ids=out["ids"], kv_after_finalize=d.mind.length,
                           window=dict(preserve=start, unit_ids=list(range(i + 1)), unit_lens=list(lengths), position_offset=0, events=0, dropped_tokens=0, previous_ids=[], previous_text="")))
     tensors["final.k0"], tensors["final.vlast"] = d.mind.kv[0][0][0][:, -40:], d.mind.kv[-1][1][0][:, -40:]
-    golden.write("duplex_N_nano", dict(name="N_nano", capability=dict(generate_audio=False, force_listen_count=3), prefix=prefix, suffix=suffix, ref=None, generate_defaults={},
+    golden.write(f"duplex_{name}", dict(name=name, capability=dict(generate_audio=False, force_listen_count=3), prefix=prefix, suffix=suffix, ref=None, generate_defaults={},
                                        prepare=dict(prefix_ids=text.encode(prefix), suffix_ids=text.encode(suffix), kv=start, system_preserve_length=start),
                                        units=units, generated_tokens_history=d.history), tensors)
 
@@ -152,6 +177,8 @@ def main(model, out):
     golden = Golden(out)
     golden.write("tokenizer", tokenizer_cases(text, model))
     llm_cases(nano, text, golden)
+    if nano.tower:
+        image_cases(nano, text, golden)
     if not json.loads((pathlib.Path(model) / "config.json").read_text())["init_audio"]:
         return
     y = synth.say(QUESTION, "en-us")
@@ -161,6 +188,8 @@ def main(model, out):
     golden.save("audio_inputs", {"question": torch.from_numpy(samples)})
     ear_cases(nano, samples, golden)
     duplex_case(nano, text, samples, golden)
+    if nano.tower:
+        duplex_case(nano, text, samples, golden, "V_nano", ["frame", "square"])
 
 
 if __name__ == "__main__":

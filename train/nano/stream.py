@@ -3,6 +3,7 @@ import dataclasses
 import torch
 import torch.nn.functional as F
 from . import mel
+from .layouts import SIGHT
 
 
 class Ear:
@@ -124,10 +125,14 @@ class Duplex:
         self.history.append(token)
         return token
 
-    def unit(self, samples):
-        """One second in; returns dict(listen, text, end, ids): ids are all that the unit appended after the rows."""
+    def unit(self, samples, seen=None):
+        """One second in, with the rows of a frame or without; returns dict(listen, text, end, ids): ids are all that the unit appended after the rows."""
         I, text = self.text.id, self.text
         self.mind.tokens([I["<unit>"]])
+        if seen is not None:
+            self.mind.tokens([I["<image>"]])
+            self.mind.feed(seen)
+            self.mind.tokens([I["</image>"]])
         self.mind.feed(self.ear.hear(samples))
         self.pending, self.calls = self.mind.logits, []
         forced, self.count = self.count < self.s.forced, self.count + 1
@@ -155,12 +160,12 @@ class Duplex:
         return dict(listen=token == I["<|listen|>"], text=text.decode(said), end=end, ids=ids)
 
 
-def reply(nano, text, ids, seed=0, temperature=.7, top_k=100, limit=60, rows=None):
-    """Streaming chat reply to prompt ids (generation prompt included) with the server's rules; rows fill the -1 places. Returns token ids without the terminator."""
+def reply(nano, text, ids, seed=0, temperature=.7, top_k=100, limit=60, seen=None):
+    """Streaming chat reply to prompt ids (generation prompt included) with the server's rules; the rows `seen` fill the SIGHT places. Returns token ids without the terminator."""
     I, mind, generator, out = text.id, Mind(nano), torch.Generator().manual_seed(seed), []
     e = nano.llm.model.embed_tokens(torch.tensor(ids).clamp(min=0)).detach()
-    if rows is not None:
-        e[torch.tensor(ids) < 0] = rows
+    if seen is not None:
+        e[torch.tensor(ids) == SIGHT] = seen
     mind.feed(e)
     stops = [I["<|tts_eos|>"], I["<|im_end|>"], I["<unk>"]]
     banned = {i for i in (text.tok.token_to_id(c) for c in ":;#@*()[]&/$") if i is not None} | set(text.bad)
