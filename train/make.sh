@@ -12,17 +12,18 @@ source ./env.sh
 
 $python -m nano.shipped
 [ -e "$NANO_WORK/tokenizer/vocab.json" ] || $python -m nano.tokenizer "$template" "$NANO_WORK/tokenizer"
-[ -e "$NANO_WORK/bank5.json" ] || $python -m nano.synth 21000 "${NANO_WORKERS:-1}"
+[ -e "$NANO_WORK/bank_sights.json" ] || $python -m nano.synth 24500 "${NANO_WORKERS:-1}"
 [ -e "$NANO_WORK/voice.pt" ] || $python -m nano.voice 2400
 $python -m nano.train_text "${TEXT_SECONDS:-3600}" 3e-3
 $python -m nano.train_ctc "${PHONE_SECONDS:-600}" 2.5e-3
 $python -m nano.train_ctc "${TOKEN_SECONDS:-1200}" 2.5e-3 tokens
+$python -m nano.train_tower "${TOWER_SECONDS:-600}" 3e-3
 $python -m nano.train_joint "${JOINT_SECONDS:-7200}" 1.5e-3 "${NANO_THREADS:-1}"
 $python -m nano.train_codec "${CODEC_SECONDS:-900}" 2e-3 tokens
 $python -m nano.train_codec "${FLOW_SECONDS:-900}" 1.5e-3 flow
 $python -m nano.train_vocoder "${VOCODER_SECONDS:-1800}" 6e-4
 $python -m nano.train_talker "${TALKER_SECONDS:-1800}" 3e-3
-$python -m nano.export "$NANO_WORK/joint.pt" "$template" "$out" hearing speaking
+$python -m nano.export "$NANO_WORK/joint.pt" "$template" "$out" hearing seeing speaking
 $python -m nano.export_speech "$out"
 $python -m nano.goldens "$out" "$NANO_WORK/goldens"
 $python -m nano.evaluate "$out" all 240 | tee "$NANO_WORK/table.md"

@@ -1,6 +1,7 @@
 """A small client of /v1/realtime, written from the protocol's documentation: both dialects, nothing of the server's code."""
 import base64
 import json
+import struct
 import subprocess
 import urllib.error
 import urllib.request
@@ -42,6 +43,47 @@ def write_wav(path: Path, samples: np.ndarray):
     with wave.open(str(path), "wb") as f:
         f.setparams((1, 2, UNIT, 0, "NONE", ""))
         f.writeframes((np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes())
+
+
+def jpeg(pixels: np.ndarray) -> str:
+    """RGB bytes [height,width,3], sides multiples of 8, as a baseline JPEG file in base64: quantised by 4, codes of one length."""
+    height, width, _ = pixels.shape
+    frequency = np.cos(np.pi / 16 * np.arange(8)[:, None] * (2 * np.arange(8) + 1)) / 2
+    frequency[0] /= 2**0.5
+    zigzag = sorted(range(64), key=lambda i: (i // 8 + i % 8, i // 8 if (i // 8 + i % 8) % 2 else i % 8))
+    sizes = [0, 0xF0] + [16 * zeros + bits for zeros in range(16) for bits in range(1, 11)]
+    colours = pixels @ np.array([[0.299, -0.168736, 0.5], [0.587, -0.331264, -0.418688], [0.114, 0.5, -0.081312]]) - [128, 0, 0]
+    blocks = frequency @ colours.reshape(height // 8, 8, width // 8, 8, 3).transpose(0, 2, 4, 1, 3) @ frequency.T
+    out, before = [], [0, 0, 0]
+
+    def number(value: int) -> str:
+        return format(value if value > 0 else value + (1 << abs(value).bit_length()) - 1, f"0{abs(value).bit_length()}b") if value else ""
+
+    for k, block in enumerate(np.round(blocks / 4).astype(int).reshape(-1, 64)[:, zigzag].tolist()):
+        change, before[k % 3], zeros = block[0] - before[k % 3], block[0], 0
+        out.append(format(abs(change).bit_length(), "04b") + number(change))
+        for value in block[1:]:
+            if value:
+                out += [format(sizes.index(0xF0), "08b")] * (zeros // 16)
+                out.append(format(sizes.index(zeros % 16 * 16 + abs(value).bit_length()), "08b") + number(value))
+            zeros = 0 if value else zeros + 1
+        out.append("00000000" if zeros else "")
+    bits = "".join(out)
+    bits += "1" * (-len(bits) % 8)
+    scan = int(bits, 2).to_bytes(len(bits) // 8, "big").replace(b"\xff", b"\xff\0")
+    part = lambda kind, data: struct.pack(">BBH", 255, kind, len(data) + 2) + data
+    codes = lambda which, length, symbols: bytes([which] + [len(symbols) if n == length else 0 for n in range(1, 17)] + symbols)
+    file = b"\xff\xd8" + part(0xDB, bytes([0] + [4] * 64)) + part(0xC0, struct.pack(">BHHB", 8, height, width, 3) + bytes([1, 17, 0, 2, 17, 0, 3, 17, 0]))
+    file += part(0xC4, codes(0, 4, list(range(12)))) + part(0xC4, codes(16, 8, sizes)) + part(0xDA, bytes([3, 1, 0, 2, 0, 3, 0, 0, 63, 0])) + scan + b"\xff\xd9"
+    return base64.b64encode(file).decode()
+
+
+def drawn(shape: str, colour: tuple[int, int, int], width: int = 320, height: int = 240) -> np.ndarray:
+    """One shape ("circle" or "square") in the middle of a white picture, 120 pixels wide."""
+    y, x = np.mgrid[:height, :width]
+    across, down = abs(x - width / 2), abs(y - height / 2)
+    inside = np.hypot(across, down) < 60 if shape == "circle" else np.maximum(across, down) < 60
+    return np.where(inside[..., None], np.uint8(colour), np.uint8(255))
 
 
 def b64(samples: np.ndarray) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from conftest import BINARY, ROOT, Server
-from realtime import UNIT, Client, floats, say
+from realtime import UNIT, Client, drawn, floats, jpeg, say
 
 NANO = ROOT / "models/nano"
 TRAINED = json.loads((NANO / "config.json").read_text())
@@ -20,7 +20,12 @@ SPOKEN = [
     ("What is the capital of France?", "The capital of France is Paris."),
     ("How many days are in a week?", "A week has seven days."),
 ]
+SHOWN = [
+    ("What colour is the circle?", "circle", (220, 20, 20), "It is red."),
+    ("What shape do you see?", "square", (20, 40, 220), "It is a square."),
+]
 hears = pytest.mark.skipif(not TRAINED["init_audio"], reason="this one does not hear")
+sees = pytest.mark.skipif(not TRAINED["init_vision"], reason="this one does not see")
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +56,12 @@ def test_a_conversation_of_several_rounds(nano):
             messages.append({"role": "assistant", "content": answer})
 
 
-def answer_to(client, sound: np.ndarray, units: int) -> tuple[str, int, np.ndarray]:
-    """The sound and then silence, until the reply has ended: its words, the unit in which it began, its own sound."""
+def answer_to(client, sound: np.ndarray, units: int, **fields) -> tuple[str, int, np.ndarray]:
+    """The sound and then silence, until the reply has ended: its words, the unit in which it began, its own sound. `fields` come with every second."""
     said, began, heard = "", None, [np.zeros(0, np.float32)]
     for unit in range(units):
         piece = sound[unit * UNIT : (unit + 1) * UNIT]
-        deltas = client.step(np.pad(piece, (0, UNIT - len(piece))))
+        deltas = client.step(np.pad(piece, (0, UNIT - len(piece))), **fields)
         words = "".join(d.get("text", "") for d in deltas)
         began = unit if words and began is None else began
         said += words
@@ -85,6 +90,29 @@ def test_silence_is_not_answered(nano):
     with Client(nano) as client:
         client.init()
         assert not any(d.get("text") for _ in range(12) for d in client.step(np.zeros(UNIT, np.float32)))
+
+
+@sees
+@pytest.mark.parametrize("question, shape, colour, answer", SHOWN)
+def test_a_picture_in_chat(nano, question, shape, colour, answer):
+    with Client(nano, mode="chat") as client:
+        client.init()
+        content = [{"type": "image", "data": jpeg(drawn(shape, colour))}, {"type": "text", "text": question}]
+        client.send({"type": "input.append", "input": {"messages": [{"role": "user", "content": content}], "generation": {"seed": 3}}})
+        assert client.until_done()["text"] == answer
+
+
+@sees
+@hears
+@pytest.mark.parametrize("question, shape, colour, answer", SHOWN)
+def test_a_spoken_question_about_a_video(nano, question, shape, colour, answer):
+    """A frame comes with every second; it listens all the same and answers within two units."""
+    sound = say(question)
+    with Client(nano, mode="video") as client:
+        client.init()
+        said, began, _ = answer_to(client, sound, 16, video_frames=[jpeg(drawn(shape, colour))])
+        assert said == answer
+        assert len(sound) // UNIT <= began <= max(3, len(sound) // UNIT + 2)
 
 
 @pytest.mark.skipif(TRAINED["init_audio"], reason="this one hears")

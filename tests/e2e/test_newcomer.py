@@ -1,5 +1,5 @@
 """What somebody does who has just come: ./run, the page, curl /metrics, an existing program."""
-import base64
+import json
 import signal
 import subprocess
 from types import SimpleNamespace
@@ -10,10 +10,11 @@ import pytest
 
 from chromium import Browser, write_camera
 from conftest import BINARY, ROOT
-from realtime import UNIT, say, write_wav
+from realtime import UNIT, drawn, jpeg, say, write_wav
 from test_operations import metrics
 from test_page import SHOTS, SPEAKS, STATE
 
+SEES = json.loads((ROOT / "models/nano/config.json").read_text())["init_vision"]
 pytestmark = pytest.mark.skipif(BINARY != ROOT / "build/release/parley", reason="./run builds and starts the release preset")
 
 
@@ -61,10 +62,14 @@ def test_an_existing_program_gets_an_answer(server):
     assert said.choices[0].message.content == "My name is Parley."
 
 
-def test_a_picture_is_refused_in_words(server):
-    """The default model has not learnt to see, and says so instead of guessing."""
-    url = "data:image/jpeg;base64," + base64.b64encode((ROOT / "tests/data/pictures/frame.jpg").read_bytes()).decode()
+def test_a_picture_is_described_or_refused_in_words(server):
+    """The default model says what it sees, or that it has not learnt to see, instead of guessing."""
+    url = "data:image/jpeg;base64," + jpeg(drawn("circle", (220, 20, 20)))
     ai = openai.OpenAI(base_url=server.http + "/v1", api_key="none", max_retries=0, timeout=120)
-    content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "What is this?"}]
-    with pytest.raises(openai.BadRequestError, match="does not see"):
-        ai.chat.completions.create(model="minicpm-o", messages=[{"role": "user", "content": content}], max_tokens=8, seed=1)
+    content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "What colour is the circle?"}]
+    ask = lambda: ai.chat.completions.create(model="minicpm-o", messages=[{"role": "user", "content": content}], max_tokens=16, seed=1)
+    if not SEES:
+        with pytest.raises(openai.BadRequestError, match="does not see"):
+            ask()
+    else:
+        assert ask().choices[0].message.content == "It is red."

@@ -1,21 +1,21 @@
-"""Held-out spoken questions through a running server, in full duplex, and what its voice says. usage: python -m nano.served http://HOST:PORT [questions]
+"""Held-out questions through a running server: spoken ones in full duplex, with and without a video, typed ones about pictures; and what its voice says. usage: python -m nano.served http://HOST:PORT [questions]
 
 Needs `websockets` and pocketsphinx. The server is best started with --set worker.max_sessions=1 and a seed."""
 import json, random, sys, types
 import numpy as np
 import torch
 from scipy.signal import resample_poly
-from . import recogniser
+from . import layouts, pictures, recogniser, sights
 from .evaluate import row, with_noise
 from .run import work
 from .scenes import first_unit_after
 
 sys.path.append(str(__import__("pathlib").Path(__file__).parents[2] / "tests/e2e"))
-from realtime import Client, floats  # noqa: E402  the client of the end-to-end tests
+from realtime import Client, floats, jpeg  # noqa: E402  the client of the end-to-end tests
 
 
-def converse(server, wave, lead, snr=None, seed=0, speaks=True):
-    """One session, one question: (reply, units late or None, its sound at 16 kHz)."""
+def converse(server, wave, lead, snr=None, seed=0, speaks=True, shown=None):
+    """One session, one question: (reply, units late or None, its sound at 16 kHz). shown: a picture that comes with every second."""
     r, g = random.Random(seed), np.random.default_rng(seed)
     y = np.concatenate([np.zeros(int(lead * 16000), np.float32), wave.astype(np.float32) / 32768 * 10 ** r.uniform(-.6, .2)])
     due = int(first_unit_after(len(y) / 160))
@@ -23,10 +23,11 @@ def converse(server, wave, lead, snr=None, seed=0, speaks=True):
     if snr is not None:
         sound = with_noise(sound, snr, g, int(g.integers(0, 4)))
     said, start, heard = "", None, []
-    with Client(server) as client:
+    with_each = dict(video_frames=[shown]) if shown else {}
+    with Client(server, mode="video" if shown else "audio") as client:
         client.init(config={} if speaks else {"generate_audio": False})
         for unit in range(due + 12):
-            deltas = client.step(sound[unit * 16000:unit * 16000 + 16000])
+            deltas = client.step(sound[unit * 16000:unit * 16000 + 16000], **with_each)
             text = "".join(d.get("text", "") for d in deltas)
             heard += [floats(d["audio"]) for d in deltas if d.get("audio")]
             if text and start is None:
@@ -36,6 +37,37 @@ def converse(server, wave, lead, snr=None, seed=0, speaks=True):
                 break
         client.send({"type": "session.close", "reason": "user_stop"})
     return said, start, resample_poly(np.concatenate(heard), 2, 3) if heard else None
+
+
+def file_of(sight, seed):
+    """A fresh picture as a camera might send it, larger than the model looks at it."""
+    g = np.random.default_rng(8_000_000 + seed)
+    width, height = ((320, 240), (640, 480), (480, 480), (640, 360))[int(g.integers(4))]
+    return jpeg(pictures.draw(g, sight, width, height))
+
+
+def sighted(server, n):
+    """Colours and shapes: spoken by unseen voices with a video, typed with a picture."""
+    records, waves, r = json.loads((work() / "test_sights.json").read_text()), np.load(work() / "test_sights.npz"), random.Random(6)
+    right = timely = 0
+    chosen = [i for i, q in enumerate(records) if q["asked"][1] in ("colour", "shape")][:n]
+    for i in chosen:
+        asked = sights.Asked(*records[i]["asked"])
+        sight = next(s for s in iter(lambda: sights.random_sight(r, asked=asked), None) if s.number)
+        said, start, _ = converse(server, waves[f"w{i}"], r.uniform(0, 3), seed=i, shown=file_of(sight, i))
+        right += said == sights.answer(asked, sight)
+        timely += start is not None and 0 <= start <= 1
+    row("video, unseen voices, colour and shape", right, len(chosen), f"starts in time {timely / len(chosen):.0%}")
+    right = 0
+    for i in range(n):
+        sight = next(s for s in iter(lambda: sights.random_sight(r), None) if s.number)
+        question = layouts.about_picture(r, sight, True, r.choice(["colour", "shape"]))
+        with Client(server, mode="chat") as client:
+            client.init()
+            content = [{"type": "image", "data": file_of(sight, 1000 + i)}, {"type": "text", "text": question.text}]
+            client.send({"type": "input.append", "input": {"messages": [{"role": "user", "content": content}]}})
+            right += client.until_done()["text"] == question.answer
+    row("a picture in chat, colour and shape, unseen phrasings", right, n)
 
 
 def main(url, n):
@@ -57,6 +89,8 @@ def main(url, n):
             if sound is not None and said:
                 spoken.append((sound, said))
         row(name, right, n, f"starts in time {timely / n:.0%}")
+    if (work() / "test_sights.json").exists():
+        sighted(server, n)
     if spoken:
         sounds, texts = zip(*spoken[:n])
         for closed in (True, False):
