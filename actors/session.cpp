@@ -28,9 +28,10 @@ std::string_view words_for(protocol::error_code code) {
 
 session::session(caf::actor_config& config, session_surroundings& house, session_terms terms, queue_actor queue,
                  connection_info connection, std::shared_ptr<client_link> link)
-    : session_actor::base(config), house_(house), queue_(std::move(queue)), connection_(std::move(connection)),
-      link_(std::move(link)), meter_(house.counted), sent_(house.resume_bytes),
-      journal_(journal::bound{house.journal_bytes, house.spill.get()}), movable_(terms.limits.failover.count() > 0) {
+    : session_actor::base(config), house_(house), connection_(std::move(connection)), link_(std::move(link)),
+      meter_(house.counted), sent_(house.resume_bytes),
+      tenancy_(*this, std::move(queue), meter_, journal({house.journal_bytes, house.spill.get()}),
+               {house.last_key, terms.limits.failover.count() > 0, connection_.group, connection_.key}) {
   protocol::random_source random = secure_random;
   current_id_ = protocol::sanitise_session_id(connection_.session_id.value_or(""));
   if (current_id_.empty()) current_id_ = protocol::make_session_id(random);
@@ -42,20 +43,19 @@ session::session(caf::actor_config& config, session_surroundings& house, session
   const auto recording_id = origin.recording_id;
   machine_ =
       std::make_unique<protocol::session_machine>(std::move(origin), terms.limits, terms.able, std::move(random));
-  // Already here, not when a scheduler thread comes by: connections stand in line in the order in which they are admitted.
-  monitor(queue_);
   const log_session about(current_id_);
   log()->debug("connected from {}{}{}", connection_.remote, connection_.key.empty() ? "" : " with key ",
                connection_.key);
   auto first = unique ? machine_->start(steady_now()) : machine_->refuse_duplicate_id(steady_now());
   if (recording_id) begin_recording(*recording_id);
+  // Already here, not when a scheduler thread comes by: connections stand in line in the order in which they are admitted.
   carry_out(std::move(first));
 }
 
 session::behavior_type session::make_behavior() {
   log_exceptions(this);
-  set_down_handler([this](const caf::down_msg& down) { peer_gone(down); });
-  if (house_.spill) journal_.wake_with([self = session_actor(this)] { caf::anon_send(self, journal_woken{}); });
+  set_down_handler([this](const caf::down_msg& down) { tell(tenancy_.peer_gone(down)); });
+  if (house_.spill) tenancy_.wake_with([self = session_actor(this)] { caf::anon_send(self, journal_woken{}); });
   return {
       [this](client_frame& frame) { take_frame(frame); },
       [this](const client_binary& of) {
@@ -67,23 +67,26 @@ session::behavior_type session::make_behavior() {
       [this](const link_offer& offer) { take_offer(*offer.link, offer.claim); },
       [this](const close_request& request) { carry_out(machine_->on_close_request(request.reason, steady_now())); },
       [this](const queue_told& word) {
-        if (word.ticket != ticket_) return;
+        if (!tenancy_.waits_for(word.ticket)) return;
         carry_out(word.first ? machine_->on_queued(word.place, steady_now())
                              : machine_->on_queue_update(word.place, steady_now()));
       },
-      [this](const slot_granted& grant) { take_grant(grant); },
-      [this](const slot_refused& refusal) { take_refusal(refusal); },
+      [this](const slot_granted& grant) { tell(tenancy_.take(grant)); },
+      [this](const slot_refused& refusal) { tell(tenancy_.take(refusal), refusal.code); },
       [this](engine_event& event) { take_event(event); },
-      [this](const open_denied& denial) { take_denial(denial); },
-      [this](const move_order& order) { take_move(order); },
+      [this](const open_denied& denial) { tell(tenancy_.take(denial)); },
+      [this](const move_order& order) {
+        if (!order.go)
+          tenancy_.stay();
+        else if (active())
+          tenancy_.move();
+      },
       [this](const drain_order&) { carry_out(machine_->on_drain(steady_now())); },
       [this](const timer_due&) {
         alarm_.rang(steady_now());
         carry_out(machine_->tick(steady_now()));
       },
-      [this](const journal_woken&) {
-        if (restoring_ && slot_) rebuild_further();
-      },
+      [this](const journal_woken&) { tell(tenancy_.woken()); },
   };
 }
 
@@ -101,17 +104,13 @@ void session::begin_recording(const std::string& id) {
 void session::on_exit() {
   tell_end();
   if (!link_closed_ && !client_gone_) link_->close(1011, "internal error");
-  if (queue_) demonitor(queue_.address());
-  drop_slot();
+  tenancy_.leave();
   entry_.reset();
   machine_.reset();
   recording_.reset();
   link_.reset();
   connection_.place.reset();
-  queue_ = nullptr;
   pending_.clear();
-  opened_with_.reset();
-  journal_ = journal(); // it may hold this actor, to wake it
 }
 
 void session::tell_end() {
@@ -125,8 +124,7 @@ void session::tell_end() {
   house_.counted.ended(machine_->kind(), reason, connection_.key, used);
 }
 
-// ---- what comes in
-// --------------------------------------------------------------------------------------------------------
+// ---- what comes in --------------------------------------------------------------------------------------------------
 
 void session::take_frame(client_frame& frame) {
   if (frame.link != link_number_) return;
@@ -159,64 +157,11 @@ void session::take_offer(offered_link& offer, const protocol::resume_claim& clai
   carry_out(std::move(*welcome));
 }
 
-void session::take_grant(const slot_granted& grant) {
-  if (settling_ && slot_ && grant.ticket == slot_->ticket) return take_place(grant);
-  if (grant.ticket != ticket_) return send(queue_, slot_freed{grant.ticket});
-  ticket_ = 0;
-  const slot fresh{grant.ticket, grant.worker, grant.key};
-  send(queue_, slot_accepted{grant.ticket});
-  if (std::exchange(moving_, false)) return change_over(fresh);
-  hold(fresh);
-  if (std::exchange(reopening_, false)) return restoring_ ? rebuild() : open(*opened_with_);
-  carry_out(machine_->on_granted(steady_now()));
-}
-
-void session::take_place(const slot_granted& grant) {
-  settling_ = false;
-  if (grant.key != slot_->key) {
-    drop_slot();
-    hold({grant.ticket, grant.worker, grant.key});
-  }
-  open(*opened_with_);
-}
-
-void session::hold(slot fresh) {
-  slot_ = std::move(fresh);
-  meter_.runs_on(slot_->key);
-  monitor(slot_->worker);
-}
-
-void session::take_refusal(const slot_refused& refusal) {
-  if (refusal.ticket != ticket_) return;
-  ticket_ = 0;
-  if (std::exchange(moving_, false)) return; // it stays where it is
-  if (std::exchange(reopening_, false)) {
-    restoring_ = false;
-    engine_session_ = 0;
-    return carry_out(machine_->on_worker_lost(steady_now()));
-  }
-  carry_out(machine_->on_refused(refusal.code, std::string(words_for(refusal.code)), steady_now()));
-}
-
 void session::take_event(engine_event& event) {
-  const auto id = std::visit([](const auto& of) { return of.session; }, event.event);
-  if (id != engine_session_) return;
-  journal_.note(event.event);
-  if (restoring_) {
-    if (std::holds_alternative<inference::failed>(event.event)) return give_up_moving();
-    return rebuild_further();
-  }
+  if (!tenancy_.concerns(event.event)) return;
+  if (tenancy_.restoring()) return tell(tenancy_.take_restored(event.event));
   meter_.heard(event.event);
   take_engine_event(std::move(event.event));
-}
-
-/// The worker was full, against what the queue manager knew: first in line again, and the machine need not know.
-void session::take_denial(const open_denied& denial) {
-  if (denial.session != engine_session_ || !slot_) return;
-  send(queue_, slot_freed{slot_->ticket});
-  drop_slot();
-  reopening_ = true;
-  ask_for_slot(machine_->kind(), true);
 }
 
 void session::take_engine_event(inference::event&& event) {
@@ -230,85 +175,27 @@ void session::take_engine_event(inference::event&& event) {
     return carry_out(machine_->on_turn_done(from_engine(std::move(*done)), steady_now()));
   if (auto* failed = std::get_if<inference::failed>(&event)) {
     // A failed open leaves no engine session.
-    if (machine_->state() == protocol::session_state::initializing) engine_session_ = 0;
+    if (machine_->state() == protocol::session_state::initializing) tenancy_.engine_ended();
     return carry_out(machine_->on_engine_failed(from_engine(std::move(*failed)), steady_now()));
   }
   if (!std::holds_alternative<inference::closed>(event)) return;
-  engine_session_ = 0;
+  tenancy_.engine_ended();
   carry_out(machine_->on_engine_closed(steady_now()));
 }
 
-void session::peer_gone(const caf::down_msg& down) {
-  if (slot_ && down.source == slot_->worker) {
-    // While it settles, its slot may be another worker's by now: its answer gives it back.
-    lost_ = std::exchange(settling_, false) ? 0 : slot_->ticket;
-    slot_.reset();
-    engine_session_ = 0;
-    restoring_ = false;
-    return carry_out(machine_->on_worker_lost(steady_now()));
+void session::tell(tidings word, protocol::error_code why) {
+  const auto now = steady_now();
+  switch (word) {
+  case tidings::none: return;
+  case tidings::granted: return carry_out(machine_->on_granted(now));
+  case tidings::refused: return carry_out(machine_->on_refused(why, std::string(words_for(why)), now));
+  case tidings::worker_lost: return carry_out(machine_->on_worker_lost(now));
+  case tidings::restored: return carry_out(machine_->on_restored(now));
+  case tidings::closed: return carry_out(machine_->on_engine_closed(now));
   }
-  if (down.source == queue_ && ticket_ != 0) take_refusal({ticket_, protocol::error_code::service_unavailable});
 }
 
-// ---- to another worker ------------------------------------------------------------------------------------------------
-
-void session::take_move(const move_order& order) {
-  if (!order.go) {
-    if (std::exchange(moving_, false)) perform(protocol::cancel_ticket{});
-    return;
-  }
-  const bool at_rest = slot_ && ticket_ == 0 && !restoring_ && machine_->state() == protocol::session_state::active;
-  if (!at_rest || !movable_ || !journal_.whole()) return;
-  moving_ = true;
-  ask_for_slot(machine_->kind(), true, slot_->key);
-}
-
-/// Leaves the present worker, which frees the slot when it has closed what was there, for the machine as if it were lost.
-void session::change_over(slot fresh) {
-  send(slot_->worker, slot_orphaned{queue_, slot_->ticket});
-  drop_slot();
-  engine_session_ = 0;
-  next_slot_ = std::move(fresh);
-  carry_out(machine_->on_worker_lost(steady_now()));
-}
-
-/// Makes the session anew on the worker of its slot, from the journal.
-void session::rebuild() {
-  journal_.rewind();
-  engine_session_ = ++house_.last_key;
-  rebuild_further();
-}
-
-void session::rebuild_further() {
-  while (auto next = journal_.next(engine_session_)) {
-    const bool opens = !std::holds_alternative<inference::submit_unit>(*next);
-    if (opens)
-      send(slot_->worker, engine_open{this, slot_->ticket, std::move(*next)});
-    else
-      send(slot_->worker, engine_order{this, std::move(*next)});
-  }
-  if (!journal_.whole()) return give_up_moving();
-  if (!journal_.caught_up()) return;
-  restoring_ = false;
-  carry_out(machine_->on_restored(steady_now()));
-}
-
-void session::give_up_moving() {
-  restoring_ = false;
-  engine_session_ = 0;
-  movable_ = false;
-  drop_slot();
-  carry_out(machine_->on_worker_lost(steady_now()));
-}
-
-void session::drop_slot() {
-  if (!slot_) return;
-  demonitor(slot_->worker.address());
-  slot_.reset();
-}
-
-// ---- what goes out
-// --------------------------------------------------------------------------------------------------------
+// ---- what goes out --------------------------------------------------------------------------------------------------
 
 void session::carry_out(protocol::effects&& effects) {
   std::move(effects.begin(), effects.end(), std::back_inserter(pending_));

@@ -4,19 +4,16 @@
 In each block both servers get `sessions` sessions at a time; each of their units goes to the one, then to the other, and who is first alternates.
 Prints p50, p95, p99 and max of both, their ratios, and what was recorded and dropped."""
 import argparse
-import base64
-import json
 import subprocess
 import tempfile
 import threading
-import time
 import urllib.request
 from pathlib import Path
 
 import numpy as np
-from websockets.sync.client import connect
 
-UNIT = 16000
+from timed_session import UNIT, TimedSession, b64
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -31,43 +28,12 @@ class Server:
         self.process.wait()
 
 
-class Session:
-    def __init__(self, server: Server):
-        self.socket = connect(server.http.replace("http", "ws", 1) + "/v1/realtime?mode=audio", max_size=None, compression=None)
-        self.until("session.queue_done")
-        self.send({"type": "session.init", "payload": {"config": {"force_listen_count": 0}}})
-        self.until("session.created")
-
-    def send(self, event: dict | str):
-        self.socket.send(event if isinstance(event, str) else json.dumps(event))
-
-    def until(self, kind: str) -> dict:
-        while True:
-            event = json.loads(self.socket.recv())
-            if event["type"] == "error":
-                raise RuntimeError(event)
-            if event["type"] == kind:
-                return event
-
-    def unit_ms(self, append: str) -> float:
-        begin = time.perf_counter()
-        self.send(append)
-        while "wall_clock_ms" not in self.until("response.output.delta")["metrics"]:
-            pass
-        return (time.perf_counter() - begin) * 1e3
-
-    def close(self):
-        self.send({"type": "session.close", "reason": "user_stop"})
-        self.until("session.closed")
-        self.socket.close()
-
-
-def talk(servers: list[Server], units: int, append: str, first: int, times: list[list[float]]):
-    sessions = [Session(server) for server in servers]
+def talk(servers: list[Server], units: int, audio: str, first: int, times: list[list[float]]):
+    sessions = [TimedSession(server.http, {"config": {"force_listen_count": 0}}) for server in servers]
     for unit in range(units):
         for turn in range(2):
             which = (unit + first + turn) % 2
-            times[which].append(sessions[which].unit_ms(append))
+            times[which].append(sessions[which].unit_ms(audio))
     for session in sessions:
         session.close()
 
@@ -80,13 +46,12 @@ def main():
     parser.add_argument("--blocks", type=int, default=3)
     parser.add_argument("--dir", type=Path, help="where to record; none = a temporary folder")
     given = parser.parse_args()
-    noise = np.random.default_rng(0).normal(0, 0.1, UNIT).astype("<f4")
-    append = json.dumps({"type": "input.append", "input": {"audio": base64.b64encode(noise.tobytes()).decode()}})
+    noise = b64(np.random.default_rng(0).normal(0, 0.1, UNIT))
     with tempfile.TemporaryDirectory(dir=given.dir) as folder:
         servers = [Server(given.binary), Server(given.binary, "--set", f"record.dir={folder}")]
         times: list[list[float]] = [[], []]
         for block in range(given.blocks):
-            threads = [threading.Thread(target=talk, args=(servers, given.units, append, block + n, times)) for n in range(given.sessions)]
+            threads = [threading.Thread(target=talk, args=(servers, given.units, noise, block + n, times)) for n in range(given.sessions)]
             for thread in threads:
                 thread.start()
             for thread in threads:

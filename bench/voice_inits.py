@@ -3,19 +3,12 @@
   bench/voice_inits.py ws://127.0.0.1:8006 [--inits 20] [--units 200] [--blocks 4] [--voice-seconds 6] [--pace 0]
 The server needs two slots. Prints p50, p95, p99 and max of both, their ratio, and how long an init took."""
 import argparse
-import base64
-import json
 import threading
 import time
 
 import numpy as np
-from websockets.sync.client import connect
 
-UNIT = 16000
-
-
-def b64(samples: np.ndarray) -> str:
-    return base64.b64encode(np.asarray(samples, "<f4").tobytes()).decode()
+from timed_session import UNIT, TimedSession, b64
 
 
 def some_voice(seed: int, seconds: float) -> np.ndarray:
@@ -24,40 +17,7 @@ def some_voice(seed: int, seconds: float) -> np.ndarray:
     return 0.3 * np.sin(2 * np.pi * random.uniform(90, 250) * t) * (1 + 0.5 * np.sin(6 * t)) + random.normal(0, 0.01, len(t))
 
 
-class Session:
-    def __init__(self, url: str, payload: dict):
-        self.socket = connect(url + "/v1/realtime?mode=audio", max_size=None, compression=None)
-        self.until("session.queue_done")
-        begin = time.perf_counter()
-        self.send({"type": "session.init", "payload": payload})
-        self.until("session.created")
-        self.created_ms = (time.perf_counter() - begin) * 1e3
-
-    def send(self, event: dict):
-        self.socket.send(json.dumps(event))
-
-    def until(self, kind: str) -> dict:
-        while True:
-            event = json.loads(self.socket.recv())
-            if event["type"] == "error":
-                raise RuntimeError(event)
-            if event["type"] == kind:
-                return event
-
-    def unit_ms(self, audio: str) -> float:
-        begin = time.perf_counter()
-        self.send({"type": "input.append", "input": {"audio": audio}})
-        while "wall_clock_ms" not in self.until("response.output.delta")["metrics"]:
-            pass
-        return (time.perf_counter() - begin) * 1e3
-
-    def close(self):
-        self.send({"type": "session.close", "reason": "user_stop"})
-        self.until("session.closed")
-        self.socket.close()
-
-
-def talk(session: Session, units: int, pace: float, go_on=lambda: True) -> list[float]:
+def talk(session: TimedSession, units: int, pace: float, go_on=lambda: True) -> list[float]:
     audio = b64(some_voice(0, 1))
     latencies = []
     while len(latencies) < units and go_on():
@@ -81,12 +41,12 @@ def main():
     args.add_argument("--pace", type=float, default=0, help="seconds between units; 0 = as fast as they are answered")
     args = args.parse_args()
     config = {"force_listen_count": 0, "seed": 1, "sliding_window_mode": "basic"}
-    warm_up = Session(args.url, {"config": config})
+    warm_up = TimedSession(args.url, {"config": config})
     talk(warm_up, 10, 0)
     warm_up.close()
 
     created, alone, during = [], [], []
-    talker = Session(args.url, {"config": config})
+    talker = TimedSession(args.url, {"config": config})
     for block in range(args.blocks):  # by turns, so that both feel alike what else the machine does
         alone += talk(talker, args.units // args.blocks, args.pace)
         over = threading.Event()
@@ -94,7 +54,7 @@ def main():
         def inits():
             for i in range(args.inits // args.blocks):
                 voice = b64(some_voice(time.time_ns() % (1 << 32) + i, args.voice_seconds))
-                beginner = Session(args.url, {"voice": {"tts_ref_audio_base64": voice}, "config": config})
+                beginner = TimedSession(args.url, {"voice": {"tts_ref_audio_base64": voice}, "config": config})
                 created.append(beginner.created_ms)
                 beginner.close()
             over.set()

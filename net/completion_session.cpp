@@ -36,29 +36,20 @@ std::int64_t unix_s() {
 
 } // namespace
 
-http_reply completion_error(const protocol::openai_fault& fault) {
-  return {fault.status, protocol::encode_openai_error(fault)};
-}
-
-completion_session::completion_session(stream&& from, connections::place place, admission::pass pass, service& shared)
-    : stream_(std::move(from)), strand_(stream_.get_executor()), goodbye_timer_(strand_), place_(std::move(place)),
-      pass_(std::move(pass)), shared_(shared) {}
+completion_session::completion_session(stream&& from, connections::place place, std::shared_ptr<admission::pass> pass,
+                                       service& shared)
+    : stream_(std::move(from)), strand_(stream_.get_executor()),
+      goodbye_timer_(strand_), held_{std::move(place), std::move(pass)}, shared_(shared) {}
 
 completion_session::~completion_session() {
   finish();
 }
 
 void completion_session::run(protocol::openai_request request, actors::connection_info info) {
-  place_->move_to(weak_from_this());
-  link_ = std::make_shared<session_link>(shared_.limits, shared_.counted.outbox_bytes(),
-                                         [self = weak_from_this(), strand = strand_] {
-                                           asio::post(strand, [self] {
-                                             if (const auto live = self.lock()) live->on_ring();
-                                           });
-                                         });
+  held_.take_over(weak_from_this(), strand_, shared_.limits, shared_);
   talk_.emplace(std::move(request), unix_s());
   stream_.plain().expires_never();
-  inbox_ = shared_.door.admit(std::move(info), link_);
+  held_.inbox = shared_.door.admit(std::move(info), held_.link);
   follow(talk_->begin());
   watch();
 }
@@ -80,8 +71,8 @@ void completion_session::watch() {
 
 void completion_session::on_ring() {
   while (!finished_ && !writing_) {
-    if (std::exchange(frame_held_, false)) link_->written();
-    const session_link::work work = link_->next();
+    if (std::exchange(frame_held_, false)) held_.link->written();
+    const session_link::work work = held_.link->next();
     if (work.write) {
       frame_held_ = true;
       follow(talk_->on_frame(*work.write));
@@ -106,8 +97,8 @@ void completion_session::follow(protocol::openai_step&& step) {
 }
 
 void completion_session::tell_session(std::string frame) {
-  link_->spend(frame.size());
-  inbox_->text(std::move(frame));
+  held_.link->spend(frame.size());
+  held_.inbox->text(std::move(frame));
 }
 
 void completion_session::fail(const protocol::openai_fault& fault) {
@@ -149,13 +140,7 @@ void completion_session::finish() {
   goodbye_timer_.cancel();
   error_code ignored;
   stream_.plain().socket().close(ignored);
-  if (link_) link_->detach();
-  if (inbox_) {
-    inbox_->gone();
-    inbox_.reset();
-  }
-  pass_.reset();
-  place_.reset();
+  held_.let_go();
 }
 
 } // namespace parley::net

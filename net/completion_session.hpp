@@ -1,12 +1,7 @@
 #pragma once
 
-#include "actors/front_door.hpp"
-#include "net/admission.hpp"
 #include "net/beast.hpp"
-#include "net/connections.hpp"
-#include "net/http_message.hpp"
-#include "net/service.hpp"
-#include "net/session_link.hpp"
+#include "net/held_session.hpp"
 #include "net/stream.hpp"
 #include "protocol/openai_talk.hpp"
 
@@ -22,7 +17,7 @@ namespace parley::net {
 /// stream.
 class completion_session final : public connection, public std::enable_shared_from_this<completion_session> {
 public:
-  completion_session(stream&& from, connections::place place, admission::pass pass, service& shared);
+  completion_session(stream&& from, connections::place place, std::shared_ptr<admission::pass> pass, service& shared);
   ~completion_session() override;
 
   void run(protocol::openai_request request, actors::connection_info info);
@@ -31,9 +26,11 @@ public:
   void drain() override {}
   void cut() override;
 
+  /// Its link has something to say.
+  void on_ring();
+
 private:
   void watch();
-  void on_ring();
   void follow(protocol::openai_step&& step);
   void tell_session(std::string frame);
   void fail(const protocol::openai_fault& fault);
@@ -45,11 +42,8 @@ private:
   stream stream_;
   const asio::any_io_executor strand_; ///< still there when the stream is closed
   asio::steady_timer goodbye_timer_;
-  std::optional<connections::place> place_;
-  std::optional<admission::pass> pass_;
+  held_session held_;
   service& shared_;
-  std::shared_ptr<session_link> link_;
-  std::unique_ptr<actors::session_inbox> inbox_;
   std::optional<protocol::openai_talk> talk_;
   std::array<char, 512> ignored_;
   unsigned status_ = 200;
@@ -60,8 +54,5 @@ private:
   bool answered_ = false;   ///< the last bytes are in `out_`, or out
   bool finished_ = false;
 };
-
-/// A refusal in the words of this door.
-http_reply completion_error(const protocol::openai_fault& fault);
 
 } // namespace parley::net

@@ -1,8 +1,9 @@
 #include "net/http_session.hpp"
 
 #include "net/completion_session.hpp"
-#include "net/doorbell.hpp"
 #include "net/log.hpp"
+#include "net/refusals.hpp"
+#include "net/request_facts.hpp"
 #include "net/subprotocol.hpp"
 #include "net/target.hpp"
 #include "net/websocket_session.hpp"
@@ -10,7 +11,6 @@
 #include "protocol/openai_talk.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace parley::net {
@@ -19,118 +19,11 @@ namespace {
 constexpr std::size_t most_lingered_bytes = 1u << 20;
 constexpr std::string_view completions_path = "/v1/chat/completions";
 
-http_reply reply_to(error_code why) {
-  if (why == http::error::header_limit || why == http::error::buffer_overflow)
-    return error_reply(431, "headers_too_large", "the request headers are too large");
-  if (why == http::error::body_limit) return error_reply(413, "body_too_large", "the request body is too large");
-  return error_reply(400, "bad_request", "this is not an HTTP/1.1 request");
-}
-
-/// What is wrong with an upgrade that would else be accepted (RFC 6455 4.2.1).
-std::optional<http_reply> upgrade_fault(const http::request<http::string_body>& request, bool early_bytes) {
-  if (request[http::field::sec_websocket_version] != "13")
-    return error_reply(426, "upgrade_required", "only version 13 of WebSocket is spoken here");
-  if (request[http::field::sec_websocket_key].empty())
-    return error_reply(400, "bad_request", "Sec-WebSocket-Key is missing");
-  if (early_bytes) return error_reply(400, "bad_request", "frames were sent before the upgrade was answered");
-  return std::nullopt;
-}
-
-/// All headers of one name, with commas between.
-std::string join(const http::request<http::string_body>& request, http::field name) {
-  std::string all;
-  const auto [first, last] = request.equal_range(name);
-  for (auto field = first; field != last; ++field) all.append(field->value()).push_back(',');
-  return all;
-}
-
-std::string_view header(const http::request<http::string_body>& request, http::field name) {
-  const auto value = request[name];
-  return {value.data(), value.size()};
-}
-
-/// Points into the request and its joined subprotocols.
-visitor visitor_of(const http::request<http::string_body>& request, std::string_view subprotocols, const peer& who) {
-  visitor from;
-  from.authorization = header(request, http::field::authorization);
-  from.subprotocols = subprotocols;
-  from.origin = header(request, http::field::origin);
-  from.host = header(request, http::field::host);
-  from.query = split_target(request.target()).query;
-  from.address = who.group;
-  from.from_loopback = who.loopback;
-  return from;
-}
-
-bool changes_something(http::verb method) {
-  return method != http::verb::get && method != http::verb::head && method != http::verb::options;
-}
-
-std::string_view words_for(refusal why) {
-  switch (why) {
-  case refusal::key: return "this server asks for an API key, and this is none of its own";
-  case refusal::origin: return "pages of this origin may not use this server";
-  case refusal::sessions: return "too many sessions are open for this client";
-  case refusal::rate: return "too many sessions were started within a minute";
-  }
-  return "";
-}
-
-http_reply reply_to(refusal why) {
-  switch (why) {
-  case refusal::key: return error_reply(401, "unauthorized", words_for(why));
-  case refusal::origin: return error_reply(403, "forbidden_origin", words_for(why));
-  case refusal::sessions:
-  case refusal::rate: break;
-  }
-  return error_reply(429, "too_many_sessions", words_for(why));
-}
-
-http_reply completion_refusal(refusal why) {
-  const std::string words(words_for(why));
-  switch (why) {
-  case refusal::key: return completion_error({401, "invalid_api_key", words});
-  case refusal::origin: return completion_error({403, "forbidden_origin", words});
-  case refusal::sessions:
-  case refusal::rate: break;
-  }
-  return completion_error({429, "too_many_sessions", words});
-}
-
 protocol::openai_fault openai_fault_of(const protocol::error& why) {
   return protocol::openai_fault_of(protocol::traits(why.code).wire, why.message);
 }
 
 } // namespace
-
-/// The answer to one request on its way from any thread to the connection's strand.
-class http_session::pending_reply {
-public:
-  explicit pending_reply(std::function<void()> post) : bell_(std::move(post)) {}
-
-  void give(http_reply reply) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (given_) return;
-      given_ = true;
-      reply_ = std::move(reply);
-    }
-    bell_.ring();
-  }
-
-  std::optional<http_reply> take() {
-    const std::lock_guard lock(mutex_);
-    return std::exchange(reply_, std::nullopt);
-  }
-
-  void detach() { bell_.detach(); }
-
-private:
-  doorbell bell_;
-  std::mutex mutex_;
-  std::optional<http_reply> reply_;
-  bool given_ = false;
-};
 
 http_session::http_session(tcp::socket&& socket, connections::place place, service& shared)
     : stream_(std::move(socket)), strand_(stream_.get_executor()), answer_timer_(strand_),
@@ -196,18 +89,34 @@ void http_session::on_header(error_code ec) {
                    [self = shared_from_this()](error_code ec, std::size_t) { self->on_request(ec); });
 }
 
+/// Let in, or told why not.
+std::optional<gate::entry> http_session::let_in(const visitor& from, bool returning, http_reply (*refused)(refusal)) {
+  auto entry = shared_.entrance.let_in(from, std::chrono::steady_clock::now(), returning);
+  if (!entry.refused) return entry;
+  shared_.counted.refused(*entry.refused);
+  log()->debug("refused {}: {}", peer_.address, words_for(*entry.refused));
+  write(refused(*entry.refused), false);
+  return std::nullopt;
+}
+
+actors::connection_info http_session::connection_of(std::string key) const {
+  actors::connection_info info;
+  info.remote = peer_.address;
+  info.group = peer_.group;
+  info.key = std::move(key);
+  info.accepted = std::chrono::steady_clock::now();
+  return info;
+}
+
 void http_session::admit_completion() {
   // Nobody sends a hundred megabytes before it is known who it is.
   const auto& request = parser_->get();
   if (shared_.all.draining())
     return write(completion_error({503, "service_unavailable", "the server is shutting down"}), false);
   const std::string subprotocols;
-  entry_.emplace(shared_.entrance.let_in(visitor_of(request, subprotocols, peer_), std::chrono::steady_clock::now()));
-  if (entry_->refused) {
-    shared_.counted.refused(*entry_->refused);
-    log()->debug("refused {}: {}", peer_.address, words_for(*entry_->refused));
-    return write(completion_refusal(*entry_->refused), false);
-  }
+  auto entry = let_in(visitor_of(request, subprotocols, peer_), false, completion_refusal);
+  if (!entry) return;
+  entry_.emplace(std::move(*entry));
   parser_->body_limit(shared_.limits.chat_message_bytes);
   if (parser_->content_length().value_or(0) > shared_.limits.chat_message_bytes) return refuse(http::error::body_limit);
   read_completion();
@@ -227,14 +136,10 @@ void http_session::read_completion() {
 void http_session::on_completion() {
   auto request = protocol::read_openai_request(parser_->get().body());
   if (!request) return write(completion_error(openai_fault_of(request.error())), false);
-  actors::connection_info info;
+  auto info = connection_of(std::move(entry_->key));
   info.mode = "chat";
-  info.remote = peer_.address;
-  info.group = peer_.group;
-  info.key = std::move(entry_->key);
-  info.accepted = std::chrono::steady_clock::now();
-  auto next =
-      std::make_shared<completion_session>(std::move(stream_), std::move(*place_), std::move(entry_->pass), shared_);
+  auto next = std::make_shared<completion_session>(std::move(stream_), std::move(*place_),
+                                                   std::make_shared<admission::pass>(std::move(entry_->pass)), shared_);
   place_.reset();
   next->run(std::move(*request), std::move(info));
 }
@@ -251,7 +156,7 @@ void http_session::refuse(error_code why) {
   static const auto& http_errors = http::make_error_code(http::error::bad_method).category();
   if (why.category() != http_errors || why == http::error::end_of_stream || why == http::error::partial_message)
     return finish();
-  write(reply_to(why), false);
+  write(unreadable(why), false);
 }
 
 void http_session::upgrade() {
@@ -262,23 +167,14 @@ void http_session::upgrade() {
   const std::string subprotocols = join(request, http::field::sec_websocket_protocol);
   const std::string_view query = split_target(request.target()).query;
   auto token = query_value(query, "resume_token");
-  gate::entry entry = shared_.entrance.let_in(visitor_of(request, subprotocols, peer_),
-                                              std::chrono::steady_clock::now(), token.has_value());
-  if (entry.refused) {
-    shared_.counted.refused(*entry.refused);
-    log()->debug("refused {}: {}", peer_.address, words_for(*entry.refused));
-    return write(reply_to(*entry.refused), false);
-  }
-  actors::connection_info info;
+  auto entry = let_in(visitor_of(request, subprotocols, peer_), token.has_value(), reply_to);
+  if (!entry) return;
+  auto info = connection_of(std::move(entry->key));
   info.mode = query_value(query, "mode");
   info.session_id = query_value(query, "session_id");
-  info.remote = peer_.address;
-  info.group = peer_.group;
-  info.key = std::move(entry.key);
   info.resume_token = std::move(token);
   info.last_event_id = query_value(query, "last_event_id");
-  info.accepted = std::chrono::steady_clock::now();
-  const auto pass = std::make_shared<admission::pass>(std::move(entry.pass));
+  const auto pass = std::make_shared<admission::pass>(std::move(entry->pass));
   info.place = pass;
   auto next = std::make_shared<websocket_session>(std::move(stream_), std::move(*place_), pass, shared_);
   place_.reset();

@@ -5,11 +5,13 @@
 #include "net/gate.hpp"
 #include "net/http_message.hpp"
 #include "net/peer.hpp"
+#include "net/pending_reply.hpp"
 #include "net/service.hpp"
 #include "net/stream.hpp"
 
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace parley::net {
 
@@ -28,11 +30,11 @@ public:
   void cut() override;
 
 private:
-  class pending_reply;
-
   void secure();
   void read();
   void on_header(error_code ec);
+  std::optional<gate::entry> let_in(const visitor& from, bool returning, http_reply (*refused)(refusal));
+  actors::connection_info connection_of(std::string key) const;
   void admit_completion();
   void read_completion();
   void on_completion();

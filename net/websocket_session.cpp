@@ -20,8 +20,8 @@ websocket::close_reason reason_of(const outbox::close_frame& why) {
 
 websocket_session::websocket_session(stream&& from, connections::place place, std::shared_ptr<admission::pass> pass,
                                      service& shared)
-    : ws_(std::move(from)), strand_(ws_.get_executor()), heart_(strand_), closing_timer_(strand_),
-      place_(std::move(place)), pass_(std::move(pass)), shared_(shared) {}
+    : ws_(std::move(from)), strand_(ws_.get_executor()), heart_(strand_),
+      closing_timer_(strand_), held_{std::move(place), std::move(pass)}, shared_(shared) {}
 
 websocket_session::~websocket_session() {
   finish();
@@ -29,15 +29,9 @@ websocket_session::~websocket_session() {
 
 void websocket_session::run(const http::request<http::string_body>& upgrade, actors::connection_info info,
                             std::optional<std::string> subprotocol) {
-  place_->move_to(weak_from_this());
   auto limits = shared_.limits;
   if (info.resume_token) limits.outbox_bytes += limits.resume_bytes;
-  link_ = std::make_shared<session_link>(limits, shared_.counted.outbox_bytes(),
-                                         [self = weak_from_this(), strand = strand_] {
-                                           asio::post(strand, [self] {
-                                             if (const auto live = self.lock()) live->on_ring();
-                                           });
-                                         });
+  held_.take_over(weak_from_this(), strand_, limits, shared_);
   const bool chat = info.mode == "chat";
   ws_.read_message_max(chat ? shared_.limits.chat_message_bytes : shared_.limits.duplex_message_bytes);
   ws_.auto_fragment(false);
@@ -63,7 +57,7 @@ void websocket_session::on_accept(error_code ec, actors::connection_info info) {
   if (ec || finished_) return finish();
   ws_.set_option(websocket::stream_base::decorator([](websocket::response_type&) {}));
   ws_.next_layer().plain().expires_never();
-  inbox_ = shared_.door.admit(std::move(info), link_);
+  held_.inbox = shared_.door.admit(std::move(info), held_.link);
   tick();
   read();
 }
@@ -89,7 +83,7 @@ void websocket_session::on_read(error_code ec, std::size_t bytes) {
   beat_.received();
   if (!discarding_ && ws_.got_binary()) {
     discarding_ = true;
-    inbox_->binary();
+    held_.inbox->binary();
   }
   if (discarding_) {
     buffer_.clear();
@@ -102,8 +96,8 @@ void websocket_session::on_read(error_code ec, std::size_t bytes) {
 
 void websocket_session::on_message() {
   std::string text = buffer_.take();
-  may_read_ = link_->spend(text.size());
-  inbox_->text(std::move(text));
+  may_read_ = held_.link->spend(text.size());
+  held_.inbox->text(std::move(text));
 }
 
 void websocket_session::on_control(websocket::frame_type kind) {
@@ -113,7 +107,7 @@ void websocket_session::on_control(websocket::frame_type kind) {
 
 void websocket_session::on_ring() {
   if (finished_) return;
-  session_link::work work = link_->next();
+  session_link::work work = held_.link->next();
   may_read_ = work.may_read;
   if (work.chat) ws_.read_message_max(shared_.limits.chat_message_bytes);
   if (work.closing) {
@@ -135,7 +129,7 @@ void websocket_session::on_write(error_code ec) {
   in_flight_.reset();
   if (finished_) return;
   if (ec) return finish();
-  link_->written();
+  held_.link->written();
   on_ring();
 }
 
@@ -192,14 +186,8 @@ void websocket_session::finish() {
   // anything to do with the socket any more.
   end_of_closing_.emit(asio::cancellation_type::terminal);
   end_of_reading_.emit(asio::cancellation_type::terminal);
-  if (link_) link_->detach();
+  held_.let_go();
   buffer_.clear();
-  if (inbox_) {
-    inbox_->gone();
-    inbox_.reset();
-  }
-  pass_.reset();
-  place_.reset();
 }
 
 } // namespace parley::net

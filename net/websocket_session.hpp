@@ -1,12 +1,9 @@
 #pragma once
 
-#include "actors/front_door.hpp"
-#include "net/admission.hpp"
 #include "net/beast.hpp"
-#include "net/connections.hpp"
 #include "net/frame_buffer.hpp"
 #include "net/heartbeat.hpp"
-#include "net/session_link.hpp"
+#include "net/held_session.hpp"
 #include "net/stream.hpp"
 
 #include <memory>
@@ -14,8 +11,6 @@
 #include <string>
 
 namespace parley::net {
-
-struct service;
 
 /// One WebSocket, from the upgrade to the end. Everything runs on the strand of its stream.
 class websocket_session final : public connection, public std::enable_shared_from_this<websocket_session> {
@@ -31,13 +26,15 @@ public:
   void drain() override {}
   void cut() override;
 
+  /// Its link has something to say.
+  void on_ring();
+
 private:
   void on_accept(error_code ec, actors::connection_info info);
   void read();
   void on_read(error_code ec, std::size_t bytes);
   void on_message();
   void on_control(websocket::frame_type kind);
-  void on_ring();
   void write(outbox::frame text);
   void on_write(error_code ec);
   void start_closing();
@@ -53,11 +50,8 @@ private:
   asio::steady_timer closing_timer_;
   asio::cancellation_signal end_of_reading_;
   asio::cancellation_signal end_of_closing_;
-  std::optional<connections::place> place_;
-  std::shared_ptr<admission::pass> pass_;
+  held_session held_;
   service& shared_;
-  std::shared_ptr<session_link> link_;
-  std::unique_ptr<actors::session_inbox> inbox_;
   frame_buffer buffer_;
   outbox::frame in_flight_;
   heartbeat beat_;

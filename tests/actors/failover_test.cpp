@@ -14,8 +14,7 @@ namespace {
 
 void talk(test_client& client, int units) {
   for (int i = 0; i < units; ++i) {
-    client.say(append_frame());
-    CHECK(client.link->next("response.output.delta")["kind"] == "listen");
+    CHECK(client.step()["kind"] == "listen");
   }
 }
 
@@ -105,8 +104,7 @@ TEST_CASE("what does not fit into the journal ends with its worker") {
   talk(client, 1);
   house.add_up(second);
   first.die();
-  client.say(append_frame());
-  CHECK(client.link->next("session.closed")["reason"] == "backend_error");
+  CHECK(client.step("session.closed")["reason"] == "backend_error");
   CHECK(client.link->closed() == 1011);
   client.vanish();
   CHECK(house.all_free());

@@ -10,18 +10,12 @@ using actors::worker_state;
 
 namespace {
 
-/// Answers the first so many units and turns with a failure, the later ones with `listen` or an end.
-stub_script::answer fail_first(int failures, inference::failure kind) {
-  return
-      [left = std::make_shared<int>(failures), kind](const inference::command& order, const stub_script::sink& tell) {
-        if (const auto* unit = std::get_if<inference::submit_unit>(&order)) {
-          if ((*left)-- > 0) return tell(inference::failed{unit->session, unit->unit, kind, "it went wrong"});
-          inference::step_output listen{};
-          listen.session = unit->session;
-          listen.unit = unit->unit;
-          tell(std::move(listen));
-        }
-      };
+/// Answers the first so many units with a failure, the later ones with `listen`.
+stub_script::unit_answer fail_first(int failures, inference::failure kind) {
+  return [left = std::make_shared<int>(failures), kind](inference::step_output listen, const stub_script::sink& tell) {
+    if ((*left)-- > 0) return tell(inference::failed{listen.session, listen.unit, kind, "it went wrong"});
+    tell(std::move(listen));
+  };
 }
 
 /// A link whose session finds it broken: the session actor dies of it.
@@ -63,8 +57,7 @@ TEST_CASE("when the engine dies, duplex sessions are told in their own words") {
   legacy.say(R"({"type":"session.update","session":{"instructions":"Hi"}})");
   legacy.link->next("session.created");
   script.die();
-  current.say(append_frame());
-  CHECK(current.link->next("session.closed")["reason"] == "backend_error");
+  CHECK(current.step("session.closed")["reason"] == "backend_error");
   CHECK(current.link->closed() == 1011);
   CHECK(legacy.link->next("session.closed")["reason"] == "error");
   CHECK(legacy.link->closed() == 1011);
@@ -119,11 +112,9 @@ TEST_CASE("a session whose worker dies before it began is served by another one"
   other.link->next("session.queue_done");
   house.add_up(second);
   first.die();
-  victim.say(append_frame());
-  CHECK(victim.link->next("response.output.delta")["kind"] == "listen");
+  CHECK(victim.step()["kind"] == "listen");
   other.init();
-  other.say(append_frame());
-  CHECK(other.link->next("response.output.delta")["kind"] == "listen");
+  CHECK(other.step()["kind"] == "listen");
   CHECK(other.say_goodbye() == "user_stop");
   CHECK(victim.say_goodbye() == "user_stop");
   CHECK(house.all_free());
@@ -148,7 +139,7 @@ TEST_CASE("those who wait are sent away when the last worker has been gone for a
 
 TEST_CASE("a step that fails costs one session one chunk") {
   stub_script script;
-  script.answer_with(fail_first(2, inference::failure::inference));
+  script.answer_units_with(fail_first(2, inference::failure::inference));
   test_house house;
   house.add_up(script);
   auto client = house.connect();
@@ -156,13 +147,10 @@ TEST_CASE("a step that fails costs one session one chunk") {
   client.init();
   neighbour.init();
   for (int i = 0; i < 2; ++i) {
-    client.say(append_frame());
-    CHECK(client.link->next("error")["error"]["code"] == "inference_error");
+    CHECK(client.step("error")["error"]["code"] == "inference_error");
   }
-  client.say(append_frame());
-  CHECK(client.link->next("response.output.delta")["kind"] == "listen");
-  neighbour.say(append_frame());
-  CHECK(neighbour.link->next("response.output.delta")["kind"] == "listen");
+  CHECK(client.step()["kind"] == "listen");
+  CHECK(neighbour.step()["kind"] == "listen");
   for (const auto& event : neighbour.link->events()) CHECK(event["type"] != "error");
   client.say_goodbye();
   neighbour.say_goodbye();
@@ -171,14 +159,13 @@ TEST_CASE("a step that fails costs one session one chunk") {
 
 TEST_CASE("three failing steps in a row end a session") {
   stub_script script;
-  script.answer_with(fail_first(3, inference::failure::inference));
+  script.answer_units_with(fail_first(3, inference::failure::inference));
   test_house house;
   house.add_up(script);
   auto client = house.connect();
   client.init();
   for (int i = 0; i < 3; ++i) {
-    client.say(append_frame());
-    CHECK(client.link->next("error")["error"]["code"] == "inference_error");
+    CHECK(client.step("error")["error"]["code"] == "inference_error");
   }
   CHECK(client.link->next("session.closed")["reason"] == "backend_error");
   CHECK(client.link->closed() == 1011);
@@ -188,13 +175,12 @@ TEST_CASE("three failing steps in a row end a session") {
 
 TEST_CASE("a full context ends a duplex session") {
   stub_script script;
-  script.answer_with(fail_first(1, inference::failure::context_full));
+  script.answer_units_with(fail_first(1, inference::failure::context_full));
   test_house house;
   house.add_up(script);
   auto client = house.connect();
   client.init();
-  client.say(append_frame());
-  CHECK(client.link->next("session.closed")["reason"] == "context_full");
+  CHECK(client.step("session.closed")["reason"] == "context_full");
   CHECK(client.link->closed() == 1000);
   client.vanish();
   CHECK(house.all_free());

@@ -44,12 +44,7 @@ double value(const std::string& text, const std::string& series) {
 
 TEST_CASE("the metrics tell what sessions did") {
   stub_script script(2);
-  script.answer_with([](const inference::command& order, const stub_script::sink& tell) {
-    const auto* unit = std::get_if<inference::submit_unit>(&order);
-    if (!unit) return;
-    inference::step_output answer{};
-    answer.session = unit->session;
-    answer.unit = unit->unit;
+  script.answer_units_with([](inference::step_output answer, const stub_script::sink& tell) {
     answer.kind = inference::output_kind::text;
     answer.text = "yes";
     answer.used = {1, 10, 0, 5, 0};
@@ -61,8 +56,7 @@ TEST_CASE("the metrics tell what sessions did") {
   house.add_up(script);
   auto client = connect_as(house, "a", "ann");
   client.init();
-  client.say(append_frame());
-  client.link->next("response.output.delta");
+  client.step();
   client.say(R"({"type":"nonsense"})");
   client.link->next("error");
   // What a worker tells of itself comes a moment later.
@@ -136,8 +130,7 @@ TEST_CASE("a drained worker finishes what it has, and takes sessions again when 
   CHECK_FALSE(house.house().ready().ready);
   CHECK(house.status()["workers"][0]["state"] == "draining");
   CHECK(value(metrics_of(house), R"(parley_worker_slots{state="offered",worker="1"})") == 0);
-  first.say(append_frame());
-  first.link->next("response.output.delta");
+  first.step();
   auto second = house.connect();
   CHECK(second.link->next("session.queued")["position"] == 1);
   CHECK(drain(house, 1, false));

@@ -54,19 +54,12 @@ config::settings recording_in(const fs::path& folder) {
 
 /// Speaks 1,200 samples of 24 kHz a unit.
 void speak(stub_script& script) {
-  script.answer_with([](const inference::command& order, const stub_script::sink& tell) {
-    const auto* unit = std::get_if<inference::submit_unit>(&order);
-    if (!unit) return;
-    inference::step_output text{};
-    text.session = unit->session;
-    text.unit = unit->unit;
+  script.answer_units_with([](inference::step_output sound, const stub_script::sink& tell) {
+    auto text = sound;
     text.kind = inference::output_kind::text;
     text.text = "yes";
     text.last = false;
     tell(std::move(text));
-    inference::step_output sound{};
-    sound.session = unit->session;
-    sound.unit = unit->unit;
     sound.kind = inference::output_kind::audio;
     sound.audio = std::make_shared<const std::vector<float>>(1200, 0.5f);
     sound.first = false;
@@ -88,8 +81,7 @@ TEST_CASE("a session leaves both sides' sound, every event and its facts") {
   const std::string id = created["session_id"];
   CHECK(created["recording_id"] == id);
   for (int unit = 0; unit < 3; ++unit) {
-    client.say(append_frame());
-    client.link->next("response.output.delta");
+    client.step();
     client.link->next("response.output.delta");
   }
   CHECK(client.say_goodbye() == "user_stop");
@@ -190,8 +182,7 @@ TEST_CASE("what the queue does not hold is dropped and counted, and the session 
   house.add_up(script);
   auto client = house.connect();
   const std::string id = client.init()["session_id"];
-  client.say(append_frame());
-  client.link->next("response.output.delta");
+  client.step();
   client.say_goodbye();
   recording_desk_client desk(*house.house().recordings());
   const auto facts = desk.wait_for_listed(id);
@@ -210,8 +201,7 @@ TEST_CASE("a disk that refuses ends the recording, not the session") {
                                              .count()));
   auto client = house.connect();
   client.init();
-  client.say(append_frame());
-  client.link->next("response.output.delta");
+  client.step();
   CHECK(client.say_goodbye() == "user_stop");
   CHECK(house.all_free());
   CHECK(recording_desk_client(*house.house().recordings()).list(everybody).empty());

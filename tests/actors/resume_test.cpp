@@ -20,16 +20,10 @@ constexpr const char* asking = R"({"resume":true})";
 
 /// A unit is answered by `said`, one event.
 auto saying(const std::string& said) {
-  return [said](const inference::command& order, const stub_script::sink& tell) {
-    const auto* unit = std::get_if<inference::submit_unit>(&order);
-    if (!unit) return;
-    inference::step_output delta{};
-    delta.session = unit->session;
-    delta.unit = unit->unit;
+  return [said](inference::step_output delta, const stub_script::sink& tell) {
     delta.kind = inference::output_kind::text;
-    delta.text = said + std::to_string(unit->unit);
-    delta.first = delta.last = true;
-    tell(inference::step_output(delta));
+    delta.text = said + std::to_string(delta.unit);
+    tell(std::move(delta));
   };
 }
 
@@ -47,7 +41,7 @@ std::string metric(test_house& house, const std::string& name) {
 
 TEST_CASE("a client that comes back gets what it has missed, once") {
   stub_script script;
-  script.answer_with(saying("word "));
+  script.answer_units_with(saying("word "));
   test_house house;
   house.add_up(script);
   auto client = house.connect("audio");
@@ -55,8 +49,7 @@ TEST_CASE("a client that comes back gets what it has missed, once") {
   CHECK(created["event_id"] == 1);
   CHECK(created["resume_seconds"] == 30);
   const std::string id = created["session_id"];
-  client.say(append_frame());
-  CHECK(client.link->next("response.output.delta")["event_id"] == 2);
+  CHECK(client.step()["event_id"] == 2);
   client.say(append_frame());
   client.say(append_frame());
   client.vanish();
@@ -73,8 +66,7 @@ TEST_CASE("a client that comes back gets what it has missed, once") {
     CHECK(delta["event_id"] == event);
     CHECK(delta["text"] == "word " + std::to_string(event - 2));
   }
-  again.say(append_frame());
-  CHECK(again.link->next("response.output.delta")["event_id"] == 5);
+  CHECK(again.step()["event_id"] == 5);
   CHECK(again.say_goodbye() == "user_stop");
   CHECK(house.all_free());
   CHECK(metric(house, R"(parley_resumes_total{result="resumed"})") == "1");
@@ -121,14 +113,12 @@ TEST_CASE("a wrong claim is refused, and the session does not mind") {
   refused("mine", token, "9");
   refused("mine", token, "x");
   refused("mine", token, "1", "another key");
-  client.say(append_frame());
-  CHECK(client.link->next("response.output.delta")["event_id"] == 2);
+  CHECK(client.step()["event_id"] == 2);
 
   client.vanish();
   auto again = house.come_back("mine", token, "2");
   const std::string next = again.link->next("session.resumed")["resume_token"];
-  again.say(append_frame());
-  again.link->next("response.output.delta");
+  again.step();
   refused("mine", token); // used up
   CHECK(again.say_goodbye() == "user_stop");
   refused("mine", next); // over
@@ -158,15 +148,14 @@ TEST_CASE("who does not come back in time gives the slot and its place back") {
 
 TEST_CASE("what is larger than what is kept cannot be sent again") {
   stub_script script;
-  script.answer_with(saying(std::string(5000, 'x')));
+  script.answer_units_with(saying(std::string(5000, 'x')));
   auto settings = test_house::quick_settings();
   settings.limits.resume_bytes = 4096;
   test_house house(settings);
   house.add_up(script);
   auto client = house.connect("audio");
   const auto created = client.init(asking);
-  client.say(append_frame());
-  client.link->next("response.output.delta");
+  client.step();
   client.vanish();
   auto behind = house.come_back(created["session_id"], created["resume_token"], "1");
   CHECK(behind.link->next("error")["error"]["message"].get<std::string>().find("no longer kept") != std::string::npos);
@@ -183,10 +172,8 @@ TEST_CASE("a session without a client moves to another worker like any other") {
   house.add_up(first);
   auto client = house.connect("audio");
   const auto created = client.init(asking);
-  client.say(append_frame());
-  client.link->next("response.output.delta");
-  client.say(append_frame());
-  client.link->next("response.output.delta");
+  client.step();
+  client.step();
   client.vanish();
   house.add_up(second);
   first.die();

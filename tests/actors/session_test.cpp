@@ -68,12 +68,7 @@ TEST_CASE("a chat session answers in deltas, turn after turn") {
 TEST_CASE("what is spoken reaches the client: text, then sound") {
   stub_script script;
   const auto sound = std::make_shared<const std::vector<float>>(24'000, 0.5f);
-  script.answer_with([&](const inference::command& order, const stub_script::sink& tell) {
-    const auto* unit = std::get_if<inference::submit_unit>(&order);
-    if (!unit) return;
-    inference::step_output delta{};
-    delta.session = unit->session;
-    delta.unit = unit->unit;
+  script.answer_units_with([&](inference::step_output delta, const stub_script::sink& tell) {
     delta.kind = inference::output_kind::text;
     delta.text = "Yes";
     delta.last = false;
@@ -88,8 +83,7 @@ TEST_CASE("what is spoken reaches the client: text, then sound") {
   house.add_up(script);
   auto client = house.connect();
   client.init();
-  client.say(append_frame());
-  const auto text = client.link->next("response.output.delta");
+  const auto text = client.step();
   CHECK(text["text"] == "Yes");
   CHECK_FALSE(text.contains("end_of_turn"));
   const auto audio = client.link->next("response.output.delta");

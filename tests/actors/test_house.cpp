@@ -17,6 +17,11 @@ nlohmann::json test_client::init(const std::string& payload) {
   return link->next("session.created");
 }
 
+nlohmann::json test_client::step(const std::string& answer) {
+  say(append_frame());
+  return link->next(answer);
+}
+
 std::string test_client::say_goodbye() {
   say(R"({"type":"session.close","reason":"user_stop"})");
   const auto reason = link->next("session.closed")["reason"].get<std::string>();

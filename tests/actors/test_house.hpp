@@ -22,6 +22,9 @@ struct test_client {
   /// `session.init`, and back comes `session.created`.
   nlohmann::json init(const std::string& payload = "{}");
 
+  /// One second of silence goes out; back comes the next event of that type.
+  nlohmann::json step(const std::string& answer = "response.output.delta");
+
   /// Leaves without a word.
   void vanish() { inbox->gone(); }
 

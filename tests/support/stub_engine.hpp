@@ -22,6 +22,7 @@ class stub_script {
 public:
   using sink = inference::engine::sink;
   using answer = std::function<void(const inference::command&, const sink&)>;
+  using unit_answer = std::function<void(inference::step_output reply, const sink&)>;
 
   explicit stub_script(int slots = 4) {
     info_.model = "stub";
@@ -52,6 +53,18 @@ public:
   /// Replaces the usual answers to commands other than open and close. It may throw: then the engine dies of it.
   void answer_with(answer how) {
     change([&] { answer_ = std::move(how); });
+  }
+
+  /// The same of units alone: `reply` says already which one it answers.
+  void answer_units_with(unit_answer how) {
+    answer_with([how = std::move(how)](const inference::command& order, const sink& tell) {
+      const auto* unit = std::get_if<inference::submit_unit>(&order);
+      if (!unit) return;
+      inference::step_output reply{};
+      reply.session = unit->session;
+      reply.unit = unit->unit;
+      how(std::move(reply), tell);
+    });
   }
 
   /// The next command makes the engine throw.

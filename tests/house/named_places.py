@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""Fails when a page of the documentation names, in backticks or as a link, a place in the tree that is not there."""
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "bench/README.md", "train/README.md", "tests/data/README.md")] + sorted((ROOT / "docs").glob("*.md"))
+ROOMS = "actors|app|bench|client|cmake|config|docs|inference|models|net|packaging|protocol|scripts|tests|train|web"
+PLACE = re.compile(rf"`((?:{ROOMS})/[\w./-]+)`")
+LINK = re.compile(r"\]\(([\w./-]+)\)")
+ENDINGS = ("", ".hpp", ".cpp", ".py")
+
+
+def missing(page: Path):
+    text = page.read_text(encoding="utf-8")
+    for name in PLACE.findall(text):
+        if not any((base / (name + ending)).exists() for base in (ROOT, page.parent) for ending in ENDINGS):
+            yield name
+    for name in LINK.findall(text):
+        if not (page.parent / name).exists():
+            yield name
+
+
+def main() -> int:
+    lost = [f"{page.relative_to(ROOT)}: {name}" for page in PAGES if page.exists() for name in missing(page)]
+    named = sum(len(PLACE.findall(page.read_text(encoding="utf-8"))) for page in PAGES if page.exists())
+    print(*lost, sep="\n")
+    print(f"{named} places named, {len(lost)} not there")
+    return 1 if lost or not named else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
