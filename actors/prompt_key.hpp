@@ -1,5 +1,6 @@
 #pragma once
 
+#include "inference/engine.hpp"
 #include "inference/unit.hpp"
 
 #include <algorithm>
@@ -25,13 +26,11 @@ public:
   void note(prompt_key key) {
     std::erase(keys_, key);
     keys_.insert(keys_.begin(), key);
-    if (keys_.size() > most) keys_.pop_back();
+    if (keys_.size() > inference::kept_prompts) keys_.pop_back();
   }
   const std::vector<prompt_key>& keys() const { return keys_; }
 
 private:
-  static constexpr std::size_t most = 16; ///< as many as an engine keeps
-
   std::vector<prompt_key> keys_;
 };
 

@@ -2,6 +2,7 @@
 
 #include "inference/unit.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -35,6 +36,10 @@ struct engine_load {
   std::uint64_t prompt_misses = 0; ///< and those that had to be made
   int slots = 0;                   ///< that it can offer by now, none less than sessions are open; 0 = as its info says
 };
+
+/// Beginnings of duplex sessions, system prompt and reference voice, whose rows an engine keeps for the next one that has the
+/// same: those used last.
+inline constexpr std::size_t kept_prompts = 16;
 
 /// Many sessions on one device. Not thread-safe: one thread calls everything, and the sink is called on that thread.
 /// Commands cost little; the work is done in `advance`, so that a command waits for one token at most.

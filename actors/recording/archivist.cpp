@@ -3,6 +3,7 @@
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 #include "actors/recording/step_back.hpp"
+#include "actors/unix_time.hpp"
 
 #include <algorithm>
 #include <array>
@@ -23,11 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::minutes between_sweeps{1};
 constexpr std::size_t all_of_them = 10'000'000;
-
-std::int64_t unix_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 bool may(const requester& who, const recording_facts& of) {
   return who.sees_all || who.key == of.key;

@@ -32,7 +32,7 @@ public:
     pass_limits limits;
     std::shared_ptr<const speech::voice> default_voice; ///< null: who brings no voice gets text alone
     std::size_t kept_voices = 16;
-    std::size_t kept_prompts = 16;
+    std::size_t kept_prompts = inference::kept_prompts;
     int most_sessions = 0;                      ///< for which there is memory; 0 = info.slots
     std::optional<slot_estimate> slots_by_pace; ///< none: info.slots are all that there ever are
     int picture_threads = 2;
