@@ -12,6 +12,7 @@ _used = {w for _, a, b in INTENTS.values() for p in a + b for w in p.split()} | 
 TRAIN_WORDS, HELD_WORDS = read_words()
 TRAIN_WORDS, HELD_WORDS = TRAIN_WORDS + [w for w in HELD_WORDS if w in _used], [w for w in HELD_WORDS if w not in _used]
 REPEAT = [[f for line in side for f in expand(line)] for side in slots.REPEAT]
+HELD = {p for _, _, held in INTENTS.values() for p in held} | {f for (_, held), frames in FRAMES.items() if held for f in frames}
 # How often a slot question is drawn, against 1 for a fixed intent: roughly by how many values it has.
 SLOT_WEIGHT = dict(add=9, sub=9, mul=4, div=3, opposite=8, capital=4, colour=4, bigger=3, smaller=3, spell=5, fact_yes=4, fact_no=4, count=3, kind=4)
 NAMES = list(INTENTS) + list(slots.SLOTS)
@@ -45,9 +46,10 @@ def draw(r, held=False, repeat=.08, words=None, lead=.06, reword=0):
         frame, test = r.choice(FRAMES[name, held]), FRAMES[name, True]
     if not held and reword and r.random() < reword:
         frame = reworded(r, frame, test)
-    text = frame.format(**fill).lower()
     if not held and r.random() < lead:
-        text = r.choice(LEAD) + " " + text
+        other = f"{r.choice(LEAD)} {frame}"
+        frame = frame if other in HELD else other
+    text = frame.format(**fill).lower()
     return Question(text, answer, name)
 
 

@@ -105,12 +105,12 @@ class Maker:
         return dict(ids=ids, weights=weights, seen=self.seen(r, [rows for s in samples for rows in s[2]]))
 
     def batches(self, r):
-        """Endless steps: about 150 units of sessions (in every fifth step 70 with frames), 2,000 typed tokens, and in every third one 14 spoken questions or a dozen chats about pictures (times $NANO_SCALE)."""
+        """Endless steps: about 150 units of sessions (in about every fourth step 70 with frames), 2,000 typed tokens, and in every third one 14 spoken questions or 16 chats about pictures (times $NANO_SCALE)."""
         typed, count = iter(()), 0
         while True:
             pool = max(1, scale() / 2)
             groups = grouped([self.scene(r) for _ in range(int(160 * pool))], lambda s: s.units, 150 * scale())
-            groups += grouped([self.watched(r) for _ in range(int(20 * pool))], lambda s: s.units, 70 * scale())
+            groups += grouped([self.watched(r) for _ in range(int(28 * pool))], lambda s: s.units, 70 * scale())
             r.shuffle(groups)
             for group in groups:
                 chat = next(typed, None)
@@ -120,6 +120,6 @@ class Maker:
                     typed = map(pad, chats)
                     chat = next(typed)
                 asked = self.asked(r, int(14 * scale())) if count % 3 == 0 else None
-                shown = self.shown(r, int(12 * scale())) if count % 3 == 1 else None
+                shown = self.shown(r, int(16 * scale())) if count % 3 == 1 else None
                 yield dict(duplex=self.duplex(r, group), asked=asked, shown=shown, typed=chat)
                 count += 1
