@@ -1,5 +1,6 @@
 #include "actors/gpu_worker.hpp"
 
+#include "actors/alarm.hpp"
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 
@@ -118,7 +119,7 @@ void gpu_worker::measure() {
 /// Tells every house of the load, now or as soon as it may.
 void gpu_worker::report() {
   if (!info_ || patrons_.empty() || report_waits_) return;
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = steady_now();
   if (const auto due = reported_ + report_gap; now < due) {
     report_waits_ = true;
     return delayed_send(this, due - now, report_due{});

@@ -117,10 +117,6 @@ bool weights::mapped(std::string_view name) const {
   return device_.is_cpu() && source_.stored(prefix_ + std::string(name)).scalar_type() == dtype_;
 }
 
-at::Tensor weights::tensor_or_none(std::string_view name) const {
-  return has(name) ? tensor(name) : at::Tensor();
-}
-
 bool weights::has(std::string_view name) const {
   return source_.has(prefix_ + std::string(name));
 }

@@ -57,9 +57,6 @@ public:
   /// Whether `tensor` hands it out as it lies in the file, without a copy.
   bool mapped(std::string_view name) const;
 
-  /// Undefined tensor when missing: for biases that a layer may lack.
-  at::Tensor tensor_or_none(std::string_view name) const;
-
   bool has(std::string_view name) const;
 
   /// A deeper view: `view("llm.").sub("model.layers.0.")`.

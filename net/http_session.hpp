@@ -60,7 +60,6 @@ private:
   std::optional<http::request_parser<http::string_body>> parser_;
   std::optional<http::response<http::string_body>> response_;
   std::shared_ptr<pending_reply> pending_;
-  std::chrono::steady_clock::time_point accepted_ = std::chrono::steady_clock::now();
   std::optional<gate::entry> entry_; ///< of the completion that is being read
   std::size_t lingered_ = 0;
   bool idle_ = true; ///< between two requests

@@ -38,7 +38,7 @@ TEST_CASE("the tiny checkpoint opens; views add their prefix") {
   auto direct = all.tensor("apm.conv1.weight", at::kFloat);
   CHECK(at::equal(audio.tensor("conv1.weight"), direct));
   CHECK(at::equal(audio.sub("layers.0.").tensor("fc1.bias"), all.tensor("apm.layers.0.fc1.bias", at::kFloat)));
-  CHECK_FALSE(audio.tensor_or_none("layers.0.self_attn.k_proj.bias").defined());
+  CHECK_FALSE(audio.has("layers.0.self_attn.k_proj.bias"));
   CHECK(all.names("audio_projection_layer.").size() == 4);
 }
 
