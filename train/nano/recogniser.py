@@ -3,8 +3,12 @@
 It knows the domain's answers, as a closed grammar of whole sentences or as a bigram (packages pocketsphinx and pocketsphinx-en-us; for the evaluation alone)."""
 import collections, functools, math, pathlib, random, re, subprocess, tempfile, wave
 import numpy as np
-from .ctc import distance
+import torch
+from . import mel
+from .ctc import Phonemes, distance, greedy
 from .questions import draw
+from .run import work
+from .train_ctc import Hearing, encode
 
 MODEL = pathlib.Path("/usr/share/pocketsphinx/model/en-us")
 DISCOUNT = .5
@@ -70,3 +74,23 @@ def accuracy(waves, texts, closed=True):
     heard, want = recognise(waves, closed), [words(t) for t in texts]
     errors = [distance(h, w) for h, w in zip(heard, want)]
     return 1 - sum(errors) / sum(map(len, want)), sum(e == 0 for e in errors) / len(errors), heard
+
+
+@torch.no_grad()
+def own_hearing(waves, texts):
+    """Share of phonemes that the encoder of ctc.pt hears right, or None."""
+    if not (work() / "ctc.pt").exists():
+        return None
+    lines = [" ".join(words(t)) for t in texts]
+    phonemes = Phonemes(w for line in lines for w in line.split())
+    model, errors, symbols = Hearing(phonemes.size), 0, 0
+    model.load_state_dict(torch.load(work() / "ctc.pt", map_location="cpu")["model"])
+    model.eval()
+    for i, (y, line) in enumerate(zip(waves, lines)):
+        y = np.pad(y, 3000) + np.random.default_rng(i).standard_normal(len(y) + 6000).astype(np.float32) * y.std() * .1
+        x = mel.offline(y)
+        h, _ = encode(model.nano, x[None, :len(x) // 10 * 10])
+        want = phonemes(line)
+        errors += distance(greedy(model.heads.phoneme(h)[0]), want)
+        symbols += len(want)
+    return 1 - errors / symbols

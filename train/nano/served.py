@@ -14,8 +14,20 @@ sys.path.append(str(__import__("pathlib").Path(__file__).parents[2] / "tests/e2e
 from realtime import Client, floats, jpeg  # noqa: E402  the client of the end-to-end tests
 
 
+def rough_seams(pieces, near=480):
+    """(seams between pieces of one reply at which the signal bends more than anywhere within 20 ms around, seams with sound). pieces: float32 at 24 kHz."""
+    y, at, found = np.concatenate(pieces), 0, []
+    bend = np.abs(np.diff(y, 2, prepend=0, append=0))
+    for piece in pieces[:-1]:
+        at += len(piece)
+        around = bend[max(0, at - near):at + near]
+        if np.abs(y[max(0, at - near):at + near]).max() > .01:
+            found.append(bend[at - 1:at + 1].max() >= around.max())
+    return sum(found), len(found)
+
+
 def converse(server, wave, lead, snr=None, seed=0, speaks=True, shown=None):
-    """One session, one question: (reply, units late or None, its sound at 16 kHz). shown: a picture that comes with every second."""
+    """One session, one question: (reply, units late or None, the pieces of its sound at 24 kHz). shown: a picture that comes with every second."""
     r, g = random.Random(seed), np.random.default_rng(seed)
     y = np.concatenate([np.zeros(int(lead * 16000), np.float32), wave.astype(np.float32) / 32768 * 10 ** r.uniform(-.6, .2)])
     due = int(first_unit_after(len(y) / 160))
@@ -36,7 +48,7 @@ def converse(server, wave, lead, snr=None, seed=0, speaks=True, shown=None):
             if (any(d.get("end_of_turn") for d in deltas) and start is not None) or (start is None and unit > due + 5):
                 break
         client.send({"type": "session.close", "reason": "user_stop"})
-    return said, start, resample_poly(np.concatenate(heard), 2, 3) if heard else None
+    return said, start, heard
 
 
 def file_of(sight, seed):
@@ -74,28 +86,33 @@ def main(url, n):
     torch.set_num_threads(1)
     server = types.SimpleNamespace(http=url, realtime=url.replace("http", "ws", 1) + "/v1/realtime")
     print("| through the server | right | n | note |\n|---|---|---|---|")
-    spoken, shown = [], 0
+    spoken, shown, seams = [], 0, np.zeros(2, int)
     for name, source, lead, snr in (("unseen voices", "test_voices", (0, 3), None), ("unseen voices, 12 dB noise", "test_voices", (0, 3), 12), ("unseen voices, start at 0-20 s", "test_voices", (0, 20), None),
                                     ("unseen phrasings", "test_phrasings", (0, 3), None)):
         records, waves, r = json.loads((work() / f"{source}.json").read_text()), np.load(work() / f"{source}.npz"), random.Random(4)
         right = timely = 0
         for i in range(n):
-            said, start, sound = converse(server, waves[f"w{i}"], r.uniform(*lead), snr, i)
+            said, start, pieces = converse(server, waves[f"w{i}"], r.uniform(*lead), snr, i)
             right += said == records[i]["answer"]
             timely += start is not None and 0 <= start <= 1
             if said != records[i]["answer"] and shown < 30:
                 shown += 1
                 print("   ", (records[i]["text"], records[i]["answer"], said, start), flush=True)
-            if sound is not None and said:
-                spoken.append((sound, said))
+            if pieces and said:
+                spoken.append((resample_poly(np.concatenate(pieces), 2, 3).astype(np.float32), said))
+                seams += rough_seams(pieces)
         row(name, right, n, f"starts in time {timely / n:.0%}")
     if (work() / "test_sights.json").exists():
         sighted(server, n)
     if spoken:
-        sounds, texts = zip(*spoken[:n])
+        sounds, texts = zip(*spoken)
         for closed in (True, False):
             words, whole, _ = recogniser.accuracy(sounds, texts, closed)
             row(f"its speech, pocketsphinx, {'closed grammar' if closed else 'bigram'}: words", words * len(texts), len(texts), f"whole sentences {whole:.0%}")
+        own = recogniser.own_hearing(sounds, texts)
+        if own is not None:
+            row("its speech, its own ears, phonemes", own * len(texts), len(texts))
+        row("seams between its pieces without a bend of their own", seams[1] - seams[0], seams[1])
 
 
 if __name__ == "__main__":

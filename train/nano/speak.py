@@ -1,18 +1,21 @@
-"""Word accuracy of the voice, stage by stage, on held-out sentences of the domain. usage: python -m nano.speak [sentences]
+"""How well the voice is understood and how its pitch moves, stage by stage, on held-out sentences of the domain. usage: python -m nano.speak [sentences]
 
-The rows add one stage each: the recording itself, its mel through the vocoder, its tokens through the flow encoder, the flow, and tokens that the talker draws as the server does in full duplex."""
+The rows add one stage each: the recording itself, its mel through the vocoder, its tokens through the flow encoder, the flow, and tokens that the talker draws as the server does in full duplex.
+Pitch: of the frames that have one both in the recording and in what is heard, the share within one semitone, the correlation, and how much lower the last quarter of a sentence lies than the first.
+"phonemes": right by the encoder and phoneme head of ctc.pt, where the work folder has it (the nano's own ears, which were not trained with this vocoder)."""
 import random, sys
 import numpy as np
 import torch
 from scipy.signal import resample_poly
 from . import recogniser, speech
 from .evaluate import load
+from .pitch import pitches
 from .run import work
 from .shipped import folder
 from .talker import END, Talker
 from .train_talker import Samples, Sentences
 from .vocoder import Vocoder
-from .voice import UNIT
+from .voice import TOKEN, UNIT
 from .voice_data import corpus, utterance
 
 BLOCK = 25
@@ -34,8 +37,8 @@ class Voice:
         return self.flow.mu(speech.digits(torch.tensor(codes))[None], BLOCK)
 
     def sound(self, mel):
-        """mel [1,T,80] -> float32 samples at 16 kHz."""
-        return resample_poly(self.vocoder(mel.transpose(1, 2))[0].numpy(), 2, 3).astype(np.float32)
+        """mel [1,T,80] -> float32 samples at 24 kHz."""
+        return self.vocoder(mel.transpose(1, 2))[0].numpy()
 
     def speak(self, codes):
         mu = self.mu(codes)
@@ -51,7 +54,7 @@ def draw(talker, text, groups, generator, temperature=.8, penalty=1.05):
         while len(unit) < (40 if last else UNIT):
             logits = talker.head_code[0](talker(row[None], kv)[0, -1]) / temperature
             if unit:
-                count = torch.bincount(torch.tensor(unit), minlength=len(logits))[:len(logits)]
+                count = torch.bincount(torch.tensor(unit[-16:]), minlength=len(logits))[:len(logits)]
                 factor = penalty ** count.float()
                 logits = torch.where(logits < 0, logits * factor, logits / factor)
             if not last:
@@ -67,16 +70,27 @@ def draw(talker, text, groups, generator, temperature=.8, penalty=1.05):
     return said
 
 
-@torch.no_grad()
-def main(n):
-    torch.set_num_threads(1)
-    torch.manual_seed(1)
+def semitones(y, pitch):
+    """(difference of each voiced frame, its true pitch in Hz, its place in the sentence from 0 to 1) of samples at 24 kHz and the recording's pitch."""
+    got, n = pitches(torch.from_numpy(y * 32767).to(torch.int16), 60, 300).numpy(), len(pitch)
+    got = np.pad(got, (0, max(0, n - len(got))))[:n]
+    both = np.flatnonzero((got > 0) & (pitch > 0))
+    return 12 * np.log2(got[both] / pitch[both]), pitch[both], both / n
+
+
+def pitch_columns(waves, targets):
+    """(share of frames within a semitone, correlation, fall in semitones from the first to the last quarter)."""
+    off, true, place = (np.concatenate(x) for x in zip(*(semitones(y, p) for y, p in zip(waves, targets))))
+    want, level = 12 * np.log2(true / 100), 12 * np.log2(true / 100) + off
+    return (np.abs(off) < 1).mean(), np.corrcoef(want, level)[0, 1], level[place < .25].mean() - level[place > .75].mean()
+
+
+def stages(n):
+    """({name of a stage: function of a sentence's number -> float32 samples at 24 kHz}, corpus, numbers of at most n held-out sentences of the domain)."""
     voice, data = Voice(), corpus("voice_test")
     sentences = Sentences("voice_test", voice.tokenizer)
-    chosen = [i for i, q in enumerate(sentences.questions) if q.intent != "repeat"][:n]
-    texts = [sentences.questions[i].answer for i in chosen]
-    piece = lambda i: data["samples"][data["first"][i] * 960:(data["first"][i] + data["length"][i]) * 960].numpy().astype(np.float32) / 32768
-    rows = {"recording": lambda i: resample_poly(piece(i), 2, 3), "vocoder": lambda i: voice.sound(utterance(data, i)[1]), "tokens, flow encoder, vocoder": lambda i: voice.sound(voice.mu(sentences.codes[i])),
+    rows = {"recording": lambda i: data["samples"][data["first"][i] * TOKEN:(data["first"][i] + data["length"][i]) * TOKEN].numpy().astype(np.float32) / 32768,
+            "vocoder": lambda i: voice.sound(utterance(data, i)[1]), "tokens, flow encoder, vocoder": lambda i: voice.sound(voice.mu(sentences.codes[i])),
             "tokens, flow, vocoder": lambda i: voice.speak(sentences.codes[i])}
     if (work() / "talker.pt").exists():
         joint, talker = work() / "joint.pt", Talker()
@@ -88,12 +102,27 @@ def main(n):
             (groups, _), = samples.draw(random.Random(i), [i], duplex=True)
             return voice.speak(draw(talker, text, groups, torch.Generator().manual_seed(i)))
         rows["talker, flow, vocoder"] = talked
-    print("| speech | words, closed grammar | sentences | words, bigram | n |\n|---|---|---|---|---|")
+    return rows, data, [i for i, q in enumerate(sentences.questions) if q.intent != "repeat"][:n]
+
+
+def track(data, i):
+    """The recording's pitch in each frame, 0 = none."""
+    return data["pitch"][2 * data["first"][i]:2 * (data["first"][i] + data["length"][i])].numpy()
+
+
+@torch.no_grad()
+def main(n):
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    rows, data, chosen = stages(n)
+    texts, targets = [data["questions"][i][1] for i in chosen], [track(data, i) for i in chosen]
+    print("| speech | words, closed grammar | sentences | words, bigram | phonemes | pitch within a semitone | correlation | fall | n |\n|---|---|---|---|---|---|---|---|---|")
     for name, make in rows.items():
-        waves = [make(i) for i in chosen]
-        closed, free = recogniser.accuracy(waves, texts), recogniser.accuracy(waves, texts, closed=False)
-        print(f"| {name} | {closed[0]:.1%} | {closed[1]:.1%} | {free[0]:.1%} | {len(chosen)} |", flush=True)
+        sounds = [make(i) for i in chosen]
+        waves, (near, correlation, fall) = [resample_poly(y, 2, 3).astype(np.float32) for y in sounds], pitch_columns(sounds, targets)
+        closed, free, own = recogniser.accuracy(waves, texts), recogniser.accuracy(waves, texts, closed=False), recogniser.own_hearing(waves, texts)
+        print(f"| {name} | {closed[0]:.1%} | {closed[1]:.1%} | {free[0]:.1%} | {'' if own is None else f'{own:.1%}'} | {near:.0%} | {correlation:.2f} | {fall:.1f} | {len(chosen)} |", flush=True)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 30)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 60)

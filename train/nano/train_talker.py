@@ -19,6 +19,8 @@ from .voice_data import corpus, utterance
 GROUP = 10  # LLM tokens of a streamed group
 BATCH = 24
 RENEWED, UNSTATED, BLUR = .15, .25, .3  # shares of forms that are drawn anew and of samples without states; noise in the other states
+SPOILT = .06    # share of the speech tokens that are fed wrong, as what it draws will be now and then
+LEVEL = .01     # penalty on log-sum-exp: logits that are log-probabilities hardly move under the server's repetition penalty, which steady vowels would suffer from
 
 
 class Sentences:
@@ -26,7 +28,7 @@ class Sentences:
 
     def __init__(self, name, tokenizer):
         data = corpus(name)
-        self.questions = [Question(*q) for q in data["questions"]]
+        self.questions, self.words = [Question(*q) for q in data["questions"]], data["words"]
         with torch.no_grad():
             self.codes = [speech.codes(tokenizer(utterance(data, i)[0])[0]).tolist() for i in range(len(self.questions))]
         self.silence = self.codes[0][0]
@@ -52,8 +54,8 @@ def duplex_form(text, r, question, codes, silence):
     return [next(rows) if t == layouts.ROW else t for t in ids], groups
 
 
-def chat_form(text, r, question, codes):
-    """(LLM ids, groups) of a typed question; each group's share of the sound is estimated from its letters."""
+def chat_form(text, r, question, codes, starts):
+    """(LLM ids, groups) of a typed question; a group's sound ends where the first word begins that is not wholly in it. starts: [(place of a word, token at which it begins)]."""
     ids, weights = layouts.chat(text, r, [typed(r, question)], kind=r.choice([0, 0, 1, 2]))
     first = next(i for i, w in enumerate(weights) if w)
     words = text.encode(question.answer)
@@ -61,20 +63,25 @@ def chat_form(text, r, question, codes):
     for at in range(0, len(words), GROUP):
         part = words[at:at + GROUP]
         last = at + GROUP >= len(words)
-        end = len(codes) if last else round(len(codes) * len(text.decode(words[:at + GROUP])) / len(question.answer))
+        place = question.answer.rfind(" ", 0, len(text.decode(words[:at + GROUP])) + 1) + 1
+        end = len(codes) if last else max(done, next((token for p, token in starts if p >= place), len(codes)))
         groups.append((list(range(first + at, first + at + len(part))), codes[done:end], last))
         done = end
     return ids, groups
 
 
-def assemble(text, talker, groups, duplex):
-    """One sentence as talker input: (rows [T,d], targets [T], -1 = none). What is fed and what is asked follows TALKER.md 3 and 4. groups = [(words' ids, their states, speech tokens, ends)]."""
+def assemble(text, talker, groups, duplex, spoilt=0):
+    """One sentence as talker input: (rows [T,d], targets [T], -1 = none). What is fed and what is asked follows TALKER.md 3 and 4. groups = [(words' ids, their states, speech tokens, ends)].
+    spoilt: share of the tokens in whose place another one of the group is fed."""
     rows, targets = [], []
     mark = lambda name: talker.emb_text.weight[text.id[name]][None]
     for words, states, codes, last in groups:
         rows += [talker.condition(words, states), *([mark("</perception>")] if last and not duplex else []), mark("<focus>")]
         targets += [-1] * (len(words) + (last and not duplex))
-        rows.append(talker.emb_code[0](torch.tensor(codes, dtype=torch.long)))
+        fed = torch.tensor(codes, dtype=torch.long)
+        if spoilt and codes:
+            fed = torch.where(torch.rand(len(fed)) < spoilt, fed[torch.randint(len(fed), fed.shape)], fed)
+        rows.append(talker.emb_code[0](fed))
         ends = last or not duplex
         targets += codes + ([END] if ends else [-1])
     return torch.cat(rows), torch.tensor(targets)
@@ -94,7 +101,7 @@ class Samples:
         made = []
         for i in chosen:
             kind, q, codes = r.random() < .7 if duplex is None else duplex, self.sentences.questions[i], self.sentences.codes[i]
-            made.append((*(duplex_form(self.text, r, q, codes, self.sentences.silence) if kind else chat_form(self.text, r, q, codes)), kind))
+            made.append((*(duplex_form(self.text, r, q, codes, self.sentences.silence) if kind else chat_form(self.text, r, q, codes, self.sentences.words[i])), kind))
         ids = torch.zeros(len(made), max(len(m[0]) for m in made), dtype=torch.long)
         for b, (row, _, _) in enumerate(made):
             ids[b, :len(row)] = torch.tensor(row)
@@ -115,13 +122,13 @@ def blurred(r, sample):
     return [(words, keep * (states + BLUR * states.std() * torch.randn_like(states)), codes, last) for words, states, codes, last in groups], kind
 
 
-def loss_of(text, talker, samples):
+def loss_of(text, talker, samples, spoilt=0, level=0):
     """Mean loss per speech token and the share of tokens that are guessed."""
-    parts = [assemble(text, talker, *sample) for sample in samples]
+    parts = [assemble(text, talker, *sample, spoilt) for sample in samples]
     rows, targets = (torch.nn.utils.rnn.pad_sequence(x, batch_first=True, padding_value=v) for x, v in zip(zip(*parts), (0, -1)))
     keep = targets >= 0
     logits = talker.head_code[0](talker(rows)[keep]).float()
-    return F.cross_entropy(logits, targets[keep]), (logits.argmax(-1) == targets[keep]).float().mean()
+    return F.cross_entropy(logits, targets[keep]) + level * logits.logsumexp(-1).pow(2).mean(), (logits.argmax(-1) == targets[keep]).float().mean()
 
 
 @torch.no_grad()
@@ -153,7 +160,7 @@ def main():
     keep = lambda: save(path, model=talker.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     sums, count = torch.zeros(2), 0
     while clock() < budget:
-        value, right = loss_of(text, fast.net, train(r, r.sample(range(len(train.made)), min(BATCH, len(train.made)))))
+        value, right = loss_of(text, fast.net, train(r, r.sample(range(len(train.made)), min(BATCH, len(train.made)))), SPOILT, LEVEL)
         value.backward()
         fast.collect()
         opt.step(schedule(clock() / budget, step, peak))

@@ -1,18 +1,20 @@
 """Stage 6: the vocoder on the voice's own mels. usage: python -m nano.train_vocoder CPU_SECONDS PEAK_LR
 
-Multi-resolution spectral losses and the error of the pitch; the source follows the voicing that was measured, so that it is learnt as an input that can be trusted."""
+Multi-resolution spectral losses, the error of the mel that a recogniser sees, and the error of the pitch; the source follows the voicing of the corpus, so that it is learnt as an input that can be
+trusted."""
 import math, sys
 import torch
 from . import shipped_speech
-from .locked import PITCH
-from .pitch import pitches
 from .run import Clock, Log, save, work
 from .vocoder import HOP, LOOK, Vocoder
+from .voice import slaney
 from .voice_data import corpus, utterance
 
 SEGMENT, BEFORE, BATCH = 32, 8, 3  # frames that are scored, frames of context on the left, segments of a step
 RESOLUTIONS = [(1024, 240), (512, 120), (128, 32)]
 FLOOR = 3e-3  # magnitudes below are silence
+EAR, EAR_FLOOR = (600, 240), 3e-6  # window and hop of 25 and 10 ms; power below is silence
+EAR_BANK = slaney(80, 301, 0, 8000, 24000)
 
 
 def spectral(y, x, windows):
@@ -25,6 +27,12 @@ def spectral(y, x, windows):
         log = log + (a.clamp(min=FLOOR).log() - b.clamp(min=FLOOR).log()).abs().mean() / len(RESOLUTIONS)
         converge = converge + ((a - b).pow(2).sum() / b.pow(2).sum().clamp(min=1e-3)).sqrt() / len(RESOLUTIONS)
     return log, converge, phase
+
+
+def heard(y, windows):
+    """[B,n] -> log10 mel power as recognisers take it."""
+    s = torch.view_as_real(torch.stft(y, *EAR, window=windows[EAR[0]], return_complex=True)).pow(2).sum(-1)
+    return (s.transpose(1, 2) @ EAR_BANK).clamp(min=EAR_FLOOR).log10()
 
 
 @torch.no_grad()
@@ -44,7 +52,7 @@ def main():
     torch.manual_seed(6)
     data, tests, path, log, net = corpus("voice"), corpus("voice_test"), work() / "vocoder.pt", Log("vocoder"), Vocoder()
     net.standardise(data["mel"].mean(0), data["mel"].std(0))
-    pitch, windows = (pitches(data["samples"]) > 0) * float(PITCH), {n: torch.hann_window(n) for n, _ in RESOLUTIONS}
+    windows = {n: torch.hann_window(n) for n, _ in [*RESOLUTIONS, EAR]}
     opt = torch.optim.AdamW(net.parameters(), lr=peak, betas=(.8, .99), weight_decay=0, fused=True)
     step, clock, state = 0, Clock(), torch.load(path, map_location="cpu") if path.exists() else None
     if state:
@@ -54,27 +62,28 @@ def main():
     elif shipped := shipped_speech.hift():
         net.load_state_dict(shipped)
     keep = lambda: save(path, model=net.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
-    sums, count, T = torch.zeros(4), 0, BEFORE + SEGMENT + LOOK
+    sums, count, T = torch.zeros(5), 0, BEFORE + SEGMENT + LOOK
     while clock() < budget:
         for group in opt.param_groups:
             group["lr"] = peak * min(1, (step + 1) / 150) * (.05 + .475 * (1 + math.cos(math.pi * clock() / budget)))
         starts = torch.randint(0, len(data["mel"]) - T, (BATCH,)).tolist()
         mel = torch.stack([data["mel"][a:a + T] for a in starts]).transpose(1, 2)
         want = torch.stack([data["samples"][(a + BEFORE) * HOP:(a + BEFORE + SEGMENT) * HOP] for a in starts]).float() / 32768
-        f0 = torch.stack([pitch[a:a + T] for a in starts])
+        f0 = torch.stack([data["pitch"][a:a + T] for a in starts])
         guess = net.f0_predictor(mel)
         off = ((guess - f0)[:, BEFORE:-LOOK].abs() / 100).mean()
         y = net.decode(mel, net.source(f0))[:, BEFORE * HOP:(BEFORE + SEGMENT) * HOP]
-        magnitude, converge, phase = spectral(y, want, windows)
+        magnitude, converge, complex_ = spectral(y, want, windows)
+        ear = (heard(y, windows) - heard(want, windows)).abs().mean()
         opt.zero_grad()
-        (magnitude + converge + phase + off).backward()
+        (magnitude + converge + complex_ + ear + off).backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         opt.step()
         step, count = step + 1, count + 1
-        sums += torch.stack([magnitude, converge, phase, off]).detach()
+        sums += torch.stack([magnitude, converge, complex_, ear, off]).detach()
         if step % 100 == 0:
-            log(step=step, s=clock(), **dict(zip(("magnitude", "convergence", "phase", "pitch"), (sums / count).tolist())))
-            sums, count = torch.zeros(4), 0
+            log(step=step, s=clock(), **dict(zip(("magnitude", "convergence", "complex", "ear", "pitch"), (sums / count).tolist())))
+            sums, count = torch.zeros(5), 0
         if step % 400 == 0:
             keep()
             log(step=step, s=clock(), held_magnitude=check(net, tests, windows))

@@ -75,7 +75,7 @@ class Vocoder(nn.Module):
         self.resblocks = nn.ModuleList(ResBlock(c[k + 1], kernel) for k in range(3) for kernel in (3, 7, 11))
         self.conv_post = Causal(c[3], 18, 7)
         for conv in (self.conv_pre, *self.ups, *self.source_downs, self.conv_post, *self.f0_predictor.condnet.values()):
-            nn.init.normal_(conv.weight, 0, conv.weight[0].numel() ** -.5)  # with torch's own start, three fifths of that, it learns nothing for minutes
+            nn.init.normal_(conv.weight, 0, conv.weight[0].numel() ** -.5)
             nn.init.zeros_(conv.bias)
         self.conv_post.weight.data.mul_(.3)
         self.conv_post.bias.data[:9] = -3.5

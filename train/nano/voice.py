@@ -1,18 +1,25 @@
-"""The corpus of the one voice that it speaks with: espeak-ng at a pitch that is locked to the frames, and the features that each stage learns from. usage: python -m nano.voice [sentences] [test sentences]
+"""The corpus of the one voice that it speaks with: espeak-ng with a melody in steps that fit the frames, and the features that each stage learns from. usage: python -m nano.voice [sentences] [test sentences]
 
 Everything lies on the grid of speech tokens: 25 tokens = 50 mel frames = 100 tokenizer frames = 24,000 samples a second. The sentences are the domain's answers, at a rate that fits
-the units in which they are written (see `layouts.pieces`), and strings of random words, so that every word is heard."""
-import io, random, subprocess, sys, wave
+the units in which they are written (see `layouts.pieces`), and strings of random words, so that every word is heard. No word begins before the second of its unit: the talker is not to say what it has not been given."""
+import random, sys, wave
 import numpy as np
 import torch
+from scipy.ndimage import median_filter
 from scipy.signal import resample_poly
-from . import layouts, mel
-from .locked import locked
+from . import layouts, mel, sights
+from .espeak import read
+from .locked import Times, locked
+from .pitch import pitches
 from .questions import HELD_WORDS, TRAIN_WORDS, Question, draw
 from .run import work
 from .tokenizer import Text
 
-VOICE, PITCH, SPEED, FASTEST = "en-us", 62, 190, 260  # flat at this pitch it speaks at 101 Hz
+VOICE, PITCH, RANGE, SLOWEST, FASTEST = "en-us+f2", 50, 60, 150, 270
+SEARCHED = 90, 330  # Hz: where the natural reading's pitch is looked for
+MIDDLE_NATURAL, MIDDLE, SWING = 200, 200, 1.3  # Hz in the middle of the natural reading and of the voice; how much wider the voice moves, in octaves
+LEVELS, SWITCH = np.array([150., 200., 250., 300.]), 8  # Hz: what fits the frames; what a change costs, in semitones off for one frame
+STRETCH = 1.15      # how much slower what would be too early may be spoken
 RATE, HOP = 24000, 480
 TOKEN = 960         # samples of one speech token
 UNIT = 25           # speech tokens of one unit
@@ -46,32 +53,72 @@ def tokenizer_mel(samples):
     return (torch.maximum(x, x.max() - 8) + 4) / 4
 
 
-def spoken(text, speed=SPEED):
-    """float32 samples at 24 kHz, silence trimmed to 10 ms."""
-    out = subprocess.run(["espeak-ng", "-v", VOICE, "-p", str(PITCH), "-s", str(speed), "-m", "--stdout", f'<speak><prosody range="0%">{text}</prosody></speak>'], capture_output=True, check=True).stdout
-    with wave.open(io.BytesIO(out)) as w:
-        assert w.getframerate() == 22050
-    y = np.frombuffer(out[44:len(out) // 2 * 2], "<i2").astype(np.float32) / 32768
-    loud = np.nonzero(np.abs(y) > .003)[0]
-    return locked(resample_poly(y[max(0, loud[0] - 220):loud[-1] + 220], 160, 147).astype(np.float32))
+def stepped(level):
+    """Octaves above 1 Hz of each frame -> the nearest of LEVELS, with few changes (the cheapest path)."""
+    off, back = 12 * np.abs(level[:, None] - np.log2(LEVELS)), np.zeros((len(level), len(LEVELS)), int)
+    cost, change = off[0], SWITCH * (1 - np.eye(len(LEVELS)))
+    for k in range(1, len(level)):
+        ways = cost[:, None] + change
+        back[k], cost = ways.argmin(0), ways.min(0) + off[k]
+    path = [cost.argmin()]
+    for k in range(len(level) - 1, 0, -1):
+        path.append(back[k, path[-1]])
+    return LEVELS[path[::-1]]
 
 
-def on_grid(y):
-    """LEAD tokens of silence in front, filled up to whole tokens with at least one of silence behind."""
-    n = LEAD + -(-len(y) // TOKEN) + 1
-    out = np.zeros(n * TOKEN, np.float32)
-    out[LEAD * TOKEN:LEAD * TOKEN + len(y)] = y
-    return out
+def melody(natural, words, flat_words, length):
+    """Hz at each of `length` samples of the flat reading: the pitch of the natural one at the same place between the words' beginnings, bridged where there is none, around MIDDLE."""
+    found = pitches(torch.from_numpy(natural * 32767), *SEARCHED).numpy()
+    known = np.flatnonzero(found)
+    if not len(known):
+        return np.full(length, float(MIDDLE))
+    found = median_filter(np.interp(np.arange(len(found)), known, np.log2(found[known])), 5, mode="nearest")
+    found = stepped(np.log2(MIDDLE) + SWING * (found - np.log2(MIDDLE_NATURAL)))
+    a, b = [0, *(at for _, at in flat_words[1:]), length], [0, *(at for _, at in words[1:]), len(natural)]
+    at = np.interp(np.arange(length), a, b) if len(a) == len(b) else np.arange(length) * len(natural) / length
+    return found[np.clip(at / HOP, 0, len(found) - 1).astype(int)]
+
+
+def units_of(text, answer):
+    """The place in the answer at which each unit's words begin."""
+    starts, at = [], 0
+    for ids in layouts.pieces(text, answer):
+        starts.append(at)
+        at += len(text.decode(ids))
+    return starts
+
+
+def arranged(begins, length):
+    """(spans for `Times`, samples in all): no unit's words begin before its second; what is early is spoken a little slower, then waits. begins: first sample of each unit's words."""
+    spans, at, unit = [], LEAD * TOKEN, UNIT * TOKEN
+    for k, (a, b) in enumerate(zip(begins, [*begins[1:], length])):
+        at = max(at, k * unit)
+        room = (k + 1) * unit - at if k + 1 < len(begins) else b - a
+        out = int(min(max(b - a, room), STRETCH * (b - a)))
+        spans.append((a, b, at, at + out))
+        at += out
+    return spans, at
 
 
 def fitted(text, answer):
-    """Samples of an answer, spoken fast enough for its units, or None where even the fastest is too slow."""
-    units, speed = len(layouts.pieces(text, answer)), SPEED
+    """(samples, pitch of each frame, [(place of a word, token at which it begins)]) of an answer, spoken as slowly as its units allow, or None where even the fastest is too slow."""
+    places = units_of(text, answer)
+    most, speed = len(places) * UNIT * TOKEN, SLOWEST
     while speed <= FASTEST:
-        y = on_grid(spoken(answer, speed))
-        if len(y) <= units * UNIT * TOKEN:
-            return y
-        speed += 10
+        flat, words = read(answer, VOICE, speed, PITCH, 0)
+        loud = np.flatnonzero(np.abs(flat) > .003)
+        end = min(len(flat), loud[-1] + 220)
+        begins = [next((at for place, at in words if place >= start), None) for start in places]
+        begins = [max(0, loud[0] - 220), *(b for b in begins[1:] if b is not None)]
+        spans, total = arranged(begins, end)
+        n = -(-total // TOKEN) + 1
+        if n * TOKEN <= most and len(begins) == len(places):
+            natural, natural_words = read(answer, VOICE, speed, PITCH, RANGE)
+            tune, times = melody(natural, natural_words, words, len(flat)), Times(spans)
+            y, pitch = locked(flat[:end], times, lambda t: tune[np.clip(t, 0, len(tune) - 1).astype(int)], n * TOKEN)
+            starts = [(place, int(np.interp(at, [s[0] for s in spans] + [spans[-1][1]], [s[2] for s in spans] + [spans[-1][3]]) // TOKEN)) for place, at in words]
+            return y, pitch, starts
+        speed += max(5, int(speed * (n * TOKEN / most - 1) * .5))
     return None
 
 
@@ -86,35 +133,39 @@ def sentences(r, held):
             yield Question("say the words " + words, words + ".", "repeat")
 
 
-def features(y):
+def features(y, pitch):
     samples = torch.from_numpy(y)
     heard = torch.from_numpy(resample_poly(y, 2, 3).astype(np.float32))
     speech, tokens = prompt_mel(samples), tokenizer_mel(heard)
     n = len(y) // TOKEN
-    assert len(speech) == 2 * n and len(tokens) == 4 * n
-    return (samples * 32767).to(torch.int16), speech, tokens
+    assert len(speech) == len(pitch) == 2 * n and len(tokens) == 4 * n
+    return (samples * 32767).to(torch.int16), speech, tokens, torch.from_numpy(pitch)
 
 
 def missing(asked, seed):
-    """A question for every answer of the domain that is not among those of `asked`: the values of all slots are spoken once."""
+    """A question for every answer of the domain, and about pictures, that is not among those of `asked`: the values of all slots are spoken once."""
     r, known, found = random.Random(seed), {q[1] for q in asked}, {}
     for _ in range(40000):
         question = draw(r, repeat=0)
         if question.answer not in known:
             found.setdefault(question.answer, question)
+    for answer in sorted(set(sights.answers()) - known - set(found)):
+        found[answer] = Question(sights.ask(r).text, answer, "picture")
     return found.values()
 
 
 def corpus(name, n, seed, text, held=False):
-    """Writes NAME.pt: samples (int16), mel, tokenizer mel of all sentences in a row; `first` and `length` in tokens and the question of each."""
-    parts, first, length, asked, at = [], [], [], [], 0
+    """Writes NAME.pt: samples (int16), mel, tokenizer mel, pitch of all sentences in a row; `first` and `length` in tokens, the beginnings of the words and the question of each."""
+    parts, first, length, words, asked, at = [], [], [], [], [], 0
 
     def add(question):
         nonlocal at
-        y = fitted(text, question.answer)
-        if y is None:
+        made = fitted(text, question.answer)
+        if made is None:
             return
-        parts.append(features(y))
+        y, pitch, starts = made
+        parts.append(features(y, pitch))
+        words.append(starts)
         first.append(at)
         length.append(len(y) // TOKEN)
         asked.append(tuple(question))
@@ -125,8 +176,8 @@ def corpus(name, n, seed, text, held=False):
         add(next(source))
     for question in [] if held else missing(asked, seed):
         add(question)
-    samples, speech, tokens = (torch.cat(x) for x in zip(*parts))
-    torch.save(dict(samples=samples, mel=speech, heard=tokens, first=first, length=length, questions=asked), work() / f"{name}.pt")
+    samples, speech, tokens, pitch = (torch.cat(x) for x in zip(*parts))
+    torch.save(dict(samples=samples, mel=speech, heard=tokens, pitch=pitch, first=first, length=length, words=words, questions=asked), work() / f"{name}.pt")
     print(name, len(asked), f"{at / 1500:.1f} min", flush=True)
 
 
