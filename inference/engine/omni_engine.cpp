@@ -40,32 +40,17 @@ void omni_engine::guarded(session& s, const std::function<void()>& step) {
 bool omni_engine::advance() {
   c10::InferenceMode guard;
   use_threads();
-  hand_out_voices();
   const auto sliced = pictures_ ? pictures_->finished() : 0;
+  hand_out_voices();
   hand_out_pictures();
   hand_out_prompts();
-  std::vector<ready_session> ready;
-  for (const auto& [id, s] : sessions_) {
-    auto deadline = s->began + std::chrono::seconds(1);
-    auto left = s->at == stage::see ? s->pieces - s->pieces_seen
-                : s->rows.defined() ? s->rows.size(0) - s->rows_done
-                                    : 0;
-    auto divisible = s->why == purpose::prompt || s->why == purpose::turn;
-    const auto elsewhere = s->at == stage::voice || s->at == stage::look || s->at == stage::same_prompt;
-    if (s->at != stage::idle && !elsewhere) ready.push_back({id, s->at, deadline, left, divisible});
-    if (s->speech_at != stage::idle) ready.push_back({id, s->speech_at, deadline});
-  }
+  const auto ready = ready_sessions();
   if (ready.empty()) {
-    constexpr auto patience = std::chrono::milliseconds(2); // a command may come meanwhile
-    const auto looking = [](const auto& e) { return e.second->at == stage::look; };
-    if (std::any_of(sessions_.begin(), sessions_.end(), looking))
-      pictures_->wait(sliced, patience);
-    else if (voices_ && voices_->awaited())
-      voices_->wait(patience);
+    wait_for_desks(sliced);
     return any_busy();
   }
   const auto begin = engine_clock::now();
-  auto plan = plan_pass(ready, options_.limits);
+  const auto plan = plan_pass(ready, options_.limits);
   const auto share = share_of_units(plan);
   hear(plan.hear);
   see(plan.see);
@@ -75,6 +60,32 @@ bool omni_engine::advance() {
   make_sound(plan.sound);
   measure(begin, share);
   return any_busy();
+}
+
+/// Those that the engine itself can do something for.
+std::vector<ready_session> omni_engine::ready_sessions() const {
+  std::vector<ready_session> ready;
+  for (const auto& [id, s] : sessions_) {
+    const auto deadline = s->began + std::chrono::seconds(1);
+    const auto left = s->at == stage::see ? s->pieces - s->pieces_seen
+                      : s->rows.defined() ? s->rows.size(0) - s->rows_done
+                                          : 0;
+    const auto divisible = s->why == purpose::prompt || s->why == purpose::turn;
+    const auto elsewhere = s->at == stage::voice || s->at == stage::look || s->at == stage::same_prompt;
+    if (s->at != stage::idle && !elsewhere) ready.push_back({id, s->at, deadline, left, divisible});
+    if (s->speech_at != stage::idle) ready.push_back({id, s->speech_at, deadline});
+  }
+  return ready;
+}
+
+/// Everybody waits for what is prepared elsewhere: a moment for that, no longer, as a command may come.
+void omni_engine::wait_for_desks(std::uint64_t pictures_known) {
+  constexpr auto patience = std::chrono::milliseconds(2);
+  const auto looking = [](const auto& e) { return e.second->at == stage::look; };
+  if (std::any_of(sessions_.begin(), sessions_.end(), looking))
+    pictures_->wait(pictures_known, patience);
+  else if (voices_ && voices_->awaited())
+    voices_->wait(patience);
 }
 
 /// How much of a pass is the work of units, which can't wait, and not of prompts, chats and replays: by rows and steps.

@@ -147,6 +147,8 @@ private:
   void begin_prefill(session& s, purpose why, at::Tensor rows);
   void use_threads();
   bool any_busy() const;
+  std::vector<ready_session> ready_sessions() const;
+  void wait_for_desks(std::uint64_t pictures_known);
   double share_of_units(const pass_plan& plan);
   void measure(engine_clock::time_point begin, double share);
 
