@@ -83,6 +83,7 @@ BENCHMARK(frames_alone);
 void engine_second(benchmark::State& state) {
   parley::config::settings settings;
   settings.worker.max_sessions = sessions;
+  settings.worker.model = embedded_model("tiny-omni").string();
   settings.engine.seed = 1;
   bool failures = false;
   auto engine = make_engine(settings, [&](event&& e) { failures |= std::holds_alternative<failed>(e); });
