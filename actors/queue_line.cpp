@@ -150,6 +150,7 @@ std::optional<queue_line::time_point> queue_line::next_deadline() const {
 
 std::vector<queue_line::worker_view> queue_line::workers() const {
   std::vector<worker_view> views;
+  views.reserve(workers_.size());
   for (const auto& [worker, slots] : workers_) views.push_back({worker, slots.offered, slots.busy});
   return views;
 }

@@ -261,7 +261,7 @@ void queue_manager::worker_gone(worker_key key, const caf::error& why) {
       view.node = before.node;
       view.device = before.device;
     }
-  board_.set(std::move(view));
+  board_.set(view);
 }
 
 // ---- GET /status ------------------------------------------------------------------------------------------------------

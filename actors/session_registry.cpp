@@ -88,6 +88,7 @@ std::vector<session_registry::count> session_registry::counts() const {
   for (const auto& [number, of] : records_)
     if (of.state != protocol::session_state::closed) ++found[{of.kind, of.state}];
   std::vector<count> counts;
+  counts.reserve(found.size());
   for (const auto& [what, sessions] : found) counts.push_back({what.first, what.second, sessions});
   return counts;
 }

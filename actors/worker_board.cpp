@@ -4,7 +4,7 @@
 
 namespace parley::actors {
 
-void worker_board::set(worker_view now) {
+void worker_board::set(const worker_view& now) {
   {
     const std::lock_guard lock(mutex_);
     workers_[now.key] = now;
@@ -46,6 +46,7 @@ std::optional<inference::engine_info> worker_board::engine() const {
 std::vector<worker_view> worker_board::all() const {
   const std::lock_guard lock(mutex_);
   std::vector<worker_view> views;
+  views.reserve(workers_.size());
   for (const auto& [key, worker] : workers_) views.push_back(worker);
   return views;
 }

@@ -36,7 +36,7 @@ public:
   /// `watch` is called after each `set`, on the thread that made it, without a lock held; it may not block.
   explicit worker_board(watcher watch) : watch_(std::move(watch)) {}
 
-  void set(worker_view now);
+  void set(const worker_view& now);
 
   /// It has left of its own accord, or another one has taken its place.
   void remove(worker_key key);

@@ -29,7 +29,7 @@ void service_flags::add_common(CLI::App& sub) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-void service_flags::add(CLI::App& sub, std::string flag, std::string key, std::string help) {
+void service_flags::add(CLI::App& sub, const std::string& flag, std::string key, std::string help) {
   const auto one = std::make_shared<named>(named{flag, std::move(key), {}});
   settings.push_back(one);
   sub.add_option(flag, one->value, std::move(help));

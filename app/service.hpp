@@ -30,7 +30,7 @@ struct service_flags {
   void add_common(CLI::App& sub);
 
   /// A flag that sets a key.
-  void add(CLI::App& sub, std::string flag, std::string key, std::string help);
+  void add(CLI::App& sub, const std::string& flag, std::string key, std::string help);
 };
 
 /// File, environment, `--set` and flags, in this order. \throws config::settings_error

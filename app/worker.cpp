@@ -45,7 +45,7 @@ int worker(const service_flags& flags) {
       settings, node_name(settings),
       [settings](inference::engine::sink tell) { return inference::make_engine(settings, std::move(tell)); },
       std::move(gateways),
-      [&news](actors::member_news what) {
+      [&news](const actors::member_news& what) {
         using enum actors::member_news::what;
         if (what.kind == ended) news.worker_down("the model cannot be served: " + what.reason);
         if (what.kind == refused) news.worker_down("cannot join: " + what.reason);

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 /// The exit status; 127 when there is no such program.
 int run(std::vector<std::string> words) {
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (auto& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   pid_t child = 0;

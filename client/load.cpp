@@ -70,6 +70,7 @@ void run_lanes(std::vector<std::unique_ptr<lane>>& lanes, load_world& world, std
   std::condition_variable changed;
   std::size_t running = lanes.size();
   std::vector<std::jthread> threads;
+  threads.reserve(lanes.size());
   for (auto& each : lanes)
     threads.emplace_back([&, own = each.get()] {
       own->io.run_until(world.start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
@@ -126,6 +127,7 @@ int load(const load_options& options, std::ostream& out, std::ostream& err) {
   const auto threads = std::min(options.threads > 0 ? options.threads : cores, options.sessions);
   const auto roles = cast_roles(options.sessions, modes, options.mixed_dialects, ramp, options.seed);
   std::vector<std::unique_ptr<lane>> lanes;
+  lanes.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) lanes.push_back(std::make_unique<lane>());
   world.start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < roles.size(); ++i) {

@@ -68,7 +68,7 @@ public:
       ws_.set_option(websocket::stream_base::decorator([key = url.key](websocket::request_type& request) {
         request.set(beast::http::field::authorization, "Bearer " + key);
       }));
-    resolver_.async_resolve(url.host, url.port, [self = this->shared_from_this()](error_code ec, auto found) {
+    resolver_.async_resolve(url.host, url.port, [self = this->shared_from_this()](error_code ec, const auto& found) {
       if (ec) return self->end("cannot resolve " + self->host_, ec);
       auto& stream = beast::get_lowest_layer(self->ws_);
       stream.expires_after(handshake_time);

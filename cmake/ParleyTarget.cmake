@@ -13,21 +13,31 @@ function(parley_library name)
   parley_defaults(parley_${name})
 endfunction()
 
-# parley_tests(<folder> SOURCES a_test.cpp … LINK libs… [LABELS l…]): one binary, and one ctest entry <folder>/a per source file.
+# parley_tests(<folder> [BINARY b] SOURCES a_test.cpp … LINK libs…): a binary b_tests (<folder>_tests), one ctest entry <folder>/a per source file.
 # The working directory is the source root, so that tests find tests/data and models.
+# Those that do without LibTorch have the label `plain`; the target `plain` builds them.
 function(parley_tests folder)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK;LABELS" ${ARGN})
-  add_executable(${folder}_tests ${arg_SOURCES})
-  target_link_libraries(${folder}_tests PRIVATE ${arg_LINK} parley_catch_main)
-  parley_defaults(${folder}_tests)
+  cmake_parse_arguments(arg "" "BINARY" "SOURCES;LINK" ${ARGN})
+  if(NOT arg_BINARY)
+    set(arg_BINARY ${folder})
+  endif()
+  set(binary ${arg_BINARY}_tests)
+  add_executable(${binary} ${arg_SOURCES})
+  target_link_libraries(${binary} PRIVATE ${arg_LINK} parley_catch_main)
+  parley_defaults(${binary})
+  set(labels ${folder})
+  if(NOT "parley::inference" IN_LIST arg_LINK)
+    list(APPEND labels plain)
+    add_dependencies(plain ${binary})
+  endif()
   foreach(source ${arg_SOURCES})
     get_filename_component(stem ${source} NAME_WE)
     if(stem MATCHES "_test$")
       string(REGEX REPLACE "_test$" "" short ${stem})
       # -# gives each test case a tag with the name of its file.
-      add_test(NAME ${folder}/${short} COMMAND ${folder}_tests -w NoTests -\# "[#${stem}]" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+      add_test(NAME ${folder}/${short} COMMAND ${binary} -w NoTests -\# "[#${stem}]" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
       # One intra-op thread: on a busy machine LibTorch's spinning helper threads cost a thousand times what they give.
-      set_tests_properties(${folder}/${short} PROPERTIES LABELS "${folder};${arg_LABELS}" TIMEOUT 900 ENVIRONMENT OMP_NUM_THREADS=1)
+      set_tests_properties(${folder}/${short} PROPERTIES LABELS "${labels}" TIMEOUT 900 ENVIRONMENT OMP_NUM_THREADS=1)
     endif()
   endforeach()
 endfunction()

@@ -36,7 +36,7 @@ bool is_device(const std::string& text) {
   if (text == "cpu") return true;
   const std::string_view prefix = "cuda:";
   if (!text.starts_with(prefix) || text.size() == prefix.size() || text.size() > prefix.size() + 3) return false;
-  return std::all_of(text.begin() + prefix.size(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return text.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
 }
 
 bool is_level(const std::string& text) {

@@ -9,7 +9,7 @@ connections::place::~place() {
   if (all_) all_->leave(id_);
 }
 
-void connections::place::move_to(std::weak_ptr<connection> owner) {
+void connections::place::move_to(const std::weak_ptr<connection>& owner) {
   bool cut = false;
   {
     const std::lock_guard lock(all_->mutex_);

@@ -37,7 +37,7 @@ public:
     ~place();
 
     /// The socket has another owner from now on.
-    void move_to(std::weak_ptr<connection> owner);
+    void move_to(const std::weak_ptr<connection>& owner);
 
   private:
     connections* all_;

@@ -45,13 +45,14 @@ private:
 
   void resolve(callback done) {
     const auto resolver = std::make_shared<tcp::resolver>(io_);
-    resolver->async_resolve(host_, port_, [this, resolver, done = std::move(done)](error_code ec, auto found) mutable {
-      if (ec) return fail(done, {ec.message(), false});
-      for (const auto& each : found)
-        if (!tls_ && !peer_at(each.endpoint().address()).loopback)
-          return fail(done, {"it is another machine: set nodes.cert, nodes.key and nodes.ca", true});
-      connect(found, std::move(done));
-    });
+    resolver->async_resolve(
+        host_, port_, [this, resolver, done = std::move(done)](error_code ec, const auto& found) mutable {
+          if (ec) return fail(done, {ec.message(), false});
+          for (const auto& each : found)
+            if (!tls_ && !peer_at(each.endpoint().address()).loopback)
+              return fail(done, {"it is another machine: set nodes.cert, nodes.key and nodes.ca", true});
+          connect(found, std::move(done));
+        });
   }
 
   void connect(const tcp::resolver::results_type& where, callback done) {
@@ -72,7 +73,7 @@ private:
     });
   }
 
-  void fail(const callback& done, actors::dial_failure why) const {
+  void fail(const callback& done, const actors::dial_failure& why) const {
     done(actors::dial_failure{whole_ + ": " + why.reason, why.lasting});
   }
 

@@ -42,7 +42,7 @@ void list(actors::front_door& door, const http_request& request, responder respo
   auto* recordings = door.recordings();
   if (!recordings) return respond({200, R"({"sessions":)" + live + "}"});
   recordings->list(*request.may.who, most_listed,
-                   [live = std::move(live), respond = std::move(respond)](std::string recorded) mutable {
+                   [live = std::move(live), respond = std::move(respond)](const std::string& recorded) mutable {
                      live.pop_back();
                      if (live.size() > 1 && recorded.size() > 2) live += ',';
                      respond({200, R"({"sessions":)" + live + recorded.substr(1) + "}"});

@@ -45,7 +45,7 @@ http_reply voice_reply(const default_voice& source) {
 /// A handler for who may watch the server.
 template<class Handler>
 router::handler watched(Handler run) {
-  return [run](const http_request& request, const path_segments& segments, responder respond) {
+  return [run = std::move(run)](const http_request& request, const path_segments& segments, responder respond) {
     if (!request.may.may_watch) return respond(no_rights(request));
     run(request, segments, std::move(respond));
   };
@@ -54,7 +54,7 @@ router::handler watched(Handler run) {
 /// A handler for who may run the server.
 template<class Handler>
 router::handler administered(Handler run) {
-  return [run](const http_request& request, const path_segments& segments, responder respond) {
+  return [run = std::move(run)](const http_request& request, const path_segments& segments, responder respond) {
     if (!request.may.who) return respond(no_rights(request));
     if (!request.may.who->sees_all) return respond(error_reply(403, "forbidden", "this asks for an admin's API key"));
     run(request, segments, std::move(respond));
@@ -106,7 +106,7 @@ router make_routes(route_sources sources) {
   });
   table.add("GET", "/ready", [from](auto&, auto&, auto respond) { respond(ready_reply(from->door.ready())); });
   table.add("GET", "/status", watched([from, started](auto&, auto&, auto respond) {
-              from->door.status([from, started, respond = std::move(respond)](std::string house) {
+              from->door.status([from, started, respond = std::move(respond)](const std::string& house) {
                 const std::chrono::duration<double> uptime = std::chrono::steady_clock::now() - started;
                 respond({200, status_body(house, uptime.count(), from->connections())});
               });

@@ -124,7 +124,7 @@ void chat_flow::end_turn(turn_done_report report, std::string reason, time_point
                      .text = std::move(report.text),
                      .audio = over.request->streaming ? nullptr : std::move(report.audio),
                      .reason = std::move(reason),
-                     .measured = std::move(report.measured),
+                     .measured = report.measured,
                      .used = report.used};
   done.measured.wall_clock_ms = milliseconds_f(now - over.started).count();
   done.measured.queue_ms = milliseconds_f(over.started - over.received).count();

@@ -107,7 +107,7 @@ void duplex_flow::answer(step_report&& report, time_point now, effect_writer& ou
     delta.total = total_;
   }
   if (report.last) {
-    delta.measured = full_metrics(std::move(report.measured), now);
+    delta.measured = full_metrics(report.measured, now);
   } else {
     delta.measured.kv_cache_length = kv_length_;
   }

@@ -41,7 +41,7 @@ field field_reader::find(const field& object, std::initializer_list<std::string_
   return null_one.at.present() ? null_one : field{{}, member_path(object, *names.begin())};
 }
 
-field field_reader::either(field first, field second) {
+field field_reader::either(const field& first, const field& second) {
   return first.at.given() ? first : second.at.given() ? second : first;
 }
 

@@ -45,7 +45,7 @@ public:
   static field find(const field& object, std::initializer_list<std::string_view> names);
 
   /// The first of the fields that is given, else the first.
-  static field either(field first, field second);
+  static field either(const field& first, const field& second);
 
   /// A member that has to be there; missing_field if it is not.
   field require(const field& object, std::initializer_list<std::string_view> names);

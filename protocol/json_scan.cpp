@@ -173,7 +173,7 @@ private:
     if (++at_ == end_) return false;
     if (*at_ == 'u') {
       for (int i = 0; i < 4; ++i)
-        if (++at_ == end_ || !is_hex(*at_)) return false;
+        if (++at_; at_ == end_ || !is_hex(*at_)) return false;
     } else if (std::string_view("\"\\/bfnrt").find(*at_) == std::string_view::npos) {
       return false;
     }

@@ -161,7 +161,7 @@ openai_step openai_talk::on_frame(std::string_view frame) {
   return step;
 }
 
-openai_step openai_talk::on_delta(std::string text, std::string_view audio) {
+openai_step openai_talk::on_delta(const std::string& text, std::string_view audio) {
   std::string delta = "{";
   if (!began_) delta += R"("role":"assistant",)";
   began_ = true;

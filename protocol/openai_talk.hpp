@@ -46,7 +46,7 @@ public:
   bool streaming() const { return request_.streaming; }
 
 private:
-  openai_step on_delta(std::string text, std::string_view audio);
+  openai_step on_delta(const std::string& text, std::string_view audio);
   std::string chunk(std::string_view delta, std::string_view finish_reason);
   std::string head(std::string_view object) const;
 

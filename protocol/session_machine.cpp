@@ -241,7 +241,7 @@ session_event session_machine::classify(const envelope& frame) const {
   return session_event::other;
 }
 
-void session_machine::perform(session_event event, occurrence what) {
+void session_machine::perform(session_event event, const occurrence& what) {
   const time_point now = what.now;
   if (state_ == session_state::active &&
       (event == session_event::append_own || event == session_event::append_foreign)) {

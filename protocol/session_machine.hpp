@@ -153,7 +153,7 @@ private:
     error refusal = {};
   };
 
-  void perform(session_event event, occurrence what);
+  void perform(session_event event, const occurrence& what);
   session_event classify(const envelope& frame) const;
 
   void connect(time_point now);

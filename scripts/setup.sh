@@ -26,7 +26,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   as_root apt-get install -q -y --no-install-recommends "${missing[@]}" >>"$cache/apt.log" 2>&1 || { tail -20 "$cache/apt.log" >&2; exit 1; }
 fi
 
-# --- LibTorch, from the PyTorch wheel, and what the tests' Python clients need ------------------------------------------
+# --- LibTorch, from the PyTorch wheel, and what the tests need of Python; clang-tidy, as Debian's takes three times as long ---
 venv=$cache/venv
 stamp=$venv/.installed
 wanted=$(sha256sum "$root/scripts/requirements.txt" | cut -d' ' -f1)

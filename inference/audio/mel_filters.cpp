@@ -24,7 +24,7 @@ double hz_of(double mel) {
 } // namespace
 
 std::vector<double> slaney_filters(int n_fft, int bins, int rate) {
-  auto frequencies = static_cast<std::size_t>(n_fft / 2 + 1);
+  auto frequencies = static_cast<std::size_t>(n_fft) / 2 + 1;
   auto count = static_cast<std::size_t>(bins);
   constexpr double top = 8000;
   std::vector<double> corner(count + 2);

@@ -90,6 +90,7 @@ void overlapped_transform::samples(const float* x, std::int64_t stride, std::int
   };
   const auto first = size_ / 2 / hop_, last = first + columns - 1, whole = size_ / hop_ - 1;
   std::vector<float> inside;
+  inside.reserve(static_cast<std::size_t>(hop_));
   for (std::int64_t phase = 0; phase < hop_; ++phase) inside.push_back(columns > whole ? share(whole, phase) : 0);
   for (auto place = first; place < last; ++place)
     for (std::int64_t phase = 0; phase < hop_; ++phase) {

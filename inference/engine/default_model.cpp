@@ -6,7 +6,7 @@ namespace parley::inference {
 
 std::filesystem::path embedded_model(std::string_view model) {
   namespace fs = std::filesystem;
-  const auto name = fs::path("models") / model;
+  auto name = fs::path("models") / model;
   auto usable = [](const fs::path& p) { return fs::exists(p / "config.json"); };
   if (usable(name)) return name;
   std::error_code ignored;

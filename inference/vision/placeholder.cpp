@@ -11,7 +11,7 @@ std::string image_placeholder(const std::optional<slice_grid>& grid, int rows_pe
   text += "<image>" + rows + "</image>";
   if (!grid) return text;
   for (int row = 0; row < grid->rows; ++row) {
-    if (row > 0) text += "\n";
+    if (row > 0) text += '\n';
     for (int column = 0; column < grid->columns; ++column) text += "<slice>" + rows + "</slice>";
   }
   return text;

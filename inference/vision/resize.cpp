@@ -40,8 +40,11 @@ filter make_filter(int in, int out) {
   std::vector<double> w;
   for (int i = 0; i < out; ++i) {
     const double center = (i + 0.5) * scale;
+    // Cut off, as the reference does.
+    // NOLINTBEGIN(bugprone-incorrect-roundings)
     const int begin = std::max(0, static_cast<int>(center - support + 0.5));
     const int count = std::min(in, static_cast<int>(center + support + 0.5)) - begin;
+    // NOLINTEND(bugprone-incorrect-roundings)
     w.clear();
     double sum = 0;
     for (int x = 0; x < count; ++x) {

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""lint.py BUILD: every file is compiled with warnings as errors; and clang-tidy, with the checks of .clang-tidy, finds nothing in any source of
+our layers that does not see LibTorch (which takes minutes to read). What was clean is remembered in PARLEY_CACHE/lint and not looked at again, in
+whatever checkout, until its text, a header of ours that it includes, its flags, the checks, the tool or the machine's libraries change."""
+import functools
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from include_rules import ALLOWED, INCLUDE, ROOT
+
+TORCH = re.compile(r"(ATen|c10|torch)/")
+TIDY = Path(sys.executable).with_name("clang-tidy")  # of scripts/requirements.txt
+CACHE = Path(os.environ.get("PARLEY_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parley")
+KEPT_DAYS = 30
+# For GCC alone: its precompiled headers, and its warnings, which are errors where it compiles.
+STRANGE = re.compile("-fpch-preprocess|-W.*|-mprefer-vector-width=.*")
+
+
+@functools.cache
+def includes(path: Path) -> list[tuple[str, str]]:
+    return INCLUDE.findall(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def digest(path: Path) -> str:
+    return f"{path.relative_to(ROOT)} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+
+
+def seen_by(source: Path) -> tuple[list[Path], set[str]]:
+    """The files of ours that a source consists of, and the headers of others that these name."""
+    ours, others, waiting = set(), set(), [source]
+    while waiting:
+        path = waiting.pop()
+        if path in ours:
+            continue
+        ours.add(path)
+        for kind, target in includes(path):
+            if kind == '"' and (ROOT / target).is_file():
+                waiting.append(ROOT / target)
+            else:
+                others.add(target)
+    return sorted(ours), others
+
+
+def flags_of(command: str) -> list[str]:
+    words, out = iter(shlex.split(command)[1:]), []
+    for word in words:
+        if word in ("-include", "-o", "-c"):
+            next(words)
+        elif not STRANGE.fullmatch(word):
+            out.append(word)
+    return out
+
+
+def machine() -> str:
+    """The tool, its checks, and where system headers come from."""
+    commands = [TIDY, "--version"], [TIDY, "--dump-config"], ["dpkg-query", "-W", "*-dev"]
+    return "".join(subprocess.run(c, cwd=ROOT, capture_output=True, text=True, check=True).stdout for c in commands)
+
+
+def look(source: Path, database: str) -> str:
+    done = subprocess.run([TIDY, "-p", database, "--quiet", source], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode == 0:
+        return ""
+    return done.stdout + ("" if done.stdout else done.stderr)
+
+
+def main() -> int:
+    build, remembered = Path(sys.argv[1]).resolve(), CACHE / "lint"
+    remembered.mkdir(parents=True, exist_ok=True)
+    for old in remembered.iterdir():
+        if old.stat().st_mtime < time.time() - KEPT_DAYS * 86400:
+            old.unlink(missing_ok=True)
+    given, entries, keys, bad = machine(), [], {}, 0
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        source = Path(entry["file"])
+        if "-Werror" not in entry["command"].split():
+            print(f"{source}: compiled without -Werror")
+            bad += 1
+        if not source.is_relative_to(ROOT) or source.relative_to(ROOT).parts[0] not in ALLOWED:
+            continue
+        ours, others = seen_by(source)
+        if any(map(TORCH.match, others)):
+            continue
+        flags = flags_of(entry["command"])
+        entries.append({"directory": entry["directory"], "file": str(source), "arguments": ["c++", *flags, "-c", str(source)]})
+        said = " ".join(flags).replace(str(ROOT), ".").replace(str(CACHE), "cache")
+        keys[source] = hashlib.sha256("\n".join([given, said, *map(digest, ours)]).encode()).hexdigest()
+    waiting = []
+    for source, key in keys.items():
+        if (remembered / key).exists():
+            (remembered / key).touch()
+        else:
+            waiting.append(source)
+    with tempfile.TemporaryDirectory() as database, ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        (Path(database) / "compile_commands.json").write_text(json.dumps(entries))
+        for source, found in zip(waiting, pool.map(functools.partial(look, database=database), waiting)):
+            if found:
+                bad += 1
+                print(found, flush=True)
+            else:
+                (remembered / keys[source]).touch()
+    print(f"{len(keys)} files, {len(waiting)} looked at, {bad} with findings")
+    return 1 if bad or not keys else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
