@@ -102,7 +102,8 @@ def stages(n):
             (groups, _), = samples.draw(random.Random(i), [i], duplex=True)
             return voice.speak(draw(talker, text, groups, torch.Generator().manual_seed(i)))
         rows["talker, flow, vocoder"] = talked
-    return rows, data, [i for i, q in enumerate(sentences.questions) if q.intent != "repeat"][:n]
+    first = {q.answer: i for i, q in reversed(list(enumerate(sentences.questions))) if q.intent != "repeat"}
+    return rows, data, sorted(first.values())[:n]
 
 
 def track(data, i):

@@ -1,7 +1,7 @@
 """Stage 7: the TTS language model, on the thinker's states and the codec's tokens. usage: python -m nano.train_talker CPU_SECONDS PEAK_LR
 
 Needs joint.pt and codec.pt, else the shipped model. Each sentence is learnt in the two forms in which the server speaks: full-duplex units of 25 tokens, and groups of ten words' tokens of a streamed chat answer."""
-import random, sys
+import math, random, sys
 import torch
 import torch.nn.functional as F
 from . import layouts, scenes, shipped_speech, speech
@@ -19,18 +19,23 @@ from .voice_data import corpus, utterance
 GROUP = 10  # LLM tokens of a streamed group
 BATCH = 24
 RENEWED, UNSTATED, BLUR = .15, .25, .3  # shares of forms that are drawn anew and of samples without states; noise in the other states
+UNUSED = 300    # of the thousands of codes that never occur, as many are pushed down in a step
 SPOILT = .06    # share of the speech tokens that are fed wrong, as what it draws will be now and then
 LEVEL = .01     # penalty on log-sum-exp: logits that are log-probabilities hardly move under the server's repetition penalty, which steady vowels would suffer from
 
 
 class Sentences:
-    """The corpus as speech tokens. Ends of turns are padded to whole units with the token of silence."""
+    """The corpus as speech tokens. Ends of turns are padded to whole units with the token of silence.
+    What is said more than once always sounds as it did first: a third of the tokens differ between two readings of espeak's, and there is no way to tell which one is asked for."""
 
     def __init__(self, name, tokenizer):
         data = corpus(name)
         self.questions, self.words = [Question(*q) for q in data["questions"]], data["words"]
         with torch.no_grad():
-            self.codes = [speech.codes(tokenizer(utterance(data, i)[0])[0]).tolist() for i in range(len(self.questions))]
+            first = {}
+            chosen = [first.setdefault(q.answer, i) for i, q in enumerate(self.questions)]
+            codes = {i: speech.codes(tokenizer(utterance(data, i)[0])[0]).tolist() for i in first.values()}
+            self.codes, self.words = [codes[i] for i in chosen], [self.words[i] for i in chosen]
         self.silence = self.codes[0][0]
 
     def __len__(self):
@@ -90,7 +95,7 @@ def assemble(text, talker, groups, duplex, spoilt=0):
 class Samples:
     """Sentences in some forms each, drawn once and kept with the thinker's states at the words."""
 
-    def __init__(self, text, thinker, sentences, forms=4):
+    def __init__(self, text, thinker, sentences, forms=3):
         self.text, self.sentences, self.forms = text, sentences, forms
         self.fast = thinker.llm.bfloat16() if worthwhile() else thinker.llm
         self.made = [[] for _ in range(len(sentences))]
@@ -122,13 +127,23 @@ def blurred(r, sample):
     return [(words, keep * (states + BLUR * states.std() * torch.randn_like(states)), codes, last) for words, states, codes, last in groups], kind
 
 
-def loss_of(text, talker, samples, spoilt=0, level=0):
-    """Mean loss per speech token and the share of tokens that are guessed."""
+def scores(talker, rows, targets, used):
+    """Logits of the codes in `used` and of a few others in the place of all others, and where among them the targets lie: the whole head takes half of a step."""
+    others = torch.ones(END + 1, dtype=torch.bool).index_fill(0, used, False).nonzero()[:, 0]
+    chosen = torch.cat([used, others[torch.randint(len(others), (UNUSED,))]])
+    logits = F.linear(rows, talker.head_code[0].weight[chosen]).float()
+    stand_for = F.pad(torch.zeros(len(used)), (0, UNUSED), value=math.log(len(others) / UNUSED))
+    return logits + stand_for, torch.zeros(END + 1, dtype=torch.long).index_copy(0, used, torch.arange(len(used)))[targets]
+
+
+def loss_of(text, talker, samples, spoilt=0, level=0, used=None):
+    """Mean loss per speech token and the share of tokens that are guessed. used: the codes that occur, where not all are to be scored."""
     parts = [assemble(text, talker, *sample, spoilt) for sample in samples]
     rows, targets = (torch.nn.utils.rnn.pad_sequence(x, batch_first=True, padding_value=v) for x, v in zip(zip(*parts), (0, -1)))
     keep = targets >= 0
-    logits = talker.head_code[0](talker(rows)[keep]).float()
-    return F.cross_entropy(logits, targets[keep]) + level * logits.logsumexp(-1).pow(2).mean(), (logits.argmax(-1) == targets[keep]).float().mean()
+    states, targets = talker(rows)[keep], targets[keep]
+    logits, targets = (talker.head_code[0](states).float(), targets) if used is None else scores(talker, states, targets, used)
+    return F.cross_entropy(logits, targets) + level * logits.logsumexp(-1).pow(2).mean(), (logits.argmax(-1) == targets).float().mean()
 
 
 @torch.no_grad()
@@ -158,9 +173,9 @@ def main():
         talker.load_state_dict(shipped)
     fast = Fast(talker)
     keep = lambda: save(path, model=talker.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
-    sums, count = torch.zeros(2), 0
+    sums, count, used = torch.zeros(2), 0, torch.tensor(sorted({c for codes in train.sentences.codes for c in codes} | {END}))
     while clock() < budget:
-        value, right = loss_of(text, fast.net, train(r, r.sample(range(len(train.made)), min(BATCH, len(train.made)))), SPOILT, LEVEL)
+        value, right = loss_of(text, fast.net, train(r, r.sample(range(len(train.made)), min(BATCH, len(train.made)))), SPOILT, LEVEL, used)
         value.backward()
         fast.collect()
         opt.step(schedule(clock() / budget, step, peak))
