@@ -3,7 +3,7 @@ import torch
 from . import sights
 from .run import work
 
-BLUR = .35  # noise in rows that no tower has made, against the deviation of the embeddings
+BLUR, SLIPS = .5, .03  # in rows that no tower has made: noise, against the deviation of the embeddings, and the share of wrong words
 
 
 class Words:
@@ -15,7 +15,8 @@ class Words:
     def pick(self, r, asked=None):
         """(sight that the question fits, rows [ROWS,H])."""
         sight = sights.random_sight(r, asked=asked)
-        rows = self.table[torch.tensor(sights.fields(sight, self.tokens, self.blank))]
+        named = [i if r.random() > SLIPS else r.choice([self.blank, *self.tokens.values()]) for i in sights.fields(sight, self.tokens, self.blank)]
+        rows = self.table[torch.tensor(named)]
         return sight, rows + torch.randn_like(rows) * self.table.std() * BLUR * r.random()
 
 

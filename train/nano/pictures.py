@@ -53,7 +53,7 @@ def grid(height, width, step=1):
 def ground(g, width, height, avoid):
     """A background that the colour `avoid` (an RGB triple) stands out from: plain, shaded, spotted or striped. [height,width,3]"""
     while True:
-        base = g.uniform(0, 1, 3) if g.random() < .3 else np.full(3, g.choice([.02, .1, .25, .5, .75, .9, .98])) + g.uniform(-.04, .04, 3)
+        base = g.uniform(0, 1, 3) if g.random() < .15 else np.full(3, g.choice([.02, .1, .25, .5, .75, .9, .98, 1])) + g.uniform(-.04, .04, 3)
         if np.abs(base - avoid).max() > .3 and np.abs(base - avoid).sum() > .45:
             break
     picture = np.broadcast_to(base.astype(np.float32), (height, width, 3)).copy()
@@ -63,10 +63,10 @@ def ground(g, width, height, avoid):
         a = g.uniform(0, 2 * math.pi)
         picture += ((x - .5) * math.cos(a) + (y - .5) * math.sin(a))[..., None] * g.uniform(-.22, .22, 3).astype(np.float32)
     elif kind < .4:
-        coarse = g.uniform(-1, 1, (8, 8)) * g.uniform(.02, .1)
+        coarse = g.uniform(-1, 1, (8, 8)) * g.uniform(.01, .06)
         picture += coarse.repeat(-(-height // 8), 0).repeat(-(-width // 8), 1)[:height, :width, None]
     elif kind < .5:
-        picture += (np.sin((x * math.cos(kind * 60) + y * math.sin(kind * 60)) * g.uniform(15, 60)) * g.uniform(.02, .08))[..., None]
+        picture += (np.sin((x * math.cos(kind * 60) + y * math.sin(kind * 60)) * g.uniform(15, 60)) * g.uniform(.01, .05))[..., None]
     return picture
 
 
@@ -74,7 +74,7 @@ def spots(g, sight, width, height):
     """Middles and radii (pixels) of the shapes: one at its place, several apart from each other."""
     short = min(width, height)
     if sight.number == 1:
-        radius = short * g.uniform(.1, .2) if g.random() < .6 or (sight.down, sight.across) != ("middle", "middle") else short * g.uniform(.16, .42)
+        radius = short * (g.uniform(.14, .3) if (sight.down, sight.across) != ("middle", "middle") else g.uniform(.14, .42))
         third = dict(top=0, left=0, middle=1, bottom=2, right=2)
 
         def along(place, size):
@@ -84,7 +84,7 @@ def spots(g, sight, width, height):
 
         return [(along(sight.across, width), along(sight.down, height), radius)]
     for _ in range(1000):
-        radius, found = short * g.uniform(.09, .17), []
+        radius, found = short * g.uniform(.12, .17 if sight.number > 3 else .22), []
         for _ in range(60):
             if len(found) == sight.number:
                 return found
@@ -96,18 +96,25 @@ def spots(g, sight, width, height):
 
 def draw(g, sight, width=SIDE, height=SIDE, plain=False):
     """uint8 [height,width,3]. plain: no noise, as a program draws."""
+    return draw_masked(g, sight, width, height, plain)[0]
+
+
+def draw_masked(g, sight, width, height, plain=False):
+    """The picture, and how much of each patch a shape covers [rows,columns]."""
+    mask = np.zeros((height // PATCH, width // PATCH), np.float32)
     colour = shade(g, sight.colour)
     picture = ground(g, width, height, colour)
     if sight.number:
         y, x = grid(height, width, .5)  # twice as fine, for soft edges
         covered = np.zeros((height * 2, width * 2), np.float32)
         for cx, cy, radius in spots(g, sight, width, height):
-            tilt = math.radians(g.uniform(-14, 14) if sight.shape not in ("circle", "ring") else 0)
+            tilt = math.radians(g.uniform(-10, 10) if sight.shape not in ("circle", "ring") else 0)
             left, right, top, bottom = (int(np.clip(v * 2, 0, m)) for v, m in ((cx - 1.5 * radius, width * 2), (cx + 1.5 * radius + 1, width * 2), (cy - 1.5 * radius, height * 2), (cy + 1.5 * radius + 1, height * 2)))
             px, py = (x[top:bottom, left:right] - cx) / radius, (y[top:bottom, left:right] - cy) / radius
             u, v = px * math.cos(tilt) + py * math.sin(tilt), py * math.cos(tilt) - px * math.sin(tilt)
             covered[top:bottom, left:right] = np.maximum(covered[top:bottom, left:right], inside(sight.shape, u, v))
         alpha = covered.reshape(height, 2, width, 2).mean((1, 3))[..., None]
+        mask = alpha[:height // PATCH * PATCH, :width // PATCH * PATCH].reshape(height // PATCH, PATCH, width // PATCH, PATCH).mean((1, 3))
         fill = (colour + (np.arange(height)[:, None, None] / height - .5) * (g.uniform(-.08, .08) if g.random() < .3 else 0)).astype(np.float32)
         picture = picture * (1 - alpha) + fill * alpha
     if not plain:
@@ -115,15 +122,15 @@ def draw(g, sight, width=SIDE, height=SIDE, plain=False):
             soft = (picture[:-2] + 2 * picture[1:-1] + picture[2:]) / 4
             picture[1:-1] = soft
             picture[:, 1:-1] = (picture[:, :-2] + 2 * picture[:, 1:-1] + picture[:, 2:]) / 4
-        if g.random() < .6:
-            picture = picture + g.standard_normal(picture.shape, np.float32) * np.float32(g.uniform(0, .05))
+        if g.random() < .5:
+            picture = picture + g.standard_normal(picture.shape, np.float32) * np.float32(g.uniform(0, .03))
         if g.random() < .3:  # the steps of 8 x 8 blocks that a strong compression leaves
             h, w = height // 7 * 7, width // 7 * 7
             blocks = picture[:h, :w].reshape(h // 7, 7, w // 7, 7, 3)
             keep = g.uniform(.6, 1)
             picture[:h, :w] = (blocks * keep + blocks.mean((1, 3), keepdims=True) * (1 - keep)).reshape(h, w, 3)
         picture = (picture - .5) * g.uniform(.85, 1.05) + .5 + g.uniform(-.04, .04)
-    return np.clip(picture * 255 + .5, 0, 255).astype(np.uint8)
+    return np.clip(picture * 255 + .5, 0, 255).astype(np.uint8), mask
 
 
 def patches(picture):

@@ -25,6 +25,16 @@ class Clock:
         return self.before + time.process_time() - self.start
 
 
+class Deadline:
+    """The share of the wall time until $NANO_UNTIL (seconds since the epoch) that is over; 0 where that is not set. For a machine that is lent for a time and shared."""
+
+    def __init__(self):
+        self.start, self.end = time.time(), float(os.environ.get("NANO_UNTIL", "inf"))
+
+    def __call__(self):
+        return (time.time() - self.start) / (self.end - self.start)
+
+
 class Log:
     """One JSON line per report, to the screen and to NAME.jsonl in the work folder."""
 

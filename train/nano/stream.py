@@ -128,12 +128,9 @@ class Duplex:
     def unit(self, samples, seen=None):
         """One second in, with the rows of a frame or without; returns dict(listen, text, end, ids): ids are all that the unit appended after the rows."""
         I, text = self.text.id, self.text
-        self.mind.tokens([I["<unit>"]])
-        if seen is not None:
-            self.mind.tokens([I["<image>"]])
-            self.mind.feed(seen)
-            self.mind.tokens([I["</image>"]])
-        self.mind.feed(self.ear.hear(samples))
+        named = lambda *ids: self.mind.llm.model.embed_tokens(torch.tensor([I[i] for i in ids])).detach()
+        frame = [] if seen is None else [named("<image>"), seen, named("</image>")]
+        self.mind.feed(torch.cat([named("<unit>"), *frame, self.ear.hear(samples)]))
         self.pending, self.calls = self.mind.logits, []
         forced, self.count = self.count < self.s.forced, self.count + 1
         said, ids, token = [], [], None

@@ -1,11 +1,12 @@
 """Sight with the tensor names and arithmetic of MiniCPM-o 4.5: vpm.* (SigLIP), resampler.*. All pictures of a batch have one form."""
+import math
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from . import pictures, sights
 from .model import SIZES
 
-TOWER = dict(d=64, heads=4, ffn=96, layers=3, side=pictures.SIDE // pictures.PATCH)
+TOWER = dict(d=64, heads=4, ffn=256, layers=2, side=pictures.SIDE // pictures.PATCH)
 
 
 class SightAttention(nn.Module):
@@ -94,15 +95,40 @@ class Resampler(nn.Module):
         return self.ln_post(self.attn.out_proj(o.transpose(-2, -3).flatten(-2))) @ self.proj
 
 
+def cosines(d):
+    """Patch filters [d,3,PATCH,PATCH]: the lowest cosines of brightness, red against green and yellow against blue. Random ones answer to little but the mean of a patch."""
+    n = pictures.PATCH
+    wave = torch.cos(math.pi / n * torch.arange(n)[:, None] * (torch.arange(n) + .5)) * (2 / n) ** .5
+    wave[0] /= 2 ** .5
+    order = sorted(((v * v + u * u, v, u) for v in range(n) for u in range(n)))
+    colours = torch.tensor([[1., 1, 1], [1, -1, 0], [1, 1, -2]])
+    colours /= colours.norm(dim=1, keepdim=True)
+    brightness = d - 2 * (d * 17 // 64)
+    filters = [colours[c][:, None, None] * (wave[v][:, None] * wave[u]) * (.1 if (v, u) == (0, 0) else .3)
+               for c, most in enumerate((brightness, d * 17 // 64, d * 17 // 64)) for _, v, u in order[:most]]
+    return torch.stack(filters)
+
+
 class Tower(nn.Module):
     def __init__(self):
         super().__init__()
         self.vpm, self.resampler = SigLIP(), Resampler(TOWER["d"], SIZES["H"])
-        nn.init.normal_(self.vpm.embeddings["position_embedding"].weight, 0, .3)
+        patch = self.vpm.embeddings["patch_embedding"]
+        patch.weight = nn.Parameter(cosines(TOWER["d"]), requires_grad=False)
+        nn.init.zeros_(patch.bias)
+        side, d = TOWER["side"], TOWER["d"]
+        waves = lambda n: torch.cat([f(torch.arange(side).float()[:, None] * math.pi / side * torch.arange(1, n // 2 + 1)) for f in (torch.sin, torch.cos)], 1)
+        at = torch.cat([waves(d // 2)[None].expand(side, -1, -1), waves(d // 2)[:, None].expand(-1, side, -1)], 2).flatten(0, 1)  # near places look alike from the start
+        self.vpm.embeddings["position_embedding"].weight.data = .3 * at
 
     def forward(self, x, rows, columns):
         """Patches [B,rows*columns,588] of pictures -> their rows [B,ROWS,H]."""
-        return self.resampler(self.vpm(x, rows, columns), rows, columns)
+        return self.both(x, rows, columns)[1]
+
+    def both(self, x, rows, columns):
+        """The states of the patches too."""
+        states = self.vpm(x, rows, columns)
+        return states, self.resampler(states, rows, columns)
 
     @torch.no_grad()
     def look(self, picture):

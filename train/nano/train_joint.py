@@ -10,7 +10,7 @@ from .half import Fast, compiled
 from .layouts import ROW, SIGHT
 from .model import hidden
 from .optim import Optimizer, schedule
-from .run import Clock, Log, save, work
+from .run import Clock, Deadline, Log, save, work
 from .sessions import Maker, default_voice
 from .tokenizer import Text
 from .train_ctc import Hearing, UNITS_PER_CACHE, load_llm, token_scores
@@ -84,10 +84,10 @@ def main():
     fast = Fast(model.nano)
     fast.net.llm.forward = compiled(fast.net.llm.forward)
     spoken = shown = torch.zeros(())
-    sums, count, units = torch.zeros(7), 0, 0
+    sums, count, units, deadline = torch.zeros(7), 0, 0, Deadline()
     keep = lambda: save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     for batch in feed(maker.batches, 9 + step):
-        done = clock() / budget
+        done = max(clock() / budget, deadline())
         if done >= 1:
             break
         loss, phone, token, reply = duplex_loss(model, fast.net, text, batch["duplex"])

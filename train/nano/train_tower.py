@@ -1,6 +1,7 @@
 """Stage 2c: the vision tower and the resampler. usage: python -m nano.train_tower CPU_SECONDS PEAK_LR [pictures of the gallery]
 
-Every row of a picture is to hit the LLM's (frozen) input embedding of the word that it stands for (`sights.fields`). At the end the gallery is made: pictures' rows for the joint stage."""
+Every row of a picture is to hit the LLM's (frozen) input embedding of the word that it stands for (`sights.fields`). A head that is not kept names colour and shape at each patch that a shape covers:
+from the rows alone the tower learns shapes ten times later than colours. At the end the gallery is made: pictures' rows for the joint stage."""
 import random, sys
 import numpy as np
 import torch
@@ -9,13 +10,55 @@ from . import pictures, shipped, sights
 from .half import Fast
 from .model import Nano
 from .optim import Optimizer, schedule
-from .run import Clock, Log, save, work
+from .run import Clock, Deadline, Log, save, work
 from .tokenizer import Text
-from .tower import Tower
+from .tower import TOWER, Tower
 from .train_ctc import load_llm
 
 FORM_WEIGHTS = [4, 4, 1, 2]
 SHARPNESS = 20  # of the distances to the embeddings, as the token CTC loss has it
+
+
+class Album:
+    """Batches of pictures of which a third is new; the others come back, half of them mirrored."""
+
+    def __init__(self, r, g, most=1500):
+        self.r, self.g, self.most, self.kept = r, g, most, {form: [] for form in pictures.FORMS}
+
+    def new(self, form):
+        sight = sights.random_sight(self.r)
+        return *pictures.draw_masked(self.g, sight, *form, plain=self.r.random() < .2), sight
+
+    def batch(self, n):
+        """(patches [n,L,588], rows, columns, sights, covered [n,L])."""
+        form = self.r.choices(pictures.FORMS, FORM_WEIGHTS)[0]
+        kept = self.kept[form]
+        fresh = [self.new(form) for _ in range(n if len(kept) < 3 * n else n // 3)]
+        chosen = fresh + [self.mirrored(*self.r.choice(kept)) if self.r.random() < .5 else self.r.choice(kept) for _ in range(n - len(fresh))]
+        for one in fresh:
+            kept.append(one) if len(kept) < self.most else kept.__setitem__(self.r.randrange(self.most), one)
+        cut = [pictures.patches(c[0]) for c in chosen]
+        return torch.stack([c[0] for c in cut]), cut[0][1], cut[0][2], [c[2] for c in chosen], torch.stack([torch.from_numpy(c[1]).flatten() for c in chosen])
+
+    @staticmethod
+    def mirrored(picture, mask, sight):
+        across = dict(left="right", right="left").get(sight.across, sight.across)
+        return picture[:, ::-1].copy(), mask[:, ::-1].copy(), sight._replace(across=across)
+
+
+class Namer(torch.nn.Module):
+    """The head of the patches: nothing, or which colour and which shape."""
+
+    def __init__(self):
+        super().__init__()
+        self.colour, self.shape = torch.nn.Linear(TOWER["d"], len(sights.COLOURS) + 1), torch.nn.Linear(TOWER["d"], len(sights.SHAPES) + 1)
+
+    def loss(self, states, shown, covered):
+        colour, shape = (torch.tensor([names.index(getattr(s, field)) + 1 for s in shown])[:, None].expand_as(covered)
+                         for names, field in ((sights.COLOURS, "colour"), (sights.SHAPES, "shape")))
+        sure = (covered > .25) | (covered < .01)
+        named = lambda head, names: F.cross_entropy(head(states)[sure], torch.where(covered > .25, names, 0)[sure], weight=torch.tensor([.1] + [1.0] * (head.out_features - 1), dtype=states.dtype))
+        return named(self.colour, colour) + named(self.shape, shape)
 
 
 def batch(r, g, n, held=False):
@@ -78,26 +121,29 @@ def main():
         step, clock = state["step"], Clock(state["seconds"])
     else:
         shipped.begin(tower, "vpm.", "resampler.")
-    opt = Optimizer(tower, ["vpm", "resampler"])
+    tower.namer = Namer()
+    opt = Optimizer(tower, ["vpm", "resampler", "namer"])
     if state:
+        tower.namer.load_state_dict(state["namer"])
         opt.load_state_dict(state["opt"])
-    fast, sums, count = Fast(tower), torch.zeros(2), 0
-    keep = lambda: save(path, model=tower.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
-    r, g = random.Random(50 + step), np.random.default_rng(50 + step)
-    while (done := clock() / budget) < 1:
-        x, rows, columns, shown = batch(r, g, 32)
-        got, want = fast.net(x.to(next(fast.net.parameters()).dtype), rows, columns).float(), words.targets(shown)
+    fast, sums, count = Fast(tower), torch.zeros(3), 0
+    keep = lambda: save(path, model={k: v for k, v in tower.state_dict().items() if not k.startswith("namer")}, namer=tower.namer.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
+    album, deadline = Album(random.Random(50 + step), np.random.default_rng(50 + step)), Deadline()
+    while (done := max(clock() / budget, deadline())) < 1:
+        x, rows, columns, shown, covered = album.batch(32)
+        states, got = (t.float() for t in fast.net.both(x.to(next(fast.net.parameters()).dtype), rows, columns))
+        want, patch = words.targets(shown), fast.net.namer.loss(states.to(next(fast.net.parameters()).dtype), shown, covered)
         named = F.cross_entropy(words.scores(got).flatten(0, 1), want.flatten())
         far = (got - words.table[want]).pow(2).mean() / words.table.var()
-        (named + .5 * far).backward()
+        (named + .5 * far + patch).backward()
         fast.collect()
         opt.step(schedule(done, step, peak))
         fast.refresh()
         step, count = step + 1, count + 1
-        sums += torch.stack([named, far]).detach()
+        sums += torch.stack([named, far, patch]).detach().float()
         if step % 50 == 0:
-            log(step=step, s=clock(), named=float(sums[0] / count), far=float(sums[1] / count))
-            sums, count = torch.zeros(2), 0
+            log(step=step, s=clock(), named=float(sums[0] / count), far=float(sums[1] / count), patch=float(sums[2] / count))
+            sums, count = torch.zeros(3), 0
         if step % 200 == 0:
             keep()
             log(step=step, s=clock(), **check(tower, words, 60))
