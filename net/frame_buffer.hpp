@@ -12,7 +12,7 @@ namespace parley::net {
 /// connection's strand.
 class frame_buffer {
 public:
-  static constexpr std::size_t trusted = 128u << 10; ///< a second of audio fits
+  static constexpr std::size_t trusted = 192u << 10; ///< a second of audio and a picture fit
 
   /// Where the next bytes go, never empty, valid until the next call. `expected` are still to come for this message, as
   /// far as known.

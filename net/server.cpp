@@ -66,7 +66,8 @@ public:
                                                 make_tls(options.tls, host_),
                                                 {},
                                                 {},
-                                                net::connections(options.limits.connections)} {
+                                                net::connections(options.limits.connections)},
+        io_(std::max(options.threads, 1)) {
     shared_.routes = make_routes(
         {door, std::move(options.voice), std::move(options.model), shared_.counted,
          [this] { return shared_.all.count(); },

@@ -56,8 +56,9 @@ TEST_CASE("messages of any size come out whole") {
   CHECK(right(got.text));
 }
 
-TEST_CASE("a second of audio costs one allocation behind its first bytes") {
+TEST_CASE("a second of audio, alone or with a picture, costs one allocation behind its first bytes") {
   CHECK(fill(85'000, 65'536, true).allocations == 1);
+  CHECK(fill(135'000, 65'536, true).allocations == 1);
 }
 
 TEST_CASE("a message of 128 MiB is copied a few times, not for every piece") {
