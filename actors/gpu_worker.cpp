@@ -86,9 +86,13 @@ gpu_worker::behavior_type gpu_worker::make_behavior() {
 }
 
 void gpu_worker::on_exit() {
-  engine_.reset();
   clients_.clear();
   patrons_.clear();
+  if (!engine_) return;
+  engine_->stop();
+  // Its end waits for the pass in progress, which no scheduler thread may.
+  const auto last = std::make_shared<std::unique_ptr<engine_thread>>(std::move(engine_));
+  system().spawn<caf::detached>([last] { last->reset(); });
 }
 
 // ---- houses ---------------------------------------------------------------------------------------------------------
@@ -97,6 +101,7 @@ void gpu_worker::start(const worker_start& message) {
   monitor(message.queue);
   // What was counted before anybody was told is the first one's.
   const bool first = reported_ == std::chrono::steady_clock::time_point();
+  load_ = box_->take();
   patrons_.push_back({message.queue, message.key, -1, first ? load_box::measured() : load_});
   offer();
   report();
@@ -111,12 +116,12 @@ void gpu_worker::change(int slots) {
 }
 
 void gpu_worker::measure() {
-  load_ = box_->take();
-  if (load_.load.slots > 0) change(load_.load.slots);
+  if (const int slots = box_->slots(); slots > 0) change(slots);
   report();
 }
 
-/// Tells every house of the load, now or as soon as it may.
+/// Tells every house of the load, now or as soon as it may. Until then it stays in the box, and the engine wakes nobody
+/// for more.
 void gpu_worker::report() {
   if (!info_ || patrons_.empty() || report_waits_) return;
   const auto now = steady_now();
@@ -125,6 +130,7 @@ void gpu_worker::report() {
     return delayed_send(this, due - now, report_due{});
   }
   reported_ = now;
+  load_ = box_->take();
   for (const auto& to : patrons_)
     send(to.queue,
          load_reported{to.key, {since(to.joined.load, load_.load), load_.busy_s - to.joined.busy_s, prompts_.keys()}});

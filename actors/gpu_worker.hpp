@@ -18,7 +18,7 @@ namespace parley::actors {
 /// than another house's session is denied. A session that dies has its engine session closed. When the engine cannot be
 /// loaded or throws, the actor ends with the reason as its error, and all who monitor it learn it.
 ///
-/// Joins the engine's thread when it ends: to be spawned `detached` where other actors go on.
+/// When it ends, an actor of its own joins the engine's thread: whoever waits for all actors waits for that too.
 class gpu_worker : public worker_actor::base {
 public:
   gpu_worker(caf::actor_config& config, engine_factory make);

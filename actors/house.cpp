@@ -92,7 +92,7 @@ house::~house() {
 
 void house::add_worker(std::string device, engine_factory make) {
   const worker_key key = workers_.size() + 1;
-  workers_.push_back(system_.spawn<gpu_worker, caf::detached>(std::move(make)));
+  workers_.push_back(system_.spawn<gpu_worker>(std::move(make)));
   caf::anon_send(queue_, worker_joins{workers_.back(), key, {}, std::move(device)});
   caf::anon_send(workers_.back(), worker_start{queue_, key});
 }

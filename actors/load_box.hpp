@@ -7,7 +7,7 @@
 
 namespace parley::actors {
 
-/// The newest load of an engine, on its way from the engine's thread to its worker: what was not looked at in time is
+/// The newest load of an engine, on its way from the engine's thread to its worker: what was not taken in time is
 /// replaced. Thread-safe.
 class load_box {
 public:
@@ -16,11 +16,17 @@ public:
     double busy_s = 0; ///< that the engine's thread has worked so far
   };
 
-  /// True when nothing waited to be looked at: the worker is to be woken.
+  /// True when the worker is to be woken: nothing waited to be taken, or the slots are others than before.
   bool put(measured now) {
     const std::lock_guard lock(mutex_);
+    const bool other_slots = now.load.slots != now_.load.slots;
     now_ = now;
-    return !std::exchange(waits_, true);
+    return !std::exchange(waits_, true) || other_slots;
+  }
+
+  int slots() const {
+    const std::lock_guard lock(mutex_);
+    return now_.load.slots;
   }
 
   measured take() {
@@ -30,7 +36,7 @@ public:
   }
 
 private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   measured now_;
   bool waits_ = false;
 };

@@ -45,7 +45,6 @@ node_worker::node_worker(const config::settings& settings, std::string name, eng
                          std::vector<node_dialer> gateways, std::function<void(member_news)> tell)
     : system_(prepare(config_, silence_from(settings))) {
   const auto teller = std::make_shared<up_teller>();
-  // Not detached: its thread would wait for the last handle, and the middleman may keep one of an actor that other nodes know.
   worker_ = system_.spawn<gpu_worker>([make = std::move(make), teller](inference::engine::sink sink) {
     auto engine = make(std::move(sink));
     teller->engine_is_up(engine->info());
