@@ -1,5 +1,7 @@
 #include "protocol/base64.hpp"
 
+#include "protocol/base64_wide.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -68,8 +70,10 @@ std::optional<std::size_t> decoded_size(std::string_view text) {
 
 bool decode_groups(std::string_view text, std::byte* out) {
   std::uint32_t seen = 0;
-  auto at = text.data();
-  auto end = at + text.size();
+  const auto done = wide::decode_groups(text, out);
+  auto at = text.data() + done * 4;
+  auto end = text.data() + text.size();
+  out += done * 3;
   // Two groups a step: six bytes in one eight-byte store, so the last three groups go one by one.
   for (; end - at >= 20; at += 8, out += 6) {
     auto first = group_bits(at);
@@ -123,7 +127,10 @@ void append(std::span<const std::byte> bytes, std::string& out) {
   // Whole blocks on the stack first: each byte is written to the string once. Six bytes a step out of an eight-byte
   // load.
   while (left > 0) {
-    auto to = block.data();
+    const auto done = wide::encode_groups({at, left}, block);
+    at += done * 3;
+    left -= done * 3;
+    auto to = block.data() + done * 4;
     auto room = block.data() + block.size();
     for (; left >= 8 && to != room; at += 6, left -= 6, to += 8) {
       auto bits = big_endian_at(at);
