@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <utility>
@@ -16,16 +17,11 @@ public:
   /// Rings once; rings again only after `answered`.
   void ring() {
     const std::lock_guard lock(mutex_);
-    if (!post_ || rung_) return;
-    rung_ = true;
-    post_();
+    if (post_ && !rung_.exchange(true)) post_();
   }
 
-  /// On the strand, before looking what there is to do.
-  void answered() {
-    const std::lock_guard lock(mutex_);
-    rung_ = false;
-  }
+  /// On the strand, before looking what there is to do. Waits for nobody who rings.
+  void answered() { rung_ = false; }
 
   /// The connection goes: no call of `post` begins after this.
   void detach() {
@@ -36,7 +32,7 @@ public:
 private:
   std::mutex mutex_;
   std::function<void()> post_;
-  bool rung_ = false;
+  std::atomic<bool> rung_ = false;
 };
 
 } // namespace parley::net
