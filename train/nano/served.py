@@ -1,6 +1,6 @@
-"""Held-out questions through a running server: spoken ones in full duplex, with and without a video, typed ones about pictures; and what its voice says. usage: python -m nano.served http://HOST:PORT [questions]
+"""Held-out questions through a running server: spoken ones in full duplex, with and without a video, typed ones about pictures; and what its voice says. usage: python -m nano.served http://HOST:PORT [questions] [voice]
 
-Needs `websockets` and pocketsphinx. The server is best started with --set worker.max_sessions=1 and a seed."""
+"voice": unseen voices alone, for what is heard of its answers. Needs `websockets` and pocketsphinx. The server is best started with --set worker.max_sessions=1 and a seed."""
 import json, random, sys, types
 import numpy as np
 import torch
@@ -82,13 +82,14 @@ def sighted(server, n):
     row("a picture in chat, colour and shape, unseen phrasings", right, n)
 
 
-def main(url, n):
+def main(url, n, voice_alone=False):
     torch.set_num_threads(1)
     server = types.SimpleNamespace(http=url, realtime=url.replace("http", "ws", 1) + "/v1/realtime")
     print("| through the server | right | n | note |\n|---|---|---|---|")
     spoken, shown, seams = [], 0, np.zeros(2, int)
-    for name, source, lead, snr in (("unseen voices", "test_voices", (0, 3), None), ("unseen voices, 12 dB noise", "test_voices", (0, 3), 12), ("unseen voices, start at 0-20 s", "test_voices", (0, 20), None),
-                                    ("unseen phrasings", "test_phrasings", (0, 3), None)):
+    sets = [("unseen voices", "test_voices", (0, 3), None), ("unseen voices, 12 dB noise", "test_voices", (0, 3), 12), ("unseen voices, start at 0-20 s", "test_voices", (0, 20), None),
+            ("unseen phrasings", "test_phrasings", (0, 3), None)]
+    for name, source, lead, snr in sets[:1] if voice_alone else sets:
         records, waves, r = json.loads((work() / f"{source}.json").read_text()), np.load(work() / f"{source}.npz"), random.Random(4)
         right = timely = 0
         for i in range(n):
@@ -102,7 +103,7 @@ def main(url, n):
                 spoken.append((resample_poly(np.concatenate(pieces), 2, 3).astype(np.float32), said))
                 seams += rough_seams(pieces)
         row(name, right, n, f"starts in time {timely / n:.0%}")
-    if (work() / "test_sights.json").exists():
+    if (work() / "test_sights.json").exists() and not voice_alone:
         sighted(server, n)
     if spoken:
         sounds, texts = zip(*spoken)
@@ -116,4 +117,4 @@ def main(url, n):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 40)
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 40, "voice" in sys.argv)

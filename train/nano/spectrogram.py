@@ -8,7 +8,7 @@ from .speak import stages
 from .voice import HOP, PITCH, RANGE, RATE, VOICE
 
 STEP, WINDOW, BINS = 240, 600, 112  # samples; bins of 40 Hz in the picture
-TOP = 240                           # Hz at the upper edge, for the pitch
+TOP = 360                           # Hz at the upper edge, for the pitch
 WIDE, HIGH = 240, 150               # points of a second and of a spectrogram
 
 
@@ -33,7 +33,7 @@ def panel(y, title, top):
     parts = [f'<text x="48" y="{top + 12}">{title}</text>',
              f'<image x="48" y="{top + 18}" width="{width:.0f}" height="{HIGH}" preserveAspectRatio="none" href="data:image/png;base64,{image}"/>']
     at = lambda hz: top + 18 + HIGH * (1 - hz / TOP)
-    parts += [f'<text x="14" y="{at(hz) + 4:.0f}" fill="#d1242f">{hz} Hz</text>' for hz in (80, 120, 160)]
+    parts += [f'<text x="14" y="{at(hz) + 4:.0f}" fill="#d1242f">{hz} Hz</text>' for hz in (100, 200, 300)]
     line = []
     for k, hz in enumerate([*found, 0]):
         if hz:
