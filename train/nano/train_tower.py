@@ -1,19 +1,21 @@
 """Stage 2c: the vision tower and the resampler. usage: python -m nano.train_tower CPU_SECONDS PEAK_LR [pictures of the gallery]
 
 Every row of a picture is to hit the LLM's (frozen) input embedding of the word that it stands for (`sights.fields`). A head that is not kept names colour and shape at each patch that a shape covers:
-from the rows alone the tower learns shapes ten times later than colours. At the end the gallery is made: pictures' rows for the joint stage."""
+from the rows alone the tower learns shapes ten times later than colours. Where the joint stage has been, its LLM reads the rows too, frozen, and has to answer right. At the end the gallery is made: pictures' rows for the joint stage."""
 import random, sys
 import numpy as np
 import torch
 import torch.nn.functional as F
-from . import pictures, shipped, sights
-from .half import Fast
+from . import layouts, pictures, shipped, sights
+from .half import Fast, worthwhile
 from .model import Nano
 from .optim import Optimizer, schedule
 from .run import Clock, Deadline, Log, save, work
 from .tokenizer import Text
 from .tower import TOWER, Tower
 from .train_ctc import load_llm
+from .train_joint import spliced_loss
+from .train_text import pad
 
 FORM_WEIGHTS = [4, 4, 1, 2]
 SHARPNESS = 20  # of the distances to the embeddings, as the token CTC loss has it
@@ -85,6 +87,21 @@ class Words:
         return SHARPNESS * (rows @ self.table.T - .5 * self.table.pow(2).sum(1))
 
 
+def reader():
+    """The model of the joint stage, frozen, or None."""
+    path, nano = work() / "joint.pt", Nano()
+    if not path.exists():
+        return None
+    nano.load_state_dict({k.removeprefix("nano."): v for k, v in torch.load(path, map_location="cpu")["model"].items()}, strict=False)
+    return (nano.bfloat16() if worthwhile() else nano).requires_grad_(False)
+
+
+def answers_loss(nano, text, r, shown, rows):
+    """How well the frozen LLM answers a question about each picture from its rows."""
+    ids, weights = pad([layouts.chat(text, r, [layouts.about_picture(r, sight)], shown={0}) for sight in shown])
+    return spliced_loss(nano, ids, weights, rows)[0]
+
+
 @torch.no_grad()
 def check(tower, words, seed, n=256, held=False):
     """Share of the five fields that are right, each over the pictures in which it says something, and of pictures with all of them right."""
@@ -126,7 +143,7 @@ def main():
     if state:
         tower.namer.load_state_dict(state["namer"])
         opt.load_state_dict(state["opt"])
-    fast, sums, count = Fast(tower), torch.zeros(3), 0
+    fast, sums, count, mind, r = Fast(tower), torch.zeros(4), 0, reader(), random.Random(51 + step)
     keep = lambda: save(path, model={k: v for k, v in tower.state_dict().items() if not k.startswith("namer")}, namer=tower.namer.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     album, deadline = Album(random.Random(50 + step), np.random.default_rng(50 + step)), Deadline()
     while (done := max(clock() / budget, deadline())) < 1:
@@ -135,15 +152,16 @@ def main():
         want, patch = words.targets(shown), fast.net.namer.loss(states.to(next(fast.net.parameters()).dtype), shown, covered)
         named = F.cross_entropy(words.scores(got).flatten(0, 1), want.flatten())
         far = (got - words.table[want]).pow(2).mean() / words.table.var()
-        (named + .5 * far + patch).backward()
+        answers = answers_loss(mind, text, r, shown[:14], got[:14]) if mind else named * 0
+        (named + .5 * far + patch + answers).backward()
         fast.collect()
         opt.step(schedule(done, step, peak))
         fast.refresh()
         step, count = step + 1, count + 1
-        sums += torch.stack([named, far, patch]).detach().float()
+        sums += torch.stack([named, far, patch, answers]).detach().float()
         if step % 50 == 0:
-            log(step=step, s=clock(), named=float(sums[0] / count), far=float(sums[1] / count), patch=float(sums[2] / count))
-            sums, count = torch.zeros(3), 0
+            log(step=step, s=clock(), named=float(sums[0] / count), far=float(sums[1] / count), patch=float(sums[2] / count), answers=float(sums[3] / count))
+            sums, count = torch.zeros(4), 0
         if step % 200 == 0:
             keep()
             log(step=step, s=clock(), **check(tower, words, 60))
