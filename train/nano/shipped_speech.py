@@ -4,7 +4,7 @@ from . import speech, vocoder
 from .export_speech import places
 from .onnx_weights import arrays
 from .shipped import folder, weights
-from .talker import Talker
+from .talker import SURE, Talker
 
 
 def _file(name):
@@ -51,5 +51,5 @@ def talker():
     found = {k.removeprefix("tts."): v for k, v in weights("tts.").items()}
     if not found:
         return None
-    found["head_code.0.weight"] = found["head_code.0.parametrizations.weight.original1"]
+    found["head_code.0.weight"] = found["head_code.0.parametrizations.weight.original1"] / SURE
     return {k: found[k] for k in Talker().state_dict()}

@@ -12,7 +12,7 @@ from .evaluate import load
 from .pitch import pitches
 from .run import work
 from .shipped import folder
-from .talker import END, Talker
+from .talker import END, SURE, Talker
 from .train_talker import Samples, Sentences
 from .vocoder import Vocoder
 from .voice import TOKEN, UNIT
@@ -45,7 +45,7 @@ class Voice:
         return self.sound(self.flow.mel(mu, torch.randn(mu.shape, generator=torch.Generator().manual_seed(1)), block=2 * BLOCK))
 
 
-def draw(talker, text, groups, generator, temperature=.8, penalty=1.05):
+def draw(talker, text, groups, generator, temperature=.8 / SURE, penalty=1.05):
     """Speech tokens of a full-duplex turn: 25 for each unit, the last until it ends; the penalty counts within the unit."""
     kv, said = [[] for _ in talker.model["layers"]], []
     mark = talker.emb_text.weight[text.id["<focus>"]][None]
