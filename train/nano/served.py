@@ -66,7 +66,7 @@ def sighted(server, n):
     for i in chosen:
         asked = sights.Asked(*records[i]["asked"])
         sight = next(s for s in iter(lambda: sights.random_sight(r, asked=asked), None) if s.number)
-        said, start, _ = converse(server, waves[f"w{i}"], r.uniform(0, 3), seed=i, shown=file_of(sight, i))
+        said, start, _ = converse(server, waves[f"w{i}"], r.uniform(0, 3), seed=i, speaks=False, shown=file_of(sight, i))
         right += said == sights.answer(asked, sight)
         timely += start is not None and 0 <= start <= 1
     row("video, unseen voices, colour and shape", right, len(chosen), f"starts in time {timely / len(chosen):.0%}")
