@@ -91,8 +91,9 @@ void gpu_worker::on_exit() {
   if (!engine_) return;
   engine_->stop();
   // Its end waits for the pass in progress, which no scheduler thread may.
-  const auto last = std::make_shared<std::unique_ptr<engine_thread>>(std::move(engine_));
-  system().spawn<caf::detached>([last] { last->reset(); });
+  using held = std::shared_ptr<std::unique_ptr<engine_thread>>;
+  system().spawn<caf::detached>([](const held& last) { last->reset(); },
+                                std::make_shared<std::unique_ptr<engine_thread>>(std::move(engine_)));
 }
 
 // ---- houses ---------------------------------------------------------------------------------------------------------
