@@ -15,7 +15,7 @@ endfunction()
 
 # parley_tests(<folder> [BINARY b] SOURCES a_test.cpp … LINK libs…): a binary b_tests (<folder>_tests), one ctest entry <folder>/a per source file.
 # The working directory is the source root, so that tests find tests/data and models.
-# Those that do without LibTorch and Beast, which take a sanitizer ten seconds a file, have the label `plain`; the target `plain` builds them.
+# Those that do without LibTorch have the label `plain`; the target `plain` builds them.
 function(parley_tests folder)
   cmake_parse_arguments(arg "" "BINARY" "SOURCES;LINK" ${ARGN})
   if(NOT arg_BINARY)
@@ -26,10 +26,7 @@ function(parley_tests folder)
   target_link_libraries(${binary} PRIVATE ${arg_LINK} parley_catch_main)
   parley_defaults(${binary})
   set(labels ${folder})
-  set(heavy parley::inference parley::net parley::client)
-  list(REMOVE_ITEM heavy ${arg_LINK})
-  list(LENGTH heavy without)
-  if(without EQUAL 3)
+  if(NOT "parley::inference" IN_LIST arg_LINK)
     list(APPEND labels plain)
     add_dependencies(plain ${binary})
   endif()
