@@ -112,7 +112,7 @@ def main(url, n, voice_alone=False):
             row(f"its speech, pocketsphinx, {'closed grammar' if closed else 'bigram'}: words", words * len(texts), len(texts), f"whole sentences {whole:.0%}")
         own = recogniser.own_hearing(sounds, texts)
         if own is not None:
-            row("its speech, its own ears, phonemes", own * len(texts), len(texts))
+            row("its speech, its own ears, closed grammar: words", own[0] * len(texts), len(texts), f"phonemes {own[1]:.0%}")
         row("seams between its pieces without a bend of their own", seams[1] - seams[0], seams[1])
 
 

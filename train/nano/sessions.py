@@ -35,10 +35,10 @@ class Maker:
         return scenes.make(self.text, r, turns, late=.2, longest=30)
 
     def watched(self, r):
-        """A scene with frames: mostly questions about what they show."""
+        """A scene with frames: of the questions three in five are about what they show."""
         clips, turns, shown = list(self.asked_of), [], []
         for _ in range(r.choices([1, 2, 3], [60, 30, 10])[0]):
-            i = r.choice(clips) if r.random() < .8 else r.randrange(len(self.bank))
+            i = r.choice(clips) if r.random() < .6 else r.randrange(len(self.bank))
             asked, m = self.asked_of.get(i), mixing.varied(r, self.bank[i])
             shown.append(self.gallery.pick(r, asked))
             answer = sights.answer(asked, shown[-1][0]) if asked else self.bank.records[i]["answer"]

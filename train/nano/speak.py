@@ -2,7 +2,7 @@
 
 The rows add one stage each: the recording itself, its mel through the vocoder, its tokens through the flow encoder, the flow, and tokens that the talker draws as the server does in full duplex.
 Pitch: of the frames that have one both in the recording and in what is heard, the share within one semitone, the correlation, and how much lower the last quarter of a sentence lies than the first.
-"phonemes": right by the encoder and phoneme head of ctc.pt, where the work folder has it (the nano's own ears, which were not trained with this vocoder)."""
+"own ears" and "phonemes": the closed grammar's words and the phonemes that the model's own encoder hears (`recogniser.own_hearing`); it was never trained on this vocoder."""
 import random, sys
 import numpy as np
 import torch
@@ -117,12 +117,12 @@ def main(n):
     torch.manual_seed(1)
     rows, data, chosen = stages(n)
     texts, targets = [data["questions"][i][1] for i in chosen], [track(data, i) for i in chosen]
-    print("| speech | words, closed grammar | sentences | words, bigram | phonemes | pitch within a semitone | correlation | fall | n |\n|---|---|---|---|---|---|---|---|---|")
+    print("| speech | words, closed grammar | sentences | words, bigram | words, own ears | phonemes | pitch within a semitone | correlation | fall | n |\n|---|---|---|---|---|---|---|---|---|---|")
     for name, make in rows.items():
         sounds = [make(i) for i in chosen]
         waves, (near, correlation, fall) = [resample_poly(y, 2, 3).astype(np.float32) for y in sounds], pitch_columns(sounds, targets)
         closed, free, own = recogniser.accuracy(waves, texts), recogniser.accuracy(waves, texts, closed=False), recogniser.own_hearing(waves, texts)
-        print(f"| {name} | {closed[0]:.1%} | {closed[1]:.1%} | {free[0]:.1%} | {'' if own is None else f'{own:.1%}'} | {near:.0%} | {correlation:.2f} | {fall:.1f} | {len(chosen)} |", flush=True)
+        print(f"| {name} | {closed[0]:.1%} | {closed[1]:.1%} | {free[0]:.1%} | {' | ' if own is None else f'{own[0]:.1%} | {own[1]:.1%}'} | {near:.0%} | {correlation:.2f} | {fall:.1f} | {len(chosen)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ MORE_VOICES = ("en-us+Alex en+Alicia en-us+Andrea en+Annie en-us+Denis en+Diogo 
                "en-us+iven3 en-us+john en+klatt2 en-us+klatt3 en-us+klatt4 en+linda en-us+marcelo en-us-nyc+max en-us+michel en-us+miguel en-gb-x-gbcwmd+norbert en-us+pablo en+paul en-us+pedro en-us+quincy "
                "en-us+rob en-gb-scotland+robert en-us+sandro en+shelby en-us+steph en-029+steph2 en-us+travis en-us+victor en+zac en-gb-x-gbcwmd+f2 en-us-nyc+f4 en-029+m3 en-gb-x-gbcwmd+m1 en-gb-scotland+m2 en+m3").split()
 HELD_VOICES = "en-us+m7 en-gb-x-gbclan en+f1 en-us+f3 en+m6 en-us-nyc+f5 en-gb-x-rp+m4 en-us+Andy".split()
+VARIANTS = sorted({v.split("+")[1] for v in TRAIN_VOICES + MORE_VOICES if "+" in v} - {v.split("+")[1] for v in HELD_VOICES if "+" in v})
+MIXED_VOICES = [f"{accent}+{variant}" for accent in TRAIN_VOICES if "+" not in accent for variant in VARIANTS]
 RATE = 16000
 
 
@@ -84,11 +86,11 @@ def tests(name, n, seed, **how):
 
 
 def part(job):
-    """One file of the bank: (name, clips, seed, whether about pictures)."""
+    """One file of the bank: (name, clips, seed, voices, whether about pictures)."""
     import torch
     torch.set_num_threads(1)
-    name, n, seed, seen = job
-    bank(name, n, seed, voices=TRAIN_VOICES + MORE_VOICES, repeat=.04, speeds=(115, 210), pitches=(18, 84), seen=seen)
+    name, n, seed, voices, seen = job
+    bank(name, n, seed, voices=voices, repeat=.04, speeds=(115, 210), pitches=(18, 84), seen=seen)
 
 
 if __name__ == "__main__":
@@ -102,5 +104,5 @@ if __name__ == "__main__":
     tests("test_sight_phrasings", 240, 108, voices=TRAIN_VOICES, held=True, seen=True)
     tests("test_repeat", 80, 106, voices=HELD_VOICES, repeat=1, words=TRAIN_WORDS)
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        parts = [(f"bank{k}", min(3500, n - k * 3500), 300 + k, False) for k in range(-(-n // 3500))]
-        pool.map(part, parts + [("bank_sights", n // 9, 290, True)], chunksize=1)
+        parts = [(f"bank{k}", min(3500, n - k * 3500), 300 + k, MIXED_VOICES if k % 2 else TRAIN_VOICES + MORE_VOICES, False) for k in range(-(-n // 3500))]
+        pool.map(part, parts + [("bank_sights", n // 9, 290, TRAIN_VOICES + MORE_VOICES + MIXED_VOICES, True)], chunksize=1)

@@ -12,6 +12,7 @@ from .model import hidden
 from .optim import Optimizer, schedule
 from .run import Clock, Deadline, Log, save, work
 from .sessions import Maker, default_voice
+from .together import Crew
 from .tokenizer import Text
 from .train_ctc import Hearing, UNITS_PER_CACHE, load_llm, token_scores
 from .train_text import text_loss, token_loss
@@ -62,6 +63,7 @@ def main():
     budget, peak, threads = float(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 1
     torch.set_num_threads(threads)
     torch.manual_seed(2)
+    crew = Crew()
     text, bank, log, path = Text(work() / "tokenizer"), mixing.Bank(), Log("joint"), work() / "joint.pt"
     phonemes = ctc.Phonemes(w for q in bank.records for w in q["text"].split())
     model = Hearing(phonemes.size)
@@ -86,8 +88,9 @@ def main():
     spoken = shown = torch.zeros(())
     sums, count, units, deadline = torch.zeros(7), 0, 0, Deadline()
     keep = lambda: save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
-    for batch in feed(maker.batches, 9 + step):
-        done = max(clock() / budget, deadline())
+    torch.manual_seed(2 + step + 100_000 * crew.rank)
+    for batch in feed(maker.batches, 9 + step + 100_000 * crew.rank):
+        done = crew.agreed(max(clock() / budget, deadline()))
         if done >= 1:
             break
         loss, phone, token, reply = duplex_loss(model, fast.net, text, batch["duplex"])
@@ -103,17 +106,19 @@ def main():
         chat, _ = text_loss(fast.net.llm, *batch["typed"])
         chat.backward()
         fast.collect()
+        crew.average(opt.params)
         # a slow start, so that what was learnt from text survives the first steps with a new kind of input
         opt.step(schedule(done, step, peak, warm=100, flat=.35))
         fast.refresh()
         step, count, units = step + 1, count + 1, units + batch["duplex"]["x"].shape[0] * batch["duplex"]["x"].shape[1] // 100
         sums += torch.stack([loss, reply, phone, token, chat, spoken, shown]).detach().cpu()
-        if step % 25 == 0:
+        if step % 25 == 0 and crew.first:
             log(step=step, s=clock(), **dict(zip(("duplex", "reply", "phone", "token", "chat", "spoken", "shown"), (sums / count).tolist())), units_s=units / (clock() - clock.before))
             sums, count = torch.zeros(7), 0
-        if step % 50 == 0:
+        if step % 50 == 0 and crew.first:
             keep()
-    keep()
+    if crew.first:
+        keep()
 
 
 if __name__ == "__main__":

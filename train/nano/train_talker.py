@@ -12,6 +12,7 @@ from .questions import Question, typed
 from .run import Clock, Log, save, work
 from .shipped import folder
 from .talker import END, Talker
+from .together import Crew
 from .tokenizer import Text
 from .voice import UNIT
 from .voice_data import corpus, utterance
@@ -156,38 +157,43 @@ def check(text, talker, tests):
 def main():
     budget, peak = float(sys.argv[1]), float(sys.argv[2])
     torch.set_num_threads(1)
+    crew = Crew()
     torch.manual_seed(7)
     joint, codec = work() / "joint.pt", work() / "codec.pt"
     (thinker, text), talker, path, log = load(joint if joint.exists() else folder()), Talker(), work() / "talker.pt", Log("talker")
     tokenizer = speech.SpeechTokenizer()
     tokenizer.load_state_dict(torch.load(codec, map_location="cpu")["tokenizer"] if codec.exists() else shipped_speech.tokenizer())
     train, tests = (Samples(text, thinker, Sentences(name, tokenizer)) for name in ("voice", "voice_test"))
-    opt, r = Optimizer(talker, [""]), random.Random(7)
+    opt, r = Optimizer(talker, [""]), random.Random()
     step, clock, state = 0, Clock(), torch.load(path, map_location="cpu") if path.exists() else None
     if state:
         talker.load_state_dict(state["model"])
         opt.load_state_dict(state["opt"])
         step, clock = state["step"], Clock(state["seconds"])
-        r.seed(step)
     elif shipped := shipped_speech.talker():
         talker.load_state_dict(shipped)
+    r.seed(step + 100_000 * crew.rank)
+    torch.manual_seed(step + 100_000 * crew.rank)
     fast = Fast(talker)
     keep = lambda: save(path, model=talker.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     sums, count, used = torch.zeros(2), 0, torch.tensor(sorted({c for codes in train.sentences.codes for c in codes} | {END}))
-    while clock() < budget:
+    while (done := crew.agreed(clock() / budget)) < 1:
         value, right = loss_of(text, fast.net, train(r, r.sample(range(len(train.made)), min(BATCH, len(train.made)))), SPOILT, LEVEL, used)
         value.backward()
         fast.collect()
-        opt.step(schedule(clock() / budget, step, peak))
+        crew.average(opt.params)
+        opt.step(schedule(done, step, peak))
         fast.refresh()
         step, count, sums = step + 1, count + 1, sums + torch.stack([value.detach(), right])
-        if step % 50 == 0:
+        if step % 50 == 0 and crew.first:
             log(step=step, s=clock(), loss=float(sums[0] / count), right=float(sums[1] / count))
             sums, count = torch.zeros(2), 0
-        if step % 200 == 0:
+        if step % 200 == 0 and crew.first:
             keep()
             value, right = check(text, talker, tests)
             log(step=step, s=clock(), held_loss=value, held_right=right)
+    if not crew.first:
+        return
     keep()
     value, right = check(text, talker, tests)
     log(step=step, s=clock(), held_loss=value, held_right=right)

@@ -88,11 +88,12 @@ class Words:
 
 
 def reader():
-    """The model of the joint stage, frozen, or None."""
+    """The model of the joint stage, else a shipped one that sees, frozen; or None."""
     path, nano = work() / "joint.pt", Nano()
-    if not path.exists():
+    if path.exists():
+        nano.load_state_dict({k.removeprefix("nano."): v for k, v in torch.load(path, map_location="cpu")["model"].items()}, strict=False)
+    elif not (shipped.weights("vpm.") and shipped.begin(nano, "llm.")):
         return None
-    nano.load_state_dict({k.removeprefix("nano."): v for k, v in torch.load(path, map_location="cpu")["model"].items()}, strict=False)
     return (nano.bfloat16() if worthwhile() else nano).requires_grad_(False)
 
 

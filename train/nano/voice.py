@@ -193,7 +193,7 @@ def write_voice(path, data):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    n, tests = int(sys.argv[1]) if len(sys.argv) > 1 else 3000, int(sys.argv[2]) if len(sys.argv) > 2 else 60
+    n, tests = int(sys.argv[1]) if len(sys.argv) > 1 else 3000, int(sys.argv[2]) if len(sys.argv) > 2 else 130
     text = Text(work() / "tokenizer")
     corpus("voice_test", tests, 302, text, held=True)
     corpus("voice", n, 301, text)
