@@ -24,11 +24,25 @@ def weights(*prefixes):
     return found
 
 
+def fitted(found, state):
+    """The shipped tensors in the sizes of a model's `state`: of wider feed-forward layers the neurons with the largest weights stay; added encoder layers begin as the identity."""
+    found = dict(found)
+    for gate in [k for k in found if k.endswith("mlp.gate_proj.weight")]:
+        up, down, n = gate.replace("gate", "up"), gate.replace("gate", "down"), len(state[gate])
+        if n < len(found[gate]):
+            weight = found[gate].norm(dim=1) * found[up].norm(dim=1) * found[down].norm(dim=0)
+            best = weight.topk(n).indices.sort().values
+            found.update({gate: found[gate][best], up: found[up][best], down: found[down][:, best]})
+    if any(k.startswith("apm.") for k in found):
+        found.update({k: v * 0 for k, v in state.items() if k.startswith("apm.layers.") and ("out_proj" in k or "fc2" in k) and k not in found})
+    return found
+
+
 def begin(nano, *prefixes):
     """Loads the shipped parts into a model; False when they are not all there."""
     found = weights(*prefixes)
     if found:
-        nano.load_state_dict(found, strict=False)
+        nano.load_state_dict(fitted(found, nano.state_dict()), strict=False)
         print("begins with", *prefixes, "of", folder(), flush=True)
     return bool(found)
 
