@@ -104,8 +104,9 @@ def own_hearing(waves, texts):
         scores = model.heads.phoneme(encode(model.nano, x[None, :len(x) // 10 * 10])[0])[0].log_softmax(-1)
         cost = F.ctc_loss(scores[:, None].expand(-1, len(spelt), -1), flat, torch.full((len(spelt),), len(scores)), lengths, reduction="none")
         want = words(text)
+        sounds = phonemes(" ".join(want))
         wrong += distance(answers[int(cost.argmin())], want)
         said += len(want)
-        errors += distance(greedy(scores), phonemes(" ".join(want)))
-        symbols += len(phonemes(" ".join(want)))
+        errors += distance(greedy(scores), sounds)
+        symbols += len(sounds)
     return 1 - wrong / said, 1 - errors / symbols

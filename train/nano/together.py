@@ -30,7 +30,7 @@ class Crew:
         flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in params])
         dist.all_reduce(flat)
         for p, part in zip(params, flat.div_(self.size).split([p.numel() for p in params])):
-            p.grad = part.view_as(p).clone()
+            p.grad = part.view_as(p)
 
 
 def main():

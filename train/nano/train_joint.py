@@ -1,4 +1,4 @@
-"""Stage 3: everything together on duplex sessions with real sound, spoken chat and typed chat. usage: python -m nano.train_joint CPU_SECONDS PEAK_LR [threads]
+"""Stage 3: everything together on duplex sessions with real sound, spoken chat and typed chat. usage: python -m nano.train_joint CPU_SECONDS PEAK_LR
 
 Starts from ctc.pt (hearing) and text.pt (the LLM), each else from the shipped part; resumes from joint.pt."""
 import sys
@@ -60,8 +60,8 @@ def duplex_loss(model, nano, text, batch):
 
 
 def main():
-    budget, peak, threads = float(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 1
-    torch.set_num_threads(threads)
+    budget, peak = float(sys.argv[1]), float(sys.argv[2])
+    torch.set_num_threads(1)
     torch.manual_seed(2)
     crew = Crew()
     text, bank, log, path = Text(work() / "tokenizer"), mixing.Bank(), Log("joint"), work() / "joint.pt"
