@@ -1,5 +1,7 @@
+#include "protocol/chat_budget.hpp"
 #include "protocol/client_codec.hpp"
 #include "protocol/field_reader.hpp"
+#include "protocol/limits.hpp"
 #include "protocol/picture.hpp"
 #include "protocol/voice.hpp"
 
@@ -13,61 +15,81 @@ field element(const field& array, json::value at, std::size_t index) {
   return {at, array.path + "[" + std::to_string(index) + "]"};
 }
 
-text_item read_text(field_reader& in, const field& item) {
-  std::string scratch;
-  return {std::string(in.required_text(in.require(item, {"text"}), scratch))};
+/// Notes that `from` brings more than the append may.
+void refuse(field_reader& in, const field& from, const std::optional<std::string>& why) {
+  if (why) in.fail(error_code::invalid_payload, from.path, *why);
 }
 
-audio_item read_audio(field_reader& in, const field& item) {
+text_item read_text(field_reader& in, const field& item, chat_budget& budget) {
+  auto text = in.require(item, {"text"});
+  if (text.at.is(json::kind::string)) refuse(in, text, budget.add_text(text.at.raw().size()));
+  if (in.failed()) return {};
+  std::string scratch;
+  return {std::string(in.required_text(text, scratch))};
+}
+
+/// Judged by its length or header before it is decoded; when the header is not to be seen from there, as it is decoded.
+pcm read_sound(field_reader& in, const field& data, std::string_view text, chat_budget& budget) {
+  const auto claimed = seconds_of_sound(text);
+  if (claimed) refuse(in, data, budget.add_seconds(*claimed));
+  if (in.failed()) return nullptr;
+  auto sound = in.take(decode_sound(text, {0, claimed ? max_chat_seconds : budget.seconds_left()}, data.path));
+  if (sound && !claimed) refuse(in, data, budget.add_seconds(static_cast<double>(sound->size()) / unit_samples));
+  return sound;
+}
+
+audio_item read_audio(field_reader& in, const field& item, chat_budget& budget) {
   auto data = in.require(item, {"data"});
   std::string scratch;
   auto text = in.required_text(data, scratch);
   if (in.failed()) return {};
-  return {in.take(decode_sound(text, chat_audio_seconds, data.path))};
+  return {read_sound(in, data, text, budget)};
 }
 
-image_file read_picture(field_reader& in, const field& data) {
+image_file read_picture(field_reader& in, const field& data, chat_budget& budget) {
+  refuse(in, data, budget.add_pictures(1));
   std::string scratch;
   auto text = in.required_text(data, scratch);
   return in.failed() ? nullptr : in.take(decode_image(text, data.path, picture_kinds::jpeg_png_webp));
 }
 
-video_item read_video(field_reader& in, const field& item) {
+video_item read_video(field_reader& in, const field& item, chat_budget& budget) {
   video_item out;
   auto data = in.require(item, {"data"});
   if (data.at.is(json::kind::array)) {
     auto pictures = json::elements(data.at, json::max_values);
     if (pictures.empty()) in.fail(error_code::invalid_payload, data.path, "empty");
     for (std::size_t i = 0; i < pictures.size() && !in.failed(); ++i)
-      out.frames.push_back(read_picture(in, element(data, pictures[i], i)));
+      out.frames.push_back(read_picture(in, element(data, pictures[i], i), budget));
   } else {
-    out.frames.push_back(read_picture(in, data));
+    out.frames.push_back(read_picture(in, data, budget));
   }
   in.integer(field_reader::find(item, {"stack_frames"}), 1, field_reader::any, out.stack_frames);
   auto audio = field_reader::find(item, {"audio"});
   std::string scratch;
-  if (auto text = in.text(audio, scratch); text && !in.failed())
-    out.samples = in.take(decode_sound(*text, chat_audio_seconds, audio.path));
+  if (auto text = in.text(audio, scratch); text && !in.failed()) out.samples = read_sound(in, audio, *text, budget);
   return out;
 }
 
-content_item read_item(field_reader& in, const field& item) {
+content_item read_item(field_reader& in, const field& item, chat_budget& budget) {
   if (in.required_object(item); in.failed()) return {};
   auto type = in.require(item, {"type"});
   std::string scratch;
   auto name = in.failed() ? std::string_view() : in.required_text(type, scratch);
   if (in.failed()) return {};
-  if (name == "text") return read_text(in, item);
-  if (name == "audio") return read_audio(in, item);
-  if (name == "image") return image_item{read_picture(in, in.require(item, {"data"}))};
-  if (name == "video") return read_video(in, item);
+  if (name == "text") return read_text(in, item, budget);
+  if (name == "audio") return read_audio(in, item, budget);
+  if (name == "image") return image_item{read_picture(in, in.require(item, {"data"}), budget)};
+  if (name == "video") return read_video(in, item, budget);
   in.fail(error_code::invalid_payload, type.path, "none of text, audio, image, video");
   return {};
 }
 
-std::vector<content_item> read_content(field_reader& in, const field& content) {
+std::vector<content_item> read_content(field_reader& in, const field& content, chat_budget& budget) {
   std::vector<content_item> out;
   if (content.at.is(json::kind::string)) {
+    refuse(in, content, budget.add_text(content.at.raw().size()));
+    if (in.failed()) return out;
     out.emplace_back(text_item{json::unescape(content.at)});
     return out;
   }
@@ -77,8 +99,9 @@ std::vector<content_item> read_content(field_reader& in, const field& content) {
   } else if (items.empty()) {
     in.fail(error_code::invalid_payload, content.path, "empty");
   }
+  refuse(in, content, budget.add_items(items.size()));
   for (std::size_t i = 0; i < items.size() && !in.failed(); ++i)
-    out.push_back(read_item(in, element(content, items[i], i)));
+    out.push_back(read_item(in, element(content, items[i], i), budget));
   return out;
 }
 
@@ -91,13 +114,13 @@ role read_role(field_reader& in, const field& from) {
   return role::user;
 }
 
-message read_message(field_reader& in, const field& from) {
+message read_message(field_reader& in, const field& from, chat_budget& budget) {
   message out;
   if (in.required_object(from); in.failed()) return out;
   auto speaker = in.require(from, {"role"});
   if (!in.failed()) out.from = read_role(in, speaker);
   auto content = in.require(from, {"content"});
-  if (!in.failed()) out.content = read_content(in, content);
+  if (!in.failed()) out.content = read_content(in, content, budget);
   return out;
 }
 
@@ -114,8 +137,9 @@ std::vector<message> read_messages(field_reader& in, const field& from) {
     return out;
   }
   out.reserve(messages.size());
+  chat_budget budget;
   for (std::size_t i = 0; i < messages.size() && !in.failed(); ++i)
-    out.push_back(read_message(in, element(from, messages[i], i)));
+    out.push_back(read_message(in, element(from, messages[i], i), budget));
   if (!in.failed() && out.back().from != role::user)
     in.fail(error_code::invalid_payload, element(from, messages.back(), messages.size() - 1).path + ".role",
             "the last message is the user's");

@@ -14,6 +14,9 @@ constexpr double raw_rate = 16'000;
 /// `RIFF` in base64 without its last two bits, which share a character with what follows.
 constexpr std::string_view riff_base64 = "UklGR";
 
+/// Far more than the chunks before a WAV file's data, in base64.
+constexpr std::size_t head_characters = 64u << 10;
+
 } // namespace
 
 std::string_view without_data_url(std::string_view text) {
@@ -22,6 +25,15 @@ std::string_view without_data_url(std::string_view text) {
   // A media type and its parameters are short; looking further would only search through sound.
   auto found = text.substr(0, 256).find(mark);
   return found == std::string_view::npos ? text : text.substr(found + mark.size());
+}
+
+std::optional<double> seconds_of_sound(std::string_view base64_text) {
+  const auto text = without_data_url(base64_text);
+  const auto bytes = base64::decoded_size(text);
+  if (!bytes) return std::nullopt;
+  const auto head = text.starts_with(riff_base64) ? base64::decode(text.substr(0, head_characters)) : std::nullopt;
+  if (head && looks_like_wav(*head)) return wav_seconds(*head, *bytes);
+  return static_cast<double>(*bytes / sizeof(float)) / raw_rate;
 }
 
 result<pcm> decode_sound(std::string_view base64_text, seconds_range allowed, std::string_view field) {

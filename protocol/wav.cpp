@@ -66,7 +66,9 @@ tl::expected<layout, std::string> read_format(std::string_view chunk) {
 
 struct found_chunks {
   layout format;
-  std::string_view data;
+  std::string_view data;  ///< as much of it as there is
+  std::size_t data_at;    ///< where it begins
+  std::size_t data_bytes; ///< as the header says
 };
 
 tl::expected<found_chunks, std::string> find_chunks(std::string_view bytes) {
@@ -77,7 +79,7 @@ tl::expected<found_chunks, std::string> find_chunks(std::string_view bytes) {
     auto body = bytes.substr(at + chunk_header, size);
     if (id == "data") {
       if (!format) return tl::unexpected(std::string("WAV: no fmt chunk before the data"));
-      return found_chunks{*format, body};
+      return found_chunks{*format, body, at + chunk_header, size};
     }
     if (body.size() < size) break;
     if (id == "fmt ") {
@@ -121,6 +123,15 @@ std::string seconds_text(double seconds) {
 
 bool looks_like_wav(std::string_view bytes) {
   return bytes.size() >= riff_header && bytes.starts_with("RIFF") && bytes.substr(8, 4) == "WAVE";
+}
+
+std::optional<double> wav_seconds(std::string_view head, std::size_t file_bytes) {
+  if (!looks_like_wav(head)) return std::nullopt;
+  const auto chunks = find_chunks(head);
+  if (!chunks) return std::nullopt;
+  const auto& format = chunks->format;
+  const auto bytes = std::min(chunks->data_bytes, file_bytes - std::min(file_bytes, chunks->data_at));
+  return static_cast<double>(bytes / (format.channels * format.sample_bytes)) / format.rate;
 }
 
 tl::expected<std::vector<float>, std::string> read_wav(std::string_view bytes, const wav_options& wanted) {

@@ -2,7 +2,9 @@
 
 #include <tl/expected.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +15,10 @@ namespace parley::protocol {
 
 /// Whether bytes start with a RIFF/WAVE header.
 bool looks_like_wav(std::string_view bytes);
+
+/// Seconds of sound in a file of `file_bytes` bytes, by its header alone: `head` are its first bytes. Nothing if they
+/// hold no whole header.
+std::optional<double> wav_seconds(std::string_view head, std::size_t file_bytes);
 
 /// What is wanted of a file.
 struct wav_options {

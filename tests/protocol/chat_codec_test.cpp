@@ -251,3 +251,67 @@ TEST_CASE("chat: content items that are none") {
   CHECK(item({{"type", "video"}, {"data", test::jpeg()}, {"audio", "?"}}) ==
         "invalid_payload " + at + "[0].audio: not base64 at character 0");
 }
+
+// ---- what one append may bring -------------------------------------------------------------------------------
+
+namespace {
+
+/// `seconds` of sound as an 8-bit file of 1 kHz: a byte a millisecond.
+std::string long_wav(std::size_t seconds) {
+  return test::to_base64(test::wav_file({.rate = 1'000, .bits = 8}, std::string(seconds * 1'000, '\x80')));
+}
+
+dom user(dom items) {
+  return {{"role", "user"}, {"content", items}};
+}
+
+} // namespace
+
+TEST_CASE("chat: the seconds of all items are one budget, judged before any is decoded") {
+  const dom clip{{"type", "audio"}, {"data", long_wav(410)}};
+  CHECK(refusal(content({clip, clip})) == "accepted");
+  const auto over = content({clip, clip, clip});
+  CHECK(refusal(over) == "invalid_payload input.messages[0].content[2].data: more than 820 s of sound in one append");
+  const auto elsewhere = chat({{"messages", {user({clip, clip}), user({clip})}}});
+  CHECK(refusal(elsewhere) ==
+        "invalid_payload input.messages[1].content[0].data: more than 820 s of sound in one append");
+  const dom film{{"type", "video"}, {"data", test::jpeg()}, {"audio", long_wav(500)}};
+  CHECK(refusal(content({film, clip})) ==
+        "invalid_payload input.messages[0].content[1].data: more than 820 s of sound in one append");
+}
+
+TEST_CASE("chat: a header behind a long chunk does not hide how long a sound is") {
+  auto file = test::wav_file({.rate = 1'000, .bits = 8}, std::string(500'000, '\x80'));
+  std::string filler("LIST\0\0\1\0", 8);
+  file.insert(12, filler + std::string(65'536, ' '));
+  const dom clip{{"type", "audio"}, {"data", test::to_base64(file)}};
+  CHECK(refusal(content({clip})) == "accepted");
+  CHECK(refusal(content({clip, clip})).starts_with("invalid_payload input.messages[0].content[1].data: "));
+}
+
+TEST_CASE("chat: items, pictures and text are counted over all messages") {
+  const dom word{{"type", "text"}, {"text", "a"}};
+  const auto words = [&](std::size_t count) {
+    dom list = dom::array();
+    for (std::size_t i = 0; i < count; ++i) list.push_back(word);
+    return user(list);
+  };
+  CHECK(refusal(chat({{"messages", {words(512), words(512)}}})) == "accepted");
+  CHECK(refusal(chat({{"messages", {words(512), words(513)}}})) ==
+        "invalid_payload input.messages[1].content: more than 1024 items in one append");
+
+  dom frames = dom::array();
+  for (int i = 0; i < 300; ++i) frames.push_back(test::jpeg());
+  const dom film{{"type", "video"}, {"data", frames}};
+  CHECK(refusal(content({film})) == "accepted");
+  CHECK(refusal(content({film, film})) ==
+        "invalid_payload input.messages[0].content[1].data[212]: more than 512 pictures in one append");
+
+  const auto half = std::string(1u << 19, 'a');
+  const dom long_text{{"role", "user"}, {"content", half}};
+  CHECK(refusal(chat({{"messages", {long_text, long_text}}})) == "accepted");
+  CHECK(refusal(chat({{"messages", {long_text, long_text, hello}}})) ==
+        "invalid_payload input.messages[2].content: more than 1048576 bytes of text in one append");
+  CHECK(refusal(content({{{"type", "text"}, {"text", half}}, {{"type", "text"}, {"text", half + "a"}}})) ==
+        "invalid_payload input.messages[0].content[1].text: more than 1048576 bytes of text in one append");
+}
