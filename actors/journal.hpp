@@ -49,6 +49,9 @@ public:
   /// There was more than fits, or the disk failed: it can't be moved any more.
   bool overflown() const { return overflown_; }
 
+  /// Whether the engine has been asked for something that it has not answered to the end: an open, a unit or a turn.
+  bool awaits_answer() const { return !opened_ || unit_ || turn_; }
+
   /// The engine is lost.
   void rewind();
 

@@ -34,6 +34,7 @@ struct slot_granted;
 struct slot_refused;
 struct engine_event; // from its worker
 struct open_denied;
+struct trial_granted; // from the queue manager
 struct move_order;    // from the queue manager, and from POST /sessions/{id}/move
 struct drain_order;   // from the house
 struct timer_due;     // from itself
@@ -43,8 +44,8 @@ using session_actor =
     caf::typed_actor<caf::reacts_to<client_frame>, caf::reacts_to<client_binary>, caf::reacts_to<client_gone>,
                      caf::reacts_to<link_offer>, caf::reacts_to<close_request>, caf::reacts_to<queue_told>,
                      caf::reacts_to<slot_granted>, caf::reacts_to<slot_refused>, caf::reacts_to<engine_event>,
-                     caf::reacts_to<open_denied>, caf::reacts_to<move_order>, caf::reacts_to<drain_order>,
-                     caf::reacts_to<timer_due>, caf::reacts_to<journal_woken>>;
+                     caf::reacts_to<open_denied>, caf::reacts_to<trial_granted>, caf::reacts_to<move_order>,
+                     caf::reacts_to<drain_order>, caf::reacts_to<timer_due>, caf::reacts_to<journal_woken>>;
 
 // ---- to the queue manager
 struct slot_wanted; // from sessions
@@ -53,6 +54,8 @@ struct slot_accepted;
 struct slot_freed; // from sessions, and from workers on behalf of dead ones
 struct slot_retyped;
 struct place_wanted;
+struct trial_wanted;
+struct trial_over;
 struct worker_joins;  // from the house
 struct slots_offered; // from workers
 struct load_reported;
@@ -64,9 +67,10 @@ struct worker_drain; // from POST /workers/{id}/drain and /resume
 using queue_actor =
     caf::typed_actor<caf::reacts_to<slot_wanted>, caf::reacts_to<slot_cancelled>, caf::reacts_to<slot_accepted>,
                      caf::reacts_to<slot_freed>, caf::reacts_to<slot_retyped>, caf::reacts_to<place_wanted>,
-                     caf::reacts_to<worker_joins>, caf::reacts_to<slots_offered>, caf::reacts_to<load_reported>,
-                     caf::reacts_to<worker_leaves>, caf::reacts_to<status_request>, caf::reacts_to<metrics_request>,
-                     caf::reacts_to<worker_drain>, caf::reacts_to<drain_order>, caf::reacts_to<timer_due>>;
+                     caf::reacts_to<trial_wanted>, caf::reacts_to<trial_over>, caf::reacts_to<worker_joins>,
+                     caf::reacts_to<slots_offered>, caf::reacts_to<load_reported>, caf::reacts_to<worker_leaves>,
+                     caf::reacts_to<status_request>, caf::reacts_to<metrics_request>, caf::reacts_to<worker_drain>,
+                     caf::reacts_to<drain_order>, caf::reacts_to<timer_due>>;
 
 // ---- to a worker
 struct engine_open; // from sessions
@@ -203,6 +207,22 @@ struct slot_retyped {
 struct place_wanted {
   ticket_key ticket;
   prompt_key prompt;
+};
+
+/// The holder of this slot has work that was under way with a worker that died, and wants to try it here. Answered by
+/// `trial_granted` when no other session tries such work on this worker.
+struct trial_wanted {
+  ticket_key ticket;
+};
+
+/// The work was answered, or is given up.
+struct trial_over {
+  ticket_key ticket;
+};
+
+/// Answers `trial_wanted`.
+struct trial_granted {
+  ticket_key ticket;
 };
 
 /// A worker was started; it has no slots yet.
@@ -377,6 +397,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_cancelled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_accepted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_retyped)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::place_wanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::trial_wanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::trial_over)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::trial_granted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_joins)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::status_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::metrics_request)

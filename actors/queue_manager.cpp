@@ -44,6 +44,8 @@ queue_manager::behavior_type queue_manager::make_behavior() {
       },
       [this](const slot_retyped& message) { line_.retype(message.ticket, message.kind); },
       [this](const place_wanted& message) { settle(message); },
+      [this](const trial_wanted& message) { try_again(message); },
+      [this](const trial_over& message) { end_trial(message.ticket); },
       [this](const worker_joins& message) { join(message); },
       [this](const slots_offered& message) { offer(message); },
       [this](load_reported& message) { note(message); },
@@ -129,6 +131,20 @@ void queue_manager::forget(ticket_key ticket) {
   if (found == holders_.end()) return;
   demonitor(found->second.session.address());
   holders_.erase(found);
+  end_trial(ticket);
+}
+
+void queue_manager::try_again(const trial_wanted& message) {
+  const auto found = holders_.find(message.ticket);
+  if (found == holders_.end() || !found->second.worker) return; // its worker is gone too
+  if (trials_.ask(*found->second.worker, message.ticket)) send(found->second.session, trial_granted{message.ticket});
+}
+
+void queue_manager::end_trial(ticket_key ticket) {
+  const auto next = trials_.end(ticket);
+  if (!next) return;
+  if (const auto found = holders_.find(*next); found != holders_.end())
+    send(found->second.session, trial_granted{*next});
 }
 
 void queue_manager::gone(const caf::down_msg& down) {
@@ -234,6 +250,7 @@ std::string queue_manager::node_of(worker_key key) const {
 }
 
 void queue_manager::lose_slots(worker_key key) {
+  trials_.forget(key);
   std::vector<ticket_key> lost;
   for (const auto& [ticket, of] : holders_)
     if (of.worker == key) lost.push_back(ticket);

@@ -5,6 +5,7 @@
 #include "actors/meters.hpp"
 #include "actors/queue_line.hpp"
 #include "actors/session_registry.hpp"
+#include "actors/trial_queue.hpp"
 #include "actors/worker_board.hpp"
 #include "protocol/ids.hpp"
 
@@ -52,6 +53,8 @@ private:
   void join(const worker_joins& message);
   void offer(const slots_offered& message);
   void settle(const place_wanted& message);
+  void try_again(const trial_wanted& message);
+  void end_trial(ticket_key ticket);
   void note(load_reported& message);
   std::string node_of(worker_key key) const;
   void gone(const caf::down_msg& down);
@@ -73,6 +76,7 @@ private:
   std::map<ticket_key, holder> holders_; ///< in the order of the tickets
   std::map<worker_key, worker_actor> workers_;
   std::map<worker_key, worker_load> loads_; ///< as they were told last
+  trial_queue trials_;
   std::set<worker_key> draining_;
   std::set<worker_key> leaving_;
 };

@@ -15,6 +15,7 @@ enum class desk_answer : std::uint8_t {
   unknown,   ///< no such recording, or no such file in it
   forbidden, ///< the recording of another API key
   in_use,    ///< it still grows and cannot be removed
+  failed,    ///< the disk refuses
 };
 
 /// The recordings of a house as net/ asks for them. Thread-safe, never blocks; the callbacks run on another thread.

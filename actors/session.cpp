@@ -75,6 +75,7 @@ session::behavior_type session::make_behavior() {
       [this](const slot_refused& refusal) { tell(tenancy_.take(refusal), refusal.code); },
       [this](engine_event& event) { take_event(event); },
       [this](const open_denied& denial) { tell(tenancy_.take(denial)); },
+      [this](const trial_granted& grant) { tell(tenancy_.take(grant)); },
       [this](const move_order& order) {
         if (!order.go)
           tenancy_.stay();
@@ -108,6 +109,7 @@ void session::on_exit() {
   entry_.reset();
   machine_.reset();
   recording_.reset();
+  sent_.clear(); // a timer that is under way keeps this object
   link_.reset();
   connection_.place.reset();
   pending_.clear();
@@ -129,9 +131,15 @@ void session::tell_end() {
 void session::take_frame(client_frame& frame) {
   if (frame.link != link_number_) return;
   const auto text = std::make_shared<const std::string>(std::move(frame.text));
-  if (recording_) recording_->pass(speaker::client, text);
-  carry_out(machine_->on_frame(*text, steady_now()));
+  auto effects = machine_->on_frame(*text, steady_now());
+  if (recording_) recording_->pass(speaker::client, text, media_of_last_frame());
+  carry_out(std::move(effects));
   link_->taken(text->size());
+}
+
+accepted_media session::media_of_last_frame() const {
+  if (!machine_->took_input()) return accepted_media::none;
+  return machine_->kind() == protocol::mode::chat ? accepted_media::files : accepted_media::samples;
 }
 
 void session::lose_client() {
@@ -190,6 +198,7 @@ void session::tell(tidings word, protocol::error_code why) {
   case tidings::granted: return carry_out(machine_->on_granted(now));
   case tidings::refused: return carry_out(machine_->on_refused(why, std::string(words_for(why)), now));
   case tidings::worker_lost: return carry_out(machine_->on_worker_lost(now));
+  case tidings::given_up: return carry_out(machine_->on_work_lost_twice(now));
   case tidings::restored: return carry_out(machine_->on_restored(now));
   case tidings::closed: return carry_out(machine_->on_engine_closed(now));
   }

@@ -58,6 +58,7 @@ protected:
 
 private:
   void take_frame(client_frame& frame);
+  accepted_media media_of_last_frame() const;
   void lose_client();
   void take_offer(offered_link& offer, const protocol::resume_claim& claim);
   void begin_recording(const std::string& id);

@@ -40,7 +40,8 @@ void session::perform(const protocol::send& effect) {
   if (recording_) {
     const auto open = without_secret(effect.event);
     recording_->pass(speaker::server,
-                     open ? std::make_shared<const std::string>(protocol::encode(*open, context)) : frame);
+                     open ? std::make_shared<const std::string>(protocol::encode(*open, context)) : frame,
+                     accepted_media::samples);
   }
   if (effect.event_id > 0) sent_.keep(effect.event_id, frame);
   if (!client_gone_) link_->send(std::move(frame));

@@ -7,6 +7,21 @@
 
 namespace parley::actors {
 
+namespace {
+
+bool opens(const inference::command& command) {
+  return std::holds_alternative<inference::open_duplex>(command) ||
+         std::holds_alternative<inference::open_chat>(command);
+}
+
+/// Whether the engine computes something for it, and answers.
+bool is_work(const inference::command& command) {
+  return opens(command) || std::holds_alternative<inference::submit_unit>(command) ||
+         std::holds_alternative<inference::submit_turn>(command);
+}
+
+} // namespace
+
 tenancy::tenancy(session_actor::base& tenant, queue_actor queue, session_meter& counted, journal kept, terms under)
     : self_(tenant), queue_(std::move(queue)), counted_(counted), journal_(std::move(kept)), terms_(std::move(under)),
       movable_(terms_.movable) {
@@ -100,10 +115,13 @@ tidings tenancy::peer_gone(const caf::down_msg& down) {
   if (slot_ && down.source == slot_->worker) {
     // While it settles, its slot may be another worker's by now: its answer gives it back.
     lost_ = std::exchange(settling_, false) ? 0 : slot_->ticket;
+    const bool shut_down = down.reason == caf::exit_reason::user_shutdown;
+    const bool too_often = !shut_down && count_loss();
     slot_.reset();
     engine_session_ = 0;
     restoring_ = false;
-    return tidings::worker_lost;
+    forget_work();
+    return too_often ? tidings::given_up : tidings::worker_lost;
   }
   if (down.source == queue_ && asked_) return take(slot_refused{asked_->ticket, {}});
   return tidings::none;
@@ -125,6 +143,22 @@ void tenancy::drop_slot() {
   if (!slot_) return;
   self_.demonitor(slot_->worker.address());
   slot_.reset();
+  forget_work();
+}
+
+/// Nothing is with a worker any more. The queue manager forgets a trial with its slot.
+void tenancy::forget_work() {
+  exposed_ = false;
+  trial_ = trial::none;
+  held_.clear();
+}
+
+/// The worker has died. Whether that is the second time for the same work, or for the replay of the same journal.
+bool tenancy::count_loss() {
+  if (!exposed_) return false;
+  auto& losses = restoring_ ? replay_losses_ : work_losses_;
+  constexpr int most = 2;
+  return ++losses >= most;
 }
 
 // ---- an engine session ------------------------------------------------------------------------------------------------
@@ -149,16 +183,48 @@ tidings tenancy::take_place(const slot_granted& grant) {
 
 void tenancy::open_here() {
   engine_session_ = ++terms_.last_key;
-  self_.send(slot_->worker,
-             engine_open{&self_, slot_->ticket, journal_.enter(to_engine(*opened_with_, engine_session_))});
+  order(to_engine(*opened_with_, engine_session_));
 }
 
+/// What was lost with a worker waits for its trial, and what comes after it waits behind it.
 void tenancy::order(inference::command&& command) {
-  self_.send(slot_->worker, engine_order{&self_, journal_.enter(std::move(command))});
+  auto entered = journal_.enter(std::move(command));
+  if (work_losses_ > 0 && trial_ == trial::none && is_work(entered)) want_trial();
+  if (trial_ == trial::wanted)
+    held_.push_back(std::move(entered));
+  else
+    dispatch(std::move(entered));
+}
+
+void tenancy::dispatch(inference::command&& command) {
+  exposed_ = exposed_ || is_work(command);
+  if (opens(command))
+    self_.send(slot_->worker, engine_open{&self_, slot_->ticket, std::move(command)});
+  else
+    self_.send(slot_->worker, engine_order{&self_, std::move(command)});
+}
+
+void tenancy::want_trial() {
+  trial_ = trial::wanted;
+  self_.send(queue_, trial_wanted{slot_->ticket});
+}
+
+void tenancy::end_trial() {
+  if (std::exchange(trial_, trial::none) != trial::none && slot_) self_.send(queue_, trial_over{slot_->ticket});
+}
+
+tidings tenancy::take(const trial_granted& grant) {
+  if (trial_ != trial::wanted || !slot_ || grant.ticket != slot_->ticket) return tidings::none;
+  trial_ = trial::granted;
+  if (restoring_) return rebuild_further();
+  for (auto& each : std::exchange(held_, {})) dispatch(std::move(each));
+  return tidings::none;
 }
 
 tidings tenancy::close() {
   restoring_ = false;
+  held_.clear();
+  end_trial();
   if (std::exchange(settling_, false)) return tidings::closed;
   if (on(errand::move)) cancel();
   if (on(errand::reopen)) {
@@ -173,6 +239,13 @@ tidings tenancy::close() {
 bool tenancy::concerns(const inference::event& event) {
   if (std::visit([](const auto& of) { return of.session; }, event) != engine_session_) return false;
   journal_.note(event);
+  // Words are a sign that the work is not what ends workers; only its end proves it.
+  if (!restoring_ && std::holds_alternative<inference::chat_delta>(event)) end_trial();
+  if (!restoring_ && (!journal_.awaits_answer() || std::holds_alternative<inference::failed>(event))) {
+    exposed_ = false;
+    work_losses_ = 0;
+    end_trial();
+  }
   return true;
 }
 
@@ -207,19 +280,19 @@ tidings tenancy::restore() {
 tidings tenancy::rebuild() {
   journal_.rewind();
   engine_session_ = ++terms_.last_key;
-  return rebuild_further();
+  if (replay_losses_ == 0) return rebuild_further();
+  want_trial();
+  return tidings::none;
 }
 
 tidings tenancy::rebuild_further() {
-  while (auto next = journal_.next(engine_session_)) {
-    if (std::holds_alternative<inference::submit_unit>(*next))
-      self_.send(slot_->worker, engine_order{&self_, std::move(*next)});
-    else
-      self_.send(slot_->worker, engine_open{&self_, slot_->ticket, std::move(*next)});
-  }
+  if (trial_ == trial::wanted) return tidings::none;
+  while (auto next = journal_.next(engine_session_)) dispatch(std::move(*next));
   if (!journal_.whole()) return give_up_moving();
   if (!journal_.caught_up()) return tidings::none;
-  restoring_ = false;
+  restoring_ = exposed_ = false;
+  replay_losses_ = 0;
+  end_trial();
   return tidings::restored;
 }
 

@@ -9,11 +9,13 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace parley::actors {
 
 /// What a session's machine has to learn of its place. `none`: nothing has changed for it.
-enum class tidings { none, granted, refused, worker_lost, restored, closed };
+/// `given_up`: what was under way was lost with two workers, and is not sent to a third.
+enum class tidings { none, granted, refused, worker_lost, given_up, restored, closed };
 
 /// Where a session lives: the slot that it asks for and holds, its engine session on that slot's worker, and the journal by
 /// which it is taken up on another one when its own is lost, drained, or left by an operator's wish; the machine learns of
@@ -56,6 +58,7 @@ public:
   tidings take(const slot_granted& grant);
   tidings take(const slot_refused& refusal);
   tidings take(const open_denied& denial);
+  tidings take(const trial_granted& grant);
 
   /// Whether this is about the engine session in use; what it chose is then written down.
   bool concerns(const inference::event& event);
@@ -102,6 +105,11 @@ private:
   tidings take_place(const slot_granted& grant);
   tidings change_over(slot fresh);
   void open_here();
+  void dispatch(inference::command&& command);
+  void want_trial();
+  void end_trial();
+  bool count_loss();
+  void forget_work();
   tidings rebuild();
   tidings rebuild_further();
   tidings give_up_moving();
@@ -121,7 +129,12 @@ private:
   std::optional<prompt_key> prompt_;                 ///< of `opened_with_`
   bool settling_ = false;  ///< it has asked whether another worker has its prompt, and opens then
   bool restoring_ = false; ///< the journal is being replayed
-  bool movable_;           ///< it may go on elsewhere, and no attempt has failed
+  bool exposed_ = false;   ///< the worker has work of the session that it has not answered
+  int work_losses_ = 0;    ///< workers that died with the work that is under way
+  int replay_losses_ = 0;  ///< workers that died while the journal was replayed, since the last time that it was
+  enum class trial { none, wanted, granted } trial_ = trial::none; ///< of work that was lost before
+  std::vector<inference::command> held_;                           ///< until the trial is granted
+  bool movable_; ///< it may go on elsewhere, and no attempt has failed
 };
 
 } // namespace parley::actors

@@ -34,6 +34,12 @@ public:
     for (std::size_t i = seen + 1 - oldest(); i < kept_.size(); ++i) give(kept_[i]);
   }
 
+  /// Lets go of all that is kept.
+  void clear() {
+    bytes_ = 0;
+    std::deque<frame>().swap(kept_);
+  }
+
   std::size_t bytes() const { return bytes_; }
 
 private:

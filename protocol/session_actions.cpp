@@ -126,6 +126,7 @@ void session_machine::take_units(const envelope& frame, time_point now) {
   if (!able_.sees && !event->frames.empty()) {
     return reject({error_code::invalid_payload, "video_frames: this server's model does not see"}, now);
   }
+  took_input_ = true;
   auto out = writer();
   follow(duplex_->on_append(std::move(*event), inputs_, now, out));
 }
@@ -140,6 +141,7 @@ void session_machine::take_turn(const envelope& frame, time_point now) {
   if (!able_.hears && sounds(*event))
     return reject({error_code::invalid_payload, "messages: this server's model does not hear"}, now);
   event->tts &= able_.speaks;
+  took_input_ = true;
   auto out = writer();
   chat_->on_append(std::move(*event), inputs_, now, out);
 }

@@ -44,6 +44,7 @@ effects session_machine::refuse_duplicate_id(time_point now) {
 }
 
 effects session_machine::on_frame(std::string_view frame, time_point now) {
+  took_input_ = false;
   if (state_ == session_state::closed) return {};
   if (pass_) pass_->settle();
   const auto event = peek(frame);
@@ -183,6 +184,13 @@ effects session_machine::on_worker_lost(time_point now) {
   return take();
 }
 
+effects session_machine::on_work_lost_twice(time_point now) {
+  if (!holds_worker()) return {};
+  holding_ = holding::nothing;
+  perform(session_event::work_lost_twice, {.now = now});
+  return take();
+}
+
 effects session_machine::on_restored(time_point now) {
   if (state_ != session_state::active || holding_ != holding::engine || !clocks_.runs(session_clock::failover))
     return {};
@@ -293,6 +301,10 @@ void session_machine::perform(session_event event, const occurrence& what) {
     hang_up(traits(what.refusal.code).close_code, std::string(traits(what.refusal.code).wire));
     break;
   case action::lose_backend: end(close_cause::backend); break;
+  case action::give_up:
+    say(error_event{error_code::inference_error, "two workers were lost with the same work; no third one gets it"});
+    end(close_cause::backend);
+    break;
   case action::time_out: end(close_cause::timeout); break;
   case action::shut_down:
     if (!draining_) say(session_go_away{"server_shutdown", 0});

@@ -103,6 +103,9 @@ public:
   /// The worker died or left. Its slot is gone with it: no `release_worker` follows.
   effects on_worker_lost(time_point now);
 
+  /// The same, and it was not the first worker to die with the work that is under way: no third one gets it.
+  effects on_work_lost_twice(time_point now);
+
   /// The journal is replayed on the new worker (after `restore_session`).
   effects on_restored(time_point now);
 
@@ -125,6 +128,9 @@ public:
 
   /// Of the dialect in use; the current one's before a dialect is fixed.
   const std::string& id() const { return spoken_ == dialect::legacy ? origin_.legacy_id : origin_.session_id; }
+
+  /// Whether the last frame was an append that was accepted.
+  bool took_input() const { return took_input_; }
 
   /// Whether `session.created` was sent.
   bool created() const { return created_; }
@@ -205,6 +211,7 @@ private:
   int failed_inits_ = 0;
   int failures_in_a_row_ = 0;
   std::uint64_t inputs_ = 0;
+  bool took_input_ = false;
   bool draining_ = false;
   time_point time_limit_;
   time_point init_deadline_;

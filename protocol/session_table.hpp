@@ -25,7 +25,8 @@ enum class session_event : std::uint8_t {
                   ///< context
   engine_failure,
   worker_lost,
-  refused, ///< no slot for this session: said by the queue, or by the failover clock
+  work_lost_twice, ///< the second worker was lost with the same work
+  refused,         ///< no slot for this session: said by the queue, or by the failover clock
   init_wait_over,
   time_over,  ///< the mode's limit, or chat's idle limit
   grace_over, ///< of a drain
@@ -33,7 +34,7 @@ enum class session_event : std::uint8_t {
   gone,
   return_over, ///< a client that may come back has not
 };
-inline constexpr std::size_t session_events = 18;
+inline constexpr std::size_t session_events = 19;
 
 /// What stands in a cell; the session machine says how it is done.
 enum class action : std::uint8_t {
@@ -57,6 +58,7 @@ enum class action : std::uint8_t {
   move_on, ///< to another worker, with all that was said
   restore,
   turn_away,
+  give_up,
   lose_backend,
   time_out,
   shut_down,
@@ -81,6 +83,7 @@ constexpr action lookup(session_event event, session_state state) {
       {impossible, impossible, refuse_init, refuse_input, ignore},                          // engine_refusal
       {impossible, impossible, fail_init, fail_input, ignore},                              // engine_failure
       {impossible, queue_again, queue_again, move_on, ignore},                              // worker_lost
+      {impossible, give_up, give_up, give_up, ignore},                                      // work_lost_twice
       {turn_away, impossible, impossible, lose_backend, ignore},                            // refused
       {impossible, time_out, impossible, impossible, ignore},                               // init_wait_over
       {time_out, time_out, time_out, time_out, ignore},                                     // time_over

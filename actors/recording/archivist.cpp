@@ -65,16 +65,31 @@ archivist::behavior_type archivist::make_behavior() {
   count();
   send(this, archive_swept{});
   return {
-      [this](const recording_noted& news) { note(news); },
-      [this](const recordings_asked& question) { list(question); },
-      [this](const recording_file_asked& question) { fetch(question); },
-      [this](const recording_unwanted& order) { remove(order); },
+      [this](const recording_noted& news) { attempt([&] { note(news); }, [] {}); },
+      [this](const recordings_asked& question) { attempt([&] { list(question); }, [&] { question.done("[]"); }); },
+      [this](const recording_file_asked& question) {
+        attempt([&] { fetch(question); }, [&] { question.done(desk_answer::failed, {}); });
+      },
+      [this](const recording_unwanted& order) {
+        attempt([&] { remove(order); }, [&] { order.done(desk_answer::failed); });
+      },
       [this](const archive_swept&) {
-        sweep();
+        attempt([&] { sweep(); }, [] {});
         delayed_send(this, between_sweeps, archive_swept{});
       },
       [this](const archivist_stops&) { quit(); },
   };
+}
+
+/// `otherwise` answers when `work` throws.
+template<class Work, class Otherwise>
+void archivist::attempt(Work work, Otherwise otherwise) {
+  try {
+    work();
+  } catch (const std::exception& problem) {
+    log()->warn("recordings: {}", problem.what());
+    otherwise();
+  }
 }
 
 void archivist::note(const recording_noted& news) {
@@ -109,27 +124,32 @@ void archivist::remove(const recording_unwanted& order) {
   if (!found) return order.done(desk_answer::unknown);
   if (!may(order.who, *found)) return order.done(desk_answer::forbidden);
   if (found->state == "recording") return order.done(desk_answer::in_use);
-  erase(*found);
+  if (!erase(*found)) return order.done(desk_answer::failed);
   count();
   order.done(desk_answer::done);
 }
 
 void archivist::sweep() {
   const auto gone = to_forget(index_.list({}, all_of_them), keep_, unix_ms());
-  for (const auto& each : gone) erase(each);
-  if (!gone.empty()) log()->info("{} old recordings removed", gone.size());
-  if (!gone.empty()) count();
+  const auto erased = std::count_if(gone.begin(), gone.end(), [this](const auto& each) { return erase(each); });
+  if (erased == 0) return;
+  log()->info("{} old recordings removed", erased);
+  count();
 }
 
-void archivist::erase(const recording_facts& which) {
+bool archivist::erase(const recording_facts& which) {
   std::error_code problem;
   const auto folder = directory_ / which.folder;
   fs::remove_all(folder, problem);
-  if (problem) return log()->warn("{} cannot be removed: {}", folder.string(), problem.message());
+  if (problem) {
+    log()->warn("{} cannot be removed: {}", folder.string(), problem.message());
+    return false;
+  }
   // The day, when this was its last one; into today's the recorder may be about to put another.
   if (folder.parent_path().filename() != utc_date(unix_ms())) fs::remove(folder.parent_path(), problem);
   index_.remove(which.id);
   feed_.forgotten(which.id);
+  return true;
 }
 
 void archivist::count() {

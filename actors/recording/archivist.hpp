@@ -11,7 +11,7 @@
 namespace parley::actors {
 
 /// Looks after the recordings that are there, on a thread of its own: the index, what is asked of them over HTTP, and
-/// what has to go. The recorder never waits for it.
+/// what has to go. The recorder never waits for it. What the disk refuses fails that one request; the archivist goes on.
 class archivist : public archivist_actor::base {
 public:
   /// `feed` and `counted` outlive it. To be spawned `detached`: it waits for the disk.
@@ -24,12 +24,16 @@ protected:
   behavior_type make_behavior() override;
 
 private:
+  template<class Work, class Otherwise>
+  void attempt(Work work, Otherwise otherwise);
+
   void note(const recording_noted& news);
   void list(const recordings_asked& question);
   void fetch(const recording_file_asked& question);
   void remove(const recording_unwanted& order);
   void sweep();
-  void erase(const recording_facts& which);
+  /// Whether its files are gone.
+  bool erase(const recording_facts& which);
   void count();
 
   const std::filesystem::path directory_;

@@ -49,6 +49,7 @@ struct recording_event {
   speaker from;
   double t_ms; ///< since the connection was accepted
   std::shared_ptr<const std::string> frame;
+  accepted_media media;
 };
 
 /// The session is over, or lets go of its recording.

@@ -77,9 +77,10 @@ void recorder::write(const recording_event& event) {
         if (!of.folder) {
           of.folder = std::make_unique<recording_folder>(directory_, of.facts);
           send(archivist_, recording_noted{of.folder->facts()});
-          for (const auto& each : std::exchange(of.before, {})) of.folder->write(each.from, each.t_ms, *each.frame);
+          for (const auto& each : std::exchange(of.before, {}))
+            of.folder->write(each.from, each.t_ms, *each.frame, each.media);
         }
-        of.folder->write(event.from, event.t_ms, *event.frame);
+        of.folder->write(event.from, event.t_ms, *event.frame, event.media);
       });
     }
   }

@@ -49,9 +49,9 @@ recording_tap::recording_tap(recorder_feed& feed, recording_facts facts, time_po
   caf::anon_send(feed_.recorder(), recording_begins{number_, std::move(facts)});
 }
 
-void recording_tap::pass(speaker from, std::shared_ptr<const std::string> frame) {
+void recording_tap::pass(speaker from, std::shared_ptr<const std::string> frame, accepted_media media) {
   if (ended_) return;
-  if (!feed_.send({number_, from, elapsed_ms(), std::move(frame)})) ++dropped_;
+  if (!feed_.send({number_, from, elapsed_ms(), std::move(frame), media})) ++dropped_;
 }
 
 void recording_tap::end(std::string reason) {

@@ -63,8 +63,8 @@ public:
   recording_tap(const recording_tap&) = delete;
   recording_tap& operator=(const recording_tap&) = delete;
 
-  /// One frame as it crosses the wire. Never blocks.
-  void pass(speaker from, std::shared_ptr<const std::string> frame);
+  /// One frame as it crosses the wire, and what is kept of its sound and pictures. Never blocks.
+  void pass(speaker from, std::shared_ptr<const std::string> frame, accepted_media media);
 
   /// The mode as it is now; an init may choose it.
   void became(std::string_view mode) { mode_ = mode; }

@@ -2,6 +2,7 @@
 
 #include "actors/recording/file_writes.hpp"
 #include "protocol/base64.hpp"
+#include "protocol/chat_budget.hpp"
 #include "protocol/json_writer.hpp"
 #include "protocol/pcm.hpp"
 #include "protocol/voice.hpp"
@@ -20,7 +21,9 @@ namespace fs = std::filesystem;
 
 constexpr std::uint32_t input_rate = 16'000;
 constexpr std::uint32_t output_rate = 24'000;
-constexpr protocol::seconds_range any_length{0, 86'400};
+
+/// Of the text of a client's frame that is no accepted input. The longest init is shorter.
+constexpr std::size_t longest_refused_event = 64u << 10;
 
 fs::path make_folder(const fs::path& folder) {
   fs::create_directories(folder / "frames");
@@ -58,9 +61,11 @@ recording_folder::~recording_folder() {
   ::close(events_);
 }
 
-void recording_folder::write(speaker from, double t_ms, std::string_view frame) {
-  const auto event = protocol::separate_media(
-      frame, [&](protocol::media_kind kind, std::string_view content) { return keep(from, kind, content); });
+void recording_folder::write(speaker from, double t_ms, std::string_view frame, accepted_media media) {
+  auto event = protocol::separate_media(
+      frame, [&](protocol::media_kind kind, std::string_view content) { return keep(from, media, kind, content); });
+  if (event && media == accepted_media::none && event->size() > longest_refused_event)
+    event = bytes_left_out("refused", frame.size());
   std::string line;
   protocol::json::object_writer write(line);
   write.number("t", t_ms, 3);
@@ -75,9 +80,12 @@ void recording_folder::write(speaker from, double t_ms, std::string_view frame) 
   facts_.seconds = t_ms / 1000;
 }
 
-std::string recording_folder::keep(speaker from, protocol::media_kind kind, std::string_view content) {
+std::string recording_folder::keep(speaker from, accepted_media media, protocol::media_kind kind,
+                                   std::string_view content) {
+  const bool medium = kind == protocol::media_kind::sound || kind == protocol::media_kind::picture;
+  if (medium && media == accepted_media::none) return bytes_left_out("refused", content.size());
   switch (kind) {
-  case protocol::media_kind::sound: return keep_sound(from, content);
+  case protocol::media_kind::sound: return keep_sound(from, media, content);
   case protocol::media_kind::picture: return keep_picture(content);
   case protocol::media_kind::voice: return bytes_left_out("voice", content.size());
   case protocol::media_kind::secret: return bytes_left_out("secret", 0);
@@ -86,10 +94,10 @@ std::string recording_folder::keep(speaker from, protocol::media_kind kind, std:
   return bytes_left_out("long text", content.size());
 }
 
-std::string recording_folder::keep_sound(speaker from, std::string_view content) {
+std::string recording_folder::keep_sound(speaker from, accepted_media media, std::string_view content) {
   const bool client = from == speaker::client;
-  const auto samples = client
-                           ? protocol::decode_sound(content, any_length, "audio")
+  const auto samples = media == accepted_media::files
+                           ? protocol::decode_sound(content, {0, protocol::max_chat_seconds}, "audio")
                            : protocol::decode_samples(content, {0, std::numeric_limits<std::size_t>::max()}, "audio");
   if (!samples) return bytes_left_out("no sound", content.size());
   auto& track = client ? input_ : output_;

@@ -14,12 +14,19 @@ namespace parley::actors {
 /// Which side of the wire a frame came from.
 enum class speaker { client, server };
 
+/// What of a frame's sound and pictures is kept.
+enum class accepted_media {
+  none,    ///< the frame was refused, or is no input: nothing of it is decoded
+  samples, ///< sound is samples as they are
+  files,   ///< sound may be WAV files
+};
+
 /// The files of one recording while it grows (PROTOCOL.md 13):
-///   input.wav, output.wav  every sample that a side sent, once and without gaps, 16 and 24 kHz
+///   input.wav, output.wav  every sample that the server accepted or sent, once and without gaps, 16 and 24 kHz
 ///   events.jsonl           every event, one a line:
 ///                          `{"t":ms since the connection,"from":"client"|"server","event":{…}}`,
 ///                          sound replaced by `{"wav":file,"at":first sample,"samples":n}`, pictures by `{"file":…}`
-///   frames/                pictures as they came
+///   frames/                accepted pictures as they came
 ///   meta.json              recording_facts
 /// Whatever ends the process, what was written so far is whole. Every call throws std::system_error when the disk
 /// refuses.
@@ -31,8 +38,9 @@ public:
   recording_folder(const recording_folder&) = delete;
   recording_folder& operator=(const recording_folder&) = delete;
 
-  /// One event; `t_ms` since the connection was accepted. Of a frame that is no JSON only the size is written.
-  void write(speaker from, double t_ms, std::string_view frame);
+  /// One event; `t_ms` since the connection was accepted. Of a frame that is no JSON, or that is long and was refused, only
+  /// the size is written.
+  void write(speaker from, double t_ms, std::string_view frame, accepted_media media);
 
   /// Writes the last state of meta.json.
   void finish(std::string state, std::string mode, std::string reason, double seconds, std::int64_t dropped);
@@ -40,8 +48,8 @@ public:
   const recording_facts& facts() const { return facts_; }
 
 private:
-  std::string keep(speaker from, protocol::media_kind kind, std::string_view content);
-  std::string keep_sound(speaker from, std::string_view content);
+  std::string keep(speaker from, accepted_media media, protocol::media_kind kind, std::string_view content);
+  std::string keep_sound(speaker from, accepted_media media, std::string_view content);
   std::string keep_picture(std::string_view content);
 
   const std::filesystem::path folder_;

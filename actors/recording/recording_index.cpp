@@ -1,32 +1,20 @@
 #include "actors/recording/recording_index.hpp"
 
+#include "actors/log.hpp"
 #include "actors/recording/file_writes.hpp"
-#include "actors/recording/sqlite_statement.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <iterator>
-#include <set>
-#include <stdexcept>
+#include <tuple>
 
 namespace parley::actors {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view columns =
-    "id, legacy_id, folder, key, mode, state, reason, started_ms, seconds, input_samples, output_samples, pictures, "
-    "events, dropped, bytes";
-constexpr std::string_view make_table =
-    "CREATE TABLE IF NOT EXISTS recordings (id TEXT PRIMARY KEY, legacy_id TEXT, folder TEXT, key TEXT, mode TEXT, "
-    "state TEXT, reason TEXT, started_ms INTEGER, seconds REAL, input_samples INTEGER, output_samples INTEGER, "
-    "pictures INTEGER, events INTEGER, dropped INTEGER, bytes INTEGER)";
-
-recording_facts read_row(const sqlite_statement& row) {
-  return {row.text(0),     row.text(1),     row.text(2),     row.text(3),     row.text(4),
-          row.text(5),     row.text(6),     row.integer(7),  row.real(8),     row.integer(9),
-          row.integer(10), row.integer(11), row.integer(12), row.integer(13), row.integer(14)};
-}
 
 std::int64_t size_of(const fs::path& file) {
   std::error_code absent;
@@ -65,92 +53,73 @@ std::optional<recording_facts> read_meta(const fs::path& folder) {
 
 } // namespace
 
-void recording_index::closer::operator()(sqlite3* db) const {
-  sqlite3_close(db);
-}
-
-recording_index::recording_index(const fs::path& directory) : directory_(directory) {
+recording_index::recording_index(const fs::path& directory) {
   fs::create_directories(directory);
-  sqlite3* opened = nullptr;
-  const auto file = directory / "index.sqlite";
-  const int got = sqlite3_open(file.c_str(), &opened);
-  db_.reset(opened);
-  if (got != SQLITE_OK) throw std::runtime_error(file.string() + ": " + sqlite3_errmsg(opened));
-  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
-  // The folders know all of it: a power cut may cost rows, but no write has to wait for the disk.
-  sqlite_statement(opened, "PRAGMA journal_mode = WAL").step();
-  sqlite_statement(opened, "PRAGMA synchronous = OFF").step();
-  sqlite_statement(opened, make_table).step();
-  reconcile();
-}
-
-void recording_index::reconcile() {
-  sqlite_statement(db_.get(), "BEGIN").step();
-  std::set<std::string> there;
-  for (const auto& day : fs::directory_iterator(directory_)) {
+  for (const auto& day : fs::directory_iterator(directory)) {
     if (!day.is_directory()) continue;
     for (const auto& each : fs::directory_iterator(day)) {
-      auto facts = each.is_directory() ? read_meta(each) : std::nullopt;
-      if (!facts) continue;
-      // A folder may have been moved by hand.
-      facts->folder = (day.path().filename() / each.path().filename()).string();
-      facts->id = each.path().filename().string();
-      if (facts->state == "recording") {
-        count_files(each, *facts);
-        facts->state = "cut";
-        replace_file(each.path() / "meta.json", to_json(*facts) + "\n");
+      try {
+        if (each.is_directory()) read_folder(each);
+      } catch (const std::exception& problem) {
+        log()->warn("{} is not listed: {}", each.path().string(), problem.what());
       }
-      put(*facts);
-      there.insert(facts->id);
     }
   }
-  std::vector<std::string> gone;
-  sqlite_statement rows(db_.get(), "SELECT id FROM recordings");
-  while (rows.step())
-    if (!there.contains(rows.text(0))) gone.push_back(rows.text(0));
-  for (const auto& id : gone) remove(id);
-  sqlite_statement(db_.get(), "COMMIT").step();
+}
+
+void recording_index::read_folder(const fs::path& folder) {
+  auto facts = read_meta(folder);
+  if (!facts) return;
+  // A folder may have been moved by hand.
+  facts->folder = (folder.parent_path().filename() / folder.filename()).string();
+  facts->id = folder.filename().string();
+  if (facts->state == "recording") {
+    count_files(folder, *facts);
+    facts->state = "cut";
+    try {
+      replace_file(folder / "meta.json", to_json(*facts) + "\n");
+    } catch (const std::exception& problem) {
+      log()->warn("{} cannot be brought up to date: {}", (folder / "meta.json").string(), problem.what());
+    }
+  }
+  put(*facts);
 }
 
 void recording_index::put(const recording_facts& facts) {
-  sqlite_statement to(db_.get(),
-                      "INSERT OR REPLACE INTO recordings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  for (const auto* text :
-       {&facts.id, &facts.legacy_id, &facts.folder, &facts.key, &facts.mode, &facts.state, &facts.reason})
-    to.bind(std::string_view(*text));
-  to.bind(facts.started_ms).bind(facts.seconds);
-  for (const auto number :
-       {facts.input_samples, facts.output_samples, facts.pictures, facts.events, facts.dropped, facts.bytes})
-    to.bind(number);
-  to.step();
+  remove(facts.id);
+  by_id_.emplace(facts.id, facts);
+  ++sum_.recordings;
+  sum_.bytes += facts.bytes;
 }
 
 void recording_index::remove(std::string_view id) {
-  sqlite_statement(db_.get(), "DELETE FROM recordings WHERE id = ?").bind(id).step();
+  const auto found = by_id_.find(id);
+  if (found == by_id_.end()) return;
+  --sum_.recordings;
+  sum_.bytes -= found->second.bytes;
+  by_id_.erase(found);
 }
 
 std::optional<recording_facts> recording_index::find(std::string_view id) const {
-  const std::string sql = "SELECT " + std::string(columns) + " FROM recordings WHERE id = ? OR legacy_id = ?";
-  sqlite_statement row(db_.get(), sql);
-  row.bind(id).bind(id);
-  return row.step() ? std::optional(read_row(row)) : std::nullopt;
+  if (const auto found = by_id_.find(id); found != by_id_.end()) return found->second;
+  for (const auto& [own, facts] : by_id_)
+    if (facts.legacy_id == id && !id.empty()) return facts;
+  return std::nullopt;
 }
 
 std::vector<recording_facts> recording_index::list(std::optional<std::string_view> key, std::size_t most) const {
-  const std::string sql = "SELECT " + std::string(columns) + " FROM recordings" + (key ? " WHERE key = ?" : "") +
-                          " ORDER BY started_ms DESC, id LIMIT ?";
-  sqlite_statement rows(db_.get(), sql);
-  if (key) rows.bind(*key);
-  rows.bind(static_cast<std::int64_t>(most));
-  std::vector<recording_facts> found;
-  while (rows.step()) found.push_back(read_row(rows));
-  return found;
-}
-
-recording_index::totals recording_index::sum() const {
-  sqlite_statement row(db_.get(), "SELECT COUNT(*), COALESCE(SUM(bytes), 0) FROM recordings");
-  row.step();
-  return {row.integer(0), row.integer(1)};
+  std::vector<const recording_facts*> found;
+  found.reserve(by_id_.size());
+  for (const auto& [id, facts] : by_id_)
+    if (!key || facts.key == *key) found.push_back(&facts);
+  const auto end = found.begin() + static_cast<std::ptrdiff_t>(std::min(most, found.size()));
+  std::partial_sort(found.begin(), end, found.end(), [](const auto* a, const auto* b) {
+    return std::tie(b->started_ms, a->id) < std::tie(a->started_ms, b->id);
+  });
+  std::vector<recording_facts> out;
+  out.reserve(static_cast<std::size_t>(end - found.begin()));
+  std::transform(found.begin(), end, std::back_inserter(out), [](const auto* facts) { return *facts; });
+  return out;
 }
 
 } // namespace parley::actors

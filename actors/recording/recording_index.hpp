@@ -4,26 +4,23 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-struct sqlite3;
-
 namespace parley::actors {
 
-/// The table of all recordings in one directory, in SQLite (`index.sqlite`). It says nothing that the folders'
-/// meta.json do not say too: a lost one is made anew. Not thread-safe. Every call throws std::runtime_error when SQLite
-/// refuses.
+/// All recordings below one directory, in memory: what the folders' meta.json say. It writes nothing, so that a full disk
+/// cannot keep anyone from listing and deleting. Not thread-safe.
 class recording_index {
 public:
-  /// Opens or makes it. Then it agrees with the folders below `directory`: rows without a folder go, folders without a
-  /// row come in, and those that an ended process left growing become `cut`, with what they hold counted.
+  /// Reads the folders. Recordings that an ended process left growing become `cut`, with what they hold counted; that this
+  /// cannot be written down is logged. Throws std::filesystem::filesystem_error when the directory can't be made or read.
   explicit recording_index(const std::filesystem::path& directory);
 
-  /// Adds it or takes the place of the row with the same id.
+  /// Adds it or takes the place of the one with the same id.
   void put(const recording_facts& facts);
 
   void remove(std::string_view id);
@@ -38,16 +35,13 @@ public:
     std::int64_t recordings = 0;
     std::int64_t bytes = 0;
   };
-  totals sum() const;
+  totals sum() const { return sum_; }
 
 private:
-  void reconcile();
+  void read_folder(const std::filesystem::path& folder);
 
-  struct closer {
-    void operator()(sqlite3* db) const;
-  };
-  const std::filesystem::path directory_;
-  std::unique_ptr<sqlite3, closer> db_;
+  std::map<std::string, recording_facts, std::less<>> by_id_;
+  totals sum_;
 };
 
 } // namespace parley::actors

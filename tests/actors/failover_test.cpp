@@ -1,8 +1,13 @@
+#include "actors/trial_queue.hpp"
 #include "tests/actors/test_house.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <future>
+#include <memory>
+#include <vector>
 
 using namespace parley;
 using namespace parley::tests;
@@ -168,4 +173,119 @@ TEST_CASE("a session that ends while it waits for another worker leaves the line
   talk(client, 1);
   CHECK(client.say_goodbye() == "user_stop");
   CHECK(house.all_free());
+}
+
+// ---- work that ends workers -----------------------------------------------------------------------------------
+
+namespace {
+
+/// The engine dies of a unit that is forced to listen, as a stand-in for anything that ends a process.
+void die_of_poison(stub_script& script) {
+  script.answer_with([&script](const inference::command& order, const stub_script::sink& tell) {
+    const auto* unit = std::get_if<inference::submit_unit>(&order);
+    if (unit && unit->force_listen && !unit->replay) throw std::runtime_error("poison");
+    script.answer_as_usual(order, tell);
+  });
+}
+
+int workers_up(test_house& house) {
+  const auto workers = house.status()["workers"];
+  return static_cast<int>(
+      std::count_if(workers.begin(), workers.end(), [](const auto& each) { return each["state"] == "up"; }));
+}
+
+} // namespace
+
+TEST_CASE("what two workers died of goes to no third one, and only its session ends") {
+  std::vector<std::unique_ptr<stub_script>> scripts;
+  test_house house;
+  for (int i = 0; i < 4; ++i) {
+    die_of_poison(*scripts.emplace_back(std::make_unique<stub_script>(8)));
+    if (i < 3) house.add_up(*scripts.back());
+  }
+  std::vector<test_client> others;
+  for (int i = 0; i < 8; ++i) {
+    others.push_back(house.connect());
+    others.back().init();
+    talk(others.back(), 2);
+  }
+  auto attacker = house.connect();
+  attacker.init();
+  attacker.say(append_frame(16'000, true));
+  const auto why = attacker.link->next("error");
+  CHECK(why["error"]["code"] == "inference_error");
+  CHECK(why["error"]["message"] == "two workers were lost with the same work; no third one gets it");
+  CHECK(attacker.link->next("session.closed")["reason"] == "backend_error");
+  CHECK(attacker.link->closed() == 1011);
+  for (auto& other : others) talk(other, 2);
+  CHECK(workers_up(house) == 1);
+  for (auto& other : others) CHECK(other.say_goodbye() == "user_stop");
+  attacker.vanish();
+  CHECK(house.all_free());
+}
+
+TEST_CASE("who had work under way beside the poison is tried alone, and goes on") {
+  stub_script first(8);
+  stub_script second(8);
+  stub_script third(8);
+  // The first one answers nobody any more, and dies when all have spoken.
+  std::atomic<int> heard = 0;
+  first.answer_with([&](const inference::command& order, const stub_script::sink&) {
+    if (std::holds_alternative<inference::submit_unit>(order) && ++heard == 4) throw std::runtime_error("poison");
+  });
+  die_of_poison(second);
+  test_house house;
+  house.add_up(first);
+  std::vector<test_client> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(house.connect());
+    clients.back().init();
+  }
+  for (int i = 0; i < 4; ++i) clients[i].say(append_frame(16'000, i == 1));
+  house.wait_for(worker_state::down);
+  house.add_up(second);
+  house.wait_for(worker_state::down);
+  house.add_up(third);
+  CHECK(clients[1].link->next("session.closed")["reason"] == "backend_error");
+  for (int i : {0, 2, 3}) {
+    CHECK(clients[i].link->next("response.output.delta")["kind"] == "listen");
+    talk(clients[i], 1);
+    CHECK(clients[i].say_goodbye() == "user_stop");
+  }
+  clients[1].vanish();
+  CHECK(house.all_free());
+}
+
+TEST_CASE("an open that two workers died of goes to no third one") {
+  stub_script first;
+  stub_script second;
+  stub_script third;
+  for (auto* script : {&first, &second, &third}) script->die_of_opens();
+  test_house house;
+  for (auto* script : {&first, &second, &third}) house.add_up(*script);
+  auto client = house.connect();
+  client.say(R"({"type":"session.init","payload":{}})");
+  CHECK(client.link->next("error")["error"]["code"] == "inference_error");
+  CHECK(client.link->next("session.closed")["reason"] == "backend_error");
+  CHECK(workers_up(house) == 1);
+  client.vanish();
+  CHECK(house.all_free());
+}
+
+TEST_CASE("trials: one at a time on each worker, in the order in which they were asked for") {
+  actors::trial_queue trials;
+  CHECK(trials.ask(1, 10));
+  CHECK(trials.ask(1, 10));
+  CHECK_FALSE(trials.ask(1, 11));
+  CHECK_FALSE(trials.ask(1, 12));
+  CHECK(trials.ask(2, 20));
+  CHECK_FALSE(trials.end(11)); // it waited
+  CHECK(trials.end(10) == std::optional<actors::ticket_key>(12));
+  CHECK_FALSE(trials.end(99));
+  CHECK_FALSE(trials.end(12));
+  CHECK(trials.ask(1, 13));
+  CHECK_FALSE(trials.ask(1, 14));
+  trials.forget(1);
+  CHECK_FALSE(trials.end(13));
+  CHECK(trials.ask(1, 15));
 }

@@ -1,6 +1,7 @@
 #include "actors/recording/recording_folder.hpp"
 #include "actors/recording/recording_index.hpp"
 #include "actors/recording/retention.hpp"
+#include "protocol/base64.hpp"
 #include "protocol/pcm.hpp"
 #include "protocol/wav.hpp"
 #include "tests/actors/test_house.hpp"
@@ -13,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <sstream>
 
 using namespace parley;
@@ -220,9 +222,9 @@ TEST_CASE("at every moment what was written opens") {
     CHECK(samples_in(content_of(folder.path() / "2026-01-02/a/input.wav"), 16'000) == seconds * 16'000);
     CHECK(samples_in(content_of(folder.path() / "2026-01-02/a/output.wav"), 24'000) == seconds * 2400);
     CHECK(events_of(content_of(folder.path() / "2026-01-02/a/events.jsonl")).size() == 3 * seconds);
-    growing.write(speaker::client, 1000.0 * seconds, append_frame());
-    growing.write(speaker::server, 1000.0 * seconds + 300, delta);
-    growing.write(speaker::client, 1000.0 * seconds + 400, "no JSON");
+    growing.write(speaker::client, 1000.0 * seconds, append_frame(), accepted_media::samples);
+    growing.write(speaker::server, 1000.0 * seconds + 300, delta, accepted_media::samples);
+    growing.write(speaker::client, 1000.0 * seconds + 400, "no JSON", accepted_media::none);
   }
   const auto wav = protocol::read_wav(content_of(folder.path() / "2026-01-02/a/output.wav"), {24'000});
   REQUIRE(wav);
@@ -239,27 +241,115 @@ TEST_CASE("at every moment what was written opens") {
   CHECK(found->seconds == Approx(2.4));
 }
 
-TEST_CASE("a lost index is made anew, and rows without a folder go") {
+TEST_CASE("the index is what the folders say") {
   temporary_folder folder;
   recording_facts facts;
   facts.id = "a";
   facts.folder = "2026-01-02/a";
   facts.mode = "audio";
+  facts.legacy_id = "rt_a";
   {
     recording_folder made(folder.path(), facts);
     made.finish("closed", "audio", "timeout", 12.5, 0);
-    facts.id = "b";
-    facts.folder = "2026-01-02/b";
-    recording_index(folder.path()).put(facts);
   }
-  CHECK_FALSE(recording_index(folder.path()).find("b"));
-  for (const auto& each : fs::directory_iterator(folder.path()))
-    if (each.is_regular_file()) fs::remove(each);
-  const auto found = recording_index(folder.path()).find("a");
+  recording_index index(folder.path());
+  const auto found = index.find("a");
   REQUIRE(found);
   CHECK(found->state == "closed");
   CHECK(found->reason == "timeout");
   CHECK(found->seconds == 12.5);
+  CHECK(index.find("rt_a")->id == "a");
+  CHECK_FALSE(index.find(""));
+  CHECK(index.sum().recordings == 1);
+  const auto bytes = index.sum().bytes;
+
+  facts = *found;
+  facts.id = "b";
+  facts.key = "ann";
+  facts.started_ms = 5;
+  index.put(facts);
+  index.put(facts);
+  CHECK(index.sum().recordings == 2);
+  CHECK(index.sum().bytes == 2 * bytes);
+  CHECK(index.list({}, 10).front().id == "b");
+  CHECK(index.list({}, 1).size() == 1);
+  CHECK(index.list("ann", 10).size() == 1);
+  index.remove("b");
+  index.remove("nobody");
+  CHECK(index.sum().bytes == bytes);
+  CHECK_FALSE(recording_index(folder.path()).find("b"));
+}
+
+TEST_CASE("what cannot be brought up to date is listed nevertheless") {
+  temporary_folder folder;
+  recording_facts facts;
+  facts.id = "a";
+  facts.folder = "2026-01-02/a";
+  { recording_folder growing(folder.path(), facts); }
+  // Where the new meta.json would be written stands a folder with something in it: it cannot be made, whoever tries.
+  fs::create_directories(folder.path() / "2026-01-02/a/meta.json.new/x");
+  const auto found = recording_index(folder.path()).find("a");
+  REQUIRE(found);
+  CHECK(found->state == "cut");
+}
+
+TEST_CASE("what a session refuses is not decoded into its recording") {
+  temporary_folder folder;
+  stub_script script;
+  test_house house(recording_in(folder.path()));
+  house.add_up(script);
+  auto client = house.connect();
+  client.link->next("session.queue_done");
+  client.say(append_frame()); // before the init
+  client.link->next("error");
+  const std::string id = client.init()["session_id"];
+  client.step();
+  // Read as float32 it is three samples too many; read as a WAV file of 1 kHz it would be 60 s.
+  const auto file = protocol::write_wav(std::vector<float>(30'000), 1000);
+  std::string bytes;
+  protocol::base64::append(std::as_bytes(std::span(file)).first(file.size() / 4 * 4 - 2), bytes);
+  client.say(R"({"type":"input.append","input":{"audio":")" + bytes + R"("}})");
+  client.link->next("error");
+  client.say(R"({"type":"input.append","input":{"audio":"AAA","note":")" + std::string(100'000, 'x') + R"("}})");
+  client.link->next("error");
+  client.say_goodbye();
+  recording_desk_client desk(*house.house().recordings());
+  const auto facts = desk.wait_for_listed(id);
+  CHECK(facts["input_samples"] == 16'000);
+  std::vector<json> sounds;
+  std::vector<json> wholes;
+  for (const auto& each : events_of(desk.fetch(id, "events.jsonl").content)) {
+    if (each["from"] != "client") continue;
+    if (each["event"].contains("left_out")) wholes.push_back(each["event"]);
+    if (each["event"].contains("input")) sounds.push_back(each["event"]["input"]["audio"]);
+  }
+  REQUIRE(sounds.size() == 3);
+  CHECK(sounds[0]["left_out"] == "refused");
+  CHECK(sounds[1]["samples"] == 16'000);
+  CHECK(sounds[2]["left_out"] == "refused");
+  REQUIRE(wholes.size() == 1);
+  CHECK(wholes[0]["left_out"] == "refused");
+}
+
+TEST_CASE("a disk that refuses is an answer, and the archivist goes on") {
+  temporary_folder folder;
+  stub_script script;
+  test_house house(recording_in(folder.path()));
+  house.add_up(script);
+  auto client = house.connect();
+  const std::string id = client.init()["session_id"];
+  client.say_goodbye();
+  recording_desk_client desk(*house.house().recordings());
+  const auto facts = desk.wait_for_listed(id);
+  const auto where = folder.path() / facts["folder"].get<std::string>();
+  // A folder in the place of a file can be opened, but not read; a name that is too long cannot even be looked up.
+  fs::remove(where / "input.wav");
+  fs::create_directory(where / "input.wav");
+  CHECK(desk.fetch(id, "input.wav").answer != desk_answer::done);
+  CHECK(desk.fetch(id, "frames/" + std::string(5000, 'a') + ".jpg").answer != desk_answer::done);
+  CHECK(desk.list(everybody).size() == 1);
+  CHECK(desk.remove(id, everybody) == desk_answer::done);
+  CHECK(desk.list(everybody).empty());
 }
 
 TEST_CASE("the old and what is too much goes, the oldest first") {

@@ -2,11 +2,14 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 using namespace parley;
 using namespace parley::tests;
@@ -26,6 +29,34 @@ auto saying(const std::string& said) {
     tell(std::move(delta));
   };
 }
+
+/// Knows whether anybody still holds a frame that it was sent.
+class frame_watcher final : public recording_link {
+public:
+  void send(std::shared_ptr<const std::string> frame) override {
+    {
+      const std::lock_guard lock(frames_mutex_);
+      frames_.push_back(frame);
+    }
+    recording_link::send(std::move(frame));
+  }
+
+  /// Waits for it: an actor that has ended lets go a moment later.
+  bool all_gone() const {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto gone = [&] {
+      const std::lock_guard lock(frames_mutex_);
+      return std::all_of(frames_.begin(), frames_.end(), [](const auto& each) { return each.expired(); });
+    };
+    while (std::chrono::steady_clock::now() < until)
+      if (gone()) return true;
+    return false;
+  }
+
+private:
+  mutable std::mutex frames_mutex_;
+  std::vector<std::weak_ptr<const std::string>> frames_;
+};
 
 std::string metric(test_house& house, const std::string& name) {
   std::promise<std::string> answer;
@@ -198,4 +229,18 @@ TEST_CASE("a house that closes waits for nobody who is away") {
   house.house().drain();
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(15));
   CHECK(house.house().live_sessions() == 0);
+}
+
+TEST_CASE("a session that is over keeps nothing of what it sent") {
+  stub_script script;
+  test_house house;
+  house.add_up(script);
+  auto link = std::make_shared<frame_watcher>();
+  auto client = house.connect("audio", link);
+  client.init(asking);
+  client.step();
+  CHECK(client.say_goodbye() == "user_stop");
+  client.vanish();
+  CHECK(house.all_free());
+  CHECK(link->all_gone());
 }

@@ -22,7 +22,6 @@ LIBRARIES = {
     r"(ATen|c10|torch)/": {"inference"},
     r"caf/": {"actors"},
     r"prometheus/": {"actors", "net"},
-    r"sqlite3": {"actors"},
     r"boost/": {"net", "client"},
     r"nlohmann/": {"protocol", "inference", "net"},
     r"CLI/": {"app"},

@@ -66,6 +66,7 @@ struct driver {
   std::string done(turn_done_report report) { return note(machine.on_turn_done(std::move(report), now)); }
   std::string engine_closed() { return note(machine.on_engine_closed(now)); }
   std::string worker_lost() { return note(machine.on_worker_lost(now)); }
+  std::string work_lost_twice() { return note(machine.on_work_lost_twice(now)); }
   std::string restored() { return note(machine.on_restored(now)); }
   std::string refused(error_code code) { return note(machine.on_refused(code, "no", now)); }
   std::string queued(int position) { return note(machine.on_queued({position, 1.5, "ticket_0", position}, now)); }

@@ -133,7 +133,7 @@ private:
     step_.reset();
     turn_.reset();
     restoring_ = false;
-    hear(d_.worker_lost());
+    hear(chance(8) ? d_.work_lost_twice() : d_.worker_lost());
   }
 
   void house_works() {

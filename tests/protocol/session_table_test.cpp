@@ -221,6 +221,12 @@ const std::vector<row>& table() {
        {worker_lost},
        [](driver& d, auto&) { return d.worker_lost(); },
        {"", "enqueue:head > QUEUED", "enqueue:head > QUEUED", "enqueue:head", "enqueue:head", ""}},
+      {"the second worker lost with the same work",
+       {work_lost_twice},
+       [](driver& d, auto&) { return d.work_lost_twice(); },
+       {"", "error:inference_error closed:<b> close:1011 > CLOSED",
+        "error:inference_error closed:<b> close:1011 > CLOSED", "error:inference_error closed:<b> close:1011 > CLOSED",
+        "error:inference_error closed:<b> close:1011 > CLOSED", ""}},
       {"worker lost, then no other one",
        {worker_lost, refused},
        [](driver& d, auto&) {

@@ -72,6 +72,14 @@ public:
     answer_with([](const inference::command&, const sink&) { throw std::runtime_error("the device is on fire"); });
   }
 
+  /// An open makes the engine throw.
+  void die_of_opens() {
+    change([&] { dies_of_opens_ = true; });
+  }
+
+  /// What a script that replaces the usual answers gives where it does not mind.
+  static void answer_as_usual(const inference::command& order, const sink& tell);
+
   /// Waits until `holds` is true of the script; false after a deadline that only a broken program reaches.
   bool eventually(const std::function<bool(const stub_script&)>& holds) const {
     std::unique_lock lock(mutex_);
@@ -109,6 +117,7 @@ private:
   std::string load_error_;
   bool loading_held_ = false;
   answer answer_;
+  bool dies_of_opens_ = false;
   std::vector<inference::command> seen_;
   std::set<inference::session_id> open_;
   std::size_t most_open_ = 0;
@@ -146,7 +155,7 @@ public:
       script_.seen_.push_back(order);
       how = script_.answer_;
     });
-    if (!lifecycle(order)) how ? how(order, tell_) : answer(order);
+    if (!lifecycle(order)) how ? how(order, tell_) : stub_script::answer_as_usual(order, tell_);
     return !inbox_.empty();
   }
 
@@ -168,6 +177,7 @@ private:
   void open(inference::session_id session, int prompt_tokens) {
     bool full = false;
     script_.change([&] {
+      if (script_.dies_of_opens_) throw std::runtime_error("poison");
       full = script_.open_.size() >= static_cast<std::size_t>(std::max(info_.slots, script_.slots_now_));
       if (!full) script_.open_.insert(session);
       script_.most_open_ = std::max(script_.most_open_, script_.open_.size());
@@ -176,33 +186,32 @@ private:
     tell_(inference::opened{session, prompt_tokens, {.input_text = prompt_tokens}});
   }
 
-  void answer(const inference::command& order) {
-    if (const auto* unit = std::get_if<inference::submit_unit>(&order)) {
-      if (unit->replay && unit->replay->finished) return tell_(inference::replayed{unit->session, unit->unit});
-      inference::step_output listen{};
-      listen.session = unit->session;
-      listen.unit = unit->unit;
-      listen.kind = inference::output_kind::listen;
-      listen.first = listen.last = true;
-      listen.used.input_audio = 10;
-      listen.metrics.kv_cache_length = 24;
-      inference::unit_choices chosen;
-      chosen.finished = true;
-      listen.choices = std::make_shared<const inference::unit_choices>(std::move(chosen));
-      tell_(std::move(listen));
-    } else if (const auto* turn = std::get_if<inference::submit_turn>(&order)) {
-      tell_(inference::chat_delta{turn->session, turn->turn, "Hello ", nullptr});
-      tell_(inference::chat_delta{turn->session, turn->turn, "there.", nullptr});
-      tell_(inference::chat_done{
-          turn->session, turn->turn, inference::finish::turn_end, "Hello there.", nullptr, {}, {}});
-    }
-  }
-
   stub_script& script_;
   sink tell_;
   const inference::engine_info info_;
   std::deque<inference::command> inbox_;
 };
+
+inline void stub_script::answer_as_usual(const inference::command& order, const sink& tell) {
+  if (const auto* unit = std::get_if<inference::submit_unit>(&order)) {
+    if (unit->replay && unit->replay->finished) return tell(inference::replayed{unit->session, unit->unit});
+    inference::step_output listen{};
+    listen.session = unit->session;
+    listen.unit = unit->unit;
+    listen.kind = inference::output_kind::listen;
+    listen.first = listen.last = true;
+    listen.used.input_audio = 10;
+    listen.metrics.kv_cache_length = 24;
+    inference::unit_choices chosen;
+    chosen.finished = true;
+    listen.choices = std::make_shared<const inference::unit_choices>(std::move(chosen));
+    tell(std::move(listen));
+  } else if (const auto* turn = std::get_if<inference::submit_turn>(&order)) {
+    tell(inference::chat_delta{turn->session, turn->turn, "Hello ", nullptr});
+    tell(inference::chat_delta{turn->session, turn->turn, "there.", nullptr});
+    tell(inference::chat_done{turn->session, turn->turn, inference::finish::turn_end, "Hello there.", nullptr, {}, {}});
+  }
+}
 
 inline std::unique_ptr<inference::engine> stub_script::make(sink tell) {
   std::unique_lock lock(mutex_);

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "actors/queue_line.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+
+namespace parley::actors {
+
+/// Whose work may be tried again. What a session had under way when its worker died may be why it died; of such work each
+/// worker gets one at a time, so that a second death tells which it was. Plain bookkeeping; not thread-safe.
+class trial_queue {
+public:
+  /// Whether the holder of `ticket`, a slot of `worker`, may begin now. Otherwise `end` names it when it may.
+  bool ask(worker_key worker, ticket_key ticket) {
+    auto& line = lines_[worker];
+    if (std::find(line.begin(), line.end(), ticket) == line.end()) line.push_back(ticket);
+    return line.front() == ticket;
+  }
+
+  /// It is over, or no longer wanted: who may begin now, if anybody. Unknown tickets are ignored.
+  std::optional<ticket_key> end(ticket_key ticket) {
+    for (auto at = lines_.begin(); at != lines_.end(); ++at) {
+      auto& line = at->second;
+      const auto found = std::find(line.begin(), line.end(), ticket);
+      if (found == line.end()) continue;
+      const bool began = found == line.begin();
+      line.erase(found);
+      if (line.empty()) {
+        lines_.erase(at);
+        return std::nullopt;
+      }
+      return began ? std::optional(line.front()) : std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  /// The worker is gone: nobody begins there.
+  void forget(worker_key worker) { lines_.erase(worker); }
+
+private:
+  std::map<worker_key, std::deque<ticket_key>> lines_; ///< the first one is being tried
+};
+
+} // namespace parley::actors
