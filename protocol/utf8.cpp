@@ -1,5 +1,7 @@
 #include "protocol/utf8.hpp"
 
+#include <cstring>
+
 namespace parley::protocol::utf8 {
 
 std::size_t sequence_length(std::string_view text) {
@@ -16,6 +18,23 @@ std::size_t sequence_length(std::string_view text) {
   if (!continues(2)) return 0;
   if (lead < 0xF0) return 3;
   return continues(3) ? 4 : 0;
+}
+
+bool valid(std::string_view text) {
+  constexpr std::uint64_t high_bits = 0x8080'8080'8080'8080;
+  while (!text.empty()) {
+    if (std::uint64_t eight = 0; text.size() >= sizeof eight) {
+      std::memcpy(&eight, text.data(), sizeof eight);
+      if ((eight & high_bits) == 0) { // base64, mostly
+        text.remove_prefix(sizeof eight);
+        continue;
+      }
+    }
+    const auto length = sequence_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
 }
 
 void append(std::uint32_t code_point, std::string& out) {

@@ -123,3 +123,16 @@ TEST_CASE("a field that has to be there is missing") {
   REQUIRE_FALSE(request);
   CHECK(request.error().code == error_code::missing_field);
 }
+
+TEST_CASE("a body that is not UTF-8 is refused: it would stand in recordings") {
+  const auto said = [](const std::string& what) {
+    return R"({"messages":[{"role":"user","content":")" + what + R"("}]})";
+  };
+  CHECK(std::get<text_item>(append_of(said("caf\xC3\xA9 \xE4\xBD\xA0\xF0\x9F\x98\x80")).messages[0].content[0]).text ==
+        "caf\xC3\xA9 \xE4\xBD\xA0\xF0\x9F\x98\x80");
+  for (const char* bad :
+       {"caf\xE9", "\xFF\xFE", "\xED\xA0\x80", "\xC0\xAF", "0123456\xF4\x90\x80\x80", "01234567\xC3"}) {
+    CAPTURE(bad);
+    CHECK(refusal_of(said(bad)) == "the body is not UTF-8");
+  }
+}

@@ -1,0 +1,86 @@
+"""The heaviest messages that a client may send, and some that are heavier: each is built from what the protocol's pages allow.
+`MESSAGES` maps a name to (mode, frame): the frame is built when it is called."""
+import base64
+import io
+import json
+import struct
+import wave
+
+UNIT = 16000
+TEXT_BYTES = 1 << 20  # of one chat append
+CHAT_ITEMS = 1024
+CHAT_SECONDS = 820
+CHAT_PICTURES = 512
+
+
+def wav(seconds: float, rate: int = UNIT, width: int = 2) -> str:
+    """A quiet noise in base64."""
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setparams((1, width, rate, 0, "NONE", ""))
+        block = bytes((i * 7919 >> 3 & 3) + (128 if width == 1 else 0) if i % width == 0 else 0 for i in range(rate * width))
+        whole = int(seconds)
+        for _ in range(whole):
+            file.writeframes(block)
+        file.writeframes(block[: int((seconds - whole) * rate) * width])
+    return base64.b64encode(out.getvalue()).decode()
+
+
+def progressive_jpeg(scans: int, side: int = 4096) -> str:
+    """A black picture of that many scans in base64: one of direct current, the others refine nothing, in some 30 bytes each."""
+    part = lambda kind, data: struct.pack(">BBH", 255, kind, len(data) + 2) + data
+    blocks = (side // 8) ** 2
+    # Two codes: "0" ends up to 32,767 blocks (EOB14 and 14 bits), "10" ends one.
+    bits = "".join("0" + format(min(blocks - at, 32767) - 16384, "014b") if blocks - at >= 16384 else "10" * (blocks - at) for at in range(0, blocks, 32767))
+    bits += "1" * (-len(bits) % 8)
+    nothing = int(bits, 2).to_bytes(len(bits) // 8, "big").replace(b"\xff", b"\xff\0")
+    file = b"\xff\xd8" + part(0xDB, bytes([0] + [1] * 64)) + part(0xC2, struct.pack(">BHHB", 8, side, side, 1) + bytes([1, 17, 0]))
+    file += part(0xC4, bytes([0, 1] + [0] * 15 + [0])) + part(0xC4, bytes([16, 1, 1] + [0] * 14 + [0xE0, 0x00]))
+    file += part(0xDA, bytes([1, 1, 0, 0, 0, 0])) + bytes(-(-blocks // 8))
+    for n in range(scans - 1):
+        file += part(0xDA, bytes([1, 1, 0, 1, 63, 0x01 if n == 0 else 0x10])) + nothing
+    return base64.b64encode(file + b"\xff\xd9").decode()
+
+
+def turn(content: list, **more) -> str:
+    return json.dumps({"type": "input.append", "input": {"messages": [{"role": "user", "content": content}], "generation": {"max_new_tokens": 2}, **more}})
+
+
+def text(data: str) -> dict:
+    return {"type": "text", "text": data}
+
+
+def audio(data: str) -> dict:
+    return {"type": "audio", "data": data}
+
+
+def image(data: str) -> dict:
+    return {"type": "image", "data": data}
+
+
+def append(**fields) -> str:
+    return json.dumps({"type": "input.append", "input": fields})
+
+
+def samples(count: int) -> str:
+    return base64.b64encode(bytes(4 * count)).decode()
+
+
+MESSAGES = {
+    "text at the limit": ("chat", lambda: turn([text("hello world " * (TEXT_BYTES // 12))])),
+    "text without a space": ("chat", lambda: turn([text("ab" * (TEXT_BYTES // 2))])),
+    "text in Chinese": ("chat", lambda: turn([text("".join(chr(0x4E00 + i * 37 % 20000) for i in range(TEXT_BYTES // 6)))])),
+    "100 MB of text": ("chat", lambda: turn([text("hello world " * (100_000_000 // 12))])),
+    "items of one sample": ("chat", lambda: turn([audio("AAAAAA==")] * CHAT_ITEMS)),
+    "200,000 items": ("chat", lambda: turn([audio("AAAAAA==")] * 200_000)),
+    "800 s of sound": ("chat", lambda: turn([audio(wav(400))] * 2)),
+    "820 s at 48 kHz": ("chat", lambda: turn([audio(wav(CHAT_SECONDS, 48_000))])),
+    "80 s at 768 kHz": ("chat", lambda: turn([audio(wav(80, 768_000, 1))])),
+    "sound, 8 bits of 1 kHz": ("chat", lambda: turn([audio(wav(CHAT_SECONDS, 1000, 1))] * 15)),
+    "pictures at the limit": ("chat", lambda: turn([image(progressive_jpeg(2, 64))] * CHAT_PICTURES)),
+    "large pictures": ("chat", lambda: turn([image(progressive_jpeg(2))] * 64)),
+    "pictures of 90 scans": ("chat", lambda: turn([image(progressive_jpeg(90))] * 12)),
+    "a video of 90 scans": ("video", lambda: append(audio=samples(UNIT), video_frames=[progressive_jpeg(90)] * 4)),
+    "380 s in one append": ("audio", lambda: append(audio=samples(380 * UNIT))),
+    "a million values": ("chat", lambda: '{"type":"input.append","input":{"messages":[' + "0," * 1_000_000 + "0]}}"),
+}

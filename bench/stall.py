@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""How much later everybody else is answered while one client sends the heaviest messages there are.
+Four conversations are paced, each a quarter of a second behind the one before, so that any pause of a tenth of a second is seen. Then one more client
+sends each message of heavy_messages.py in turn. A row: the message, what it was answered and after how long, and the bystanders' latency beside
+that of the quiet seconds before it.
+  bench/stall.py BINARY [--model M] [--only NAME] [--json F] [-- flags of parley serve]"""
+import argparse
+import base64
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from heavy_messages import MESSAGES
+from timed_session import TimedSession
+
+ROOT = Path(__file__).resolve().parents[1]
+BYSTANDERS = 4
+QUIET_SECONDS = 4
+
+
+class Bystander(threading.Thread):
+    """Speaks one second each second; `waits` are pairs of when a unit was sent and how long its answer took."""
+
+    def __init__(self, url: str, offset: float, stop: threading.Event):
+        super().__init__()
+        self.session = TimedSession(url, {"config": {"generate_audio": False}})
+        self.offset, self.stop, self.waits = offset, stop, []
+
+    def run(self):
+        audio = base64.b64encode(bytes(64000)).decode()
+        begin = time.monotonic() + self.offset
+        for n in range(100_000):
+            if self.stop.wait(max(0, begin + n - time.monotonic())):
+                break
+            sent = time.monotonic()
+            self.waits.append((sent, self.session.unit_ms(audio)))
+        self.session.close()
+
+
+class Attacker:
+    def __init__(self, url: str, mode: str):
+        self.socket = connect(url.replace("http", "ws", 1) + f"/v1/realtime?mode={mode}", max_size=None, compression=None, close_timeout=1)
+        self.until({"session.queue_done"})
+        self.socket.send('{"type":"session.init","payload":{}}')
+        self.until({"session.created"})
+
+    def until(self, kinds: set) -> dict:
+        while True:
+            event = json.loads(self.socket.recv(timeout=200))
+            metrics = event.get("metrics") or {}
+            if event["type"] in kinds or ("unit" in kinds and "wall_clock_ms" in metrics):
+                return event
+
+    def send(self, frame: str) -> str:
+        self.socket.send(frame)
+        try:
+            event = self.until({"error", "response.done", "session.closed", "unit"})
+        except ConnectionClosed as gone:
+            return f"closed with {gone.rcvd.code if gone.rcvd else None}"
+        except TimeoutError:
+            return "nothing in 200 s"
+        return event["error"]["message"][:70] if event["type"] == "error" else event["type"]
+
+
+def quantile(values: list, share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binary")
+    parser.add_argument("--model", default="")
+    parser.add_argument("--only", action="append")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("flags", nargs="*")
+    options = parser.parse_args()
+    flags = ["--port", "0", "--set", f"worker.max_sessions={BYSTANDERS + 2}", "--set", "log.level=warn", *options.flags]
+    if options.model:
+        flags += ["--model", options.model]
+    server = subprocess.Popen([options.binary, "serve", *flags], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    rows, worst = [], 0.0
+    stop = threading.Event()
+    try:
+        url = server.stdout.readline().split()[1]
+        everybody = [Bystander(url, n / BYSTANDERS, stop) for n in range(BYSTANDERS)]
+        for each in everybody:
+            each.start()
+        print(f"{'message':<24} {'MB':>6} {'quiet p50':>9} {'max':>7} | {'beside it max':>13} {'later':>7} | {'took':>7}  answer")
+        for name, (mode, build) in MESSAGES.items():
+            if options.only and name not in options.only:
+                continue
+            frame = build()
+            attacker = Attacker(url, mode)
+            time.sleep(QUIET_SECONDS)
+            sent = time.monotonic()
+            answer = attacker.send(frame)
+            over = time.monotonic()
+            attacker.socket.close()
+            time.sleep(2)
+            units = [unit for each in everybody for unit in list(each.waits)]
+            quiet = [ms for at, ms in units if sent - QUIET_SECONDS <= at < sent - 0.5]
+            beside = [ms for at, ms in units if sent - 0.5 <= at < over + 1]
+            later = max(beside) - quantile(quiet, 0.5)
+            worst = max(worst, later)
+            rows.append({"message": name, "bytes": len(frame), "quiet_p50_ms": quantile(quiet, 0.5), "quiet_max_ms": max(quiet), "beside_max_ms": max(beside), "later_ms": later,
+                         "took_s": over - sent, "answer": answer})
+            print(f"{name:<24} {len(frame) / 1e6:6.1f} {quantile(quiet, 0.5):6.1f} ms {max(quiet):4.0f} ms | {max(beside):10.0f} ms {later:4.0f} ms | {over - sent:5.1f} s  {answer}", flush=True)
+        stop.set()
+        for each in everybody:
+            each.join()
+        if server.poll() is not None:
+            raise SystemExit(f"stall: the server has gone with {server.returncode}")
+        peak = int(next(line for line in Path(f"/proc/{server.pid}/status").read_text().splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
+        print(f"worst: {worst:.0f} ms later; the server held {peak:.0f} MiB at most")
+    finally:
+        stop.set()
+        server.terminate()
+        server.wait(60)
+    if options.json:
+        options.json.write_text(json.dumps({"rows": rows, "peak_mib": peak}, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
