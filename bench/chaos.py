@@ -21,6 +21,7 @@ import threading
 import time
 from pathlib import Path
 
+from heavy_messages import attack
 from chaos_house import LATE, PATIENT, SEED, TRACE, FaultLog, Gateway, House, Paced, Relay, Server, calm_runs, cpu_seconds, log_time, report, spread, wait_until, worker
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/e2e"))
@@ -93,10 +94,10 @@ class Chaos:
 
     def round(self, number: int):
         self.fill()
-        what = self.dice.choice(["kill", "stop", "restart", "drop", "move"])
+        what = self.dice.choice(["kill", "stop", "restart", "drop", "move", "attack"])
         name = self.dice.choice(sorted(self.house.workers))
         self.counts[what] += 1
-        self.faults.add(what, f"round {number}: {what} {'' if what in ('drop', 'move') else name}")
+        self.faults.add(what, f"round {number}: {what} {'' if what in ('drop', 'move', 'attack') else name}")
         getattr(self, what)(name)
         assert self.house.gateway.process.poll() is None, "the gateway is gone"
         time.sleep(self.dice.uniform(0, 1.0))
@@ -122,6 +123,9 @@ class Chaos:
         listed = http(self.house.gateway, "/sessions")[1]["sessions"]
         if listed:
             http(self.house.gateway, f"/sessions/{self.dice.choice(listed)['session_id']}/move", "POST")
+
+    def attack(self, _):
+        self.faults.write(attack(self.house.gateway.http, self.dice))
 
 
 def fill_every_slot(house: House):

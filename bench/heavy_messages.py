@@ -3,8 +3,13 @@
 import base64
 import io
 import json
+import random
 import struct
+import time
 import wave
+
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import connect
 
 UNIT = 16000
 TEXT_BYTES = 1 << 20  # of one chat append
@@ -84,3 +89,31 @@ MESSAGES = {
     "380 s in one append": ("audio", lambda: append(audio=samples(380 * UNIT))),
     "a million values": ("chat", lambda: '{"type":"input.append","input":{"messages":[' + "0," * 1_000_000 + "0]}}"),
 }
+
+
+def extreme_sampling(chance: random.Random) -> tuple[str, list[str]]:
+    """What the ranges of the API allow and nobody means: a mode, an init and inputs."""
+    edge = lambda *values: chance.choice([0, 5e-324, 1e-300, 1e-39, 1e-5, 1, *values])
+    options = {"temperature": edge(2), "top_k": chance.choice([0, 1, 2_000_000_000]), "top_p": edge(), "length_penalty": chance.choice([0.1, 1, 5.0])}
+    words = json.dumps({"type": "input.append", "input": {"messages": [{"role": "user", "content": "hi"}], "generation": {**options, "max_new_tokens": 8}}})
+    second = append(audio=samples(UNIT))
+    init = json.dumps({"type": "session.init", "payload": {"config": options}})
+    return chance.choice([("chat", [init, words]), ("audio", [init, second, second, second])])
+
+
+def attack(url: str, chance: random.Random) -> str:
+    """One client sends what it should not, and leaves after a while whether it was answered or not. `url` is the server's, http. What it was."""
+    kind = chance.choice([*sorted(MESSAGES), "extreme sampling"])
+    if kind == "extreme sampling":
+        mode, frames = extreme_sampling(chance)
+    else:
+        mode, build = MESSAGES[kind]
+        frames = ['{"type":"session.init","payload":{}}', build()]
+    try:
+        with connect(url.replace("http", "ws", 1) + f"/v1/realtime?mode={mode}", max_size=None, compression=None, close_timeout=0.5) as socket:
+            for frame in frames:
+                socket.send(frame)
+            time.sleep(chance.uniform(0, 2))
+    except (WebSocketException, OSError):
+        pass  # it was sent away
+    return kind

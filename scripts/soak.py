@@ -2,8 +2,8 @@
 """A soak: mixed load with random faults against one server; what it holds is sampled and must be flat, and it must end well.
 
 usage: soak.py BINARY [--seconds S] [--seed N] [--sessions N] [--json F]
-Faults: clients that vanish, rubbish on the socket, slow readers, half requests, a worker drained and resumed, sessions closed by hand. Between
-rounds everybody leaves; then the server may hold no session and no slot, and as many threads and descriptors as after the first round.
+Faults: clients that vanish, rubbish on the socket, slow readers, half requests, a worker drained and resumed, sessions closed by hand, sampling options at the
+edges of their ranges, and the heaviest messages there are, answered or left alone. Between rounds everybody leaves; then the server may hold no session and no slot, and as many threads and descriptors as after the first round.
 """
 import argparse
 import atexit
@@ -21,6 +21,8 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "bench"))
+from heavy_messages import attack  # noqa: E402
 
 
 def http(url: str, method: str = "GET") -> tuple[int, str]:
@@ -108,7 +110,11 @@ def close_by_hand(server: Server, chance: random.Random) -> None:
         http(f"{server.url}/sessions/{chance.choice(sessions)['session_id']}/close", "POST")
 
 
-FAULTS = [vanish, rubbish, half_request, drain_and_resume, close_by_hand]
+def hostile_client(server: Server, chance: random.Random) -> None:
+    attack(server.url, chance)
+
+
+FAULTS = [vanish, rubbish, half_request, drain_and_resume, close_by_hand, hostile_client]
 
 
 def load(binary: str, server: Server, sessions: int, seconds: int, report: Path) -> subprocess.Popen:
