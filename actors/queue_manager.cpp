@@ -78,23 +78,33 @@ void queue_manager::tell(queue_words&& words) {
   alarm_.arm(this, line_.next_deadline());
 }
 
+/// Null is a fault of ours, which costs one session its place and not everybody the queue.
+queue_manager::holder* queue_manager::holder_of(ticket_key ticket) {
+  const auto found = holders_.find(ticket);
+  if (found != holders_.end()) return &found->second;
+  log()->error("the queue speaks of ticket {}, which nobody holds", ticket);
+  return nullptr;
+}
+
 void queue_manager::say(told_queued& word) {
-  send(holders_.at(word.ticket).session, queue_told{word.ticket, true, std::move(word.place)});
+  if (auto* to = holder_of(word.ticket)) send(to->session, queue_told{word.ticket, true, std::move(word.place)});
 }
 
 void queue_manager::say(told_place& word) {
-  send(holders_.at(word.ticket).session, queue_told{word.ticket, false, std::move(word.place)});
+  if (auto* to = holder_of(word.ticket)) send(to->session, queue_told{word.ticket, false, std::move(word.place)});
 }
 
 void queue_manager::say(told_granted& word) {
-  auto& to = holders_.at(word.ticket);
-  to.worker = word.worker;
-  meters_.queue_wait().Observe(std::chrono::duration<double>(steady_now() - to.since).count());
-  send(to.session, slot_granted{word.ticket, workers_.at(word.worker), word.worker});
+  auto* to = holder_of(word.ticket);
+  const auto worker = workers_.find(word.worker);
+  if (!to || worker == workers_.end()) return;
+  to->worker = word.worker;
+  meters_.queue_wait().Observe(std::chrono::duration<double>(steady_now() - to->since).count());
+  send(to->session, slot_granted{word.ticket, worker->second, word.worker});
 }
 
 void queue_manager::say(told_refused& word) {
-  send(holders_.at(word.ticket).session, slot_refused{word.ticket, word.code});
+  if (auto* to = holder_of(word.ticket)) send(to->session, slot_refused{word.ticket, word.code});
   forget(word.ticket);
 }
 
@@ -197,9 +207,10 @@ void queue_manager::settle(const place_wanted& message) {
   queue_words words;
   const auto where = line_.settle(message.ticket, message.prompt, steady_now(), words);
   const auto found = holders_.find(message.ticket);
-  if (where && found != holders_.end()) {
+  if (const auto worker = where ? workers_.find(*where) : workers_.end();
+      worker != workers_.end() && found != holders_.end()) {
     found->second.worker = *where;
-    send(found->second.session, slot_granted{message.ticket, workers_.at(*where), *where});
+    send(found->second.session, slot_granted{message.ticket, worker->second, *where});
   }
   tell(std::move(words));
 }

@@ -47,6 +47,7 @@ private:
   void say(told_granted& word);
   void say(told_refused& word);
 
+  holder* holder_of(ticket_key ticket);
   void forget(ticket_key ticket);
   void enqueue(slot_wanted& message);
   bool waits_too_often(const slot_wanted& message) const;

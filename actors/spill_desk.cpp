@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <exception>
 #include <fcntl.h>
 #include <stdexcept>
 #include <system_error>
@@ -91,11 +92,15 @@ void spill_desk::work() {
     auto& what = *next.what;
     using enum parcel::place;
     const auto before = what.at_.load(std::memory_order_acquire);
-    if (next.back) {
-      if (before != lost) what.at_.store(before == here || read(what) ? here : lost, std::memory_order_release);
-      if (next.there) next.there();
-    } else {
-      what.at_.store(write(what) ? stored : lost, std::memory_order_release);
+    try {
+      if (next.back) {
+        if (before != lost) what.at_.store(before == here || read(what) ? here : lost, std::memory_order_release);
+        if (next.there) next.there();
+      } else {
+        what.at_.store(write(what) ? stored : lost, std::memory_order_release);
+      }
+    } catch (const std::exception&) { // no memory: that session cannot be moved any more, the others can
+      what.at_.store(lost, std::memory_order_release);
     }
     lock.lock();
     if (!next.back) waiting_ -= what.size_;
