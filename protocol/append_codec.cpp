@@ -60,6 +60,7 @@ result<append_event> decode_append(const envelope& from, mode kind, std::size_t 
     in.integer(field_reader::find(input, {"max_slice_nums"}), 1, max_slices, out.max_slice_nums);
   }
 
+  out.input_id = field_reader::name(field_reader::find(input, {"input_id"}));
   auto audio = find_audio(in, input);
   if (in.failed()) return in.failure();
   std::string scratch;

@@ -178,6 +178,7 @@ result<chat_append_event> decode_chat_append(const envelope& from) {
   if (in.failed()) return in.failure();
 
   auto at = [&](std::string_view name) { return field_reader::find(input, {name}); };
+  out.input_id = field_reader::name(at("input_id"));
   in.boolean(at("streaming"), out.streaming);
   in.boolean(at("omni_mode"), out.omni_mode);
   in.boolean(at("use_tts_template"), out.use_tts_template);

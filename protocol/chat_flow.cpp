@@ -19,12 +19,12 @@ void add_system_prompt(const init_event& init, std::vector<message>& messages) {
 
 } // namespace
 
-void chat_flow::on_append(chat_append_event event, std::uint64_t ordinal, time_point now, effect_writer& out) {
+void chat_flow::on_append(chat_append_event event, time_point now, effect_writer& out) {
   add_system_prompt(*init_, event.messages);
   turn next;
   next.number = next_number_++;
+  next.input_id = event.input_id;
   next.request = std::make_shared<const chat_append_event>(std::move(event));
-  next.input_id = "input_" + std::to_string(ordinal);
   next.response_id = make_response_id(random_);
   next.received = now;
   pending_.push_back(std::move(next));

@@ -30,8 +30,8 @@ public:
   /// When the running turn began.
   std::optional<time_point> started() const { return running_ ? std::optional(running_->started) : std::nullopt; }
 
-  /// Only if not `full`. `ordinal`: of the append, for its `input_id` (PROTOCOL.md 4).
-  void on_append(chat_append_event event, std::uint64_t ordinal, time_point now, effect_writer& out);
+  /// Only if not `full`.
+  void on_append(chat_append_event event, time_point now, effect_writer& out);
 
   // Reports of any turn but the running one are late, and ignored.
   void on_report(turn_report report, effect_writer& out);

@@ -9,10 +9,6 @@ namespace {
 
 using milliseconds_f = std::chrono::duration<double, std::milli>;
 
-std::string input_name(std::uint64_t ordinal) {
-  return "input_" + std::to_string(ordinal);
-}
-
 } // namespace
 
 duplex_flow::duplex_flow(const session_limits& limits, std::shared_ptr<const init_event> init, window_mode window,
@@ -26,7 +22,10 @@ flow_verdict duplex_flow::on_append(append_event event, std::uint64_t ordinal, t
     running_->cut = true;
     if (!suspended_) out.order(cut_step{});
   }
+  const bool forced = event.force_listen;
+  const std::string input_id = event.input_id;
   gatherer_.append(std::move(event), ordinal, now, completed_);
+  if (forced && completed_.empty() && !running_) acknowledge(input_id, out);
   backlog_.push(completed_);
   const flow_verdict verdict = start_next(now, out);
   backlog_.trim(catching_up_ ? std::max(limits_.failover_units, limits_.backlog_units) : limits_.backlog_units,
@@ -65,7 +64,7 @@ flow_verdict duplex_flow::on_report(step_report report, time_point now, effect_w
 }
 
 void duplex_flow::on_failure(effect_writer& out) {
-  turn_.finish("error", input_name(running_->unit.append), total_, out);
+  turn_.finish("error", running_->unit.input_id, total_, out);
   running_.reset();
 }
 
@@ -89,6 +88,17 @@ flow_verdict duplex_flow::start_next(time_point now, effect_writer& out) {
   return flow_verdict::go_on;
 }
 
+/// Answers an append that forces to listen while nothing runs, and makes no step yet: whoever sends nothing else would wait
+/// for ever. A running step, cut, answers by itself.
+void duplex_flow::acknowledge(const std::string& input_id, effect_writer& out) {
+  output_delta delta;
+  delta.kind = output_kind::listen;
+  delta.input_id = input_id;
+  delta.response_id = turn_.listen_id();
+  delta.measured.kv_cache_length = kv_length_;
+  out.say(std::move(delta));
+}
+
 void duplex_flow::submit(effect_writer& out) const {
   const gathered_unit& unit = running_->unit;
   out.order(submit_unit{running_->number, unit.samples, unit.frames, unit.max_slice_nums, unit.force_listen});
@@ -98,7 +108,7 @@ void duplex_flow::answer(step_report&& report, time_point now, effect_writer& ou
   running_step& step = *running_;
   output_delta delta;
   delta.kind = report.kind;
-  delta.input_id = input_name(step.unit.append);
+  delta.input_id = step.unit.input_id;
   delta.end_of_turn = report.end_of_turn;
   if (!std::exchange(step.named, true)) {
     total_ += step.used;

@@ -31,7 +31,7 @@ public:
   duplex_flow(const session_limits& limits, std::shared_ptr<const init_event> init, window_mode window,
               const engine_opened& opened, random_source& random);
 
-  /// `ordinal`: of the append, for the `input_id` of the units that it completes (PROTOCOL.md 4).
+  /// `ordinal`: of the append among all of the session. Its `input_id` names the units that it completes (PROTOCOL.md 4).
   flow_verdict on_append(append_event event, std::uint64_t ordinal, time_point now, effect_writer& out);
 
   /// `answered` when the step ended and the session goes on.
@@ -73,6 +73,7 @@ private:
   };
 
   flow_verdict start_next(time_point now, effect_writer& out);
+  void acknowledge(const std::string& input_id, effect_writer& out);
   void submit(effect_writer& out) const;
   void answer(step_report&& report, time_point now, effect_writer& out);
   metrics full_metrics(metrics measured, time_point now) const;

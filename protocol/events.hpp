@@ -71,6 +71,7 @@ struct append_event {
   std::vector<image_file> frames; ///< at most 4; none in audio
   bool force_listen = false;
   std::optional<int> max_slice_nums; ///< none = the session's
+  std::string input_id;              ///< the client's own name for it; empty = it gave none
 };
 
 // `input.messages` of a chat (PROTOCOL.md 3.5).
@@ -111,7 +112,8 @@ struct chat_append_event {
   bool use_tts_template = false; ///< implied by `tts`
   bool enable_thinking = false;
   bool tts = false;
-  pcm tts_voice; ///< 16 kHz; null = the server's default
+  pcm tts_voice;        ///< 16 kHz; null = the server's default
+  std::string input_id; ///< as of `append_event`
 };
 
 /// session.close (PROTOCOL.md 3.6).

@@ -89,6 +89,17 @@ std::optional<std::string_view> field_reader::text(const field& from, std::strin
   return scratch;
 }
 
+std::string field_reader::name(const field& from) {
+  constexpr std::size_t longest = 256;
+  if (from.at.is(json::kind::string)) {
+    if (from.at.raw().size() > 6 * longest) return {};
+    auto text = json::unescape(from.at);
+    return text.size() <= longest ? text : std::string();
+  }
+  const auto number = from.at.is(json::kind::number) ? from.at.raw() : std::string_view();
+  return number.size() <= longest ? std::string(number) : std::string();
+}
+
 std::string_view field_reader::required_text(const field& from, std::string& scratch) {
   if (auto read = text(from, scratch)) return *read;
   fail(error_code::invalid_payload, from.path, "not a string");

@@ -79,8 +79,12 @@ public:
   /// not given.
   std::optional<std::string_view> text(const field& from, std::string& scratch);
 
-  /// The same for a field that has to be a string.
+  /// `text` for a field that has to be a string.
   std::string_view required_text(const field& from, std::string& scratch);
+
+  /// A name that only the client understands: a string, or a number as it is written. Empty if it is anything else, is too
+  /// long to be a name, or is not given; none of that is an error.
+  static std::string name(const field& from);
 
 private:
   std::optional<bool> read_boolean(const field& from);

@@ -6,6 +6,8 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 namespace parley::protocol {
@@ -46,6 +48,21 @@ bool clamp_finite(float* samples, std::size_t count) {
   return true;
 }
 
+/// The commonest mistake: 16-bit samples sent as float32. Read as what they are, neighbours are close to each other; the bytes
+/// of floats read so are not.
+std::string sixteen_bit_hint(std::string_view bytes) {
+  std::int64_t jumps = 0, sizes = 0;
+  std::int16_t before = 0;
+  for (std::size_t at = 0; at + sizeof before <= bytes.size(); at += sizeof before) {
+    std::int16_t sample;
+    std::memcpy(&sample, bytes.data() + at, sizeof sample);
+    jumps += std::abs(sample - before);
+    sizes += std::abs(int{sample});
+    before = sample;
+  }
+  return jumps < sizes ? "; this looks like 16-bit PCM where float32 is expected" : "";
+}
+
 tl::unexpected<error> not_finite(std::string_view field, std::size_t first, std::string_view bytes) {
   std::size_t position = 0;
   for (; position < bytes.size() / sizeof(float); ++position) {
@@ -53,7 +70,7 @@ tl::unexpected<error> not_finite(std::string_view field, std::size_t first, std:
     std::memcpy(&sample, bytes.data() + position * sizeof sample, sizeof sample);
     if (!std::isfinite(sample)) break;
   }
-  return invalid(field, "sample " + std::to_string(first + position) + " is not finite");
+  return invalid(field, "sample " + std::to_string(first + position) + " is not finite" + sixteen_bit_hint(bytes));
 }
 
 /// How many samples that many bytes are, if they may be.

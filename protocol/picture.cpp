@@ -26,6 +26,14 @@ bool is_png_or_webp(std::string_view file) {
   return file.starts_with("\x89PNG\r\n\x1A\n") || (file.starts_with("RIFF") && file.substr(0, 12).ends_with("WEBP"));
 }
 
+/// MP4 and its kin, or Matroska and WebM, by the first bytes behind base64 text.
+bool is_video(std::string_view base64_text) {
+  constexpr std::size_t characters = 16;
+  const auto head = base64::decode(base64_text.substr(0, characters));
+  if (!head) return false;
+  return (head->size() >= 8 && std::string_view(*head).substr(4, 4) == "ftyp") || head->starts_with("\x1A\x45\xDF\xA3");
+}
+
 } // namespace
 
 std::optional<jpeg_size> read_jpeg_size(std::string_view file) {
@@ -56,6 +64,8 @@ result<image_file> decode_image(std::string_view base64_text, std::string_view f
   auto text = without_data_url(base64_text);
   auto bytes = base64::decoded_size(text);
   if (!bytes) return invalid(field, base64::fault(text));
+  if (is_video(text))
+    return invalid(field, "a video file; send its frames as JPEG pictures, and its sound beside them");
   if (*bytes > max_image_bytes)
     return invalid(field,
                    std::to_string(*bytes) + " bytes, at most " + std::to_string(max_image_bytes) + " are allowed");

@@ -120,6 +120,11 @@ void session_machine::take_append(const envelope& frame, time_point now) {
   }
 }
 
+/// An append that its client has not named gets the number of its arrival (PROTOCOL.md 4).
+void session_machine::name_input(std::string& input_id) const {
+  if (input_id.empty()) input_id = "input_" + std::to_string(inputs_);
+}
+
 void session_machine::take_units(const envelope& frame, time_point now) {
   auto event = decode_append(frame, mode_, limits_.min_legacy_samples);
   if (!event) return reject(std::move(event.error()), now);
@@ -127,6 +132,7 @@ void session_machine::take_units(const envelope& frame, time_point now) {
     return reject({error_code::invalid_payload, "video_frames: this server's model does not see"}, now);
   }
   took_input_ = true;
+  name_input(event->input_id);
   auto out = writer();
   follow(duplex_->on_append(std::move(*event), inputs_, now, out));
 }
@@ -142,8 +148,9 @@ void session_machine::take_turn(const envelope& frame, time_point now) {
     return reject({error_code::invalid_payload, "messages: this server's model does not hear"}, now);
   event->tts &= able_.speaks;
   took_input_ = true;
+  name_input(event->input_id);
   auto out = writer();
-  chat_->on_append(std::move(*event), inputs_, now, out);
+  chat_->on_append(std::move(*event), now, out);
 }
 
 void session_machine::refuse_input(const engine_failure& failure, time_point now) {

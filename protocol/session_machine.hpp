@@ -168,6 +168,7 @@ private:
   void back_to_connected();
   void begin_talk(const engine_opened& opened, time_point now);
   void take_append(const envelope& frame, time_point now);
+  void name_input(std::string& input_id) const;
   void take_units(const envelope& frame, time_point now);
   void take_turn(const envelope& frame, time_point now);
   void fail_init(const engine_failure& failure);

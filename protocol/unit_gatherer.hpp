@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace parley::protocol {
@@ -17,10 +18,12 @@ struct gathered_unit {
   int max_slice_nums = 1;
   bool force_listen = false;
   std::uint64_t append = 0;                       ///< ordinal of the append that completed it
+  std::string input_id;                           ///< of that append
   std::chrono::steady_clock::time_point received; ///< when that append came
 };
 
-/// Cuts appends of any length into units (PROTOCOL.md 6.1). A sample is copied at most once, and not at all when an
+/// Cuts appends of any length into units (PROTOCOL.md 6.1). A first append that is shorter than a unit becomes one, with
+/// silence before it. A sample is copied at most once, and not at all when an
 /// append is exactly one unit and nothing waits. Frames belong to the first unit that their append completes; without
 /// one they wait, newest `max_waiting_frames`.
 class unit_gatherer {
@@ -35,9 +38,11 @@ public:
   std::size_t pending_samples() const { return partial_ ? partial_->size() : 0; }
 
 private:
-  gathered_unit finish(pcm samples, bool forced, std::uint64_t ordinal, std::chrono::steady_clock::time_point now);
+  gathered_unit finish(pcm samples, bool forced, const append_event& of, std::uint64_t ordinal,
+                       std::chrono::steady_clock::time_point now);
 
   int session_slices_;
+  bool begun_ = false; ///< an append has come
   std::shared_ptr<std::vector<float>> partial_;
   bool partial_forced_ = false; ///< an append with force_listen has samples in `partial_`
   std::vector<image_file> frames_;

@@ -21,17 +21,19 @@ TEST_CASE("steps run one at a time, answers leave in order") {
 TEST_CASE("small appends are gathered, long ones give several steps") {
   driver d;
   d.to_active();
-  for (int i = 0; i < 49; ++i) CHECK(d.append(320) == "");
-  CHECK(d.append(320) == "unit:0");
-  CHECK(std::get<submit_unit>(d.last.back()).samples->size() == unit_samples);
+  CHECK(d.append(320) == "unit:0"); // the first one is a unit, behind silence
   CHECK(d.step(listen_report(0)) == "listen[0]");
-  CHECK(delta(d).input_id == "input_50");
-
-  CHECK(d.append(50'000) == "unit:1");
-  CHECK(d.step(listen_report(1)) == "listen[1] unit:2");
-  CHECK(d.step(listen_report(2)) == "listen[2] unit:3");
-  CHECK(d.step(listen_report(3)) == "listen[3]");
+  for (int i = 0; i < 49; ++i) CHECK(d.append(320) == "");
+  CHECK(d.append(320) == "unit:1");
+  CHECK(std::get<submit_unit>(d.last.back()).samples->size() == unit_samples);
+  CHECK(d.step(listen_report(1)) == "listen[1]");
   CHECK(delta(d).input_id == "input_51");
+
+  CHECK(d.append(50'000) == "unit:2");
+  CHECK(d.step(listen_report(2)) == "listen[2] unit:3");
+  CHECK(d.step(listen_report(3)) == "listen[3] unit:4");
+  CHECK(d.step(listen_report(4)) == "listen[4]");
+  CHECK(delta(d).input_id == "input_52");
   CHECK(delta(d).measured.backlog_samples == 2000);
 }
 
@@ -46,6 +48,45 @@ TEST_CASE("input ids count every append, rejected and foreign ones included") {
   CHECK(delta(d).input_id == "input_1");
   d.step(listen_report(1));
   CHECK(delta(d).input_id == "input_4");
+}
+
+TEST_CASE("an append's own name is echoed by every answer to the unit that it completes") {
+  driver d;
+  d.to_active();
+  const auto named = [&](std::size_t samples, const std::string& name) {
+    return d.frame(append_frame(dialect::current, samples, R"(,"input_id":)" + name));
+  };
+  CHECK(named(unit_samples, R"("mine-1")") == "unit:0");
+  CHECK(d.step(text_report(0, "hi", false)) == "text[0](hi)");
+  CHECK(delta(d).input_id == "mine-1");
+  CHECK(d.step(audio_report(0, 24'000)) == "audio(24000)");
+  CHECK(delta(d).input_id == "mine-1");
+  named(8'000, R"("mine-2")");
+  named(8'000, "17");
+  d.step(listen_report(1));
+  CHECK(delta(d).input_id == "17");
+  for (const std::string& no_name : {std::string("null"), std::string("{}"), '"' + std::string(257, 'x') + '"'}) {
+    named(unit_samples, no_name);
+    d.step(listen_report(std::get<submit_unit>(d.last.back()).unit));
+    CHECK(delta(d).input_id.starts_with("input_"));
+  }
+}
+
+TEST_CASE("a short append that forces to listen is answered at once") {
+  constexpr std::string_view forced = R"(,"force_listen":true)";
+  driver d;
+  d.to_active();
+  CHECK(d.append(8'000, forced) == "unit:0!"); // the first one is a unit
+  CHECK(d.step(listen_report(0)) == "listen[0]");
+  CHECK(d.append(8'000, forced) == "listen");
+  CHECK(delta(d).input_id == "input_2");
+  CHECK_FALSE(delta(d).measured.wall_clock_ms);
+  CHECK_FALSE(delta(d).chunk_index);
+  CHECK(d.append(4'000) == ""); // its answer is the unit's
+  CHECK(d.append(4'000) == "unit:1!");
+  CHECK(d.append(4'000, forced) == "cut"); // the running step answers
+  CHECK(d.append(4'000, forced) == "");
+  CHECK(d.step(listen_report(1)) == "listen[1]");
 }
 
 TEST_CASE("the last delta of a step, and no other, carries wall_clock_ms") {

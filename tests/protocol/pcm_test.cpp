@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <limits>
 #include <random>
 
@@ -92,4 +93,16 @@ TEST_CASE("pcm: what is written is finite and within [-1, 1]") {
   std::string text;
   append_samples(std::vector<float>{no_number, infinity, -infinity, 7.0f, -7.0f, 0.5f}, text);
   CHECK(test::samples_of(test::from_base64(text)) == std::vector<float>{0.0f, 1.0f, -1.0f, 1.0f, -1.0f, 0.5f});
+}
+
+TEST_CASE("pcm: 16-bit samples in the place of floats are named") {
+  std::string bytes;
+  for (int i = 0; i < 4000; ++i) {
+    // A loud tone: some of its pairs of samples are no numbers as floats.
+    const auto sample = static_cast<std::int16_t>(i < 2000 ? 32'700 * std::sin(i * 0.01) : -100 - i % 3);
+    bytes.append(reinterpret_cast<const char*>(&sample), sizeof sample);
+  }
+  const auto decoded = decode_samples(test::to_base64(bytes), {1, 160'000}, "input.audio");
+  REQUIRE_FALSE(decoded);
+  CHECK(decoded.error().message.ends_with(" is not finite; this looks like 16-bit PCM where float32 is expected"));
 }

@@ -81,3 +81,15 @@ TEST_CASE("picture: what clients may send") {
   CHECK(refusal("/9j/4A*=") == "f: not base64 at character 6");
   CHECK(refusal("data:image/jpeg,abcd") == "f: not base64 at character 4");
 }
+
+TEST_CASE("picture: a video file is named, whatever its size") {
+  std::string mp4("\0\0\0\x18"
+                  "ftypisom",
+                  12);
+  mp4.resize(max_image_bytes + 100, 'x');
+  for (const auto& file : {mp4, mp4.substr(0, 40), std::string("\x1A\x45\xDF\xA3 and more of it")}) {
+    const auto decoded = decode_image(test::to_base64(file), "data", picture_kinds::jpeg_png_webp);
+    REQUIRE_FALSE(decoded);
+    CHECK(decoded.error().message == "data: a video file; send its frames as JPEG pictures, and its sound beside them");
+  }
+}

@@ -58,8 +58,10 @@ TEST_CASE("appends of any length become the same units") {
   for (int round = 0; round < 50; ++round) {
     unit_gatherer gatherer(1);
     std::vector<gathered_unit> units;
+    gatherer.append(sound(unit_samples), 1, noon, units);
+    units.clear();
     std::size_t sent = 0;
-    for (std::uint64_t ordinal = 1; sent < 20 * unit_samples; ++ordinal) {
+    for (std::uint64_t ordinal = 2; sent < 20 * unit_samples; ++ordinal) {
       constexpr std::size_t lengths[] = {1, 320, 4096, 15'999, 16'000, 16'001, 50'000, 160'000};
       const std::size_t length = lengths[random() % std::size(lengths)];
       const std::size_t before = units.size();
@@ -89,6 +91,8 @@ TEST_CASE("frames belong to the first unit that their append completes") {
     CHECK(frames_of(units[1]).empty());
   }
   SECTION("they wait for a unit, the newest four of them") {
+    gatherer.append(sound(16'000), 1, noon, units);
+    units.clear();
     gatherer.append(with_frames(320, {"a", "b", "c"}, 9), 1, noon, units);
     gatherer.append(with_frames(320, {"d", "e"}, 2), 2, noon, units);
     CHECK(units.empty());
@@ -106,6 +110,36 @@ TEST_CASE("frames belong to the first unit that their append completes") {
     CHECK(units.at(0).max_slice_nums == 7);
     CHECK(units.at(1).max_slice_nums == 3);
   }
+}
+
+TEST_CASE("a first append that is shorter than a unit becomes one, behind silence") {
+  unit_gatherer gatherer(1);
+  std::vector<gathered_unit> units;
+  append_event event = with_frames(320, {"a"});
+  event.input_id = "mine";
+  event.force_listen = true;
+  gatherer.append(std::move(event), 1, noon, units);
+  REQUIRE(units.size() == 1);
+  const auto& first = units.front();
+  REQUIRE(first.samples->size() == unit_samples);
+  CHECK(first.samples->at(unit_samples - 321) == 0);
+  CHECK(first.samples->at(unit_samples - 320 + 7) == 7);
+  CHECK(frames_of(first) == "a");
+  CHECK(first.force_listen);
+  CHECK(first.input_id == "mine");
+  CHECK(gatherer.pending_samples() == 0);
+  gatherer.append(sound(320), 2, noon, units);
+  CHECK(units.size() == 1);
+  CHECK(gatherer.pending_samples() == 320);
+}
+
+TEST_CASE("a long first append is not padded") {
+  unit_gatherer gatherer(1);
+  std::vector<gathered_unit> units;
+  gatherer.append(sound(20'000), 1, noon, units);
+  REQUIRE(units.size() == 1);
+  CHECK(units.front().samples->at(7) == 7);
+  CHECK(gatherer.pending_samples() == 4'000);
 }
 
 TEST_CASE("force_listen acts on every unit with a sample of its append, and on no other") {
