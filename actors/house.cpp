@@ -45,6 +45,7 @@ public:
 house::house(const config::settings& settings, worker_board::watcher watch, nodes others)
     : limits_(limits_from(settings)), board_(std::move(watch)),
       system_(prepare(config_, others == nodes::may_join ? std::optional(silence_from(settings)) : std::nullopt)) {
+  surroundings_.workers = &board_;
   surroundings_.legacy_extras = settings.protocol.legacy_extras;
   surroundings_.journal_bytes = settings.limits.journal_bytes;
   surroundings_.resume_bytes = settings.limits.resume_bytes;

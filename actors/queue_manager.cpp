@@ -188,6 +188,7 @@ void queue_manager::join(const worker_joins& message) {
   }
   board_.set({message.key, worker_state::loading, message.node, message.device, {}, {}});
   monitor(message.worker);
+  tell(line_.offer(message.key, 0, steady_now())); // clients wait for it while it loads
 }
 
 void queue_manager::offer(const slots_offered& message) {

@@ -191,11 +191,18 @@ void session::take_engine_event(inference::event&& event) {
   carry_out(machine_->on_engine_closed(steady_now()));
 }
 
+/// Who connected before a model was loaded did not know them. A session that talks keeps those that it began with.
+void session::learn_abilities() {
+  if (active() || !house_.workers) return;
+  if (const auto engine = house_.workers->engine())
+    machine_->learn({engine->hears, engine->sees, engine->speaks}, engine->context_tokens);
+}
+
 void session::tell(tidings word, protocol::error_code why) {
   const auto now = steady_now();
   switch (word) {
   case tidings::none: return;
-  case tidings::granted: return carry_out(machine_->on_granted(now));
+  case tidings::granted: learn_abilities(); return carry_out(machine_->on_granted(now));
   case tidings::refused: return carry_out(machine_->on_refused(why, std::string(words_for(why)), now));
   case tidings::worker_lost: return carry_out(machine_->on_worker_lost(now));
   case tidings::given_up: return carry_out(machine_->on_work_lost_twice(now));

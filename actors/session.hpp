@@ -8,6 +8,7 @@
 #include "actors/session_meter.hpp"
 #include "actors/session_registry.hpp"
 #include "actors/tenancy.hpp"
+#include "actors/worker_board.hpp"
 #include "protocol/sent_events.hpp"
 #include "protocol/session_machine.hpp"
 
@@ -22,10 +23,11 @@ namespace parley::actors {
 
 /// What the sessions of a house share. Outlives them.
 struct session_surroundings {
-  bool legacy_extras = false;        ///< setting `protocol.legacy_extras`
-  std::size_t journal_bytes = 0;     ///< setting `limits.journal_bytes`
-  std::size_t resume_bytes = 0;      ///< setting `limits.resume_bytes`
-  std::unique_ptr<spill_desk> spill; ///< takes what journals have above that; null = there is none
+  bool legacy_extras = false;            ///< setting `protocol.legacy_extras`
+  std::size_t journal_bytes = 0;         ///< setting `limits.journal_bytes`
+  std::size_t resume_bytes = 0;          ///< setting `limits.resume_bytes`
+  std::unique_ptr<spill_desk> spill;     ///< takes what journals have above that; null = there is none
+  const worker_board* workers = nullptr; ///< of the house
   session_registry registry;
   std::unique_ptr<recorder_feed> recordings; ///< null = nothing is recorded
   meters counted;
@@ -67,6 +69,7 @@ private:
   void tell_end();
 
   /// What its tenancy says goes to the machine. `why` is of a refusal.
+  void learn_abilities();
   void tell(tidings word, protocol::error_code why = protocol::error_code::service_unavailable);
   bool active() const { return machine_->state() == protocol::session_state::active; }
 

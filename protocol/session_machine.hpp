@@ -78,6 +78,12 @@ public:
   /// \param oldest_kept the number of the oldest event that can be sent again
   tl::expected<effects, error> on_resume(const resume_claim& claim, std::uint64_t oldest_kept, time_point now);
 
+  /// What the workers can do, if it has become known since the beginning. Before `session.created`.
+  void learn(capabilities able, int context_tokens) {
+    able_ = able;
+    limits_.context_tokens = context_tokens;
+  }
+
   // ---- the queue --------------------------------------------------------------------------------------------
 
   // Answers to `enqueue` (PROTOCOL.md 7).

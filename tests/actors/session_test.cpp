@@ -166,23 +166,28 @@ TEST_CASE("an operator closes a session by its id") {
   CHECK_FALSE(close("sess_nobody"));
 }
 
-TEST_CASE("without a worker that is up clients are sent away") {
+TEST_CASE("without a worker clients are sent away; while the first one loads they wait for it") {
   stub_script script;
   script.hold_loading();
   test_house house;
   CHECK(house.house().ready().reason == "no worker is up");
+  auto sent_away = house.connect();
+  CHECK(sent_away.link->next("error")["error"]["code"] == "service_unavailable");
+  CHECK(sent_away.link->closed() == 1013);
   house.add(script);
   house.wait_for(actors::worker_state::loading);
   CHECK(house.house().ready().reason == "the model is still being loaded");
   auto early = house.connect();
-  CHECK(early.link->next("error")["error"]["code"] == "service_unavailable");
-  CHECK(early.link->closed() == 1013);
+  CHECK(early.link->next("session.queued")["position"] == 1);
   script.let_load();
   house.wait_for(actors::worker_state::up);
   CHECK(house.house().ready().ready);
   auto late = house.connect();
   late.init();
   late.say_goodbye();
+  early.link->next("session.queue_done");
+  early.init();
+  CHECK(early.say_goodbye() == "user_stop");
 }
 
 TEST_CASE("a session ends with its clock") {

@@ -17,7 +17,9 @@ TEST_CASE("the status tells workers, queue and sessions") {
   chat.link->next("session.queue_done");
   auto waiting = house.connect("video");
   waiting.link->next("session.queued");
+  CHECK(house.status()["idle_workers"] == 0);
   const auto status = house.status();
+  CHECK(status["total_workers"] == 1);
   const auto& worker = status["workers"].at(0);
   CHECK(worker["id"] == 1);
   CHECK(worker["node"] == "local");
@@ -33,6 +35,7 @@ TEST_CASE("the status tells workers, queue and sessions") {
   CHECK(status["sessions"]["video"]["queued"] == 1);
   for (auto* client : {&audio, &chat, &waiting}) client->vanish();
   CHECK(house.all_free());
+  CHECK(house.status()["idle_workers"] == 1);
 }
 
 TEST_CASE("a status without anything is JSON too") {
