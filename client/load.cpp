@@ -142,7 +142,12 @@ int load(const load_options& options, std::ostream& out, std::ostream& err) {
   const load_run run{world.now(), cpu_seconds() - cpu_before, threads, world.progress.most_held};
   out << load_table(all, run) << std::flush;
   const bool written = write_file(options.json, load_json(all, run), err);
-  return write_file(options.plot, load_plot(all, run), err) && written ? 0 : 1;
+  if (!write_file(options.plot, load_plot(all, run), err) || !written) return 1;
+  if (all.held > 0) return 0;
+  err << "parley load: none of " << all.asked << " sessions came about";
+  for (const auto& [code, count] : all.errors) err << ", " << count << ' ' << code;
+  err << std::endl;
+  return 1;
 }
 
 } // namespace parley::client

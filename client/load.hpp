@@ -31,7 +31,8 @@ struct load_options {
 };
 
 /// Prints a line a second on `err` while it runs and the figures on `out`. Returns 0 when the run was completed,
-/// whatever the figures, 1 when a file could not be written, 2 for wrong options: one line on `err` says which.
+/// whatever the figures, 1 when no session came about or a file could not be written, 2 for wrong options: one line on
+/// `err` says which.
 int load(const load_options& options, std::ostream& out, std::ostream& err);
 
 } // namespace parley::client

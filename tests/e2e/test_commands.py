@@ -33,6 +33,13 @@ def test_probe_chat(server):
     assert said[0] == said[1], "same seed, same answer"
 
 
+def test_load_without_a_session_fails_with_one(tmp_path):
+    figures = tmp_path / "figures.json"
+    result = parley("load", "--url", "http://127.0.0.1:1", "--mode", "chat", "--sessions", "3", "--seconds", "0.1", "--json", str(figures))
+    assert result.returncode == 1 and figures.is_file()
+    assert result.stderr.splitlines()[-1] == "parley load: none of 3 sessions came about, 3 connection_failed"
+
+
 def test_probe_without_a_server_fails_with_one():
     result = parley("probe", "chat", "hi", "--url", "http://127.0.0.1:1")
     assert result.returncode == 1 and len(result.stderr.strip().splitlines()) == 1
