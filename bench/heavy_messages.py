@@ -1,11 +1,13 @@
 """The heaviest messages that a client may send, and some that are heavier: each is built from what the protocol's pages allow.
-`MESSAGES` maps a name to (mode, frame): the frame is built when it is called."""
+`MESSAGES` maps a name to (mode, frame): the frame is built when it is called. Mode "completions" is a body of POST /v1/chat/completions."""
 import base64
 import io
 import json
 import random
 import struct
 import time
+import urllib.error
+import urllib.request
 import wave
 
 from websockets.exceptions import WebSocketException
@@ -87,6 +89,8 @@ MESSAGES = {
     "pictures of 90 scans": ("chat", lambda: turn([image(progressive_jpeg(90))] * 12)),
     "a video of 90 scans": ("video", lambda: append(audio=samples(UNIT), video_frames=[progressive_jpeg(90)] * 4)),
     "380 s in one append": ("audio", lambda: append(audio=samples(380 * UNIT))),
+    "a completion, 100 MB": ("completions", lambda: json.dumps({"messages": [{"role": "user", "content": "hello world " * (100_000_000 // 12)}]})),
+    "a completion, 820 s": ("completions", lambda: json.dumps({"max_tokens": 2, "messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": wav(CHAT_SECONDS, 48_000), "format": "wav"}}]}]})),
     "a million values": ("chat", lambda: '{"type":"input.append","input":{"messages":[' + "0," * 1_000_000 + "0]}}"),
 }
 
@@ -101,6 +105,17 @@ def extreme_sampling(chance: random.Random) -> tuple[str, list[str]]:
     return chance.choice([("chat", [init, words]), ("audio", [init, second, second, second])])
 
 
+def complete(url: str, body: str) -> str:
+    """What the server answers to a completion, in a few words."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url + "/v1/chat/completions", data=body.encode()), timeout=200) as answer:
+            return str(answer.status)
+    except urllib.error.HTTPError as refusal:
+        return f"{refusal.code} {json.loads(refusal.read())['error']['message'][:60]}"
+    except OSError as gone:
+        return f"no answer: {gone}"
+
+
 def attack(url: str, chance: random.Random) -> str:
     """One client sends what it should not, and leaves after a while whether it was answered or not. `url` is the server's, http. What it was."""
     kind = chance.choice([*sorted(MESSAGES), "extreme sampling"])
@@ -109,6 +124,9 @@ def attack(url: str, chance: random.Random) -> str:
     else:
         mode, build = MESSAGES[kind]
         frames = ['{"type":"session.init","payload":{}}', build()]
+    if mode == "completions":
+        complete(url, frames[1])
+        return kind
     try:
         with connect(url.replace("http", "ws", 1) + f"/v1/realtime?mode={mode}", max_size=None, compression=None, close_timeout=0.5) as socket:
             for frame in frames:

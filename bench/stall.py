@@ -16,7 +16,7 @@ from pathlib import Path
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from heavy_messages import MESSAGES
+from heavy_messages import MESSAGES, complete
 from timed_session import TimedSession
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,6 +45,9 @@ class Bystander(threading.Thread):
 
 class Attacker:
     def __init__(self, url: str, mode: str):
+        self.url, self.mode, self.socket = url, mode, None
+        if mode == "completions":
+            return
         self.socket = connect(url.replace("http", "ws", 1) + f"/v1/realtime?mode={mode}", max_size=None, compression=None, close_timeout=1)
         self.until({"session.queue_done"})
         self.socket.send('{"type":"session.init","payload":{}}')
@@ -58,6 +61,8 @@ class Attacker:
                 return event
 
     def send(self, frame: str) -> str:
+        if self.mode == "completions":
+            return complete(self.url, frame)
         self.socket.send(frame)
         try:
             event = self.until({"error", "response.done", "session.closed", "unit"})
@@ -102,7 +107,8 @@ def main() -> int:
             sent = time.monotonic()
             answer = attacker.send(frame)
             over = time.monotonic()
-            attacker.socket.close()
+            if attacker.socket:
+                attacker.socket.close()
             time.sleep(2)
             units = [unit for each in everybody for unit in list(each.waits)]
             quiet = [ms for at, ms in units if sent - QUIET_SECONDS <= at < sent - 0.5]
