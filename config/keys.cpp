@@ -63,6 +63,10 @@ const std::array table{
     key{"server.port", PARLEY_MEMBER(server.port), "0 takes any free port; the ready line tells which.", 0, 65535},
     key{"server.io_threads", PARLEY_MEMBER(server.io_threads),
         "Threads that read and write sockets. One is enough for hundreds of sessions.", 1, 256},
+    key{"server.names", PARLEY_MEMBER(server.names),
+        "Names by which browsers reach this server, separated by spaces, without ports. Without API keys its page "
+        "talks under these, server.host, localhost and IP addresses only: any other name may be an attacker's that was "
+        "made to lead here (DNS rebinding)."},
 
     key{"tls.mode", PARLEY_MEMBER(tls.mode),
         "off (plain text), auto (a self-signed certificate, made at the first start and again when it has run out) or "
@@ -77,9 +81,8 @@ const std::array table{
         "comment. Empty = no key is asked."},
     key{"auth.allowed_origins", PARLEY_MEMBER(auth.allowed_origins),
         "Pages that may open a session from a browser, separated by spaces: \"same\" (pages of this host, whatever the "
-        "port), \"*\" (all), or origins like https://example.org. Clients that send no Origin are no browsers and "
-        "always "
-        "pass."},
+        "port; see server.names), \"*\" (all), or origins like https://example.org. Clients that send no Origin are no "
+        "browsers and always pass."},
 
     key{"worker.model", PARLEY_MEMBER(worker.model), "Checkpoint folder. Empty = the embedded default model."},
     key{"worker.device", PARLEY_MEMBER(worker.device), "\"cpu\" or \"cuda:N\".", 0, 0, is_device, "cpu or cuda:N"},

@@ -29,6 +29,7 @@ struct settings {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8006; ///< 0 = any free port
     int io_threads = 1;
+    std::string names; ///< more hosts by which it is reached, separated by spaces
   } server;
 
   struct {
