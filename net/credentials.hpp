@@ -1,5 +1,7 @@
 #pragma once
 
+#include "net/host_name.hpp"
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,8 +14,14 @@ namespace parley::net {
 std::optional<std::string> offered_key(std::string_view authorization, std::string_view subprotocols,
                                        std::string_view query);
 
-/// Whether a page of `origin` may use the server, which it reached under the name `host`. `allowed` is the setting
-/// `auth.allowed_origins`. An empty origin is no page's.
-bool origin_allowed(std::string_view allowed, std::string_view origin, std::string_view host);
+/// Whether a page of `origin`, which reached the server as `host`, came from this host; its port does not count, as it
+/// may come from another server there. Both are headers. `names`: those that count as this server's, null = any, which
+/// is safe only where a key is asked: a name can be made to lead here after its page was loaded (DNS rebinding).
+bool is_own_page(std::string_view origin, std::string_view host, const server_names* names);
+
+/// Whether a page of `origin` may use the server. `allowed` is the setting `auth.allowed_origins`, `host` and `names` as
+/// above. An empty origin is no page's.
+bool origin_allowed(std::string_view allowed, std::string_view origin, std::string_view host,
+                    const server_names* names);
 
 } // namespace parley::net

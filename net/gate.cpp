@@ -25,20 +25,28 @@ gate::entry gate::let_in(const visitor& from, admission::time_point now, bool re
 rights gate::rights_of(const visitor& from) const {
   rights has;
   has.key_asked = keys_.asked();
-  if (!has.key_asked) {
-    has.may_watch = true;
-    if (from.from_loopback) has.who = actors::requester{{}, true};
-    return has;
+  if (has.key_asked) {
+    const auto offered = offered_key(from.authorization, from.subprotocols, from.query);
+    if (const auto owner = offered ? keys_.find(*offered) : std::nullopt)
+      has.who = actors::requester{owner->name, owner->admin};
+  } else if (is_local(from)) {
+    has.who = actors::requester{{}, true};
   }
-  const auto offered = offered_key(from.authorization, from.subprotocols, from.query);
-  if (const auto owner = offered ? keys_.find(*offered) : std::nullopt)
-    has.who = actors::requester{owner->name, owner->admin};
-  has.may_watch = has.who || from.from_loopback;
+  has.may_watch = has.who || is_local(from);
   return has;
 }
 
 bool gate::may_come_from(const visitor& from) const {
-  return origin_allowed(allowed_origins_, from.origin, from.host);
+  return origin_allowed(allowed_origins_, from.origin, from.host, keys_.asked() ? nullptr : &names_);
+}
+
+/// A loopback connection alone proves little: proxies and browsers make them for others. So it has to ask for this
+/// machine by a name that leads to it everywhere, and not for a page of somebody else.
+bool gate::is_local(const visitor& from) const {
+  if (!from.from_loopback || from.forwarded) return false;
+  const auto asked = read_authority(from.host);
+  if (!asked || !names_.is_local(asked->host)) return false;
+  return from.origin.empty() || is_own_page(from.origin, from.host, &names_);
 }
 
 } // namespace parley::net

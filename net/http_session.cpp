@@ -7,6 +7,7 @@
 #include "net/subprotocol.hpp"
 #include "net/target.hpp"
 #include "net/websocket_session.hpp"
+#include "net/words.hpp"
 #include "protocol/openai_request.hpp"
 #include "protocol/openai_talk.hpp"
 
@@ -94,9 +95,19 @@ std::optional<gate::entry> http_session::let_in(const visitor& from, bool return
   auto entry = shared_.entrance.let_in(from, std::chrono::steady_clock::now(), returning);
   if (!entry.refused) return entry;
   shared_.counted.refused(*entry.refused);
+  if (entry.refused == refusal::origin) log_refused_page(from);
   log()->debug("refused {}: {}", peer_.address, words_for(*entry.refused));
   write(refused(*entry.refused), false);
   return std::nullopt;
+}
+
+/// Whoever runs the server can do something about it, who looks at the page cannot.
+void http_session::log_refused_page(const visitor& from) {
+  const auto more = shared_.refused_pages.pass(std::chrono::steady_clock::now());
+  if (!more) return;
+  log()->warn("refused a page of {} that reached this server as {}: auth.allowed_origins has the pages that may, "
+              "server.names the names of this server ({} more in the last minute)",
+              for_log(from.origin), for_log(from.host), *more);
 }
 
 actors::connection_info http_session::connection_of(std::string key) const {
@@ -185,8 +196,10 @@ void http_session::route() {
   const auto& request = parser_->get();
   const std::string subprotocols = join(request, http::field::sec_websocket_protocol);
   const visitor from = visitor_of(request, subprotocols, peer_);
-  if (changes_something(request.method()) && !shared_.entrance.may_come_from(from))
+  if (changes_something(request.method()) && !shared_.entrance.may_come_from(from)) {
+    log_refused_page(from);
     return write(reply_to(refusal::origin), request.keep_alive());
+  }
   http_request plain;
   plain.method = request.method_string();
   plain.path = split_target(request.target()).path;

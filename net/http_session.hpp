@@ -34,6 +34,7 @@ private:
   void read();
   void on_header(error_code ec);
   std::optional<gate::entry> let_in(const visitor& from, bool returning, http_reply (*refused)(refusal));
+  void log_refused_page(const visitor& from);
   actors::connection_info connection_of(std::string key) const;
   void admit_completion();
   void read_completion();

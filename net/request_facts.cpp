@@ -1,6 +1,7 @@
 #include "net/request_facts.hpp"
 
 #include "net/target.hpp"
+#include "net/words.hpp"
 
 namespace parley::net {
 
@@ -25,12 +26,25 @@ std::string_view header(const request& sent, http::field name) {
   return {value.data(), value.size()};
 }
 
+namespace {
+
+bool is_forwarded(const request& sent) {
+  for (const auto& field : sent) {
+    const std::string name = lower({field.name_string().data(), field.name_string().size()});
+    if (name == "forwarded" || name == "via" || name == "x-real-ip" || name.starts_with("x-forwarded")) return true;
+  }
+  return false;
+}
+
+} // namespace
+
 visitor visitor_of(const request& sent, std::string_view subprotocols, const peer& who) {
   visitor from;
   from.authorization = header(sent, http::field::authorization);
   from.subprotocols = subprotocols;
   from.origin = header(sent, http::field::origin);
-  from.host = header(sent, http::field::host);
+  if (sent.count(http::field::host) == 1) from.host = header(sent, http::field::host);
+  from.forwarded = is_forwarded(sent);
   from.query = split_target(sent.target()).query;
   from.address = who.group;
   from.from_loopback = who.loopback;

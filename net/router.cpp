@@ -44,6 +44,12 @@ void router::add(std::string_view method, std::string_view pattern, handler run)
   entries_.push_back({std::string(method), std::string(pattern), std::move(run)});
 }
 
+std::vector<std::string> router::listed() const {
+  std::vector<std::string> all;
+  for (const entry& each : entries_) all.push_back(each.method + " " + each.pattern);
+  return all;
+}
+
 void router::route(const http_request& request, responder respond) const {
   const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
   std::string allow;

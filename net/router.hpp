@@ -23,6 +23,9 @@ public:
 
   void add(std::string_view method, std::string_view pattern, handler run);
 
+  /// What is in it, as `METHOD PATTERN`.
+  std::vector<std::string> listed() const;
+
   /// 404 for an unknown path, 405 for a method that the path does not have; HEAD goes where GET goes.
   void route(const http_request& request, responder respond) const;
 

@@ -44,6 +44,7 @@ server_options options_from(const config::settings& settings) {
   server_options options;
   options.host = settings.server.host;
   options.port = settings.server.port;
+  options.names = settings.server.names;
   options.threads = settings.server.io_threads;
   options.tls = {settings.tls.mode, settings.tls.cert, settings.tls.key};
   options.keys_file = settings.auth.keys_file;
@@ -61,7 +62,9 @@ public:
   impl(server_options options, actors::front_door& door)
       : host_(std::move(options.host)), shared_{options.limits,
                                                 door,
-                                                {keys_of(options.keys_file), std::move(options.allowed_origins),
+                                                {keys_of(options.keys_file),
+                                                 std::move(options.allowed_origins),
+                                                 {host_, options.names},
                                                  options.admission},
                                                 make_tls(options.tls, host_),
                                                 {},

@@ -24,6 +24,7 @@ using default_voice = std::function<std::shared_ptr<const std::vector<float>>()>
 struct server_options {
   std::string host = "127.0.0.1"; ///< an address or a name; an IPv6 address without brackets
   std::uint16_t port = 0;         ///< 0 = any free port
+  std::string names;              ///< more hosts by which it is reached, separated by spaces
   int threads = 1;                ///< I/O threads
   tls_options tls;
   std::filesystem::path keys_file; ///< empty = no key is asked

@@ -4,11 +4,13 @@
 #include "net/connections.hpp"
 #include "net/gate.hpp"
 #include "net/limits.hpp"
+#include "net/log_throttle.hpp"
 #include "net/meters.hpp"
 #include "net/router.hpp"
 
 #include <boost/asio/ssl/context.hpp>
 
+#include <chrono>
 #include <memory>
 
 namespace parley::net {
@@ -22,6 +24,7 @@ struct service {
   meters counted;
   router routes;
   connections all;
+  log_throttle refused_pages{std::chrono::minutes(1)};
 };
 
 } // namespace parley::net

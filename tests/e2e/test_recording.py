@@ -133,7 +133,7 @@ def test_nobody_gets_out_of_the_folder_or_into_anothers(start_server, tmp_path):
         # By hand: clients tidy up paths before they ask.
         with socket.create_connection((server.host, server.port), timeout=60) as wire:
             authorization = f"Authorization: Bearer {key}\r\n" if key else ""
-            wire.sendall(f"{method} {target} HTTP/1.1\r\nHost: x\r\n{authorization}Connection: close\r\n\r\n".encode())
+            wire.sendall(f"{method} {target} HTTP/1.1\r\nHost: localhost\r\n{authorization}Connection: close\r\n\r\n".encode())
             answer = b"".join(iter(lambda: wire.recv(65536), b""))
         assert b"not for you" not in answer and b"ann " not in answer
         return int(answer.split()[1])

@@ -163,8 +163,9 @@ TEST_CASE("with keys only who has one, or the machine of the server, may watch")
   temporary_folder folder;
   const gate keyed(
       api_keys::load(folder.write("keys", "ann 8ed3f6ad685b959ead7022518e1af76cd816f8e8ec7ccdda1ed4018e8f2223f8\n")),
-      "same", {});
+      "same", {"127.0.0.1", ""}, {});
   visitor from;
+  from.host = "localhost:8006";
   from.address = "192.0.2.1";
   CHECK_FALSE(keyed.rights_of(from).may_watch);
   from.authorization = "Bearer alpha";
@@ -174,10 +175,47 @@ TEST_CASE("with keys only who has one, or the machine of the server, may watch")
   from.from_loopback = true;
   CHECK(keyed.rights_of(from).may_watch);
   CHECK_FALSE(keyed.rights_of(from).who);
-  const gate open({}, "same", {});
-  from.from_loopback = false;
-  CHECK(open.rights_of(from).may_watch);
-  CHECK_FALSE(open.rights_of(from).who);
+  from.host = "evil.example:8006";
+  CHECK_FALSE(keyed.rights_of(from).may_watch);
+}
+
+TEST_CASE("without keys only the machine of the server may watch and run it, and only when it asks for itself") {
+  const gate open({}, "same https://app.example", {"server.lan", "parley.example"}, {});
+  visitor from;
+  from.from_loopback = true;
+  from.host = "127.0.0.1:8006";
+  const auto may = [&] {
+    const rights has = open.rights_of(from);
+    CHECK(has.may_watch == has.who.has_value());
+    return has.may_watch && has.who->sees_all;
+  };
+  CHECK(may());
+  for (const char* host : {"localhost", "LOCALHOST:8006", "[::1]:8006", "127.8.8.8", "server.lan"}) {
+    from.host = host;
+    CHECK(may());
+  }
+  for (const char* host : {"", "evil.example", "127.evil.example", "localhost.evil", "x.localhost", "parley.example",
+                           "192.0.2.7", "0.0.0.0", "localhost@evil", "localhost, evil"}) {
+    INFO(host);
+    from.host = host;
+    CHECK_FALSE(may());
+  }
+  from.host = "localhost:8006";
+  SECTION("somebody else's machine") {
+    from.from_loopback = false;
+    CHECK_FALSE(may());
+  }
+  SECTION("through a proxy") {
+    from.forwarded = true;
+    CHECK_FALSE(may());
+  }
+  SECTION("for a page: its own, and no other, though it may open sessions") {
+    from.origin = "http://127.0.0.1:3000";
+    CHECK(may());
+    from.origin = "https://app.example";
+    CHECK(open.may_come_from(from));
+    CHECK_FALSE(may());
+  }
 }
 
 TEST_CASE("metrics of the house and of the door come in one text") {

@@ -121,7 +121,7 @@ TEST_CASE("an answer that comes after the server is gone goes nowhere") {
   {
     server server({}, house);
     wire_client client(server.port());
-    client.send("GET /status HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.send("GET /status HTTP/1.1\r\nHost: localhost\r\n\r\n");
     std::unique_lock lock(house.mutex);
     REQUIRE(house.asked.wait_for(lock, std::chrono::seconds(10), [&] { return house.late != nullptr; }));
     lock.unlock();

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace parley::net {
+
+/// Lets one line about something that strangers can repeat at will into the log, once an interval. Time is an argument.
+/// Thread-safe.
+class log_throttle {
+public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  explicit log_throttle(std::chrono::steady_clock::duration interval) : interval_(interval) {}
+
+  /// None = not now; else how many lines were held back since the last one.
+  std::optional<std::size_t> pass(time_point now) {
+    const std::lock_guard lock(mutex_);
+    if (next_ && now < *next_) {
+      ++held_back_;
+      return std::nullopt;
+    }
+    next_ = now + interval_;
+    return std::exchange(held_back_, 0);
+  }
+
+private:
+  const std::chrono::steady_clock::duration interval_;
+  std::mutex mutex_;
+  std::optional<time_point> next_;
+  std::size_t held_back_ = 0;
+};
+
+} // namespace parley::net
