@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <cstring>
+
 using namespace parley;
 
 namespace {
@@ -95,6 +97,37 @@ TEST_CASE("a second of sound costs its samples and little more") {
   inference::step_output spoken{};
   spoken.audio = some_samples(24'000);
   CHECK(actors::pack(inference::event(spoken)).size() < 96'000 + 300);
+}
+
+TEST_CASE("sound that was 16-bit samples once travels in half the bytes, bit by bit") {
+  const auto exact = std::make_shared<std::vector<float>>(16'000);
+  for (std::size_t i = 0; i < exact->size(); ++i)
+    (*exact)[i] = static_cast<float>(static_cast<int>(i * 37 % 65'536) - 32'768) / 32'768;
+  inference::submit_unit unit{};
+  unit.samples = exact;
+  CHECK(actors::pack(inference::command(unit)).size() < 32'000 + 200);
+  CHECK(*std::get<inference::submit_unit>(through(unit)).samples == *exact);
+
+  inference::submit_turn turn{};
+  turn.messages = {{inference::role::user, {inference::audio_item{exact}, inference::video_item{{}, exact, 1}}}};
+  CHECK(actors::pack(inference::command(turn)).size() < 64'000 + 400);
+  const auto heard = std::get<inference::submit_turn>(through(turn)).messages.at(0).content;
+  CHECK(*std::get<inference::audio_item>(heard.at(0)).samples == *exact);
+  CHECK(*std::get<inference::video_item>(heard.at(1)).samples == *exact);
+
+  // One sample that is none of 16 bits: everything as floats. A negative zero is such a one.
+  for (const float odd : {-0.0f, 1.0f, 1e-9f}) {
+    auto floats = std::make_shared<std::vector<float>>(*exact);
+    floats->back() = odd;
+    unit.samples = floats;
+    CHECK(actors::pack(inference::command(unit)).size() >= 64'000);
+    const auto back = *std::get<inference::submit_unit>(through(unit)).samples;
+    CHECK(std::memcmp(back.data(), floats->data(), back.size() * sizeof(float)) == 0);
+  }
+  unit.samples = std::make_shared<std::vector<float>>();
+  CHECK(std::get<inference::submit_unit>(through(unit)).samples->empty());
+  unit.samples = nullptr;
+  CHECK_FALSE(std::get<inference::submit_unit>(through(unit)).samples);
 }
 
 TEST_CASE("events survive the way between two nodes") {
