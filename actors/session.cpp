@@ -35,10 +35,11 @@ session::session(caf::actor_config& config, session_surroundings& house, session
   protocol::random_source random = secure_random;
   current_id_ = protocol::sanitise_session_id(connection_.session_id.value_or(""));
   if (current_id_.empty()) current_id_ = protocol::make_session_id(random);
-  legacy_id_ = house_.legacy_ids.next(unix_ms());
-  protocol::session_origin origin{connection_.mode, current_id_, legacy_id_, {}, connection_.accepted};
   entry_ = house_.registry.add(this, {connection_.remote, connection_.key, connection_.accepted});
-  const bool unique = entry_->claim(current_id_, legacy_id_);
+  const auto claimed = entry_->claim(current_id_, [&] { return house_.legacy_ids.next(unix_ms()); });
+  const bool unique = claimed.has_value();
+  legacy_id_ = claimed.value_or("");
+  protocol::session_origin origin{connection_.mode, current_id_, legacy_id_, {}, connection_.accepted};
   if (unique && house_.recordings) origin.recording_id = house_.recordings->take_id(current_id_);
   const auto recording_id = origin.recording_id;
   machine_ =

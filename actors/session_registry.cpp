@@ -22,12 +22,16 @@ std::unique_ptr<session_registry::entry> session_registry::add(session_actor ses
   return std::make_unique<entry>(*this, number);
 }
 
-bool session_registry::claim(std::uint64_t number, std::vector<std::string> ids) {
+std::optional<std::string> session_registry::claim(std::uint64_t number, const std::string& id,
+                                                   const std::function<std::string()>& next_legacy) {
   const std::lock_guard lock(mutex_);
-  if (std::any_of(ids.begin(), ids.end(), [&](const auto& id) { return live_ids_.contains(id); })) return false;
-  for (const auto& id : ids) live_ids_[id] = number;
-  records_[number].ids = std::move(ids);
-  return true;
+  if (live_ids_.contains(id)) return std::nullopt;
+  std::string legacy_id = next_legacy();
+  while (live_ids_.contains(legacy_id)) legacy_id = next_legacy();
+  auto& ids = records_[number].ids;
+  ids = {id, legacy_id};
+  for (const auto& each : ids) live_ids_[each] = number;
+  return legacy_id;
 }
 
 void session_registry::update(std::uint64_t number, protocol::mode kind, protocol::session_state state) {

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,10 +37,11 @@ public:
     entry(const entry&) = delete;
     entry& operator=(const entry&) = delete;
 
-    /// Takes the ids by which clients and operators name the session. False if one belongs to a live session: then the
-    /// entry goes without ids.
-    bool claim(const std::string& id, const std::string& legacy_id) {
-      return registry_.claim(number_, {id, legacy_id});
+    /// Takes the ids by which clients and operators name the session: `id`, which a client may have asked for, and the
+    /// first that `next_legacy` makes and nobody has, so that no client can take what the server gives others. None if
+    /// `id` belongs to a live session: then the entry goes without ids.
+    std::optional<std::string> claim(const std::string& id, const std::function<std::string()>& next_legacy) {
+      return registry_.claim(number_, id, next_legacy);
     }
 
     void update(protocol::mode kind, protocol::session_state state) { registry_.update(number_, kind, state); }
@@ -95,7 +97,8 @@ private:
     protocol::session_state state = protocol::session_state::queued;
   };
 
-  bool claim(std::uint64_t number, std::vector<std::string> ids);
+  std::optional<std::string> claim(std::uint64_t number, const std::string& id,
+                                   const std::function<std::string()>& next_legacy);
   void update(std::uint64_t number, protocol::mode kind, protocol::session_state state);
   void remove(std::uint64_t number);
   void retire(record& of);

@@ -11,17 +11,33 @@ TEST_CASE("ids are unique among live sessions and remembered afterwards") {
   session_registry registry;
   auto first = registry.add({});
   auto second = registry.add({});
-  CHECK(first->claim("a", "rt_1"));
-  CHECK_FALSE(second->claim("a", "rt_2"));
+  const auto made = [](std::string id) { return [id] { return id; }; };
+  CHECK(first->claim("a", made("rt_1")) == "rt_1");
+  CHECK_FALSE(second->claim("a", made("rt_2")));
   CHECK_FALSE(registry.find("rt_2").known);
-  CHECK_FALSE(second->claim("b", "rt_1"));
   CHECK(registry.find("rt_1").session.has_value());
   first->update(mode::audio, session_state::closed);
   CHECK(registry.find("a").known);
   CHECK_FALSE(registry.find("a").session.has_value());
-  CHECK(second->claim("a", "rt_2"));
+  CHECK(second->claim("a", made("rt_2")) == "rt_2");
   CHECK(registry.find("a").session.has_value());
   CHECK_FALSE(registry.find("nobody").known);
+}
+
+TEST_CASE("a client that asks for the ids that the server gives takes them from nobody") {
+  session_registry registry;
+  auto squatter = registry.add({});
+  auto another = registry.add({});
+  auto victim = registry.add({});
+  int last = 0;
+  const auto next = [&] { return "rt_" + std::to_string(++last); };
+  CHECK(squatter->claim("rt_3", next) == "rt_1");
+  CHECK(another->claim("rt_4", next) == "rt_2");
+  CHECK(victim->claim("b", next) == "rt_5");
+  CHECK(registry.find("b").session.has_value());
+  // Its own next one may be asked for, too.
+  auto lucky = registry.add({});
+  CHECK(lucky->claim("rt_6", next) == "rt_6");
 }
 
 TEST_CASE("a session is live until it is closed, and among all until its actor ends") {
@@ -60,7 +76,7 @@ TEST_CASE("the memory of closed sessions is bounded") {
   session_registry registry;
   for (int i = 0; i < 30'000; ++i) {
     auto entry = registry.add({});
-    entry->claim("s" + std::to_string(i), "rt_" + std::to_string(i));
+    entry->claim("s" + std::to_string(i), [i] { return "rt_" + std::to_string(i); });
   }
   CHECK(registry.find("s29999").known);
   CHECK_FALSE(registry.find("s0").known);
