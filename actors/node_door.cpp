@@ -1,5 +1,6 @@
 #include "actors/node_door.hpp"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,7 +11,7 @@ node_socket::~node_socket() {
 }
 
 node_socket node_socket::twin() const {
-  return node_socket(fd_ >= 0 ? ::dup(fd_) : -1);
+  return node_socket(fd_ >= 0 ? ::fcntl(fd_, F_DUPFD_CLOEXEC, 0) : -1);
 }
 
 void node_socket::hang_up() {

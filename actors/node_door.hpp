@@ -11,7 +11,7 @@
 namespace parley::actors {
 
 /// What both sides of a link must have in common, besides the version: raised when a message between nodes changes.
-inline constexpr int node_wire = 2;
+inline constexpr int node_wire = 3;
 
 /// A connected stream socket; closed with its owner unless released.
 class node_socket {
@@ -28,8 +28,10 @@ public:
   /// The descriptor, which is the caller's from now on.
   int release() { return std::exchange(fd_, -1); }
 
-  /// Another descriptor of the same socket.
+  /// Another descriptor of the same socket; empty when there is none left.
   node_socket twin() const;
+
+  explicit operator bool() const { return fd_ >= 0; }
 
   /// Ends the connection for every descriptor of it.
   void hang_up();

@@ -11,8 +11,8 @@
 
 namespace parley::actors {
 
-/// Loads CAF's middleman and teaches it what crosses between nodes. A peer that says nothing for `silence` is taken for
-/// dead: every link carries a heartbeat five times in that span.
+/// Loads CAF's middleman and teaches it what crosses between nodes. Every link carries a heartbeat five times in
+/// `silence`, the span after which whoever made its socket takes the peer for dead and ends it.
 void speak_between_nodes(caf::actor_system_config& config, std::chrono::milliseconds silence);
 
 /// Hands sockets to the middleman of a system. The links are made and guarded elsewhere (`node_socket`): the middleman

@@ -55,6 +55,7 @@ void node_member::take(dialled& how) {
   if (const auto* failure = std::get_if<dial_failure>(&how)) return retry(failure->reason, failure->lasting);
   auto& socket = std::get<node_socket>(how);
   link_ = socket.twin();
+  if (!*link_) return retry("this process is out of file descriptors");
   request(links_.broker(), options_.patience, caf::connect_atom_v, links_.scribe(std::move(socket)), std::uint16_t(1))
       .then(
           [this](const caf::node_id&, const caf::strong_actor_ptr& registry, const std::set<std::string>&) {

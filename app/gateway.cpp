@@ -22,6 +22,7 @@ constexpr std::chrono::seconds flush_time{2};
 
 int gateway(const service_flags& flags) {
   const auto settings = settings_from(flags);
+  prepare_process();
   start_logging(settings);
   auto options = net::options_from(settings);
   options.model = "parley";

@@ -40,6 +40,7 @@ int serve_until_told(service_news& news, const std::string& url) {
 
 int serve(const service_flags& flags) {
   auto settings = settings_from(flags);
+  prepare_process();
   start_logging(settings);
   settings.limits.journal_dir.clear();
   settings.limits.journal_bytes = 0; // the only worker is this process: there is none to go on with

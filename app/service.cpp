@@ -2,11 +2,13 @@
 
 #include "config/load.hpp"
 #include "inference/engine/default_model.hpp"
+#include "net/descriptors.hpp"
 #include "net/signals.hpp"
 
 #include <spdlog/spdlog.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <optional>
 #include <unistd.h>
@@ -44,6 +46,11 @@ config::settings settings_from(const service_flags& flags) {
     if (!one->value.empty()) config::apply_flag(settings, one->flag, one->key, one->value);
   config::check_whole(settings);
   return settings;
+}
+
+void prepare_process() {
+  net::raise_descriptor_limit();
+  std::signal(SIGPIPE, SIG_IGN);
 }
 
 class stop_requests::impl {

@@ -36,6 +36,9 @@ struct service_flags {
 /// File, environment, `--set` and flags, in this order. \throws config::settings_error
 config::settings settings_from(const service_flags& flags);
 
+/// What this process needs of the system: all the descriptors that it may have, and to outlive whoever reads its log.
+void prepare_process();
+
 /// While it lives, SIGINT and SIGTERM ask to stop; the second one leaves at once.
 class stop_requests {
 public:

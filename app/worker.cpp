@@ -31,6 +31,7 @@ std::string node_name(const config::settings& settings) {
 int worker(const service_flags& flags) {
   auto settings = settings_from(flags);
   if (settings.nodes.join.empty()) throw config::settings_error("--join HOST:PORT names the gateway");
+  prepare_process();
   start_logging(settings);
   resolve_model(settings);
 

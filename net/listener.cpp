@@ -13,6 +13,7 @@ listener::listener(asio::io_context& io, const std::string& host, std::uint16_t 
   acceptor_.open(where.protocol());
   acceptor_.set_option(tcp::acceptor::reuse_address(true));
   acceptor_.bind(where);
+  acceptor_.non_blocking(true);
   acceptor_.listen();
   port_ = acceptor_.local_endpoint().port();
   reachable_ = !peer_at(where.address()).loopback;
@@ -39,19 +40,39 @@ void listener::accept() {
 
 void listener::on_accept(error_code ec, tcp::socket socket) {
   if (!acceptor_.is_open()) return;
-  if (ec) {
-    // Out of descriptors, most often: the ones in use come back, a busy loop would not help them.
-    log()->warn("cannot accept a connection: {}", ec.message());
-    pause_.expires_after(std::chrono::milliseconds(100));
-    pause_.async_wait([self = shared_from_this()](error_code) { self->accept(); });
-    return;
+  if (spare_descriptor::is_short(ec)) {
+    log_shortage(ec);
+    auto one = spare_.accept(acceptor_, asio::make_strand(io_));
+    ec = one.failed;
+    if (one.socket) socket = std::move(*one.socket);
   }
-  if (auto place = shared_.all.enter()) {
-    error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
-    std::make_shared<http_session>(std::move(socket), std::move(*place), shared_)->run();
+  if (ec) return pause(ec);
+  try {
+    if (socket.is_open()) take(std::move(socket));
+  } catch (const std::exception& error) {
+    log()->error("a connection could not be taken: {}", error.what());
   }
   accept();
+}
+
+void listener::take(tcp::socket socket) {
+  auto place = shared_.all.enter();
+  if (!place) return;
+  error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  std::make_shared<http_session>(std::move(socket), std::move(*place), shared_)->run();
+}
+
+void listener::log_shortage(error_code why) {
+  if (const auto more = short_.pass(std::chrono::steady_clock::now()))
+    log()->warn("cannot accept a connection: {} ({} more in the last minute)", why.message(), *more);
+}
+
+/// A busy loop would not help.
+void listener::pause(error_code why) {
+  if (why != asio::error::would_block) log_shortage(why);
+  pause_.expires_after(std::chrono::milliseconds(100));
+  pause_.async_wait([self = shared_from_this()](error_code) { self->accept(); });
 }
 
 } // namespace parley::net

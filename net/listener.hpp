@@ -2,7 +2,10 @@
 
 #include "net/beast.hpp"
 #include "net/http_session.hpp"
+#include "net/log_throttle.hpp"
+#include "net/spare_descriptor.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -27,10 +30,15 @@ public:
 private:
   void accept();
   void on_accept(error_code ec, tcp::socket socket);
+  void take(tcp::socket socket);
+  void log_shortage(error_code why);
+  void pause(error_code why);
 
   asio::io_context& io_;
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
+  spare_descriptor spare_;
+  log_throttle short_{std::chrono::minutes(1)};
   service& shared_;
   std::uint16_t port_ = 0;
   bool reachable_ = false;

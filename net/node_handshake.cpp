@@ -1,7 +1,6 @@
 #include "net/node_handshake.hpp"
 
 #include "net/node_greeting.hpp"
-#include "net/node_tunnel.hpp"
 
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/write.hpp>
@@ -13,8 +12,9 @@
 namespace parley::net {
 
 node_handshake::node_handshake(stream connection, side as, std::shared_ptr<asio::ssl::context> tls,
-                               std::chrono::milliseconds patience, done tell)
-    : stream_(std::move(connection)), side_(as), tls_(std::move(tls)), patience_(patience), tell_(std::move(tell)) {
+                               std::chrono::milliseconds patience, tunnel_limits limits, done tell)
+    : stream_(std::move(connection)), side_(as), tls_(std::move(tls)), patience_(patience), limits_(limits),
+      tell_(std::move(tell)) {
   static_assert(sizeof block_ == node_greeting_bytes);
 }
 
@@ -94,15 +94,26 @@ void node_handshake::refuse(const std::string& why) {
 }
 
 void node_handshake::give() {
+  if (!tell_) return;
   stream_.plain().expires_never();
-  auto tell = std::exchange(tell_, nullptr);
-  if (!stream_.secure()) return tell(actors::node_socket(stream_.plain().release_socket().release()));
-  tell(start_tunnel(std::move(stream_)));
+  try {
+    auto socket = start_tunnel(std::move(stream_), limits_);
+    std::exchange(tell_, nullptr)(std::move(socket));
+  } catch (const std::exception& error) {
+    // Out of descriptors, most often. The connection closes with this object.
+    if (auto tell = std::exchange(tell_, nullptr)) tell(actors::dial_failure{error.what(), false});
+  }
+}
+
+void node_handshake::drop() {
+  if (std::exchange(tell_, nullptr)) stream_.plain().close();
 }
 
 void node_handshake::fail(std::string why, bool lasting) {
+  auto tell = std::exchange(tell_, nullptr);
+  if (!tell) return;
   stream_.plain().close();
-  std::exchange(tell_, nullptr)(actors::dial_failure{std::move(why), lasting});
+  tell(actors::dial_failure{std::move(why), lasting});
 }
 
 } // namespace parley::net

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/node_door.hpp"
+#include "net/node_tunnel.hpp"
 #include "net/stream.hpp"
 
 #include <array>
@@ -12,17 +13,20 @@
 namespace parley::net {
 
 /// The first words over a fresh connection between two nodes: TLS where it is set up, then a greeting each way. Gives
-/// back a socket that carries nothing but what the nodes say to each other, or says why not. Every step has a deadline.
+/// back a socket that carries nothing but what the nodes say to each other, or says why not. It has a deadline.
 class node_handshake final : public std::enable_shared_from_this<node_handshake> {
 public:
   enum class side { gateway, worker };
   using done = std::function<void(actors::dialled)>;
 
-  /// `tls` null = plain text. `patience`: for each step. `tell` is called once, on the executor of the connection.
+  /// `tls` null = plain text. `patience`: for all of it. `tell` is called once, on the executor of the connection.
   node_handshake(stream connection, side as, std::shared_ptr<asio::ssl::context> tls,
-                 std::chrono::milliseconds patience, done tell);
+                 std::chrono::milliseconds patience, tunnel_limits limits, done tell);
 
   void run();
+
+  /// Closes the connection without a word to anybody. Nothing if it is over.
+  void drop();
 
 private:
   void on_secure(error_code ec);
@@ -39,6 +43,7 @@ private:
   const side side_;
   const std::shared_ptr<asio::ssl::context> tls_;
   const std::chrono::milliseconds patience_;
+  const tunnel_limits limits_;
   done tell_;
   std::array<char, 256> block_;
   std::size_t heard_ = 0;

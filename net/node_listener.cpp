@@ -2,12 +2,18 @@
 
 #include "config/load.hpp"
 #include "net/beast.hpp"
+#include "net/io_thread.hpp"
 #include "net/log.hpp"
+#include "net/log_throttle.hpp"
 #include "net/node_handshake.hpp"
 #include "net/node_tls.hpp"
 #include "net/peer.hpp"
+#include "net/spare_descriptor.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <map>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -17,16 +23,34 @@ namespace parley::net {
 
 namespace {
 
-/// Nodes are few; whoever opens more connections than this without a word is none.
-constexpr int most_handshakes = 64;
+/// Nodes are few, and those that are some say so at once.
+constexpr std::size_t most_handshakes = 64;
+constexpr std::chrono::milliseconds longest_handshake{5000};
+
+/// Answers, of which the largest is a spoken one in one piece: an hour of sound has 330 MB.
+constexpr std::size_t largest_from_workers = 512u << 20;
+
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+}
 
 } // namespace
+
+std::size_t whom_to_drop(const std::vector<std::string_view>& clients) {
+  std::map<std::string_view, std::size_t> counts;
+  for (const auto client : clients) ++counts[client];
+  std::size_t whom = 0;
+  for (std::size_t i = 1; i < clients.size(); ++i)
+    if (counts[clients[i]] > counts[clients[whom]]) whom = i;
+  return whom;
+}
 
 class node_listener::impl {
 public:
   impl(const config::settings& settings, actors::node_door& door)
       : host_(settings.nodes.host), tls_(make_node_tls(settings)), door_(door), acceptor_(io_), pause_(io_),
-        patience_(std::chrono::milliseconds(static_cast<std::int64_t>(settings.limits.handshake_seconds * 1000))) {
+        patience_(std::min(longest_handshake, milliseconds_of(settings.limits.handshake_seconds))),
+        limits_{milliseconds_of(settings.nodes.silence_seconds), largest_from_workers} {
     const auto port = std::to_string(settings.nodes.port);
     try {
       const tcp::endpoint where = tcp::resolver(io_).resolve(host_, port, tcp::resolver::passive).begin()->endpoint();
@@ -36,12 +60,13 @@ public:
       acceptor_.open(where.protocol());
       acceptor_.set_option(tcp::acceptor::reuse_address(true));
       acceptor_.bind(where);
+      acceptor_.non_blocking(true);
       acceptor_.listen();
     } catch (const boost::system::system_error& error) {
       throw std::system_error(error.code(), "cannot listen for nodes on " + host_ + ":" + port);
     }
     accept();
-    thread_ = std::thread([this] { io_.run(); });
+    thread_ = std::thread([this] { run_guarded(io_, "a link between nodes"); });
   }
 
   ~impl() {
@@ -57,32 +82,73 @@ public:
 private:
   void accept() {
     acceptor_.async_accept([this](error_code ec, tcp::socket socket) {
-      if (ec) {
-        log()->warn("cannot accept a node: {}", ec.message());
-        pause_.expires_after(std::chrono::milliseconds(100));
-        return pause_.async_wait([this](error_code) { accept(); });
+      if (spare_descriptor::is_short(ec)) {
+        log_now_and_then(short_, "cannot accept a node: " + ec.message());
+        auto one = spare_.accept(acceptor_, io_.get_executor());
+        ec = one.failed;
+        if (one.socket) socket = std::move(*one.socket);
       }
-      greet(std::move(socket));
+      if (ec) return pause(ec);
+      try {
+        if (socket.is_open()) greet(std::move(socket));
+      } catch (const std::exception& error) {
+        log()->error("a node could not be greeted: {}", error.what());
+      }
       accept();
     });
+  }
+
+  void pause(error_code why) {
+    if (why != asio::error::would_block) log_now_and_then(short_, "cannot accept a node: " + why.message());
+    pause_.expires_after(std::chrono::milliseconds(100));
+    pause_.async_wait([this](error_code) { accept(); });
   }
 
   void greet(tcp::socket socket) {
     error_code gone;
     const auto remote = socket.remote_endpoint(gone);
-    if (gone || handshakes_ >= most_handshakes) return;
+    if (gone) return;
     socket.set_option(tcp::no_delay(true), gone);
-    ++handshakes_;
-    std::make_shared<node_handshake>(stream(std::move(socket)), node_handshake::side::gateway, tls_, patience_,
-                                     [this, address = peer_at(remote.address()).address](actors::dialled how) {
-                                       --handshakes_;
-                                       if (auto* failure = std::get_if<actors::dial_failure>(&how))
-                                         return log()->warn("a node from {} is not let in: {}", address,
-                                                            failure->reason);
-                                       door_.admit_node(std::get<actors::node_socket>(std::move(how)), address);
-                                     })
-        ->run();
+    make_room();
+    const peer from = peer_at(remote.address());
+    const auto number = ++last_number_;
+    const auto handshake =
+        std::make_shared<node_handshake>(stream(std::move(socket)), node_handshake::side::gateway, tls_, patience_,
+                                         limits_, [this, number, address = from.address](actors::dialled how) {
+                                           greeted_.erase(number);
+                                           let_in(how, address);
+                                         });
+    greeted_.emplace(number, greeting{from.group, handshake});
+    handshake->run();
   }
+
+  /// Who comes now may be a node; who came long ago and has still not said so is none.
+  void make_room() {
+    if (greeted_.size() < most_handshakes) return;
+    std::vector<std::string_view> clients;
+    for (const auto& [number, each] : greeted_) clients.emplace_back(each.client);
+    const auto whose = std::next(greeted_.begin(), static_cast<std::ptrdiff_t>(whom_to_drop(clients)));
+    log_now_and_then(crowded_, "too many connections to the node port say nothing; dropped the oldest of " +
+                                   whose->second.client);
+    if (const auto handshake = whose->second.handshake.lock()) handshake->drop();
+    greeted_.erase(whose);
+  }
+
+  void let_in(actors::dialled& how, const std::string& address) {
+    if (const auto* failure = std::get_if<actors::dial_failure>(&how))
+      return log()->warn("a node from {} is not let in: {}", address, failure->reason);
+    door_.admit_node(std::move(std::get<actors::node_socket>(how)), address);
+  }
+
+  static void log_now_and_then(log_throttle& throttle, const std::string& line) {
+    if (const auto more = throttle.pass(std::chrono::steady_clock::now()))
+      log()->warn("{} ({} more in the last minute)", line, *more);
+  }
+
+  struct greeting {
+    std::string client; ///< whom the limits of one client count for
+    std::weak_ptr<node_handshake> handshake;
+  };
 
   const std::string host_;
   const std::shared_ptr<asio::ssl::context> tls_;
@@ -91,7 +157,12 @@ private:
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
   const std::chrono::milliseconds patience_;
-  int handshakes_ = 0;
+  const tunnel_limits limits_;
+  spare_descriptor spare_;
+  log_throttle short_{std::chrono::minutes(1)};
+  log_throttle crowded_{std::chrono::minutes(1)};
+  std::map<std::uint64_t, greeting> greeted_; ///< those whose handshake is under way, the oldest first
+  std::uint64_t last_number_ = 0;
   std::thread thread_;
 };
 

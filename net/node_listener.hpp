@@ -3,11 +3,18 @@
 #include "actors/node_door.hpp"
 #include "config/settings.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace parley::net {
+
+/// Which of several clients' connections, the oldest first, goes when there are too many: the oldest of the client that
+/// has most, so that nobody can crowd out others. Pure; there has to be one.
+std::size_t whom_to_drop(const std::vector<std::string_view>& clients);
 
 /// The port at which worker nodes join a gateway. Only who gets through the handshake in time, with the right
 /// certificate and version, reaches the door; strangers are answered, logged and closed.

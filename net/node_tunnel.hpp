@@ -3,14 +3,26 @@
 #include "actors/node_door.hpp"
 #include "net/stream.hpp"
 
+#include <chrono>
+#include <cstddef>
+
 namespace parley::net {
 
-/// Carries bytes between a TLS connection and the plain socket that it gives back, until one of them ends: what speaks
-/// over that socket need not know of TLS. CAF has a module of its own for TLS; in 0.17.6 it leaves OpenSSL's error
-/// queue uncleared, so that one handshake that fails (a stray plain connection) makes every later operation of that
-/// thread that has to wait look like a failure.
+struct tunnel_limits {
+  std::chrono::milliseconds silence{5000}; ///< who sends no byte for that long is taken for dead
+  std::size_t largest_frame = 256u << 20;  ///< bytes of one message of CAF from outside
+};
+
+/// Carries bytes between a connection, plain or TLS, and the local socket that it gives back, until one of them ends.
+/// What speaks over that socket is CAF, which needs protection:
+/// - It counts whole messages as signs of life, so that a large one over a slow line looks like silence. Here every byte
+///   counts, and CAF's own clock is off (`speak_between_nodes`).
+/// - It allocates what a header promises before anything of it has come (`node_frames`).
+/// - It has a module of its own for TLS; in 0.17.6 it leaves OpenSSL's error queue uncleared, so that one handshake that
+///   fails (a stray plain connection) makes every later operation of that thread that has to wait look like a failure.
 ///
-/// All work is done on the executor of the stream, which has to be a strand or of a single thread.
-actors::node_socket start_tunnel(stream connection);
+/// All work is done on the executor of the stream, which has to be a strand or of a single thread. `connection` is
+/// moved from only when it succeeds. \throws boost::system::system_error when there are no descriptors
+actors::node_socket start_tunnel(stream&& connection, const tunnel_limits& limits);
 
 } // namespace parley::net

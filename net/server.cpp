@@ -1,5 +1,7 @@
 #include "net/server.hpp"
 
+#include "net/descriptors.hpp"
+#include "net/io_thread.hpp"
 #include "net/listener.hpp"
 #include "net/log.hpp"
 #include "net/routes.hpp"
@@ -60,16 +62,15 @@ server_options options_from(const config::settings& settings) {
 class server::impl {
 public:
   impl(server_options options, actors::front_door& door)
-      : host_(std::move(options.host)), shared_{options.limits,
-                                                door,
-                                                {keys_of(options.keys_file),
-                                                 std::move(options.allowed_origins),
-                                                 {host_, options.names},
-                                                 options.admission},
-                                                make_tls(options.tls, host_),
-                                                {},
-                                                {},
-                                                net::connections(options.limits.connections)},
+      : host_(std::move(options.host)),
+        shared_{
+            options.limits,
+            door,
+            {keys_of(options.keys_file), std::move(options.allowed_origins), {host_, options.names}, options.admission},
+            make_tls(options.tls, host_),
+            {},
+            {},
+            net::connections(connections_within(options.limits.connections, descriptor_limit()))},
         io_(std::max(options.threads, 1)) {
     shared_.routes = make_routes(
         {door, std::move(options.voice), std::move(options.model), shared_.counted,
@@ -86,7 +87,8 @@ public:
     if (listener_->is_reachable() && shared_.entrance.asks_for_keys() && !shared_.tls)
       log()->warn("API keys come to {} in plain text: tls.mode is off", host_);
     listener_->run();
-    for (int i = 0; i < std::max(options.threads, 1); ++i) threads_.emplace_back([this] { serve(); });
+    for (int i = 0; i < std::max(options.threads, 1); ++i)
+      threads_.emplace_back([this] { run_guarded(io_, "a connection"); });
   }
 
   ~impl() { stop(std::chrono::milliseconds(0)); }
@@ -114,17 +116,6 @@ public:
   }
 
 private:
-  void serve() {
-    for (;;) {
-      try {
-        io_.run();
-        return;
-      } catch (const std::exception& error) {
-        log()->error("a connection failed: {}", error.what());
-      }
-    }
-  }
-
   const std::string host_;
   service shared_;
   asio::io_context io_;

@@ -1,5 +1,7 @@
 #include "net/signals.hpp"
 
+#include "net/io_thread.hpp"
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
@@ -13,7 +15,7 @@ class stop_signals::impl {
 public:
   explicit impl(std::function<void(int)> on_signal) : signals_(io_, SIGINT, SIGTERM), on_signal_(std::move(on_signal)) {
     wait();
-    thread_ = std::thread([this] { io_.run(); });
+    thread_ = std::thread([this] { run_guarded(io_, "the answer to a signal"); });
   }
 
   ~impl() {
@@ -25,8 +27,8 @@ private:
   void wait() {
     signals_.async_wait([this](const boost::system::error_code& ec, int number) {
       if (ec) return;
-      on_signal_(number);
       wait();
+      on_signal_(number);
     });
   }
 

@@ -1,14 +1,19 @@
 """A gateway and workers in processes of their own: joining, being refused, and what a conversation is like over it."""
+import os
 import re
+import resource
+import signal
 import socket
 import subprocess
+import threading
+import time
 
 import numpy as np
 import pytest
 
 from conftest import BINARY, ROOT
 from nodes import Gateway, wait_until, worker
-from realtime import UNIT, Client, floats, http, speech
+from realtime import UNIT, Client, b64, floats, http, speech
 
 SMALL = ("--set", "worker.max_sessions=4", "--set", "engine.seed=7")
 
@@ -165,6 +170,99 @@ def test_tls_with_certificates_of_both_sides(house, certificates):
         client.step(np.zeros(UNIT, np.float32))
         client.say_goodbye()
     silent.close()
+
+
+class SlowWire:
+    """A wire between a worker and its gateway that carries so many bytes a second to the worker, and everything the other way."""
+
+    def __init__(self, nodes: str, bytes_a_second: float):
+        host, port = nodes.rsplit(":", 1)
+        self._gateway, self._rate = (host, int(port)), bytes_a_second
+        self._door = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._door.getsockname()[1]}"
+        self.connections = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self._door.close()
+
+    def _accept(self):
+        while True:
+            try:
+                worker, _ = self._door.accept()
+            except OSError:
+                return
+            self.connections += 1
+            gateway = socket.create_connection(self._gateway)
+            threading.Thread(target=self._carry, args=(worker, gateway, None), daemon=True).start()
+            threading.Thread(target=self._carry, args=(gateway, worker, self._rate), daemon=True).start()
+
+    @staticmethod
+    def _carry(source, sink, rate):
+        sink.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 32768)
+        try:
+            while data := source.recv(16384):
+                sink.sendall(data)
+                if rate:
+                    time.sleep(len(data) / rate)
+        except OSError:
+            pass
+        for each in (source, sink):
+            try:
+                each.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+def test_a_large_message_over_a_slow_wire_is_a_sign_of_life(house):
+    """It is under way for much longer than a peer may be silent, and the link stays up."""
+    gateway = house.gateway("--set", "nodes.silence_seconds=1")
+    wire = SlowWire(gateway.nodes, 400_000)
+    house.worker(wire.address, "--set", "nodes.silence_seconds=1", "--set", "nodes.rejoin_seconds=0.5")
+    gateway.wait_for_workers(1)
+    with Client(gateway, "chat") as client:
+        client.init()
+        # 16-bit samples once: 60 s are 1.9 MB on the wire; as floats they would be 3.8 MB. The last one is no such.
+        for sound in (speech(60), np.append(speech(30), np.float32(0.1))):
+            client.send({"type": "input.append", "input": {"messages": [{"role": "user", "content": [{"type": "audio", "data": b64(sound)}]}], "generation": {"max_new_tokens": 4}}})
+            assert client.until_done()["type"] == "response.done"
+        client.say_goodbye()
+    assert wire.connections == 1 and len(gateway.workers()) == 1
+    assert "is cut" not in gateway.log.read_text()
+    wire.close()
+
+
+def test_silent_connections_keep_no_worker_out(house):
+    gateway = house.gateway()
+    host, port = gateway.nodes.rsplit(":", 1)
+    silent = [socket.create_connection((host, int(port))) for _ in range(80)]
+    house.worker(gateway)
+    gateway.wait_for_workers(1)
+    gateway.logged("say nothing; dropped the oldest")
+    for each in silent:
+        each.close()
+
+
+def test_a_node_that_joins_while_descriptors_are_short(house, certificates):
+    """It is turned away; the gateway stays, and takes it when there are some."""
+    gateway = house.gateway(*certificates["ours"])
+    folder = f"/proc/{gateway.process.pid}/fd"
+    resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE, (64, 64))
+    host, port = gateway.http.removeprefix("http://").rsplit(":", 1)
+    clients = []
+    for left in (3, 2, 1, 0):
+        while len(os.listdir(folder)) < 64 - left:
+            clients.append(socket.create_connection((host, int(port))))
+            clients[-1].sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            clients[-1].recv(1)  # it is taken, or turned away
+        visitor = house.worker(gateway, *certificates["ours"])
+        wait_until(lambda: "trying again" in visitor.log.read_text() or "joined as" in visitor.log.read_text(), "it tried")
+        assert gateway.process.poll() is None, gateway.log.read_text()[-3000:]
+        visitor.end(signal.SIGKILL)
+    for each in clients:
+        each.close()
+    house.worker(gateway, *certificates["ours"])
+    gateway.wait_for_workers(1)
 
 
 def test_a_worker_with_another_model_is_refused(house, tmp_path):

@@ -88,6 +88,17 @@ bool wire_client::fill() {
   return true;
 }
 
+std::string wire_client::read_bytes(std::size_t count) {
+  while (unread_.size() < count)
+    if (!fill()) throw std::runtime_error("the connection ended");
+  return take(count);
+}
+
+std::size_t wire_client::skip(std::size_t most) {
+  if (unread_.empty() && !fill()) return 0;
+  return take(std::min(most, unread_.size())).size();
+}
+
 std::string wire_client::take(std::size_t bytes) {
   std::string taken = unread_.substr(0, bytes);
   unread_.erase(0, bytes);

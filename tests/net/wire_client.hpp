@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -62,8 +63,14 @@ public:
   /// Closes with a reset instead of a goodbye.
   void reset();
 
+  /// So many bytes as they come. Throws when the connection ends before.
+  std::string read_bytes(std::size_t count);
+
   /// Makes the kernel hold little that was not read yet. Before anything is sent.
   void shrink_receive_buffer();
+
+  /// Reads at most so many bytes of what comes and forgets them. 0 when the connection ended.
+  std::size_t skip(std::size_t most);
 
   /// Whether everything could be sent without waiting longer than that.
   bool try_send(std::string_view bytes, std::chrono::milliseconds patience);

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "net/beast.hpp"
+#include "net/log.hpp"
+
+#include <exception>
+#include <string_view>
+
+namespace parley::net {
+
+/// Runs `io` until it is stopped or has nothing to do. What a handler throws costs that handler and goes into the log;
+/// the others go on. `whose`: what runs there, for the log.
+inline void run_guarded(asio::io_context& io, std::string_view whose) {
+  for (;;) {
+    try {
+      io.run();
+      return;
+    } catch (const std::exception& error) {
+      log()->error("{} failed: {}", whose, error.what());
+    }
+  }
+}
+
+} // namespace parley::net

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "net/beast.hpp"
+
+#include <optional>
+
+namespace parley::net {
+
+/// One descriptor that is kept back. Without it a listener that has run out could not even close the connections that
+/// wait, and their clients would wait for their own patience to end. Of one listener's strand.
+class spare_descriptor {
+public:
+  spare_descriptor() { take(); }
+  ~spare_descriptor() { give(); }
+  spare_descriptor(const spare_descriptor&) = delete;
+  spare_descriptor& operator=(const spare_descriptor&) = delete;
+
+  /// Whether an accept failed for want of a descriptor.
+  static bool is_short(error_code failed);
+
+  /// Takes the connection that waits longest, and closes it unless the shortage has passed meanwhile. An error when
+  /// not even that could be done, or none waits. The acceptor may not block.
+  struct rescued {
+    error_code failed;
+    std::optional<tcp::socket> socket;
+  };
+  template<class Executor>
+  rescued accept(tcp::acceptor& at, const Executor& on) {
+    give();
+    rescued one;
+    one.socket.emplace(at.accept(on, one.failed));
+    take();
+    // Without the spare one it would be the last descriptor.
+    if (fd_ < 0 || one.failed) one.socket.reset();
+    if (fd_ < 0) take();
+    return one;
+  }
+
+private:
+  void take();
+  void give();
+
+  int fd_ = -1;
+};
+
+} // namespace parley::net

@@ -1,0 +1,149 @@
+#include "net/node_listener.hpp"
+
+#include "config/settings.hpp"
+#include "net/node_greeting.hpp"
+#include "tests/net/scarce_descriptors.hpp"
+#include "tests/net/wire_client.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <sys/socket.h>
+
+using namespace parley;
+using namespace parley::net;
+
+namespace {
+
+/// Takes every node that gets through.
+class open_door final : public actors::node_door {
+public:
+  void admit_node(actors::node_socket socket, const std::string&) override {
+    const std::lock_guard lock(mutex_);
+    nodes_.push_back(std::make_unique<actors::node_socket>(std::move(socket)));
+    changed_.notify_all();
+  }
+
+  /// Waits for the first node, whose socket it gives back; -1 when none comes.
+  int first() {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, std::chrono::seconds(10), [&] { return !nodes_.empty(); })) return -1;
+    return nodes_.front()->release();
+  }
+
+private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<actors::node_socket>> nodes_;
+};
+
+struct listener_fixture {
+  explicit listener_fixture(double silence_seconds = 60) {
+    settings.nodes.port = 0;
+    settings.nodes.silence_seconds = silence_seconds;
+    settings.limits.handshake_seconds = 60;
+    listener = std::make_unique<node_listener>(settings, door);
+  }
+
+  wire_client connect() const {
+    const std::string address = listener->address();
+    return wire_client(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  }
+
+  wire_client join() const {
+    wire_client node = connect();
+    node.send(node_greeting("a worker joins"));
+    const auto answer = read_node_greeting(node.read_bytes(node_greeting_bytes));
+    if (!answer || answer->words != node_welcome) throw std::runtime_error("not let in");
+    return node;
+  }
+
+  config::settings settings;
+  open_door door;
+  std::unique_ptr<node_listener> listener;
+};
+
+std::string header(std::uint32_t payload) {
+  std::string bytes(32, '\0');
+  for (int i = 0; i < 4; ++i) bytes[static_cast<std::size_t>(4 + i)] = static_cast<char>(payload >> (24 - 8 * i));
+  return bytes;
+}
+
+std::string read_all(int socket, std::size_t bytes) {
+  std::string got(bytes, '\0');
+  std::size_t have = 0;
+  while (have < bytes) {
+    const auto more = ::recv(socket, got.data() + have, bytes - have, 0);
+    if (more <= 0) break;
+    have += static_cast<std::size_t>(more);
+  }
+  got.resize(have);
+  return got;
+}
+
+} // namespace
+
+TEST_CASE("who has most connections loses its oldest") {
+  CHECK(whom_to_drop({"a"}) == 0);
+  CHECK(whom_to_drop({"a", "a", "a"}) == 0);
+  CHECK(whom_to_drop({"a", "b", "b"}) == 1);
+  CHECK(whom_to_drop({"a", "b", "a", "c"}) == 0);
+  CHECK(whom_to_drop({"a", "b", "c", "b", "c", "c"}) == 2);
+}
+
+TEST_CASE("connections that say nothing keep no node out") {
+  listener_fixture fixture;
+  std::vector<wire_client> silent;
+  for (int i = 0; i < 64; ++i) silent.push_back(fixture.connect());
+  const wire_client node = fixture.join();
+  CHECK(fixture.door.first() >= 0);
+  CHECK(silent.front().ended());
+}
+
+TEST_CASE("a node that comes while descriptors are short is turned away, and the next one joins") {
+  listener_fixture fixture;
+  for (const std::size_t left : {1u, 2u, 3u}) {
+    INFO(left);
+    const scarce_descriptors scarce(left);
+    wire_client node = fixture.connect(); // takes one itself
+    if (node.try_send(node_greeting("a worker joins"), std::chrono::seconds(10))) CHECK(node.ended());
+  }
+  const wire_client node = fixture.join();
+  CHECK(fixture.door.first() >= 0);
+}
+
+TEST_CASE("what passes between two nodes arrives, and a promise that is too large ends the link") {
+  listener_fixture fixture;
+  wire_client node = fixture.join();
+  const int inside = fixture.door.first();
+  REQUIRE(inside >= 0);
+  const std::string small = header(5) + "hello";
+  const std::string large = header(3u << 20) + std::string(3u << 20, 'x');
+  node.send(small + large + small);
+  CHECK(read_all(inside, 2 * small.size() + large.size()) == small + large + small);
+  ::send(inside, "back", 4, MSG_NOSIGNAL);
+  CHECK(node.read_bytes(4) == "back");
+  node.send(header(0x40000000));
+  CHECK(node.ended());
+  CHECK(read_all(inside, 100).size() < 32);
+  ::close(inside);
+}
+
+TEST_CASE("a link over which no byte comes ends, one over which a message crawls does not") {
+  listener_fixture fixture(0.5);
+  wire_client node = fixture.join();
+  const int inside = fixture.door.first();
+  REQUIRE(inside >= 0);
+  // Four times the silence that is allowed, for one message.
+  const std::string whole = header(200'000) + std::string(200'000, 'x');
+  const auto begun = std::chrono::steady_clock::now();
+  for (std::size_t sent = 0; sent < whole.size(); sent += 2'000) {
+    node.send(std::string_view(whole).substr(sent, 2'000));
+    std::this_thread::sleep_until(begun + std::chrono::milliseconds(sent / 100));
+  }
+  CHECK(read_all(inside, whole.size()) == whole);
+  CHECK(node.ended()); // now it is silent
+  ::close(inside);
+}
