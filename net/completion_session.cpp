@@ -1,5 +1,7 @@
 #include "net/completion_session.hpp"
 
+#include "net/transfer_deadline.hpp"
+
 #include <chrono>
 #include <cstdio>
 #include <utility>
@@ -49,6 +51,7 @@ void completion_session::run(protocol::openai_request request, actors::connectio
   held_.take_over(weak_from_this(), strand_, shared_.limits, shared_);
   talk_.emplace(std::move(request), unix_s());
   stream_.plain().expires_never();
+  stream_.hold_little_unsent();
   held_.inbox = shared_.door.admit(std::move(info), held_.link);
   follow(talk_->begin());
   watch();
@@ -111,15 +114,28 @@ void completion_session::fail(const protocol::openai_fault& fault) {
 void completion_session::write(std::string bytes) {
   out_ = std::move(bytes);
   writing_ = true;
-  stream_.plain().expires_after(shared_.limits.handshake);
-  asio::async_write(stream_, asio::buffer(out_),
-                    [self = shared_from_this()](error_code ec, std::size_t) { self->on_write(ec); });
+  written_ = 0;
+  write_begun_ = std::chrono::steady_clock::now();
+  write_some();
+}
+
+void completion_session::write_some() {
+  stream_.plain().expires_at(
+      transfer_deadline(write_begun_, std::chrono::steady_clock::now(), written_, shared_.limits.handshake));
+  stream_.async_write_some(asio::buffer(out_) + written_,
+                           [self = shared_from_this()](error_code ec, std::size_t bytes) {
+                             self->written_ += bytes;
+                             if (ec || self->finished_ || self->written_ == self->out_.size())
+                               return self->on_write(ec);
+                             self->write_some();
+                           });
 }
 
 void completion_session::on_write(error_code ec) {
   writing_ = false;
   if (finished_) return;
   if (ec) return finish();
+  stream_.plain().expires_never();
   if (answered_) return say_goodbye();
   on_ring();
 }

@@ -6,6 +6,8 @@
 #include "protocol/openai_talk.hpp"
 
 #include <array>
+#include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +37,7 @@ private:
   void tell_session(std::string frame);
   void fail(const protocol::openai_fault& fault);
   void write(std::string bytes);
+  void write_some();
   void on_write(error_code ec);
   void say_goodbye();
   void finish();
@@ -48,6 +51,8 @@ private:
   std::array<char, 512> ignored_;
   unsigned status_ = 200;
   std::string out_; ///< being written
+  std::size_t written_ = 0;
+  std::chrono::steady_clock::time_point write_begun_;
   bool writing_ = false;
   bool frame_held_ = false; ///< one of the link's, until what it gave is written
   bool began_ = false;      ///< the head of an event stream is out

@@ -6,6 +6,7 @@
 #include "net/request_facts.hpp"
 #include "net/subprotocol.hpp"
 #include "net/target.hpp"
+#include "net/transfer_deadline.hpp"
 #include "net/websocket_session.hpp"
 #include "net/words.hpp"
 #include "protocol/openai_request.hpp"
@@ -18,6 +19,7 @@ namespace parley::net {
 namespace {
 
 constexpr std::size_t most_lingered_bytes = 1u << 20;
+constexpr std::size_t large_body_bytes = 256u << 10;
 constexpr std::string_view completions_path = "/v1/chat/completions";
 
 protocol::openai_fault openai_fault_of(const protocol::error& why) {
@@ -254,14 +256,25 @@ void http_session::write(http_reply reply, bool keep_alive) {
   if (reply.status == 426) response.insert(http::field::connection, "upgrade");
   if (reply.status != 304) response.content_length(reply.body.size());
   if (request.method() != http::verb::head) response.body() = std::move(reply.body);
-  stream_.plain().expires_after(shared_.limits.handshake);
-  http::async_write(stream_, response, [self = shared_from_this(), keep_alive](error_code ec, std::size_t) {
-    self->on_write(ec, keep_alive);
+  if (response.body().size() > large_body_bytes) stream_.hold_little_unsent();
+  writing_.emplace(response);
+  write_begun_ = std::chrono::steady_clock::now();
+  written_ = 0;
+  write_some(keep_alive);
+}
+
+void http_session::write_some(bool keep_alive) {
+  stream_.plain().expires_at(
+      transfer_deadline(write_begun_, std::chrono::steady_clock::now(), written_, shared_.limits.handshake));
+  http::async_write_some(stream_, *writing_, [self = shared_from_this(), keep_alive](error_code ec, std::size_t bytes) {
+    self->written_ += bytes;
+    if (ec || self->writing_->is_done()) return self->on_write(ec, keep_alive);
+    self->write_some(keep_alive);
   });
 }
 
 void http_session::on_write(error_code ec, bool keep_alive) {
-  if (ec) return finish();
+  if (ec || !place_) return finish();
   response_->body().clear();
   if (keep_alive && !shared_.all.draining()) {
     idle_ = true;

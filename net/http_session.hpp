@@ -9,6 +9,8 @@
 #include "net/service.hpp"
 #include "net/stream.hpp"
 
+#include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +48,7 @@ private:
   void deliver();
   void on_reply(http_reply reply);
   void write(http_reply reply, bool keep_alive);
+  void write_some(bool keep_alive);
   void on_write(error_code ec, bool keep_alive);
   void say_goodbye();
   void linger();
@@ -60,6 +63,9 @@ private:
   peer peer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   std::optional<http::response<http::string_body>> response_;
+  std::optional<http::response_serializer<http::string_body>> writing_;
+  std::chrono::steady_clock::time_point write_begun_;
+  std::size_t written_ = 0; ///< of the response that is being written
   std::shared_ptr<pending_reply> pending_;
   std::optional<gate::entry> entry_; ///< of the completion that is being read
   std::size_t lingered_ = 0;

@@ -7,6 +7,9 @@
 #include <boost/beast/websocket/ssl.hpp>
 
 #include <memory>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <utility>
 
 namespace parley::net {
@@ -23,6 +26,13 @@ public:
 
   /// What is below TLS: the socket and its deadline.
   beast::tcp_stream& plain() { return *tcp_; }
+
+  /// Lets the system take at most so many bytes ahead of the reader, as far as it can: then a write that ends tells
+  /// how fast the other side reads, and not how large a buffer is.
+  void hold_little_unsent() {
+    const int bytes = 64 << 10;
+    ::setsockopt(tcp_->socket().native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+  }
 
   bool secure() const { return tls_ != nullptr; }
 
