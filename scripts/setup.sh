@@ -7,6 +7,18 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${PARLEY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/parley}
+
+# --- What else it takes, where this script cannot help ------------------------------------------------------------------
+os=$(. "${OS_RELEASE:-/etc/os-release}" 2>/dev/null && echo "${ID:-} ${VERSION_ID:-} ${PRETTY_NAME:-}") || os="? ? an unknown system"
+case $os in
+"debian 12 "*) ;;
+*)
+  printf 'setup: %s\n' "this sets up Debian 12 and nothing else (here: ${os#* * }). By hand: install what scripts/packages.txt lists and the Python package torch, then \
+cmake --preset release -DTORCH_ROOT=SITE_PACKAGES/torch && cmake --build build/release --target parley && build/release/parley serve" >&2
+  exit 1
+  ;;
+esac
+
 mkdir -p "$cache"
 exec 8>"$cache/.lock"
 flock 8 # one set-up at a time, whatever the checkout

@@ -1,6 +1,7 @@
 """The commands that scripts rely on: exit statuses, the ready line, probes, verify."""
 import os
 import subprocess
+import urllib.request
 from pathlib import Path
 
 from conftest import BINARY, ROOT
@@ -95,3 +96,28 @@ def test_help_names_every_command():
     for command in ("serve", "probe", "verify", "init-model", "check-config"):
         assert command in text
     assert os.access(BINARY, os.X_OK) and Path(BINARY).name == "parley"
+
+
+def test_a_server_outlives_the_reader_of_its_log(tmp_path):
+    """`parley serve 2>&1 | head` and a log collector that restarts end no conversation."""
+    read, write = os.pipe()
+    server = subprocess.Popen([BINARY, "serve", "--port", "0", "--model", str(ROOT / "models/tiny-omni"), "--set", "log.level=debug"], stdout=subprocess.PIPE, stderr=write, text=True)
+    os.close(write)
+    with open(read) as log:
+        log.readline()
+        url = server.stdout.readline().split()[1]
+    body = b'{"messages": [{"role": "user", "content": "hi"}], "max_tokens": 2}'
+    for _ in range(2):
+        with urllib.request.urlopen(urllib.request.Request(url + "/v1/chat/completions", data=body), timeout=60) as answer:
+            assert answer.status == 200
+    server.terminate()
+    assert server.wait(60) == 0
+
+
+def test_another_system_is_told_what_it_takes(tmp_path):
+    """One line, with what to do by hand."""
+    other = tmp_path / "os-release"
+    other.write_text('ID=fedora\nVERSION_ID=40\nPRETTY_NAME="Fedora Linux 40"\n')
+    done = subprocess.run([ROOT / "run"], capture_output=True, text=True, timeout=60, env=os.environ | {"OS_RELEASE": str(other)})
+    assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1, done
+    assert "Fedora Linux 40" in done.stderr and "scripts/packages.txt" in done.stderr and "cmake --preset release -DTORCH_ROOT=" in done.stderr
