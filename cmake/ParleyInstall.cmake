@@ -1,14 +1,22 @@
 # cmake --install BUILD --prefix DIR: the program with its page, the default model, settings, manual, completions, systemd unit.
 include(GNUInstallDirs)
-option(PARLEY_INSTALL_TORCH "Install LibTorch's libraries too, for machines that have none" OFF)
+option(PARLEY_INSTALL_LIBTORCH "Install LibTorch's libraries, too, beside the program's own" ON)
 
-# Beside the program first, then where it was built with.
-target_link_options(parley PRIVATE "LINKER:-rpath,\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/parley")
 install(TARGETS parley RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-if(PARLEY_INSTALL_TORCH)
-  file(GLOB torch_libraries "${TORCH_ROOT}/lib/*.so*")
+if(PARLEY_INSTALL_LIBTORCH)
+  # A property of the target: CMake writes it into the installed file instead of the build's, and escapes what has to be.
+  set_target_properties(parley PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/parley")
+  file(GLOB torch_libraries "${TORCH_ROOT}/lib/*.so*" "${TORCH_ROOT}/../nvidia/*/lib/*.so*")
   list(FILTER torch_libraries EXCLUDE REGEX "torch_python|shm")
   install(FILES ${torch_libraries} DESTINATION "${CMAKE_INSTALL_LIBDIR}/parley")
+else()
+  set_target_properties(parley PROPERTIES INSTALL_RPATH "${TORCH_ROOT}/lib")
+  # The unit hides all homes from the program (ProtectHome).
+  install(CODE "
+    if(\"${TORCH_ROOT}/\" MATCHES \"^(/home/|/root/|/run/user/)\")
+      message(FATAL_ERROR \"LibTorch lies in a home, ${TORCH_ROOT}, where a service cannot see it: configure with -DPARLEY_INSTALL_LIBTORCH=ON\")
+    endif()
+  ")
 endif()
 install(DIRECTORY models DESTINATION "${CMAKE_INSTALL_DATADIR}/parley")
 install(FILES config/parley.toml DESTINATION "${CMAKE_INSTALL_SYSCONFDIR}/parley")

@@ -35,5 +35,5 @@ if(EXISTS "${TORCH_ROOT}/lib/libtorch_cuda.so")
   target_link_libraries(parley_torch INTERFACE "${TORCH_ROOT}/lib/libc10_cuda.so")
 endif()
 # The wheel brings its own libgomp with the SONAME of Debian's: it must be the only OpenMP runtime, so nothing here uses -fopenmp.
-target_link_options(parley_torch INTERFACE "LINKER:-rpath,${TORCH_ROOT}/lib")
+# Programs find the libraries by the run path that CMake gives to what it links by path, and takes away when it installs.
 message(STATUS "LibTorch ${TORCH_VERSION}, CUDA: ${PARLEY_TORCH_CUDA}")

@@ -3,6 +3,7 @@ import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,10 @@ BUILD = BINARY.parent
 
 def run(*command, **options) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, **options)
+
+
+def torch_folder() -> Path:
+    return Path(re.search(r"^TORCH_ROOT:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.M)[1])
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +38,27 @@ def test_it_serves_from_there(prefix, tmp_path, monkeypatch):
     assert http(server, "/health")[0] == 200 and "<title>Parley</title>" in http(server, "/")[1]
     probe = run(prefix / "bin/parley", "probe", "chat", "hi", "--max-new-tokens", "2", "--url", server.http)
     assert server.stop() == 0 and probe.returncode == 0, probe.stderr
+
+
+def test_it_needs_nothing_of_where_it_was_built(prefix, tmp_path, monkeypatch):
+    """The caches with LibTorch, the sources and the build folder are out of sight, as they are of the systemd unit and on another machine."""
+    listed = run("readelf", "-d", str(prefix / "bin/parley")).stdout
+    assert re.findall(r"(?:RUNPATH|RPATH).*\[(.*)\]", listed) == ["$ORIGIN/../lib/parley"], listed
+    hidden = sorted({str(path.resolve()) for path in (torch_folder(), ROOT, BUILD) if not path.resolve().is_relative_to(ROOT)} | {str(ROOT)})
+    if run("unshare", "-m", "mount", "-t", "tmpfs", "none", hidden[0]).returncode != 0:
+        pytest.skip("NOT TESTED that the installed program runs without the build's LibTorch: unshare -m needs root")
+    wrapper = tmp_path / "parley"
+    mounts = " && ".join(f"mount -t tmpfs none '{folder}'" for folder in hidden)
+    wrapper.write_text(f"#!/bin/sh\ncd '{prefix}'\nexec unshare -m sh -c \"{mounts} && exec '{prefix}/bin/parley' \\\"\\$@\\\"\" parley \"$@\"\n")
+    wrapper.chmod(0o755)
+    monkeypatch.setattr("conftest.BINARY", wrapper)
+    server = Server("--config", str(prefix / "etc/parley/parley.toml"), log=tmp_path / "log")
+    maps = open(f"/proc/{server.process.pid}/maps").read()
+    from realtime import http
+
+    healthy = http(server, "/health")[0] == 200
+    assert server.stop() == 0 and healthy
+    assert f"{prefix}/lib/parley/libtorch_cpu.so" in maps and not any(folder + "/" in maps for folder in hidden)
 
 
 def test_the_manual_tells_all_commands_and_flags(prefix):
@@ -90,7 +116,7 @@ def test_the_container_has_every_library(prefix):
     for source in re.findall(r"^COPY (?!--from)(\S+) ", docker, re.M):
         assert (ROOT / source).exists()
     named = set(re.findall(r"[a-z0-9.+-]+", docker.partition("FROM debian:12\n")[2]))
-    loaded = [line.split()[2] for line in run("ldd", prefix / "bin/parley").stdout.splitlines() if "=> /" in line and "site-packages" not in line]
+    loaded = [line.split()[2] for line in run("ldd", prefix / "bin/parley").stdout.splitlines() if "=> /" in line and str(prefix) not in line]
     owners = run("dpkg", "-S", *[os.path.realpath(library) for library in loaded]).stdout
     packages = {line.split(":")[0] for line in owners.splitlines()}
     base = {"libc6", "libgcc-s1", "zlib1g", "liblzma5", "libzstd1"}  # of every Debian
