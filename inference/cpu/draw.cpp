@@ -3,7 +3,9 @@
 #include "inference/cpu/simd.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <stdexcept>
 
 namespace parley::inference::cpu {
 
@@ -65,6 +67,8 @@ PARLEY_FOR_EACH_CPU drawn draw(std::span<const float> weights, double u) {
   auto total = 0.0;
   for (std::size_t begin = 0; begin < weights.size(); begin += stretch)
     total += sum_of(from + begin, std::min(stretch, weights.size() - begin));
+  if (!(total > 0) || !std::isfinite(total))
+    throw std::runtime_error("no token can be drawn: the weights are not numbers");
   const auto target = u * total;
   auto below = 0.0;
   for (std::size_t begin = 0; begin < weights.size(); begin += stretch) {

@@ -31,7 +31,7 @@ struct drawn {
 };
 
 /// The first index whose cumulated weight exceeds u (in [0, 1)) of the total; if rounding leaves none, the last with a
-/// weight.
+/// weight. Throws std::runtime_error unless the weights' total is positive and finite.
 drawn draw(std::span<const float> weights, double u);
 
 } // namespace parley::inference::cpu

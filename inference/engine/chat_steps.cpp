@@ -1,5 +1,6 @@
 #include "inference/chat/template.hpp"
 #include "inference/engine/omni_engine.hpp"
+#include "inference/temperature.hpp"
 #include "inference/vision/placeholder.hpp"
 
 #include <ATen/ATen.h>
@@ -193,7 +194,7 @@ void omni_engine::answer(session& s) {
   auto& chance = c.chance ? *c.chance : s.chance;
   if (const auto& replay = c.turn->replay; replay && c.drawn.size() < replay->drawn.size()) {
     s.token = replay->drawn[c.drawn.size()];
-    if (!c.sampling.greedy && c.sampling.temperature > 0) chance.next();
+    if (!c.sampling.greedy && !takes_the_likeliest(c.sampling.temperature)) chance.next();
     return;
   }
   s.token = llm::draw_chat(row, banned, answer_ids_.terminators, c.answer->seen(), c.sampling, chance, s.scratch);

@@ -1,6 +1,7 @@
 #include "inference/llm/sampling.hpp"
 
 #include "inference/cpu/draw.hpp"
+#include "inference/temperature.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,18 @@ namespace parley::inference::llm {
 namespace {
 
 constexpr auto minus_infinity = -std::numeric_limits<float>::infinity();
+
+/// A logit after some option has changed it: what is too large for a float becomes the largest, so that no weight
+/// overflows.
+float to_logit(double changed) {
+  constexpr auto most = double{std::numeric_limits<float>::max()};
+  return std::isinf(changed) && changed < 0 ? minus_infinity : static_cast<float>(std::clamp(changed, -most, most));
+}
+
+/// What is impossible stays so, and what would be no number, as 0 times infinity, stays what it was.
+void change(float& logit, double to) {
+  if (logit != minus_infinity && !std::isnan(to)) logit = to_logit(to);
+}
 
 /// The largest logit; refuses rows without a finite one.
 float largest(std::span<const float> logits) {
@@ -37,17 +50,20 @@ token_id take_largest(std::span<const float> logits, sampling_scratch& scratch) 
   return static_cast<token_id>(best);
 }
 
-/// First id, ascending, whose cumulated weight exceeds u of the total; `weight(i)` may be evaluated twice.
+/// First index, ascending, whose cumulated weight exceeds u of the total; `weight(i)` may be evaluated twice. Throws
+/// std::runtime_error unless the total is positive and finite.
 template<class Weight>
 std::size_t invert(std::size_t count, double u, Weight weight, draw_record& record) {
   auto total = 0.0;
   for (auto i = std::size_t{0}; i < count; ++i) total += weight(i);
+  if (!(total > 0) || !std::isfinite(total)) throw std::runtime_error("no token is left to be drawn");
   auto target = u * total;
   auto below = 0.0;
   auto chosen = count;
   for (auto i = std::size_t{0}; i < count; ++i) {
     auto w = weight(i);
-    if (w > 0) chosen = i;
+    if (!(w > 0)) continue;
+    chosen = i;
     if (below + w > target) break;
     below += w;
   }
@@ -105,7 +121,7 @@ void ban(std::span<float> logits, std::span<const token_id> ids) {
 }
 
 void divide_by_sign(float& logit, double by) {
-  logit = static_cast<float>(logit > 0 ? logit / by : logit * by);
+  change(logit, logit > 0 ? logit / by : logit * by);
 }
 
 /// Each id of `seen` once, whatever its repeats: `apply` changes its logit.
@@ -144,7 +160,7 @@ void filter_candidates(std::span<const float> logits, double temperature, int to
   auto top = minus_infinity;
   for (auto i = std::size_t{0}; i < logits.size(); ++i) {
     if (logits[i] >= floor && logits[i] != minus_infinity) {
-      auto scaled = static_cast<float>(logits[i] / temperature);
+      auto scaled = to_logit(logits[i] / temperature);
       kept.push_back({static_cast<token_id>(i), scaled, 0});
       top = std::max(top, scaled);
     }
@@ -175,7 +191,7 @@ token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, co
                      const quirks& how, std::vector<token_id>& history, draw_source& chance,
                      sampling_scratch& scratch) {
   const auto& base = options.base;
-  auto greedy = base.greedy || base.temperature <= 0;
+  auto greedy = base.greedy || takes_the_likeliest(base.temperature);
   auto first = greedy ? take_largest(logits, scratch) : draw_raw(logits, chance, scratch);
   if (first == ids.chunk_eos) return first;
   ban(logits, ids.forbidden);
@@ -185,7 +201,7 @@ token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, co
     auto by = base.repetition_penalty;
     for_each_seen(logits, recent, scratch, [by, always = how.penalty_divides_negative_logits](float& l) {
       if (always)
-        l = static_cast<float>(l / by);
+        change(l, l / by);
       else
         divide_by_sign(l, by);
     });
@@ -195,7 +211,7 @@ token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, co
   if (options.listen_prob_scale != 1.0) {
     // The reference scales the logit, whatever its sign; what it documents is a factor on the probability.
     auto scale = options.listen_prob_scale;
-    listen = static_cast<float>(how.listen_controls_act_on_im_end ? listen * scale : listen + std::log(scale));
+    change(listen, how.listen_controls_act_on_im_end ? listen * scale : listen + std::log(scale));
   }
   if (options.listen_top_k) {
     auto better = std::count_if(logits.begin(), logits.end(), [l = listen](float other) { return other > l; });
@@ -221,7 +237,7 @@ token_id draw_chat(std::span<float> logits, std::span<const token_id> banned, st
     for_each_seen(logits, seen, scratch, [by = options.repetition_penalty](float& l) { divide_by_sign(l, by); });
   if (options.length_penalty != 1.0)
     for (auto id : terminators) divide_by_sign(logits[static_cast<std::size_t>(id)], options.length_penalty);
-  if (options.greedy || options.temperature <= 0) return take_largest(logits, scratch);
+  if (options.greedy || takes_the_likeliest(options.temperature)) return take_largest(logits, scratch);
   filter_candidates(logits, options.temperature, options.top_k, options.top_p, options.exact_top_k, scratch);
   return draw_filtered(chance, scratch);
 }

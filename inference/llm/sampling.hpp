@@ -52,7 +52,8 @@ struct duplex_sampling {
 };
 
 /// One duplex decision (5.4) on `logits` [vocabulary]. `history` is the session's list of drawn tokens and is extended;
-/// `logits` are overwritten. Throws std::runtime_error when the logits are not numbers.
+/// `logits` are overwritten. Whatever the options, it returns one of the ids whose logits are not -inf, or throws
+/// std::runtime_error: when the logits are not numbers, and when no token is left.
 token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, const duplex_sampling& options,
                      const quirks& how, std::vector<token_id>& history, draw_source& chance, sampling_scratch& scratch);
 
@@ -68,13 +69,14 @@ struct chat_sampling {
 };
 
 /// One chat token from `logits` [vocabulary], which are overwritten. `seen` are the ids that the repetition penalty
-/// knows, repeats allowed; `banned` are never drawn. Throws std::runtime_error when the logits are not numbers.
+/// knows, repeats allowed; `banned` are never drawn. Throws like `draw_duplex`.
 token_id draw_chat(std::span<float> logits, std::span<const token_id> banned, std::span<const token_id> terminators,
                    std::span<const token_id> seen, const chat_sampling& options, draw_source& chance,
                    sampling_scratch& scratch);
 
 /// What top-k, top-p and softmax leave of a row: (id, probability), ids ascending, in `scratch.kept` (weight).
-/// top_k <= 0 and top_p outside (0, 1) are off.
+/// `temperature` is none that `takes_the_likeliest`; top_k <= 0 and top_p outside (0, 1) are off. Logits that are no
+/// numbers are left out.
 void filter_candidates(std::span<const float> logits, double temperature, int top_k, double top_p, bool exact_top_k,
                        sampling_scratch& scratch);
 

@@ -1,17 +1,26 @@
 #include "inference/speech/tts_sampler.hpp"
 
 #include "inference/cpu/draw.hpp"
+#include "inference/temperature.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 
 namespace parley::inference::speech {
 namespace {
 
 constexpr float impossible = -std::numeric_limits<float>::infinity();
+
+/// Refuses scores without a finite one, or with some that are no numbers.
+float largest(std::span<const float> scores) {
+  const auto [top, sane] = cpu::find_peak(scores);
+  if (!sane || !std::isfinite(top)) throw std::runtime_error("the logits of speech tokens are not numbers");
+  return top;
+}
 
 /// Counts, not presence: a token seen twice is pushed down twice (MM:4819-4841).
 void penalise(std::vector<float>& scores, std::span<const std::int64_t> previous, const tts_sampling& rules) {
@@ -28,7 +37,7 @@ void penalise(std::vector<float>& scores, std::span<const std::int64_t> previous
 
 /// Keeps the likeliest tokens that together have top_p, and of those the top_k likeliest; never fewer than three.
 void narrow(std::vector<float>& scores, const tts_sampling& rules) {
-  const auto most = cpu::find_peak(scores).top;
+  const auto most = largest(scores);
   const auto total = cpu::sum_of_exponentials(scores, most);
 
   auto count = scores.size();
@@ -51,14 +60,15 @@ void tts_probabilities(std::span<const float> logits, std::span<const std::int64
                        std::int64_t banned, std::vector<float>& probabilities) {
   auto& scores = probabilities;
   scores.assign(logits.begin(), logits.end());
-  if (rules.temperature > 0)
+  if (!takes_the_likeliest(rules.temperature))
     for (auto& score : scores) score /= rules.temperature;
+  largest(scores); // before they are sorted
   if (!previous.empty()) {
     penalise(scores, previous, rules);
     if (rules.narrow) narrow(scores, rules);
   }
   if (banned >= 0) scores[static_cast<std::size_t>(banned)] = impossible;
-  const auto total = cpu::exponentials(scores, cpu::find_peak(scores).top, scores.data());
+  const auto total = cpu::exponentials(scores, largest(scores), scores.data());
   const auto scale = static_cast<float>(1 / total);
   for (auto& score : scores) score *= scale;
 }

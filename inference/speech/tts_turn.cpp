@@ -1,5 +1,7 @@
 #include "inference/speech/tts_turn.hpp"
 
+#include "inference/temperature.hpp"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -91,7 +93,7 @@ std::int64_t tts_turn::banned() const {
 void tts_turn::take(std::span<const float> logits, draw_source& chance) {
   if (form_ == tts_form::streamed && model_->config().attention == tts_attention::sliding_window)
     cache_.keep_last(model_->config().token_window);
-  const bool greedy = sampling_.greedy || sampling_.temperature <= 0;
+  const bool greedy = sampling_.greedy || takes_the_likeliest(sampling_.temperature);
   if (auto left = std::exchange(taking_, 0); left > 0) {
     for (; left > 0; --left) {
       if (!greedy) chance.next();
