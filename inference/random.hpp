@@ -13,6 +13,12 @@ public:
 
   /// Uniform in [0, 1).
   virtual double next() = 0;
+
+  /// Where a source stands, and taking it there again: what was drawn for nothing is drawn once more. A recorded list
+  /// has no such place.
+  using place = std::array<std::uint64_t, 4>;
+  virtual place where() const { return {}; }
+  virtual void go_on_from(const place& /*where*/) {}
 };
 
 /// Each use of chance in a session has a stream of its own, so that one does not shift the others.
@@ -21,9 +27,6 @@ enum class substream : std::uint64_t { text = 1, speech_tokens = 2, noise = 3 };
 /// xoshiro256** seeded by splitmix64 over (seed, substream). Copyable: a copy continues alike.
 class random_stream final : public draw_source {
 public:
-  /// Where a stream stands: all that decides how it goes on.
-  using place = std::array<std::uint64_t, 4>;
-
   random_stream(std::uint64_t seed, substream use) {
     auto mix = seed + 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(use);
     for (auto& word : state_) {
@@ -48,8 +51,8 @@ public:
 
   double next() override { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
 
-  const place& where() const { return state_; }
-  void go_on_from(const place& where) { state_ = where; }
+  place where() const override { return state_; }
+  void go_on_from(const place& where) override { state_ = where; }
 
 private:
   place state_;

@@ -119,15 +119,16 @@ llm::chat_sampling sampling_of(const submit_turn& turn) {
 
 void omni_engine::start_turn(session& s) {
   auto& c = *s.chat;
-  c.turn = std::move(c.waiting.front());
-  c.waiting.pop_front();
+  auto [turn, pictures] = std::move(s.turns.front());
+  s.turns.pop_front();
+  c.turn = std::move(turn);
   s.began = engine_clock::now();
   s.why = purpose::turn;
   c.before = s.chance_now();
   if (const auto& replay = c.turn->replay)
     c.told = {replay->drawn.size(), replay->spoken.size(), replay->text_bytes, replay->samples};
   s.tts_ms = s.token2wav_ms = 0;
-  take_pictures(s);
+  take_pictures(s, std::move(pictures));
   s.at = stage::look;
   if (!s.pictures) begin_turn(s);
 }
@@ -228,16 +229,14 @@ void omni_engine::finish_turn(session& s, finish reason) {
   }
   done.metrics.n_tokens = static_cast<int>(c.drawn.size());
   done.after = s.chance_now();
-  forget_turn(s);
   out_(std::move(done));
+  forget_turn(s);
   next_job(s);
 }
 
 /// The session holds nothing of its turn any more.
 void omni_engine::forget_turn(session& s) {
-  auto waiting = std::move(s.chat->waiting);
   s.chat.emplace();
-  s.chat->waiting = std::move(waiting);
   s.cache.truncate(0);
   s.rows.reset();
   s.clips.clear();

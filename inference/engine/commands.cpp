@@ -31,6 +31,13 @@ duplex::window_options window_options(const duplex_options& o) {
   return to;
 }
 
+/// Of what is answered by its number; 0 = the session is what it is about.
+std::uint64_t answer_number(const command& order) {
+  if (const auto* unit = std::get_if<submit_unit>(&order)) return unit->unit;
+  const auto* turn = std::get_if<submit_turn>(&order);
+  return turn ? turn->turn : 0;
+}
+
 /// In the order in which `begin_turn` numbers them.
 std::vector<image_file> pictures_in(const submit_turn& turn) {
   std::vector<image_file> files;
@@ -46,18 +53,26 @@ std::vector<image_file> pictures_in(const submit_turn& turn) {
 } // namespace
 
 void omni_engine::handle(command&& order) {
-  c10::InferenceMode guard;
-  use_threads();
-  std::visit([this](auto&& o) { take(std::move(o)); }, std::move(order));
+  const auto id = std::visit([](const auto& o) { return o.session; }, order);
+  const auto number = answer_number(order);
+  try {
+    c10::InferenceMode guard;
+    use_threads();
+    std::visit([this](auto&& o) { take(std::move(o)); }, std::move(order));
+  } catch (...) {
+    const words_of_exception why;
+    auto* s = find(id);
+    if (s && number == 0)
+      fail(*s, failure::inference, why.text);
+    else
+      refuse(id, number, failure::inference, why.text); // it is not in line yet
+  }
+  bury();
 }
 
 session* omni_engine::find(session_id id) {
   auto found = sessions_.find(id);
-  return found == sessions_.end() ? nullptr : found->second.get();
-}
-
-void omni_engine::refuse(session_id id, std::uint64_t number, failure kind, std::string message) {
-  out_(failed{id, number, kind, std::move(message)});
+  return found == sessions_.end() || found->second->over ? nullptr : found->second.get();
 }
 
 session* omni_engine::admit(session_id id, std::optional<std::uint64_t> seed) {
@@ -83,14 +98,6 @@ audio::encoder_cache omni_engine::encoder_cache() {
   spare_encoders_.pop_back();
   spare.clear();
   return spare;
-}
-
-void omni_engine::end(session_id id) {
-  const auto found = sessions_.find(id);
-  if (found == sessions_.end()) return;
-  if (auto& duplex = found->second->duplex) spare_encoders_.push_back(std::move(duplex->encoder));
-  sessions_.erase(found);
-  trace_.forget(id);
 }
 
 void omni_engine::take(open_duplex&& order) {
@@ -137,13 +144,13 @@ void omni_engine::take(submit_unit&& order) {
   auto* s = find(order.session);
   if (!s || !s->duplex) {
     refuse(order.session, order.unit, failure::inference, "no such duplex session");
-  } else if (s->duplex->waiting.size() >= most_waiting) {
+  } else if (s->units.size() >= most_waiting) {
     refuse(order.session, order.unit, failure::inference, "too many units wait");
-  } else if (!order_pictures(*s, order.frames, order.max_slice_nums)) {
-    refuse(order.session, order.unit, failure::inference, "too many pictures wait");
-  } else {
-    s->duplex->waiting.push_back(std::move(order));
+  } else if (auto pictures = order_pictures(order.frames, order.max_slice_nums)) {
+    s->units.push_back({std::move(order), *std::move(pictures)});
     next_job(*s);
+  } else {
+    refuse(order.session, order.unit, failure::inference, "too many pictures wait");
   }
 }
 
@@ -151,14 +158,14 @@ void omni_engine::take(submit_turn&& order) {
   auto* s = find(order.session);
   if (!s || !s->chat) {
     refuse(order.session, order.turn, failure::inference, "no such chat session");
-  } else if (s->chat->waiting.size() >= most_waiting) {
+  } else if (s->turns.size() >= most_waiting) {
     refuse(order.session, order.turn, failure::inference, "too many turns wait");
-  } else if (!order_pictures(*s, pictures_in(order),
-                             order.max_slice_nums.value_or(model_->config().vision.max_slice_nums))) {
-    refuse(order.session, order.turn, failure::inference, "too many pictures wait");
-  } else {
-    s->chat->waiting.push_back(std::move(order));
+  } else if (auto pictures = order_pictures(pictures_in(order),
+                                            order.max_slice_nums.value_or(model_->config().vision.max_slice_nums))) {
+    s->turns.push_back({std::move(order), *std::move(pictures)});
     next_job(*s);
+  } else {
+    refuse(order.session, order.turn, failure::inference, "too many pictures wait");
   }
 }
 
@@ -188,7 +195,6 @@ void omni_engine::take(cancel_turn&& order) {
 }
 
 void omni_engine::take(close_session&& order) {
-  if (voices_) voices_->forget(order.session);
   end(order.session);
   out_(closed{order.session});
 }

@@ -35,24 +35,23 @@ std::optional<std::pair<failure, std::string>> omni_engine::objection(const sess
 
 void omni_engine::start_unit(session& s) {
   auto& d = *s.duplex;
-  auto unit = std::move(d.waiting.front());
-  d.waiting.pop_front();
-  take_pictures(s);
-  if (auto why = objection(s, unit, static_cast<int>(unit.frames.size()))) {
-    forget_pictures(s);
-    refuse(s.id, unit.unit, why->first, why->second);
+  auto [unit, pictures] = std::move(s.units.front());
+  s.units.pop_front();
+  d.unit = std::move(unit);
+  take_pictures(s, std::move(pictures));
+  if (auto why = objection(s, *d.unit, static_cast<int>(d.unit->frames.size()))) {
+    fail(s, why->first, why->second);
     return;
   }
   d.before.emplace(duplex_state::snapshot{
       s.cache.length(), d.encoder.length, d.stream, d.intake, d.decoder, d.history.size(), d.tail, s.chance_now(), {}});
   s.began = engine_clock::now();
   if (options_.trace_draws) trace_.begin(s.id);
-  d.force_listen = unit.force_listen || (unit.replay && unit.replay->forced);
+  d.force_listen = d.unit->force_listen || (d.unit->replay && d.unit->replay->forced);
   d.drawn.clear();
   d.spoken.clear();
   d.cut = cut_point::none;
   d.cut_awaits = false;
-  d.unit = std::move(unit);
   d.reply.clear();
   s.tts_ms = s.token2wav_ms = 0;
   s.at = stage::hear;
@@ -171,7 +170,7 @@ void omni_engine::slide(session& s) {
   auto step = std::move(d.slides.front());
   d.slides.erase(d.slides.begin());
   d.moved = s.cache.copy_from(step.keep + step.drop);
-  s.cache.truncate(step.keep);
+  s.cache.rewind(step.keep, std::ssize(step.insert) + d.moved.rows());
   if (step.insert.empty())
     slide_fed(s);
   else

@@ -6,18 +6,33 @@
 
 namespace parley::inference {
 
+/// What the exception that is being handled says. Keeps it alive; does not throw.
+struct words_of_exception {
+  std::exception_ptr exception = std::current_exception();
+  const char* text = "an exception of unknown type";
+
+  words_of_exception() noexcept {
+    try {
+      std::rethrow_exception(exception);
+    } catch (const std::exception& e) {
+      text = e.what();
+    } catch (...) {
+    }
+  }
+};
+
 /// Runs `call` on all members at once; when that throws, on each alone, so that one bad session can't spoil the batch.
-/// `call(std::span<Member>)` must leave its members as they were when it throws. `failed(member, what)` hears of each
-/// member that throws alone. Returns those that succeeded.
+/// `call(std::span<Member>)` must leave its members as they were when it throws. `failed(member, what)`, which does not
+/// throw, hears of each member that throws alone. Returns those that succeeded.
 template<class Member, class Call, class Failed>
 std::vector<Member> run_isolated(std::vector<Member> members, Call call, Failed failed) {
   if (members.empty()) return members;
   try {
     call(std::span<Member>(members));
     return members;
-  } catch (const std::exception& e) {
+  } catch (...) {
     if (members.size() == 1) {
-      failed(members.front(), e.what());
+      failed(members.front(), words_of_exception().text);
       return {};
     }
   }
@@ -26,8 +41,8 @@ std::vector<Member> run_isolated(std::vector<Member> members, Call call, Failed 
     try {
       call(std::span<Member>(&member, 1));
       succeeded.push_back(member);
-    } catch (const std::exception& e) {
-      failed(member, e.what());
+    } catch (...) {
+      failed(member, words_of_exception().text);
     }
   }
   return succeeded;

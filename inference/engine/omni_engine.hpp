@@ -2,6 +2,7 @@
 
 #include "inference/engine.hpp"
 #include "inference/engine/draw_trace.hpp"
+#include "inference/engine/isolate.hpp"
 #include "inference/engine/load_meter.hpp"
 #include "inference/engine/picture_desk.hpp"
 #include "inference/engine/prompt_shelf.hpp"
@@ -11,7 +12,6 @@
 #include "inference/talker.hpp"
 #include "inference/thinker.hpp"
 
-#include <functional>
 #include <map>
 #include <memory>
 
@@ -65,9 +65,18 @@ private:
   void take(close_session&& order);
   session* find(session_id id);
   session* admit(session_id id, std::optional<std::uint64_t> seed);
-  void refuse(session_id id, std::uint64_t number, failure kind, std::string message);
-  void end(session_id id);
   audio::encoder_cache encoder_cache();
+
+  // isolation: none of these throws
+  template<class Step>
+  void guarded(session& s, Step&& step) noexcept;
+  void fail(session& s, failure kind, const char* message) noexcept;
+  void fail(session& s, failure kind, const std::string& message) noexcept { fail(s, kind, message.c_str()); }
+  void refuse(session_id id, std::uint64_t number, failure kind, const char* message) noexcept;
+  void give_up(session& s, failure kind, const char* message) noexcept;
+  void end(session_id id) noexcept;
+  void bury() noexcept;
+  std::uint64_t take_back(session& s);
 
   // prompts
   void begin_prompt(session& s);
@@ -117,8 +126,8 @@ private:
   std::shared_ptr<unit_choices> choices_of(const session& s) const;
 
   // pictures
-  bool order_pictures(session& s, std::vector<image_file> files, int max_slice_nums);
-  void take_pictures(session& s);
+  std::optional<std::shared_ptr<picture_order>> order_pictures(std::vector<image_file> files, int max_slice_nums);
+  void take_pictures(session& s, std::shared_ptr<picture_order> pictures);
   void forget_pictures(session& s);
   void hand_out_pictures();
   void pictures_sliced(session& s);
@@ -139,15 +148,14 @@ private:
   void run_llm(const pass_plan& plan);
   void fed(session& s, std::int64_t rows, bool wanted, std::vector<session*>& drawing);
   void prefilled(session& s);
-  void guarded(session& s, const std::function<void()>& step);
-  void draw(std::vector<session*>& sessions);
+  void draw(const std::vector<session*>& sessions);
   void settle(session& s);
-  void next_job(session& s);
-  void fail(session& s, failure kind, const std::string& message);
+  void next_job(session& s) noexcept;
   void begin_prefill(session& s, purpose why, at::Tensor rows);
   void use_threads();
   bool any_busy() const;
   std::vector<ready_session> ready_sessions() const;
+  std::vector<session*> still_at(stage at, const std::vector<session_id>& ids);
   void wait_for_desks(std::uint64_t pictures_known);
   double share_of_units(const pass_plan& plan);
   void measure(engine_clock::time_point begin, double share);
@@ -169,5 +177,16 @@ private:
   std::optional<voice_desk> voices_;
   std::optional<picture_desk> pictures_;
 };
+
+/// What goes wrong in a step of one session is that session's failure.
+template<class Step>
+void omni_engine::guarded(session& s, Step&& step) noexcept {
+  if (s.over) return;
+  try {
+    step();
+  } catch (...) {
+    fail(s, failure::inference, words_of_exception().text);
+  }
+}
 
 } // namespace parley::inference

@@ -16,11 +16,19 @@
 #include <ATen/core/Tensor.h>
 
 #include <deque>
+#include <exception>
 #include <optional>
 
 namespace parley::inference {
 
 using engine_clock = std::chrono::steady_clock;
+
+/// A unit or turn that waits for the one before it, with its pictures, which are being sliced; null without any.
+template<class Order>
+struct queued {
+  Order order;
+  std::shared_ptr<picture_order> pictures;
+};
 
 /// What a duplex session carries from unit to unit.
 struct duplex_state {
@@ -51,9 +59,8 @@ struct duplex_state {
   std::vector<token_id> history; ///< what the repetition penalty knows
   std::vector<token_id> tail;    ///< terminator and `</unit>` of the last unit, to be fed before the next one
 
-  std::deque<submit_unit> waiting;
   std::optional<submit_unit> unit; ///< the running one
-  std::optional<snapshot> before;
+  std::optional<snapshot> before;  ///< once it has begun
   bool force_listen = false;
   std::vector<token_id> drawn, spoken; ///< of the unit; `spoken` once its sound is made
   cut_point cut = cut_point::none;
@@ -75,7 +82,6 @@ struct duplex_state {
 
 /// What a chat turn carries from token to token.
 struct chat_state {
-  std::deque<submit_turn> waiting;
   std::optional<submit_turn> turn; ///< the running one
   llm::chat_sampling sampling;
   std::optional<random_stream> chance; ///< the turn's own, if it has a seed
@@ -140,11 +146,15 @@ struct session {
   at::Tensor hidden;                     ///< [1, hidden] of the newest row
   at::Tensor logits;                     ///< float32 [vocabulary] on the CPU, of the newest row
   token_id token = 0;                    ///< to be fed in `decode`
+  std::exception_ptr trouble;            ///< why none could be drawn
   usage prompt_usage;
 
-  std::deque<std::shared_ptr<picture_order>> ordered; ///< of each waiting unit or turn; null without pictures
-  std::shared_ptr<picture_order> pictures;            ///< of the running one, until they are seen
-  std::vector<at::Tensor> seen;                       ///< [pieces, query_num, hidden] each
+  std::deque<queued<submit_unit>> units; ///< waiting; of a duplex session
+  std::deque<queued<submit_turn>> turns; ///< waiting; of a chat
+  bool over = false;                     ///< it came to nothing, and goes at the end of the pass
+
+  std::shared_ptr<picture_order> pictures; ///< of the running unit or turn, until they are seen
+  std::vector<at::Tensor> seen;            ///< [pieces, query_num, hidden] each
   std::int64_t pieces_seen = 0;
   int pieces = 0; ///< of the running one
 

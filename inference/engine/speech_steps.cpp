@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 // What duplex units and chat answers share on their way to sound: a voice, speech tokens, windows.
@@ -54,13 +55,12 @@ void omni_engine::give_voice(session& s, std::shared_ptr<const speech::voice> vo
 void omni_engine::hand_out_voices() {
   if (!voices_) return;
   for (auto& [who, voice, problem] : voices_->take()) {
-    auto& s = *find(who);
+    auto* asker = find(who);
+    if (!asker) continue;
+    auto& s = *asker;
     s.voice_awaited = false;
-    if (!voice) {
-      fail(s, failure::inference, "the reference voice: " + problem);
-      continue;
-    }
     guarded(s, [&] {
+      if (!voice) throw std::runtime_error("the reference voice: " + problem);
       give_voice(s, std::move(voice));
       if (s.chat)
         continue_answer(s);
@@ -72,25 +72,34 @@ void omni_engine::hand_out_voices() {
 
 /// One speech token of each session.
 void omni_engine::choose_speech(const std::vector<session_id>& ids) {
-  std::vector<session*> members;
-  for (auto id : ids)
-    if (auto* s = find(id); s && s->speech_at == stage::speak) members.push_back(s);
-  auto call = [this](std::span<session*> batch) {
-    std::vector<speech::tts_step> steps;
-    for (auto* s : batch) steps.push_back(s->duplex ? s->duplex->speech->step() : s->chat->speech->step());
-    const auto begin = engine_clock::now();
-    speech::tts_advance(*talker_->models().tokens, steps);
-    for (auto* s : batch) s->tts_ms += milliseconds_since(begin);
+  struct part {
+    session* owner;
+    at::Tensor logits; ///< [1, codes]; undefined when it needs none
   };
-  auto done = run_isolated(std::move(members), call,
-                           [this](session* s, const char* what) { fail(*s, failure::inference, what); });
-  for (auto* s : done)
-    guarded(*s, [&] {
-      if (s->duplex) {
-        unit_chosen(*s);
+  std::vector<part> parts;
+  for (auto* s : still_at(stage::speak, ids)) parts.push_back({s, {}});
+  auto step_of = [](session& s) { return s.duplex ? s.duplex->speech->step() : s.chat->speech->step(); };
+  auto call = [&](std::span<part> batch) {
+    std::vector<speech::tts_step> steps;
+    for (const auto& p : batch) steps.push_back(step_of(*p.owner));
+    const auto begin = engine_clock::now();
+    auto logits = speech::tts_logits(*talker_->models().tokens, steps);
+    for (auto i = std::size_t{0}; i < batch.size(); ++i) batch[i].logits = std::move(logits[i]);
+    for (const auto& p : batch) p.owner->tts_ms += milliseconds_since(begin);
+  };
+  auto done = run_isolated(std::move(parts), call,
+                           [this](const part& p, const char* what) { fail(*p.owner, failure::inference, what); });
+  for (auto& p : done)
+    guarded(*p.owner, [&] {
+      auto& s = *p.owner;
+      const auto begin = engine_clock::now();
+      speech::tts_take(step_of(s), p.logits);
+      s.tts_ms += milliseconds_since(begin);
+      if (s.duplex) {
+        unit_chosen(s);
       } else {
-        s->chat->speech->absorb();
-        continue_answer(*s);
+        s.chat->speech->absorb();
+        continue_answer(s);
       }
     });
 }
@@ -103,12 +112,11 @@ void omni_engine::make_sound(const std::vector<session_id>& ids) {
     at::Tensor samples;
   };
   std::vector<part> parts;
-  for (auto id : ids) {
-    auto* s = find(id);
-    if (!s || s->speech_at != stage::sound) continue;
-    auto window = s->duplex ? s->duplex->speech->next_window() : s->chat->speech->next_window();
-    parts.push_back({s, std::move(*window), {}});
-  }
+  for (auto* s : still_at(stage::sound, ids))
+    guarded(*s, [&] {
+      auto window = s->duplex ? s->duplex->speech->next_window() : s->chat->speech->next_window();
+      parts.push_back({s, window.value(), {}});
+    });
   auto call = [this](std::span<part> batch) {
     std::vector<speech::token2wav::job> jobs;
     for (const auto& p : batch) jobs.push_back(p.window);

@@ -6,26 +6,25 @@
 
 namespace parley::inference {
 
-/// Has the pictures of a unit or turn sliced, from now on. False when there is too much to do already.
-bool omni_engine::order_pictures(session& s, std::vector<image_file> files, int max_slice_nums) {
+/// Has the pictures of a unit or turn sliced, from now on; null without any. None when there is too much to do already.
+std::optional<std::shared_ptr<picture_order>> omni_engine::order_pictures(std::vector<image_file> files,
+                                                                          int max_slice_nums) {
   std::shared_ptr<picture_order> order;
   if (!files.empty() && pictures_) {
     order = std::make_shared<picture_order>();
     order->files = std::move(files);
     order->max_slice_nums = max_slice_nums;
     order->most_pieces = static_cast<std::size_t>(options_.info.context_tokens / model_->config().vision.query_num);
-    if (!pictures_->take(order)) return false;
+    if (!pictures_->take(order)) return std::nullopt;
   }
-  s.ordered.push_back(std::move(order));
-  return true;
+  return order;
 }
 
 /// The unit or turn that begins, and its pictures.
-void omni_engine::take_pictures(session& s) {
+void omni_engine::take_pictures(session& s, std::shared_ptr<picture_order> pictures) {
   forget_pictures(s);
   s.pieces = 0;
-  s.pictures = std::move(s.ordered.front());
-  s.ordered.pop_front();
+  s.pictures = std::move(pictures);
 }
 
 void omni_engine::forget_pictures(session& s) {
@@ -68,9 +67,12 @@ void omni_engine::see(const std::vector<pass_plan::piece>& plan) {
   std::vector<part> parts;
   for (const auto& p : plan) {
     auto* s = find(p.session);
-    auto all = duplex::pieces_of(s->pictures->pictures);
-    auto begin = all.begin() + s->pieces_seen;
-    parts.push_back({s, {begin, begin + p.rows}, {}});
+    if (!s || s->at != stage::see) continue;
+    guarded(*s, [&] {
+      auto all = duplex::pieces_of(s->pictures->pictures);
+      auto begin = all.begin() + s->pieces_seen;
+      parts.push_back({s, {begin, begin + p.rows}, {}});
+    });
   }
   auto call = [this](std::span<part> batch) {
     std::vector<const vision::patch_grid*> pieces;

@@ -103,19 +103,28 @@ std::int32_t kv_cache::take(std::int32_t last, place where) const {
   return *page;
 }
 
-/// Nobody else sees what is written behind the rows.
-void kv_cache::own_last_page(place where) {
-  if (length_ % kv_pool::page_tokens == 0) return;
-  const auto last = static_cast<std::size_t>(length_ / kv_pool::page_tokens);
-  const auto from = pages_[last];
+/// One page that nobody else holds, with the same rows.
+void kv_cache::own_page(std::size_t number, place where) {
+  const auto from = pages_[number];
   if (!store_->pages.shared(from)) return;
-  const auto to = take(last > 0 ? pages_[last - 1] : -1, where);
+  const auto to = take(number > 0 ? pages_[number - 1] : -1, where);
   auto rows = [](const at::Tensor& x, std::int32_t page) {
     return x.narrow(1, std::int64_t{page} * kv_pool::page_tokens, kv_pool::page_tokens);
   };
-  rows(store_->keys, to).copy_(rows(store_->keys, from));
-  rows(store_->values, to).copy_(rows(store_->values, from));
-  store_->pages.give_back(std::exchange(pages_[last], to));
+  try {
+    rows(store_->keys, to).copy_(rows(store_->keys, from));
+    rows(store_->values, to).copy_(rows(store_->values, from));
+  } catch (...) {
+    store_->pages.give_back(to);
+    throw;
+  }
+  store_->pages.give_back(std::exchange(pages_[number], to));
+}
+
+/// Nobody else sees what is written behind the rows.
+void kv_cache::own_last_page(place where) {
+  if (length_ % kv_pool::page_tokens == 0) return;
+  own_page(static_cast<std::size_t>(length_ / kv_pool::page_tokens), where);
   find_first_run();
 }
 
@@ -138,6 +147,7 @@ void kv_cache::reserve(std::int64_t rows) {
   auto before = pages_.size();
   auto needed = pages_for(length_ + rows);
   try {
+    pages_.reserve(static_cast<std::size_t>(needed)); // no page is taken that can't be noted
     while (std::ssize(pages_) < needed) pages_.push_back(take(pages_.empty() ? -1 : pages_.back(), place::in_run));
   } catch (...) {
     release(before);
@@ -155,7 +165,11 @@ at::Tensor kv_cache::pool_values(int layer) const {
 }
 
 void kv_cache::rows_to_write(std::int64_t rows, std::vector<std::int64_t>& into) const {
-  for (auto row = length_; row < length_ + rows; ++row)
+  list_rows(length_, rows, into);
+}
+
+void kv_cache::list_rows(std::int64_t begin, std::int64_t rows, std::vector<std::int64_t>& into) const {
+  for (auto row = begin; row < begin + rows; ++row)
     into.push_back(std::int64_t{pages_[static_cast<std::size_t>(row / kv_pool::page_tokens)]} * kv_pool::page_tokens +
                    row % kv_pool::page_tokens);
 }
@@ -206,6 +220,28 @@ void kv_cache::truncate(std::int64_t length) {
   release(static_cast<std::size_t>(pages_for(length_)));
 }
 
+/// Pages for rows [from, from + rows) are there and this cache's own, whatever they hold now.
+void kv_cache::make_room(std::int64_t from, std::int64_t rows) {
+  const auto before = pages_.size();
+  const auto end = static_cast<std::size_t>(pages_for(from + rows));
+  try {
+    pages_.reserve(end);
+    while (pages_.size() < end) pages_.push_back(take(pages_.empty() ? -1 : pages_.back(), place::in_run));
+    for (auto i = static_cast<std::size_t>(from / kv_pool::page_tokens); i < end; ++i) own_page(i, place::in_run);
+  } catch (...) {
+    release(std::min(before, pages_.size()));
+    throw;
+  }
+  find_first_run();
+}
+
+void kv_cache::rewind(std::int64_t length, std::int64_t rows) {
+  length = std::min(length_, length);
+  make_room(length, rows);
+  length_ = length;
+  release(static_cast<std::size_t>(pages_for(length + rows)));
+}
+
 kv_segment kv_cache::copy_from(std::int64_t begin) const {
   auto copy = [&](const at::Tensor& side) {
     auto rows = rows_of(side, begin, length_);
@@ -215,22 +251,27 @@ kv_segment kv_cache::copy_from(std::int64_t begin) const {
 }
 
 void kv_cache::append(const kv_segment& segment, const rope& positions) {
-  auto rows = segment.rows();
-  if (rows == 0) return;
-  reserve(rows);
-  std::vector<std::int64_t> targets;
-  rows_to_write(rows, targets);
-  auto target = at::tensor(targets, at::kLong).to(segment.keys.device());
-  auto turn = positions.move(segment.begin, length_, rows);
-  for (auto layer = 0; layer < segment.keys.size(0); ++layer)
-    write(layer, target, rope::apply(segment.keys.select(0, layer), turn), segment.values.select(0, layer));
-  commit(rows);
+  put_at(length_, segment, positions);
 }
 
 void kv_cache::drop(std::int64_t begin, std::int64_t count, const rope& positions) {
-  auto tail = copy_from(begin + count);
-  truncate(begin);
-  append(tail, positions);
+  put_at(begin, copy_from(begin + count), positions);
+}
+
+/// The rows from `begin` on become these. All that can fail comes before the first one is written.
+void kv_cache::put_at(std::int64_t begin, const kv_segment& segment, const rope& positions) {
+  const auto rows = segment.rows();
+  if (rows > 0) {
+    const auto keys = rope::apply(segment.keys, positions.move(segment.begin, begin, rows));
+    make_room(begin, rows);
+    std::vector<std::int64_t> targets;
+    list_rows(begin, rows, targets);
+    const auto target = at::tensor(targets, at::kLong).to(keys.device());
+    for (auto layer = 0; layer < keys.size(0); ++layer)
+      write(layer, target, keys.select(0, layer), segment.values.select(0, layer));
+  }
+  length_ = begin + rows;
+  release(static_cast<std::size_t>(pages_for(length_)));
 }
 
 } // namespace parley::inference::llm

@@ -113,6 +113,10 @@ public:
   /// Forgets all rows from `length` on.
   void truncate(std::int64_t length);
 
+  /// The same, but room for `rows` behind them is kept: `reserve` gives that without fail. Throws like `reserve`; then
+  /// nothing is forgotten.
+  void rewind(std::int64_t length, std::int64_t rows);
+
   /// A copy of rows [begin, length).
   kv_segment copy_from(std::int64_t begin) const;
 
@@ -120,7 +124,7 @@ public:
   void append(const kv_segment& rows, const rope& positions);
 
   /// Removes rows [begin, begin + count); later ones move up. Throws like `append`, which can only be when pages are
-  /// shared: then the later rows are lost.
+  /// shared. Both leave the cache as it was when they throw.
   void drop(std::int64_t begin, std::int64_t count, const rope& positions);
 
 private:
@@ -132,6 +136,10 @@ private:
   at::Tensor rows_of(const at::Tensor& layer, std::int64_t begin, std::int64_t end) const;
   std::int32_t take(std::int32_t last, place where) const;
   void own_last_page(place where);
+  void own_page(std::size_t number, place where);
+  void make_room(std::int64_t from, std::int64_t rows);
+  void list_rows(std::int64_t begin, std::int64_t rows, std::vector<std::int64_t>& into) const;
+  void put_at(std::int64_t begin, const kv_segment& segment, const rope& positions);
   void release(std::size_t keep);
   void find_first_run();
 

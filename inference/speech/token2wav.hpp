@@ -73,7 +73,8 @@ public:
 
   /// One batched call for all jobs. Returns each one's new samples, float32 [n], finite, on the CPU.
   /// Throws std::logic_error for a stream that has ended, and for a call of fewer than four tokens that is not the
-  /// last; std::runtime_error when a network's output is no number. When it throws, the streams are as before.
+  /// last; std::runtime_error when a network's output is no number. When it throws, the streams are as before,
+  /// and so are the jobs' chances.
   std::vector<at::Tensor> run(std::span<const job> jobs, trace* seen = nullptr) const;
 
   generation kind() const { return kind_; }

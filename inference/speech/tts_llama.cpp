@@ -201,15 +201,25 @@ at::Tensor tts_llama::attend(const at::Tensor& q, const tts_cache& past, std::si
   return y.squeeze(0).transpose(0, 1).reshape({fresh, -1});
 }
 
-at::Tensor tts_llama::forward(std::span<const row> rows) const {
+template<class Call>
+auto tts_llama::undone_if_it_throws(std::span<const row> rows, Call call) {
   std::vector<std::int64_t> before;
   for (const auto& row : rows) before.push_back(row.past->length());
   try {
-    return extend(rows);
+    return call();
   } catch (...) {
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i].past->length_ = before[i];
     throw;
   }
+}
+
+at::Tensor tts_llama::forward(std::span<const row> rows) const {
+  return undone_if_it_throws(rows, [&] { return extend(rows); });
+}
+
+std::vector<at::Tensor> tts_llama::next_logits(std::span<const row> rows) const {
+  return undone_if_it_throws(rows,
+                             [&] { return logits(extend(rows)).to(at::kCPU, at::kFloat).contiguous().unbind(0); });
 }
 
 at::Tensor tts_llama::extend(std::span<const row> rows) const {

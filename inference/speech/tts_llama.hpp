@@ -57,6 +57,9 @@ public:
   /// [rows, width]. When it throws, the caches are as before.
   at::Tensor forward(std::span<const row> rows) const;
 
+  /// The same, down to each session's logits: float32 [codes] on the CPU.
+  std::vector<at::Tensor> next_logits(std::span<const row> rows) const;
+
   /// [rows, width] -> [rows, codes]
   at::Tensor logits(const at::Tensor& hidden) const { return at::linear(hidden, head_); }
 
@@ -79,6 +82,8 @@ private:
     at::Tensor cos, sin; ///< [n, head_dim]
   };
 
+  template<class Call>
+  static auto undone_if_it_throws(std::span<const row> rows, Call call);
   at::Tensor extend(std::span<const row> rows) const;
   angles angles_of(const at::Tensor& positions) const;
   at::Tensor norm(const at::Tensor& x, const at::Tensor& weight) const;

@@ -134,19 +134,27 @@ void tts_turn::finish() {
   feed_ = condition_ = at::Tensor();
 }
 
-void tts_advance(const tts_llama& model, std::span<const tts_step> steps) {
+std::vector<at::Tensor> tts_logits(const tts_llama& model, std::span<const tts_step> steps) {
+  std::vector<at::Tensor> result(steps.size());
   std::vector<tts_llama::row> rows;
-  std::vector<const tts_step*> running;
   for (const auto& step : steps)
-    if (step.turn->running()) {
-      rows.push_back(step.turn->next());
-      running.push_back(&step);
-    }
-  if (rows.empty()) return;
-  const auto logits = model.logits(model.forward(rows)).to(at::kCPU, at::kFloat).contiguous();
-  const auto codes = static_cast<std::size_t>(logits.size(1));
-  for (std::size_t i = 0; i < running.size(); ++i)
-    running[i]->turn->take({logits.const_data_ptr<float>() + i * codes, codes}, *running[i]->chance);
+    if (step.turn->running()) rows.push_back(step.turn->next());
+  if (rows.empty()) return result;
+  const auto logits = model.next_logits(rows);
+  auto row = logits.begin();
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    if (steps[i].turn->running()) result[i] = *row++;
+  return result;
+}
+
+void tts_take(const tts_step& step, const at::Tensor& logits) {
+  if (!logits.defined()) return;
+  step.turn->take({logits.const_data_ptr<float>(), static_cast<std::size_t>(logits.numel())}, *step.chance);
+}
+
+void tts_advance(const tts_llama& model, std::span<const tts_step> steps) {
+  const auto logits = tts_logits(model, steps);
+  for (std::size_t i = 0; i < steps.size(); ++i) tts_take(steps[i], logits[i]);
 }
 
 } // namespace parley::inference::speech

@@ -122,7 +122,14 @@ struct tts_step {
   draw_source* chance;
 };
 
-/// One decode step of every turn that is running, as one batched call.
+/// The first half of a decode step, one batched call for all turns: logits of those that are running, float32 [codes] on
+/// the CPU; undefined ones of the others. When it throws, the turns are as before.
+std::vector<at::Tensor> tts_logits(const tts_llama& model, std::span<const tts_step> steps);
+
+/// The second half: the turn takes its logits, if there are any. Throws std::runtime_error when they are not numbers.
+void tts_take(const tts_step& step, const at::Tensor& logits);
+
+/// One decode step of every turn that is running.
 void tts_advance(const tts_llama& model, std::span<const tts_step> steps);
 
 } // namespace parley::inference::speech
