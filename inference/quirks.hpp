@@ -27,7 +27,8 @@ struct quirks {
   /// Special tokens are part of the visible chat text.
   bool chat_text_shows_special_tokens = false;
 
-  /// A turn's sound begins with 0.16 s of silence, and a unit's short sound is filled up in front to one second.
+  /// A turn's sound begins with 0.16 s of silence, and a unit's short sound is filled up in front to one second: not
+  /// only the turn's first.
   bool sound_is_padded_in_front = false;
 
   /// A speaking unit with too few speech tokens sends one second of silence.

@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace parley::inference::speech {
 namespace {
@@ -61,8 +62,9 @@ std::vector<float> duplex_speech::end_unit() {
       result.push_back(static_cast<float>(to_stream_pcm16(x)) / 32768.0F);
   }
   const bool nothing = sound_.empty();
+  const bool first = !result.empty() && !std::exchange(turn_sounds_, true);
   if ((nothing && quirks_.missing_sound_is_silence) ||
-      (!nothing && !ends_ && result.size() < second && quirks_.sound_is_padded_in_front))
+      (!nothing && !ends_ && (first || quirks_.sound_is_padded_in_front)))
     result.insert(result.begin(), second - std::min(second, result.size()), 0.0F);
   forget_unit();
   if (ends_) {
@@ -77,6 +79,7 @@ void duplex_speech::restore(mark before) {
   tokens_ = std::move(before.tokens);
   windows_ = std::move(before.windows);
   stream_ = std::move(before.stream);
+  turn_sounds_ = before.turn_sounds;
 }
 
 void duplex_speech::cut() {
@@ -94,6 +97,7 @@ void duplex_speech::forget_unit() {
 }
 
 void duplex_speech::forget_sound() {
+  turn_sounds_ = false;
   windows_.reset();
   stream_ = models_->sound->start(voice_);
 }

@@ -40,6 +40,9 @@ public:
   void take_sound(at::Tensor samples);
 
   /// The unit's sound, 24 kHz; empty when it has too little to say yet. After the turn's last unit everything is reset.
+  /// A turn's first sound is shorter than a second, as the vocoder holds the end of each back until the next one, which
+  /// comes a second later. In a turn that goes on it is therefore filled up to a whole second, with silence in front:
+  /// whoever plays it at once has no gap.
   std::vector<float> end_unit();
 
   /// How many speech tokens the unit has, as soon as that is certain: from the beginning in the middle of a turn, where
@@ -55,8 +58,9 @@ public:
     tts_turn tokens;
     duplex_windows windows;
     token2wav::stream stream;
+    bool turn_sounds;
   };
-  mark remember() const { return {tokens_, windows_, stream_}; }
+  mark remember() const { return {tokens_, windows_, stream_, turn_sounds_}; }
   void restore(mark before);
 
   /// Interruption: drops the unit, its sound, and all that is left of the turn.
@@ -83,6 +87,7 @@ private:
   tts_limits limits_;
   std::vector<at::Tensor> sound_;
   bool ends_ = false, planned_ = true;
+  bool turn_sounds_ = false; ///< some sound of the turn has left
 };
 
 } // namespace parley::inference::speech

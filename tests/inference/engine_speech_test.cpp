@@ -17,6 +17,7 @@ using namespace parley::inference::testing;
 namespace {
 
 constexpr std::size_t delta_samples = 24000;
+constexpr std::ptrdiff_t held_back = 3840; ///< by the vocoder, of each window
 
 /// The vocoder turns rounding errors into phase: the same bound as for recorded streams.
 constexpr float sound_tolerance = 1.5e-3F;
@@ -80,7 +81,7 @@ TEST_CASE("a turn is heard: text leads, sound follows, middle deltas are one sec
   auto h = speaking_house(1);
   h.open(1, talkative(), 5);
   drive(h, {1}, 24);
-  auto sounding = 0, middle = 0, turns = 0;
+  auto sounding = 0, middle = 0, turns = 0, short_turns = 0;
   auto sounded = false; // in this turn
   std::map<std::uint64_t, std::vector<step_output>> by_unit;
   for (const auto& o : steps_of(h, 1)) by_unit[o.unit].push_back(o);
@@ -109,8 +110,14 @@ TEST_CASE("a turn is heard: text leads, sound follows, middle deltas are one sec
       CHECK(last.metrics.token2wav_ms > 0);
       CHECK(deltas.front().used.output_audio == last.metrics.n_tts_tokens);
       CHECK(std::all_of(last.audio->begin(), last.audio->end(), [](float x) { return std::abs(x) <= 1; }));
-      if (std::exchange(sounded, true) && !last.end_of_turn) {
-        ++middle;
+      if (last.end_of_turn) {
+        if (!sounded && !last.audio->empty()) {
+          ++short_turns; // nothing stands in front of those
+          const auto begin = std::span(*last.audio).first(std::min<std::size_t>(held_back, last.audio->size()));
+          CHECK(std::ranges::any_of(begin, [](float x) { return x != 0; }));
+        }
+      } else {
+        middle += std::exchange(sounded, true);
         CHECK(last.audio->size() == delta_samples);
       }
     }
@@ -119,6 +126,7 @@ TEST_CASE("a turn is heard: text leads, sound follows, middle deltas are one sec
   }
   CHECK(sounding > 6); // else this shows little
   CHECK(middle > 0);
+  CHECK(short_turns > 0);
   CHECK(turns > 1);
   h.check_empty({1});
 }
@@ -229,7 +237,9 @@ TEST_CASE("speech that is cut a thousand times at random points leaves nothing b
     const auto& last = std::get<step_output>(h.events.back());
     if (!last.audio || !std::exchange(turn_is_fresh, false)) continue;
     ++fresh_turns; // what the vocoder holds back is missing from a turn's first sound, and from no other
-    if (!last.end_of_turn) REQUIRE(last.audio->size() < delta_samples);
+    if (last.end_of_turn) continue;
+    REQUIRE(last.audio->size() == delta_samples); // silence stands for it
+    REQUIRE(std::all_of(last.audio->begin(), last.audio->begin() + held_back, [](float x) { return x == 0; }));
   }
   WARN(number << " units, " << after_text << " cuts after the text, " << before_text << " before it, " << fresh_turns
               << " turns heard after a cut, " << (resident_bytes() - settled) / 1024 << " KiB grown over 700 cuts");

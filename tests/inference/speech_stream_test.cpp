@@ -184,10 +184,14 @@ TEST_CASE("middle deltas are one second; a turn ends, and the next begins as the
     return spoken;
   };
   const auto first = turn(), second = turn();
-  CHECK(first[0].sound.size() <= 24000);
+  CHECK(first[0].sound.size() == 24000);
+  CHECK(first[0].sound.front() == 0);
   CHECK(first[1].sound.size() == 24000);
   CHECK(first[2].sound.size() == 24000);
   CHECK_FALSE(speaker->turn_is_open());
+  const auto only = speak({speaker.get()}, {unit{5, 1, true}})[0].sound; // a turn of one unit is not filled up
+  REQUIRE(only.size() > 100);
+  CHECK(std::any_of(only.begin(), only.begin() + 100, [](float x) { return x != 0; }));
   for (std::size_t u = 0; u < first.size(); ++u) {
     CHECK(first[u].tokens == second[u].tokens);
     CHECK(first[u].sound == second[u].sound);
