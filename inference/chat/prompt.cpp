@@ -16,6 +16,10 @@ std::int64_t rows_in(const std::vector<bound>& bounds) {
   return rows;
 }
 
+std::int64_t frames_of(std::size_t samples) {
+  return static_cast<std::int64_t>((samples + audio::mel_hop_samples - 1) / audio::mel_hop_samples);
+}
+
 /// What lies between pairs of marks.
 std::vector<bound> find_bounds(std::span<const token_id> ids, std::span<const std::pair<token_id, token_id>> marks) {
   std::vector<bound> found;
@@ -49,17 +53,26 @@ std::int64_t prompt_ids::image_rows() const {
   return rows_in(image);
 }
 
+std::string audio_placeholder(std::int64_t rows) {
+  std::string text = "<|audio_start|>";
+  for (auto i = std::int64_t{0}; i < rows; ++i) text += "<unk>";
+  return text += "<|audio_end|>";
+}
+
+std::int64_t heard_rows(std::size_t samples, int pool_step) {
+  constexpr auto piece = std::size_t{30} * audio::sample_rate;
+  return static_cast<std::int64_t>(samples / piece) * audio::audio_tokens(frames_of(piece), pool_step) +
+         audio::audio_tokens(frames_of(samples % piece), pool_step);
+}
+
 std::string audio_placeholder(std::size_t samples, int pool_step, bool by_seconds) {
   constexpr auto frames_per_second = std::int64_t{audio::sample_rate / audio::mel_hop_samples};
-  auto frames = static_cast<std::int64_t>((samples + audio::mel_hop_samples - 1) / audio::mel_hop_samples);
-  auto left = audio::audio_tokens(frames, pool_step);
+  auto left = audio::audio_tokens(frames_of(samples), pool_step);
   auto group = by_seconds ? audio::audio_tokens(frames_per_second, pool_step) : left;
   std::string text;
   do {
     auto here = std::min(group, left);
-    text += "<|audio_start|>";
-    for (auto i = std::int64_t{0}; i < here; ++i) text += "<unk>";
-    text += "<|audio_end|>";
+    text += audio_placeholder(here);
     left -= here;
   } while (left > 0);
   return text;

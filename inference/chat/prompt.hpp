@@ -33,6 +33,12 @@ struct prompt_ids {
 /// own, for `stream_input`.
 std::string audio_placeholder(std::size_t samples, int pool_step, bool by_seconds);
 
+/// The same for so many rows, between one pair of marks.
+std::string audio_placeholder(std::int64_t rows);
+
+/// How many rows the sounds of one message, joined, give: so many samples at 16 kHz, in pieces of 30 s.
+std::int64_t heard_rows(std::size_t samples, int pool_step);
+
 /// What stands for each sound and each picture of a conversation, by number.
 struct placeholders {
   std::vector<std::string> audio;

@@ -21,6 +21,15 @@ struct conversation {
   std::string objection;
 };
 
+std::size_t samples_in(const message& m) {
+  auto samples = std::size_t{0};
+  for (const auto& item : m.content) {
+    if (const auto* sound = std::get_if<audio_item>(&item)) samples += sound->samples ? sound->samples->size() : 0;
+    if (const auto* video = std::get_if<video_item>(&item)) samples += video->samples ? video->samples->size() : 0;
+  }
+  return samples;
+}
+
 /// Goes through the messages of one turn.
 class reader {
 public:
@@ -32,6 +41,7 @@ public:
     for (const auto& m : turn.messages) {
       content_ = {};
       sound_.clear();
+      rows_left_ = chat::heard_rows(samples_in(m), model_.audio.pool_step);
       first_ = true;
       separator_ = turn.omni_mode ? "" : "\n";
       for (const auto& item : m.content) std::visit([this](const auto& i) { add(i); }, item);
@@ -79,7 +89,10 @@ private:
   void add_sound(std::span<const float> samples) {
     separate();
     content_.attach(chat::medium::audio, talk_.media.audio.size());
-    talk_.media.audio.push_back(chat::audio_placeholder(samples.size(), model_.audio.pool_step, false));
+    // Each sound counts its own rows, but they are heard joined, which may give fewer: then the last ones go short.
+    const auto rows = std::min(chat::heard_rows(samples.size(), model_.audio.pool_step), rows_left_);
+    rows_left_ -= rows;
+    talk_.media.audio.push_back(chat::audio_placeholder(rows));
     sound_.insert(sound_.end(), samples.begin(), samples.end());
   }
 
@@ -101,6 +114,7 @@ private:
   conversation talk_;
   chat::rendered_text content_;
   std::vector<float> sound_;
+  std::int64_t rows_left_ = 0; ///< of the message's sound
   std::string_view separator_;
   bool first_ = true;
 };

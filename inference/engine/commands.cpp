@@ -146,7 +146,7 @@ void omni_engine::take(submit_unit&& order) {
     refuse(order.session, order.unit, failure::inference, "no such duplex session");
   } else if (s->units.size() >= most_waiting) {
     refuse(order.session, order.unit, failure::inference, "too many units wait");
-  } else if (auto pictures = order_pictures(order.frames, order.max_slice_nums)) {
+  } else if (auto pictures = order_pictures(s->id, order.frames, order.max_slice_nums)) {
     s->units.push_back({std::move(order), *std::move(pictures)});
     next_job(*s);
   } else {
@@ -160,7 +160,7 @@ void omni_engine::take(submit_turn&& order) {
     refuse(order.session, order.turn, failure::inference, "no such chat session");
   } else if (s->turns.size() >= most_waiting) {
     refuse(order.session, order.turn, failure::inference, "too many turns wait");
-  } else if (auto pictures = order_pictures(pictures_in(order),
+  } else if (auto pictures = order_pictures(s->id, pictures_in(order),
                                             order.max_slice_nums.value_or(model_->config().vision.max_slice_nums))) {
     s->turns.push_back({std::move(order), *std::move(pictures)});
     next_job(*s);

@@ -126,7 +126,8 @@ private:
   std::shared_ptr<unit_choices> choices_of(const session& s) const;
 
   // pictures
-  std::optional<std::shared_ptr<picture_order>> order_pictures(std::vector<image_file> files, int max_slice_nums);
+  std::optional<std::shared_ptr<picture_order>> order_pictures(session_id owner, std::vector<image_file> files,
+                                                               int max_slice_nums);
   void take_pictures(session& s, std::shared_ptr<picture_order> pictures);
   void forget_pictures(session& s);
   void hand_out_pictures();

@@ -1,6 +1,6 @@
 #include "inference/engine/picture_desk.hpp"
 
-#include <exception>
+#include <algorithm>
 #include <utility>
 
 namespace parley::inference {
@@ -21,8 +21,11 @@ picture_desk::~picture_desk() {
 bool picture_desk::take(const std::shared_ptr<picture_order>& fresh) {
   {
     const std::lock_guard lock(mutex_);
-    if (to_do_.size() >= bound_) return false;
-    to_do_.push_back(fresh);
+    if (waiting_ >= bound_) return false;
+    auto of = std::ranges::find(lines_, fresh->owner, &line::owner);
+    if (of == lines_.end()) of = lines_.insert(lines_.end(), line{fresh->owner, {}});
+    of->orders.push_back(fresh);
+    ++waiting_;
   }
   wake_.notify_one();
   return true;
@@ -33,45 +36,66 @@ void picture_desk::wait(std::uint64_t counted, std::chrono::milliseconds most) {
   one_done_.wait_for(lock, most, [&] { return finished_ != counted; });
 }
 
+std::list<picture_desk::line>::iterator picture_desk::free_line() {
+  return std::ranges::find_if(lines_, [](const line& of) { return !of.busy; });
+}
+
 void picture_desk::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [this] { return stopping_ || !to_do_.empty(); });
+    wake_.wait(lock, [this] { return stopping_ || free_line() != lines_.end(); });
     if (stopping_) return;
-    const auto next = std::exchange(to_do_.front(), {}).lock();
-    to_do_.pop_front();
-    if (!next) continue;
+    const auto turn = free_line();
+    lines_.splice(lines_.end(), lines_, turn); // the others come first then
+    if (turn->orders.empty()) {                // only if there was no memory for its order
+      lines_.erase(turn);
+      continue;
+    }
+    turn->busy = true;
+    auto order = turn->orders.front().lock();
     lock.unlock();
-    carry_out(*next);
-    next->done = true;
+    const auto over = !order || next_file(order);
+    if (over && order) order->done = true;
+    const auto was_wanted = order != nullptr;
+    order.reset();
     lock.lock();
-    ++finished_;
-    one_done_.notify_one();
+    turn->busy = false;
+    if (over) {
+      turn->orders.pop_front();
+      --waiting_;
+      if (turn->orders.empty()) lines_.erase(turn);
+    }
+    if (over && was_wanted) {
+      ++finished_;
+      one_done_.notify_one();
+    }
+    wake_.notify_one(); // the line is free again
   }
 }
 
-void picture_desk::carry_out(picture_order& order) const {
-  auto pieces = std::size_t{0};
-  for (std::size_t i = 0; i < order.files.size(); ++i) {
-    order.troublemaker = i;
-    try {
-      auto sliced = vision::slice_file(*order.files[i], order.max_slice_nums, how_);
-      if (!sliced) {
-        order.problem = std::move(sliced.error());
-        return;
-      }
-      pieces += sliced->pieces.size();
-      order.pictures.push_back(*std::move(sliced));
-    } catch (const std::exception& broken) { // memory
-      order.kind = failure::inference;
-      order.problem = broken.what();
-      return;
+/// Takes the order one file further. True when it is done: all are ready, or there is a problem.
+bool picture_desk::next_file(const std::shared_ptr<picture_order>& of) const noexcept {
+  auto& order = *of;
+  try {
+    const auto wanted = [&of] { return of.use_count() > 1; };
+    if (order.troublemaker == order.files.size()) return true;
+    auto sliced = vision::slice_file(*order.files[order.troublemaker], order.max_slice_nums, how_, wanted);
+    if (!sliced) {
+      order.problem = std::move(sliced.error());
+      return true;
     }
-    if (pieces > order.most_pieces) {
+    order.pieces += sliced->pieces.size();
+    if (order.pieces > order.most_pieces) {
       order.kind = failure::context_full;
       order.problem = "the pictures do not fit into the context";
-      return;
+      return true;
     }
+    order.pictures.push_back(*std::move(sliced));
+    return ++order.troublemaker == order.files.size() || !wanted();
+  } catch (...) { // memory
+    order.kind = failure::inference;
+    order.problem = "no memory";
+    return true;
   }
 }
 

@@ -7,11 +7,12 @@
 namespace parley::inference {
 
 /// Has the pictures of a unit or turn sliced, from now on; null without any. None when there is too much to do already.
-std::optional<std::shared_ptr<picture_order>> omni_engine::order_pictures(std::vector<image_file> files,
-                                                                          int max_slice_nums) {
+std::optional<std::shared_ptr<picture_order>>
+omni_engine::order_pictures(session_id owner, std::vector<image_file> files, int max_slice_nums) {
   std::shared_ptr<picture_order> order;
   if (!files.empty() && pictures_) {
     order = std::make_shared<picture_order>();
+    order->owner = owner;
     order->files = std::move(files);
     order->max_slice_nums = max_slice_nums;
     order->most_pieces = static_cast<std::size_t>(options_.info.context_tokens / model_->config().vision.query_num);

@@ -2,10 +2,10 @@
 
 namespace parley::inference::vision {
 
-decoded decode_picture(std::string_view file) {
+decoded decode_picture(std::string_view file, const still_wanted& wanted) {
   if (file.empty()) return tl::unexpected<std::string>("an empty file");
-  if (file.starts_with("\xFF\xD8\xFF")) return decode_jpeg(file);
-  if (file.starts_with("\x89PNG\r\n\x1A\n")) return decode_png(file);
+  if (file.starts_with("\xFF\xD8\xFF")) return decode_jpeg(file, wanted);
+  if (file.starts_with("\x89PNG\r\n\x1A\n")) return decode_png(file, wanted);
   if (file.starts_with("RIFF") && file.size() >= 12 && file.substr(8, 4) == "WEBP") return decode_webp(file);
   return tl::unexpected<std::string>("neither a JPEG, a PNG nor a WebP file");
 }

@@ -9,14 +9,14 @@ namespace parley::inference::vision {
 
 namespace {
 
-/// A progressive file may revisit every coefficient in each of its scans; the format needs a dozen.
-constexpr int max_scans = 100;
+/// A progressive file may revisit every coefficient in each of its scans; programs write ten or so.
+constexpr int max_scans = 20;
 constexpr long max_memory_bytes = 256L << 20; ///< of a progressive file's coefficients
 
 /// libjpeg leaves a failed call by longjmp, so nothing with a destructor may live between `setjmp` and the library.
 class jpeg_reader {
 public:
-  explicit jpeg_reader(std::string_view file) : file_(file) {
+  jpeg_reader(std::string_view file, const still_wanted& wanted) : file_(file), wanted_(wanted) {
     info_.err = jpeg_std_error(&errors_);
     info_.client_data = this;
     errors_.error_exit = [](j_common_ptr info) {
@@ -35,6 +35,7 @@ public:
         std::snprintf(self->message_, sizeof self->message_, "more than %d scans", max_scans);
         std::longjmp(self->way_out_, 1);
       }
+      if (!self->is_wanted()) std::longjmp(self->way_out_, 1);
     };
   }
 
@@ -66,6 +67,9 @@ public:
   std::string message() const { return message_; }
 
 private:
+  /// Its own frame: nothing of the function that is asked lives on when it is left by longjmp.
+  bool is_wanted() const { return !wanted_ || wanted_(); }
+
   void start() {
     jpeg_create_decompress(&info_);
     created_ = true;
@@ -104,6 +108,7 @@ private:
   }
 
   std::string_view file_;
+  const still_wanted& wanted_;
   jpeg_decompress_struct info_ = {};
   jpeg_error_mgr errors_ = {};
   jpeg_progress_mgr watch_ = {};
@@ -114,9 +119,9 @@ private:
 
 } // namespace
 
-decoded decode_jpeg(std::string_view file) {
+decoded decode_jpeg(std::string_view file, const still_wanted& wanted) {
   auto broken = [](const std::string& why) { return tl::unexpected("not a readable JPEG file: " + why); };
-  jpeg_reader reader(file);
+  jpeg_reader reader(file, wanted);
   if (!reader.read_header()) return broken(reader.message());
   if (auto why = size_objection(reader.width(), reader.height()); !why.empty()) return tl::unexpected(why);
   picture result{reader.width(), reader.height(), {}};

@@ -1,7 +1,5 @@
 #include "inference/vision/pieces.hpp"
 
-#include "inference/vision/decode.hpp"
-
 namespace parley::inference::vision {
 
 patch_grid to_patches(const picture& piece, int patch_size) {
@@ -19,8 +17,9 @@ patch_grid to_patches(const picture& piece, int patch_size) {
   return grid;
 }
 
-tl::expected<sliced_picture, std::string> slice_file(const std::string& file, int max_slice_nums, const slicing& how) {
-  auto whole = decode_picture(file);
+tl::expected<sliced_picture, std::string> slice_file(const std::string& file, int max_slice_nums, const slicing& how,
+                                                     const still_wanted& wanted) {
+  auto whole = decode_picture(file, wanted);
   if (!whole) return tl::unexpected(whole.error());
   auto plan = plan_slices({whole->width, whole->height}, max_slice_nums, how);
   sliced_picture result{plan.grid, {}};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "inference/unit.hpp"
+#include "inference/vision/decode.hpp"
 #include "inference/vision/slices.hpp"
 
 #include <tl/expected.hpp>
@@ -30,6 +31,8 @@ struct sliced_picture {
 patch_grid to_patches(const picture& piece, int patch_size);
 
 /// File -> pieces. `max_slice_nums` as in `plan_slices`. An error is about the file, in words for the client.
-tl::expected<sliced_picture, std::string> slice_file(const std::string& file, int max_slice_nums, const slicing& how);
+/// `wanted`: see there.
+tl::expected<sliced_picture, std::string> slice_file(const std::string& file, int max_slice_nums, const slicing& how,
+                                                     const still_wanted& wanted = {});
 
 } // namespace parley::inference::vision

@@ -11,7 +11,7 @@ namespace {
 /// libpng leaves a failed call by longjmp, so nothing with a destructor may live between `setjmp` and the library.
 class png_reader {
 public:
-  explicit png_reader(std::string_view file) : left_(file) {
+  png_reader(std::string_view file, const still_wanted& wanted) : left_(file), wanted_(wanted) {
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, fail, [](png_structp, png_const_charp) {});
     if (png_) info_ = png_create_info_struct(png_);
   }
@@ -29,6 +29,10 @@ public:
       if (left.size() < count) png_error(png, "the file is cut short");
       std::memcpy(to, left.data(), count);
       left.remove_prefix(count);
+    });
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1); // nor any of the known ones but pixels
+    png_set_read_status_fn(png_, [](png_structp png, png_uint_32 /*row*/, int /*pass*/) {
+      if (!static_cast<png_reader*>(png_get_io_ptr(png))->is_wanted()) png_error(png, "nobody wants it any more");
     });
     // The size is for the caller to judge: the library would only say "invalid".
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
@@ -56,6 +60,8 @@ public:
   const char* message() const { return message_; }
 
 private:
+  bool is_wanted() const { return !wanted_ || wanted_(); }
+
   [[noreturn]] static void fail(png_structp png, png_const_charp why) {
     auto* self = static_cast<png_reader*>(png_get_error_ptr(png));
     std::strncpy(self->message_, why, sizeof self->message_ - 1);
@@ -63,6 +69,7 @@ private:
   }
 
   std::string_view left_;
+  const still_wanted& wanted_;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
   std::jmp_buf way_out_ = {};
@@ -71,9 +78,9 @@ private:
 
 } // namespace
 
-decoded decode_png(std::string_view file) {
+decoded decode_png(std::string_view file, const still_wanted& wanted) {
   auto broken = [](const std::string& why) { return tl::unexpected("not a readable PNG file: " + why); };
-  png_reader reader(file);
+  png_reader reader(file, wanted);
   if (!reader.read_header()) return broken(reader.message());
   if (auto why = size_objection(reader.width(), reader.height()); !why.empty()) return tl::unexpected(why);
   picture result{static_cast<int>(reader.width()), static_cast<int>(reader.height()), {}};

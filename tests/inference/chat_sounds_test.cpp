@@ -1,0 +1,45 @@
+#include "tests/inference/engine_house.hpp"
+#include "tests/inference/sounds.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <random>
+
+using namespace parley::inference;
+using namespace parley::inference::testing;
+
+namespace {
+
+submit_turn with_sounds(std::uint64_t number, const std::vector<std::size_t>& samples) {
+  auto turn = ask(1, number, "and?", 2);
+  turn.messages.front().content.clear();
+  for (auto n : samples)
+    turn.messages.front().content.emplace_back(
+        audio_item{std::make_shared<const std::vector<float>>(some_sound(1, n))});
+  return turn;
+}
+
+} // namespace
+
+TEST_CASE("a message may hold sounds of any lengths") {
+  std::vector<std::vector<std::size_t>> messages{
+      {15800, 15800}, {15800, 15800, 15800, 15800}, {1, 1}, {480001}, {479000, 15800}, {16000, 1, 16000}};
+  std::mt19937 random(1);
+  for (auto i = 0; i < 40; ++i) {
+    messages.emplace_back();
+    for (auto sounds = 1 + random() % 5; sounds > 0; --sounds) messages.back().push_back(1 + random() % 40000);
+  }
+  house h(1);
+  h.engine.handle(open_chat{1, 3});
+  for (std::uint64_t number = 1; number <= messages.size(); ++number) {
+    h.engine.handle(with_sounds(number, messages[number - 1]));
+    h.run();
+    for (const auto& f : h.all<failed>()) FAIL(f.message);
+    const auto done = h.all<chat_done>().back();
+    REQUIRE(done.turn == number);
+    auto each = std::int64_t{0};
+    for (auto n : messages[number - 1]) each += static_cast<std::int64_t>(n) / 1600;
+    CHECK(done.used.input_audio >= each - std::ssize(messages[number - 1]));
+    CHECK(done.used.input_audio <= each + std::ssize(messages[number - 1]));
+  }
+}
