@@ -1,6 +1,7 @@
 #include "inference/engine/omni_engine.hpp"
 #include "inference/log.hpp"
 
+#include <new>
 #include <utility>
 
 // What one session causes ends that session at most: nothing here throws, and a session stays where it is until the pass
@@ -20,7 +21,11 @@ void log_quietly(const char* what, const char* why) noexcept {
 
 void omni_engine::refuse(session_id id, std::uint64_t number, failure kind, const char* message) noexcept {
   try {
-    out_(failed{id, number, kind, message});
+    try {
+      out_(failed{id, number, kind, message});
+    } catch (const std::bad_alloc&) {
+      out_(failed{id, number, kind, {}}); // no memory even for the words
+    }
   } catch (...) {
     log_quietly("engine: a failure could not be told: ", words_of_exception().text);
   }

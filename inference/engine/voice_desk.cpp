@@ -1,5 +1,6 @@
 #include "inference/engine/voice_desk.hpp"
 
+#include "inference/engine/isolate.hpp"
 #include "inference/log.hpp"
 #include "inference/speech/features.hpp"
 
@@ -8,6 +9,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <new>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <utility>
@@ -32,17 +34,18 @@ std::shared_ptr<const speech::voice> voice_desk::ask(session_id who, const pcm& 
       o->askers.push_back(who);
       return nullptr;
     }
-  open_.push_back(std::make_shared<order>(order{recording, {who}, nullptr, {}}));
+  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   if (const auto seconds = recording->size() / speech::voice_rate;
       std::ssize(*recording) > speech::longest_voice_samples)
     log_info("engine: a reference voice of " + std::to_string(seconds) + " s is cut to " +
              std::to_string(speech::longest_voice_samples / speech::voice_rate) + " s, which is what fits");
+  std::list<std::shared_ptr<order>> fresh{std::make_shared<order>(order{recording, {who}, nullptr, {}})};
+  open_.push_back(fresh.front());
   {
     const std::lock_guard lock(mutex_);
-    to_do_.push_back(open_.back());
+    to_do_.splice(to_do_.end(), fresh);
   }
   wake_.notify_one();
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   return nullptr;
 }
 
@@ -53,16 +56,25 @@ void voice_desk::forget(session_id who) {
 }
 
 std::vector<voice_desk::answer> voice_desk::take() {
-  std::deque<std::shared_ptr<order>> done;
+  std::list<std::shared_ptr<order>> done;
+  std::vector<answer> answers;
   {
     const std::lock_guard lock(mutex_);
+    auto askers = std::size_t{0};
+    for (const auto& o : done_) askers += o->askers.size();
+    answers.reserve(askers); // from here on no answer can be lost
     done.swap(done_);
   }
-  std::vector<answer> answers;
   for (const auto& o : done) {
     std::erase(open_, o);
-    if (o->made) cache_.put(*o->recording, o->made);
-    for (auto who : o->askers) answers.push_back({who, o->made, o->problem});
+    try {
+      if (o->made) cache_.put(*o->recording, o->made);
+    } catch (const std::bad_alloc&) { // then it is not kept
+    }
+    for (auto who : o->askers) {
+      answers.push_back({who, o->made, {}});
+      answers.back().problem.swap(o->problem); // which the first one tells
+    }
   }
   return answers;
 }
@@ -86,22 +98,25 @@ void voice_desk::work() {
   while (true) {
     wake_.wait(lock, [this] { return stopping_ || !to_do_.empty(); });
     if (stopping_) return;
-    const auto next = std::move(to_do_.front());
-    to_do_.pop_front();
+    std::list<std::shared_ptr<order>> next;
+    next.splice(next.end(), to_do_, to_do_.begin());
     lock.unlock();
-    prepare(*next);
+    prepare(*next.front());
     lock.lock();
-    done_.push_back(next);
+    done_.splice(done_.end(), next);
     finished_.notify_one();
   }
 }
 
-void voice_desk::prepare(order& of) const {
-  const c10::InferenceMode guard;
+void voice_desk::prepare(order& of) const noexcept {
   try {
+    const c10::InferenceMode guard;
     of.made = sound_.prepare(sound_.ear().hear(std::span<const float>(*of.recording)));
-  } catch (const std::exception& problem) {
-    of.problem = problem.what();
+  } catch (...) {
+    try {
+      of.problem = words_of_exception().text;
+    } catch (const std::bad_alloc&) { // no memory for the words: it was not made
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -61,7 +62,7 @@ private:
   };
 
   void work();
-  void prepare(order& of) const;
+  void prepare(order& of) const noexcept;
 
   const speech::token2wav& sound_;
   speech::voice_cache cache_;
@@ -69,7 +70,7 @@ private:
 
   std::mutex mutex_;
   std::condition_variable wake_, finished_;
-  std::deque<std::shared_ptr<order>> to_do_, done_;
+  std::list<std::shared_ptr<order>> to_do_, done_; ///< what moves from one to the other needs no memory
   bool stopping_ = false;
   std::thread thread_; ///< started by the first order
 };

@@ -43,7 +43,12 @@ void voice_cache::put(std::span<const float> samples, std::shared_ptr<const voic
     recent_.pop_back();
   }
   recent_.push_front({key, {kept.begin(), kept.end()}, std::move(made)});
-  by_key_.emplace(key, recent_.begin());
+  try {
+    by_key_.emplace(key, recent_.begin());
+  } catch (...) {
+    recent_.pop_front();
+    throw;
+  }
 }
 
 } // namespace parley::inference::speech
