@@ -1,17 +1,19 @@
 #include "inference/tokenizer.hpp"
 
 #include "inference/json_file.hpp"
+#include "inference/log.hpp"
 #include "inference/text/added_tokens.hpp"
 #include "inference/text/bpe.hpp"
 #include "inference/text/byte_alphabet.hpp"
+#include "inference/text/missing_merges.hpp"
 #include "inference/text/pretokenizer.hpp"
+#include "inference/text/tokenizer_files.hpp"
 #include "inference/text/unicode.hpp"
 #include "inference/text/utf8.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -47,6 +49,9 @@ struct tokenizer::tables {
   token_id eos = 0;
   token_id pad = 0;
   token_id unk = 0;
+  std::filesystem::path vocabulary_file;
+  std::size_t merge_count = 0;
+  std::size_t derived_merges = 0;
 
   void add(const std::filesystem::path& path, const std::string& token, token_id id) {
     if (id < 0 || id > max_token_id) refuse(path, "token id " + std::to_string(id) + " is out of range");
@@ -61,88 +66,106 @@ struct tokenizer::tables {
 
   text::bpe::id required(const std::filesystem::path& path, std::string_view token) const {
     auto found = ids.find(token);
-    if (found == ids.end()) refuse(path, "token \"" + std::string(token) + "\" is not in vocab.json");
+    if (found == ids.end())
+      refuse(path, "token \"" + std::string(token) + "\" is not in " + vocabulary_file.filename().string());
     return static_cast<text::bpe::id>(found->second);
   }
 
-  void read_vocabulary(const std::filesystem::path& path);
-  void read_merges(const std::filesystem::path& path);
-  void read_settings(const std::filesystem::path& path);
+  void take(const text::tokenizer_files& files);
+  void take_settings(const std::filesystem::path& path, const nlohmann::json& settings);
   void encode_plain(std::string_view piece, std::vector<token_id>& out) const;
 };
 
-void tokenizer::tables::read_vocabulary(const std::filesystem::path& path) {
-  auto vocabulary = read_json(path);
-  if (!vocabulary.is_object()) refuse(path, "not an object");
-  ids.reserve(vocabulary.size() + 128);
-  bytes.reserve(vocabulary.size() + 128);
-  for (const auto& [token, id] : vocabulary.items()) {
-    if (!id.is_number_integer()) refuse(path, "the id of \"" + token + "\" is not an integer");
-    add(path, token, id.get<token_id>());
+namespace {
+
+/// Adds the tokens of `tokenizer_config.json` to those that another file has told already; in both they must be alike.
+void read_added_tokens(const std::filesystem::path& path, const nlohmann::json& settings, text::tokenizer_files& to) {
+  std::unordered_map<token_id, std::string> known;
+  for (const auto& token : to.added) known.emplace(token.id, token.content);
+  const auto listed = settings.find("added_tokens_decoder");
+  if (listed == settings.end()) {
+    if (to.added.empty()) refuse(path, "no added_tokens_decoder");
+    return;
+  }
+  for (const auto& [number, token] : listed->items()) {
+    const auto id = static_cast<token_id>(std::stoll(number));
+    auto content = token.at("content").get<std::string>();
+    for (const auto* key : {"lstrip", "rstrip", "single_word"})
+      if (token.value(key, false))
+        refuse(path, std::string(key) + " of added token " + content + " is set, which is not implemented");
+    if (const auto found = known.find(id); found == known.end())
+      to.added.push_back({std::move(content), id, token.value("special", false)});
+    else if (found->second != content)
+      refuse(path, "token " + number + " is \"" + content + "\" here and \"" + found->second + "\" in tokenizer.json");
   }
 }
 
-void tokenizer::tables::read_merges(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(path, "can't open");
+} // namespace
+
+void tokenizer::tables::take(const text::tokenizer_files& files) {
+  vocabulary_file = files.vocabulary_file;
+  ids.reserve(files.vocabulary.size() + 128);
+  bytes.reserve(files.vocabulary.size() + 128);
+  for (const auto& [token, id] : files.vocabulary) add(files.vocabulary_file, token, id);
   std::array<text::bpe::id, 256> byte_ids{};
   for (unsigned byte = 0; byte < 256; ++byte) {
     std::string token;
     text::append_utf8(token, text::character_of(static_cast<unsigned char>(byte)));
-    byte_ids[byte] = required(path, token);
+    byte_ids[byte] = required(files.vocabulary_file, token);
   }
-  merges = text::bpe(byte_ids, ids.size());
-  std::string line;
-  for (bool first = true; std::getline(file, line); first = false) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-    if (line.empty() || (first && line.starts_with("#version"))) continue;
-    auto gap = line.find(' ');
-    if (gap == std::string::npos) refuse(path, "no pair in line \"" + line + "\"");
-    auto left = line.substr(0, gap);
-    auto right = line.substr(gap + 1);
-    merges.add_merge(required(path, left), required(path, right), required(path, left + right));
-  }
-}
-
-void tokenizer::tables::read_settings(const std::filesystem::path& path) {
-  auto settings = read_json(path);
-  try {
-    std::vector<std::pair<token_id, bool>> entries;
-    for (const auto& [number, token] : settings.at("added_tokens_decoder").items()) {
-      auto id = static_cast<token_id>(std::stoll(number));
-      auto content = token.at("content").get<std::string>();
-      add(path, content, id);
-      bytes[static_cast<std::size_t>(id)] = content;
-      special[static_cast<std::size_t>(id)] = token.value("special", false);
-      added.emplace_back(content, id);
-      added_trie.add(content, id);
-    }
-    if (settings.contains("bad_token_ids")) bad_ids = settings["bad_token_ids"].get<std::vector<token_id>>();
-    // A name is a string or an object with `content`; unk may be absent, then pad stands in for it.
-    auto named = [&](const char* key) -> std::optional<token_id> {
-      auto found = settings.find(key);
-      if (found == settings.end() || found->is_null()) return std::nullopt;
-      return required(path, found->is_object() ? found->at("content").get<std::string>() : found->get<std::string>());
-    };
-    eos = named("eos_token").value_or(0);
-    pad = named("pad_token").value_or(eos);
-    bos = named("bos_token").value_or(pad);
-    unk = named("unk_token").value_or(pad);
-  } catch (const std::logic_error&) { // std::stoll
-    refuse(path, "an id of added_tokens_decoder is not a number");
-  } catch (const nlohmann::json::exception& e) {
-    refuse(path, e.what());
+  merges = text::bpe(byte_ids, files.merges.size());
+  merge_count = files.merges.size();
+  for (const auto& [left, right] : files.merges)
+    merges.add_merge(required(files.vocabulary_file, left), required(files.vocabulary_file, right),
+                     required(files.vocabulary_file, left + right));
+  for (const auto& [content, id, is_special] : files.added) {
+    add(files.vocabulary_file, content, id);
+    bytes[static_cast<std::size_t>(id)] = content;
+    special[static_cast<std::size_t>(id)] = is_special;
+    added.emplace_back(content, id);
+    added_trie.add(content, id);
   }
   std::sort(added.begin(), added.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+}
+
+void tokenizer::tables::take_settings(const std::filesystem::path& path, const nlohmann::json& settings) {
+  if (settings.contains("bad_token_ids")) bad_ids = settings["bad_token_ids"].get<std::vector<token_id>>();
+  // A name is a string or an object with `content`; unk may be absent, then pad stands in for it.
+  auto named = [&](const char* key) -> std::optional<token_id> {
+    auto found = settings.find(key);
+    if (found == settings.end() || found->is_null()) return std::nullopt;
+    return required(path, found->is_object() ? found->at("content").get<std::string>() : found->get<std::string>());
+  };
+  eos = named("eos_token").value_or(0);
+  pad = named("pad_token").value_or(eos);
+  bos = named("bos_token").value_or(pad);
+  unk = named("unk_token").value_or(pad);
 }
 
 tokenizer::tokenizer(std::shared_ptr<const tables> t) : tables_(std::move(t)) {}
 
 tokenizer tokenizer::open(const std::filesystem::path& directory) {
+  const auto whole = directory / "tokenizer.json";
+  const bool is_whole = exists(whole);
+  auto files = is_whole ? text::read_tokenizer_json(whole) : text::read_vocabulary_and_merges(directory);
+  const auto path = directory / "tokenizer_config.json";
+  const auto settings = read_json(path);
   auto result = std::make_shared<tables>();
-  result->read_vocabulary(directory / "vocab.json");
-  result->read_merges(directory / "merges.txt");
-  result->read_settings(directory / "tokenizer_config.json");
+  try {
+    read_added_tokens(path, settings, files);
+    const auto listed = files.merges.size();
+    if (const auto missing = is_whole ? 0 : text::add_missing_merges(files); missing > 0) {
+      result->derived_merges = missing;
+      log_info("tokenizer: " + (directory / "merges.txt").string() + " has " + std::to_string(listed) +
+               " of the vocabulary's " + std::to_string(listed + missing) + " merges; the others follow from its ids");
+    }
+    result->take(files);
+    result->take_settings(path, settings);
+  } catch (const std::logic_error&) { // std::stoll
+    refuse(path, "an id of added_tokens_decoder is not a number");
+  } catch (const nlohmann::json::exception& e) {
+    refuse(path, e.what());
+  }
   return tokenizer(std::move(result));
 }
 
@@ -210,6 +233,12 @@ std::vector<std::pair<std::string, token_id>> tokenizer::added_tokens() const {
 }
 token_id tokenizer::size() const {
   return static_cast<token_id>(tables_->ids.size());
+}
+std::size_t tokenizer::merges() const {
+  return tables_->merge_count;
+}
+std::size_t tokenizer::derived_merges() const {
+  return tables_->derived_merges;
 }
 token_id tokenizer::bos() const {
   return tables_->bos;

@@ -15,11 +15,13 @@ namespace parley::inference {
 /// As torch indexes with it.
 using token_id = std::int64_t;
 
-/// The byte-level BPE of a checkpoint folder (`vocab.json`, `merges.txt`, `tokenizer_config.json`), identical to the
-/// Hugging Face one (THINKER.md 1). Immutable after `open`; copies share the tables; safe to use from several threads.
+/// The byte-level BPE of a checkpoint folder, identical to the Hugging Face one (THINKER.md 1): `tokenizer_config.json`,
+/// and `tokenizer.json`, or `vocab.json` and `merges.txt` where that is absent. Immutable after `open`; copies share the
+/// tables; safe to use from several threads.
 class tokenizer {
 public:
-  /// Throws std::runtime_error naming the file when a file is missing or makes no sense.
+  /// Throws std::runtime_error naming the file when a file is missing or makes no sense, and what `tokenizer.json` asks
+  /// for when that is not implemented. Merges that `merges.txt` lacks are derived from the ids, with a line in the log.
   static tokenizer open(const std::filesystem::path& directory);
 
   /// Added tokens in the text become their ids; nothing is put before or after. Invalid UTF-8 counts as U+FFFD.
@@ -58,6 +60,11 @@ public:
 
   /// Number of tokens, base and added: Hugging Face's len().
   token_id size() const;
+
+  /// Number of merge rules, and how many of them stood in no file.
+  std::size_t merges() const;
+  std::size_t derived_merges() const;
+
   token_id bos() const;
   token_id eos() const;
   token_id pad() const;

@@ -1,6 +1,7 @@
 #include "inference/init/byte_tokenizer.hpp"
 
 #include "inference/init/text_file.hpp"
+#include "inference/init/tokenizer_json.hpp"
 #include "inference/text/byte_alphabet.hpp"
 #include "inference/text/utf8.hpp"
 
@@ -61,17 +62,30 @@ nlohmann::json added_entry(const std::string& content, bool special) {
 
 } // namespace
 
-void write_byte_tokenizer(const std::filesystem::path& folder, std::int64_t base_tokens, std::int64_t unk_id) {
-  nlohmann::json vocabulary = nlohmann::json::object();
+text::tokenizer_files byte_tokenizer(std::int64_t base_tokens, std::int64_t unk_id) {
+  text::tokenizer_files made;
   std::int64_t id = 0;
-  for (const auto& token : byte_tokens()) vocabulary[token] = id++;
+  for (auto& token : byte_tokens()) made.vocabulary.emplace_back(std::move(token), id++);
   // "\u0120" is the space of the byte alphabet.
-  for (; id < base_tokens; ++id) vocabulary[id == unk_id ? "<unk>" : "\u0120w" + std::to_string(id)] = id;
+  for (; id < base_tokens; ++id)
+    made.vocabulary.emplace_back(id == unk_id ? "<unk>" : "\u0120w" + std::to_string(id), id);
 
-  nlohmann::json added;
-  added[std::to_string(unk_id)] = added_entry("<unk>", true);
+  made.added.push_back({"<unk>", unk_id, true});
   auto next = unk_id < base_tokens ? base_tokens : base_tokens + 1;
-  for (const auto& [content, special] : added_tokens()) added[std::to_string(next++)] = added_entry(content, special);
+  for (const auto& [content, special] : added_tokens()) made.added.push_back({content, next++, special});
+  return made;
+}
+
+void write_tokenizer(const std::filesystem::path& folder, const text::tokenizer_files& files) {
+  nlohmann::json vocabulary = nlohmann::json::object();
+  for (const auto& [token, id] : files.vocabulary) vocabulary[token] = id;
+  std::string merges;
+  for (const auto& [left, right] : files.merges) merges += left + ' ' + right + '\n';
+  nlohmann::json added, by_token;
+  for (const auto& [content, id, special] : files.added) {
+    added[std::to_string(id)] = added_entry(content, special);
+    by_token[content] = id;
+  }
   nlohmann::json settings{{"tokenizer_class", "MiniCPMOTokenizerFast"},
                           {"add_prefix_space", false},
                           {"clean_up_tokenization_spaces", false},
@@ -83,8 +97,10 @@ void write_byte_tokenizer(const std::filesystem::path& folder, std::int64_t base
                           {"added_tokens_decoder", added},
                           {"bad_token_ids", nlohmann::json::array()}};
   write_text(folder / "vocab.json", vocabulary.dump());
-  write_text(folder / "merges.txt", "");
+  write_text(folder / "merges.txt", merges);
+  write_text(folder / "added_tokens.json", by_token.dump(2));
   write_text(folder / "tokenizer_config.json", settings.dump(2));
+  write_tokenizer_json(folder / "tokenizer.json", files);
 }
 
 } // namespace parley::inference::init

@@ -37,7 +37,7 @@ void init_model(std::string_view preset, std::uint64_t seed, const std::filesyst
   std::filesystem::create_directories(out);
   init::write_text(out / "config.json", chosen.config.dump(2));
   init::write_text(out / "preprocessor_config.json", preprocessor_json(chosen.config).dump(2));
-  init::write_byte_tokenizer(out, chosen.base_tokens, chosen.unk_id);
+  init::write_tokenizer(out, init::byte_tokenizer(chosen.base_tokens, chosen.unk_id));
   init::write_tensors(out, init::plan_tensors(chosen.config), seed, shard_bytes);
 }
 

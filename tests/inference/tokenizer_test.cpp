@@ -167,6 +167,10 @@ TEST_CASE("a broken tokenizer is refused with the file's name") {
   folder.write("vocab.json", R"({"a": 0})");
   CHECK_THROWS_WITH(tokenizer::open(folder.path()), Catch::Contains("merges.txt"));
   folder.write("merges.txt", "a b\n");
+  CHECK_THROWS_WITH(tokenizer::open(folder.path()), Catch::Contains("tokenizer_config.json"));
+  folder.write("tokenizer_config.json", "{}");
+  CHECK_THROWS_WITH(tokenizer::open(folder.path()), Catch::Contains("no added_tokens_decoder"));
+  folder.write("tokenizer_config.json", R"({"added_tokens_decoder": {}})");
   CHECK_THROWS_WITH(tokenizer::open(folder.path()), Catch::Contains("not in vocab.json"));
   folder.write("vocab.json", R"({"a": 99999999999})");
   CHECK_THROWS_WITH(tokenizer::open(folder.path()), Catch::Contains("out of range"));
