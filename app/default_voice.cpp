@@ -1,6 +1,7 @@
 #include "app/default_voice.hpp"
 
 #include "config/load.hpp"
+#include "inference/speech/default_voice_file.hpp"
 #include "protocol/wav.hpp"
 
 #include <fstream>
@@ -13,8 +14,10 @@ namespace parley::app {
 std::shared_ptr<const std::vector<float>> load_default_voice(const config::settings& settings,
                                                              const std::filesystem::path& model) {
   const auto& chosen = settings.voice.default_wav;
-  const auto path = chosen.empty() ? model / "assets" / "default_voice.wav" : std::filesystem::path(chosen);
-  if (chosen.empty() && !std::filesystem::exists(path)) return nullptr;
+  const auto own =
+      inference::speech::default_voice_file(settings.worker.assets.empty() ? model : settings.worker.assets);
+  if (chosen.empty() && !own) return nullptr;
+  const auto path = chosen.empty() ? *own : std::filesystem::path(chosen);
   const auto refuse = [&](const std::string& why) {
     throw config::settings_error("voice.default: " + path.string() + ": " + why);
   };

@@ -85,6 +85,10 @@ const std::array table{
         "browsers and always pass."},
 
     key{"worker.model", PARLEY_MEMBER(worker.model), "Checkpoint folder. Empty = the embedded default model."},
+    key{"worker.assets", PARLEY_MEMBER(worker.assets),
+        "Folder whose assets (the voice's networks and recordings) are taken, where the checkpoint has none, as "
+        "quantized "
+        "releases have not. Empty = the checkpoint folder."},
     key{"worker.device", PARLEY_MEMBER(worker.device), "\"cpu\" or \"cuda:N\".", 0, 0, is_device, "cpu or cuda:N"},
     key{"worker.max_sessions", PARLEY_MEMBER(worker.max_sessions),
         "Slots: sessions that the worker takes at a time. 0 = from memory and measured speed, which is measured on "
@@ -212,7 +216,8 @@ const std::array table{
         "Longest pause of a worker between two attempts to reach its gateway.", 0.1, 3600},
 
     key{"voice.default", PARLEY_MEMBER(voice.default_wav),
-        "WAV of the default voice. Empty = assets/default_voice.wav of the model folder."},
+        "WAV of the default voice. Empty = the model's own: assets/default_voice.wav, HT_ref_audio.wav or "
+        "system_ref_audio.wav."},
 
     key{"record.dir", PARLEY_MEMBER(record.dir),
         "Folder for recordings of sessions: the sound of both sides, pictures, and every event. Empty = nothing is "

@@ -45,6 +45,7 @@ struct settings {
 
   struct {
     std::string model;          ///< checkpoint folder; empty = the embedded default
+    std::string assets;         ///< folder whose `assets` are taken; empty = the checkpoint folder
     std::string device = "cpu"; ///< "cpu" or "cuda:N"
     int max_sessions = 0;       ///< slots; 0 = from memory and measured speed
     int threads = 0;            ///< intra-op threads of the engine; 0 = from the cores
@@ -122,7 +123,7 @@ struct settings {
   } nodes;
 
   struct {
-    std::string default_wav; ///< key `voice.default`; empty = `assets/default_voice.wav` of the model folder
+    std::string default_wav; ///< key `voice.default`; empty = the model's own
   } voice;
 
   struct {

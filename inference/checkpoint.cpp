@@ -15,6 +15,7 @@ namespace parley::inference {
 
 struct checkpoint::index {
   std::filesystem::path directory;
+  std::filesystem::path assets;
   std::vector<safetensors_file> files;
   std::map<std::string, std::size_t, std::less<>> file_of;
 };
@@ -34,9 +35,10 @@ void check_shard_name(const std::filesystem::path& index, const std::string& nam
 
 checkpoint::checkpoint(std::shared_ptr<const index> tensors) : index_(std::move(tensors)) {}
 
-checkpoint checkpoint::open(const std::filesystem::path& directory) {
+checkpoint checkpoint::open(const std::filesystem::path& directory, const std::filesystem::path& assets) {
   auto result = std::make_shared<index>();
   result->directory = directory;
+  result->assets = assets.empty() ? directory : assets;
   if (std::filesystem::exists(directory / index_name)) {
     auto path = directory / index_name;
     auto map = read_json(path);
@@ -64,6 +66,10 @@ checkpoint checkpoint::open(const std::filesystem::path& directory) {
 
 const std::filesystem::path& checkpoint::directory() const {
   return index_->directory;
+}
+
+const std::filesystem::path& checkpoint::assets() const {
+  return index_->assets;
 }
 
 bool checkpoint::has(std::string_view name) const {

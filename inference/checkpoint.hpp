@@ -17,10 +17,14 @@ class weights;
 /// is gone. Copies are cheap and share the mappings. Safe to read from several threads.
 class checkpoint {
 public:
-  /// Throws std::runtime_error naming the file when the folder holds no readable weights.
-  static checkpoint open(const std::filesystem::path& directory);
+  /// Throws std::runtime_error naming the file when the folder holds no readable weights, and says in words what it
+  /// holds instead: files of another format, pointers of Git LFS, a download that has not ended. `assets`: see below.
+  static checkpoint open(const std::filesystem::path& directory, const std::filesystem::path& assets = {});
 
   const std::filesystem::path& directory() const;
+
+  /// The folder whose `assets` belong to this checkpoint: its own unless another one was named.
+  const std::filesystem::path& assets() const;
 
   bool has(std::string_view name) const;
 

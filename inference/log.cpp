@@ -20,6 +20,10 @@ void log_info(const std::string& line) {
   log()->info("{}", line);
 }
 
+void log_warning(const std::string& line) {
+  log()->warn("{}", line);
+}
+
 void log_trace(const std::string& line) {
   log()->trace("{}", line);
 }

@@ -1,6 +1,7 @@
 #include "inference/model_config.hpp"
 
 #include "inference/json_file.hpp"
+#include "inference/model_kind.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -57,7 +58,6 @@ llm_config read_llm(const section& keys) {
   keys.size("num_key_value_heads", c.kv_heads);
   keys.size("head_dim", c.head_dim);
   keys.read("rms_norm_eps", c.rms_norm_eps);
-  keys.read("rope_theta", c.rope_theta);
   keys.size("max_position_embeddings", c.max_positions);
   return c;
 }
@@ -123,13 +123,32 @@ void read_preprocessor(const section& keys, vision_config& c) {
   keys.read("norm_std", c.norm_std);
 }
 
+/// By its folder; in the caches of Hugging Face (models--OWNER--NAME/snapshots/REVISION) and ModelScope (a dot is
+/// written ___) by what the folder stands for.
+std::string name_of(const std::filesystem::path& directory) {
+  auto path = std::filesystem::weakly_canonical(directory);
+  if (!path.has_filename()) path = path.parent_path();
+  if (path.parent_path().filename() == "snapshots") path = path.parent_path().parent_path();
+  auto name = path.filename().string();
+  if (const auto owner = name.rfind("--"); name.starts_with("models--")) name.erase(0, owner + 2);
+  for (auto dot = name.find("___"); dot != std::string::npos; dot = name.find("___", dot)) name.replace(dot, 3, ".");
+  return name;
+}
+
+void check_kind(const std::filesystem::path& path, const nlohmann::json& config) {
+  std::string text;
+  for (const auto& problem : model_kind_problems(config)) text += (text.empty() ? "" : "; ") + problem;
+  if (!text.empty()) throw std::runtime_error(path.string() + ": " + text);
+}
+
 } // namespace
 
 model_config model_config::open(const std::filesystem::path& directory) {
   auto path = directory / "config.json";
-  section top(path, read_json(path));
+  const auto values = read_json(path);
+  section top(path, values);
   model_config c;
-  c.name = std::filesystem::weakly_canonical(directory).filename().string();
+  c.name = name_of(directory);
   top.read("init_vision", c.has_vision);
   top.read("init_audio", c.has_audio);
   top.read("init_tts", c.has_tts);
@@ -138,6 +157,9 @@ model_config model_config::open(const std::filesystem::path& directory) {
   c.vision = read_vision(top, c.llm.hidden_size);
   c.audio = read_audio(top);
   c.tts = read_tts(top);
+  check_kind(path, values);
+  c.llm.rope_theta = rope_theta_of(values);
+  c.stored = weight_format_of(values);
   auto processor = directory / "preprocessor_config.json";
   if (std::filesystem::exists(processor)) read_preprocessor({processor, read_json(processor)}, c.vision);
   return c;

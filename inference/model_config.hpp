@@ -1,5 +1,7 @@
 #pragma once
 
+#include "inference/model_kind.hpp"
+
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -21,7 +23,7 @@ struct llm_config {
   int kv_heads = 32;
   int head_dim = 128; ///< query width = heads * head_dim, which is not hidden_size
   double rms_norm_eps = 1e-6;
-  double rope_theta = 10000.0;
+  double rope_theta = 1e6; ///< config.json must say it
   int max_positions = 32768;
 };
 
@@ -69,7 +71,8 @@ struct tts_bridge_config {
 
 /// All parts of a checkpoint's configuration.
 struct model_config {
-  std::string name; ///< of the checkpoint folder
+  std::string name; ///< of the checkpoint folder, or of what a cache keeps there
+  weight_format stored;
   llm_config llm;
   vision_config vision;
   audio_config audio;
@@ -79,7 +82,8 @@ struct model_config {
   bool has_tts = true;
   bool stream_input = false; ///< how sounds of a chat prompt are dealt out (THINKER.md 6.2)
 
-  /// Throws std::runtime_error naming file and key for a missing file or a value that can't be.
+  /// Throws std::runtime_error naming file and key for a missing file, a value that can't be, or another model than the
+  /// one that is implemented (`model_kind_problems`).
   static model_config open(const std::filesystem::path& directory);
 };
 

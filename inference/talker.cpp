@@ -1,5 +1,7 @@
 #include "inference/talker.hpp"
 
+#include "inference/log.hpp"
+
 #include <ATen/ATen.h>
 
 namespace parley::inference {
@@ -15,6 +17,21 @@ talker::talker(const checkpoint& weights, const model_config& config, const quir
                at::Device device)
     : models_(speech::speech_models::load(weights, noise_seed, how, device)),
       condition_(config.tts, weights.view("tts.", dtype, device)), normalize_(config.tts.normalize_projected_hidden) {}
+
+std::shared_ptr<const talker> talker::open(const checkpoint& weights, const model_config& config, const quirks& how,
+                                           at::ScalarType dtype, at::Device device) {
+  if (!config.has_tts) return nullptr;
+  if (const auto missing = speech::speech_models::missing(weights)) {
+    log_warning("engine: no voice, sessions are answered by text: " + *missing);
+    return nullptr;
+  }
+  try {
+    return std::make_shared<const talker>(weights, config, how, dtype, device);
+  } catch (const speech::unknown_operator& problem) {
+    log_warning(std::string("engine: no voice, sessions are answered by text: ") + problem.what());
+    return nullptr;
+  }
+}
 
 at::Tensor talker::unit(std::span<const token_id> ids, std::span<const at::Tensor> hidden) const {
   return condition_.duplex(ids, hidden.empty() ? at::Tensor() : at::cat(at::TensorList(hidden.data(), hidden.size())))

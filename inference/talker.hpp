@@ -5,6 +5,7 @@
 #include "inference/model_config.hpp"
 #include "inference/speech/speech_models.hpp"
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -19,8 +20,11 @@ public:
   talker(const checkpoint& weights, const model_config& config, const quirks& how, at::ScalarType dtype,
          at::Device device);
 
-  /// Whether a model folder holds a speaking half.
-  static bool present(const checkpoint& weights) { return speech::speech_models::present(weights); }
+  /// The speaking half of a model folder; null, with a line in the log that names what is missing, when the folder holds
+  /// none, or when a network of the voice holds an operator that is not known: then sessions are answered by text.
+  /// Throws as the constructor for what is there and wrong.
+  static std::shared_ptr<const talker> open(const checkpoint& weights, const model_config& config, const quirks& how,
+                                            at::ScalarType dtype, at::Device device);
 
   /// The words of a duplex unit, each with its hidden state [1, LLM hidden], as `speech::duplex_speech` wants them:
   /// float32 [ids + 1, tts hidden].

@@ -156,8 +156,9 @@ tokenizer tokenizer::open(const std::filesystem::path& directory) {
     const auto listed = files.merges.size();
     if (const auto missing = is_whole ? 0 : text::add_missing_merges(files); missing > 0) {
       result->derived_merges = missing;
-      log_info("tokenizer: " + (directory / "merges.txt").string() + " has " + std::to_string(listed) +
-               " of the vocabulary's " + std::to_string(listed + missing) + " merges; the others follow from its ids");
+      log_warning("tokenizer: " + (directory / "merges.txt").string() + " has " + std::to_string(listed) +
+                  " of the vocabulary's " + std::to_string(listed + missing) +
+                  " merges; the others follow from its ids");
     }
     result->take(files);
     result->take_settings(path, settings);

@@ -4,6 +4,7 @@
 #include "inference/engine/fingerprint.hpp"
 #include "inference/engine/omni_engine.hpp"
 #include "inference/log.hpp"
+#include "inference/speech/default_voice_file.hpp"
 #include "inference/speech/features.hpp"
 #include "inference/speech/wav_file.hpp"
 
@@ -51,11 +52,12 @@ std::shared_ptr<const speech::voice> default_voice(const config::settings& setti
                                                    const std::filesystem::path& directory,
                                                    const speech::token2wav& sound) {
   const auto& chosen = settings.voice.default_wav;
-  const auto file = chosen.empty() ? directory / "assets" / "default_voice.wav" : std::filesystem::path(chosen);
-  if (chosen.empty() && !exists(file)) {
+  const auto own = speech::default_voice_file(directory);
+  if (chosen.empty() && !own) {
     log_info("engine: no default voice: sessions that bring none are answered by text");
     return nullptr;
   }
+  const auto file = chosen.empty() ? *own : std::filesystem::path(chosen);
   auto recording = speech::read_wav_file(file);
   const auto longest = speech::longest_voice_samples * recording.rate / speech::voice_rate;
   recording.samples = recording.samples.slice(1, 0, longest);
@@ -124,14 +126,12 @@ std::unique_ptr<engine> make_engine(const config::settings& settings, engine::si
   auto sizes = model_config::open(directory);
   const int threads = find_threads(settings, sizes);
   at::set_num_threads(threads);
-  const auto weights = checkpoint::open(directory);
+  const auto weights = checkpoint::open(directory, settings.worker.assets);
   auto model = std::make_shared<const thinker>(weights, std::move(sizes), precision, device, settings.engine.quant);
   log_info("engine: the language model's weights take " + mebibytes(model->llm().weight_bytes()) +
            (settings.engine.quant == config::quantization::none ? "" : ", its layers quantized"));
   const auto quirk = settings.engine.reference_quirks ? quirks::literal() : quirks{};
-  std::shared_ptr<const talker> speaker;
-  if (talker::present(weights))
-    speaker = std::make_shared<const talker>(weights, model->config(), quirk, precision, device);
+  const auto speaker = talker::open(weights, model->config(), quirk, precision, device);
 
   const auto& llm = model->config().llm;
   auto context = settings.engine.context_tokens;
@@ -146,7 +146,7 @@ std::unique_ptr<engine> make_engine(const config::settings& settings, engine::si
   const auto free = free_memory(device);
   std::shared_ptr<const speech::voice> measured;
   if (speaker) {
-    measured = how.default_voice = default_voice(settings, directory, speaker->sound());
+    measured = how.default_voice = default_voice(settings, weights.assets(), speaker->sound());
     if (!measured) measured = silent_voice(speaker->sound());
     how.kept_voices = voices_to_keep(*measured, free);
   }

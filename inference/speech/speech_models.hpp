@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
 
 namespace parley::inference::speech {
 
@@ -25,8 +27,8 @@ struct speech_models {
   static speech_models load(const checkpoint& from, std::uint64_t noise_seed, quirks how = {},
                             at::Device device = at::kCPU);
 
-  /// Whether a model folder holds what `load` needs.
-  static bool present(const checkpoint& from);
+  /// What a model folder lacks of what `load` needs, in words; none = nothing.
+  static std::optional<std::string> missing(const checkpoint& from);
 };
 
 } // namespace parley::inference::speech
