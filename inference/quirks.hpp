@@ -37,7 +37,13 @@ struct quirks {
   /// An interruption forgets what the vocoder held of the turn, but not what the speech tokens' model holds.
   bool interruption_keeps_speech_model = false;
 
-  static constexpr quirks literal() { return {true, true, true, true, true, true, true, true, true}; }
+  /// The speaker network's last pooling window, where it is a partial one and padding counts, is divided by what it
+  /// holds whatever the file's opset: so did the onnxruntime (1.31) of the recordings. Without it, a file before opset 19
+  /// is run as by the onnxruntime that the reference asks for (at most 1.21), which divides by the whole window. In the
+  /// published network padding does not count, and both are the same.
+  bool partial_pools_ignore_opset = false;
+
+  static constexpr quirks literal() { return {true, true, true, true, true, true, true, true, true, true}; }
 };
 
 } // namespace parley::inference

@@ -9,7 +9,8 @@ namespace parley::inference::speech {
 /// CAM++, who is speaking: one vector for a whole recording (TALKER.md 2 and 6). The file is executed as it is.
 class campplus {
 public:
-  explicit campplus(onnx_graph graph, at::Device device = at::kCPU) : network_(std::move(graph), device) {}
+  explicit campplus(onnx_graph graph, at::Device device = at::kCPU, partial_window windows = partial_window::by_opset)
+      : network_(std::move(graph), device, windows) {}
 
   /// fbank float32 [frames, 80], not centred -> float32 [192]. Throws as `onnx_runner::run`.
   at::Tensor embed(const at::Tensor& fbank) const {

@@ -1,11 +1,11 @@
 #include "inference/speech/onnx_graph.hpp"
 
+#include "inference/mapped_file.hpp"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 
 namespace parley::inference::speech {
@@ -81,6 +81,15 @@ void add_numbers(const field& from, std::vector<T>& to) {
     for (wire numbers(from.bytes); !numbers.done();) to.push_back(static_cast<T>(numbers.varint()));
 }
 
+/// A repeated float field: packed, or one of its numbers.
+void add_reals(std::string_view bytes, std::vector<float>& to) {
+  for (; bytes.size() >= sizeof(float); bytes.remove_prefix(sizeof(float))) {
+    float value = 0;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    to.push_back(value);
+  }
+}
+
 at::ScalarType element_type(std::uint64_t onnx_type) {
   switch (onnx_type) {
   case 1: return at::kFloat;
@@ -150,6 +159,7 @@ void read_attribute(std::string_view message, onnx_node& node) {
     case 3: made.integer = static_cast<std::int64_t>(f.number); break;
     case 4: made.text = f.bytes; break;
     case 5: made.tensor = read_tensor(f.bytes, nullptr); break;
+    case 7: add_reals(f.bytes, made.reals); break;
     case 8: add_numbers(f, made.integers); break;
     default: break;
     }
@@ -198,6 +208,17 @@ void read_graph(std::string_view message, onnx_graph& graph) {
   std::erase_if(graph.inputs, [&](const auto& name) { return graph.initializers.contains(name); });
 }
 
+/// The version, if this is about the standard operators.
+void read_opset(std::string_view message, onnx_graph& graph) {
+  std::string domain;
+  std::int64_t version = 0;
+  each(message, [&](const field& f) {
+    if (f.id == 1) domain = f.bytes;
+    if (f.id == 2) version = static_cast<std::int64_t>(f.number);
+  });
+  if (domain.empty() || domain == "ai.onnx") graph.opset = version;
+}
+
 } // namespace
 
 std::int64_t onnx_node::integer(const std::string& key, std::int64_t otherwise) const {
@@ -226,14 +247,14 @@ const onnx_node* onnx_graph::find_node(std::string_view name) const {
 }
 
 onnx_graph read_onnx(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw std::runtime_error(file.string() + ": can't be read");
-  const std::string data(std::istreambuf_iterator<char>(stream), {});
+  const mapped_file mapped(file);
+  const std::string_view data(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
   try {
     onnx_graph graph;
     graph.origin = file.string();
     each(data, [&](const field& f) {
       if (f.id == 7) read_graph(f.bytes, graph);
+      if (f.id == 8) read_opset(f.bytes, graph);
     });
     if (graph.nodes.empty() && graph.initializers.empty()) refuse("holds no graph");
     return graph;

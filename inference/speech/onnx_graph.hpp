@@ -17,6 +17,7 @@ struct onnx_attribute {
   float real = 0;
   std::string text;
   std::vector<std::int64_t> integers;
+  std::vector<float> reals;
   at::Tensor tensor;
 };
 
@@ -36,7 +37,8 @@ struct onnx_node {
 
 /// The graph of an ONNX file: what the reference's exports use of onnx.proto, read with a wire parser of our own.
 struct onnx_graph {
-  std::string origin; ///< the file, for messages
+  std::string origin;     ///< the file, for messages
+  std::int64_t opset = 0; ///< version of the standard operators; 0 = the file does not say
   std::vector<onnx_node> nodes;
   std::unordered_map<std::string, at::Tensor> initializers;
   std::vector<std::string> inputs; ///< without the initializers
@@ -46,7 +48,8 @@ struct onnx_graph {
   const onnx_node* find_node(std::string_view name) const;
 };
 
-/// Throws std::runtime_error naming the file when it can't be read, is cut short, or keeps its data in another file.
+/// Maps the file and copies its tensors. Throws std::runtime_error naming the file when it can't be read, is cut short, or
+/// keeps its data in another file.
 onnx_graph read_onnx(const std::filesystem::path& file);
 
 } // namespace parley::inference::speech

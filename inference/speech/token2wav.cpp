@@ -59,7 +59,7 @@ token2wav::token2wav(const std::filesystem::path& folder, const noise_tables& no
   flow_ = std::make_unique<flow>(read_state_dict(followed(folder / "flow.pt")).to(device, options.acoustics),
                                  flow_config::open(followed(folder / "flow.yaml")), options.steps, noise.flow);
   ear_ = std::make_unique<voice_ear>(read_onnx(followed(folder / "speech_tokenizer_v2_25hz.onnx")),
-                                     read_onnx(followed(folder / "campplus.onnx")), device);
+                                     read_onnx(followed(folder / "campplus.onnx")), device, options.speaker_windows);
   const auto vocoder = read_vocoder(followed(folder / "hift.pt")).to(device);
   if (kind_ == generation::causal)
     causal_ = std::make_unique<bounded_vocoder>(

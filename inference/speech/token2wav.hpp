@@ -27,6 +27,7 @@ struct token2wav_options {
   /// In which the flow model works; its mel is float32. The vocoder turns the mel's rounding errors into phase, which
   /// adds up: float64 tells those of a processor from those of the arithmetic.
   at::ScalarType acoustics = at::kFloat;
+  partial_window speaker_windows = partial_window::by_opset; ///< of the network that hears who speaks
 };
 
 /// Speech tokens to 24 kHz sound, in the voice of a recording, stream by stream (TALKER.md 5 to 10). Serves all

@@ -53,8 +53,9 @@ std::optional<std::string> voice_problem(std::span<const float> samples);
 /// The networks that listen to a reference voice.
 class voice_ear {
 public:
-  voice_ear(const onnx_graph& tokenizer, onnx_graph speaker, at::Device device = at::kCPU)
-      : tokenizer_(tokenizer, device), speaker_(std::move(speaker), device), device_(device) {}
+  voice_ear(const onnx_graph& tokenizer, onnx_graph speaker, at::Device device = at::kCPU,
+            partial_window windows = partial_window::by_opset)
+      : tokenizer_(tokenizer, device), speaker_(std::move(speaker), device, windows), device_(device) {}
 
   /// samples float32 [channels, n] as a file holds them, at any rate: tokens and speaker from the first channel, mel
   /// from the mean.

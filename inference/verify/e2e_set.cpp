@@ -17,7 +17,8 @@ speech::speech_models load_speech(golden_set& files) {
   const speech::noise_tables noise{recorded.tensor("flow_rand_noise").squeeze(0).to(at::kFloat),
                                    recorded.tensor("causal_sine_noise_u8").to(at::kFloat) *
                                        manifest.at("sine_noise_scale").get<double>()};
-  const speech::token2wav_options options{manifest.at("n_timesteps").get<int>(), true, 16, at::kDouble};
+  const speech::token2wav_options options{manifest.at("n_timesteps").get<int>(), true, 16, at::kDouble,
+                                          speech::partial_window::by_what_it_holds};
   const auto& weights = files.weights();
   speech::speech_models made;
   made.config = speech::tts_config::open(files.model_directory() / "config.json");

@@ -108,8 +108,9 @@ const speech::noise_tables& talker_set::noise() {
 }
 
 std::unique_ptr<speech::token2wav> talker_set::load(speech::token2wav::generation kind, int steps) {
-  return std::make_unique<speech::token2wav>(folder(kind), noise(),
-                                             speech::token2wav_options{steps, true, 16, at::kDouble});
+  return std::make_unique<speech::token2wav>(
+      folder(kind), noise(),
+      speech::token2wav_options{steps, true, 16, at::kDouble, speech::partial_window::by_what_it_holds});
 }
 
 const speech::token2wav& talker_set::causal() {
