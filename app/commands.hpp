@@ -21,5 +21,6 @@ void add_load(CLI::App& app, job& chosen);
 void add_verify(CLI::App& app, job& chosen);
 void add_init_model(CLI::App& app, job& chosen);
 void add_check_config(CLI::App& app, job& chosen);
+void add_check_model(CLI::App& app, job& chosen);
 
 } // namespace parley::app

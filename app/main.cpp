@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   parley::app::add_verify(app, chosen);
   parley::app::add_init_model(app, chosen);
   parley::app::add_check_config(app, chosen);
+  parley::app::add_check_model(app, chosen);
   try {
     app.parse(argc, argv);
     return chosen();

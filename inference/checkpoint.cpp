@@ -1,5 +1,7 @@
 #include "inference/checkpoint.hpp"
 
+#include "inference/awq.hpp"
+#include "inference/file_problem.hpp"
 #include "inference/json_file.hpp"
 #include "inference/safetensors.hpp"
 
@@ -58,6 +60,8 @@ checkpoint checkpoint::open(const std::filesystem::path& directory, const std::f
       result->file_of.emplace(name, place->second);
     }
   } else {
+    if (!exists(directory / single_name))
+      if (const auto problem = folder_problem(directory)) throw std::runtime_error(directory.string() + " " + *problem);
     result->files.push_back(safetensors_file::open(directory / single_name));
     for (const auto& name : result->files.front().names()) result->file_of.emplace(name, 0);
   }
@@ -73,7 +77,16 @@ const std::filesystem::path& checkpoint::assets() const {
 }
 
 bool checkpoint::has(std::string_view name) const {
-  return index_->file_of.contains(name);
+  return index_->file_of.contains(name) || quantized(name);
+}
+
+std::optional<awq_matrix> checkpoint::quantized(std::string_view name) const {
+  constexpr std::string_view ending = "weight";
+  if (!name.ends_with(ending) || index_->file_of.contains(name)) return std::nullopt;
+  const std::string stem(name.substr(0, name.size() - ending.size()));
+  for (const auto* part : {"qweight", "qzeros", "scales"})
+    if (!index_->file_of.contains(stem + part)) return std::nullopt;
+  return awq_matrix{stored(stem + "qweight"), stored(stem + "qzeros"), stored(stem + "scales")};
 }
 
 std::vector<std::string> checkpoint::names(std::string_view prefix) const {
@@ -92,6 +105,13 @@ at::Tensor checkpoint::stored(std::string_view name) const {
 }
 
 at::Tensor checkpoint::tensor(std::string_view name, at::ScalarType dtype, at::Device device) const {
+  if (const auto packed = quantized(name)) {
+    try {
+      return matrix_of(*packed, dtype).to(device);
+    } catch (const std::runtime_error& e) {
+      throw std::runtime_error(directory().string() + ": tensor " + std::string(name) + ": " + e.what());
+    }
+  }
   return stored(name).to(device, dtype);
 }
 
@@ -120,7 +140,15 @@ at::Tensor weights::tensor(std::string_view name, at::IntArrayRef shape) const {
 }
 
 bool weights::mapped(std::string_view name) const {
-  return device_.is_cpu() && source_.stored(prefix_ + std::string(name)).scalar_type() == dtype_;
+  if (!device_.is_cpu() || quantized(name)) return false;
+  return source_.stored(prefix_ + std::string(name)).scalar_type() == dtype_;
+}
+
+std::optional<awq_matrix> weights::quantized(std::string_view name) const {
+  auto found = source_.quantized(prefix_ + std::string(name));
+  if (found && !device_.is_cpu())
+    *found = {found->numbers.to(device_), found->zeros.to(device_), found->scales.to(device_)};
+  return found;
 }
 
 bool weights::has(std::string_view name) const {

@@ -1,9 +1,12 @@
 #pragma once
 
+#include "inference/awq.hpp"
+
 #include <ATen/core/Tensor.h>
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +29,12 @@ public:
   /// The folder whose `assets` belong to this checkpoint: its own unless another one was named.
   const std::filesystem::path& assets() const;
 
+  /// Whether the tensor is there, plain or as the parts of an AWQ matrix.
   bool has(std::string_view name) const;
+
+  /// The parts that stand for the matrix `name` ("….weight") in a checkpoint quantized by AWQ; none = it is stored plainly,
+  /// or not at all.
+  std::optional<awq_matrix> quantized(std::string_view name) const;
 
   /// All names that begin with `prefix`, sorted, with the prefix kept.
   std::vector<std::string> names(std::string_view prefix = {}) const;
@@ -34,7 +42,7 @@ public:
   /// As stored, a view of the file: never write to it. Throws std::runtime_error naming tensor and folder when missing.
   at::Tensor stored(std::string_view name) const;
 
-  /// Converted; still a view of the file when nothing had to be converted. Throws like `stored`.
+  /// Converted, an AWQ matrix unpacked; still a view of the file when nothing had to be converted. Throws like `stored`.
   at::Tensor tensor(std::string_view name, at::ScalarType dtype, at::Device device = at::kCPU) const;
 
   /// The tensors below `prefix` (e.g. "llm."), all handed out with this dtype on this device.
@@ -60,6 +68,9 @@ public:
 
   /// Whether `tensor` hands it out as it lies in the file, without a copy.
   bool mapped(std::string_view name) const;
+
+  /// As `checkpoint::quantized`, on this view's device.
+  std::optional<awq_matrix> quantized(std::string_view name) const;
 
   bool has(std::string_view name) const;
 

@@ -1,5 +1,7 @@
 #include "inference/json_file.hpp"
 
+#include "inference/file_problem.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <fstream>
@@ -8,6 +10,8 @@
 namespace parley::inference {
 
 nlohmann::json read_json(const std::filesystem::path& path) {
+  if (const auto problem = file_problem(path); problem && *problem != is_missing)
+    throw std::runtime_error(path.string() + ": " + *problem);
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error(path.string() + ": can't open");
   try {

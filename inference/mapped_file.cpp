@@ -1,5 +1,7 @@
 #include "inference/mapped_file.hpp"
 
+#include "inference/file_problem.hpp"
+
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -27,6 +29,8 @@ struct descriptor {
 } // namespace
 
 mapped_file::mapped_file(const std::filesystem::path& path) {
+  if (const auto problem = file_problem(path); problem && *problem != is_missing)
+    throw std::runtime_error(path.string() + ": " + *problem);
   descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.fd < 0) refuse(path, "can't open");
   struct stat info {};

@@ -79,7 +79,8 @@ void check_quantization(const json& config, problems& out) {
   if (quantization.is_null()) return;
   const auto& method = member(quantization, "quant_method");
   if (method != "awq") {
-    out.add("quantization_config.quant_method is " + shown(method) + ": weights in this format can't be read, only plain ones and awq");
+    out.add("quantization_config.quant_method is " + shown(method) +
+            ": weights in this format can't be read, only plain ones and awq");
     return;
   }
   const std::string where = "quantization_config.";
@@ -114,8 +115,7 @@ void check_speech(const json& config, problems& out) {
   out.require(tts, where, "hidden_act", {"silu"});
   out.require(tts, where, "num_vq", {1});
   out.require(tts, where, "interleaved", {false});
-  out.require(tts, where, "attention_type",
-              {"full_attention", "sliding_window", "sliding_recompute", "reindex"});
+  out.require(tts, where, "attention_type", {"full_attention", "sliding_window", "sliding_recompute", "reindex"});
 }
 
 } // namespace

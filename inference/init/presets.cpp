@@ -63,7 +63,7 @@ nlohmann::json tts_json(const sizes& s, std::int64_t first_added) {
           {"audio_bos_token_id", first_added + tts_audio_bos},
           {"text_eos_token_id", first_added + tts_text_eos},
           {"audio_tokenizer_sample_rate", 16000},
-          {"audio_tokenizer_type", "s3tokenizer_step_audio"},
+          {"audio_tokenizer_type", "s3tokenizer"},
           {"backbone_model", "llama"},
           {"condition_type", "hidden_text_merge"},
           {"hidden_act", "silu"},
@@ -92,7 +92,11 @@ nlohmann::json tts_json(const sizes& s, std::int64_t first_added) {
           {"s3_stream_prelook_size", 3}};
 }
 
-preset make(const sizes& s) {
+bool is_published(const sizes& s) {
+  return s.hidden == real.hidden;
+}
+
+preset make(const sizes& s, sound_sizes sound = small_sound_sizes()) {
   // `<unk>` lies among the base tokens or right behind them.
   auto first_added = s.unk_id < s.base_tokens ? s.base_tokens : s.base_tokens + 1;
   nlohmann::json c{{"architectures", {"MiniCPMO"}},
@@ -129,10 +133,16 @@ preset make(const sizes& s) {
                    {"init_vision", true},
                    {"init_audio", true},
                    {"init_tts", true}};
+  if (is_published(s)) {
+    c["drop_vision_last_layer"] = false;
+    c["slice_config"]["max_slice_nums"] = 1; // the processor's file says 9, and goes before it
+    c["listen_speak_type"] = "asr";
+    c["rope_scaling"] = nullptr;
+  }
   c["vision_config"] = vision_json(s);
   c["audio_config"] = audio_json(s);
   c["tts_config"] = tts_json(s, first_added);
-  return {std::move(c), s.base_tokens, s.unk_id};
+  return {std::move(c), s.base_tokens, s.unk_id, std::move(sound)};
 }
 
 } // namespace
@@ -140,7 +150,7 @@ preset make(const sizes& s) {
 preset find_preset(std::string_view name) {
   if (name == "tiny") return make(tiny);
   if (name == "mid") return make(mid);
-  if (name == "minicpm-o-4.5") return make(real);
+  if (name == "minicpm-o-4.5") return make(real, published_sound_sizes());
   throw std::invalid_argument("unknown preset \"" + std::string(name) + "\": tiny, mid or minicpm-o-4.5");
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "inference/init/sound_plan.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
@@ -12,6 +14,7 @@ struct preset {
   nlohmann::json config;    ///< config.json
   std::int64_t base_tokens; ///< ids below the added tokens
   std::int64_t unk_id;      ///< may lie among the base tokens, as in the real vocabulary
+  sound_sizes sound;        ///< of the networks in `assets`
 };
 
 /// Throws std::invalid_argument naming the known ones.

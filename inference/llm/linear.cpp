@@ -27,11 +27,30 @@ void few_rows_product(const at::Tensor& x, const at::Tensor& matrix, float* to, 
   });
 }
 
+/// The matrices as AWQ stored them, if it stored all of them, in groups that the kernel takes.
+std::vector<awq_matrix> all_quantized(const weights& from, std::span<const std::string_view> names, std::int64_t in) {
+  std::vector<awq_matrix> result;
+  for (auto name : names) {
+    auto stored = from.quantized(name);
+    if (!stored || stored->numbers.dim() != 2 || stored->numbers.size(0) != in || stored->scales.dim() != 2 ||
+        stored->scales.size(0) < 1 || !quantized_matrix::takes(in / stored->scales.size(0)))
+      return {};
+    result.push_back(std::move(*stored));
+  }
+  return result;
+}
+
 } // namespace
 
 linear::linear(at::Tensor matrix) : parts_{matrix.contiguous()}, out_(matrix.size(0)) {}
 
 linear::linear(const weights& from, std::span<const std::string_view> names, std::int64_t in, quantization format) {
+  if (format == quantization::int4)
+    if (auto stored = all_quantized(from, names, in); !stored.empty()) {
+      quantized_.emplace(stored);
+      for (const auto& one : stored) out_ += one.scales.size(1);
+      return;
+    }
   auto mapped = true;
   for (auto name : names) {
     mapped &= from.mapped(name);

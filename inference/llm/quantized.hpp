@@ -1,22 +1,32 @@
 #pragma once
 
 #include "config/settings.hpp"
+#include "inference/awq.hpp"
 
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace parley::inference::llm {
 
 using config::quantization;
 
 /// A matrix in fewer bits, for the kernels that LibTorch brings: int8 with one scale a row, or int4 in groups of 32
-/// numbers with a scale and an offset each. Products run in bfloat16, whatever comes in.
+/// numbers, or as many as AWQ took, with a scale and an offset each. Products run in bfloat16, whatever comes in.
 class quantized_matrix {
 public:
   /// `matrix` [out, in], any dtype and device. Throws std::runtime_error when its sizes don't fit the format.
   quantized_matrix(const at::Tensor& matrix, quantization format);
+
+  /// int4 as AWQ chose it: its numbers are taken as they are, its scales and zero points rounded to bfloat16, as the
+  /// kernel wants them. One or several matrices of the same inputs, one below the other. Throws std::runtime_error when
+  /// they don't fit each other, or the kernel.
+  explicit quantized_matrix(std::span<const awq_matrix> stored);
+
+  /// Whether the kernel takes groups of this many inputs.
+  static bool takes(std::int64_t group);
 
   /// [rows, in] → [rows, out], of x's dtype.
   at::Tensor product(const at::Tensor& x) const;
@@ -24,10 +34,13 @@ public:
   std::size_t bytes() const { return packed_.nbytes() + scales_.nbytes(); }
 
 private:
+  void pack(const at::Tensor& steps, const at::Tensor& scale, const at::Tensor& offset);
+
   quantization format_;
   std::int64_t out_;
-  at::Tensor packed_; ///< int8: [out, in]; int4: as the kernel wants it
-  at::Tensor scales_; ///< bfloat16; int8: [out]; int4: [in / 32, padded out, 2]
+  std::int64_t group_; ///< of int4
+  at::Tensor packed_;  ///< int8: [out, in]; int4: as the kernel wants it
+  at::Tensor scales_;  ///< bfloat16; int8: [out]; int4: [in / group, padded out, 2]
 };
 
 } // namespace parley::inference::llm

@@ -1,5 +1,7 @@
 #include "inference/speech/state_dict.hpp"
 
+#include "inference/file_problem.hpp"
+
 #include <ATen/ATen.h>
 #include <caffe2/serialize/inline_container.h>
 
@@ -318,6 +320,7 @@ value_ptr unpickler::run() {
 } // namespace
 
 tensor_map read_state_dict(const std::filesystem::path& file) {
+  if (const auto problem = file_problem(file); problem && *problem != is_missing) throw std::runtime_error(file.string() + ": " + *problem);
   try {
     archive records(file);
     const auto root = unpickler(records).run();

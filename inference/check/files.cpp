@@ -1,0 +1,148 @@
+#include "inference/check/checks.hpp"
+#include "inference/check/known_files.hpp"
+#include "inference/file_problem.hpp"
+#include "inference/json_file.hpp"
+#include "inference/mapped_file.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <openssl/evp.h>
+#include <set>
+
+namespace parley::inference::check {
+
+namespace {
+
+constexpr auto fetch_again = "fetch the folder again: huggingface-cli download openbmb/MiniCPM-o-4_5";
+constexpr auto index_name = "model.safetensors.index.json";
+
+/// What the server can't do without, and what it loses otherwise.
+struct expected_file {
+  const char* name;
+  severity how;
+  const char* lost;
+};
+
+constexpr expected_file expected[] = {
+    {"config.json", severity::fault, "the model's sizes are in it"},
+    {"tokenizer_config.json", severity::fault, "the control tokens are in it"},
+    {"preprocessor_config.json", severity::warning, "how pictures are cut is in it; config.json's numbers are taken"},
+    {"generation_config.json", severity::note, "no number of it is used"}};
+
+constexpr const char* networks[] = {"flow.pt", "flow.yaml", "hift.pt", "speech_tokenizer_v2_25hz.onnx",
+                                    "campplus.onnx"};
+
+void say(findings& out, severity how, std::string what, std::string advice) {
+  if (how == severity::fault)
+    out.fault(std::move(what), std::move(advice));
+  else if (how == severity::warning)
+    out.warn(std::move(what), std::move(advice));
+  else
+    out.note(std::move(what), std::move(advice));
+}
+
+/// The files of weights, as the index names them.
+std::set<std::string> shards_of(const std::filesystem::path& model, findings& out) {
+  std::set<std::string> shards;
+  if (const auto problem = file_problem(model / index_name)) {
+    if (const auto single = file_problem(model / "model.safetensors"))
+      out.fault(*single == is_missing
+                    ? "neither model.safetensors nor " + std::string(index_name) + " is there: no weights"
+                    : "model.safetensors " + *single,
+                fetch_again);
+    else
+      shards.insert("model.safetensors");
+    if (*problem != is_missing) out.fault(std::string(index_name) + " " + *problem, fetch_again);
+    return shards;
+  }
+  try {
+    const auto index = read_json(model / index_name);
+    for (const auto& [name, file] : index.at("weight_map").items()) shards.insert(file.get<std::string>());
+  } catch (const std::exception& e) {
+    out.fault(std::string(index_name) + " can't be read: " + e.what(), fetch_again);
+  }
+  return shards;
+}
+
+std::string sha256(const std::filesystem::path& file) {
+  const mapped_file mapped(file);
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int length = 0;
+  EVP_Digest(mapped.bytes().data(), mapped.bytes().size(), digest, &length, EVP_sha256(), nullptr);
+  std::string text;
+  constexpr char digits[] = "0123456789abcdef";
+  for (unsigned i = 0; i < length; ++i) (text += digits[digest[i] >> 4]) += digits[digest[i] & 15];
+  return text;
+}
+
+void compare_with_pinned(const folders& where, bool hash, findings& out) {
+  int same = 0, hashed = 0;
+  const auto revision = std::string(pinned_revision.substr(0, 7));
+  for (const auto& known : known_files) {
+    const auto name = std::string(known.name);
+    const auto file = (name.starts_with("assets/") ? where.assets : where.model) / name;
+    if (file_problem(file)) continue;
+    const auto size = file_size(file);
+    if (known.bytes != 0 && size != known.bytes) {
+      out.note(name + " has " + std::to_string(size) + " bytes, in revision " + revision + " it has " +
+                   std::to_string(known.bytes),
+               "another revision, or a damaged copy: --hash tells which files differ");
+      continue;
+    }
+    same += known.bytes != 0;
+    if (!hash) continue;
+    if (sha256(file) == known.sha256)
+      ++hashed;
+    else
+      out.warn(name + " has the size but not the SHA-256 of revision " + revision,
+               "if the folder is of that revision, the copy is damaged: fetch the file again");
+  }
+  if (same > 0) out.pass(std::to_string(same) + " files have the sizes of revision " + revision);
+  if (hashed > 0) out.pass(std::to_string(hashed) + " files have its SHA-256");
+}
+
+} // namespace
+
+bool check_files(const folders& where, bool hash, findings& out) {
+  const auto about_folder = folder_problem(where.model);
+  const bool has_weights = exists(where.model / index_name) || exists(where.model / "model.safetensors");
+  if (about_folder && !has_weights) {
+    out.fault(where.model.string() + " " + *about_folder, "");
+    return false;
+  }
+  if (about_folder) out.warn(where.model.string() + " " + *about_folder, "check again when it has ended");
+  const auto faults = out.count(severity::fault);
+  for (const auto& file : expected)
+    if (const auto problem = file_problem(where.model / file.name))
+      say(out, *problem == is_missing ? file.how : severity::fault,
+          std::string(file.name) + " " + *problem + " (" + file.lost + ")", fetch_again);
+  if (const auto problem = file_problem(where.model / "tokenizer.json")) {
+    const bool older = !file_problem(where.model / "vocab.json") && !file_problem(where.model / "merges.txt");
+    say(out, *problem == is_missing && older ? severity::note : severity::fault,
+        "tokenizer.json " + *problem + (older ? " (vocab.json and merges.txt are there)" : ""), fetch_again);
+  }
+  for (const auto& shard : shards_of(where.model, out))
+    if (const auto problem = file_problem(where.model / shard)) out.fault(shard + " " + *problem, fetch_again);
+  for (const auto* name : networks)
+    if (const auto problem = file_problem(where.assets / "assets/token2wav" / name))
+      out.warn("assets/token2wav/" + std::string(name) + " " + *problem + ": no voice, answers are text alone",
+               "fetch it, or name a folder that has it: --assets here, worker.assets for the server");
+  if (!is_made(config_of(where.model))) compare_with_pinned(where, hash, out);
+  if (out.count(severity::fault) == faults) out.pass("the files that it needs are there");
+  return true;
+}
+
+nlohmann::json config_of(const std::filesystem::path& model) {
+  try {
+    auto config = read_json(model / "config.json");
+    return config.is_object() ? config : nlohmann::json();
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+bool is_made(const nlohmann::json& config) {
+  return config.is_object() && config.contains("made_by");
+}
+
+} // namespace parley::inference::check
