@@ -14,8 +14,8 @@ namespace parley::app {
 std::shared_ptr<const std::vector<float>> load_default_voice(const config::settings& settings,
                                                              const std::filesystem::path& model) {
   const auto& chosen = settings.voice.default_wav;
-  const auto own =
-      inference::speech::default_voice_file(settings.worker.assets.empty() ? model : std::filesystem::path(settings.worker.assets));
+  const auto own = inference::speech::default_voice_file(
+      settings.worker.assets.empty() ? model : std::filesystem::path(settings.worker.assets));
   if (chosen.empty() && !own) return nullptr;
   const auto path = chosen.empty() ? *own : std::filesystem::path(chosen);
   const auto refuse = [&](const std::string& why) {

@@ -1,5 +1,6 @@
 #include "inference/model_config.hpp"
 
+#include "inference/file_problem.hpp"
 #include "inference/json_file.hpp"
 #include "inference/model_kind.hpp"
 
@@ -145,6 +146,8 @@ void check_kind(const std::filesystem::path& path, const nlohmann::json& config)
 
 model_config model_config::open(const std::filesystem::path& directory) {
   auto path = directory / "config.json";
+  if (!exists(path))
+    if (const auto problem = folder_problem(directory)) throw std::runtime_error(directory.string() + " " + *problem);
   const auto values = read_json(path);
   section top(path, values);
   model_config c;

@@ -320,7 +320,8 @@ value_ptr unpickler::run() {
 } // namespace
 
 tensor_map read_state_dict(const std::filesystem::path& file) {
-  if (const auto problem = file_problem(file); problem && *problem != is_missing) throw std::runtime_error(file.string() + ": " + *problem);
+  if (const auto problem = file_problem(file); problem && *problem != is_missing)
+    throw std::runtime_error(file.string() + ": " + *problem);
   try {
     archive records(file);
     const auto root = unpickler(records).run();

@@ -91,9 +91,20 @@ def test_init_model_makes_a_servable_checkpoint(tmp_path, start_server):
     assert parley("probe", "audio", "--url", server.http, "--wav", str(SPOKEN), "--fast").returncode == 0
 
 
+def test_check_model_tells_by_its_exit_status(tmp_path):
+    good = parley("check-model", str(ROOT / "models/nano"))
+    assert good.returncode == 0 and good.stdout.splitlines()[-1].startswith("it would run: 0 faults"), good.stdout
+    (tmp_path / "model-Q4_K_M.gguf").write_bytes(b"GGUF")
+    other = parley("check-model", str(tmp_path))
+    assert other.returncode == 1 and "holds GGUF files" in other.stdout and not other.stderr
+    assert parley("check-model").returncode == 2
+    served = parley("serve", "--model", str(tmp_path), "--port", "0")
+    assert served.returncode == 1 and "holds GGUF files" in served.stderr
+
+
 def test_help_names_every_command():
     text = parley("--help").stdout
-    for command in ("serve", "probe", "verify", "init-model", "check-config"):
+    for command in ("serve", "probe", "verify", "init-model", "check-config", "check-model"):
         assert command in text
     assert os.access(BINARY, os.X_OK) and Path(BINARY).name == "parley"
 

@@ -142,6 +142,15 @@ TEST_CASE("a model in a cache has the name that it was fetched by") {
   }
 }
 
+TEST_CASE("a folder that holds something else is refused in words") {
+  CHECK_THROWS_WITH(model_config::open("/no/such/folder"), Catch::Contains("there is no such folder"));
+  temporary_folder folder;
+  folder.write("model-Q4_K_M.gguf", "GGUF");
+  CHECK_THROWS_WITH(model_config::open(folder.path()), Catch::Contains("holds GGUF files"));
+  folder.write("config.json", "version https://git-lfs.github.com/spec/v1\n");
+  CHECK_THROWS_WITH(model_config::open(folder.path()), Catch::Contains("config.json: is a pointer of Git LFS"));
+}
+
 TEST_CASE("the default voice is the first of three recordings") {
   temporary_folder folder;
   CHECK_FALSE(speech::default_voice_file(folder.path()));
