@@ -78,6 +78,11 @@ struct tokenizer::tables {
 
 namespace {
 
+[[noreturn]] void refuse_other_name(const std::filesystem::path& path, const std::string& id, const std::string& here,
+                                    const std::string& there) {
+  refuse(path, "token " + id + " is \"" + here + "\" here and \"" + there + "\" in tokenizer.json");
+}
+
 /// Adds the tokens of `tokenizer_config.json` to those that another file has told already; in both they must be alike.
 void read_added_tokens(const std::filesystem::path& path, const nlohmann::json& settings, text::tokenizer_files& to) {
   std::unordered_map<token_id, std::string> known;
@@ -96,7 +101,7 @@ void read_added_tokens(const std::filesystem::path& path, const nlohmann::json& 
     if (const auto found = known.find(id); found == known.end())
       to.added.push_back({std::move(content), id, token.value("special", false)});
     else if (found->second != content)
-      refuse(path, "token " + number + " is \"" + content + "\" here and \"" + found->second + "\" in tokenizer.json");
+      refuse_other_name(path, number, content, found->second);
   }
 }
 

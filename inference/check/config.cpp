@@ -42,7 +42,8 @@ bool is_of_no_interest(const std::string& pointer) {
 /// Members that have another value here than in the published model, with both.
 void compare(const json& published, const json& here, const std::string& at, std::string& differences) {
   for (const auto& [key, value] : published.items()) {
-    const auto pointer = at + "/" + key;
+    auto pointer = at;
+    (pointer += '/') += key;
     if (is_of_no_interest(pointer) || !here.is_object() || !here.contains(key)) continue;
     const auto& mine = here[key];
     if (value.is_object())

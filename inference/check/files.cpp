@@ -75,30 +75,29 @@ std::string sha256(const std::filesystem::path& file) {
   return text;
 }
 
-void compare_with_pinned(const folders& where, bool hash, findings& out) {
-  int same = 0, hashed = 0;
-  const auto revision = std::string(pinned_revision.substr(0, 7));
-  for (const auto& known : known_files) {
-    const auto name = std::string(known.name);
-    const auto file = (name.starts_with("assets/") ? where.assets : where.model) / name;
-    if (file_problem(file)) continue;
-    const auto size = file_size(file);
-    if (known.bytes != 0 && size != known.bytes) {
-      out.note(name + " has " + std::to_string(size) + " bytes, in revision " + revision + " it has " +
-                   std::to_string(known.bytes),
-               "another revision, or a damaged copy: --hash tells which files differ");
-      continue;
-    }
-    same += known.bytes != 0;
-    if (!hash) continue;
-    if (sha256(file) == known.sha256)
-      ++hashed;
-    else
-      out.warn(name + " has the size but not the SHA-256 of revision " + revision,
-               "if the folder is of that revision, the copy is damaged: fetch the file again");
+/// How many files were found to be of the pinned revision.
+struct same_files {
+  int by_size = 0, by_hash = 0;
+};
+
+void compare_with_pinned(const known_file& known, const folders& where, bool hash, same_files& same, findings& out) {
+  const std::string name(known.name), revision(pinned_revision.substr(0, 7));
+  const auto file = (name.starts_with("assets/") ? where.assets : where.model) / name;
+  if (file_problem(file)) return;
+  const auto size = file_size(file);
+  if (known.bytes != 0 && size != known.bytes) {
+    out.note(name + " has " + std::to_string(size) + " bytes, in revision " + revision + " it has " +
+                 std::to_string(known.bytes),
+             "another revision, or a damaged copy");
+    return;
   }
-  if (same > 0) out.pass(std::to_string(same) + " files have the sizes of revision " + revision);
-  if (hashed > 0) out.pass(std::to_string(hashed) + " files have its SHA-256");
+  same.by_size += known.bytes != 0;
+  if (!hash) return;
+  if (sha256(file) == known.sha256)
+    ++same.by_hash;
+  else
+    out.warn(name + " has the size but not the SHA-256 of revision " + revision,
+             "if the folder is of that revision, the copy is damaged: fetch the file again");
 }
 
 } // namespace
@@ -127,7 +126,12 @@ bool check_files(const folders& where, bool hash, findings& out) {
     if (const auto problem = file_problem(where.assets / "assets/token2wav" / name))
       out.warn("assets/token2wav/" + std::string(name) + " " + *problem + ": no voice, answers are text alone",
                "fetch it, or name a folder that has it: --assets here, worker.assets for the server");
-  if (!is_made(config_of(where.model))) compare_with_pinned(where, hash, out);
+  if (!is_made(config_of(where.model))) {
+    same_files same;
+    for (const auto& known : known_files) compare_with_pinned(known, where, hash, same, out);
+    if (same.by_size > 0) out.pass(std::to_string(same.by_size) + " files have the sizes of the pinned revision");
+    if (same.by_hash > 0) out.pass(std::to_string(same.by_hash) + " files have its SHA-256");
+  }
   if (out.count(severity::fault) == faults) out.pass("the files that it needs are there");
   return true;
 }

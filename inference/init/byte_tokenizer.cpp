@@ -80,7 +80,7 @@ void write_tokenizer(const std::filesystem::path& folder, const text::tokenizer_
   nlohmann::json vocabulary = nlohmann::json::object();
   for (const auto& [token, id] : files.vocabulary) vocabulary[token] = id;
   std::string merges;
-  for (const auto& [left, right] : files.merges) merges += left + ' ' + right + '\n';
+  for (const auto& [left, right] : files.merges) ((merges += left) += ' ') += right + '\n';
   nlohmann::json added, by_token;
   for (const auto& [content, id, special] : files.added) {
     added[std::to_string(id)] = added_entry(content, special);

@@ -70,7 +70,8 @@ void write_assets(const std::filesystem::path& assets, const init::sound_sizes& 
 text::tokenizer_files tokenizer_of(const std::filesystem::path& folder) {
   if (exists(folder / "tokenizer.json")) return text::read_tokenizer_json(folder / "tokenizer.json");
   auto files = text::read_vocabulary_and_merges(folder);
-  for (const auto& [id, token] : read_json(folder / "tokenizer_config.json").at("added_tokens_decoder").items())
+  const auto settings = read_json(folder / "tokenizer_config.json");
+  for (const auto& [id, token] : settings.at("added_tokens_decoder").items())
     files.added.push_back({token.at("content"), std::stoll(id), token.value("special", false)});
   text::add_missing_merges(files);
   return files;
@@ -92,6 +93,9 @@ void init_model(std::string_view preset, std::uint64_t seed, const std::filesyst
   init::write_text(out / "preprocessor_config.json", preprocessor_json(chosen.config).dump(2));
   init::write_text(out / "special_tokens_map.json", special_tokens_json().dump(2));
   init::write_tokenizer(out, words);
+  if (!options.tokenizer.empty())
+    copy_file(options.tokenizer / "tokenizer_config.json", out / "tokenizer_config.json",
+              std::filesystem::copy_options::overwrite_existing);
   init::write_tensors(out, init::plan_tensors(chosen.config), seed, options.shard_bytes);
   write_assets(out / "assets", chosen.sound, seed);
 }

@@ -17,23 +17,29 @@ public:
   std::string build() {
     auto x = out_.node("Transpose", "/Transpose", {"input"}, {onnx_writer::integers("perm", {0, 2, 1})});
     x = head(x);
-    auto width = sizes_.speaker_first;
-    x = relu("/xvector/tdnn", convolve("/xvector/tdnn/linear", x, {width, sizes_.speaker_head * 10, 5}, 2, 2, 1, true));
-    for (std::size_t b = 0; b < sizes_.speaker_blocks.size(); ++b) {
-      const auto block = "/xvector/block" + std::to_string(b + 1);
-      for (size i = 0; i < sizes_.speaker_blocks[b]; ++i, width += sizes_.speaker_growth)
-        x = dense_layer(block, i, x, width, b == 0 ? 1 : 2);
-      const auto transit = "/xvector/transit" + std::to_string(b + 1);
-      x = relu(transit, batch_norm(transit + "/nonlinear/batchnorm", x, width));
-      x = convolve(transit + "/linear", x, {width / 2, width, 1}, 1, 0, 1, b + 1 == sizes_.speaker_blocks.size());
-      width /= 2;
-    }
+    width_ = sizes_.speaker_first;
+    x = relu("/xvector/tdnn",
+             convolve("/xvector/tdnn/linear", x, {width_, sizes_.speaker_head * 10, 5}, 2, 2, 1, true));
+    for (std::size_t b = 0; b < sizes_.speaker_blocks.size(); ++b) x = block(b, x);
     x = relu("/xvector/out_nonlinear", x);
     x = statistics("/xvector/stats", x);
-    return dense("/xvector/dense", x, 2 * width);
+    return dense("/xvector/dense", x, 2 * width_);
   }
 
 private:
+  /// Layers whose outputs are put beside their inputs, and one that takes half of it all.
+  std::string block(std::size_t index, std::string x) {
+    const auto number = std::to_string(index + 1);
+    const auto name = "/xvector/block" + number, transit = "/xvector/transit" + number;
+    for (size i = 0; i < sizes_.speaker_blocks[index]; ++i, width_ += sizes_.speaker_growth)
+      x = dense_layer(name, i, x, width_, index == 0 ? 1 : 2);
+    x = relu(transit, batch_norm(transit + "/nonlinear/batchnorm", x, width_));
+    const bool last = index + 1 == sizes_.speaker_blocks.size();
+    x = convolve(transit + "/linear", x, {width_ / 2, width_, 1}, 1, 0, 1, last);
+    width_ /= 2;
+    return x;
+  }
+
   std::string weight(const std::string& name, std::vector<size> shape) {
     size inputs = 1;
     for (std::size_t i = 1; i < shape.size(); ++i) inputs *= shape[i];
@@ -106,10 +112,8 @@ private:
     const auto w = sizes_.speaker_head;
     x = out_.node("Unsqueeze", "/head/Unsqueeze", {x, out_.constant("/head/Constant", {1})});
     x = relu("/head", convolve("/head/conv1", x, {w, 1, 3, 3}, 1, 1, 1, true));
-    for (const std::string layer : {"/head/layer1", "/head/layer2"}) {
-      x = residual(layer + "/" + layer.substr(6) + ".0", x, 2);
-      x = residual(layer + "/" + layer.substr(6) + ".1", x, 1);
-    }
+    x = residual("/head/layer1/layer1.1", residual("/head/layer1/layer1.0", x, 2), 1);
+    x = residual("/head/layer2/layer2.1", residual("/head/layer2/layer2.0", x, 2), 1);
     x = relu("/head", convolve("/head/conv2", x, {w, w, 3, 3}, 2, 1, 1, true));
     strings extents;
     for (size axis = 0; axis < 4; ++axis) extents.push_back(shape_at("/head", x, axis));
@@ -207,6 +211,7 @@ private:
 
   onnx_writer& out_;
   const sound_sizes& sizes_;
+  size width_ = 0; ///< channels by now
   int relus_ = 0;
 };
 

@@ -91,6 +91,21 @@ def test_init_model_makes_a_servable_checkpoint(tmp_path, start_server):
     assert parley("probe", "audio", "--url", server.http, "--wav", str(SPOKEN), "--fast").returncode == 0
 
 
+def test_a_folder_of_middle_size_is_made_checked_and_run(tmp_path):
+    """All that the published folder has, at a size that takes seconds: made, looked at, loaded, heard."""
+    folder = tmp_path / "Mittlere Größe"
+    made = parley("init-model", "--preset", "mid", "--seed", "1", "--out", str(folder))
+    assert made.returncode == 0, made.stderr
+    published = {"config.json", "generation_config.json", "preprocessor_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt",
+                 "tokenizer.json", "tokenizer_config.json", "assets"}
+    assert published <= {p.name for p in folder.iterdir()}
+    assert {p.name for p in (folder / "assets/token2wav").iterdir()} == {"campplus.onnx", "flow.pt", "flow.yaml", "hift.pt", "speech_tokenizer_v2_25hz.onnx"}
+    settings = ("engine.dtype=bfloat16", "engine.context_tokens=1024")
+    checked = parley("check-model", str(folder), "--run", *(word for s in settings for word in ("--set", s)))
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "it is loaded" in checked.stdout and "a second of silence" in checked.stdout and "0 faults" in checked.stdout
+
+
 def test_check_model_tells_by_its_exit_status(tmp_path):
     good = parley("check-model", str(ROOT / "models/nano"))
     assert good.returncode == 0 and good.stdout.splitlines()[-1].startswith("it would run: 0 faults"), good.stdout

@@ -327,8 +327,8 @@ TEST_CASE("the published vocabulary is known by its ids") {
       Catch::Contains("has 134935 merges, published are 151387") &&
           Catch::Contains(
               "你好，世界！ gets the ids 56568 52801 3837 99244 97120 6313, published is 108386 3837 99489 6313"));
-  for (const auto& [id, token] :
-       json::parse(contents_of(full / "tokenizer_config.json")).at("added_tokens_decoder").items())
+  const auto settings = json::parse(contents_of(full / "tokenizer_config.json"));
+  for (const auto& [id, token] : settings.at("added_tokens_decoder").items())
     files.added.push_back({token.at("content"), std::stoll(id), token.at("special")});
   text::add_missing_merges(files);
   CHECK_THAT(result(), Catch::Contains("the tokenizer has its control tokens and gives the recorded ids"));

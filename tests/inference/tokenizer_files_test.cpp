@@ -29,8 +29,8 @@ const tokenizer& full() {
 /// The whole vocabulary as `tokenizer.json` has it.
 text::tokenizer_files full_files() {
   auto files = text::read_vocabulary_and_merges(full_folder);
-  std::ifstream settings(full_folder / "tokenizer_config.json");
-  for (const auto& [id, token] : json::parse(settings).at("added_tokens_decoder").items())
+  const auto settings = json::parse(std::ifstream(full_folder / "tokenizer_config.json"));
+  for (const auto& [id, token] : settings.at("added_tokens_decoder").items())
     files.added.push_back({token.at("content"), std::stoll(id), token.at("special")});
   text::add_missing_merges(files);
   return files;
