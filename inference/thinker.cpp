@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 namespace parley::inference {
 
 thinker::thinker(const checkpoint& weights, model_config config, at::ScalarType dtype, at::Device device,
@@ -50,6 +52,50 @@ at::Tensor thinker::hear_clips(std::span<const std::span<const float>> clips) co
     pieces.push_back({padded.to(llm_.device(), llm_.dtype()), static_cast<int>(mel.size(0))});
   }
   return at::cat(projector_->project(encoder_->offline(pieces), frames));
+}
+
+namespace {
+
+std::int64_t frames_of(std::span<const float> samples) {
+  return (std::ssize(samples) + audio::mel_hop_samples - 1) / audio::mel_hop_samples;
+}
+
+} // namespace
+
+thinker::clip_hearing::clip_hearing(const thinker& of, std::span<const std::span<const float>> clips) : of_(of) {
+  constexpr auto most = std::size_t{30} * audio::sample_rate;
+  for (auto rest : clips)
+    for (; !rest.empty(); rest = rest.subspan(std::min(most, rest.size()))) {
+      pieces_.push_back(rest.first(std::min(most, rest.size())));
+      longest_ = std::max(longest_, frames_of(pieces_.back()));
+    }
+}
+
+bool thinker::clip_hearing::advance() {
+  if (rows_.size() == pieces_.size()) return true;
+  const auto piece = pieces_[rows_.size()];
+  const auto frames = frames_of(piece);
+  if (!pass_) {
+    const auto mel = of_.mel_.offline(piece).front();
+    const auto padded = at::constant_pad_nd(mel, {0, 0, 0, longest_ - frames});
+    pass_ = of_.encoder_->begin_clip({padded.to(of_.llm_.device(), of_.llm_.dtype()), frames});
+  } else {
+    auto pass = *pass_;
+    if (of_.encoder_->next_layer(pass)) {
+      rows_.push_back(of_.projector_->project(std::vector{pass.x}, std::vector{frames}).front());
+      pass_.reset();
+    } else {
+      pass_ = std::move(pass);
+    }
+  }
+  ++steps_;
+  return rows_.size() == pieces_.size();
+}
+
+at::Tensor thinker::clip_hearing::take() const {
+  if (rows_.empty())
+    return at::empty({0, of_.config_.llm.hidden_size}, at::TensorOptions(of_.llm_.dtype()).device(of_.llm_.device()));
+  return at::cat(rows_);
 }
 
 } // namespace parley::inference

@@ -42,6 +42,29 @@ public:
   /// [tokens, hidden].
   at::Tensor hear_clips(std::span<const std::span<const float>> clips) const;
 
+  /// The same in steps, none of which costs more than a layer over 30 s, so that a long clip keeps nobody waiting.
+  class clip_hearing {
+  public:
+    /// `of` and the clips outlive this.
+    clip_hearing(const thinker& of, std::span<const std::span<const float>> clips);
+
+    /// True when all are heard. When it throws, it is as before.
+    bool advance();
+
+    int steps() const { return steps_; }
+
+    /// The rows, once.
+    at::Tensor take() const;
+
+  private:
+    const thinker& of_;
+    std::vector<std::span<const float>> pieces_;
+    std::int64_t longest_ = 0; ///< frames
+    std::optional<audio::encoder::clip_pass> pass_;
+    std::vector<at::Tensor> rows_;
+    int steps_ = 0;
+  };
+
   audio::encoder_cache make_encoder_cache() const { return encoder_->make_cache(); }
 
   bool hears() const { return encoder_.has_value(); }

@@ -167,15 +167,38 @@ std::vector<at::Tensor> encoder::run_layers(const std::vector<at::Tensor>& rows,
   auto width = {std::int64_t{config_.hidden_size}};
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     if (trace != nullptr) trace->hiddens.push_back(x);
-    const auto& l = layers_[i];
-    auto normed = at::layer_norm(x, width, l.norm1_weight, l.norm1_bias, norm_eps);
-    x = x + attend_all(l, i, normed, lengths, attend);
-    normed = at::layer_norm(x, width, l.norm2_weight, l.norm2_bias, norm_eps);
-    x = x + at::linear(at::gelu(at::linear(normed, l.fc1_weight, l.fc1_bias)), l.fc2_weight, l.fc2_bias);
+    x = run_layer(i, x, lengths, attend);
   }
   x = at::layer_norm(x, width, norm_weight_, norm_bias_, norm_eps);
   if (trace != nullptr) trace->hiddens.push_back(x);
   return x.split_with_sizes(lengths);
+}
+
+at::Tensor encoder::run_layer(std::size_t number, const at::Tensor& before, at::IntArrayRef lengths,
+                              const attention& attend) const {
+  const auto width = {std::int64_t{config_.hidden_size}};
+  const auto& l = layers_[number];
+  auto normed = at::layer_norm(before, width, l.norm1_weight, l.norm1_bias, norm_eps);
+  const auto x = before + attend_all(l, number, normed, lengths, attend);
+  normed = at::layer_norm(x, width, l.norm2_weight, l.norm2_bias, norm_eps);
+  return x + at::linear(at::gelu(at::linear(normed, l.fc1_weight, l.fc1_bias)), l.fc2_weight, l.fc2_bias);
+}
+
+encoder::clip_pass encoder::begin_clip(const clip_piece& piece) const {
+  auto rows = convolve({piece.mel}).front();
+  const auto length = rows.size(0);
+  const auto block = static_cast<std::int64_t>(config_.chunk_seconds * frames_per_second);
+  return {rows + positions(0, length), block_mask(length, block, piece.frames, positions_.device())};
+}
+
+bool encoder::next_layer(clip_pass& pass) const {
+  const auto attend = [&](std::size_t, std::size_t, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+    return sdpa(q, k, v, pass.mask);
+  };
+  pass.x = run_layer(pass.layers, pass.x, pass.x.size(0), attend);
+  if (++pass.layers < layers_.size()) return false;
+  pass.x = at::layer_norm(pass.x, {std::int64_t{config_.hidden_size}}, norm_weight_, norm_bias_, norm_eps);
+  return true;
 }
 
 at::Tensor encoder::attend_all(const layer& l, std::size_t number, const at::Tensor& x, at::IntArrayRef lengths,

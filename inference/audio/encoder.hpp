@@ -68,6 +68,16 @@ public:
   /// The same with the checkpoint's own block length.
   std::vector<at::Tensor> offline(std::span<const clip_piece> pieces) const;
 
+  /// One piece on its way through the layers: what `offline` does at once, a layer at a time.
+  struct clip_pass {
+    at::Tensor x, mask;
+    std::size_t layers = 0; ///< done
+  };
+  clip_pass begin_clip(const clip_piece& piece) const;
+
+  /// True when it was the last one: `x` is what `offline` returns.
+  bool next_layer(clip_pass& pass) const;
+
 private:
   struct layer {
     at::Tensor norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias;
@@ -81,6 +91,7 @@ private:
   at::Tensor positions(std::int64_t begin, std::int64_t count) const;
   std::vector<at::Tensor> run_layers(const std::vector<at::Tensor>& rows, const std::vector<at::Tensor>& positions,
                                      const attention& attend, encoder_trace* trace) const;
+  at::Tensor run_layer(std::size_t number, const at::Tensor& x, at::IntArrayRef lengths, const attention& attend) const;
   at::Tensor attend_all(const layer& l, std::size_t number, const at::Tensor& x, at::IntArrayRef lengths,
                         const attention& attend) const;
 

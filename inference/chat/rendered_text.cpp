@@ -28,12 +28,14 @@ void rendered_text::attach(medium kind, std::size_t number) {
 
 void rendered_text::add(const rendered_text& other, std::size_t begin, std::size_t end) {
   auto moved = [&, base = text.size()](std::size_t at) { return at - begin + base; };
-  for (const auto& q : other.quoted) {
-    auto from = std::max(q.begin, begin), to = std::min(q.end, end);
-    if (from < to) quoted.push_back({moved(from), moved(to)});
-  }
-  for (const auto& a : other.attachments)
-    if (a.begin >= begin && a.end <= end) attachments.push_back({moved(a.begin), moved(a.end), a.kind, a.number});
+  // Both lists ascend: what lies before and behind is not looked at.
+  const auto ends_before = [begin](const auto& part) { return part.end <= begin; };
+  for (auto q = std::ranges::partition_point(other.quoted, ends_before); q != other.quoted.end() && q->begin < end; ++q)
+    quoted.push_back({moved(std::max(q->begin, begin)), moved(std::min(q->end, end))});
+  const auto begins_before = [begin](const auto& part) { return part.begin < begin; };
+  for (auto a = std::ranges::partition_point(other.attachments, begins_before);
+       a != other.attachments.end() && a->end <= end; ++a)
+    attachments.push_back({moved(a->begin), moved(a->end), a->kind, a->number});
   text.append(other.text, begin, end - begin);
 }
 

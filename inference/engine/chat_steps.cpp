@@ -18,8 +18,26 @@ struct conversation {
   std::vector<chat::template_message> messages;
   chat::placeholders media;
   std::vector<std::vector<float>> clips; ///< the sounds of each message, joined
+  std::int64_t media_rows = 0;           ///< of all placeholders, with two marks each
   std::string objection;
 };
+
+/// Bytes that stand for pictures and sounds.
+std::size_t marks_in(const chat::rendered_text& text) {
+  auto bytes = std::size_t{0};
+  for (const auto& a : text.attachments) bytes += a.end - a.begin;
+  return bytes;
+}
+
+/// No token of the published vocabulary is longer.
+constexpr std::size_t longest_token_bytes = 256;
+
+/// What a conversation comes to at least: each placeholder's rows, and of the text only its bytes are looked at.
+std::int64_t least_tokens(const conversation& talk, std::size_t bytes_a_token) {
+  auto bytes = std::size_t{0};
+  for (const auto& m : talk.messages) bytes += m.content.text.size() - marks_in(m.content);
+  return talk.media_rows + static_cast<std::int64_t>(bytes / bytes_a_token);
+}
 
 std::size_t samples_in(const message& m) {
   auto samples = std::size_t{0};
@@ -93,6 +111,7 @@ private:
     const auto rows = std::min(chat::heard_rows(samples.size(), model_.audio.pool_step), rows_left_);
     rows_left_ -= rows;
     talk_.media.audio.push_back(chat::audio_placeholder(rows));
+    talk_.media_rows += rows + 2;
     sound_.insert(sound_.end(), samples.begin(), samples.end());
   }
 
@@ -104,6 +123,7 @@ private:
     }
     separate();
     content_.attach(chat::medium::image, number);
+    talk_.media_rows += std::ssize(pictures_[number].pieces) * (model_.vision.query_num + 2);
     talk_.media.image.push_back(
         vision::image_placeholder(pictures_[number].grid, model_.vision.query_num,
                                   model_.vision.use_image_id ? std::optional(number) : std::nullopt));
@@ -169,6 +189,13 @@ void omni_engine::begin_turn(session& s) {
   }
   how.use_tts_template = turn.use_tts_template || turn.tts || !talk.clips.empty();
   how.generation_prompt = !options_.how.chat_im_end_is_doubled;
+  // Judged before it is written out and cut into tokens: what surely does not fit costs no more than looking at it.
+  if (const auto least = least_tokens(talk, longest_token_bytes); least >= options_.info.context_tokens) {
+    fail(s, failure::context_full,
+         "the messages make at least " + std::to_string(least) + " tokens, the context holds " +
+             std::to_string(options_.info.context_tokens));
+    return;
+  }
   auto text = chat::apply_template(talk.messages, how);
   if (options_.how.chat_im_end_is_doubled) text.add("<|im_end|>\n" + chat::generation_prompt(how));
   c.prompt = chat::encode_prompt(model_->text(), text, talk.media, true);
@@ -186,16 +213,14 @@ void omni_engine::begin_turn(session& s) {
   if (s.pictures)
     s.at = stage::see;
   else if (s.clips.empty())
-    embed_turn(s);
+    embed_turn(s, {});
   else
     s.at = stage::clips;
 }
 
 /// All that the prompt shows and plays becomes its rows.
-void omni_engine::embed_turn(session& s) {
-  std::vector<std::span<const float>> clips(s.clips.begin(), s.clips.end());
-  at::Tensor sound, sight;
-  if (!clips.empty()) sound = model_->hear_clips(clips);
+void omni_engine::embed_turn(session& s, const at::Tensor& sound) {
+  at::Tensor sight;
   if (!s.seen.empty()) sight = s.seen.front();
   begin_prefill(s, purpose::turn, chat::embed_prompt(model_->llm(), s.chat->prompt, sound, sight));
   forget_pictures(s);
@@ -253,6 +278,7 @@ void omni_engine::forget_turn(session& s) {
   s.chat.emplace();
   s.cache.truncate(0);
   s.rows.reset();
+  s.hearing.reset();
   s.clips.clear();
   forget_pictures(s);
   s.at = s.speech_at = stage::idle;

@@ -51,6 +51,7 @@ void omni_engine::fail(session& s, failure kind, const char* message) noexcept {
 std::uint64_t omni_engine::take_back(session& s) {
   s.rows.reset();
   s.kept_rows.clear();
+  s.hearing.reset();
   s.clips.clear();
   forget_pictures(s);
   s.at = s.speech_at = stage::idle;

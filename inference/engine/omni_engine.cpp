@@ -60,7 +60,10 @@ std::vector<ready_session> omni_engine::ready_sessions() const {
   std::vector<ready_session> ready;
   for (const auto& [id, s] : sessions_) {
     if (s->over) continue;
-    const auto deadline = s->began + std::chrono::seconds(1);
+    // Who has had many steps of a long clip lets others go first.
+    const auto deadline =
+        s->began + std::chrono::seconds(1) +
+        std::chrono::milliseconds(100) * (s->at == stage::clips && s->hearing ? s->hearing->steps() : 0);
     const auto left = s->at == stage::see ? s->pieces - s->pieces_seen
                       : s->rows.defined() ? s->rows.size(0) - s->rows_done
                                           : 0;
@@ -157,7 +160,20 @@ void omni_engine::hear(const std::vector<session_id>& ids) {
 
 void omni_engine::hear_clips(session_id id) {
   auto* s = find(id);
-  if (s && s->at == stage::clips) guarded(*s, [&] { s->duplex ? build_prompt(*s) : embed_turn(*s); });
+  if (!s || s->at != stage::clips) return;
+  guarded(*s, [&] {
+    if (!s->hearing) {
+      std::vector<std::span<const float>> clips(s->clips.begin(), s->clips.end());
+      if (s->duplex) clips.emplace_back(*s->duplex->prompt.voice);
+      s->hearing.emplace(*model_, clips);
+    }
+    if (!s->hearing->advance()) return;
+    auto rows = s->hearing->take();
+    s->hearing.reset();
+    if (!s->duplex) return embed_turn(*s, rows);
+    prompts_.put_heard(s->duplex->prompt.voice, rows);
+    build_prompt(*s, std::move(rows));
+  });
 }
 
 /// The session's prompt is in its cache and its voice is there.

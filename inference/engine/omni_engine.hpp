@@ -83,7 +83,7 @@ private:
   bool prompt_is_made(const session& s) const;
   void hand_out_prompts();
   void know_prompt(session& s, std::int64_t voice_rows);
-  void build_prompt(session& s);
+  void build_prompt(session& s, at::Tensor voice);
   void prompt_fed(session& s);
   void prompt_there(session& s);
 
@@ -109,7 +109,7 @@ private:
   // chat
   void start_turn(session& s);
   void begin_turn(session& s);
-  void embed_turn(session& s);
+  void embed_turn(session& s, const at::Tensor& sound);
   void answer(session& s);
   void finish_turn(session& s, finish reason);
   void group_words(session& s, bool over);

@@ -35,7 +35,8 @@ void omni_engine::begin_prompt(session& s) {
   } else {
     ++prompt_misses_;
     s.at = stage::clips;
-    if (!d.prompt.voice || prompts_.heard(d.prompt.voice).defined()) build_prompt(s);
+    auto voice = d.prompt.voice ? prompts_.heard(d.prompt.voice) : at::Tensor();
+    if (!d.prompt.voice || voice.defined()) build_prompt(s, std::move(voice));
   }
 }
 
@@ -57,19 +58,12 @@ void omni_engine::know_prompt(session& s, std::int64_t voice_rows) {
   s.duplex->window.set_prompt(prefix + voice_rows, std::move(suffix));
 }
 
-/// Prefix, voice, suffix (THINKER.md 5.1).
-void omni_engine::build_prompt(session& s) {
+/// Prefix, voice, suffix (THINKER.md 5.1). `voice`: its rows; undefined without one.
+void omni_engine::build_prompt(session& s, at::Tensor voice) {
   const auto& llm = model_->llm();
   const auto& prompt = s.duplex->prompt;
-  auto voice = at::empty({0, llm.config().hidden_size}, at::TensorOptions(llm.dtype()).device(llm.device()));
-  if (prompt.voice) {
-    voice = prompts_.heard(prompt.voice);
-    if (!voice.defined()) {
-      const std::span<const float> clip(*prompt.voice);
-      voice = model_->hear_clips({&clip, 1});
-      prompts_.put_heard(prompt.voice, voice);
-    }
-  }
+  if (!voice.defined())
+    voice = at::empty({0, llm.config().hidden_size}, at::TensorOptions(llm.dtype()).device(llm.device()));
   know_prompt(s, voice.size(0));
   auto rows = at::cat({llm.embed(prompt.prefix), voice, llm.embed(model_->text().encode(suffix_text))});
   if (rows.size(0) > options_.info.context_tokens) {

@@ -12,6 +12,7 @@
 #include "inference/planner.hpp"
 #include "inference/speech/chat_speech.hpp"
 #include "inference/speech/duplex_speech.hpp"
+#include "inference/thinker.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -141,12 +142,13 @@ struct session {
   engine_clock::time_point began, prefilled;
   at::Tensor rows; ///< of a prefill: [n, hidden]
   std::int64_t rows_done = 0;
-  std::vector<std::int64_t> kept_rows;   ///< those of them whose hidden states the reply is spoken from
-  std::vector<std::vector<float>> clips; ///< sounds of the prompt
-  at::Tensor hidden;                     ///< [1, hidden] of the newest row
-  at::Tensor logits;                     ///< float32 [vocabulary] on the CPU, of the newest row
-  token_id token = 0;                    ///< to be fed in `decode`
-  std::exception_ptr trouble;            ///< why none could be drawn
+  std::vector<std::int64_t> kept_rows;          ///< those of them whose hidden states the reply is spoken from
+  std::vector<std::vector<float>> clips;        ///< sounds of the prompt
+  std::optional<thinker::clip_hearing> hearing; ///< of those, or of the prompt's voice, once it has begun
+  at::Tensor hidden;                            ///< [1, hidden] of the newest row
+  at::Tensor logits;                            ///< float32 [vocabulary] on the CPU, of the newest row
+  token_id token = 0;                           ///< to be fed in `decode`
+  std::exception_ptr trouble;                   ///< why none could be drawn
   usage prompt_usage;
 
   std::deque<queued<submit_unit>> units; ///< waiting; of a duplex session

@@ -107,7 +107,7 @@ void omni_engine::all_seen(session& s) {
   forget_pictures(s);
   s.seen.push_back(rows.flatten(0, 1));
   if (s.clips.empty())
-    embed_turn(s);
+    embed_turn(s, {});
   else
     s.at = stage::clips;
 }

@@ -43,3 +43,37 @@ TEST_CASE("a message may hold sounds of any lengths") {
     CHECK(done.used.input_audio <= each + std::ssize(messages[number - 1]));
   }
 }
+
+TEST_CASE("clips that are heard step by step give the rows of one call") {
+  c10::InferenceMode guard;
+  for (const auto& lengths :
+       std::vector<std::vector<std::size_t>>{{16000}, {1, 700, 40000}, {480000, 480001}, {1'000'000}}) {
+    std::vector<std::vector<float>> sounds;
+    for (auto n : lengths) sounds.push_back(some_sound(2, n));
+    const std::vector<std::span<const float>> clips(sounds.begin(), sounds.end());
+    thinker::clip_hearing steps(*model(), clips);
+    while (!steps.advance()) {
+    }
+    const auto once = model()->hear_clips(clips), rows = steps.take();
+    REQUIRE(rows.sizes() == once.sizes());
+    if (rows.numel() > 0)
+      CHECK((rows - once).abs().max().item<double>() <= 1e-5 * std::max(1.0, once.abs().max().item<double>()));
+  }
+}
+
+TEST_CASE("a message that can't fit is refused before it is cut into tokens") {
+  house h(1, 1024);
+  h.engine.handle(open_chat{1, 3});
+  h.engine.handle(ask(1, 1, std::string(1 << 20, 'a')));
+  auto many = ask(1, 2, "and?");
+  for (auto i = 0; i < 20000; ++i)
+    many.messages.front().content.emplace_back(audio_item{std::make_shared<const std::vector<float>>(1)});
+  h.engine.handle(std::move(many));
+  h.run();
+  const auto refused = h.all<failed>();
+  REQUIRE(refused.size() == 2);
+  for (const auto& f : refused) {
+    CHECK(f.kind == failure::context_full);
+    CHECK_THAT(f.message, Catch::Contains("at least"));
+  }
+}
