@@ -78,21 +78,36 @@ meters::meters()
   queue_length_ = &gauge(registry_, "parley_queue_length", "Clients that wait for a slot.").Add({});
 }
 
-meters::worker& meters::of_worker(worker_key key) {
+meters::worker::~worker() {
+  for (const auto& each : withdraw) each();
+}
+
+std::shared_ptr<meters::worker> meters::of_worker(worker_key key) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = workers_.find(key); found != workers_.end()) return found->second;
+  auto& kept = workers_[key];
+  if (kept) return kept;
   const std::string name = std::to_string(key);
-  const auto tokens = [&](const char* direction, const char* kind) {
-    return &tokens_.Add({{"worker", name}, {"direction", direction}, {"kind", kind}});
+  auto made = std::make_shared<worker>();
+  auto& of = *made;
+  const auto series = [&](auto& family, auto&&... how) {
+    auto* const made_one = &family.Add(std::forward<decltype(how)>(how)...);
+    of.withdraw.emplace_back([&family, made_one] { family.Remove(made_one); });
+    return made_one;
   };
-  const auto stage = [&](const char* what) { return &stages_.Add({{"worker", name}, {"stage", what}}, stage_seconds); };
-  worker of{};
+  using labels = prometheus::Labels;
+  const auto tokens = [&](const char* direction, const char* kind) {
+    return series(tokens_, labels{{"worker", name}, {"direction", direction}, {"kind", kind}});
+  };
+  const auto stage = [&](const char* what) {
+    return series(stages_, labels{{"worker", name}, {"stage", what}}, stage_seconds);
+  };
   for (const auto kind : {protocol::mode::audio, protocol::mode::video})
-    of.unit_latency[kind] = &unit_latency_.Add({{"worker", name}, {"mode", std::string(name_of(kind))}}, unit_seconds);
-  of.turn_latency = &turn_latency_.Add({{"worker", name}}, turn_seconds);
-  of.listened = &units_.Add({{"worker", name}, {"answer", "listen"}});
-  of.spoke = &units_.Add({{"worker", name}, {"answer", "speak"}});
-  of.late = &late_.Add({{"worker", name}});
+    of.unit_latency[kind] =
+        series(unit_latency_, labels{{"worker", name}, {"mode", std::string(name_of(kind))}}, unit_seconds);
+  of.turn_latency = series(turn_latency_, labels{{"worker", name}}, turn_seconds);
+  of.listened = series(units_, labels{{"worker", name}, {"answer", "listen"}});
+  of.spoke = series(units_, labels{{"worker", name}, {"answer", "speak"}});
+  of.late = series(late_, labels{{"worker", name}});
   of.input_text = tokens("input", "text");
   of.input_audio = tokens("input", "audio");
   of.input_vision = tokens("input", "vision");
@@ -103,21 +118,22 @@ meters::worker& meters::of_worker(worker_key key) {
   of.llm = stage("llm");
   of.tts = stage("tts");
   of.token2wav = stage("token2wav");
-  of.up = &up_.Add({{"worker", name}});
-  of.slots = &slots_.Add({{"worker", name}, {"state", "offered"}});
-  of.busy_slots = &slots_.Add({{"worker", name}, {"state", "busy"}});
-  of.kv_pages_used = &kv_pages_.Add({{"worker", name}, {"state", "used"}});
-  of.kv_pages_free = &kv_pages_.Add({{"worker", name}, {"state", "free"}});
-  of.voice_hits = &voices_.Add({{"worker", name}, {"result", "hit"}});
-  of.voice_misses = &voices_.Add({{"worker", name}, {"result", "miss"}});
-  of.prompt_hits = &prompts_.Add({{"worker", name}, {"result", "hit"}});
-  of.prompt_misses = &prompts_.Add({{"worker", name}, {"result", "miss"}});
-  of.busy_s = &busy_s_.Add({{"worker", name}});
-  return workers_.emplace(key, std::move(of)).first->second;
+  of.up = series(up_, labels{{"worker", name}});
+  of.slots = series(slots_, labels{{"worker", name}, {"state", "offered"}});
+  of.busy_slots = series(slots_, labels{{"worker", name}, {"state", "busy"}});
+  of.kv_pages_used = series(kv_pages_, labels{{"worker", name}, {"state", "used"}});
+  of.kv_pages_free = series(kv_pages_, labels{{"worker", name}, {"state", "free"}});
+  of.voice_hits = series(voices_, labels{{"worker", name}, {"result", "hit"}});
+  of.voice_misses = series(voices_, labels{{"worker", name}, {"result", "miss"}});
+  of.prompt_hits = series(prompts_, labels{{"worker", name}, {"result", "hit"}});
+  of.prompt_misses = series(prompts_, labels{{"worker", name}, {"result", "miss"}});
+  of.busy_s = series(busy_s_, labels{{"worker", name}});
+  return kept = std::move(made);
 }
 
 void meters::loaded(worker_key key, const worker_load& before, const worker_load& now) {
-  auto& of = of_worker(key);
+  const auto kept = of_worker(key);
+  const auto& of = *kept;
   const auto add = [](prometheus::Counter& to, double was, double is) {
     if (is > was) to.Increment(is - was);
   };
@@ -134,8 +150,18 @@ void meters::loaded(worker_key key, const worker_load& before, const worker_load
 }
 
 void meters::gone(worker_key key) {
-  auto& of = of_worker(key);
+  const auto kept = of_worker(key);
+  const auto& of = *kept;
   for (auto* gauge : {of.up, of.slots, of.busy_slots, of.kv_pages_used, of.kv_pages_free}) gauge->Set(0);
+}
+
+void meters::remove(worker_key key) {
+  std::shared_ptr<worker> last;
+  const std::lock_guard lock(mutex_);
+  const auto found = workers_.find(key);
+  if (found == workers_.end()) return;
+  last = std::move(found->second);
+  workers_.erase(found);
 }
 
 prometheus::Gauge& meters::sessions(protocol::mode kind, protocol::session_state state) {

@@ -15,10 +15,13 @@
 #include <prometheus/registry.h>
 
 #include <array>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace parley::actors {
 
@@ -26,8 +29,13 @@ namespace parley::actors {
 /// takes a lock, so whoever counts for one holds on to it.
 class meters {
 public:
-  /// Of one worker. Lives as long as the meters.
+  /// Of one worker. What is counted here is in the answer of GET /metrics as long as anybody holds on to it.
   struct worker {
+    worker() = default;
+    ~worker();
+    worker(const worker&) = delete;
+    worker& operator=(const worker&) = delete;
+
     std::map<protocol::mode, prometheus::Histogram*> unit_latency;
     prometheus::Histogram* turn_latency; ///< all latencies and times are in seconds
     prometheus::Counter* listened;
@@ -53,18 +61,22 @@ public:
     prometheus::Counter* prompt_hits;
     prometheus::Counter* prompt_misses;
     prometheus::Counter* busy_s;
+    std::vector<std::function<void()>> withdraw; ///< each of these from its family
   };
 
   meters();
 
   /// Made when it is first asked for.
-  worker& of_worker(worker_key key);
+  std::shared_ptr<worker> of_worker(worker_key key);
 
   /// A worker has told of its load; `before` is what it told last.
   void loaded(worker_key key, const worker_load& before, const worker_load& now);
 
   /// It is there no more, and holds nothing.
   void gone(worker_key key);
+
+  /// It has left, or another one has taken its place: it will not come back under this number.
+  void remove(worker_key key);
 
   prometheus::Counter& errors(protocol::error_code code) { return *errors_[static_cast<std::size_t>(code)]; }
   prometheus::Counter& dropped_units() { return *dropped_units_; }
@@ -112,7 +124,7 @@ private:
   prometheus::Gauge* queue_length_;
   recording_meter recording_{registry_};
   std::mutex mutex_;
-  std::map<worker_key, worker> workers_;
+  std::map<worker_key, std::shared_ptr<worker>> workers_;
 };
 
 } // namespace parley::actors

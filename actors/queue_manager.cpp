@@ -184,6 +184,7 @@ void queue_manager::join(const worker_joins& message) {
   for (const auto& known : board_.all()) {
     if (message.node.empty() || known.node != message.node || known.state != worker_state::down) continue;
     board_.remove(known.key);
+    meters_.remove(known.key);
     break;
   }
   board_.set({message.key, worker_state::loading, message.node, message.device, {}, {}});
@@ -283,7 +284,10 @@ void queue_manager::worker_gone(worker_key key, const caf::error& why) {
   loads_.erase(key);
   lose_slots(key);
   meters_.gone(key);
-  if (left) return board_.remove(key);
+  if (left) {
+    meters_.remove(key);
+    return board_.remove(key);
+  }
   worker_view view{key, worker_state::down, {}, {}, {}, reason};
   for (const auto& before : board_.all())
     if (before.key == key) {
@@ -307,14 +311,16 @@ void queue_manager::report(const status_request& request) {
 void queue_manager::report(const metrics_request& request) {
   meters_.queue_length().Set(static_cast<double>(line_.waiting()));
   for (const auto& worker : board_.all()) {
-    auto& of = meters_.of_worker(worker.key);
+    const auto kept = meters_.of_worker(worker.key);
+    const auto& of = *kept;
     of.up->Set(worker.state == worker_state::up || worker.state == worker_state::draining ? 1 : 0);
     of.slots->Set(0);
     of.busy_slots->Set(0);
   }
   for (const auto& slots : line_.workers()) {
-    meters_.of_worker(slots.worker).slots->Set(slots.slots);
-    meters_.of_worker(slots.worker).busy_slots->Set(slots.busy);
+    const auto of = meters_.of_worker(slots.worker);
+    of->slots->Set(slots.slots);
+    of->busy_slots->Set(slots.busy);
   }
   for (const auto kind : {protocol::mode::chat, protocol::mode::audio, protocol::mode::video})
     for (std::size_t state = 0; state + 1 < protocol::session_states; ++state)

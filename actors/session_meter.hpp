@@ -14,7 +14,7 @@ public:
   explicit session_meter(meters& all) : all_(all) {}
 
   /// It holds a slot there from now on.
-  void runs_on(worker_key key) { worker_ = &all_.of_worker(key); }
+  void runs_on(worker_key key) { worker_ = all_.of_worker(key); }
 
   /// An event goes to the client.
   void sent(const protocol::server_event& event, protocol::mode kind);
@@ -30,8 +30,8 @@ private:
   void count(const inference::step_metrics& cost);
 
   meters& all_;
-  meters::worker* worker_ = nullptr; ///< the last one
-  std::int64_t dropped_ = 0;         ///< units counted so far
+  std::shared_ptr<meters::worker> worker_; ///< the last one
+  std::int64_t dropped_ = 0;               ///< units counted so far
 };
 
 } // namespace parley::actors

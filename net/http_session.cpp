@@ -13,6 +13,8 @@
 #include "protocol/openai_talk.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <optional>
 #include <utility>
 
 namespace parley::net {
@@ -146,8 +148,26 @@ void http_session::read_completion() {
   });
 }
 
+/// A body of a hundred megabytes takes a tenth of a second to read: that is not the I/O thread's work.
 void http_session::on_completion() {
-  auto request = protocol::read_openai_request(parser_->get().body());
+  const auto& body = parser_->get().body();
+  if (body.size() <= large_body_bytes) return begin_completion(protocol::read_openai_request(body));
+  asio::post(shared_.body_readers, [self = shared_from_this(), &body] {
+    std::optional<protocol::result<protocol::openai_request>> request;
+    try {
+      request = protocol::read_openai_request(body);
+    } catch (const std::exception& problem) {
+      log()->error("a completion: {}", problem.what());
+    }
+    asio::post(self->strand_, [self, request = std::move(request)]() mutable {
+      if (!self->place_) return; // cut meanwhile
+      if (!request) return self->finish();
+      self->begin_completion(std::move(*request));
+    });
+  });
+}
+
+void http_session::begin_completion(protocol::result<protocol::openai_request> request) {
   if (!request) return write(completion_error(openai_fault_of(request.error())), false);
   auto info = connection_of(std::move(entry_->key));
   info.mode = "chat";

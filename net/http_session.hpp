@@ -8,6 +8,7 @@
 #include "net/pending_reply.hpp"
 #include "net/service.hpp"
 #include "net/stream.hpp"
+#include "protocol/openai_request.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -41,6 +42,7 @@ private:
   void admit_completion();
   void read_completion();
   void on_completion();
+  void begin_completion(protocol::result<protocol::openai_request> request);
   void on_request(error_code ec);
   void refuse(error_code why);
   void upgrade();

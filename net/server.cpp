@@ -102,6 +102,7 @@ public:
       shared_.all.cut_all();
       shared_.all.wait_empty(std::chrono::steady_clock::now() + std::chrono::seconds(5));
     }
+    shared_.body_readers.join();
     work_.reset();
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();

@@ -9,6 +9,7 @@
 #include "net/router.hpp"
 
 #include <boost/asio/ssl/context.hpp>
+#include <boost/asio/thread_pool.hpp>
 
 #include <chrono>
 #include <memory>
@@ -25,6 +26,7 @@ struct service {
   router routes;
   connections all;
   log_throttle refused_pages{std::chrono::minutes(1)};
+  boost::asio::thread_pool body_readers{1}; ///< reads bodies that would hold an I/O thread up
 };
 
 } // namespace parley::net

@@ -1,7 +1,9 @@
+#include "actors/session_meter.hpp"
 #include "tests/actors/test_house.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <future>
 
 using namespace parley;
@@ -223,4 +225,25 @@ TEST_CASE("one client waits with so many sessions at a time") {
   a1.link->next("session.queued");
   for (auto* client : {&holder, &a1, &a2, &a3, &b1, &c1, &c2}) client->vanish();
   CHECK(house.all_free());
+}
+
+TEST_CASE("a worker that has left, or was replaced, leaves no series behind") {
+  actors::meters counted;
+  const auto lines = [&] {
+    const auto text = counted.text();
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  const auto before = lines();
+  actors::session_meter session(counted);
+  for (actors::worker_key key = 1; key <= 5; ++key) {
+    session.runs_on(key);
+    counted.gone(key);
+    CHECK(counted.text().find("worker=\"" + std::to_string(key) + '"') != std::string::npos); // down, and known to be
+    counted.remove(key);
+    counted.remove(key);
+  }
+  CHECK(counted.text().find("worker=\"4\"") == std::string::npos);
+  CHECK(lines() > before); // a session still counts for the fifth
+  session.runs_on(6);
+  CHECK(counted.text().find("worker=\"5\"") == std::string::npos);
 }

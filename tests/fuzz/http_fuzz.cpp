@@ -38,6 +38,10 @@ void parley::test::fuzz(std::string_view bytes) {
   const auto key = offered_key(view(request[http::field::authorization]), protocols, target.query);
   expect(!key || key->size() <= 16u << 10, "a key is no longer than the head of its request");
   static_cast<void>(query_value(target.query, "mode"));
-  static_cast<void>(
-      origin_allowed("https://example.org", view(request[http::field::origin]), view(request[http::field::host])));
+  const auto origin = view(request[http::field::origin]);
+  const auto host = view(request[http::field::host]);
+  static const server_names names("192.0.2.7", "talk.example");
+  const bool among_names = origin_allowed("https://example.org", origin, host, &names);
+  expect(!among_names || origin_allowed("https://example.org", origin, host, nullptr),
+         "names only narrow what is allowed");
 }
