@@ -42,10 +42,11 @@ def check_turns(turns: list[list[np.ndarray]]):
         for sound in turn:
             check_samples(sound)
             assert len(sound) % FRAME == 0
-        for before_the_last in turn[:-1]:
-            assert len(before_the_last) == DELTA
+        for middle in turn[1:-1]:
+            assert len(middle) == DELTA
         if len(turn) < 2:
             continue
+        assert len(turn[0]) <= DELTA
         jumps = np.abs(np.diff(np.concatenate(turn)))
         seam = -1
         for sound in turn[:-1]:
