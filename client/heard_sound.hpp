@@ -14,6 +14,9 @@ class heard_sound {
 public:
   using seconds = listener::seconds;
 
+  /// `lead` as in `listener`.
+  explicit heard_sound(seconds lead = seconds(0)) : ear_(lead) {}
+
   /// `samples` at 24 kHz; `now` as in `listener`.
   void take(seconds now, std::span<const float> samples);
   void end_of_turn() { ear_.end_of_turn(); }

@@ -6,6 +6,9 @@
 
 namespace parley::client {
 
+/// Seconds that a player's buffer usually holds before a turn begins to play.
+inline constexpr double usual_playback_lead = 0.2;
+
 /// What a person hears through a client with a playback buffer: sound is played in the order in which it comes, each
 /// turn from its first sound on, and stops when the model listens again before its turn has ended (PROTOCOL.md 6.7).
 /// Times count from any fixed moment and never go back. Pure: no clock, no samples.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "client/listener.hpp"
 #include "protocol/events.hpp"
 
 #include <chrono>
@@ -19,7 +20,7 @@ struct load_habits {
   double pause = 1.5;         ///< mean silence between two recordings
   double barge_in = 0;        ///< chance that a speaking second is interrupted by force_listen
   bool tts = true;            ///< chat answers are to be spoken
-  double playback_lead = 0.2; ///< what a listener's buffer holds before a turn begins to play
+  double playback_lead = usual_playback_lead; ///< what a listener's buffer holds before a turn begins to play
 };
 
 /// One simulated person.

@@ -179,7 +179,7 @@ private:
   int spoken_ = 0;
   std::int64_t dropped_ = 0;
   latencies measured_;
-  heard_sound heard_;
+  heard_sound heard_{listener::seconds(usual_playback_lead)};
   std::optional<first_time> first_text_, first_sound_;
   seconds sounding_time_{0}; ///< what the answers with sound took
   seconds all_sound_{0};
