@@ -41,7 +41,7 @@ checkpoint checkpoint::open(const std::filesystem::path& directory, const std::f
   auto result = std::make_shared<index>();
   result->directory = directory;
   result->assets = assets.empty() ? directory : assets;
-  if (std::filesystem::exists(directory / index_name)) {
+  if (exists(symlink_status(directory / index_name))) {
     auto path = directory / index_name;
     auto map = read_json(path);
     if (!map.contains("weight_map") || !map["weight_map"].is_object())

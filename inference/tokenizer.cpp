@@ -151,7 +151,7 @@ tokenizer::tokenizer(std::shared_ptr<const tables> t) : tables_(std::move(t)) {}
 
 tokenizer tokenizer::open(const std::filesystem::path& directory) {
   const auto whole = directory / "tokenizer.json";
-  const bool is_whole = exists(whole);
+  const bool is_whole = exists(symlink_status(whole)); // a link to nothing is no reason to read another file
   auto files = is_whole ? text::read_tokenizer_json(whole) : text::read_vocabulary_and_merges(directory);
   const auto path = directory / "tokenizer_config.json";
   const auto settings = read_json(path);

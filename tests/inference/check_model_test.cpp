@@ -285,6 +285,17 @@ TEST_CASE("copies as people have them pass: a cache with links into blobs, and a
   CHECK(talker::open(weights, model_config::open(elsewhere), {}, at::kFloat, at::kCPU) != nullptr);
 }
 
+TEST_CASE("a link to nothing is not taken for a file that is not there") {
+  const linked_folder folder(whole());
+  for (const auto* name : {"tokenizer.json", "model.safetensors.index.json"}) {
+    folder.remove(name);
+    create_symlink("../../blobs/gone", folder.path() / name);
+  }
+  CHECK_THROWS_WITH(tokenizer::open(folder.path()), Catch::Contains("tokenizer.json: is a link to ../../blobs/gone"));
+  CHECK_THROWS_WITH(checkpoint::open(folder.path()), Catch::Contains("index.json: is a link to ../../blobs/gone"));
+  CHECK_THAT(checked(folder.path(), 1), Catch::Contains("FAULT   tokenizer.json is a link to"));
+}
+
 TEST_CASE("assets may lie elsewhere") {
   const linked_folder folder(whole());
   std::filesystem::remove_all(folder.path() / "assets");
