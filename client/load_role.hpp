@@ -14,12 +14,12 @@ namespace parley::client {
 
 /// How a load generator's people behave. Times in seconds.
 struct load_habits {
-  bool fast = false;          ///< the next second as soon as the one before is answered, instead of one a second
-  double jitter = 0.02;       ///< a second is sent up to so much earlier or later than its place
-  double think = 2;           ///< mean time between an answer and the next question, in chat
-  double pause = 1.5;         ///< mean silence between two recordings
-  double barge_in = 0;        ///< chance that a speaking second is interrupted by force_listen
-  bool tts = true;            ///< chat answers are to be spoken
+  bool fast = false;    ///< the next second as soon as the one before is answered, instead of one a second
+  double jitter = 0.02; ///< a second is sent up to so much earlier or later than its place
+  double think = 2;     ///< mean time between an answer and the next question, in chat
+  double pause = 1.5;   ///< mean silence between two recordings
+  double barge_in = 0;  ///< chance that a speaking second is interrupted by force_listen
+  bool tts = true;      ///< chat answers are to be spoken
   double playback_lead = usual_playback_lead; ///< what a listener's buffer holds before a turn begins to play
 };
 
