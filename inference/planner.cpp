@@ -5,13 +5,30 @@
 
 namespace parley::inference {
 
+namespace {
+
+/// A unit or an answer, which is late if it waits; not a prompt.
+bool is_under_way(const ready_session& r) {
+  switch (r.at) {
+  case stage::hear:
+  case stage::decode:
+  case stage::speak:
+  case stage::sound: return true;
+  case stage::prefill: return !r.divisible;
+  default: return false;
+  }
+}
+
+} // namespace
+
 pass_plan plan_pass(std::span<const ready_session> ready, const pass_limits& limits) {
   std::vector<ready_session> order(ready.begin(), ready.end());
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return std::tie(a.deadline, a.session) < std::tie(b.deadline, b.session);
   });
   pass_plan plan;
-  auto prompt_rows = limits.prompt_rows;
+  const bool in_company = std::any_of(order.begin(), order.end(), is_under_way);
+  auto prompt_rows = in_company ? std::min(limits.prompt_rows, limits.prompt_rows_beside) : limits.prompt_rows;
   auto pieces = limits.pieces;
   for (const auto& r : order) {
     switch (r.at) {

@@ -36,10 +36,11 @@ struct ready_session {
 
 /// How much of each stage one pass takes on, so that no stage keeps the others waiting for long.
 struct pass_limits {
-  int sounds = 64;                ///< streams heard in one call
-  std::int64_t pieces = 32;       ///< of pictures seen in one call: the first to wait sees first
-  std::int64_t prompt_rows = 256; ///< rows of prompts in one call, so that they can't delay running units
-  int windows = 16;               ///< of speech tokens made sound in one call: the first to wait hear first
+  int sounds = 64;                      ///< streams heard in one call
+  std::int64_t pieces = 32;             ///< of pictures seen in one call: the first to wait sees first
+  std::int64_t prompt_rows = 256;       ///< rows of prompts in one call
+  std::int64_t prompt_rows_beside = 64; ///< the same in a pass that somebody waits for who listens or speaks
+  int windows = 16;                     ///< of speech tokens made sound in one call: the first to wait hear first
 };
 
 /// One pass of the engine: each stage is one batched call.

@@ -34,18 +34,32 @@ TEST_CASE("prompts are cut and share a pass, units are whole and never wait for 
   std::vector<ready_session> ready{waits(1, stage::prefill, 0, 1000, true), waits(2, stage::prefill, 1, 50, true),
                                    waits(3, stage::prefill, 900, 13), waits(4, stage::clips, 7),
                                    waits(5, stage::clips, 3)};
-  auto plan = plan_pass(ready, {.prompt_rows = 256});
+  const pass_limits limits{.prompt_rows = 256, .prompt_rows_beside = 64};
+  auto plan = plan_pass(ready, limits);
   REQUIRE(plan.prefill.size() == 2);
   CHECK(plan.prefill[0].session == 1);
-  CHECK(plan.prefill[0].rows == 256);
+  CHECK(plan.prefill[0].rows == 64);
   CHECK(plan.prefill[1].session == 3);
   CHECK(plan.prefill[1].rows == 13);
   CHECK(plan.clips == session_id{5});
-  ready[0].rows = 200;
-  plan = plan_pass(ready, {.prompt_rows = 256});
+  ready[0].rows = 40;
+  plan = plan_pass(ready, limits);
   REQUIRE(plan.prefill.size() == 3);
   CHECK(plan.prefill[1].session == 2);
+  CHECK(plan.prefill[1].rows == 24);
+
+  // Nobody who listens or speaks waits for this pass.
+  ready.erase(ready.begin() + 2);
+  ready[0].rows = 200;
+  plan = plan_pass(ready, limits);
+  REQUIRE(plan.prefill.size() == 2);
+  CHECK(plan.prefill[0].rows == 200);
   CHECK(plan.prefill[1].rows == 50);
+  for (const auto at : {stage::hear, stage::decode, stage::speak, stage::sound}) {
+    ready.push_back(waits(9, at, 900));
+    CHECK(plan_pass(ready, limits).prefill[0].rows == 64);
+    ready.pop_back();
+  }
 }
 
 TEST_CASE("speech tokens are chosen for all, sound is made for the most urgent; who waits for a voice is left alone") {
