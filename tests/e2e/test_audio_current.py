@@ -3,7 +3,7 @@ from collections import Counter
 
 import numpy as np
 
-from realtime import UNIT, Client, speech
+from realtime import UNIT, Client, b64, speech
 
 USAGE = ("total_tokens", "input_tokens", "output_tokens")
 
@@ -107,7 +107,18 @@ def test_appends_of_any_length_are_gathered(server):
         while len(answers) < 3:
             answers.append(client.until("response.output.delta"))
         assert [a["chunk_index"] for a in answers] == [0, 1, 2]
-        assert [a["input_id"] for a in answers] == ["input_3", "input_4", "input_5"]
+        assert [a["input_id"] for a in answers] == ["input_1", "input_3", "input_4"]  # the first one is a unit, behind silence
+
+
+def test_names_of_the_clients_own_come_back(server):
+    with Client(server) as client:
+        client.init()
+        client.send({"type": "input.append", "input": {"audio": b64(speech(0.5)), "force_listen": True, "input_id": "mine"}})
+        answer = client.until("response.output.delta")
+        assert (answer["kind"], answer["input_id"]) == ("listen", "mine") and "wall_clock_ms" in answer["metrics"]
+        client.send({"type": "input.append", "input": {"audio": b64(speech(0.5)), "force_listen": True, "input_id": "mine again"}})
+        at_once = client.until("response.output.delta")
+        assert (at_once["kind"], at_once["input_id"]) == ("listen", "mine again") and "chunk_index" not in at_once
 
 
 def test_forced_listen(server):
@@ -119,8 +130,6 @@ def test_forced_listen(server):
 
 
 def test_reference_voice_is_part_of_the_prompt(server):
-    from realtime import b64
-
     with Client(server) as client:
         without = client.init(system_prompt="Hello.")["usage"]["input_token_details"]
     with Client(server) as client:

@@ -196,8 +196,10 @@ def test_slots_come_back_after_all_that(server):
 def test_good_sound_after_bad(server):
     with Client(server) as client:
         client.init()
+        client.append(speech(1))
+        assert client.until("response.output.delta")["input_id"] == "input_1"
         client.append(speech(0.5))
         client.send({"type": "input.append", "input": {"audio": NAN}})
         assert client.until_error()["code"] == "invalid_payload"
         client.append(speech(0.5))
-        assert client.until("response.output.delta")["input_id"] == "input_3"
+        assert client.until("response.output.delta")["input_id"] == "input_4"

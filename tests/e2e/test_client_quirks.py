@@ -53,9 +53,9 @@ def test_twenty_millisecond_frames(server):
     """The interview provider: 320 samples an append, unknown query keys, Bearer header, events it knows are a subset."""
     with Client(server, query="&model=MiniCPM-o-4.5-Realtime", additional_headers={"Authorization": "Bearer key"}) as client:
         client.init(system_prompt="Hi.", config={"tts_enabled": True})
-        for i in range(50):
-            client.append(speech(1)[i * 320 : (i + 1) * 320])
-        assert client.until("response.output.delta")["input_id"] == "input_50"
+        for i in range(51):
+            client.append(speech(2)[i * 320 : (i + 1) * 320])
+        assert [client.until("response.output.delta")["input_id"] for _ in range(2)] == ["input_1", "input_51"]
 
 
 def test_phone_bot_greeting_events_are_ignorable(server):
