@@ -69,6 +69,7 @@ const show = guarded(async ({ session_id: id, started_ms, mode }) => {
   element("position").max = laid.seconds;
   element("lines").replaceChildren(...laid.lines.map(lineItem));
   element("player").hidden = false;
+  element("player").scrollIntoView({ block: "nearest" });
   paint();
 });
 

@@ -369,3 +369,40 @@ def test_a_phone_in_daylight(server, open_page):
     page.click("#open-settings")
     page.screenshot(SHOTS / "phone-settings.png")
     assert page.evaluate("document.getElementById('settings').open")
+
+
+@pytest.mark.parametrize("height", [844, 667, 480, 320])
+def test_who_writes_on_a_phone_sees_the_field(server, open_page, height):
+    page = open_page(server, "chat", width=390, height=height, mobile=True, dark=False)
+    for selector in ("#prompt", "#send"):
+        assert page.evaluate(f"(() => {{ const box = document.querySelector('{selector}').getBoundingClientRect(); return box.top > 0 && box.bottom <= innerHeight }})()"), selector
+    assert page.evaluate("document.getElementById('entries').clientHeight") >= 32, "and something of what was said"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_preview_shows_what_is_sent(server, open_page):
+    """The picture has 4 parts to 3; nothing of it may be cut off on a phone's upright screen."""
+    page = open_page(server, "video", width=390, height=844, mobile=True)
+    page.click("#start")
+    page.until("+document.getElementById('answered').textContent >= 1")
+    assert page.evaluate("getComputedStyle(document.getElementById('preview')).objectFit") == "contain"
+    page.screenshot(SHOTS / "phone-video.png")
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+
+
+def test_a_replay_on_a_phone_is_above_the_list(start_server, open_page, tmp_path):
+    server = start_server("--set", f"record.dir={tmp_path}")
+    for _ in range(12):
+        with Client(server) as client:
+            client.init()
+            client.say_goodbye()
+    wait_for(lambda: len([session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == "closed"]) == 12)
+    page = open_page(server, "chat", width=390, height=844, mobile=True)
+    page.call("Page.navigate", url=page.evaluate("document.querySelector('footer a[href=\"replay.html\"]').href"))
+    page.until("document.querySelectorAll('#recordings button').length === 12")
+    page.evaluate("document.querySelector('#recordings li:last-child button').click()")
+    page.until("!document.getElementById('player').hidden")
+    page.until("(() => { const box = document.getElementById('play').getBoundingClientRect(); return box.top > 0 && box.bottom < innerHeight })()", 5)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.screenshot(SHOTS / "phone-replay.png")
