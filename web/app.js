@@ -48,6 +48,7 @@ function interrupt() {
 
 function mute(value) {
   if (duplex) duplex.muted = value;
+  page.view.muted = value;
   element("mute").setAttribute("aria-pressed", value);
   element("mute").title = value ? "Unmute the microphone (M)" : "Mute the microphone (M)";
 }
@@ -70,9 +71,7 @@ function clear() {
 }
 
 async function showServer() {
-  const { ready, words } = await askServer();
-  element("server").textContent = words;
-  element("server").dataset.ready = ready;
+  page.view.server(await askServer());
 }
 
 for (const radio of document.getElementsByName("mode")) {
@@ -86,6 +85,7 @@ new Composer(
     page.view.notice("");
     chat.ask(text, pictures);
   },
+  (words) => page.view.notice(words),
 );
 element("start").addEventListener("click", toggle);
 element("cancel").addEventListener("click", () => chat.stop());

@@ -18,6 +18,7 @@ export class Chat {
   #connection = null;
   #ready = false; // the session takes turns
   #asking = null; // the turn under way: {input, answer, felt}
+  #away = false; // the connection is lost, and looked for
   #told = false;
   #playback = null;
   #ticker;
@@ -77,6 +78,8 @@ export class Chat {
       created: still((event) => this.#begin(event)),
       delta: still((event) => this.#take(event)),
       done: still((event) => this.#finish(event)),
+      lost: still(() => this.#lost()),
+      resumed: still(() => this.#resumed()),
       goAway: still((event) => this.#asking && this.#page.view.notice(wordsForGoAway(event))),
       error: still((error) => this.#complain(error)),
       closed: still((how) => this.#closed(how)),
@@ -86,19 +89,40 @@ export class Chat {
 
   /** The connection may end by itself; what still comes from it is not heard. */
   #letGo() {
-    this.#connection?.close();
-    this.#connection = null;
+    const connection = this.#connection;
+    this.#connection = null; // before what closing it may say
+    connection?.close();
+    this.#gone();
+  }
+
+  #gone() {
     this.#ready = false;
+    this.#away = false;
+    this.#page.view.link = null;
+  }
+
+  #lost() {
+    this.#away = true;
+    this.#page.view.link = false;
+    if (this.#asking) this.#page.view.state = "reconnecting";
+  }
+
+  #resumed() {
+    this.#away = false;
+    this.#page.view.link = true;
+    if (this.#asking) this.#page.view.state = this.#asking.felt ? "speaking" : "thinking";
   }
 
   #begin({ recording_id }) {
     this.#ready = true;
+    this.#page.view.link = true;
+    this.#page.view.recorded = recording_id !== undefined;
     if (recording_id) this.#page.captions.event("the server records this conversation");
     if (this.#asking) this.#send();
   }
 
   #send() {
-    this.#page.view.state = "thinking";
+    this.#page.view.state = this.#away ? "reconnecting" : "thinking";
     const options = { generation: { max_new_tokens: MOST_NEW_TOKENS } };
     if (this.#settings.aloud) {
       options.tts = { enabled: true };
@@ -137,7 +161,7 @@ export class Chat {
 
   async #closed(how) {
     this.#connection = null;
-    this.#ready = false;
+    this.#gone();
     const expected = !this.#asking && how.reason; // between turns the server may let go of us
     this.#forgetTurn();
     this.#settle();

@@ -3,11 +3,13 @@ import { toJpeg } from "./pictures.js";
 const LONGEST = 1344; // three tiles of the model's eye
 const element = (id) => document.getElementById(id);
 
-/** The field for a message and its pictures. `onMessage(text, pictures)` gets what was sent, unless `mayNot()`. */
+/** The field for a message and its pictures. `onMessage(text, pictures)` gets what was sent, unless `mayNot()`; `onFault(words)` what could not be used. */
 export class Composer {
   #pictures = []; // {data, chip}
+  #onFault;
 
-  constructor(mayNot, onMessage) {
+  constructor(mayNot, onMessage, onFault) {
+    this.#onFault = onFault;
     const text = element("prompt");
     element("picture").addEventListener("change", () => this.#attach(element("picture")));
     text.addEventListener("input", () => this.#fit(text));
@@ -34,11 +36,15 @@ export class Composer {
   }
 
   async #attach(input) {
-    for (const file of input.files) {
+    const files = [...input.files];
+    input.value = ""; // the same one may be chosen again
+    const unread = [];
+    for (const file of files) {
       const image = await createImageBitmap(file).catch(() => null);
       if (image) this.#add(await toJpeg(image, image.width, image.height, LONGEST), file);
+      else unread.push(file.name);
     }
-    input.value = "";
+    if (unread.length) this.#onFault(`Not a picture that this browser can read: ${unread.join(", ")}`);
   }
 
   #add(data, file) {

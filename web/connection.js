@@ -2,43 +2,57 @@ import { fromSamples } from "./base64.js";
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/; // what a subprotocol may consist of
 const MOST_UNSENT_BYTES = 512 * 1024; // about five seconds of sound
+const MOST_HELD = 60; // appends that wait for the server; limits.failover_units of them come through at once
 const GOODBYE_MS = 3000;
+const FIRST_RETRY_MS = 200;
+const LONGEST_RETRY_MS = 4000;
+const ATTEMPT_MS = 5000; // a connection that is not there after that never comes
 
 /** The close code that follows an error: the session never existed. */
 export const NO_PLACE = 1013;
 
+/** How long to wait before attempt `number` (0, 1, …): twice as long each time, and never with everybody else. `chance` is 0 to 1. */
+export function retryDelay(number, chance) {
+  return Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** number) * (0.5 + chance / 2);
+}
+
 /**
- * One session on the server's /v1/realtime, in its current dialect. `on` holds a function for each thing that can come:
- * queued(event), turn(), created(event), delta(event), done(event), goAway(event), error({code, message, type}) and, once and last,
- * closed({reason, code, reached}); `reached` is false when there never was a connection.
+ * One session on the server's /v1/realtime, in its current dialect. It outlives its connection as docs/PROTOCOL_EXTENSIONS.md says. `on` holds a
+ * function for each thing that can come: queued(event), turn(), created(event), delta(event), done(event), goAway(event), lost() and resumed()
+ * around a break, error({code, message, type}) and, once and last, closed({reason, code, reached}); `reached` is false when there never was
+ * a connection.
  */
 export class Connection {
+  #url;
+  #subprotocols;
   #socket;
   #on;
   #reached = false;
   #reason = null;
-  #units = 0;
+  #leaving = false;
+  #over = false;
+  #appends = 0; // since session.created
+  #held = []; // {number, text}: appends of which the server has not said yet that they arrived
+  #resume = null; // {session, token, seconds, seen}: once the server promised it
+  #break = null; // {code, until, attempt, timer, waking}: since the connection is lost
 
   constructor(mode, key, on) {
     this.#on = on;
-    const url = new URL("v1/realtime", document.baseURI);
-    url.protocol = url.protocol.replace("http", "ws");
-    url.searchParams.set("mode", mode);
+    this.#url = new URL("v1/realtime", document.baseURI);
+    this.#url.protocol = this.#url.protocol.replace("http", "ws");
     const hidden = key && TOKEN.test(key); // as a subprotocol a key stays out of logs of addresses
-    if (key && !hidden) url.searchParams.set("api_key", key);
-    this.#socket = new WebSocket(url, hidden ? ["parley", `map-api-key.${key}`] : []);
-    this.#socket.onopen = () => (this.#reached = true);
-    this.#socket.onmessage = ({ data }) => this.#take(JSON.parse(data));
-    this.#socket.onclose = ({ code }) => on.closed({ reason: this.#reason, code, reached: this.#reached });
+    if (key && !hidden) this.#url.searchParams.set("api_key", key);
+    this.#subprotocols = hidden ? ["parley", `map-api-key.${key}`] : [];
+    this.#connect({ mode });
   }
 
   init(payload) {
-    this.#send({ type: "session.init", payload });
+    this.#send({ type: "session.init", payload: { ...payload, resume: true } });
   }
 
   /** One unit of sound; its input_id, or null when the network lags so far behind that the unit was left out. */
   append(samples, frames, force_listen) {
-    if (this.#socket.bufferedAmount > MOST_UNSENT_BYTES) return null;
+    if (this.#socket.bufferedAmount > MOST_UNSENT_BYTES || this.#held.length >= MOST_HELD) return null;
     const input = { audio: fromSamples(samples) };
     if (frames.length) input.video_frames = frames;
     if (force_listen) input.force_listen = true;
@@ -50,31 +64,120 @@ export class Connection {
     return this.#append({ messages, ...options });
   }
 
+  /** For good; without a connection there is nobody to tell. */
   close() {
+    this.#leaving = true;
+    if (this.#break) return this.#end(this.#break.code);
     this.#send({ type: "session.close", reason: "user_stop" });
     setTimeout(() => this.#socket.close(), GOODBYE_MS);
   }
 
+  #connect(query) {
+    const url = new URL(this.#url);
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    const socket = new WebSocket(url, this.#subprotocols);
+    this.#socket = socket;
+    socket.onopen = () => (this.#reached = true);
+    socket.onmessage = ({ data }) => socket === this.#socket && this.#take(JSON.parse(data));
+    socket.onclose = ({ code }) => socket === this.#socket && this.#lose(code);
+  }
+
   #append(input) {
-    this.#send({ type: "input.append", input });
-    return `input_${++this.#units}`;
+    const number = ++this.#appends;
+    const text = JSON.stringify({ type: "input.append", input });
+    if (this.#resume) this.#held.push({ number, text });
+    if (!this.#break) this.#sendText(text);
+    return `input_${number}`;
   }
 
   #send(event) {
-    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(event));
+    this.#sendText(JSON.stringify(event));
+  }
+
+  #sendText(text) {
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(text);
   }
 
   #take(event) {
+    if (this.#resume && event.event_id) this.#resume.seen = event.event_id;
+    if (event.input_id) this.#arrived(Number(event.input_id.replace("input_", "")));
     switch (event.type) {
       case "session.queued":
       case "session.queue_update": return this.#on.queued(event);
       case "session.queue_done": return this.#on.turn();
-      case "session.created": return this.#on.created(event);
+      case "session.created":
+        this.#promise(event);
+        return this.#on.created(event);
+      case "session.resumed": return this.#goOn(event);
       case "response.output.delta": return this.#on.delta(event);
       case "response.done": return this.#on.done?.(event);
       case "session.go_away": return this.#on.goAway(event);
       case "session.closed": return void (this.#reason = event.reason);
-      case "error": return this.#on.error(event.error);
+      case "error":
+        if (event.error.code === "resume_refused") return void (this.#reason = "resume_refused");
+        return this.#on.error(event.error);
     }
+  }
+
+  #arrived(number) {
+    while (this.#held.length && this.#held[0].number <= number) this.#held.shift();
+  }
+
+  #promise({ session_id, resume_token, resume_seconds, event_id }) {
+    if (resume_token) this.#resume = { session: session_id, token: resume_token, seconds: resume_seconds, seen: event_id };
+  }
+
+  /** The connection is gone; the session may still be there. */
+  #lose(code) {
+    if (this.#leaving || this.#reason || !this.#resume) return this.#end(code);
+    if (!this.#break) {
+      const waking = () => this.#attempt();
+      this.#break = { code, until: performance.now() + this.#resume.seconds * 1000, attempt: 0, timer: 0, waking };
+      window.addEventListener("online", waking);
+      this.#on.lost?.();
+    }
+    const left = this.#break.until - performance.now();
+    if (left <= 0) return this.#end(this.#break.code);
+    clearTimeout(this.#break.timer);
+    this.#break.timer = setTimeout(() => this.#attempt(), Math.min(left, retryDelay(this.#break.attempt++, Math.random())));
+  }
+
+  #attempt() {
+    clearTimeout(this.#break.timer);
+    const { session, token, seen } = this.#resume;
+    this.#socket.close(); // of an attempt under way nothing is heard any more
+    this.#connect({ session_id: session, resume_token: token, last_event_id: seen });
+    this.#break.timer = setTimeout(() => {
+      const tried = this.#socket;
+      tried.onclose = null;
+      tried.close();
+      this.#lose(1006);
+    }, ATTEMPT_MS);
+  }
+
+  #goOn({ resume_token, inputs }) {
+    this.#mend();
+    this.#resume.token = resume_token;
+    this.#arrived(inputs);
+    for (const { text } of this.#held) this.#sendText(text);
+    this.#on.resumed?.();
+  }
+
+  #mend() {
+    if (!this.#break) return;
+    clearTimeout(this.#break.timer);
+    window.removeEventListener("online", this.#break.waking);
+    this.#break = null;
+  }
+
+  #end(code) {
+    if (this.#over) return;
+    this.#over = true;
+    this.#mend();
+    this.#held = [];
+    const socket = this.#socket;
+    this.#socket.onmessage = this.#socket.onclose = null;
+    socket.close();
+    this.#on.closed({ reason: this.#reason, code, reached: this.#reached });
   }
 }

@@ -31,6 +31,7 @@ export class Duplex {
   #units = new Units((samples) => this.#send(samples, false));
   #queue = Promise.resolve(); // units leave in order, though pictures take their time
   #live = false; // the session takes input
+  #away = false; // the connection is lost, and looked for
   #blind = false; // the server refused pictures
   #cutting = false; // interrupted: what still comes of that turn is not wanted
   #cutShown = false; // the timeline has this interruption already
@@ -70,6 +71,8 @@ export class Duplex {
       turn: () => this.#init(),
       created: (event) => this.#begin(event),
       delta: (event) => this.#take(event),
+      lost: () => this.#lost(),
+      resumed: () => this.#resumed(),
       goAway: (event) => this.#page.view.notice(wordsForGoAway(event)),
       error: (error) => this.#complain(error),
       closed: (how) => this.#closed(how),
@@ -96,7 +99,7 @@ export class Duplex {
     this.#page.captions.broken();
     this.#page.captions.event("interrupted");
     this.#send(this.#units.cut(), true);
-    this.#page.view.state = "listening";
+    this.#show("listening");
   }
 
   stop() {
@@ -116,10 +119,29 @@ export class Duplex {
     this.#connection.init(payload);
   }
 
+  /** While the connection is looked for, that is the state. */
+  #show(state) {
+    this.#page.view.state = this.#away ? "reconnecting" : state;
+  }
+
+  #lost() {
+    this.#away = true;
+    this.#page.view.link = false;
+    this.#show("reconnecting");
+  }
+
+  #resumed() {
+    this.#away = false;
+    this.#page.view.link = true;
+    this.#show(this.#turn.open || this.#playback?.busy ? "speaking" : "listening");
+  }
+
   #begin({ recording_id }) {
     this.#live = true;
+    this.#page.view.link = true;
     this.#page.view.state = "listening";
     this.#page.captions.begin();
+    this.#page.view.recorded = recording_id !== undefined;
     if (recording_id) this.#page.captions.event("the server records this conversation");
   }
 
@@ -154,7 +176,7 @@ export class Duplex {
   #speak(event) {
     this.#turn = { open: true, ended: event.end_of_turn === true };
     this.#spoke = true;
-    this.#page.view.state = "speaking";
+    this.#show("speaking");
     if (event.kind === "text") this.#page.captions.model(event.response_id, event.text);
     if (event.kind === "audio") this.#playback?.push(toSamples(event.audio));
   }
@@ -169,7 +191,7 @@ export class Duplex {
   }
 
   #settle() {
-    if (this.#live && !this.#turn.open && !this.#playback?.busy) this.#page.view.state = "listening";
+    if (this.#live && !this.#turn.open && !this.#playback?.busy) this.#show("listening");
   }
 
   #watchPlayback() {
@@ -207,6 +229,7 @@ export class Duplex {
     this.#camera?.close();
     this.#playback?.close();
     this.#page.view.stopClock();
+    this.#page.view.link = null;
     this.#page.view.state = "idle";
     this.#onOver();
   }

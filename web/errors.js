@@ -20,6 +20,7 @@ const BY_REASON = {
   server_shutdown: "The server is being shut down.",
   backend_error: "The model broke off. Start again.",
   error: "The model broke off. Start again.",
+  resume_refused: "The connection was lost, and the conversation with it. Start a new one.",
 };
 
 const BY_CLOSE_CODE = {

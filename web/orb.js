@@ -1,6 +1,6 @@
 import { loudness } from "./microphone.js";
 
-const COLOURS = { listening: ["listen", "listen-deep"], speaking: ["speak", "speak-deep"], idle: ["listen", "speak-deep"] };
+const COLOURS = { listening: ["listen", "listen-deep"], speaking: ["speak", "speak-deep"], idle: ["listen", "speak-deep"], deaf: ["soft", "rim"] };
 
 /** The round thing in the middle: it breathes when idle, answers to the user's voice when listening and moves with the model's when speaking. */
 export class Orb {
@@ -37,7 +37,10 @@ export class Orb {
     pen.translate(width / 2, height / 2);
 
     const style = getComputedStyle(this.#canvas);
-    const [light, deep] = (COLOURS[document.body.dataset.state] ?? COLOURS.idle).map((name) => style.getPropertyValue(`--${name}`).trim());
+    const { state, muted } = document.body.dataset;
+    const look = state === "reconnecting" || (state === "listening" && muted === "true") ? "deaf" : state;
+    this.#canvas.dataset.look = look;
+    const [light, deep] = (COLOURS[look] ?? COLOURS.idle).map((name) => style.getPropertyValue(`--${name}`).trim());
     const time = this.#still.matches ? 0 : seconds;
     const size = Math.min(width, height) * (0.21 + 0.06 * this.#level + 0.007 * Math.sin(time * 1.6));
     for (let layer = 2; layer >= 0; layer--) {

@@ -1,9 +1,9 @@
-/** Whether the server can take a conversation: {ready, words}. */
+/** Whether the server can take a conversation: {ready, words, recording}; `recording` is undefined of servers that do not tell. */
 export async function askServer() {
   try {
     const answer = await fetch("ready", { cache: "no-store" });
-    if (answer.ok) return { ready: true, words: "ready" };
-    return { ready: false, words: (await answer.json()).error.message };
+    const { error, recording } = await answer.json();
+    return { ready: answer.ok, words: answer.ok ? "ready" : error.message, recording };
   } catch {
     return { ready: false, words: "not reachable" };
   }

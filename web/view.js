@@ -8,8 +8,11 @@ const WORDS = {
   listening: "Listening",
   thinking: "Thinking…",
   speaking: "Speaking",
+  reconnecting: "Reconnecting…",
   closing: "Saying goodbye…",
 };
+
+const RECORDED = "parley.recorded"; // whether this server recorded the last conversation
 
 const START = { idle: "Start talking", queued: "Leave the line" };
 
@@ -25,6 +28,13 @@ function minutes(seconds) {
 /** What the page says of itself: the state of the conversation, the place in line, the clock and what went wrong. */
 export class View {
   #began = 0;
+  #muted = false;
+  #link = null;
+
+  constructor() {
+    this.#showRecorded(localStorage.getItem(RECORDED) === "true");
+  }
+
   #clock;
 
   get state() {
@@ -34,7 +44,7 @@ export class View {
   set state(name) {
     if (this.state === name) return;
     document.body.dataset.state = name;
-    element("state").textContent = WORDS[name];
+    this.#showState();
     element("chat-state").textContent = name === "idle" ? "" : WORDS[name];
     element("start").textContent = START[name] ?? "Stop";
     element("start").disabled = name === "closing";
@@ -47,6 +57,44 @@ export class View {
     const place = position === 1 ? "You are next" : `Number ${position} of ${queue_length}`;
     element("queue").textContent = element("chat-state").textContent = `${place}: ${roughly(estimated_wait_s)}`;
     element("queue").hidden = false;
+  }
+
+  set muted(value) {
+    this.#muted = value;
+    document.body.dataset.muted = value;
+    this.#showState();
+  }
+
+  /** Whether conversations are recorded: known from the server's answer, and until it has told from its last one. */
+  set recorded(value) {
+    localStorage.setItem(RECORDED, value);
+    this.#showRecorded(value);
+  }
+
+  /** The running session's connection: true while it stands, false while it is lost, null without a session. */
+  set link(up) {
+    this.#link = up;
+    if (up !== null) this.#showServer(up, up ? "connected" : "connection lost");
+  }
+
+  /** What the server says to who asks; a running session's own connection counts for more. */
+  server({ ready, words, recording }) {
+    if (recording !== undefined) this.recorded = recording;
+    if (this.#link === null) this.#showServer(ready, words);
+  }
+
+  #showServer(ready, words) {
+    element("server").dataset.ready = ready;
+    element("server").textContent = words;
+  }
+
+  #showRecorded(value) {
+    element("recorded").hidden = !value;
+  }
+
+  #showState() {
+    const name = this.state;
+    element("state").textContent = this.#muted && name === "listening" ? "Muted" : WORDS[name];
   }
 
   startClock() {

@@ -8,6 +8,7 @@ import pytest
 
 from chromium import Browser, write_camera
 from conftest import BINARY, ROOT
+from lossy import Lossy
 from realtime import SPOKEN, Client, floats, http, speech
 from test_recording import wait_for
 
@@ -151,6 +152,73 @@ def test_an_interruption(server, open_page):
     assert sizes[at] + sizes[at + 1] == 16000 and set(sizes[at + 2 :]) <= {16000}, "the seconds stay on their grid"
 
 
+def test_a_conversation_outlives_its_connection(server, open_page):
+    """Two seconds without a network: the same session goes on, and each second of sound arrives once."""
+    with Lossy(server) as network:
+        page = open_page(network, "audio")
+        page.click("#start")
+        page.until("+document.getElementById('answered').textContent >= 2")
+        assert page.text("#server") == "connected"
+        network.cut()
+        page.until(f"{STATE} === 'reconnecting' && document.getElementById('state').textContent === 'Reconnecting…'", 10)
+        assert page.evaluate("document.getElementById('server').dataset.ready") == "false" and page.text("#server") == "connection lost"
+        page.screenshot(SHOTS / "reconnecting.png")
+        page.until("+document.getElementById('sent').textContent - +document.getElementById('answered').textContent >= 2", 10)
+        network.mend()
+        page.until(f"{STATE} === 'listening' || {STATE} === 'speaking'", 20)
+        assert page.evaluate("document.getElementById('server').dataset.ready") == "true" and page.text("#server") == "connected"
+        page.until("+document.getElementById('sent').textContent - +document.getElementById('answered').textContent <= 1")
+        sent = number(page, "sent")
+        page.until(f"+document.getElementById('answered').textContent >= {sent + 1}")
+        assert page.text("#dropped") == "0" and not page.text("#notice-words")
+        assert page.text("#entries").count("the conversation begins") == 1
+        claims = [url for url in page.asked if "resume_token=" in url]
+        assert claims and len({re.search("session_id=([^&]*)", url)[1] for url in claims}) == 1
+        page.click("#start")
+        page.until(f"{STATE} === 'idle'")
+        assert sum(event["type"] == "session.init" and event["payload"]["resume"] for event in page.sent) == 1
+        page.until("document.getElementById('server').textContent === 'ready'", 20)
+        page.evaluate("1")
+        assert all("WebSocket connection to" in fault for fault in page.faults), "the browser notes each attempt that failed"
+        page.faults.clear()
+
+
+def test_a_connection_that_stays_away_is_told(start_server, open_page):
+    with Lossy(start_server("--set", "limits.resume_seconds=2")) as network:
+        page = open_page(network, "audio")
+        page.click("#start")
+        page.until("+document.getElementById('answered').textContent >= 1")
+        network.cut()
+        page.until(f"{STATE} === 'reconnecting'", 10)
+        page.until(f"{STATE} === 'idle' && document.getElementById('notice-words').textContent === 'The connection was lost.'", 20)
+        page.evaluate("1")
+        page.faults.clear()
+
+
+def test_attempts_get_rarer_and_are_not_everybodys(server, open_page):
+    page = open_page(server, "chat")
+    least, most = page.evaluate("import('./connection.js').then(({ retryDelay }) => [0, 1].map((chance) => [0, 1, 2, 9].map((n) => retryDelay(n, chance))))")
+    assert least == [100, 200, 400, 2000] and most == [200, 400, 800, 4000]
+
+
+def test_an_answer_in_writing_outlives_its_connection(server, open_page):
+    with Lossy(server) as network:
+        page = open_page(network, "chat")
+        page.click("#prompt")
+        page.type("Tell me something long")
+        page.press("Enter", 13)
+        page.until("document.querySelector('#entries .model')?.textContent")
+        network.cut()
+        page.until("document.getElementById('server').textContent === 'connection lost'", 10)
+        network.mend()
+        page.until("document.getElementById('server').textContent === 'connected'", 20)
+        page.until(f"{STATE} === 'idle'")
+        assert page.evaluate("document.querySelectorAll('#entries .model').length") == 1 and not page.text("#notice-words")
+        page.evaluate("1")
+        assert all("WebSocket connection to" in fault for fault in page.faults)
+        page.faults.clear()
+
+
 def test_the_line(start_server, open_page):
     server = start_server("--set", "worker.max_sessions=1")
     with Client(server) as holder:
@@ -242,6 +310,41 @@ def test_pictures_go_with_a_message(server, open_page):
     page.until(f"document.querySelector('#entries .user') && {STATE} === 'idle'")
     picture, words = next(event["input"]["messages"][0]["content"] for event in page.sent if event["type"] == "input.append")
     assert picture["type"] == "image" and picture["data"].startswith("/9j/") and words == {"type": "text", "text": "What is that?"}
+
+
+def test_a_file_that_is_no_picture_is_named(server, open_page, tmp_path):
+    page = open_page(server, "chat")
+    notes = tmp_path / "notes.txt"
+    notes.write_text("no picture")
+    page.give_file("#picture", notes)
+    page.until("document.getElementById('notice-words').textContent.includes('notes.txt')", 10)
+    assert not page.evaluate("document.querySelector('#pictures img')")
+
+
+def test_muted_is_said_and_shown(server, open_page):
+    page = open_page(server, "audio")
+    page.click("#start")
+    page.until(f"{STATE} === 'listening'")
+    page.press("m", 77)
+    page.until("document.getElementById('state').textContent === 'Muted' && document.getElementById('orb').dataset.look === 'deaf'", 20)
+    page.screenshot(SHOTS / "muted.png")
+    page.press("m", 77)
+    page.until("document.getElementById('state').textContent !== 'Muted' && document.getElementById('orb').dataset.look !== 'deaf'", 20)
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+
+
+def test_who_is_recorded_sees_it_beside_start(server, start_server, open_page, tmp_path):
+    page = open_page(start_server("--set", f"record.dir={tmp_path}"), "audio")
+    page.click("#start")
+    page.until(f"{STATE} === 'listening'")
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+    page.call("Page.reload")
+    page.until("document.readyState === 'complete' && document.body.dataset.mode === 'audio' && !document.getElementById('recorded').hidden", 10)
+    page.screenshot(SHOTS / "recorded.png")
+    page = open_page(server, "audio")
+    assert page.evaluate("document.getElementById('recorded').hidden")
 
 
 def test_a_key_opens_the_door(start_server, open_page, tmp_path):
