@@ -6,6 +6,7 @@ set(page_files
     parts.css
     replay.css
     style.css
+    answers.js
     app.js
     base64.js
     camera.js
@@ -34,7 +35,8 @@ set(page_files
     transcript.js
     units.js
     view.js
-    voice_file.js)
+    voice_file.js
+    words.js)
 list(TRANSFORM page_files PREPEND "${PROJECT_SOURCE_DIR}/web/" OUTPUT_VARIABLE page_sources)
 set(page_script "${PROJECT_SOURCE_DIR}/cmake/EmbedPage.cmake")
 set(page_table "${CMAKE_CURRENT_BINARY_DIR}/page_files.cpp")

@@ -1,3 +1,4 @@
+import { Answers } from "./answers.js";
 import { Captions } from "./captions.js";
 import { Chat } from "./chat.js";
 import { Composer } from "./composer.js";
@@ -5,23 +6,30 @@ import { Duplex } from "./duplex.js";
 import { onKeys } from "./keys.js";
 import { Measures } from "./measures.js";
 import { Orb } from "./orb.js";
-import { askServer } from "./server.js";
+import { askModel, askServer } from "./server.js";
 import { Settings } from "./settings.js";
 import { followTheme } from "./theme.js";
 import { View } from "./view.js";
+import { followLanguage, words } from "./words.js";
 
 const ASK_SERVER_MS = 15000;
 
 const element = (id) => document.getElementById(id);
 const settings = new Settings();
 const page = {
-  view: new View(),
+  view: new View(showServer),
   captions: new Captions(element("entries"), element("caption")),
   measures: new Measures(),
   orb: new Orb(element("orb")),
   preview: element("preview"),
 };
 const chat = new Chat(settings, page);
+const answers = new Answers({ name: element("model"), knows: element("knows"), invitation: element("invitation"), examples: element("examples") }, (text) => {
+  if (duplex || chat.busy) return;
+  if (mode() !== "chat") document.querySelector("[name=mode][value=chat]").click(); // what is clicked is written
+  page.view.notice("");
+  chat.ask(text, []);
+});
 let duplex = null;
 
 function mode() {
@@ -50,7 +58,6 @@ function mute(value) {
   if (duplex) duplex.muted = value;
   page.view.muted = value;
   element("mute").setAttribute("aria-pressed", value);
-  element("mute").title = value ? "Unmute the microphone (M)" : "Mute the microphone (M)";
 }
 
 function isMuted() {
@@ -77,6 +84,7 @@ async function showServer() {
 for (const radio of document.getElementsByName("mode")) {
   radio.checked = radio.value === (localStorage.getItem("parley.mode") ?? mode());
   radio.addEventListener("change", () => choose(radio.value));
+  radio.parentElement.addEventListener("click", () => radio.disabled && !radio.checked && page.view.notice(words("mode.locked")));
   if (radio.checked) choose(radio.value);
 }
 new Composer(
@@ -85,7 +93,7 @@ new Composer(
     page.view.notice("");
     chat.ask(text, pictures);
   },
-  (words) => page.view.notice(words),
+  (fault) => page.view.notice(fault),
 );
 element("start").addEventListener("click", toggle);
 element("cancel").addEventListener("click", () => chat.stop());
@@ -102,6 +110,18 @@ onKeys({
   f: () => duplex?.flip(),
   s: () => settings.open(),
 });
+settings.onAloud((aloud) => {
+  element("speaker").setAttribute("aria-pressed", aloud);
+  if (!aloud) chat.silence();
+});
+element("speaker").addEventListener("click", () => (settings.aloud = !settings.aloud));
 followTheme(element("theme"), () => page.measures.redraw());
-showServer();
+followLanguage(element("language"), () => {
+  page.view.show();
+  page.measures.redraw();
+  answers.show();
+  showServer();
+});
+askModel().then((name) => (answers.model = name));
+for (const event of ["online", "offline"]) window.addEventListener(event, showServer);
 setInterval(() => document.visibilityState === "visible" && showServer(), ASK_SERVER_MS);

@@ -12,9 +12,13 @@ export function fromSamples(samples) {
   return fromBytes(new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength));
 }
 
-export function toSamples(base64) {
+export function toBytes(base64) {
   const text = atob(base64);
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  return new Float32Array(bytes.buffer);
+  return bytes;
+}
+
+export function toSamples(base64) {
+  return new Float32Array(toBytes(base64).buffer);
 }

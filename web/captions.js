@@ -1,4 +1,6 @@
+import { toBytes } from "./base64.js";
 import { Transcript } from "./transcript.js";
+import { atTime, inNumbers, words } from "./words.js";
 
 const SHOWN = 220; // characters of the live caption
 
@@ -7,16 +9,24 @@ export class Captions {
   #list;
   #line;
   #transcript = new Transcript();
-  #open = null; // what the model is saying: {response, entry, words}
+  #open = null; // what the model is saying: {response, entry, said}
+  #urls = []; // of the pictures in the list
 
   constructor(list, line) {
     this.#list = list;
     this.#line = line;
   }
 
-  user(text, pictures = 0) {
+  /** `pictures` are base64 JPEGs. */
+  user(text, pictures = []) {
     this.#open = null;
-    this.#add("You", "user", pictures ? `${text} [${pictures} ${pictures === 1 ? "picture" : "pictures"}]` : text);
+    const { entry, said } = this.#add(words("you"), "user", text);
+    if (pictures.length === 0) return;
+    entry.text += ` ${words("pictures.sent", { count: inNumbers(pictures.length) })}`;
+    const row = document.createElement("div");
+    row.className = "thumbs";
+    row.append(...pictures.map((data) => this.#thumb(data)));
+    said.before(row);
   }
 
   event(text) {
@@ -25,22 +35,25 @@ export class Captions {
 
   begin() {
     this.#line.textContent = "";
-    this.event("the conversation begins");
+    this.#line.classList.remove("broken");
+    this.event(words("event.begins"));
   }
 
   /** A piece of what the model says; pieces of one response stand together. */
   model(response, text) {
     if (!text) return;
-    if (this.#open?.response !== response) this.#open = { response, ...this.#add("Parley", "model", "") };
+    if (this.#open?.response !== response) this.#open = { response, ...this.#add(words("model"), "model", "") };
+    this.#line.classList.remove("broken");
     this.#open.entry.text += text;
-    this.#open.words.textContent = this.#open.entry.text.trimStart();
+    this.#open.said.textContent = this.#open.entry.text.trimStart();
     this.#line.textContent = this.#open.entry.text.slice(-SHOWN);
     this.#list.scrollTop = this.#list.scrollHeight;
   }
 
   /** The model was cut short. */
   broken() {
-    this.#open?.words.parentElement.classList.add("broken");
+    this.#line.classList.add("broken");
+    this.#open?.said.parentElement.classList.add("broken");
     if (this.#open) this.#open.entry.text += " …";
     this.endTurn();
   }
@@ -52,6 +65,7 @@ export class Captions {
   clear() {
     this.#transcript.clear();
     this.#list.replaceChildren();
+    for (const url of this.#urls.splice(0)) URL.revokeObjectURL(url);
     this.#line.textContent = "";
     this.#open = null;
   }
@@ -64,13 +78,22 @@ export class Captions {
     const entry = this.#transcript.add(who, text);
     const item = document.createElement("li");
     item.className = kind;
-    const words = document.createElement("p");
-    words.textContent = text;
+    const said = document.createElement("p");
+    said.textContent = text;
     const time = document.createElement("time");
-    time.textContent = entry.at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-    item.append(words, time);
+    time.textContent = atTime(entry.at);
+    item.tabIndex = -1; // a tap shows the time, as a mouse over it does
+    item.append(said, time);
     this.#list.append(item);
     this.#list.scrollTop = this.#list.scrollHeight;
-    return { entry, words };
+    return { entry, said };
+  }
+
+  #thumb(data) {
+    const image = document.createElement("img");
+    image.src = URL.createObjectURL(new Blob([toBytes(data)], { type: "image/jpeg" }));
+    image.alt = words("picture.sent");
+    this.#urls.push(image.src);
+    return image;
   }
 }

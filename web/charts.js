@@ -10,21 +10,25 @@ class Chart {
   #canvas;
   #words;
 
-  /** `words(values)` says in text what the picture shows. */
-  constructor(canvas, readout, words) {
+  /** `describe(values)` says in text what the picture shows. */
+  constructor(canvas, readout, describe) {
     this.#canvas = canvas;
-    this.#words = (values) => (readout.value = values.length ? words(values) : "–");
+    this.#words = (values) => (readout.value = values.length ? describe(values) : "–");
     new ResizeObserver(() => this.redraw()).observe(canvas);
   }
 
   push(value) {
     this.values = [...this.values, value].slice(-SHOWN);
-    this.#words(this.values);
-    this.redraw();
+    this.show();
   }
 
   clear() {
     this.values = [];
+    this.show();
+  }
+
+  /** Words and picture, in the present language and theme. */
+  show() {
     this.#words(this.values);
     this.redraw();
   }
@@ -43,8 +47,8 @@ class Chart {
 export class LineChart extends Chart {
   #options;
 
-  constructor(canvas, readout, words, options) {
-    super(canvas, readout, words);
+  constructor(canvas, readout, describe, options) {
+    super(canvas, readout, describe);
     this.#options = options;
   }
 

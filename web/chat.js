@@ -3,6 +3,7 @@ import { Connection, NO_PLACE } from "./connection.js";
 import { wordsForEnd, wordsForError, wordsForGoAway } from "./errors.js";
 import { Playback } from "./playback.js";
 import { whyRefused } from "./server.js";
+import { words } from "./words.js";
 
 const MOST_MESSAGES = 255; // the protocol's 256, and one for the system prompt
 const MOST_NEW_TOKENS = 1024;
@@ -37,7 +38,7 @@ export class Chat {
     const content = pictures.length ? [...pictures.map((data) => ({ type: "image", data })), { type: "text", text }] : text;
     this.#messages.push({ role: "user", content });
     while (this.#messages.length > MOST_MESSAGES) this.#messages.splice(0, 2);
-    this.#page.captions.user(text, pictures.length);
+    this.#page.captions.user(text, pictures);
     this.#asking = { input: null, answer: "", felt: false };
     if (this.#settings.aloud) this.#playback ??= this.#openPlayback();
     if (this.#ready) return this.#send();
@@ -53,6 +54,12 @@ export class Chat {
       this.#conclude();
       this.#letGo();
     }
+    this.#settle();
+  }
+
+  /** What is still to be heard of an answer is not wanted. */
+  silence() {
+    this.#playback?.cut();
     this.#settle();
   }
 
@@ -117,7 +124,7 @@ export class Chat {
     this.#ready = true;
     this.#page.view.link = true;
     this.#page.view.recorded = recording_id !== undefined;
-    if (recording_id) this.#page.captions.event("the server records this conversation");
+    if (recording_id) this.#page.captions.event(words("event.recorded"));
     if (this.#asking) this.#send();
   }
 
@@ -166,8 +173,8 @@ export class Chat {
     this.#forgetTurn();
     this.#settle();
     if (expected || (this.#told && how.code === NO_PLACE)) return;
-    const words = how.reached ? wordsForEnd(how) : await whyRefused();
-    if (words) this.#page.view.notice(words);
+    const why = how.reached ? wordsForEnd(how) : await whyRefused();
+    if (why) this.#page.view.notice(why);
   }
 
   /** The turn with as much of an answer as there is. */

@@ -1,9 +1,10 @@
 import { toJpeg } from "./pictures.js";
+import { words } from "./words.js";
 
 const LONGEST = 1344; // three tiles of the model's eye
 const element = (id) => document.getElementById(id);
 
-/** The field for a message and its pictures. `onMessage(text, pictures)` gets what was sent, unless `mayNot()`; `onFault(words)` what could not be used. */
+/** The field for a message and its pictures. `onMessage(text, pictures)` gets what was sent, unless `mayNot()`; `onFault(text)` tells what could not be used. */
 export class Composer {
   #pictures = []; // {data, chip}
   #onFault;
@@ -20,9 +21,9 @@ export class Composer {
     });
     element("composer").addEventListener("submit", (event) => {
       event.preventDefault();
-      const words = text.value.trim();
-      if (mayNot() || !words) return;
-      onMessage(words, this.#pictures.map(({ data }) => data));
+      const said = text.value.trim();
+      if (mayNot() || !said) return;
+      onMessage(said, this.#pictures.map(({ data }) => data));
       text.value = "";
       this.#fit(text);
       this.#pictures = [];
@@ -44,7 +45,7 @@ export class Composer {
       if (image) this.#add(await toJpeg(image, image.width, image.height, LONGEST), file);
       else unread.push(file.name);
     }
-    if (unread.length) this.#onFault(`Not a picture that this browser can read: ${unread.join(", ")}`);
+    if (unread.length) this.#onFault(words("composer.unread", { names: unread.join(", ") }));
   }
 
   #add(data, file) {
@@ -56,7 +57,7 @@ export class Composer {
     const remove = document.createElement("button");
     remove.type = "button";
     remove.textContent = "✕";
-    remove.setAttribute("aria-label", `Remove ${file.name}`);
+    remove.setAttribute("aria-label", words("composer.remove", { name: file.name }));
     const picture = { data, chip };
     remove.onclick = () => {
       this.#pictures = this.#pictures.filter((other) => other !== picture);

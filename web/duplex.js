@@ -7,6 +7,7 @@ import { Microphone } from "./microphone.js";
 import { Playback } from "./playback.js";
 import { whyRefused } from "./server.js";
 import { Units } from "./units.js";
+import { words } from "./words.js";
 
 const PLAYBACK_WATCH_MS = 100;
 
@@ -97,7 +98,7 @@ export class Duplex {
     this.#cutting = this.#turn.open;
     this.#playback?.cut();
     this.#page.captions.broken();
-    this.#page.captions.event("interrupted");
+    this.#page.captions.event(words("event.interrupted"));
     this.#send(this.#units.cut(), true);
     this.#show("listening");
   }
@@ -142,7 +143,7 @@ export class Duplex {
     this.#page.view.state = "listening";
     this.#page.captions.begin();
     this.#page.view.recorded = recording_id !== undefined;
-    if (recording_id) this.#page.captions.event("the server records this conversation");
+    if (recording_id) this.#page.captions.event(words("event.recorded"));
   }
 
   #hear(block) {
@@ -203,15 +204,16 @@ export class Duplex {
   #complain(error) {
     this.#told = true;
     if (this.#live && this.#camera && error.code === "invalid_payload") this.#blind = true;
-    this.#page.view.notice(wordsForError(error) + (this.#blind ? " The conversation goes on without pictures." : ""));
+    const said = wordsForError(error);
+    this.#page.view.notice(this.#blind ? words("error.blind", { words: said }) : said);
     if (this.#page.view.state === "starting") this.stop(); // with other settings the user may try again
   }
 
   async #closed(how) {
     this.#end();
     if (this.#leaving || (this.#told && how.code === NO_PLACE)) return;
-    const words = how.reached ? wordsForEnd(how) : await whyRefused();
-    if (words) this.#page.view.notice(words);
+    const why = how.reached ? wordsForEnd(how) : await whyRefused();
+    if (why) this.#page.view.notice(why);
   }
 
   #release() {

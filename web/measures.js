@@ -1,4 +1,5 @@
 import { LineChart, Timeline } from "./charts.js";
+import { inNumbers, inTime, words } from "./words.js";
 
 const CONTEXT_TOKENS = 8192;
 const UNIT_MS = 1000;
@@ -11,17 +12,19 @@ function median(values) {
 
 /** The figures beside the conversation. Latency is what the user feels: from an input's departure to the end (in chat: the first piece) of its answer. */
 export class Measures {
-  #latency = new LineChart(element("latency"), element("latency-now"), (all) => `median ${Math.round(median(all))} ms`, {
+  #latency = new LineChart(element("latency"), element("latency-now"), (all) => words("details.latency.now", { time: inTime(Math.round(median(all)), "millisecond") }), {
     limit: UNIT_MS,
     whole: false,
     stroke: "accent",
   });
-  #memory = new LineChart(element("memory"), element("memory-now"), (all) => `${all.at(-1)} of ${CONTEXT_TOKENS} tokens`, {
+  #memory = new LineChart(element("memory"), element("memory-now"), (all) => words("details.context.now", { used: inNumbers(all.at(-1)), all: inNumbers(CONTEXT_TOKENS) }), {
     limit: CONTEXT_TOKENS,
     whole: true,
     stroke: "speak",
   });
-  #timeline = new Timeline(element("timeline"), element("timeline-now"), (all) => `${all.filter((kind) => kind === "speak").length} of ${all.length} s spoken`);
+  #timeline = new Timeline(element("timeline"), element("timeline-now"), (all) =>
+    words("details.timeline.now", { spoken: inTime(all.filter((kind) => kind === "speak").length, "second"), all: inTime(all.length, "second") }),
+  );
   #left = new Map(); // input_id -> when it left
   #counts = {};
 
@@ -67,11 +70,11 @@ export class Measures {
   }
 
   played(seconds) {
-    element("played").textContent = `${seconds.toFixed(1)} s`;
+    element("played").textContent = inNumbers(seconds, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
   }
 
   redraw() {
-    for (const chart of [this.#latency, this.#memory, this.#timeline]) chart.redraw();
+    for (const chart of [this.#latency, this.#memory, this.#timeline]) chart.show();
   }
 
   #write() {

@@ -1,13 +1,16 @@
 import { onKeys } from "./keys.js";
 import { ReplayPlayer } from "./replay_player.js";
-import { inTime, layOut, readWav } from "./replay_timeline.js";
+import { inTime, layOut, readWav, titleOf } from "./replay_timeline.js";
+import { followLanguage, onDate, words, wordsOf } from "./words.js";
 
 const element = (id) => document.getElementById(id);
 const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 const OVER = ["closed", "failed", "cut"];
 
-let open = null; // {id, laid, tracks, player, pictures}
+let open = null; // {id, facts, laid, tracks, player, pictures}
 let asked = 0;
+let recorded = [];
+const titles = new Map(); // of recordings whose events were read
 
 /** An answer of the server; a key that was entered on the page goes along. */
 async function ask(path, options = {}) {
@@ -31,47 +34,90 @@ function guarded(action) {
   };
 }
 
+async function eventsOf(id) {
+  const text = await (await fileOf(id, "events.jsonl")).text();
+  return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+}
+
+const endOf = ({ reason, state }) => wordsOf("end", reason, wordsOf("end", state, reason || state));
+
+/** The first words spoken, read when the recording comes into view. */
+const seen = new IntersectionObserver(async (changes) => {
+  for (const { isIntersecting, target } of changes) {
+    const { id } = target.dataset;
+    if (!isIntersecting || titles.has(id)) continue;
+    titles.set(id, "");
+    try {
+      titles.set(id, titleOf(layOut(await eventsOf(id)).lines));
+    } catch {
+      continue; // its time is a title, too
+    }
+    showTitle(target);
+  }
+});
+
+function showTitle(button) {
+  const { id, time } = button.dataset;
+  button.firstChild.textContent = titles.get(id) || time;
+}
+
 const list = guarded(async () => {
   const { sessions } = await (await ask("sessions")).json();
-  const recorded = sessions.filter(({ state }) => OVER.includes(state));
+  recorded = sessions.filter(({ state }) => OVER.includes(state));
+  showList();
+});
+
+function showList() {
+  seen.disconnect();
   element("none").hidden = recorded.length > 0;
   element("recordings").replaceChildren(
     ...recorded.map((facts) => {
       const button = document.createElement("button");
       button.type = "button";
-      button.dataset.id = facts.session_id;
-      button.textContent = new Date(facts.started_ms).toLocaleString();
+      const time = onDate(new Date(facts.started_ms));
+      Object.assign(button.dataset, { id: facts.session_id, time });
       const more = document.createElement("small");
-      more.textContent = `${facts.mode}, ${clock(facts.seconds)}, ${facts.reason || facts.state}`;
-      button.append(more);
+      more.textContent = words("replay.facts", { time, mode: words(`mode.${facts.mode}`), length: clock(facts.seconds), end: endOf(facts) });
+      button.append(document.createElement("span"), more);
+      button.setAttribute("aria-current", open?.id === facts.session_id);
+      showTitle(button);
+      seen.observe(button);
       button.addEventListener("click", () => show(facts));
       const item = document.createElement("li");
       item.append(button);
       return item;
     }),
   );
-});
+}
 
-const show = guarded(async ({ session_id: id, started_ms, mode }) => {
+const show = guarded(async (facts) => {
+  const id = facts.session_id;
   const number = ++asked;
   close();
-  const [lines, input, output] = await Promise.all([
-    fileOf(id, "events.jsonl").then((answer) => answer.text()),
+  const [events, input, output] = await Promise.all([
+    eventsOf(id),
     fileOf(id, "input.wav").then((answer) => answer.arrayBuffer()),
     fileOf(id, "output.wav").then((answer) => answer.arrayBuffer()),
   ]);
   if (number !== asked) return;
-  const laid = layOut(lines.split("\n").filter(Boolean).map((line) => JSON.parse(line)));
+  const laid = layOut(events);
   const tracks = [inTime(readWav(input), laid.input, laid.seconds), inTime(readWav(output), laid.output, laid.seconds)];
-  open = { id, laid, tracks, player: new ReplayPlayer(tracks, laid.seconds, paint), pictures: new Map() };
+  open = { id, facts, laid, tracks, player: new ReplayPlayer(tracks, laid.seconds, paint), pictures: new Map() };
   for (const button of element("recordings").querySelectorAll("button")) button.setAttribute("aria-current", button.dataset.id === id);
-  element("title").textContent = `${new Date(started_ms).toLocaleString()}, ${mode}, ${id}`;
   element("position").max = laid.seconds;
-  element("lines").replaceChildren(...laid.lines.map(lineItem));
+  showOpen();
   element("player").hidden = false;
   element("player").scrollIntoView({ block: "nearest" });
   paint();
 });
+
+/** The words about the open recording. */
+function showOpen() {
+  const { id, facts, laid } = open;
+  element("title").textContent = titleOf(laid.lines) || onDate(new Date(facts.started_ms));
+  element("facts").textContent = words("replay.title", { time: onDate(new Date(facts.started_ms)), mode: words(`mode.${facts.mode}`), id });
+  element("lines").replaceChildren(...laid.lines.map(lineItem));
+}
 
 function close() {
   open?.player.close();
@@ -82,15 +128,41 @@ function close() {
   element("picture").removeAttribute("data-file");
 }
 
-function lineItem({ start, who, text }) {
+const SAID = {
+  user: (text) => words("line", { who: words("you"), text: text.trim() }),
+  model: (text) => words("line", { who: words("model"), text: text.trim() }),
+  end: (reason) => words("replay.ends", { end: wordsOf("end", reason, reason) }),
+};
+
+function lineItem({ start, who, text, pictures }) {
   const item = document.createElement("li");
   item.dataset.start = start;
   const time = document.createElement("time");
   time.textContent = clock(start);
-  const words = document.createElement("span");
-  words.textContent = who ? `${who}: ${text.trim()}` : text;
-  item.append(time, words);
+  const said = document.createElement("div");
+  said.textContent = SAID[who](text);
+  item.append(time, said);
+  if (pictures.length) said.append(thumbs(pictures));
   return item;
+}
+
+function thumbs(files) {
+  const row = document.createElement("div");
+  row.className = "thumbs";
+  const of = open;
+  for (const file of files) {
+    const image = document.createElement("img");
+    image.alt = words("picture.sent");
+    row.append(image);
+    pictureOf(of, file).then((url) => (image.src = url), () => image.remove());
+  }
+  return row;
+}
+
+/** A URL of a recording's picture, for as long as the recording is open. */
+async function pictureOf(of, file) {
+  if (!of.pictures.has(file)) of.pictures.set(file, URL.createObjectURL(await (await fileOf(of.id, file)).blob()));
+  return of.pictures.get(file);
 }
 
 /** Shows where the replay is; goes on by itself while it plays. */
@@ -98,10 +170,10 @@ function paint() {
   if (!open) return;
   const { player, laid } = open;
   const now = player.position;
-  element("play").textContent = player.playing ? "Pause" : "Play";
+  element("play").textContent = words(player.playing ? "replay.pause" : "replay.play");
   document.body.dataset.state = player.playing ? "playing" : "idle";
   element("position").value = now;
-  element("now").textContent = `${clock(now)} of ${clock(laid.seconds)}`;
+  element("now").textContent = words("replay.now", { now: clock(now), all: clock(laid.seconds) });
   for (const item of element("lines").children) item.classList.toggle("said", +item.dataset.start <= now);
   drawWaves(now);
   showPicture(laid.pictures.findLast(({ start }) => start <= now));
@@ -143,15 +215,10 @@ async function showPicture(picture) {
   if (image.dataset.file === picture.file) return void (image.hidden = false);
   image.dataset.file = picture.file;
   const of = open;
-  if (!of.pictures.has(picture.file)) {
-    try {
-      of.pictures.set(picture.file, URL.createObjectURL(await (await fileOf(of.id, picture.file)).blob()));
-    } catch {
-      return; // the sound goes on without it
-    }
-  }
+  const url = await pictureOf(of, picture.file).catch(() => null); // the sound goes on without it
+  if (!url) return;
   if (of !== open || image.dataset.file !== picture.file) return;
-  image.src = of.pictures.get(picture.file);
+  image.src = url;
   image.hidden = false;
 }
 
@@ -181,7 +248,12 @@ element("position").addEventListener("input", () => {
   open?.player.seek(+element("position").value);
   paint();
 });
-element("remove").addEventListener("click", () => confirm("Delete this recording for good?") && remove());
+element("remove").addEventListener("click", () => confirm(words("replay.sure")) && remove());
 for (const button of document.querySelectorAll("[data-file]")) if (button.type === "button") button.addEventListener("click", () => save(button.dataset.file));
 onKeys({ " ": toggle });
+followLanguage(element("language"), () => {
+  if (recorded.length) showList();
+  if (open) showOpen();
+  paint();
+});
 list();

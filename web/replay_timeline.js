@@ -1,9 +1,10 @@
 const INPUT_RATE = 16000;
 const OUTPUT_RATE = 24000;
+const LONGEST_TITLE = 60; // characters
 
 /**
  * Where in time everything of a recording was: {seconds, input, output, lines, pictures}. `input` and `output` hold pieces {start, at, samples}:
- * from sample `at` of its file, heard from `start` on, in seconds since the connection. `lines` {start, who, text}, `pictures` {start, file}.
+ * from sample `at` of its file, heard from `start` on, in seconds since the connection. `lines` {start, who, text, pictures}, `pictures` {start, file}.
  */
 export function layOut(events) {
   const laid = { seconds: 0, input: [], output: [], lines: [], pictures: [] };
@@ -33,8 +34,8 @@ export function layOut(events) {
   function said(event, now) {
     if (!event.text) return;
     const line = laid.lines.at(-1);
-    if (line?.who === "Parley" && response === (event.response_id ?? null)) line.text += event.text;
-    else laid.lines.push({ start: now, who: "Parley", text: event.text });
+    if (line?.who === "model" && response === (event.response_id ?? null)) line.text += event.text;
+    else laid.lines.push({ start: now, who: "model", text: event.text, pictures: [] });
     response = event.response_id ?? null;
   }
 
@@ -44,9 +45,10 @@ export function layOut(events) {
     if (from === "client") {
       for (const sound of find(event, "wav")) heard(sound, now);
       for (const { file } of find(event, "file")) laid.pictures.push({ start: now, file });
-      const text = event.input?.messages?.at(-1)?.content;
-      const words = typeof text === "string" ? text : (text ?? []).map((item) => item.text ?? "").join(" ").trim();
-      if (words) laid.lines.push({ start: now, who: "You", text: words });
+      const content = event.input?.messages?.at(-1)?.content ?? [];
+      const text = typeof content === "string" ? content : content.map((item) => item.text ?? "").join(" ").trim();
+      const pictures = find(content, "file").map(({ file }) => file);
+      if (text || pictures.length) laid.lines.push({ start: now, who: "user", text, pictures });
       continue;
     }
     if (event.type === "response.listen" || event.kind === "listen") {
@@ -58,15 +60,21 @@ export function layOut(events) {
       finished = Boolean(event.end_of_turn);
       if (event.end_of_turn) response = Symbol("none");
     } else if (event.type === "response.done") {
-      if (!laid.lines.length || laid.lines.at(-1).who !== "Parley") said(event, now);
+      if (!laid.lines.length || laid.lines.at(-1).who !== "model") said(event, now);
       for (const sound of find(event, "wav")) spoken(sound, now);
       finished = true;
     } else if (event.type === "session.closed") {
-      laid.lines.push({ start: now, who: "", text: `the conversation ends: ${event.reason}` });
+      laid.lines.push({ start: now, who: "end", text: event.reason, pictures: [] });
     }
   }
   laid.seconds = Math.max(laid.seconds, end(laid.input, INPUT_RATE), end(laid.output, OUTPUT_RATE));
   return laid;
+}
+
+/** What a conversation is called: the first words that anybody said, shortened; empty when nothing was. */
+export function titleOf(lines) {
+  const text = lines.find((line) => line.who !== "end" && line.text.trim())?.text.trim() ?? "";
+  return text.length > LONGEST_TITLE ? `${text.slice(0, LONGEST_TITLE).trimEnd()}…` : text;
 }
 
 /** Every object in a JSON value that has a member of that name with a text, in order. */

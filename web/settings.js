@@ -1,4 +1,5 @@
 import { readVoice } from "./voice_file.js";
+import { inTime, words } from "./words.js";
 
 const element = (id) => document.getElementById(id);
 
@@ -14,6 +15,12 @@ export class Settings {
     element("open-settings").addEventListener("click", () => this.open());
   }
 
+  /** `run` is called with it now and whenever it changes. */
+  onAloud(run) {
+    element("aloud").addEventListener("change", () => run(this.aloud));
+    run(this.aloud);
+  }
+
   open() {
     element("settings").showModal();
   }
@@ -24,6 +31,11 @@ export class Settings {
 
   get aloud() {
     return element("aloud").checked;
+  }
+
+  set aloud(value) {
+    element("aloud").checked = value;
+    element("aloud").dispatchEvent(new Event("change"));
   }
 
   get key() {
@@ -37,18 +49,18 @@ export class Settings {
 
   async #take(file) {
     this.#voice = null;
-    let words = "";
+    let said = "";
     try {
       if (file) {
         const { base64, seconds } = await readVoice(file);
         this.#voice = base64;
-        words = `${seconds.toFixed(1)} s of voice are ready.`;
+        said = words("settings.voice.ready", { time: inTime(seconds, "second", 1) });
       }
     } catch (fault) {
       element("voice").value = "";
-      words = fault.message;
+      said = fault.message;
     }
-    element("voice-state").textContent = words;
+    element("voice-state").textContent = said;
   }
 }
 

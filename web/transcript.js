@@ -1,3 +1,5 @@
+import { atTime, onDate, words } from "./words.js";
+
 /** Who said what and when, to keep. */
 export class Transcript {
   #entries = [];
@@ -18,8 +20,8 @@ export class Transcript {
   }
 
   toText() {
-    const lines = this.#entries.map(({ at, who, text }) => `[${at.toLocaleTimeString()}] ${who ? `${who}: ${text}` : `(${text})`}`);
-    return `Parley, ${new Date().toLocaleString()}\n\n${lines.join("\n")}\n`;
+    const lines = this.#entries.map(({ at, who, text }) => `[${atTime(at)}] ${who ? words("line", { who, text }) : `(${text})`}`);
+    return `${words("transcript.head", { time: onDate(new Date()) })}\n\n${lines.join("\n")}\n`;
   }
 
   save() {

@@ -1,24 +1,11 @@
+import { inNumbers, inTime, words, wordsOf } from "./words.js";
+
 const element = (id) => document.getElementById(id);
-
-const WORDS = {
-  idle: "Ready when you are",
-  connecting: "Connecting…",
-  queued: "Waiting in line",
-  starting: "Waking the model…",
-  listening: "Listening",
-  thinking: "Thinking…",
-  speaking: "Speaking",
-  reconnecting: "Reconnecting…",
-  closing: "Saying goodbye…",
-};
-
 const RECORDED = "parley.recorded"; // whether this server recorded the last conversation
 
-const START = { idle: "Start talking", queued: "Leave the line" };
-
 function roughly(seconds) {
-  if (seconds < 1) return "any moment";
-  return seconds < 60 ? `about ${Math.ceil(seconds)} s` : `about ${Math.round(seconds / 60)} min`;
+  if (seconds < 1) return words("queue.moment");
+  return words("queue.about", { time: seconds < 60 ? inTime(Math.ceil(seconds), "second") : inTime(Math.round(seconds / 60), "minute") });
 }
 
 function minutes(seconds) {
@@ -30,12 +17,16 @@ export class View {
   #began = 0;
   #muted = false;
   #link = null;
+  #clock;
+  #place = null; // in line, while there
 
-  constructor() {
+  #onUnlinked;
+
+  /** `onUnlinked` is called when there is no session's connection any more, so that the server has to be asked again how it is. */
+  constructor(onUnlinked) {
+    this.#onUnlinked = onUnlinked;
     this.#showRecorded(localStorage.getItem(RECORDED) === "true");
   }
-
-  #clock;
 
   get state() {
     return document.body.dataset.state;
@@ -44,25 +35,20 @@ export class View {
   set state(name) {
     if (this.state === name) return;
     document.body.dataset.state = name;
-    this.#showState();
-    element("chat-state").textContent = name === "idle" ? "" : WORDS[name];
-    element("start").textContent = START[name] ?? "Stop";
-    element("start").disabled = name === "closing";
-    for (const radio of document.getElementsByName("mode")) radio.disabled = name !== "idle";
-    if (name !== "queued") element("queue").hidden = true;
+    if (name !== "queued") this.#place = null;
+    this.show();
   }
 
-  queued({ position, queue_length, estimated_wait_s }) {
+  queued(event) {
+    this.#place = event;
     this.state = "queued";
-    const place = position === 1 ? "You are next" : `Number ${position} of ${queue_length}`;
-    element("queue").textContent = element("chat-state").textContent = `${place}: ${roughly(estimated_wait_s)}`;
-    element("queue").hidden = false;
+    this.show();
   }
 
   set muted(value) {
     this.#muted = value;
     document.body.dataset.muted = value;
-    this.#showState();
+    this.show();
   }
 
   /** Whether conversations are recorded: known from the server's answer, and until it has told from its last one. */
@@ -73,28 +59,16 @@ export class View {
 
   /** The running session's connection: true while it stands, false while it is lost, null without a session. */
   set link(up) {
+    const had = this.#link !== null;
     this.#link = up;
-    if (up !== null) this.#showServer(up, up ? "connected" : "connection lost");
+    if (up === null && had) this.#onUnlinked();
+    this.#showLink();
   }
 
   /** What the server says to who asks; a running session's own connection counts for more. */
-  server({ ready, words, recording }) {
+  server({ ready, words: said, recording }) {
     if (recording !== undefined) this.recorded = recording;
-    if (this.#link === null) this.#showServer(ready, words);
-  }
-
-  #showServer(ready, words) {
-    element("server").dataset.ready = ready;
-    element("server").textContent = words;
-  }
-
-  #showRecorded(value) {
-    element("recorded").hidden = !value;
-  }
-
-  #showState() {
-    const name = this.state;
-    element("state").textContent = this.#muted && name === "listening" ? "Muted" : WORDS[name];
+    if (this.#link === null) this.#showServer(ready, said);
   }
 
   startClock() {
@@ -110,8 +84,45 @@ export class View {
   }
 
   /** Words that stay until they are closed or the next ones come; none = nothing to say. */
-  notice(words) {
-    element("notice-words").textContent = words;
-    element("notice").hidden = !words;
+  notice(said) {
+    element("notice-words").textContent = said;
+    element("notice").hidden = !said;
+  }
+
+  /** Everything in the present language. */
+  show() {
+    const name = this.state;
+    const idle = name === "idle";
+    element("state").textContent = words(this.#muted && name === "listening" ? "state.muted" : `state.${name}`);
+    element("queue").textContent = this.#place ? this.#inLine() : "";
+    element("queue").hidden = !this.#place;
+    element("chat-state").textContent = this.#place ? this.#inLine() : idle ? "" : words(`state.${name}`);
+    element("start").textContent = idle ? words("start") : words(name === "queued" ? "start.leave" : "start.stop");
+    element("start").disabled = name === "closing";
+    for (const radio of document.getElementsByName("mode")) {
+      radio.disabled = !idle;
+      radio.parentElement.title = idle || radio.checked ? "" : words("mode.locked");
+    }
+    element("mute").title = words(this.#muted ? "mute.off" : "mute.on");
+    this.#showLink();
+  }
+
+  #inLine() {
+    const { position, queue_length, estimated_wait_s } = this.#place;
+    const wait = roughly(estimated_wait_s);
+    return position === 1 ? words("queue.next", { wait }) : words("queue.place", { position: inNumbers(position), length: inNumbers(queue_length), wait });
+  }
+
+  #showLink() {
+    if (this.#link !== null) this.#showServer(this.#link, wordsOf("server", this.#link ? "connected" : "lost"));
+  }
+
+  #showServer(ready, said) {
+    element("server").dataset.ready = ready;
+    element("server").textContent = said;
+  }
+
+  #showRecorded(value) {
+    element("recorded").hidden = !value;
   }
 }

@@ -1,4 +1,5 @@
 import { fromSamples } from "./base64.js";
+import { words } from "./words.js";
 
 const RATE = 16000;
 const SHORTEST_S = 0.25;
@@ -10,9 +11,9 @@ export async function readVoice(file) {
   try {
     sound = await new OfflineAudioContext(1, 1, RATE).decodeAudioData(await file.arrayBuffer());
   } catch {
-    throw new Error("This file holds no sound that the browser can read.");
+    throw new Error(words("settings.voice.unread"));
   }
-  if (sound.duration < SHORTEST_S) throw new Error("This recording is too short: a quarter of a second is the least.");
+  if (sound.duration < SHORTEST_S) throw new Error(words("settings.voice.short"));
   const mono = new Float32Array(Math.min(sound.length, LONGEST_S * RATE));
   for (let channel = 0; channel < sound.numberOfChannels; channel++) {
     const samples = sound.getChannelData(channel);

@@ -64,7 +64,7 @@ def test_a_conversation_by_voice(server, open_page):
     page.until("+document.getElementById('answered').textContent >= 6")
     page.screenshot(SHOTS / "audio.png")
     assert page.text("#caption").strip() and not page.text("#notice-words")
-    assert "of 8192 tokens" in page.text("#memory-now") and "ms" in page.text("#latency-now")
+    assert "of 8,192 tokens" in page.text("#memory-now") and "ms" in page.text("#latency-now")
 
     page.press("m", 77)
     assert page.evaluate("document.getElementById('mute').getAttribute('aria-pressed')") == "true"
@@ -98,7 +98,10 @@ def test_a_recorded_conversation_is_replayed(start_server, open_page, tmp_path):
     page.until("document.querySelector('#recordings button')")
     page.click("#recordings button")
     page.until("!document.getElementById('player').hidden && document.querySelectorAll('#lines li').length >= 2")
-    assert "Parley: " in page.text("#lines") and "the conversation ends" in page.text("#lines")
+    assert "Parley: " in page.text("#lines") and "the conversation ends: stopped" in page.text("#lines")
+    spoken = page.evaluate("document.querySelector('#lines div').textContent.replace('Parley: ', '')")
+    page.until("document.querySelector('#recordings button span').textContent.length > 3")
+    assert spoken.startswith(page.text("#recordings button span").removesuffix("…")) and page.text("#recordings small").endswith("stopped")
     page.click("#play")
     page.until(f"{STATE} === 'playing' && +document.getElementById('position').value >= 2 && document.querySelector('#lines li.said')")
     page.until("document.getElementById('picture').naturalWidth === 320")
@@ -130,7 +133,7 @@ def test_a_replay_plays_what_was_heard(server, open_page):
     assert [(p["at"], p["samples"]) for p in laid["output"]] == [(0, 12000), (48000, 24000)], "cut at 3 s, half a second after it began; the next turn plays out"
     assert [p["start"] for p in laid["output"]] == [2.5, 4.0] and laid["seconds"] == 5.0
     assert [p["start"] for p in laid["input"]] == pytest.approx([0, 1.01, 2.01])
-    assert [(line["who"], line["text"]) for line in laid["lines"]] == [("Parley", "one two"), ("", "the conversation ends: user_stop")]
+    assert [(line["who"], line["text"]) for line in laid["lines"]] == [("model", "one two"), ("end", "user_stop")]
     assert laid["pictures"] == [{"start": 1, "file": "frames/000000.jpg"}]
 
 
@@ -285,7 +288,7 @@ def test_prompt_and_voice_are_the_users_choice(server, open_page, tmp_path):
     page.give_file("#voice", noise)
     page.until("document.getElementById('voice-state').textContent.startsWith('This file holds no sound')")
     page.give_file("#voice", SPOKEN)
-    page.until("document.getElementById('voice-state').textContent.startsWith('3.7 s of voice')")
+    page.until("document.getElementById('voice-state').textContent.startsWith('3.7 sec of voice')")
     page.screenshot(SHOTS / "settings.png")
     page.click("#settings .primary")
     page.click("#start")
@@ -341,10 +344,153 @@ def test_who_is_recorded_sees_it_beside_start(server, start_server, open_page, t
     page.click("#start")
     page.until(f"{STATE} === 'idle'")
     page.call("Page.reload")
-    page.until("document.readyState === 'complete' && document.body.dataset.mode === 'audio' && !document.getElementById('recorded').hidden", 10)
+    page.until("document.readyState === 'complete' && document.body?.dataset.mode === 'audio' && document.getElementById('recorded')?.hidden === false", 10)
     page.screenshot(SHOTS / "recorded.png")
     page = open_page(server, "audio")
     assert page.evaluate("document.getElementById('recorded').hidden")
+
+
+def test_what_answers_and_what_to_ask(start_server, open_page):
+    page = open_page(start_server("--model", str(ROOT / "models/nano")), "audio")
+    page.until("document.getElementById('knows').textContent === 'nano: knows names, sums, days, capitals, shapes.'", 10)
+    assert page.evaluate("document.querySelectorAll('#examples button').length") == 3
+    page.screenshot(SHOTS / "nano.png")
+    page.click("#examples button")
+    page.until(f"document.querySelector('#entries .model') && {STATE} === 'idle'")
+    assert page.text("#entries .user p") == "What is the capital of France?" and "Paris" in page.text("#entries .model p")
+    assert page.text("#model") == "with nano" and not page.evaluate("document.getElementById('hello').checkVisibility()")
+
+
+def test_figures_wait_behind_details(server, open_page):
+    page = open_page(server, "audio")
+    assert not page.evaluate("document.getElementById('latency').checkVisibility()")
+    page.click("#details summary")
+    page.until("document.getElementById('latency').checkVisibility() && document.getElementById('latency').width > 50", 10)
+    assert page.evaluate("document.querySelector('.figures dd').innerText").split() == ["0", "s"]
+    choose(page, "chat")
+    assert page.evaluate("document.querySelector('.figures dd').innerText").split() == ["0", "messages"]
+
+
+def test_interrupting_is_a_word_while_the_model_speaks(server, open_page):
+    page = open_page(server, "audio")
+    shown = "getComputedStyle(document.getElementById('interrupt')).visibility === 'visible'"
+    assert not page.evaluate(shown) and page.text("#interrupt") == "Interrupt"
+    page.click("#start")
+    page.until(f"{STATE} === 'speaking' && {shown}")
+    page.evaluate("document.getElementById('interrupt').click()")
+    page.until("document.querySelector('#caption.broken') && getComputedStyle(document.getElementById('caption')).opacity < 1", 10)
+    page.until(f"{STATE} !== 'listening' || !({shown})")
+    page.evaluate("document.querySelector('[name=mode][value=chat]').parentElement.click()")
+    page.until("document.getElementById('notice-words').textContent.startsWith('Stop this conversation first')", 5)
+    assert "Stop this conversation first" in page.evaluate("document.querySelector('[name=mode][value=chat]').parentElement.title")
+    before = page.evaluate("document.getElementById('stage').getBoundingClientRect().top")
+    page.click("#notice-close")
+    assert page.evaluate("document.getElementById('stage').getBoundingClientRect().top") == before, "a notice moves nothing"
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+
+
+def test_answers_are_silent_when_the_speaker_is_off(server, open_page):
+    page = open_page(server, "chat")
+    page.click("#speaker")
+    assert page.evaluate("document.getElementById('speaker').getAttribute('aria-pressed')") == "false" and not page.evaluate("document.getElementById('aloud').checked")
+    page.click("#prompt")
+    page.type("Hello")
+    page.press("Enter", 13)
+    page.until(f"document.querySelector('#entries .model') && {STATE} === 'idle'")
+    assert not any("tts" in event["input"] for event in page.sent if event["type"] == "input.append")
+    page.click("#speaker")
+    assert page.evaluate("document.getElementById('aloud').checked")
+
+
+def test_sent_pictures_stay_in_sight(start_server, open_page, tmp_path):
+    server = start_server("--set", f"record.dir={tmp_path}")
+    page = open_page(server, "chat")
+    page.give_file("#picture", ROOT / "web/icon.png")
+    page.until("document.querySelector('#pictures img')?.complete")
+    page.click("#prompt")
+    page.type("What is that?")
+    page.press("Enter", 13)
+    page.until("document.querySelector('#entries .user .thumbs img')?.naturalWidth > 0", 10)
+    page.until(f"document.querySelector('#entries .model') && {STATE} === 'idle'")
+    assert page.evaluate("getComputedStyle(document.querySelector('#entries time')).opacity") == "0"
+    page.evaluate("document.querySelector('#entries li').focus()")
+    page.until("getComputedStyle(document.querySelector('#entries time')).opacity === '1'", 5)
+    choose(page, "audio")  # which ends the session
+    wait_for(lambda: [session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == "closed"])
+    page.call("Page.navigate", url=page.evaluate("document.querySelector('footer a[href=\"replay.html\"]').href"))
+    page.until("document.querySelector('#recordings button span')?.textContent === 'What is that?'", 10)
+    page.click("#recordings button")
+    page.until("document.querySelector('#lines .thumbs img')?.naturalWidth > 0", 10)
+
+
+def test_the_page_speaks_chinese(server, open_page):
+    """Asked for by the browser, or by the switch; then nothing of the page is left in English."""
+    page = open_page(server, "audio")
+    assert page.evaluate("document.documentElement.lang") == "en"
+    page.call("Emulation.setUserAgentOverride", userAgent=page.evaluate("navigator.userAgent"), acceptLanguage="zh-CN,zh;q=0.9")
+    page.call("Page.reload")
+    page.until("document.documentElement?.lang === 'zh-CN' && document.body && document.getElementById('server')?.textContent === '就绪'", 10)
+    assert page.text("#start") == "开始对话" and page.text("#language") == "English"
+    latin = page.evaluate(
+        """[...document.querySelectorAll('body *')].flatMap((element) => [
+            ...[...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data),
+            ...['title', 'placeholder', 'ariaLabel', 'alt'].map((name) => element[name] ?? '')].map((text) => [element, text]))
+        .filter(([element, text]) => /[A-Za-z]{2}/.test(text.replace(/Parley|API|https|localhost|tiny-omni|Esc/g, '')) && !element.closest('code, kbd, #language'))
+        .map(([, text]) => text)"""
+    )
+    assert latin == []
+    page.screenshot(SHOTS / "chinese.png")
+    page.click("#language")
+    page.until("document.documentElement.lang === 'en' && document.getElementById('start').textContent === 'Start talking'", 5)
+    page.until("document.getElementById('server').textContent === 'ready'", 10)
+    page.evaluate("localStorage.clear()")
+
+
+CONTROLS = {"button", "textbox", "checkbox", "radio", "link", "slider", "DisclosureTriangle", "img", "image"}
+
+
+def unnamed(page) -> list[str]:
+    """What a screen reader would have no name for."""
+    nodes = page.call("Accessibility.getFullAXTree")["nodes"]
+    shown = [node for node in nodes if not node["ignored"] and node["role"]["value"] in CONTROLS]
+    assert len(shown) >= 8
+    return [json.dumps(node) for node in shown if not node.get("name", {}).get("value", "").strip()]
+
+
+def test_every_control_has_a_name(server, open_page):
+    page = open_page(server, "audio")
+    page.click("#details summary")
+    assert unnamed(page) == []
+    choose(page, "chat")
+    page.click("#open-settings")
+    assert unnamed(page) == []
+    page.press("Escape", 27)
+    page.until("!document.getElementById('settings').open", 5)
+    assert unnamed(page) == []
+
+
+def test_keyboard_alone(server, open_page):
+    """Tab reaches everything that a mouse does; a conversation is begun, muted, interrupted and ended without one."""
+    page = open_page(server, "audio")
+    page.evaluate("document.activeElement.blur()")
+    met = []
+    for _ in range(30):
+        page.press("Tab", 9)
+        met.append(page.evaluate("document.activeElement.id || document.activeElement.name || document.activeElement.tagName"))
+        if "start" in met and "SUMMARY" in met:
+            break
+    assert {"mode", "language", "theme", "open-settings", "start", "clear", "save", "SUMMARY"} <= set(met), met
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid", "where one is can be seen"
+    page.evaluate("document.activeElement.blur()")
+    page.press(" ", 32)
+    page.until(f"{STATE} === 'speaking'")
+    page.press("Escape", 27)
+    page.until("document.querySelector('#caption.broken')", 10)
+    page.press("m", 77)
+    page.until("document.body.dataset.muted === 'true'", 5)
+    page.press(" ", 32)
+    page.until(f"{STATE} === 'idle'")
 
 
 def test_a_key_opens_the_door(start_server, open_page, tmp_path):
@@ -479,7 +625,7 @@ def test_who_writes_on_a_phone_sees_the_field(server, open_page, height):
     page = open_page(server, "chat", width=390, height=height, mobile=True, dark=False)
     for selector in ("#prompt", "#send"):
         assert page.evaluate(f"(() => {{ const box = document.querySelector('{selector}').getBoundingClientRect(); return box.top > 0 && box.bottom <= innerHeight }})()"), selector
-    assert page.evaluate("document.getElementById('entries').clientHeight") >= 32, "and something of what was said"
+    assert page.evaluate("document.getElementById('hello').clientHeight") >= 32, "and something of what is said"
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 

@@ -1,0 +1,266 @@
+// Every word of the page, in English and in Chinese. What stands in braces is filled in.
+const LANGUAGES = { en: 0, zh: 1 };
+const LOCALES = { en: "en", zh: "zh-CN" };
+const KEPT = "parley.language";
+const ATTRIBUTES = { title: "title", placeholder: "placeholder", alt: "alt", label: "aria-label" };
+
+const WORDS = {
+  "title": ["Parley", "Parley"],
+  "title.recordings": ["Parley: recordings", "Parley：录音"],
+  "recordings": ["Recordings", "录音"],
+  "language": ["Language", "语言"],
+  "back": ["Back to the conversation", "返回对话"],
+  "modes": ["How to talk", "对话方式"],
+  "mode.chat": ["Chat", "文字"],
+  "mode.audio": ["Audio", "语音"],
+  "mode.video": ["Video", "视频"],
+  "mode.locked": ["Stop this conversation first, then choose another mode.", "请先结束当前对话，再切换方式。"],
+  "theme": ["Dark or light", "深色 / 浅色"],
+  "settings": ["Settings", "设置"],
+  "settings.key": ["Settings (S)", "设置（S）"],
+  "close": ["Close this message", "关闭提示"],
+
+  "stage": ["The conversation now", "当前对话"],
+  "preview": ["What your camera shows", "摄像头画面"],
+  "recorded": ["● recorded", "● 录制中"],
+  "recorded.why": ["The server records conversations.", "服务器会录制对话。"],
+  "mute": ["Mute the microphone", "静音"],
+  "mute.on": ["Mute the microphone (M)", "静音（M）"],
+  "mute.off": ["Unmute the microphone (M)", "取消静音（M）"],
+  "interrupt": ["Interrupt", "打断"],
+  "interrupt.key": ["Interrupt (Esc)", "打断（Esc）"],
+  "camera": ["Other camera", "切换摄像头"],
+  "camera.key": ["Other camera (F)", "切换摄像头（F）"],
+  "start": ["Start talking", "开始对话"],
+  "start.leave": ["Leave the line", "退出排队"],
+  "start.stop": ["Stop", "结束"],
+
+  "state.idle": ["Ready when you are", "随时可以开始"],
+  "state.connecting": ["Connecting…", "正在连接…"],
+  "state.queued": ["Waiting in line", "排队中"],
+  "state.starting": ["Waking the model…", "正在唤醒模型…"],
+  "state.listening": ["Listening", "正在聆听"],
+  "state.muted": ["Muted", "已静音"],
+  "state.thinking": ["Thinking…", "正在思考…"],
+  "state.speaking": ["Speaking", "正在说话"],
+  "state.reconnecting": ["Reconnecting…", "正在重新连接…"],
+  "state.closing": ["Saying goodbye…", "正在结束…"],
+  "queue.next": ["You are next: {wait}", "下一位就是您：{wait}"],
+  "queue.place": ["Number {position} of {length}: {wait}", "第 {position} 位，共 {length} 人排队：{wait}"],
+  "queue.moment": ["any moment", "马上就好"],
+  "queue.about": ["about {time}", "约 {time}"],
+
+  "server.asking": ["asking the server…", "正在查询服务器…"],
+  "server.ready": ["ready", "就绪"],
+  "server.unreachable": ["not reachable", "无法连接"],
+  "server.connected": ["connected", "已连接"],
+  "server.lost": ["connection lost", "连接已断开"],
+  "server.absent": ["The server is not there for you: {why}.", "服务器暂时无法提供服务：{why}。"],
+  "server.refused": [
+    "The server refused the connection. If it asks for an API key, enter yours in the settings; it may also allow only so many conversations at a time.",
+    "服务器拒绝了连接。如果需要 API 密钥，请在设置中填写；也可能是同时进行的对话数已达上限。",
+  ],
+
+  "transcript": ["Transcript", "对话记录"],
+  "transcript.clear": ["Clear", "清空"],
+  "transcript.save": ["Save", "保存"],
+  "transcript.empty": ["What is said will stand here.", "对话内容会显示在这里。"],
+  "transcript.head": ["Parley, {time}", "Parley，{time}"],
+  "you": ["You", "您"],
+  "model": ["Parley", "Parley"],
+  "line": ["{who}: {text}", "{who}：{text}"],
+  "event.begins": ["the conversation begins", "对话开始"],
+  "event.recorded": ["the server records this conversation", "服务器正在录制这次对话"],
+  "event.interrupted": ["interrupted", "已打断"],
+  "pictures.sent": ["[pictures: {count}]", "[图片：{count}]"],
+  "picture.sent": ["A picture that was sent", "已发送的图片"],
+
+  "answers.with": ["with {model}", "{model} 作答"],
+  "answers.other": ["{model} answers here.", "由 {model} 作答。"],
+  "answers.nano": ["nano: knows names, sums, days, capitals, shapes.", "nano：只懂英语，会答姓名、加减、星期、首都和图形。"],
+  "answers.tiny-omni": ["tiny-omni: random weights, so it answers nonsense.", "tiny-omni：权重是随机的，回答没有意义。"],
+  "answers.try": ["Try one of these:", "试试这些问题："],
+
+  "composer.state": ["Message", "消息"],
+  "composer.write": ["Write a message", "输入消息"],
+  "composer.send": ["Send", "发送"],
+  "composer.stop": ["Stop", "停止"],
+  "composer.stop.key": ["Stop (Esc)", "停止（Esc）"],
+  "composer.add": ["Add a picture", "添加图片"],
+  "composer.pictures": ["Pictures to send", "待发送的图片"],
+  "composer.remove": ["Remove {name}", "移除 {name}"],
+  "composer.aloud": ["Answer aloud", "朗读回答"],
+  "composer.unread": ["Not a picture that this browser can read: {names}", "浏览器无法识别为图片：{names}"],
+
+  "details": ["Details", "详细数据"],
+  "details.latency": ["Latency", "延迟"],
+  "details.latency.now": ["median {time}", "中位数 {time}"],
+  "details.latency.chart": ["Latency of the newest answers", "最近回答的延迟"],
+  "details.context": ["Context in use", "上下文用量"],
+  "details.context.now": ["{used} of {all} tokens", "{used} / {all} 个词元"],
+  "details.timeline": ["Listening and speaking", "聆听与说话"],
+  "details.timeline.now": ["{spoken} of {all} spoken", "{all}中说话 {spoken}"],
+  "details.timeline.chart": ["Listening and speaking, second by second", "逐秒显示聆听与说话"],
+  "details.sent": ["sent", "已发送"],
+  "details.answered": ["answered", "已回答"],
+  "details.dropped": ["dropped", "已丢弃"],
+  "details.heard": ["heard", "已播放"],
+  "unit.s": ["s", "秒"],
+  "unit.messages": ["messages", "条"],
+
+  "keys.start": ["start or stop", "开始 / 结束"],
+  "keys.mute": ["mute", "静音"],
+  "keys.send": ["send", "发送"],
+  "keys.interrupt": ["interrupt", "打断"],
+  "keys.settings": ["settings", "设置"],
+  "programs": ["For programs", "开发者接口"],
+  "programs.talk": ["a conversation", "进行对话"],
+  "programs.health": ["how the server is", "服务器状态"],
+  "programs.models": ["the model that answers", "当前模型"],
+  "programs.voice": ["the default voice", "默认音色"],
+  "programs.recording": ["a recording", "一份录音"],
+  "programs.replay": ["replay of recordings", "回放录音"],
+  "programs.close": ["ends a session", "结束一个会话"],
+  "programs.drain": ["whether a worker takes new sessions", "工作进程是否接受新会话"],
+
+  "settings.prompt": ["Who the model is", "模型的角色"],
+  "settings.prompt.example": ["You are a helpful assistant.", "你是一个乐于助人的助手。"],
+  "settings.voice": ["Its voice", "模型的音色"],
+  "settings.voice.hint": ["a recording of a quarter of a second to a minute; none = the server's own", "0.25 秒到 1 分钟的录音；不选则用服务器的默认音色"],
+  "settings.voice.ready": ["{time} of voice are ready.", "已读取 {time}的音色录音。"],
+  "settings.voice.unread": ["This file holds no sound that the browser can read.", "浏览器无法读取此文件中的声音。"],
+  "settings.voice.short": ["This recording is too short: a quarter of a second is the least.", "录音太短，至少需要 0.25 秒。"],
+  "settings.key.name": ["API key", "API 密钥"],
+  "settings.key.hint": ["only if the server asks for one; kept until this tab is closed", "仅在服务器要求时填写；关闭标签页后即清除"],
+  "settings.hint": ["Changes hold from the next conversation on.", "更改从下一次对话起生效。"],
+  "settings.done": ["Done", "完成"],
+
+  "error.not_ready": ["The server was not ready for that yet.", "服务器尚未准备好。"],
+  "error.unknown_event": ["This page and the server do not speak the same version.", "页面与服务器的版本不一致。"],
+  "error.invalid_event": ["That cannot be done at this point of the conversation.", "对话进行到这一步时不能这样做。"],
+  "error.missing_field": ["Something was missing in what was sent.", "发送的内容不完整。"],
+  "error.invalid_payload": ["The server could not use what was sent.", "服务器无法使用发送的内容。"],
+  "error.service_unavailable": ["The model is not available right now. Try again in a moment.", "模型暂不可用，请稍后再试。"],
+  "error.queue_full": ["Too many people are waiting. Try again later.", "排队人数过多，请稍后再试。"],
+  "error.worker_busy": ["Somebody else is talking with the model. Try again in a moment.", "模型正在与其他人对话，请稍后再试。"],
+  "error.worker_connect_failed": ["The machine with the model cannot be reached. Try again in a moment.", "无法连接到运行模型的机器，请稍后再试。"],
+  "error.inference_error": ["The model stumbled over that. Just go on.", "模型这一次出错了，请继续对话。"],
+  "error.resume_refused": ["That conversation is over. Start a new one.", "该对话已经结束，请重新开始。"],
+  "error.unknown": ["Something went wrong.", "出错了。"],
+  "error.because": ["{words} ({message})", "{words}（{message}）"],
+  "error.blind": ["{words} The conversation goes on without pictures.", "{words}对话将在没有画面的情况下继续。"],
+
+  "over.timeout": ["The time for this conversation is over. Start a new one whenever you like.", "本次对话时间已到，您可以随时重新开始。"],
+  "over.context_full": ["The model's memory of this conversation is full. Start a new one to go on.", "模型对本次对话的记忆已满，请重新开始对话。"],
+  "over.server_shutdown": ["The server is being shut down.", "服务器正在关闭。"],
+  "over.backend_error": ["The model broke off. Start again.", "模型意外中断，请重新开始。"],
+  "over.error": ["The model broke off. Start again.", "模型意外中断，请重新开始。"],
+  "over.resume_refused": ["The connection was lost, and the conversation with it. Start a new one.", "连接中断，对话未能恢复，请重新开始。"],
+  "code.1003": ["The server could not read a message of this page.", "服务器无法解析页面发送的消息。"],
+  "code.1006": ["The connection was lost.", "连接已断开。"],
+  "code.1007": ["The server could not read a message of this page.", "服务器无法解析页面发送的消息。"],
+  "code.1008": ["The server ended the conversation: it was asked for something that it does not allow.", "服务器结束了对话：请求了不被允许的操作。"],
+  "code.1009": ["That was too large to send.", "发送的内容过大。"],
+  "code.1011": ["The model broke off. Start again.", "模型意外中断，请重新开始。"],
+  "code.1013": ["The server has no place right now. Try again in a moment.", "服务器目前没有空位，请稍后再试。"],
+  "code.other": ["The connection ended ({code}).", "连接已结束（{code}）。"],
+  "soon": ["This conversation ends in about {time}: {why}.", "本次对话将在约 {time}后结束：{why}。"],
+  "soon.timeout": ["the time limit", "即将达到时长上限"],
+  "soon.context_full": ["the model's memory is nearly full", "模型的记忆即将用完"],
+  "soon.server_shutdown": ["the server is being shut down", "服务器正在关闭"],
+  "device.NotAllowedError": ["The browser did not get permission. Allow it in the address bar, then start again.", "浏览器没有获得权限。请在地址栏中允许后重新开始。"],
+  "device.NotFoundError": ["No such device was found.", "没有找到所需的设备。"],
+  "device.NotReadableError": ["The device is used by another program.", "设备正被其他程序占用。"],
+  "device.OverconstrainedError": ["The device cannot do what is needed.", "设备不满足要求。"],
+  "device.insecure": ["Browsers give the microphone only to pages from https or from localhost.", "浏览器只允许 https 或 localhost 页面使用麦克风。"],
+
+  "replay": ["Replay", "回放"],
+  "replay.none": ["There are no recordings. A setting of the server turns recording on:", "还没有录音。通过服务器的这个设置开启录制："],
+  "replay.picture": ["What the camera showed", "摄像头当时的画面"],
+  "replay.waves": ["Sound of both sides: the person above, the model below", "双方的声音：上方是用户，下方是模型"],
+  "replay.play": ["Play", "播放"],
+  "replay.pause": ["Pause", "暂停"],
+  "replay.space": ["Space", "空格键"],
+  "replay.position": ["Position", "播放位置"],
+  "replay.now": ["{now} of {all}", "{now} / {all}"],
+  "replay.lines": ["What was said", "对话内容"],
+  "replay.remove": ["Delete this recording", "删除此录音"],
+  "replay.sure": ["Delete this recording for good?", "确定永久删除此录音？"],
+  "replay.facts": ["{time}, {mode}, {length}, {end}", "{time}，{mode}，{length}，{end}"],
+  "replay.title": ["{time}, {mode}, {id}", "{time}，{mode}，{id}"],
+  "replay.ends": ["the conversation ends: {end}", "对话结束：{end}"],
+  "end.user_stop": ["stopped", "已结束"],
+  "end.stopped": ["stopped by the operator", "由管理员结束"],
+  "end.client_closed": ["left", "已离开"],
+  "end.turn_done": ["answered", "已回答"],
+  "end.timeout": ["time was up", "时间已到"],
+  "end.context_full": ["the memory was full", "记忆已满"],
+  "end.server_shutdown": ["the server was shut down", "服务器已关闭"],
+  "end.backend_error": ["the model broke off", "模型意外中断"],
+  "end.error": ["the model broke off", "模型意外中断"],
+  "end.failed": ["failed", "失败"],
+  "end.cut": ["cut off", "意外中断"],
+  "end.closed": ["ended", "已结束"],
+};
+
+const followers = [];
+
+function preferred() {
+  const wanted = navigator.languages.map((tag) => tag.slice(0, 2).toLowerCase()).find((tag) => tag in LANGUAGES);
+  return wanted ?? "en";
+}
+
+const kept = localStorage.getItem(KEPT);
+let language = kept in LANGUAGES ? kept : preferred();
+
+export function has(key) {
+  return key in WORDS;
+}
+
+/** The words of that name in the present language, with `values` in the places of their names. */
+export function words(key, values = {}) {
+  return WORDS[key][LANGUAGES[language]].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+}
+
+/** Of the names that begin with `group`, that of `member`; else `otherwise`. */
+export function wordsOf(group, member, otherwise = "") {
+  return has(`${group}.${member}`) ? words(`${group}.${member}`) : otherwise;
+}
+
+export function inNumbers(value, options) {
+  return new Intl.NumberFormat(LOCALES[language], options).format(value);
+}
+
+/** A length of time: `unit` is "millisecond", "second" or "minute". */
+export function inTime(value, unit, digits = 0) {
+  return inNumbers(value, { style: "unit", unit, unitDisplay: "short", minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+export function atTime(date) {
+  return date.toLocaleTimeString(LOCALES[language], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+}
+
+export function onDate(date) {
+  return date.toLocaleString(LOCALES[language], { dateStyle: "medium", timeStyle: "short" });
+}
+
+/** Writes the words of the page's own elements; `run` is called now and whenever the language changes. */
+export function followLanguage(button, run) {
+  followers.push(run);
+  button.addEventListener("click", () => {
+    language = language === "en" ? "zh" : "en";
+    localStorage.setItem(KEPT, language);
+    apply(button);
+  });
+  apply(button);
+}
+
+function apply(button) {
+  document.documentElement.lang = LOCALES[language];
+  for (const element of document.querySelectorAll("[data-word]")) element.textContent = words(element.dataset.word);
+  for (const [member, attribute] of Object.entries(ATTRIBUTES))
+    for (const element of document.querySelectorAll(`[data-word-${member}]`)) element.setAttribute(attribute, words(element.getAttribute(`data-word-${member}`)));
+  button.textContent = language === "en" ? "中文" : "English"; // each in its own words
+  button.lang = language === "en" ? "zh-CN" : "en";
+  for (const run of followers) run();
+}
