@@ -46,19 +46,18 @@ const seen = new IntersectionObserver(async (changes) => {
   for (const { isIntersecting, target } of changes) {
     const { id } = target.dataset;
     if (!isIntersecting || titles.has(id)) continue;
-    titles.set(id, "");
+    titles.set(id, words("replay.unread"));
     try {
       titles.set(id, titleOf(layOut(await eventsOf(id)).lines));
     } catch {
-      continue; // its time is a title, too
+      continue; // its time says enough
     }
     showTitle(target);
   }
 });
 
 function showTitle(button) {
-  const { id, time } = button.dataset;
-  button.firstChild.textContent = titles.get(id) || time;
+  button.firstChild.textContent = (titles.get(button.dataset.id) ?? words("replay.unread")) || words("replay.silent");
 }
 
 const list = guarded(async () => {
@@ -75,7 +74,7 @@ function showList() {
       const button = document.createElement("button");
       button.type = "button";
       const time = onDate(new Date(facts.started_ms));
-      Object.assign(button.dataset, { id: facts.session_id, time });
+      button.dataset.id = facts.session_id;
       const more = document.createElement("small");
       more.textContent = words("replay.facts", { time, mode: words(`mode.${facts.mode}`), length: clock(facts.seconds), end: endOf(facts) });
       button.append(document.createElement("span"), more);
@@ -114,7 +113,7 @@ const show = guarded(async (facts) => {
 /** The words about the open recording. */
 function showOpen() {
   const { id, facts, laid } = open;
-  element("title").textContent = titleOf(laid.lines) || onDate(new Date(facts.started_ms));
+  element("title").textContent = titleOf(laid.lines) || words("replay.silent");
   element("facts").textContent = words("replay.title", { time: onDate(new Date(facts.started_ms)), mode: words(`mode.${facts.mode}`), id });
   element("lines").replaceChildren(...laid.lines.map(lineItem));
 }

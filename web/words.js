@@ -9,7 +9,7 @@ const WORDS = {
   "title.recordings": ["Parley: recordings", "Parley：录音"],
   "recordings": ["Recordings", "录音"],
   "language": ["Language", "语言"],
-  "back": ["Back to the conversation", "返回对话"],
+  "back": ["Back to talking", "返回对话"],
   "modes": ["How to talk", "对话方式"],
   "mode.chat": ["Chat", "文字"],
   "mode.audio": ["Audio", "语音"],
@@ -175,6 +175,8 @@ const WORDS = {
   "device.insecure": ["Browsers give the microphone only to pages from https or from localhost.", "浏览器只允许 https 或 localhost 页面使用麦克风。"],
 
   "replay": ["Replay", "回放"],
+  "replay.silent": ["Nothing was said", "没有说话"],
+  "replay.unread": ["…", "…"],
   "replay.none": ["There are no recordings. A setting of the server turns recording on:", "还没有录音。通过服务器的这个设置开启录制："],
   "replay.picture": ["What the camera showed", "摄像头当时的画面"],
   "replay.waves": ["Sound of both sides: the person above, the model below", "双方的声音：上方是用户，下方是模型"],
