@@ -10,9 +10,9 @@ import pytest
 
 from chromium import Browser, write_camera
 from conftest import BINARY, ROOT
+from pages import SHOTS, SPEAKS, STATE
 from realtime import UNIT, drawn, jpeg, say, write_wav
 from test_operations import metrics
-from test_page import SHOTS, SPEAKS, STATE
 
 SEES = json.loads((ROOT / "models/nano/config.json").read_text())["init_vision"]
 pytestmark = pytest.mark.skipif(BINARY != ROOT / "build/release/parley", reason="./run builds and starts the release preset")

@@ -1,0 +1,50 @@
+"""Tabs of a real Chromium on the page at `/`, with a microphone and a camera that are fed from files."""
+import re
+
+import pytest
+
+from chromium import Browser, write_camera
+from conftest import BINARY, ROOT
+from realtime import SPOKEN
+
+SHOTS = BINARY.parent / "screenshots"
+STATE = "document.body.dataset.state"
+SPEAKS = (ROOT / "models/tiny-omni/assets").is_dir()
+
+
+def number(page, name: str) -> float:
+    return float(page.text(f"#{name}").split()[0])
+
+
+def choose(page, mode: str):
+    page.evaluate(f"document.querySelector('[name=mode][value={mode}]').click()")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("chromium")
+    SHOTS.mkdir(exist_ok=True)
+    write_camera(folder / "camera.y4m")
+    started = Browser(folder / "profile", SPOKEN, folder / "camera.y4m", folder / "log")
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """A factory of tabs; at the test's end none of them may have met an error or asked another host for anything."""
+    pages = []
+
+    def start(server, mode: str, **screen):
+        page = browser.open(server.http, **screen)
+        pages.append((page, server))
+        choose(page, mode)
+        return page
+
+    yield start
+    for page, server in pages:
+        page.evaluate("1")  # takes in what the browser still had to tell
+        strangers = [url for url in page.asked if not re.match(rf"(https?|wss?)://{re.escape(server.host)}:{server.port}/|about:|blob:", url)]
+        faults = page.faults
+        page.close()
+        assert not strangers and not faults

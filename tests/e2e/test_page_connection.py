@@ -1,0 +1,164 @@
+"""The page between the user and a server that is busy, far away, locked or gone."""
+import hashlib
+import json
+import re
+
+from conftest import ROOT
+from lossy import Lossy
+from pages import SHOTS, STATE, browser, number, open_page
+from realtime import Client
+
+
+def test_a_conversation_outlives_its_connection(server, open_page):
+    """Two seconds without a network: the same session goes on, and each second of sound arrives once."""
+    with Lossy(server) as network:
+        page = open_page(network, "audio")
+        page.click("#start")
+        page.until("+document.getElementById('answered').textContent >= 2")
+        assert page.text("#server") == "connected"
+        network.cut()
+        page.until(f"{STATE} === 'reconnecting' && document.getElementById('state').textContent === 'Reconnecting…'", 10)
+        assert page.evaluate("document.getElementById('server').dataset.ready") == "false" and page.text("#server") == "connection lost"
+        page.screenshot(SHOTS / "reconnecting.png")
+        page.until("+document.getElementById('sent').textContent - +document.getElementById('answered').textContent >= 2", 10)
+        network.mend()
+        page.until(f"{STATE} === 'listening' || {STATE} === 'speaking'", 20)
+        assert page.evaluate("document.getElementById('server').dataset.ready") == "true" and page.text("#server") == "connected"
+        page.until("+document.getElementById('sent').textContent - +document.getElementById('answered').textContent <= 1")
+        sent = number(page, "sent")
+        page.until(f"+document.getElementById('answered').textContent >= {sent + 1}")
+        assert page.text("#dropped") == "0" and not page.text("#notice-words")
+        assert page.text("#entries").count("the conversation begins") == 1
+        claims = [url for url in page.asked if "resume_token=" in url]
+        assert claims and len({re.search("session_id=([^&]*)", url)[1] for url in claims}) == 1
+        page.click("#start")
+        page.until(f"{STATE} === 'idle'")
+        assert sum(event["type"] == "session.init" and event["payload"]["resume"] for event in page.sent) == 1
+        page.until("document.getElementById('server').textContent === 'ready'", 20)
+        page.evaluate("1")
+        assert all("WebSocket connection to" in fault for fault in page.faults), "the browser notes each attempt that failed"
+        page.faults.clear()
+
+
+def test_a_connection_that_stays_away_is_told(start_server, open_page):
+    with Lossy(start_server("--set", "limits.resume_seconds=2")) as network:
+        page = open_page(network, "audio")
+        page.click("#start")
+        page.until("+document.getElementById('answered').textContent >= 1")
+        network.cut()
+        page.until(f"{STATE} === 'reconnecting'", 10)
+        page.until(f"{STATE} === 'idle' && document.getElementById('notice-words').textContent === 'The connection was lost.'", 20)
+        page.evaluate("1")
+        page.faults.clear()
+
+
+def test_attempts_get_rarer_and_are_not_everybodys(server, open_page):
+    page = open_page(server, "chat")
+    least, most = page.evaluate("import('./connection.js').then(({ retryDelay }) => [0, 1].map((chance) => [0, 1, 2, 9].map((n) => retryDelay(n, chance))))")
+    assert least == [100, 200, 400, 2000] and most == [200, 400, 800, 4000]
+
+
+def test_an_answer_in_writing_outlives_its_connection(server, open_page):
+    with Lossy(server) as network:
+        page = open_page(network, "chat")
+        page.click("#prompt")
+        page.type("Tell me something long")
+        page.press("Enter", 13)
+        page.until("document.querySelector('#entries .model')?.textContent")
+        network.cut()
+        page.until("document.getElementById('server').textContent === 'connection lost'", 10)
+        network.mend()
+        page.until("document.getElementById('server').textContent === 'connected'", 20)
+        page.until(f"{STATE} === 'idle'")
+        assert page.evaluate("document.querySelectorAll('#entries .model').length") == 1 and not page.text("#notice-words")
+        page.evaluate("1")
+        assert all("WebSocket connection to" in fault for fault in page.faults)
+        page.faults.clear()
+
+
+def test_the_line(start_server, open_page):
+    server = start_server("--set", "worker.max_sessions=1")
+    with Client(server) as holder:
+        holder.init()
+        page = open_page(server, "audio")
+        page.click("#start")
+        page.until(f"{STATE} === 'queued' && !document.getElementById('queue').hidden")
+        assert page.text("#queue").startswith("You are next")
+        page.screenshot(SHOTS / "queued.png")
+        holder.say_goodbye()
+    page.until(f"{STATE} === 'listening'")
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+
+
+def test_a_key_opens_the_door(start_server, open_page, tmp_path):
+    keys = tmp_path / "keys.txt"
+    keys.write_text(f"ann {hashlib.sha256(b'open-sesame').hexdigest()}\n")
+    server = start_server("--set", f"auth.keys_file={keys}")
+    page = open_page(server, "audio")
+    page.click("#start")
+    page.until("document.getElementById('notice-words').textContent.includes('API key')")
+    page.until(f"{STATE} === 'idle'")
+    page.evaluate("1")
+    assert len(page.faults) == 1 and "WebSocket connection to" in page.faults[0], "the browser itself notes the refusal"
+    page.faults.clear()
+    page.press("s", 83)
+    page.click("#key")
+    page.type("open-sesame")
+    page.click("#settings .primary")
+    page.click("#start")
+    page.until(f"{STATE} === 'listening'")
+    assert not any("open-sesame" in url for url in page.asked)
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+    page.evaluate("sessionStorage.clear()")
+
+
+def test_over_tls(start_server, open_page, tmp_path):
+    server = start_server("--tls", "auto", "--set", f"tls.cert={tmp_path / 'tls.pem'}", "--set", f"tls.key={tmp_path / 'tls.key'}")
+    page = open_page(server, "audio")
+    page.click("#start")
+    page.until("+document.getElementById('answered').textContent >= 1")
+    assert any(url.startswith("wss://") for url in page.asked)
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+
+
+def test_what_goes_wrong_is_told_in_words(start_server, open_page):
+    server = start_server("--set", "worker.max_sessions=1", "--set", "queue.capacity=0")
+    with Client(server) as holder:
+        holder.init()
+        page = open_page(server, "audio")
+        page.click("#start")
+        page.until("!document.getElementById('notice').hidden")
+        assert page.text("#notice-words").startswith("Somebody else is talking with the model")
+        page.until(f"{STATE} === 'idle'")
+        page.screenshot(SHOTS / "refused.png")
+
+
+def test_the_end_of_the_time_is_told_in_words(start_server, open_page):
+    server = start_server("--set", "limits.audio_seconds=4")
+    page = open_page(server, "audio")
+    page.click("#start")
+    page.until(f"{STATE} === 'listening'")
+    page.until("document.getElementById('notice-words').textContent.includes('the time limit')")
+    page.until(f"{STATE} === 'idle'")
+    page.until("document.getElementById('notice-words').textContent.startsWith('The time for this conversation is over')")
+
+
+def test_every_error_code_has_words(server, open_page):
+    schema = json.loads((ROOT / "tests/data/protocol.schema.json").read_text())
+    codes = find_enum(schema, "queue_full")
+    page = open_page(server, "chat")
+    words = page.evaluate(f"import('./errors.js').then(({{wordsForError}}) => {json.dumps(codes)}.map((code) => wordsForError({{code}})))")
+    assert len(codes) >= 10 and len(set(words)) == len(codes) and "Something went wrong." not in words
+
+
+def find_enum(node, member: str):
+    """The first list in a JSON document that holds `member`."""
+    if isinstance(node, list) and member in node:
+        return node
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        if found := find_enum(child, member):
+            return found
+    return None

@@ -1,0 +1,195 @@
+"""What the page shows, on both sizes of screen, in both languages, and to who has no mouse or does not see."""
+import json
+
+import pytest
+
+from conftest import ROOT
+from pages import SHOTS, STATE, browser, choose, open_page
+from realtime import Client, http
+from test_recording import wait_for
+
+
+def test_who_is_recorded_sees_it_beside_start(server, start_server, open_page, tmp_path):
+    page = open_page(start_server("--set", f"record.dir={tmp_path}"), "audio")
+    page.click("#start")
+    page.until(f"{STATE} === 'listening'")
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+    page.call("Page.reload")
+    page.until("document.readyState === 'complete' && document.body?.dataset.mode === 'audio' && document.getElementById('recorded')?.hidden === false", 10)
+    page.screenshot(SHOTS / "recorded.png")
+    page = open_page(server, "audio")
+    assert page.evaluate("document.getElementById('recorded').hidden")
+
+
+def test_what_answers_and_what_to_ask(start_server, open_page):
+    page = open_page(start_server("--model", str(ROOT / "models/nano")), "audio")
+    page.until("document.getElementById('knows').textContent === 'nano: knows names, sums, days, capitals, shapes.'", 10)
+    assert page.evaluate("document.querySelectorAll('#examples button').length") == 3
+    page.screenshot(SHOTS / "nano.png")
+    page.click("#examples button")
+    page.until(f"document.querySelector('#entries .model') && {STATE} === 'idle'")
+    assert page.text("#entries .user p") == "What is the capital of France?" and "Paris" in page.text("#entries .model p")
+    assert page.text("#model") == "with nano" and not page.evaluate("document.getElementById('hello').checkVisibility()")
+
+
+def test_figures_wait_behind_details(server, open_page):
+    page = open_page(server, "audio")
+    assert not page.evaluate("document.getElementById('latency').checkVisibility()")
+    page.click("#details summary")
+    page.until("document.getElementById('latency').checkVisibility() && document.getElementById('latency').width > 50", 10)
+    assert page.evaluate("document.querySelector('.figures dd').innerText").split() == ["0", "s"]
+    choose(page, "chat")
+    assert page.evaluate("document.querySelector('.figures dd').innerText").split() == ["0", "messages"]
+
+
+def test_interrupting_is_a_word_while_the_model_speaks(server, open_page):
+    page = open_page(server, "audio")
+    shown = "getComputedStyle(document.getElementById('interrupt')).visibility === 'visible'"
+    assert not page.evaluate(shown) and page.text("#interrupt") == "Interrupt"
+    page.click("#start")
+    page.until(f"{STATE} === 'speaking' && {shown}")
+    page.evaluate("document.getElementById('interrupt').click()")
+    page.until("document.querySelector('#caption.broken') && getComputedStyle(document.getElementById('caption')).opacity < 1", 10)
+    page.until(f"{STATE} !== 'listening' || !({shown})")
+    page.evaluate("document.querySelector('[name=mode][value=chat]').parentElement.click()")
+    page.until("document.getElementById('notice-words').textContent.startsWith('Stop this conversation first')", 5)
+    assert "Stop this conversation first" in page.evaluate("document.querySelector('[name=mode][value=chat]').parentElement.title")
+    before = page.evaluate("document.getElementById('stage').getBoundingClientRect().top")
+    page.click("#notice-close")
+    assert page.evaluate("document.getElementById('stage').getBoundingClientRect().top") == before, "a notice moves nothing"
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+
+
+def test_muted_is_said_and_shown(server, open_page):
+    page = open_page(server, "audio")
+    page.click("#start")
+    page.until(f"{STATE} === 'listening'")
+    page.press("m", 77)
+    page.until("document.getElementById('state').textContent === 'Muted' && document.getElementById('orb').dataset.look === 'deaf'", 20)
+    page.screenshot(SHOTS / "muted.png")
+    page.press("m", 77)
+    page.until("document.getElementById('state').textContent !== 'Muted' && document.getElementById('orb').dataset.look !== 'deaf'", 20)
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+
+
+def test_the_page_speaks_chinese(server, open_page):
+    """Asked for by the browser, or by the switch; then nothing of the page is left in English."""
+    page = open_page(server, "audio")
+    assert page.evaluate("document.documentElement.lang") == "en"
+    page.call("Emulation.setUserAgentOverride", userAgent=page.evaluate("navigator.userAgent"), acceptLanguage="zh-CN,zh;q=0.9")
+    page.call("Page.reload")
+    page.until("document.documentElement?.lang === 'zh-CN' && document.body && document.getElementById('server')?.textContent === '就绪'", 10)
+    assert page.text("#start") == "开始对话" and page.text("#language") == "English"
+    latin = page.evaluate(
+        """[...document.querySelectorAll('body *')].flatMap((element) => [
+            ...[...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data),
+            ...['title', 'placeholder', 'ariaLabel', 'alt'].map((name) => element[name] ?? '')].map((text) => [element, text]))
+        .filter(([element, text]) => /[A-Za-z]{2}/.test(text.replace(/Parley|API|https|localhost|tiny-omni|Esc/g, '')) && !element.closest('code, kbd, #language'))
+        .map(([, text]) => text)"""
+    )
+    assert latin == []
+    page.screenshot(SHOTS / "chinese.png")
+    page.click("#language")
+    page.until("document.documentElement.lang === 'en' && document.getElementById('start').textContent === 'Start talking'", 5)
+    page.until("document.getElementById('server').textContent === 'ready'", 10)
+    page.evaluate("localStorage.clear()")
+
+
+CONTROLS = {"button", "textbox", "checkbox", "radio", "link", "slider", "DisclosureTriangle", "img", "image"}
+
+
+def unnamed(page) -> list[str]:
+    """What a screen reader would have no name for."""
+    nodes = page.call("Accessibility.getFullAXTree")["nodes"]
+    shown = [node for node in nodes if not node["ignored"] and node["role"]["value"] in CONTROLS]
+    assert len(shown) >= 5
+    return [json.dumps(node) for node in shown if not node.get("name", {}).get("value", "").strip()]
+
+
+def test_every_control_has_a_name(server, open_page):
+    page = open_page(server, "audio")
+    page.click("#details summary")
+    assert unnamed(page) == []
+    choose(page, "chat")
+    page.click("#open-settings")
+    assert unnamed(page) == []
+    page.press("Escape", 27)
+    page.until("!document.getElementById('settings').open", 5)
+    assert unnamed(page) == []
+
+
+def test_keyboard_alone(server, open_page):
+    """Tab reaches everything that a mouse does; a conversation is begun, muted, interrupted and ended without one."""
+    page = open_page(server, "audio")
+    page.evaluate("document.activeElement.blur()")
+    met = []
+    for _ in range(30):
+        page.press("Tab", 9)
+        met.append(page.evaluate("document.activeElement.id || document.activeElement.name || document.activeElement.tagName"))
+        if "start" in met and "SUMMARY" in met:
+            break
+    assert {"mode", "language", "theme", "open-settings", "start", "clear", "save", "SUMMARY"} <= set(met), met
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid", "where one is can be seen"
+    page.evaluate("document.activeElement.blur()")
+    page.press(" ", 32)
+    page.until(f"{STATE} === 'speaking'")
+    page.press("Escape", 27)
+    page.until("document.querySelector('#caption.broken')", 10)
+    page.press("m", 77)
+    page.until("document.body.dataset.muted === 'true'", 5)
+    page.press(" ", 32)
+    page.until(f"{STATE} === 'idle'")
+
+
+def test_a_phone_in_daylight(server, open_page):
+    page = open_page(server, "audio", width=390, height=844, mobile=True, dark=False)
+    page.click("#start")
+    page.until("+document.getElementById('answered').textContent >= 4")
+    page.evaluate("window.scrollTo(0, 0)")
+    page.screenshot(SHOTS / "phone.png")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+    page.click("#open-settings")
+    page.screenshot(SHOTS / "phone-settings.png")
+    assert page.evaluate("document.getElementById('settings').open")
+
+
+@pytest.mark.parametrize("height", [844, 667, 480, 320])
+def test_who_writes_on_a_phone_sees_the_field(server, open_page, height):
+    page = open_page(server, "chat", width=390, height=height, mobile=True, dark=False)
+    for selector in ("#prompt", "#send"):
+        assert page.evaluate(f"(() => {{ const box = document.querySelector('{selector}').getBoundingClientRect(); return box.top > 0 && box.bottom <= innerHeight }})()"), selector
+    assert page.evaluate("document.getElementById('hello').clientHeight") >= 32, "and something of what is said"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_preview_shows_what_is_sent(server, open_page):
+    """The picture has 4 parts to 3; nothing of it may be cut off on a phone's upright screen."""
+    page = open_page(server, "video", width=390, height=844, mobile=True)
+    page.click("#start")
+    page.until("+document.getElementById('answered').textContent >= 1")
+    assert page.evaluate("getComputedStyle(document.getElementById('preview')).objectFit") == "contain"
+    page.screenshot(SHOTS / "phone-video.png")
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+
+
+def test_a_replay_on_a_phone_is_above_the_list(start_server, open_page, tmp_path):
+    server = start_server("--set", f"record.dir={tmp_path}")
+    for _ in range(12):
+        with Client(server) as client:
+            client.init()
+            client.say_goodbye()
+    wait_for(lambda: len([session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == "closed"]) == 12)
+    page = open_page(server, "chat", width=390, height=844, mobile=True)
+    page.call("Page.navigate", url=page.evaluate("document.querySelector('footer a[href=\"replay.html\"]').href"))
+    page.until("document.querySelectorAll('#recordings button').length === 12")
+    page.evaluate("document.querySelector('#recordings li:last-child button').click()")
+    page.until("!document.getElementById('player').hidden")
+    page.until("(() => { const box = document.getElementById('play').getBoundingClientRect(); return box.top > 0 && box.bottom < innerHeight })()", 5)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.screenshot(SHOTS / "phone-replay.png")
