@@ -20,9 +20,11 @@ std::string dump(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-http_reply ready_reply(const actors::readiness& state) {
-  if (state.ready) return {200, R"({"status":"ready"})"};
-  return {503, dump({{"error", {{"code", "service_unavailable"}, {"message", state.reason}}}})};
+/// `recording`: a page says so before it opens the microphone.
+http_reply ready_reply(const actors::readiness& state, bool recording) {
+  if (state.ready) return {200, dump({{"status", "ready"}, {"recording", recording}})};
+  return {503,
+          dump({{"error", {{"code", "service_unavailable"}, {"message", state.reason}}}, {"recording", recording}})};
 }
 
 /// The house's object with what only this side knows in front.
@@ -104,7 +106,9 @@ router make_routes(route_sources sources) {
   table.add("GET", "/health", [](auto&, auto&, auto respond) {
     respond({200, R"({"status":"healthy","version":")" PARLEY_VERSION R"("})"});
   });
-  table.add("GET", "/ready", [from](auto&, auto&, auto respond) { respond(ready_reply(from->door.ready())); });
+  table.add("GET", "/ready", [from](auto&, auto&, auto respond) {
+    respond(ready_reply(from->door.ready(), from->door.recordings() != nullptr));
+  });
   table.add("GET", "/status", watched([from, started](auto&, auto&, auto respond) {
               from->door.status([from, started, respond = std::move(respond)](const std::string& house) {
                 const std::chrono::duration<double> uptime = std::chrono::steady_clock::now() - started;
