@@ -22,7 +22,7 @@ bool is_letter(char c) {
 std::optional<ip::address> read_v4(std::string_view text) {
   if (!std::ranges::all_of(text, [](char c) { return is_digit(c) || c == '.'; })) return std::nullopt;
   boost::system::error_code wrong;
-  const auto address = ip::make_address_v4(std::string(text), wrong);
+  auto address = ip::make_address_v4(std::string(text), wrong);
   if (wrong) return std::nullopt;
   return address;
 }
@@ -31,7 +31,7 @@ std::optional<ip::address> read_v6(std::string_view text) {
   const auto belongs = [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || c == ':' || c == '.'; };
   if (!std::ranges::all_of(text, belongs)) return std::nullopt;
   boost::system::error_code wrong;
-  const auto address = ip::make_address_v6(std::string(text), wrong);
+  auto address = ip::make_address_v6(std::string(text), wrong);
   if (wrong) return std::nullopt;
   if (address.is_v4_mapped()) return ip::make_address_v4(ip::v4_mapped, address);
   return address;

@@ -126,6 +126,7 @@ private:
   void make_room() {
     if (greeted_.size() < most_handshakes) return;
     std::vector<std::string_view> clients;
+    clients.reserve(greeted_.size());
     for (const auto& [number, each] : greeted_) clients.emplace_back(each.client);
     const auto whose = std::next(greeted_.begin(), static_cast<std::ptrdiff_t>(whom_to_drop(clients)));
     log_now_and_then(crowded_, "too many connections to the node port say nothing; dropped the oldest of " +

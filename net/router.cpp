@@ -46,6 +46,7 @@ void router::add(std::string_view method, std::string_view pattern, handler run)
 
 std::vector<std::string> router::listed() const {
   std::vector<std::string> all;
+  all.reserve(entries_.size());
   for (const entry& each : entries_) all.push_back(each.method + " " + each.pattern);
   return all;
 }

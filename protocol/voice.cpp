@@ -33,7 +33,8 @@ std::optional<double> seconds_of_sound(std::string_view base64_text) {
   if (!bytes) return std::nullopt;
   const auto head = text.starts_with(riff_base64) ? base64::decode(text.substr(0, head_characters)) : std::nullopt;
   if (head && looks_like_wav(*head)) return wav_seconds(*head, *bytes);
-  return static_cast<double>(*bytes / sizeof(float)) / raw_rate;
+  const std::size_t samples = *bytes / sizeof(float);
+  return static_cast<double>(samples) / raw_rate;
 }
 
 result<pcm> decode_sound(std::string_view base64_text, seconds_range allowed, std::string_view field) {

@@ -131,7 +131,8 @@ std::optional<double> wav_seconds(std::string_view head, std::size_t file_bytes)
   if (!chunks) return std::nullopt;
   const auto& format = chunks->format;
   const auto bytes = std::min(chunks->data_bytes, file_bytes - std::min(file_bytes, chunks->data_at));
-  return static_cast<double>(bytes / (format.channels * format.sample_bytes)) / format.rate;
+  const std::size_t frames = bytes / (format.channels * format.sample_bytes);
+  return static_cast<double>(frames) / format.rate;
 }
 
 tl::expected<std::vector<float>, std::string> read_wav(std::string_view bytes, const wav_options& wanted) {
