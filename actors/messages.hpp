@@ -209,8 +209,8 @@ struct place_wanted {
   prompt_key prompt;
 };
 
-/// The holder of this slot has work that was under way with a worker that died, and wants to try it here. Answered by
-/// `trial_granted` when no other session tries such work on this worker.
+/// The holder of this slot wants to retry, on this slot's worker, work that was in flight when another worker died.
+/// Answered by `trial_granted` as soon as no other session is retrying such work there.
 struct trial_wanted {
   ticket_key ticket;
 };

@@ -9,8 +9,8 @@
 
 namespace parley::actors {
 
-/// Whose work may be tried again. What a session had under way when its worker died may be why it died; of such work each
-/// worker gets one at a time, so that a second death tells which it was. Plain bookkeeping; not thread-safe.
+/// Whose work may be retried. Work that was in flight when a worker died may have killed it, so each worker retries such
+/// work for one session at a time: if that worker dies too, the culprit is known. Plain bookkeeping; not thread-safe.
 class trial_queue {
 public:
   /// Whether the holder of `ticket`, a slot of `worker`, may begin now. Otherwise `end` names it when it may.
@@ -37,7 +37,7 @@ public:
     return std::nullopt;
   }
 
-  /// The worker is gone: nobody begins there.
+  /// The worker is gone; drops every trial that ran or waited there.
   void forget(worker_key worker) { lines_.erase(worker); }
 
 private:

@@ -81,7 +81,7 @@ archivist::behavior_type archivist::make_behavior() {
   };
 }
 
-/// `otherwise` answers when `work` throws.
+/// Runs `work`; if it throws, logs why and runs `otherwise`, which sends the failure reply.
 template<class Work, class Otherwise>
 void archivist::attempt(Work work, Otherwise otherwise) {
   try {

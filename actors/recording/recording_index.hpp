@@ -12,8 +12,8 @@
 
 namespace parley::actors {
 
-/// All recordings below one directory, in memory: what the folders' meta.json say. It writes nothing, so that a full disk
-/// cannot keep anyone from listing and deleting. Not thread-safe.
+/// An in-memory index of all recordings below one directory, read from the meta.json of each folder. It is never written
+/// to disk, so recordings can be listed and deleted even when the disk is full. Not thread-safe.
 class recording_index {
 public:
   /// Reads the folders. Recordings that an ended process left growing become `cut`, with what they hold counted; that this
