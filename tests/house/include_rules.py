@@ -9,13 +9,14 @@ ROOT = Path(__file__).resolve().parents[2]
 # layer -> what it may include of ours: whole folders, or single headers
 ENGINE_API = {"inference/engine.hpp", "inference/unit.hpp"}
 ALLOWED = {
-    "config": set(),
-    "protocol": set(),
-    "inference": {"config"},
-    "actors": {"protocol", "config"} | ENGINE_API,
-    "net": {"protocol", "config", "actors/front_door.hpp", "actors/node_door.hpp", "actors/recording_desk.hpp", "actors/requester.hpp"},
-    "client": {"protocol", "config"},
-    "app": {"config", "protocol", "inference", "actors", "net", "client"},
+    "base": set(),
+    "config": {"base"},
+    "protocol": {"base"},
+    "inference": {"base", "config"},
+    "actors": {"base", "protocol", "config"} | ENGINE_API,
+    "net": {"base", "protocol", "config", "actors/front_door.hpp", "actors/node_door.hpp", "actors/recording_desk.hpp", "actors/requester.hpp"},
+    "client": {"base", "protocol", "config"},
+    "app": {"base", "config", "protocol", "inference", "actors", "net", "client"},
 }
 # library -> where it may be used; tests and benches of a layer count as that layer
 LIBRARIES = {
