@@ -8,15 +8,6 @@ std::chrono::milliseconds span_of(double seconds) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
 }
 
-protocol::window_mode convert(config::window_mode mode) {
-  switch (mode) {
-  case config::window_mode::off: return protocol::window_mode::off;
-  case config::window_mode::basic: return protocol::window_mode::basic;
-  case config::window_mode::context: return protocol::window_mode::context;
-  }
-  return protocol::window_mode::off;
-}
-
 } // namespace
 
 queue_settings queue_from(const config::settings& settings) {
@@ -51,7 +42,7 @@ protocol::session_limits limits_from(const config::settings& settings) {
   to.failover_units = static_cast<std::size_t>(from.failover_units);
   to.min_legacy_samples = static_cast<std::size_t>(from.min_legacy_samples);
   to.context_tokens = settings.engine.context_tokens;
-  to.window = convert(settings.engine.window);
+  to.window = settings.engine.window;
   to.allow_client_window = settings.engine.allow_client_window;
   to.duplex_response_done = settings.protocol.duplex_response_done;
   return to;

@@ -4,7 +4,7 @@
 #include "actors/kept_sound.hpp"
 
 // Every struct is taken apart whole: a new member does not compile until it has its place here.
-namespace parley::inference {
+namespace parley::conversation {
 
 /// What a client said, in half the bytes where that loses nothing: most sound was 16-bit samples once.
 static void sound(actors::byte_writer& a, const pcm& samples) {
@@ -40,6 +40,51 @@ static void fields(A& a, usage& of) {
   auto& [in_text, in_audio, in_vision, out_text, out_audio] = of;
   a(in_text, in_audio, in_vision, out_text, out_audio);
 }
+
+template<class A>
+static void fields(A& a, text_item& of) {
+  auto& [text] = of;
+  a(text);
+}
+
+template<class A>
+static void fields(A& a, audio_item& of) {
+  auto& [samples] = of;
+  sound(a, samples);
+}
+
+template<class A>
+static void fields(A& a, image_item& of) {
+  auto& [file] = of;
+  a(file);
+}
+
+template<class A>
+static void fields(A& a, video_item& of) {
+  auto& [frames, samples, stack] = of;
+  sound(a, samples);
+  a(frames, stack);
+}
+
+template<class A>
+static void fields(A& a, message& of) {
+  auto& [from, content] = of;
+  a(from, content);
+}
+
+template<class A>
+static void fields(A& a, turn_request& of) {
+  auto& [messages, most, penalty, temperature, top_k, top_p, sample, seed, slices, omni, tts_template, thinking, tts,
+         voice, streaming] = of;
+  a(messages, most, penalty, temperature, top_k, top_p, sample, seed, slices, omni, tts_template, thinking, tts, voice,
+    streaming);
+}
+
+} // namespace parley::conversation
+
+namespace parley::inference {
+
+using conversation::sound;
 
 template<class A>
 static void fields(A& a, step_metrics& of) {
@@ -85,42 +130,9 @@ static void fields(A& a, submit_unit& of) {
 }
 
 template<class A>
-static void fields(A& a, text_item& of) {
-  auto& [text] = of;
-  a(text);
-}
-
-template<class A>
-static void fields(A& a, audio_item& of) {
-  auto& [samples] = of;
-  sound(a, samples);
-}
-
-template<class A>
-static void fields(A& a, image_item& of) {
-  auto& [file] = of;
-  a(file);
-}
-
-template<class A>
-static void fields(A& a, video_item& of) {
-  auto& [frames, samples, stack] = of;
-  sound(a, samples);
-  a(frames, stack);
-}
-
-template<class A>
-static void fields(A& a, message& of) {
-  auto& [from, content] = of;
-  a(from, content);
-}
-
-template<class A>
 static void fields(A& a, submit_turn& of) {
-  auto& [session, turn, messages, most, sample, temperature, top_k, top_p, penalty, seed, slices, omni, tts_template,
-         thinking, tts, voice, streaming, replay] = of;
-  a(session, turn, messages, most, sample, temperature, top_k, top_p, penalty, seed, slices, omni, tts_template,
-    thinking, tts, voice, streaming, replay);
+  turn_request& request = of;
+  a(request, of.session, of.turn, of.replay);
 }
 
 template<class A>

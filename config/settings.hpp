@@ -1,5 +1,7 @@
 #pragma once
 
+#include "conversation/duplex_options.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -7,8 +9,7 @@
 
 namespace parley::config {
 
-/// How a duplex session's KV cache slides when it is full (PROTOCOL.md 6.10, THINKER.md 5.6).
-enum class window_mode { off, basic, context };
+using conversation::window_mode;
 
 /// Number format of weights and activations.
 enum class dtype { float32, bfloat16, float16 };

@@ -1,5 +1,12 @@
 #pragma once
 
+#include "conversation/answer.hpp"
+#include "conversation/duplex_options.hpp"
+#include "conversation/media.hpp"
+#include "conversation/message.hpp"
+#include "conversation/turn_request.hpp"
+#include "conversation/usage.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -15,48 +22,24 @@ namespace parley::inference {
 /// Chosen by the engine's user, unique for the engine's life.
 using session_id = std::uint64_t;
 
-/// Mono samples in [-1, 1]: 16 kHz on the way in, 24 kHz on the way out. Written once, shared, never copied.
-using pcm = std::shared_ptr<const std::vector<float>>;
-
-/// A JPEG, PNG or WebP file as it came.
-using image_file = std::shared_ptr<const std::string>;
-
-/// How tokens are drawn (THINKER.md 5.3, 5.4).
-struct sampling_options {
-  bool greedy = false;
-  double temperature = 0.7;
-  int top_k = 20; ///< 0 = off
-  double top_p = 0.8;
-  double repetition_penalty = 1.05;
-  int repetition_window = 512; ///< newest drawn tokens that the penalty knows
-  double length_penalty = 1.1;
-};
-
-/// What becomes of a KV cache that grows too long (THINKER.md 5.6).
-enum class window_mode { off, basic, context };
-
-/// What a session may choose; names and defaults are those of `config` on the wire (PROTOCOL.md 3.1, THINKER.md 5.3).
-struct duplex_options {
-  sampling_options sampling;
-  int force_listen_count = 3;
-  int max_new_speak_tokens_per_chunk = 20;
-  double listen_prob_scale = 1.0;
-  std::optional<int> listen_top_k;
-  double tts_temperature = 0.8;
-  bool generate_audio = true; ///< false: it answers by text alone
-  window_mode window = window_mode::off;
-  std::optional<int> window_high_tokens; ///< basic window: slide above this ...
-  std::optional<int> window_low_tokens;  ///< ... down to this
-};
-
-/// Tokens by kind (PROTOCOL.md 4.2). All counts are of this step (or turn, or prompt) alone.
-struct usage {
-  std::int64_t input_text = 0;
-  std::int64_t input_audio = 0;
-  std::int64_t input_vision = 0;
-  std::int64_t output_text = 0;
-  std::int64_t output_audio = 0;
-};
+// What the wire speaks of as well.
+using parley::conversation::audio_item;
+using parley::conversation::content_item;
+using parley::conversation::duplex_options;
+using parley::conversation::image_file;
+using parley::conversation::image_item;
+using parley::conversation::message;
+using parley::conversation::output_kind;
+using parley::conversation::pcm;
+using parley::conversation::role;
+using parley::conversation::sampling_options;
+using parley::conversation::text_item;
+using parley::conversation::turn_request;
+using parley::conversation::usage; ///< of one step, turn or prompt alone
+using parley::conversation::video_item;
+using parley::conversation::window_mode;
+using failure = parley::conversation::failure_kind;
+using finish = parley::conversation::finish_reason;
 
 /// What a step cost (PROTOCOL.md 4.1). Times in milliseconds.
 struct step_metrics {
@@ -152,48 +135,11 @@ struct submit_unit {
   bool mute = false;
 };
 
-// A conversation, as PROTOCOL.md 3.5 has it.
-enum class role { system, user, assistant };
-struct text_item {
-  std::string text;
-};
-struct audio_item {
-  pcm samples; ///< 16 kHz
-};
-struct image_item {
-  image_file file;
-};
-struct video_item {
-  std::vector<image_file> frames;
-  pcm samples;          ///< 16 kHz, may be null
-  int stack_frames = 1; ///< so many frames follow each second of the sound
-};
-using content_item = std::variant<text_item, audio_item, image_item, video_item>;
-struct message {
-  role from;
-  std::vector<content_item> content;
-};
-
-/// One self-contained chat request. Answered by `chat_delta`s and one `chat_done`, or by `failed`. With `replay` it
-/// goes on from there: what was told is not told again, except in `chat_done`.
-struct submit_turn {
+/// A chat request. Answered by `chat_delta`s and one `chat_done`, or by `failed`. With `replay` it goes on from there:
+/// what was told is not told again, except in `chat_done`.
+struct submit_turn : turn_request {
   session_id session;
   std::uint64_t turn;
-  std::vector<message> messages;
-  int max_new_tokens = 256;
-  std::optional<bool> do_sample;
-  std::optional<double> temperature;
-  std::optional<int> top_k;
-  std::optional<double> top_p;
-  double length_penalty = 1.1;
-  std::optional<std::uint64_t> seed;
-  std::optional<int> max_slice_nums;
-  bool omni_mode = false;
-  bool use_tts_template = false;
-  bool enable_thinking = false;
-  bool tts = false;      ///< the answer is to be heard too
-  pcm tts_voice;         ///< as in `open_duplex`
-  bool streaming = true; ///< sound comes in deltas; otherwise it is made of the whole answer and comes in `chat_done`
   std::shared_ptr<const turn_choices> replay = nullptr;
 };
 
@@ -226,8 +172,6 @@ struct opened {
   std::uint64_t seed = 0; ///< the one in use
 };
 
-enum class output_kind { listen, text, audio };
-
 /// One delta of a step. Within a step: `listen` alone, or at most one `text` then at most one `audio`. An empty
 /// speaking step is one `text` with empty text. A step that is cut after its text has left ends with a `listen`.
 struct step_output {
@@ -254,9 +198,6 @@ struct chat_delta {
   std::vector<std::int64_t> spoken = {}; ///< speech tokens chosen since the last delta
 };
 
-/// Why an answer ended: by the model, by its limit or a full context, by `cancel_turn`.
-enum class finish { turn_end, length, cancelled };
-
 /// The last word on a turn.
 struct chat_done {
   session_id session;
@@ -267,13 +208,6 @@ struct chat_done {
   usage used;
   step_metrics metrics;
   chances after = {}; ///< for `open_chat::chance` of another engine
-};
-
-/// Whose fault it is.
-enum class failure {
-  invalid,      ///< the client's fault: voice, prompt or picture; `message` says which
-  context_full, ///< it does not fit into the context
-  inference     ///< ours
 };
 
 /// An open, a unit or a turn that came to nothing. The session lives on, except after a failed open.

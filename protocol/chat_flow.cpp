@@ -66,8 +66,8 @@ void chat_flow::on_report(turn_report report, effect_writer& out) {
 bool chat_flow::on_done(turn_done_report report, time_point now, effect_writer& out) {
   if (!is_running(report.turn)) return false;
   std::string reason = "turn_end";
-  if (report.reason == turn_end::length) reason = "length";
-  if (report.reason == turn_end::cancelled) reason = "cancelled";
+  if (report.reason == finish_reason::length) reason = "length";
+  if (report.reason == finish_reason::cancelled) reason = "cancelled";
   end_turn(std::move(report), std::move(reason), now, out);
   start_next(now, out);
   return true;

@@ -38,35 +38,33 @@ constexpr std::array<std::pair<std::string_view, window_mode>, 3> window_modes{
 
 } // namespace
 
-duplex_config read_duplex_config(field_reader& in, const field& config) {
-  duplex_config out;
+void read_duplex_config(field_reader& in, const field& config, init_event& into) {
+  auto& out = into.config;
   constexpr auto any = field_reader::any;
   constexpr auto unlimited = field_reader::unlimited;
   auto at = [&](std::string_view name) { return field_reader::find(config, {name}); };
 
-  in.number(at("length_penalty"), 0.1, 5.0, out.length_penalty);
+  in.number(at("length_penalty"), 0.1, 5.0, out.sampling.length_penalty);
   in.integer(at("force_listen_count"), 0, 100, out.force_listen_count);
   in.integer(at("max_new_speak_tokens_per_chunk"), 1, 100, out.max_new_speak_tokens_per_chunk);
-  in.number(at("temperature"), 0, 2, out.temperature);
-  in.integer(at("top_k"), 0, any, out.top_k);
-  in.number(at("top_p"), 0, 1, out.top_p);
-  choice(in, at("decode_mode"), decode_modes, out.greedy);
-  in.number(at("text_repetition_penalty"), 1, unlimited, out.text_repetition_penalty);
-  in.integer(at("text_repetition_window_size"), 1, any, out.text_repetition_window_size);
+  in.number(at("temperature"), 0, 2, out.sampling.temperature);
+  in.integer(at("top_k"), 0, any, out.sampling.top_k);
+  in.number(at("top_p"), 0, 1, out.sampling.top_p);
+  choice(in, at("decode_mode"), decode_modes, out.sampling.greedy);
+  in.number(at("text_repetition_penalty"), 1, unlimited, out.sampling.repetition_penalty);
+  in.integer(at("text_repetition_window_size"), 1, any, out.sampling.repetition_window);
   in.number(at("listen_prob_scale"), 0, unlimited, out.listen_prob_scale);
   in.integer(at("listen_top_k"), 0, any, out.listen_top_k);
   in.number(at("tts_temperature"), 0, 2, out.tts_temperature);
   in.boolean(at("generate_audio"), out.generate_audio);
-  choice(in, at("sliding_window_mode"), window_modes, out.sliding_window_mode);
-  in.integer(at("basic_window_high_tokens"), 1, any, out.basic_window_high_tokens);
-  in.integer(at("basic_window_low_tokens"), 1, any, out.basic_window_low_tokens);
-  if (out.basic_window_high_tokens && out.basic_window_low_tokens &&
-      *out.basic_window_low_tokens > *out.basic_window_high_tokens)
+  choice(in, at("sliding_window_mode"), window_modes, out.window);
+  in.integer(at("basic_window_high_tokens"), 1, any, out.window_high_tokens);
+  in.integer(at("basic_window_low_tokens"), 1, any, out.window_low_tokens);
+  if (out.window_high_tokens && out.window_low_tokens && *out.window_low_tokens > *out.window_high_tokens)
     in.fail(error_code::invalid_payload, at("basic_window_low_tokens").path, "above basic_window_high_tokens");
-  in.seed(at("seed"), out.seed);
+  in.seed(at("seed"), into.seed);
   fixed(in, at("chunk_ms"), unit_ms);
   fixed(in, at("sample_rate"), input_rate);
-  return out;
 }
 
 } // namespace parley::protocol

@@ -5,7 +5,8 @@
 
 namespace parley::protocol {
 
-/// `config` of session.init (PROTOCOL.md 3.1); an absent one gives the defaults. What is wrong is noted in `in`.
-duplex_config read_duplex_config(field_reader& in, const field& config);
+/// `config` of session.init (PROTOCOL.md 3.1) into the options and the seed of `into`; what is absent stays as it is. What
+/// is wrong is noted in `in`.
+void read_duplex_config(field_reader& in, const field& config, init_event& into);
 
 } // namespace parley::protocol

@@ -11,11 +11,12 @@ using milliseconds_f = std::chrono::duration<double, std::milli>;
 
 } // namespace
 
-duplex_flow::duplex_flow(const session_limits& limits, std::shared_ptr<const init_event> init, window_mode window,
+duplex_flow::duplex_flow(const session_limits& limits, std::shared_ptr<const init_event> init,
                          const engine_opened& opened, random_source& random)
-    : limits_(limits), init_(std::move(init)), bounded_(window == window_mode::off), gatherer_(init_->max_slice_nums),
-      backlog_(limits.failover.count() > 0 ? limits.failover_units : 0), turn_(random, limits.duplex_response_done),
-      total_(opened.prompt_usage), prompt_tokens_(opened.prompt_tokens), kv_length_(opened.prompt_tokens) {}
+    : limits_(limits), init_(std::move(init)), bounded_(init_->config.window == window_mode::off),
+      gatherer_(init_->max_slice_nums), backlog_(limits.failover.count() > 0 ? limits.failover_units : 0),
+      turn_(random, limits.duplex_response_done), total_(opened.prompt_usage), prompt_tokens_(opened.prompt_tokens),
+      kv_length_(opened.prompt_tokens) {}
 
 flow_verdict duplex_flow::on_append(append_event event, std::uint64_t ordinal, time_point now, effect_writer& out) {
   if (event.force_listen && running_ && !running_->cut) {

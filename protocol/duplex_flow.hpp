@@ -27,9 +27,9 @@ class duplex_flow {
 public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// `limits` and `random` outlive it. `window`: settings and the client's wish together.
-  duplex_flow(const session_limits& limits, std::shared_ptr<const init_event> init, window_mode window,
-              const engine_opened& opened, random_source& random);
+  /// `limits` and `random` outlive it. `init`: as in `open_engine`.
+  duplex_flow(const session_limits& limits, std::shared_ptr<const init_event> init, const engine_opened& opened,
+              random_source& random);
 
   /// `ordinal`: of the append among all of the session. Its `input_id` names the units that it completes (PROTOCOL.md 4).
   flow_verdict on_append(append_event event, std::uint64_t ordinal, time_point now, effect_writer& out);

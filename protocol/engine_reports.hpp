@@ -1,5 +1,6 @@
 #pragma once
 
+#include "conversation/answer.hpp"
 #include "protocol/events.hpp"
 
 #include <cstdint>
@@ -34,24 +35,17 @@ struct turn_report {
   pcm audio; ///< 24 kHz
 };
 
-/// `reason` of response.done (PROTOCOL.md 4), as far as the engine decides it.
-enum class turn_end : std::uint8_t { finished, length, cancelled };
+using conversation::failure_kind;
+using conversation::finish_reason;
 
 /// The last word on a turn.
 struct turn_done_report {
   std::uint64_t turn = 0;
-  turn_end reason = turn_end::finished;
+  finish_reason reason = finish_reason::turn_end;
   std::string text; ///< the whole answer, once
   pcm audio;        ///< the whole sound, 24 kHz; null without speech, and when it has gone out in reports
   usage used;
   metrics measured;
-};
-
-/// Whose fault it is: decides between invalid_payload and inference_error (PROTOCOL.md 5).
-enum class failure_kind : std::uint8_t {
-  invalid,      ///< the client's fault: voice, prompt or picture
-  context_full, ///< it does not fit into the context
-  inference     ///< ours
 };
 
 /// An open (while INITIALIZING), a unit or a turn came to nothing.

@@ -1,9 +1,14 @@
 #pragma once
 
+#include "conversation/answer.hpp"
+#include "conversation/duplex_options.hpp"
+#include "conversation/media.hpp"
+#include "conversation/message.hpp"
+#include "conversation/turn_request.hpp"
+#include "conversation/usage.hpp"
 #include "protocol/errors.hpp"
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,35 +25,9 @@ enum class dialect : std::uint8_t { undecided, current, legacy };
 /// `?mode=` (PROTOCOL.md 1).
 enum class mode : std::uint8_t { chat, audio, video };
 
-/// Mono float32 samples, decoded once and shared from then on. 16 kHz in, 24 kHz out.
-using pcm = std::shared_ptr<const std::vector<float>>;
-
-/// An image file as the client sent it, base64 removed.
-using image_file = std::shared_ptr<const std::string>;
-
-/// `config.sliding_window_mode` (PROTOCOL.md 6.10).
-enum class window_mode : std::uint8_t { off, basic, context };
-
-/// `config` of session.init with its defaults (PROTOCOL.md 3.1).
-struct duplex_config {
-  double length_penalty = 1.1;
-  int force_listen_count = 3;
-  int max_new_speak_tokens_per_chunk = 20;
-  double temperature = 0.7;
-  int top_k = 20;
-  double top_p = 0.8;
-  bool greedy = false; ///< `decode_mode`
-  double text_repetition_penalty = 1.05;
-  int text_repetition_window_size = 512;
-  double listen_prob_scale = 1.0;
-  std::optional<int> listen_top_k;
-  double tts_temperature = 0.8;
-  bool generate_audio = true;
-  std::optional<window_mode> sliding_window_mode;
-  std::optional<int> basic_window_high_tokens; ///< the basic window slides above this,
-  std::optional<int> basic_window_low_tokens;  ///< down to this
-  std::optional<std::uint64_t> seed;
-};
+using conversation::image_file;
+using conversation::pcm;
+using conversation::window_mode;
 
 // ---- client events ----------------------------------------------------------------------------------------------------
 
@@ -57,7 +36,8 @@ struct init_event {
   dialect spoken = dialect::current;
   std::string system_prompt; ///< the default is filled in, except in chat
   bool has_system_prompt = false;
-  duplex_config config;
+  conversation::duplex_options config;
+  std::optional<std::uint64_t> seed; ///< `config.seed`; none = the server's
   int max_slice_nums = 1;
   pcm voice;     ///< reference voice for the LLM, 16 kHz; null = none
   pcm tts_voice; ///< reference voice for the vocoder, fallback to `voice` applied; null = the server's default
@@ -74,45 +54,16 @@ struct append_event {
   std::string input_id;              ///< the client's own name for it; empty = it gave none
 };
 
-// `input.messages` of a chat (PROTOCOL.md 3.5).
-enum class role : std::uint8_t { system, user, assistant };
-struct text_item {
-  std::string text;
-};
-struct audio_item {
-  pcm samples; ///< 16 kHz
-};
-struct image_item {
-  image_file file;
-};
-struct video_item {
-  std::vector<image_file> frames;
-  pcm samples; ///< 16 kHz, may be null
-  int stack_frames = 1;
-};
-using content_item = std::variant<text_item, audio_item, image_item, video_item>;
-struct message {
-  role from = role::user;
-  std::vector<content_item> content;
-};
+using conversation::audio_item;
+using conversation::content_item;
+using conversation::image_item;
+using conversation::message;
+using conversation::role;
+using conversation::text_item;
+using conversation::video_item;
 
 /// input.append in chat (PROTOCOL.md 3.5).
-struct chat_append_event {
-  std::vector<message> messages;
-  bool streaming = true;
-  int max_new_tokens = 256;
-  double length_penalty = 1.1;
-  std::optional<double> temperature;
-  std::optional<int> top_k;
-  std::optional<double> top_p;
-  std::optional<bool> do_sample;
-  std::optional<std::uint64_t> seed;
-  std::optional<int> max_slice_nums;
-  bool omni_mode = false;
-  bool use_tts_template = false; ///< implied by `tts`
-  bool enable_thinking = false;
-  bool tts = false;
-  pcm tts_voice;        ///< 16 kHz; null = the server's default
+struct chat_append_event : conversation::turn_request {
   std::string input_id; ///< as of `append_event`
 };
 
@@ -123,24 +74,7 @@ struct close_event {
 
 // ---- what server events carry -------------------------------------------------------------------------------------------
 
-/// PROTOCOL.md 4.2; totals are sums and not stored.
-struct usage {
-  std::int64_t input_text = 0;
-  std::int64_t input_audio = 0;
-  std::int64_t input_vision = 0;
-  std::int64_t output_text = 0;
-  std::int64_t output_audio = 0;
-
-  usage& operator+=(const usage& other) {
-    input_text += other.input_text;
-    input_audio += other.input_audio;
-    input_vision += other.input_vision;
-    output_text += other.output_text;
-    output_audio += other.output_audio;
-    return *this;
-  }
-  friend bool operator==(const usage&, const usage&) = default;
-};
+using conversation::usage;
 
 /// PROTOCOL.md 4.1: absent keys are not sent. Times in milliseconds.
 struct metrics {
@@ -198,8 +132,7 @@ struct session_resumed {
   std::uint64_t resent = 0; ///< events that follow and were sent before
 };
 
-/// `kind` of response.output.delta.
-enum class output_kind : std::uint8_t { listen, text, audio };
+using conversation::output_kind;
 
 /// One delta. The legacy dialect joins a step's text and audio deltas into one event.
 struct output_delta {

@@ -50,7 +50,7 @@ field find_voice(const field& object, std::string_view canonical, std::string_vi
 
 void read_duplex_payload(field_reader& in, const field& payload, init_event& out) {
   auto config = in.object(field_reader::find(payload, {"config", "duplex"}));
-  out.config = read_duplex_config(in, config);
+  read_duplex_config(in, config, out);
   in.integer(field_reader::either(field_reader::find(payload, {"max_slice_nums"}),
                                   field_reader::find(config, {"max_slice_nums"})),
              1, max_slices, out.max_slice_nums);

@@ -59,7 +59,9 @@ void session_machine::read_init(const envelope& frame, time_point now) {
                                                             : decode_session_update(frame, mode_);
   if (!init) return reject(std::move(init.error()), now);
   if (!url_mode_) choose_mode(init->turn_based.value_or(false) ? mode::chat : mode::video);
-  init->config.generate_audio &= able_.speaks;
+  auto& config = init->config;
+  config.generate_audio &= able_.speaks;
+  if (!limits_.allow_client_window || !config.window) config.window = limits_.window;
   init_ = std::make_shared<const init_event>(std::move(*init));
   if (state_ == session_state::connected) begin_init();
 }
@@ -69,8 +71,7 @@ void session_machine::begin_init() {
   state_ = session_state::initializing;
   holding_ = holding::engine;
   clocks_.stop(session_clock::init_wait);
-  const bool client_chooses = limits_.allow_client_window && init_->config.sliding_window_mode;
-  writer().order(open_engine{mode_, init_, client_chooses ? *init_->config.sliding_window_mode : limits_.window});
+  writer().order(open_engine{mode_, init_});
 }
 
 void session_machine::begin_talk(const engine_opened& opened, time_point now) {
@@ -87,9 +88,7 @@ void session_machine::begin_talk(const engine_opened& opened, time_point now) {
   if (mode_ == mode::chat) {
     chat_.emplace(init_, random_);
   } else {
-    const bool client_chooses = limits_.allow_client_window && init_->config.sliding_window_mode;
-    duplex_.emplace(limits_, init_, client_chooses ? *init_->config.sliding_window_mode : limits_.window, opened,
-                    random_);
+    duplex_.emplace(limits_, init_, opened, random_);
     created.prompt_length = opened.prompt_tokens;
     created.measured.kv_cache_length = opened.prompt_tokens;
   }

@@ -54,8 +54,7 @@ struct release_worker {};
 /// on_engine_failed.
 struct open_engine {
   mode kind = mode::video;
-  std::shared_ptr<const init_event> init;
-  window_mode window = window_mode::off; ///< settings and `config.sliding_window_mode` together
+  std::shared_ptr<const init_event> init; ///< what the client left open is filled in from the settings
 };
 
 /// One second. Answered by on_step_report until `last`, or on_engine_failed.

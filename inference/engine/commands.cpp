@@ -25,7 +25,7 @@ duplex::unit_decoder_options decoder_options(const duplex_options& o) {
 
 duplex::window_options window_options(const duplex_options& o) {
   duplex::window_options to;
-  to.mode = o.window;
+  to.mode = o.window.value_or(to.mode);
   to.high_tokens = o.window_high_tokens.value_or(to.high_tokens);
   to.low_tokens = o.window_low_tokens.value_or(to.low_tokens);
   return to;

@@ -12,53 +12,26 @@ inference::pcm sound(std::size_t samples) {
 }
 } // namespace
 
-TEST_CASE("an init becomes an open command, field by field") {
+TEST_CASE("an init becomes an open command, and every option of it arrives") {
   auto init = std::make_shared<protocol::init_event>();
   init->system_prompt = "Be brief.";
   init->voice = sound(4000);
   init->tts_voice = sound(5000);
-  init->config.length_penalty = 1.5;
+  init->config.sampling.temperature = 0.25;
   init->config.force_listen_count = 7;
-  init->config.max_new_speak_tokens_per_chunk = 11;
-  init->config.temperature = 0.25;
-  init->config.top_k = 5;
-  init->config.top_p = 0.5;
-  init->config.greedy = true;
-  init->config.text_repetition_penalty = 1.25;
-  init->config.text_repetition_window_size = 99;
-  init->config.listen_prob_scale = 0.75;
-  init->config.listen_top_k = 3;
-  init->config.tts_temperature = 0.125;
-  init->config.generate_audio = false;
-  init->config.basic_window_high_tokens = 600;
-  init->config.basic_window_low_tokens = 400;
-  init->config.seed = 42;
+  init->config.window = conversation::window_mode::basic;
+  init->seed = 42;
   const auto voice = init->voice;
-  const auto command = to_engine(protocol::open_engine{protocol::mode::audio, init, protocol::window_mode::basic}, 9);
+  const auto command = to_engine(protocol::open_engine{protocol::mode::audio, init}, 9);
   const auto& open = std::get<inference::open_duplex>(command);
   CHECK(open.session == 9);
   CHECK(open.system_prompt == "Be brief.");
   CHECK(open.voice == voice);
   CHECK(open.tts_voice == init->tts_voice);
   CHECK(open.seed == 42u);
-  CHECK(open.options.sampling.length_penalty == 1.5);
-  CHECK(open.options.sampling.temperature == 0.25);
-  CHECK(open.options.sampling.top_k == 5);
-  CHECK(open.options.sampling.top_p == 0.5);
-  CHECK(open.options.sampling.greedy);
-  CHECK(open.options.sampling.repetition_penalty == 1.25);
-  CHECK(open.options.sampling.repetition_window == 99);
-  CHECK(open.options.force_listen_count == 7);
-  CHECK(open.options.max_new_speak_tokens_per_chunk == 11);
-  CHECK(open.options.listen_prob_scale == 0.75);
-  CHECK(open.options.listen_top_k == 3);
-  CHECK(open.options.tts_temperature == 0.125);
-  CHECK_FALSE(open.options.generate_audio);
-  CHECK(open.options.window == inference::window_mode::basic);
-  CHECK(open.options.window_high_tokens == 600);
-  CHECK(open.options.window_low_tokens == 400);
+  CHECK(open.options == init->config);
 
-  const auto chat = to_engine(protocol::open_engine{protocol::mode::chat, init, protocol::window_mode::off}, 10);
+  const auto chat = to_engine(protocol::open_engine{protocol::mode::chat, init}, 10);
   CHECK(std::get<inference::open_chat>(chat).session == 10);
   CHECK(std::get<inference::open_chat>(chat).seed == 42u);
 }
@@ -166,11 +139,11 @@ TEST_CASE("only the last delta of a step tells what it cost, and only what it ha
 TEST_CASE("ends and failures keep their kind") {
   using protocol::failure_kind;
   CHECK(from_engine(inference::chat_done{1, 2, inference::finish::turn_end, "x", nullptr, {}, {}}).reason ==
-        protocol::turn_end::finished);
+        conversation::finish_reason::turn_end);
   CHECK(from_engine(inference::chat_done{1, 2, inference::finish::length, "x", nullptr, {}, {}}).reason ==
-        protocol::turn_end::length);
+        conversation::finish_reason::length);
   CHECK(from_engine(inference::chat_done{1, 2, inference::finish::cancelled, "x", nullptr, {}, {}}).reason ==
-        protocol::turn_end::cancelled);
+        conversation::finish_reason::cancelled);
   CHECK(from_engine(inference::failed{1, 2, inference::failure::invalid, "m"}).kind == failure_kind::invalid);
   CHECK(from_engine(inference::failed{1, 2, inference::failure::context_full, "m"}).kind == failure_kind::context_full);
   const auto failure = from_engine(inference::failed{1, 2, inference::failure::inference, "m"});

@@ -44,6 +44,7 @@ TEST_CASE("commands survive the way between two nodes") {
   open.session = 1;
   open.system_prompt = "Hello \xc3\xa9";
   open.options.listen_top_k = 3;
+  open.options.sampling.top_p = 0.5;
   open.options.window = inference::window_mode::basic;
   open.voice = some_samples(100);
   open.seed = 7;
@@ -51,8 +52,7 @@ TEST_CASE("commands survive the way between two nodes") {
   CHECK(opened.system_prompt == open.system_prompt);
   CHECK(*opened.voice == *open.voice);
   CHECK_FALSE(opened.tts_voice);
-  CHECK(opened.options.listen_top_k == 3);
-  CHECK_FALSE(opened.options.window_high_tokens);
+  CHECK(opened.options == open.options);
   CHECK(opened.seed == 7);
 
   inference::submit_unit unit{};

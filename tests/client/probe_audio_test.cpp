@@ -149,8 +149,8 @@ TEST_CASE("a probe tells a session from created to closed") {
   CHECK(server.target == "/v1/realtime?mode=audio");
   CHECK(server.init->system_prompt == "Be \"brief\".");
   CHECK(server.init->config.force_listen_count == 2);
-  CHECK(server.init->config.greedy);
-  CHECK(server.init->config.seed == 7u);
+  CHECK(server.init->config.sampling.greedy);
+  CHECK(server.init->seed == 7u);
   CHECK(server.init->voice->size() == Approx(3.4 * 16'000).margin(2));
   CHECK(server.init->tts_voice == server.init->voice);
   REQUIRE(server.appends.size() == 4); // the last second is filled up

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("base", "config", "protocol", "inference", "actors", "net", "client", "app", "tests", "bench")
+FOLDERS = ("base", "conversation", "config", "protocol", "inference", "actors", "net", "client", "app", "tests", "bench")
 AT_ONCE = 50
 
 

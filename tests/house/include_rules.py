@@ -10,13 +10,14 @@ ROOT = Path(__file__).resolve().parents[2]
 ENGINE_API = {"inference/engine.hpp", "inference/unit.hpp"}
 ALLOWED = {
     "base": set(),
-    "config": {"base"},
-    "protocol": {"base"},
-    "inference": {"base", "config"},
-    "actors": {"base", "protocol", "config"} | ENGINE_API,
-    "net": {"base", "protocol", "config", "actors/front_door.hpp", "actors/node_door.hpp", "actors/recording_desk.hpp", "actors/requester.hpp"},
-    "client": {"base", "protocol", "config"},
-    "app": {"base", "config", "protocol", "inference", "actors", "net", "client"},
+    "conversation": {"base"},
+    "config": {"base", "conversation"},
+    "protocol": {"base", "conversation"},
+    "inference": {"base", "conversation", "config"},
+    "actors": {"base", "conversation", "protocol", "config"} | ENGINE_API,
+    "net": {"base", "conversation", "protocol", "config", "actors/front_door.hpp", "actors/node_door.hpp", "actors/recording_desk.hpp", "actors/requester.hpp"},
+    "client": {"base", "conversation", "protocol", "config"},
+    "app": {"base", "conversation", "config", "protocol", "inference", "actors", "net", "client"},
 }
 # library -> where it may be used; tests and benches of a layer count as that layer
 LIBRARIES = {

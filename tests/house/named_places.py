@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "bench/README.md", "train/README.md", "tests/data/README.md")] + sorted((ROOT / "docs").glob("*.md"))
-ROOMS = "actors|app|base|bench|client|cmake|config|docs|inference|models|net|packaging|protocol|scripts|tests|train|web"
+ROOMS = "actors|app|base|bench|client|cmake|config|conversation|docs|inference|models|net|packaging|protocol|scripts|tests|train|web"
 PLACE = re.compile(rf"`((?:{ROOMS})/[\w./-]+)`")
 LINK = re.compile(r"\]\(([\w./-]+)\)")
 ENDINGS = ("", ".hpp", ".cpp", ".py")

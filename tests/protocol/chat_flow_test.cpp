@@ -43,7 +43,7 @@ TEST_CASE("a chat turn streams and ends") {
   CHECK(done.used == small_usage());
 
   CHECK(d.frame(chat_frame("again")) == "turn:2");
-  CHECK(d.done(turn_over(2, "ok", turn_end::length)) == "done:length(ok)");
+  CHECK(d.done(turn_over(2, "ok", finish_reason::length)) == "done:length(ok)");
   CHECK(said_event<response_done>(d.last).response_id != response);
   CHECK(d.frame(close_frame("turn_done")) == "closed:turn_done close:1000 close_engine");
   CHECK(said_event<session_closed>(d.last).total->input_audio == 20);
@@ -136,7 +136,7 @@ TEST_CASE("a turn that takes too long is given up, and the next one waits for it
   d.frame(chat_frame());
   CHECK(d.wait(1ms) == "error:inference_error cancel_turn done:error(so far)");
   CHECK(d.turn(said(1, "late")) == "");
-  CHECK(d.done(turn_over(1, "so far late", turn_end::cancelled)) == "turn:2");
+  CHECK(d.done(turn_over(1, "so far late", finish_reason::cancelled)) == "turn:2");
   CHECK(d.wait(119'000ms) == "");
   CHECK(d.done(turn_over(2, "ok")) == "done:turn_end(ok)");
 }

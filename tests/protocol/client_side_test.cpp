@@ -53,16 +53,16 @@ TEST_CASE("what a client sends is what the server reads") {
     const auto init = decode_session_init(event, mode::audio).value();
     CHECK(init.system_prompt == "Be \"brief\"\n");
     CHECK(init.config.force_listen_count == 0);
-    CHECK(init.config.greedy);
-    CHECK(init.config.seed == 9u);
+    CHECK(init.config.sampling.greedy);
+    CHECK(init.seed == 9u);
     CHECK(init.voice->size() == 16'000);
   }
   SECTION("session.init with nothing to say") {
     const std::string frame = encode_init({});
     const auto init = decode_session_init(peek(frame).value(), mode::audio).value();
     CHECK_FALSE(init.has_system_prompt);
-    CHECK_FALSE(init.config.seed);
-    CHECK(init.config.force_listen_count == duplex_config{}.force_listen_count);
+    CHECK_FALSE(init.seed);
+    CHECK(init.config.force_listen_count == parley::conversation::duplex_options{}.force_listen_count);
     CHECK_FALSE(init.voice);
   }
   SECTION("session.update") {

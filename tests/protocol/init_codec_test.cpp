@@ -44,21 +44,21 @@ TEST_CASE("session.init: an empty payload gives the defaults") {
   CHECK_FALSE(out->tts_voice);
   CHECK_FALSE(out->turn_based);
   auto& config = out->config;
-  CHECK(config.length_penalty == 1.1);
+  CHECK(config.sampling.length_penalty == 1.1);
   CHECK(config.force_listen_count == 3);
   CHECK(config.max_new_speak_tokens_per_chunk == 20);
-  CHECK(config.temperature == 0.7);
-  CHECK(config.top_k == 20);
-  CHECK(config.top_p == 0.8);
-  CHECK_FALSE(config.greedy);
-  CHECK(config.text_repetition_penalty == 1.05);
-  CHECK(config.text_repetition_window_size == 512);
+  CHECK(config.sampling.temperature == 0.7);
+  CHECK(config.sampling.top_k == 20);
+  CHECK(config.sampling.top_p == 0.8);
+  CHECK_FALSE(config.sampling.greedy);
+  CHECK(config.sampling.repetition_penalty == 1.05);
+  CHECK(config.sampling.repetition_window == 512);
   CHECK(config.listen_prob_scale == 1.0);
   CHECK_FALSE(config.listen_top_k);
   CHECK(config.tts_temperature == 0.8);
   CHECK(config.generate_audio);
-  CHECK_FALSE(config.sliding_window_mode);
-  CHECK_FALSE(config.seed);
+  CHECK_FALSE(config.window);
+  CHECK_FALSE(out->seed);
 }
 
 TEST_CASE("session.init: the payload has to be an object") {
@@ -149,23 +149,23 @@ TEST_CASE("session.init: every key of config is read") {
                      {"use_tts", "ignored"}}}});
   REQUIRE(out);
   auto& config = out->config;
-  CHECK(config.length_penalty == 2.5);
+  CHECK(config.sampling.length_penalty == 2.5);
   CHECK(config.force_listen_count == 0);
   CHECK(config.max_new_speak_tokens_per_chunk == 33);
-  CHECK(config.temperature == 0);
-  CHECK(config.top_k == 7);
-  CHECK(config.top_p == 0.5);
-  CHECK(config.greedy);
-  CHECK(config.text_repetition_penalty == 1.5);
-  CHECK(config.text_repetition_window_size == 64);
+  CHECK(config.sampling.temperature == 0);
+  CHECK(config.sampling.top_k == 7);
+  CHECK(config.sampling.top_p == 0.5);
+  CHECK(config.sampling.greedy);
+  CHECK(config.sampling.repetition_penalty == 1.5);
+  CHECK(config.sampling.repetition_window == 64);
   CHECK(config.listen_prob_scale == 0.25);
   CHECK(config.listen_top_k == 4);
   CHECK(config.tts_temperature == 1.25);
   CHECK_FALSE(config.generate_audio);
-  CHECK(config.sliding_window_mode == window_mode::context);
-  CHECK(config.basic_window_high_tokens == 900);
-  CHECK(config.basic_window_low_tokens == 800);
-  CHECK(config.seed == 42u);
+  CHECK(config.window == window_mode::context);
+  CHECK(config.window_high_tokens == 900);
+  CHECK(config.window_low_tokens == 800);
+  CHECK(out->seed == 42u);
   CHECK(out->max_slice_nums == 3);
 }
 
@@ -225,10 +225,10 @@ TEST_CASE("session.init: ranges of config") {
 }
 
 TEST_CASE("session.init: config has an alias, and the canonical name wins") {
-  CHECK(init({{"duplex", {{"top_k", 5}}}})->config.top_k == 5);
-  CHECK(init({{"duplex", {{"top_k", 5}}}, {"config", {{"top_k", 6}}}})->config.top_k == 6);
-  CHECK(init({{"duplex", {{"top_k", 5}}}, {"config", nullptr}})->config.top_k == 5);
-  CHECK(init({{"duplex", "junk"}, {"config", {{"top_k", 6}}}})->config.top_k == 6);
+  CHECK(init({{"duplex", {{"top_k", 5}}}})->config.sampling.top_k == 5);
+  CHECK(init({{"duplex", {{"top_k", 5}}}, {"config", {{"top_k", 6}}}})->config.sampling.top_k == 6);
+  CHECK(init({{"duplex", {{"top_k", 5}}}, {"config", nullptr}})->config.sampling.top_k == 5);
+  CHECK(init({{"duplex", "junk"}, {"config", {{"top_k", 6}}}})->config.sampling.top_k == 6);
   CHECK(refusal(init({{"config", "x"}})) == "invalid_payload payload.config: not an object");
   CHECK(refusal(init({{"duplex", 1}})) == "invalid_payload payload.duplex: not an object");
 }
@@ -243,7 +243,7 @@ TEST_CASE("session.init: the last of two equal keys counts, also if the first is
   CHECK(
       init_text(
           R"({"type":"session.init","payload":{"system_prompt":5,"system_prompt":"p","config":{"top_k":-1,"top_k":4}}})")
-          ->config.top_k == 4);
+          ->config.sampling.top_k == 4);
 }
 
 TEST_CASE("session.init: voices, by each of their names") {
@@ -301,7 +301,7 @@ TEST_CASE("session.update: instructions are required") {
   CHECK(out->spoken == dialect::legacy);
   CHECK(out->system_prompt == "Be kind.");
   CHECK(out->max_slice_nums == 1);
-  CHECK(out->config.length_penalty == 1.1);
+  CHECK(out->config.sampling.length_penalty == 1.1);
   CHECK_FALSE(out->voice);
 
   auto bare = peek(R"({"type":"session.update"})");

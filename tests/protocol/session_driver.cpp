@@ -143,7 +143,7 @@ turn_report said(std::uint64_t turn, std::string text) {
   return {turn, std::move(text), nullptr};
 }
 
-turn_done_report turn_over(std::uint64_t turn, std::string text, turn_end reason) {
+turn_done_report turn_over(std::uint64_t turn, std::string text, finish_reason reason) {
   return {turn, reason, std::move(text), nullptr, small_usage(), {}};
 }
 

@@ -41,7 +41,7 @@ step_report text_report(std::uint64_t unit, std::string text, bool last = true, 
 step_report audio_report(std::uint64_t unit, std::size_t samples, bool first = true, bool end_of_turn = false,
                          int kv = 100);
 turn_report said(std::uint64_t turn, std::string text);
-turn_done_report turn_over(std::uint64_t turn, std::string text, turn_end reason = turn_end::finished);
+turn_done_report turn_over(std::uint64_t turn, std::string text, finish_reason reason = finish_reason::turn_end);
 engine_failure failure(std::uint64_t number, failure_kind kind = failure_kind::inference);
 
 struct driver {

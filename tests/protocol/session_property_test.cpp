@@ -189,7 +189,7 @@ private:
     const std::uint64_t turn = *turn_;
     if (cancelled_ || chance(20)) {
       turn_.reset();
-      hear(d_.done(turn_over(turn, "text", cancelled_ ? turn_end::cancelled : turn_end::finished)));
+      hear(d_.done(turn_over(turn, "text", cancelled_ ? finish_reason::cancelled : finish_reason::turn_end)));
     } else if (chance(10)) {
       turn_.reset();
       hear(d_.failed(failure(turn)));

@@ -58,8 +58,9 @@ turn_report turn_from(const json& line) {
 }
 
 turn_done_report done_from(const json& line) {
-  static const std::map<std::string, turn_end> ends{
-      {"turn_end", turn_end::finished}, {"length", turn_end::length}, {"cancelled", turn_end::cancelled}};
+  static const std::map<std::string, finish_reason> ends{{"turn_end", finish_reason::turn_end},
+                                                         {"length", finish_reason::length},
+                                                         {"cancelled", finish_reason::cancelled}};
   return {line.at("done"),          ends.at(line.value("reason", "turn_end")),
           line.at("text"),          line.contains("audio") ? tone(line["audio"]) : nullptr,
           usage_from(line["used"]), metrics_from(line.value("metrics", json::object()))};

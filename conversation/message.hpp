@@ -1,0 +1,36 @@
+#pragma once
+
+#include "conversation/media.hpp"
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+// The messages of a chat (PROTOCOL.md 3.5).
+namespace parley::conversation {
+
+enum class role : std::uint8_t { system, user, assistant };
+
+struct text_item {
+  std::string text;
+};
+struct audio_item {
+  pcm samples; ///< 16 kHz
+};
+struct image_item {
+  image_file file;
+};
+struct video_item {
+  std::vector<image_file> frames;
+  pcm samples;          ///< 16 kHz, may be null
+  int stack_frames = 1; ///< this many frames follow each second of the sound
+};
+using content_item = std::variant<text_item, audio_item, image_item, video_item>;
+
+struct message {
+  role from = role::user;
+  std::vector<content_item> content;
+};
+
+} // namespace parley::conversation

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "conversation/message.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace parley::conversation {
+
+/// One self-contained chat request: a conversation, and how its answer is to be made (PROTOCOL.md 3.5). What is not
+/// given is the model's to say.
+struct turn_request {
+  std::vector<message> messages;
+  int max_new_tokens = 256;
+  double length_penalty = 1.1;
+  std::optional<double> temperature;
+  std::optional<int> top_k;
+  std::optional<double> top_p;
+  std::optional<bool> do_sample;
+  std::optional<std::uint64_t> seed;
+  std::optional<int> max_slice_nums;
+  bool omni_mode = false;
+  bool use_tts_template = false; ///< implied by `tts`
+  bool enable_thinking = false;
+  bool tts = false;      ///< the answer is to be heard too
+  pcm tts_voice;         ///< 16 kHz; null = the server's default
+  bool streaming = true; ///< the answer comes in deltas; otherwise at once, sound made of the whole text
+};
+
+} // namespace parley::conversation
