@@ -116,6 +116,7 @@ session_terms house::terms() const {
   session_terms terms{limits_, {}};
   if (const auto engine = board_.engine()) {
     terms.limits.context_tokens = engine->context_tokens;
+    terms.limits.unit = engine->unit;
     terms.able = {engine->hears, engine->sees, engine->speaks};
   }
   return terms;

@@ -196,7 +196,7 @@ void session::take_engine_event(inference::event&& event) {
 void session::learn_abilities() {
   if (active() || !house_.workers) return;
   if (const auto engine = house_.workers->engine())
-    machine_->learn({engine->hears, engine->sees, engine->speaks}, engine->context_tokens);
+    machine_->learn({engine->hears, engine->sees, engine->speaks}, engine->context_tokens, engine->unit);
 }
 
 void session::tell(tidings word, protocol::error_code why) {

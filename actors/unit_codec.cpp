@@ -36,6 +36,12 @@ static void fields(A& a, duplex_options& of) {
 }
 
 template<class A>
+static void fields(A& a, unit_cost& of) {
+  auto& [rows, picture, slices] = of;
+  a(rows, picture, slices);
+}
+
+template<class A>
 static void fields(A& a, usage& of) {
   auto& [in_text, in_audio, in_vision, out_text, out_audio] = of;
   a(in_text, in_audio, in_vision, out_text, out_audio);
@@ -197,8 +203,8 @@ static void fields(A& a, closed& of) {
 
 template<class A>
 static void fields(A& a, engine_info& of) {
-  auto& [model, fingerprint, device, slots, context, hears, sees, speaks] = of;
-  a(model, fingerprint, device, slots, context, hears, sees, speaks);
+  auto& [model, fingerprint, device, slots, context, hears, sees, speaks, unit] = of;
+  a(model, fingerprint, device, slots, context, hears, sees, speaks, unit);
 }
 
 template<class A>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "conversation/unit_cost.hpp"
 #include "inference/unit.hpp"
 
 #include <cstddef>
@@ -24,6 +25,7 @@ struct engine_info {
   bool hears = false;     ///< what the checkpoint and this build can do
   bool sees = false;
   bool speaks = false;
+  conversation::unit_cost unit; ///< what a second of a duplex session takes of the context
 };
 
 /// What an engine holds at this moment, and what it has counted so far.

@@ -165,10 +165,7 @@ void duplex_flow::warn_of_context(effect_writer& out) {
 }
 
 int duplex_flow::worst_case(const gathered_unit& unit) const {
-  constexpr int marks = 2, audio_rows = 10, rows_per_piece = 66, closing_marks = 2;
-  const int pieces_per_frame = unit.max_slice_nums > 1 ? unit.max_slice_nums + 1 : 1; // the overview and the slices
-  const int pieces = static_cast<int>(unit.frames.size()) * pieces_per_frame;
-  return marks + audio_rows + rows_per_piece * pieces + init_->config.max_new_speak_tokens_per_chunk + closing_marks;
+  return limits_.unit.most_rows(unit.frames.size(), unit.max_slice_nums, init_->config.max_new_speak_tokens_per_chunk);
 }
 
 } // namespace parley::protocol

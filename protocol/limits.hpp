@@ -1,5 +1,6 @@
 #pragma once
 
+#include "conversation/unit_cost.hpp"
 #include "protocol/events.hpp"
 
 #include <chrono>
@@ -37,6 +38,7 @@ struct session_limits {
   std::size_t failover_units = 60;                ///< the same while the session has no worker
   std::size_t min_legacy_samples = 4000;          ///< of input_audio_buffer.append (PROTOCOL.md 3.4)
   int context_tokens = 8192;
+  conversation::unit_cost unit; ///< as the engine reports it
   window_mode window = window_mode::off;
   bool allow_client_window = true;   ///< whether `config.sliding_window_mode` counts (PROTOCOL.md 6.10)
   bool duplex_response_done = false; ///< PROTOCOL.md 12 (f)

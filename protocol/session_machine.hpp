@@ -79,9 +79,10 @@ public:
   tl::expected<effects, error> on_resume(const resume_claim& claim, std::uint64_t oldest_kept, time_point now);
 
   /// What the workers can do, if it has become known since the beginning. Before `session.created`.
-  void learn(capabilities able, int context_tokens) {
+  void learn(capabilities able, int context_tokens, const conversation::unit_cost& unit) {
     able_ = able;
     limits_.context_tokens = context_tokens;
+    limits_.unit = unit;
   }
 
   // ---- the queue --------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 #include "config/settings.hpp"
+#include "inference/duplex/unit_cost.hpp"
 #include "inference/engine/capacity.hpp"
 #include "inference/engine/default_model.hpp"
 #include "inference/engine/fingerprint.hpp"
@@ -143,6 +144,7 @@ std::unique_ptr<engine> make_engine(const config::settings& settings, engine::si
   how.info.hears = model->hears();
   how.info.sees = model->sees();
   how.info.speaks = speaker != nullptr;
+  how.info.unit = duplex::unit_cost_of(model->config());
   const auto free = free_memory(device);
   std::shared_ptr<const speech::voice> measured;
   if (speaker) {

@@ -32,6 +32,18 @@ TEST_CASE("an audio session goes its whole way") {
   CHECK(script.eventually([](const auto& s) { return s.open_sessions() == 0; }));
 }
 
+TEST_CASE("the context is full where a unit no longer fits by the engine's own account") {
+  stub_script script;
+  script.report({8192 - 12 - 20 + 1, 0, false}); // behind a prompt of 12 rows, with 20 tokens to say
+  test_house house;
+  house.add_up(script);
+  auto client = house.connect("audio");
+  client.link->next("session.queue_done");
+  client.init();
+  client.say(append_frame());
+  CHECK(client.link->next("session.closed")["reason"] == "context_full");
+}
+
 TEST_CASE("a session of the legacy dialect goes its whole way") {
   stub_script script;
   test_house house;

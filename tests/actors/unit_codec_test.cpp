@@ -149,7 +149,9 @@ TEST_CASE("events survive the way between two nodes") {
   CHECK(std::get<inference::failed>(back).kind == inference::failure::context_full);
 
   inference::engine_info info;
-  REQUIRE(actors::unpack(actors::pack(inference::engine_info{"m", "f", "cpu", 4, 8192, true, false, true}), info));
+  REQUIRE(actors::unpack(
+      actors::pack(inference::engine_info{"m", "f", "cpu", 4, 8192, true, false, true, {14, 66, true}}), info));
+  CHECK(info.unit == conversation::unit_cost{14, 66, true});
   CHECK(info.fingerprint == "f");
   CHECK(info.speaks);
 

@@ -30,6 +30,21 @@ TEST_CASE("the worst case counts pictures and the client's token limit") {
   CHECK(d.append(unit_samples, frames) == "closed:context_full close:1000 close_engine");
 }
 
+TEST_CASE("what a unit costs is what the engine reported last") {
+  const std::string frames = R"(,"video_frames":[")" + std::string(tiny_jpeg_base64()) + R"("],"max_slice_nums":4)";
+  driver d({.mode = "video"});
+  d.to_connected();
+  // 32 without frames, and 18 more for one, which this model never slices.
+  d.machine.learn({true, true, true}, 4096, {12, 18, false});
+  d.frame(init_frame("{}"));
+  d.opened(4096 - 32 - 18);
+  CHECK(d.append(unit_samples, frames) == "unit:0");
+  CHECK(d.step(listen_report(0, 4096 - 32 - 17)) == "listen[0] go_away:context_full");
+  CHECK(d.append() == "unit:1");
+  CHECK(d.step(listen_report(1, 4096 - 32 - 17)) == "listen[1]");
+  CHECK(d.append(unit_samples, frames) == "closed:context_full close:1000 close_engine");
+}
+
 TEST_CASE("go_away tells how long the context lasts, once") {
   driver d;
   d.to_active(dialect::current, 20);

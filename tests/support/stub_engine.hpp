@@ -1,5 +1,6 @@
 #pragma once
 
+#include "conversation/unit_cost.hpp"
 #include "inference/engine.hpp"
 
 #include <chrono>
@@ -30,6 +31,12 @@ public:
     info_.slots = slots;
     info_.context_tokens = 8192;
     info_.hears = true;
+    info_.unit = {14, 66, true};
+  }
+
+  /// Says so when it is loaded.
+  void report(const conversation::unit_cost& unit) {
+    change([&] { info_.unit = unit; });
   }
 
   /// Loading the engine throws this.
