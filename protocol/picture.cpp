@@ -1,5 +1,6 @@
 #include "protocol/picture.hpp"
 
+#include "conversation/image_format.hpp"
 #include "protocol/base64.hpp"
 #include "protocol/voice.hpp"
 
@@ -23,7 +24,8 @@ bool stands_alone(int marker) {
 }
 
 bool is_png_or_webp(std::string_view file) {
-  return file.starts_with("\x89PNG\r\n\x1A\n") || (file.starts_with("RIFF") && file.substr(0, 12).ends_with("WEBP"));
+  const auto format = conversation::format_of(file);
+  return format == conversation::image_format::png || format == conversation::image_format::webp;
 }
 
 /// MP4 and its kin, or Matroska and WebM, by the first bytes behind base64 text.

@@ -1,6 +1,7 @@
 #include "actors/recording/recording_folder.hpp"
 
 #include "actors/recording/file_writes.hpp"
+#include "conversation/image_format.hpp"
 #include "protocol/base64.hpp"
 #include "protocol/chat_budget.hpp"
 #include "protocol/json_writer.hpp"
@@ -43,8 +44,12 @@ std::string bytes_left_out(std::string_view why, std::size_t bytes) {
 }
 
 std::string_view suffix_of(std::string_view picture) {
-  if (picture.starts_with("\x89PNG")) return ".png";
-  if (picture.size() > 12 && picture.starts_with("RIFF") && picture.substr(8, 4) == "WEBP") return ".webp";
+  switch (conversation::format_of(picture)) {
+  case conversation::image_format::png: return ".png";
+  case conversation::image_format::webp: return ".webp";
+  case conversation::image_format::jpeg:
+  case conversation::image_format::unknown: break;
+  }
   return ".jpg";
 }
 

@@ -1,12 +1,17 @@
 #include "inference/vision/decode.hpp"
 
+#include "conversation/image_format.hpp"
+
 namespace parley::inference::vision {
 
 decoded decode_picture(std::string_view file, const still_wanted& wanted) {
   if (file.empty()) return tl::unexpected<std::string>("an empty file");
-  if (file.starts_with("\xFF\xD8\xFF")) return decode_jpeg(file, wanted);
-  if (file.starts_with("\x89PNG\r\n\x1A\n")) return decode_png(file, wanted);
-  if (file.starts_with("RIFF") && file.size() >= 12 && file.substr(8, 4) == "WEBP") return decode_webp(file);
+  switch (conversation::format_of(file)) {
+  case conversation::image_format::jpeg: return decode_jpeg(file, wanted);
+  case conversation::image_format::png: return decode_png(file, wanted);
+  case conversation::image_format::webp: return decode_webp(file);
+  case conversation::image_format::unknown: break;
+  }
   return tl::unexpected<std::string>("neither a JPEG, a PNG nor a WebP file");
 }
 
