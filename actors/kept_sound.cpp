@@ -50,4 +50,27 @@ std::size_t kept_sound::bytes() const {
   return std::get<std::vector<std::int16_t>>(kept_).size() * sizeof(std::int16_t);
 }
 
+void fields(byte_writer& to, kept_sound& of) {
+  const auto* numbers = of.numbers();
+  const bool in_16_bits = numbers != nullptr;
+  to(in_16_bits);
+  if (in_16_bits) return to(*numbers);
+  const auto samples = of.samples();
+  to(samples);
+}
+
+void fields(byte_reader& from, kept_sound& of) {
+  bool in_16_bits = false;
+  from(in_16_bits);
+  if (in_16_bits) {
+    std::vector<std::int16_t> numbers;
+    from(numbers);
+    of = kept_sound(std::move(numbers));
+  } else {
+    inference::pcm samples;
+    from(samples);
+    of = kept_sound(std::move(samples));
+  }
+}
+
 } // namespace parley::actors

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/byte_archive.hpp"
 #include "inference/unit.hpp"
 
 #include <cstddef>
@@ -31,6 +32,10 @@ public:
 private:
   std::variant<inference::pcm, std::vector<std::int16_t>> kept_;
 };
+
+/// As bytes, in the form in which it is kept.
+void fields(byte_writer& to, kept_sound& of);
+void fields(byte_reader& from, kept_sound& of);
 
 /// The 16-bit samples that, divided by 32768, are exactly these; none if there are no such.
 std::optional<std::vector<std::int16_t>> exact_pcm16(std::span<const float> samples);

@@ -21,7 +21,7 @@ struct kept_unit {
 /// As one string, for the disk of this machine.
 std::string pack(const kept_unit& unit);
 
-/// `bytes` are of `pack`: they are not checked.
+/// `bytes` are of `pack`.
 kept_unit unpack(std::string_view bytes);
 
 } // namespace parley::actors

@@ -8,19 +8,14 @@ namespace parley::conversation {
 
 /// What a client said, in half the bytes where that loses nothing: most sound was 16-bit samples once.
 static void sound(actors::byte_writer& a, const pcm& samples) {
-  const actors::kept_sound kept(samples);
-  const bool in_16_bits = kept.numbers() != nullptr;
-  a(in_16_bits);
-  in_16_bits ? a(*kept.numbers()) : a(samples);
+  actors::kept_sound kept(samples);
+  a(kept);
 }
 
 static void sound(actors::byte_reader& a, pcm& samples) {
-  bool in_16_bits = false;
-  a(in_16_bits);
-  if (!in_16_bits) return a(samples);
-  std::vector<std::int16_t> numbers;
-  a(numbers);
-  samples = actors::kept_sound(std::move(numbers)).samples();
+  actors::kept_sound kept;
+  a(kept);
+  samples = kept.samples();
 }
 
 template<class A>
