@@ -21,4 +21,11 @@ nlohmann::json read_json(const std::filesystem::path& path) {
   }
 }
 
+const nlohmann::json& member(const nlohmann::json& from, const char* key) {
+  static const nlohmann::json none;
+  if (!from.is_object()) return none;
+  const auto found = from.find(key);
+  return found == from.end() ? none : *found;
+}
+
 } // namespace parley::inference

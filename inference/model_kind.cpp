@@ -1,5 +1,7 @@
 #include "inference/model_kind.hpp"
 
+#include "inference/json_file.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -11,13 +13,6 @@ namespace parley::inference {
 namespace {
 
 using nlohmann::json;
-
-const json& member(const json& from, const char* key) {
-  static const json none;
-  if (!from.is_object()) return none;
-  auto found = from.find(key);
-  return found == from.end() ? none : *found;
-}
 
 /// A text as it is, anything else as JSON.
 std::string shown(const json& value) {

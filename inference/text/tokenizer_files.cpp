@@ -20,14 +20,6 @@ using nlohmann::json;
   throw std::runtime_error(path.string() + ": " + what);
 }
 
-/// `from[key]`, or null when it is absent.
-const json& member(const json& from, const char* key) {
-  static const json none;
-  if (!from.is_object()) return none;
-  auto found = from.find(key);
-  return found == from.end() ? none : *found;
-}
-
 std::string type_of(const json& part) {
   const auto& type = member(part, "type");
   return type.is_string() ? type.get<std::string>() : "none";
