@@ -1,4 +1,4 @@
-#include "inference/text/utf8.hpp"
+#include "base/utf8.hpp"
 #include "inference/tokenizer.hpp"
 
 #include <utility>
@@ -11,9 +11,9 @@ namespace {
 std::size_t settled_bytes(std::string_view bytes) {
   std::size_t settled = 0;
   for (std::size_t at = 0; at < bytes.size();) {
-    auto next = text::decode_character(bytes.substr(at));
+    auto next = base::utf8::decode(bytes.substr(at));
     at += next.size;
-    if (next.code != text::replacement_character) settled = at;
+    if (next.code != base::utf8::replacement_character) settled = at;
   }
   return settled;
 }
@@ -27,13 +27,13 @@ std::string stream_decoder::push(std::span<const token_id> ids) {
   for (auto id : ids)
     if (!skip_special_ || !source_.is_special(id)) pending_ += source_.bytes(id);
   auto settled = settled_bytes(pending_);
-  auto result = text::lossy_utf8(std::string_view(pending_).substr(0, settled));
+  auto result = base::utf8::lossy(std::string_view(pending_).substr(0, settled));
   pending_.erase(0, settled);
   return result;
 }
 
 std::string stream_decoder::finish() {
-  return text::lossy_utf8(std::exchange(pending_, {}));
+  return base::utf8::lossy(std::exchange(pending_, {}));
 }
 
 } // namespace parley::inference

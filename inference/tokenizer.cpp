@@ -1,5 +1,6 @@
 #include "inference/tokenizer.hpp"
 
+#include "base/utf8.hpp"
 #include "inference/json_file.hpp"
 #include "inference/log.hpp"
 #include "inference/text/added_tokens.hpp"
@@ -9,7 +10,6 @@
 #include "inference/text/pretokenizer.hpp"
 #include "inference/text/tokenizer_files.hpp"
 #include "inference/text/unicode.hpp"
-#include "inference/text/utf8.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -115,7 +115,7 @@ void tokenizer::tables::take(const text::tokenizer_files& files) {
   std::array<text::bpe::id, 256> byte_ids{};
   for (unsigned byte = 0; byte < 256; ++byte) {
     std::string token;
-    text::append_utf8(token, text::character_of(static_cast<unsigned char>(byte)));
+    base::utf8::append(text::character_of(static_cast<unsigned char>(byte)), token);
     byte_ids[byte] = required(files.vocabulary_file, token);
   }
   merges = text::bpe(byte_ids, files.merges.size());
@@ -186,7 +186,7 @@ std::vector<token_id> tokenizer::encode(std::string_view raw) const {
 }
 
 std::vector<token_id> tokenizer::encode(std::string_view raw, std::span<const stretch> quoted) const {
-  auto valid = text::lossy_utf8(raw);
+  auto valid = base::utf8::lossy(raw);
   std::string_view rest = valid;
   std::vector<token_id> result;
   result.reserve(rest.size() / 3 + 8);
@@ -209,7 +209,7 @@ std::string tokenizer::decode(std::span<const token_id> ids, bool skip_special) 
   std::string raw;
   for (auto id : ids)
     if (!skip_special || !is_special(id)) raw += bytes(id);
-  return text::lossy_utf8(raw);
+  return base::utf8::lossy(raw);
 }
 
 std::string_view tokenizer::bytes(token_id id) const {

@@ -1,6 +1,6 @@
 #include "protocol/client_codec.hpp"
 
-#include "protocol/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <algorithm>
 #include <array>
@@ -63,7 +63,7 @@ tl::expected<envelope, frame_fault> peek(std::string_view frame) {
   if (!type.is(json::kind::string)) return refuse(error_code::invalid_payload, "type: not a string");
   auto name = json::unescape(type);
   out.type = type_of(name);
-  out.type_name = utf8::truncate(name, shown_type_bytes);
+  out.type_name = base::utf8::truncate(name, shown_type_bytes);
   return out;
 }
 

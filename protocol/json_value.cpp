@@ -1,5 +1,5 @@
+#include "base/utf8.hpp"
 #include "protocol/json_document.hpp"
-#include "protocol/utf8.hpp"
 
 #include <charconv>
 #include <cmath>
@@ -26,14 +26,14 @@ std::size_t append_unit(std::string_view raw, std::size_t at, std::string& out) 
   at += 6;
   if (is_high(unit) && raw.substr(at, 2) == "\\u") {
     if (auto low = hex4(raw.substr(at + 2)); is_low(low)) {
-      utf8::append(0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00), out);
+      base::utf8::append(0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00), out);
       return at + 6;
     }
   }
   if (is_high(unit) || is_low(unit)) {
-    out += utf8::replacement;
+    out += base::utf8::replacement;
   } else {
-    utf8::append(unit, out);
+    base::utf8::append(unit, out);
   }
   return at;
 }

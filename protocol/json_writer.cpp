@@ -1,7 +1,7 @@
 #include "protocol/json_writer.hpp"
 
+#include "base/utf8.hpp"
 #include "protocol/pcm.hpp"
-#include "protocol/utf8.hpp"
 
 #include <array>
 #include <charconv>
@@ -33,8 +33,8 @@ void append_string(std::string_view text, std::string& out) {
   out += '"';
   while (!text.empty()) {
     auto c = text.front();
-    if (auto length = utf8::sequence_length(text); length == 0) {
-      out += utf8::replacement;
+    if (auto length = base::utf8::sequence_length(text); length == 0) {
+      out += base::utf8::replacement;
       text.remove_prefix(1);
     } else if (static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\') {
       append_escape(c, out);

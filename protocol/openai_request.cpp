@@ -1,9 +1,9 @@
 #include "protocol/openai_request.hpp"
 
+#include "base/utf8.hpp"
 #include "protocol/field_reader.hpp"
 #include "protocol/json_document.hpp"
 #include "protocol/json_writer.hpp"
-#include "protocol/utf8.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -205,7 +205,7 @@ private:
 } // namespace
 
 result<openai_request> read_openai_request(std::string_view body) {
-  if (!utf8::valid(body)) return tl::unexpected(error{error_code::invalid_payload, "the body is not UTF-8"});
+  if (!base::utf8::valid(body)) return tl::unexpected(error{error_code::invalid_payload, "the body is not UTF-8"});
   const auto whole = json::scan(body);
   if (whole.outcome != json::verdict::good || !json::root(whole).is(json::kind::object))
     return tl::unexpected(error{error_code::invalid_payload, "the body is not a JSON object that this server reads"});

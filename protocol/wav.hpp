@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/wav.hpp"
+
 #include <tl/expected.hpp>
 
 #include <cstddef>
@@ -13,8 +15,7 @@
 // RIFF/WAVE <-> mono float32 in [-1, 1].
 namespace parley::protocol {
 
-/// Whether bytes start with a RIFF/WAVE header.
-bool looks_like_wav(std::string_view bytes);
+using base::looks_like_wav;
 
 /// Seconds of sound in a file of `file_bytes` bytes, by its header alone: `head` are its first bytes. Nothing if they
 /// hold no whole header.

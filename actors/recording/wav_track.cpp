@@ -1,11 +1,10 @@
 #include "actors/recording/wav_track.hpp"
 
 #include "actors/recording/file_writes.hpp"
+#include "base/wav.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <system_error>
 #include <unistd.h>
@@ -14,7 +13,7 @@ namespace parley::actors {
 
 namespace {
 
-constexpr std::uint32_t header_bytes = 44;
+constexpr auto header_bytes = base::wav_header_bytes;
 constexpr std::uint64_t most_samples = (std::numeric_limits<std::uint32_t>::max() - header_bytes) / 2;
 
 std::int16_t to_pcm16(float sample) {
@@ -45,25 +44,7 @@ std::uint64_t wav_track::append(std::span<const float> samples) {
 }
 
 void wav_track::write_header() {
-  std::array<char, header_bytes> header{};
-  const auto text = [&](std::size_t at, const char* four) { std::memcpy(header.data() + at, four, 4); };
-  const auto number = [&](std::size_t at, std::uint32_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i) header[at + static_cast<std::size_t>(i)] = static_cast<char>(value >> (8 * i));
-  };
-  const auto data_bytes = static_cast<std::uint32_t>(samples_ * 2);
-  text(0, "RIFF");
-  number(4, header_bytes - 8 + data_bytes, 4);
-  text(8, "WAVE");
-  text(12, "fmt ");
-  number(16, 16, 4);
-  number(20, 1, 2); // PCM
-  number(22, 1, 2); // mono
-  number(24, rate_, 4);
-  number(28, rate_ * 2, 4);
-  number(32, 2, 2);
-  number(34, 16, 2);
-  text(36, "data");
-  number(40, data_bytes, 4);
+  const auto header = base::wav_header(rate_, static_cast<std::uint32_t>(samples_ * 2));
   write_at(file_, header.data(), header.size(), 0);
 }
 

@@ -1,6 +1,6 @@
 #include "inference/chat/rendered_text.hpp"
 
-#include "inference/text/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ void rendered_text::add(std::string_view ours) {
 
 void rendered_text::quote(std::string_view theirs) {
   auto begin = text.size();
-  text += text::lossy_utf8(theirs);
+  text += base::utf8::lossy(theirs);
   if (text.size() > begin) quoted.push_back({begin, text.size()});
 }
 

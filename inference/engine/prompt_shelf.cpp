@@ -26,7 +26,7 @@ void prompt_shelf::put(spoken_prompt what, const llm::kv_cache& made, std::int64
 }
 
 at::Tensor prompt_shelf::heard(const pcm& voice) {
-  const auto* rows = voices_.find({voice});
+  const auto* rows = voices_.find(prompt_voice{voice});
   return rows ? *rows : at::Tensor();
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/engine/recently_used.hpp"
+#include "base/lru_cache.hpp"
 #include "inference/llm/kv_pool.hpp"
 #include "inference/tokenizer.hpp"
 #include "inference/unit.hpp"
@@ -57,8 +57,8 @@ public:
   int own_pages() const;
 
 private:
-  recently_used<spoken_prompt, prompt> prompts_;
-  recently_used<prompt_voice, at::Tensor> voices_;
+  base::lru_cache<spoken_prompt, prompt> prompts_;
+  base::lru_cache<prompt_voice, at::Tensor> voices_;
 };
 
 } // namespace parley::inference

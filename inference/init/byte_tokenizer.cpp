@@ -1,9 +1,9 @@
 #include "inference/init/byte_tokenizer.hpp"
 
+#include "base/utf8.hpp"
 #include "inference/init/text_file.hpp"
 #include "inference/init/tokenizer_json.hpp"
 #include "inference/text/byte_alphabet.hpp"
-#include "inference/text/utf8.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -48,7 +48,7 @@ std::vector<std::string> byte_tokens() {
   for (unsigned byte = 0; byte < 256; ++byte) {
     auto code = text::character_of(static_cast<unsigned char>(byte));
     std::string token;
-    text::append_utf8(token, code);
+    base::utf8::append(code, token);
     (code == byte ? plain : shifted).push_back(token);
   }
   plain.insert(plain.end(), shifted.begin(), shifted.end());

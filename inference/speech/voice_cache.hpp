@@ -1,13 +1,13 @@
 #pragma once
 
+#include "base/lru_cache.hpp"
 #include "inference/speech/voice.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 namespace parley::inference::speech {
@@ -16,7 +16,7 @@ namespace parley::inference::speech {
 /// that a voice is made of. A voice in use lives on with its users. Not thread-safe.
 class voice_cache {
 public:
-  explicit voice_cache(std::size_t capacity) : capacity_(capacity) {}
+  explicit voice_cache(std::size_t capacity) : voices_(capacity) {}
 
   /// The voice of a recording, 16 kHz mono; null = not at hand. Counts a hit or a miss.
   std::shared_ptr<const voice> find(std::span<const float> samples);
@@ -24,22 +24,28 @@ public:
   /// Keeps the voice that was made of a recording.
   void put(std::span<const float> samples, std::shared_ptr<const voice> made);
 
-  std::size_t size() const { return recent_.size(); }
+  std::size_t size() const { return voices_.size(); }
   std::uint64_t hits() const { return hits_; }
   std::uint64_t misses() const { return misses_; }
 
 private:
-  struct entry {
-    std::uint64_t key;
-    std::vector<float> samples; ///< two recordings may share a key, but not a voice
-    std::shared_ptr<const voice> made;
+  struct wanted {
+    std::uint64_t hash;
+    std::span<const float> samples;
+  };
+  struct recording {
+    std::uint64_t hash;
+    std::vector<float> samples; ///< two recordings may share a hash, but not a voice
+
+    bool operator==(const recording& other) const = default;
+    bool operator==(const wanted& other) const {
+      return hash == other.hash && std::ranges::equal(samples, other.samples);
+    }
   };
 
-  std::list<entry>::iterator locate(std::span<const float> kept, std::uint64_t key);
+  static wanted key_of(std::span<const float> samples);
 
-  std::size_t capacity_;
-  std::list<entry> recent_; ///< most recent first
-  std::unordered_multimap<std::uint64_t, std::list<entry>::iterator> by_key_;
+  base::lru_cache<recording, std::shared_ptr<const voice>> voices_;
   std::uint64_t hits_ = 0, misses_ = 0;
 };
 

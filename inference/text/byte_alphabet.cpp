@@ -1,6 +1,6 @@
 #include "inference/text/byte_alphabet.hpp"
 
-#include "inference/text/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <array>
 
@@ -39,7 +39,7 @@ char32_t character_of(unsigned char byte) {
 std::optional<std::string> bytes_of(std::string_view token) {
   std::string result;
   while (!token.empty()) {
-    auto next = decode_character(token);
+    auto next = base::utf8::decode(token);
     if (!next.valid || next.code >= table.backward.size() || table.backward[next.code] < 0) return std::nullopt;
     result += static_cast<char>(table.backward[next.code]);
     token.remove_prefix(next.size);

@@ -1,6 +1,6 @@
 #include "inference/text/missing_merges.hpp"
 
-#include "inference/text/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -20,7 +20,7 @@ using rank_by_token = std::unordered_map<std::string_view, rank>;
 /// Where the characters of a token begin, and its end.
 std::vector<std::size_t> cuts_of(std::string_view token) {
   std::vector<std::size_t> cuts;
-  for (std::size_t at = 0; at < token.size(); at += decode_character(token.substr(at)).size) cuts.push_back(at);
+  for (std::size_t at = 0; at < token.size(); at += base::utf8::decode(token.substr(at)).size) cuts.push_back(at);
   cuts.push_back(token.size());
   return cuts;
 }

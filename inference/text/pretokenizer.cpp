@@ -1,7 +1,7 @@
 #include "inference/text/pretokenizer.hpp"
 
+#include "base/utf8.hpp"
 #include "inference/text/unicode.hpp"
-#include "inference/text/utf8.hpp"
 
 namespace parley::inference::text {
 
@@ -19,7 +19,7 @@ public:
   explicit matcher(std::string_view text) : text_(text) {
     characters_.reserve(text.size() + 1);
     for (std::size_t at = 0; at < text.size();) {
-      auto next = decode_character(text.substr(at));
+      auto next = base::utf8::decode(text.substr(at));
       characters_.push_back({next.code, at, class_of(next.code)});
       at += next.size;
     }

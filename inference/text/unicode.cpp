@@ -1,6 +1,6 @@
 #include "inference/text/unicode.hpp"
 
-#include "inference/text/utf8.hpp"
+#include "base/utf8.hpp"
 
 #include <utf8proc.h>
 
@@ -60,7 +60,7 @@ std::vector<utf8proc_int32_t> decompose(std::string_view text) {
   utf8proc_int32_t parts[8];
   int boundary = 0;
   while (!text.empty()) {
-    auto next = decode_character(text);
+    auto next = base::utf8::decode(text);
     auto n = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(next.code), parts, 8, UTF8PROC_DECOMPOSE, &boundary);
     if (n < 0 || n > 8) throw std::runtime_error("utf8proc can't decompose a character");
     codes.insert(codes.end(), parts, parts + n);
@@ -82,7 +82,7 @@ void append_nfc(std::string& out, std::string_view text) {
   length = utf8proc_normalize_utf32(codes.data(), length, options);
   if (length < 0) throw std::runtime_error(utf8proc_errmsg(length));
   for (utf8proc_ssize_t i = 0; i < length; ++i)
-    append_utf8(out, static_cast<char32_t>(codes[static_cast<std::size_t>(i)]));
+    base::utf8::append(static_cast<char32_t>(codes[static_cast<std::size_t>(i)]), out);
 }
 
 } // namespace
@@ -93,7 +93,7 @@ std::string nfc(std::string_view text) {
   result.reserve(text.size());
   std::size_t begin = 0;
   for (std::size_t at = 0; at < text.size();) {
-    auto next = decode_character(text.substr(at));
+    auto next = base::utf8::decode(text.substr(at));
     if (is_barrier(next.code)) {
       append_nfc(result, text.substr(begin, at - begin));
       result += text.substr(at, next.size);

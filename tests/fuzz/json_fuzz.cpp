@@ -1,5 +1,5 @@
+#include "base/utf8.hpp"
 #include "protocol/json_document.hpp"
-#include "protocol/utf8.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 #include <nlohmann/json.hpp>
@@ -25,7 +25,7 @@ opinion of_another(std::string_view text) {
 /// The WebSocket layer lets nothing else through.
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const auto length = parley::protocol::utf8::sequence_length(text);
+    const auto length = parley::base::utf8::sequence_length(text);
     if (length == 0) return false;
     text.remove_prefix(length);
   }

@@ -197,7 +197,7 @@ const std::vector<planted>& faults() {
        },
        0, "warning no default voice"},
       {"the default voice is no recording", [](auto& f) { f.write(voice, "<!doctype html>"); }, 1,
-       "HT_ref_audio.wav: not a WAV file"},
+       "HT_ref_audio.wav: WAV: no RIFF/WAVE header"},
       {"the default voice is too short", [](auto& f) { f.write(voice, wav(800, 1000)); }, 1,
        "has 0.05 s, which is too short for a voice"},
       {"the default voice is silent", [](auto& f) { f.write(voice, wav(16000, 0)); }, 0,

@@ -1,8 +1,8 @@
 #include "inference/tokenizer.hpp"
 
+#include "base/utf8.hpp"
 #include "inference/text/pretokenizer.hpp"
 #include "inference/text/unicode.hpp"
-#include "inference/text/utf8.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
@@ -36,7 +36,7 @@ std::string random_text(std::mt19937& random, int characters) {
                                       0x4E2D, 0x1F600, 0x200D, 0xA0,   0x3000, 0x17F,   0x661, 0xBD,  0x1100,
                                       0x1161, 0x11A8,  0x85,   0x2028, 0xFFFD, 0x10FFFF};
   std::string result;
-  for (int i = 0; i < characters; ++i) text::append_utf8(result, pool[random() % std::size(pool)]);
+  for (int i = 0; i < characters; ++i) parley::base::utf8::append(pool[random() % std::size(pool)], result);
   return result;
 }
 
@@ -78,17 +78,6 @@ TEST_CASE("NFC composes, reorders and leaves the rest") {
   CHECK(text::nfc("\xE0\xA7\xBE\xCD\x99") == "\xE0\xA7\xBE\xCD\x99");
   CHECK(text::nfc("\xEA\xB0\xB8\xE1\x86\xA7") == "\xEA\xB0\xB8\xE1\x86\xA7"); // U+11A7 is no final consonant
   CHECK(text::nfc(std::string("a\0\xC3\xA9", 4)) == std::string("a\0\xC3\xA9", 4));
-}
-
-TEST_CASE("an invalid part becomes one U+FFFD, as from_utf8_lossy does") {
-  const std::string r = "\xEF\xBF\xBD";
-  CHECK(text::lossy_utf8("a\xFF"
-                         "b") == "a" + r + "b");
-  CHECK(text::lossy_utf8("\xE4\xBD") == r);
-  CHECK(text::lossy_utf8("\xF0\x9F\x98x") == r + "x");
-  CHECK(text::lossy_utf8("\xED\xA0\x80") == r + r + r); // a surrogate
-  CHECK(text::lossy_utf8("\xC0\xAF") == r + r);
-  CHECK(text::lossy_utf8("\xF4\x90\x80\x80") == r + r + r + r);
 }
 
 TEST_CASE("decoding undoes encoding up to NFC") {
