@@ -3,6 +3,7 @@
 #include "client/server_url.hpp"
 #include "client/ws_client.hpp"
 #include "protocol/client_side.hpp"
+#include "protocol/server_glance.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>

@@ -1,10 +1,12 @@
 #include "protocol/openai_talk.hpp"
 
+#include "base/wav.hpp"
 #include "protocol/base64.hpp"
 #include "protocol/client_side.hpp"
 #include "protocol/json_document.hpp"
 #include "protocol/json_writer.hpp"
 #include "protocol/pcm.hpp"
+#include "protocol/server_glance.hpp"
 #include "protocol/wav.hpp"
 
 #include <limits>
@@ -15,7 +17,6 @@ namespace parley::protocol {
 namespace {
 
 constexpr std::uint32_t output_rate = 24'000;
-constexpr std::size_t wav_header_bytes = 44;
 
 std::string text_of(json::value at) {
   return at.is(json::kind::string) ? json::unescape(at) : std::string();
@@ -27,7 +28,7 @@ std::string to_pcm16(std::string_view float_base64, sound_format as) {
   std::string out;
   if (!samples) return out;
   const std::string wav = write_wav(**samples, output_rate);
-  const auto bytes = std::string_view(wav).substr(as == sound_format::wav ? 0 : wav_header_bytes);
+  const auto bytes = std::string_view(wav).substr(as == sound_format::wav ? 0 : base::wav_header_bytes);
   base64::append(std::as_bytes(std::span(bytes)), out);
   return out;
 }

@@ -160,6 +160,8 @@ TEST_CASE("what a server sends is understood in both dialects") {
     CHECK(seen(spoken).audio == *spoken.audio);
     CHECK(seen(spoken, dialect::legacy).audio == *spoken.audio);
   }
+  const auto escaped = read_server_message(R"({"type":"response.output.delta","kind":"audio","audio":"\/\/\/\/Pg=="})");
+  REQUIRE(escaped->audio.size() == 1);
   for (const auto* sound : {"AAAA", "no base64", "AAAAAAA="})
     CHECK(
         read_server_message(std::string(R"({"type":"response.output.delta","kind":"audio","audio":")") + sound + "\"}")
@@ -179,8 +181,9 @@ TEST_CASE("what a server sends is understood in both dialects") {
 TEST_CASE("foreign and broken frames do no harm") {
   CHECK(read_server_message(R"({"type":"session.updated","x":1})")->type == server_event_type::other);
   CHECK(read_server_message(
-            R"({"type":5,"session_id":7,"position":"x","metrics":[],"error":"e","audio":3,"input_id":"x"})")
+            R"({"type":"x","session_id":7,"position":"x","metrics":[],"error":"e","audio":3,"input_id":"x"})")
             ->type == server_event_type::other);
+  CHECK_FALSE(read_server_message(R"({"type":5})"));
   CHECK_FALSE(read_server_message("[]"));
   CHECK_FALSE(read_server_message("{}"));
   CHECK_FALSE(read_server_message("{"));
