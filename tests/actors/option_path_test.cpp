@@ -1,0 +1,90 @@
+#include "actors/convert.hpp"
+#include "actors/unit_codec.hpp"
+#include "protocol/client_codec.hpp"
+#include "tests/actors/test_house.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <fstream>
+#include <set>
+
+// What the schema lets a client choose reaches the engine of another machine. An option that is new in the schema needs
+// its place in the one type (conversation/), in the wire's reader and in the nodes' codec, and nowhere in between.
+
+using namespace parley;
+using nlohmann::json;
+
+namespace {
+
+/// Values that a schema's type allows; some of them are no defaults.
+std::vector<json> values_of(const json& type) {
+  if (type.contains("anyOf")) return values_of(type["anyOf"][0]);
+  if (type.contains("enum")) return type["enum"];
+  if (type["type"] == "boolean") return {true, false};
+  const int least = type.contains("minimum") ? static_cast<int>(std::ceil(type["minimum"].get<double>())) : 7;
+  return {least, least + 1};
+}
+
+/// As it arrives on the other machine.
+std::string arrived(const inference::command& order) {
+  inference::command there = inference::cut{};
+  REQUIRE(actors::unpack(actors::pack(order), there));
+  return actors::pack(there);
+}
+
+std::string opened_with(const json& config) {
+  const auto frame = json{{"type", "session.init"}, {"payload", {{"config", config}}}}.dump();
+  auto init = protocol::decode_session_init(*protocol::peek(frame), protocol::mode::audio);
+  INFO(frame);
+  REQUIRE(init);
+  const auto shared = std::make_shared<const protocol::init_event>(*std::move(init));
+  return arrived(actors::to_engine(protocol::open_engine{protocol::mode::audio, shared}, 1));
+}
+
+std::string asked_with(const json& choice) {
+  json input{{"messages", {{{"role", "user"}, {"content", "Hello"}}}}};
+  input.update(choice);
+  const auto frame = json{{"type", "input.append"}, {"input", input}}.dump();
+  auto asked = protocol::decode_chat_append(*protocol::peek(frame));
+  INFO(frame);
+  REQUIRE(asked);
+  const auto shared = std::make_shared<const protocol::chat_append_event>(*std::move(asked));
+  return arrived(actors::to_engine(protocol::submit_turn{1, shared}, 1));
+}
+
+/// Each of `options`, but those in `elsewhere`, changes what `with` makes of it.
+template<class With>
+void check_all(const json& options, const std::set<std::string>& elsewhere, With with) {
+  const auto usual = with(json::object());
+  for (const auto& [name, type] : options.items()) {
+    if (elsewhere.contains(name)) continue;
+    std::set<std::string> seen{usual};
+    for (const auto& value : values_of(type)) seen.insert(with({{name, value}}));
+    INFO(name);
+    CHECK(seen.size() > 1);
+  }
+}
+
+json schema() {
+  std::ifstream file("tests/data/protocol.schema.json");
+  return json::parse(file).at("$defs");
+}
+
+} // namespace
+
+TEST_CASE("every option of a duplex session reaches the engine") {
+  // Two can't be chosen, and slices are of each unit.
+  check_all(schema().at("duplexConfig").at("properties"), {"chunk_ms", "sample_rate", "max_slice_nums"}, opened_with);
+}
+
+TEST_CASE("every option of a chat request reaches the engine") {
+  const auto input = schema().at("client.input.append.chat").at("properties").at("input").at("properties");
+  check_all(input.at("generation").at("anyOf").at(0).at("properties"), {}, [](const json& choice) {
+    return asked_with({{"generation", choice}});
+  });
+  check_all(input, {"messages", "generation", "image", "tts", "audio"}, asked_with);
+  const auto usual = asked_with(json::object());
+  CHECK(asked_with({{"image", {{"max_slice_nums", 2}}}}) != usual);
+  CHECK(asked_with({{"tts", {{"enabled", true}}}}) != usual);
+}
