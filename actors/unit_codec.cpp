@@ -19,30 +19,6 @@ static void sound(actors::byte_reader& a, pcm& samples) {
 }
 
 template<class A>
-static void fields(A& a, sampling_options& of) {
-  auto& [greedy, temperature, top_k, top_p, penalty, window, length_penalty] = of;
-  a(greedy, temperature, top_k, top_p, penalty, window, length_penalty);
-}
-
-template<class A>
-static void fields(A& a, duplex_options& of) {
-  auto& [sampling, force, most, scale, listen_top_k, tts_temperature, audio, window, high, low] = of;
-  a(sampling, force, most, scale, listen_top_k, tts_temperature, audio, window, high, low);
-}
-
-template<class A>
-static void fields(A& a, unit_cost& of) {
-  auto& [rows, picture, slices] = of;
-  a(rows, picture, slices);
-}
-
-template<class A>
-static void fields(A& a, usage& of) {
-  auto& [in_text, in_audio, in_vision, out_text, out_audio] = of;
-  a(in_text, in_audio, in_vision, out_text, out_audio);
-}
-
-template<class A>
 static void fields(A& a, text_item& of) {
   auto& [text] = of;
   a(text);
@@ -71,14 +47,6 @@ template<class A>
 static void fields(A& a, message& of) {
   auto& [from, content] = of;
   a(from, content);
-}
-
-template<class A>
-static void fields(A& a, turn_request& of) {
-  auto& [messages, most, penalty, temperature, top_k, top_p, sample, seed, slices, omni, tts_template, thinking, tts,
-         voice, streaming] = of;
-  a(messages, most, penalty, temperature, top_k, top_p, sample, seed, slices, omni, tts_template, thinking, tts, voice,
-    streaming);
 }
 
 } // namespace parley::conversation

@@ -5,7 +5,7 @@
 
 // What a client may choose for a duplex session: names, bounds and defaults are those of `config` on the wire
 // (PROTOCOL.md 3.1), what they do stands in THINKER.md 5.3. A new option is a member here, a line of the wire's reader
-// (protocol/duplex_config_codec.cpp), one of the nodes' (actors/unit_codec.cpp), and what uses it.
+// (protocol/duplex_config_codec.cpp), and what uses it.
 namespace parley::conversation {
 
 /// What becomes of a KV cache that grows too long (PROTOCOL.md 6.10, THINKER.md 5.6).
@@ -38,5 +38,18 @@ struct duplex_options {
 
   friend bool operator==(const duplex_options&, const duplex_options&) = default;
 };
+
+/// All members, for archives (actors/byte_archive.hpp): a new one does not compile until it stands here.
+template<class A>
+void fields(A& a, sampling_options& of) {
+  auto& [greedy, temperature, top_k, top_p, penalty, window, length_penalty] = of;
+  a(greedy, temperature, top_k, top_p, penalty, window, length_penalty);
+}
+
+template<class A>
+void fields(A& a, duplex_options& of) {
+  auto& [sampling, force, most, scale, listen_top_k, tts_temperature, audio, window, high, low] = of;
+  a(sampling, force, most, scale, listen_top_k, tts_temperature, audio, window, high, low);
+}
 
 } // namespace parley::conversation

@@ -28,4 +28,13 @@ struct turn_request {
   bool streaming = true; ///< the answer comes in deltas; otherwise at once, sound made of the whole text
 };
 
+/// All members, for archives (actors/byte_archive.hpp): a new one does not compile until it stands here.
+template<class A>
+void fields(A& a, turn_request& of) {
+  auto& [messages, most, penalty, temperature, top_k, top_p, sample, seed, slices, omni, tts_template, thinking, tts,
+         voice, streaming] = of;
+  a(messages, most, penalty, temperature, top_k, top_p, sample, seed, slices, omni, tts_template, thinking, tts, voice,
+    streaming);
+}
+
 } // namespace parley::conversation

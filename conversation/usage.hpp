@@ -23,4 +23,11 @@ struct usage {
   friend bool operator==(const usage&, const usage&) = default;
 };
 
+/// All members, for archives (actors/byte_archive.hpp): a new one does not compile until it stands here.
+template<class A>
+void fields(A& a, usage& of) {
+  auto& [in_text, in_audio, in_vision, out_text, out_audio] = of;
+  a(in_text, in_audio, in_vision, out_text, out_audio);
+}
+
 } // namespace parley::conversation

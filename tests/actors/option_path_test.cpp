@@ -10,7 +10,7 @@
 #include <set>
 
 // What the schema lets a client choose reaches the engine of another machine. An option that is new in the schema needs
-// its place in the one type (conversation/), in the wire's reader and in the nodes' codec, and nowhere in between.
+// its place in the one type (conversation/) and in the wire's reader, and nowhere in between.
 
 using namespace parley;
 using nlohmann::json;
