@@ -48,20 +48,20 @@ void replay_offline(golden_set& files, const std::string& stem, const audio_mode
   std::vector<std::int64_t> tokens;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     tokens.push_back(rows[i].size(0));
-    check.close("rows", rows[i], golden.tensor("off." + name + ".0." + std::to_string(i)));
+    check.close("rows", rows[i], golden_of(golden, "off." + name + ".0." + std::to_string(i)));
   }
   check.equal("tokens", tokens, c.at("tokens").at(0).get<std::vector<std::int64_t>>());
-  for (std::size_t k = 0; golden.has(name + ".hidden." + std::to_string(k)); ++k)
-    check.close("hidden", trace.hiddens.at(k), golden.tensor(name + ".hidden." + std::to_string(k)));
+  for (std::size_t k = 0; has_golden(golden, name + ".hidden." + std::to_string(k)); ++k)
+    check.close("hidden", trace.hiddens.at(k), golden_of(golden, name + ".hidden." + std::to_string(k)));
 }
 
 void check_cache(const audio::encoder_cache& cache, const safetensors_file& golden, const std::string& key,
                  case_check& check) {
   for (std::int64_t l = 0; l < cache.keys.size(0); ++l) {
     auto number = std::to_string(l);
-    if (!golden.has(key + ".k" + number)) continue;
-    check.close("keys", cache.keys[l].narrow(1, 0, cache.length), golden.tensor(key + ".k" + number));
-    check.close("values", cache.values[l].narrow(1, 0, cache.length), golden.tensor(key + ".v" + number));
+    if (!has_golden(golden, key + ".k" + number)) continue;
+    check.close("keys", cache.keys[l].narrow(1, 0, cache.length), golden_of(golden, key + ".k" + number));
+    check.close("values", cache.values[l].narrow(1, 0, cache.length), golden_of(golden, key + ".v" + number));
   }
 }
 
@@ -89,10 +89,11 @@ void replay_stream(golden_set& files, const std::string& stem, const audio_model
       auto frames = mel.size(0);
       auto rows = model.project.project(encoded, std::span(&frames, 1)).front();
       check.equal("tokens", rows.size(0), chunk.at("tokens").get<std::int64_t>());
-      if (golden.has(key + ".emb")) check.close("emb", rows, golden.tensor(key + ".emb"));
-      if (golden.has(key + ".after_conv"))
-        check.close("after_conv", trace.after_conv.t(), golden.tensor(key + ".after_conv"));
-      if (golden.has(key + ".apm_out")) check.close("apm_out", encoded.front(), golden.tensor(key + ".apm_out"));
+      if (has_golden(golden, key + ".emb")) check.close("emb", rows, golden_of(golden, key + ".emb"));
+      if (has_golden(golden, key + ".after_conv"))
+        check.close("after_conv", trace.after_conv.t(), golden_of(golden, key + ".after_conv"));
+      if (has_golden(golden, key + ".apm_out"))
+        check.close("apm_out", encoded.front(), golden_of(golden, key + ".apm_out"));
       check_cache(cache, golden, key, check);
     });
   }

@@ -68,21 +68,21 @@ void replay_chat(golden_set& files, const thinker& model, const json& c, const j
   check.equal("decoded_raw", raw, c.at("decoded_raw").get<std::string>());
 
   auto key = "chat." + c.at("name").get<std::string>();
-  if (!golden.has(key + ".tts_inputs_embeds")) return;
+  if (!has_golden(golden, key + ".tts_inputs_embeds")) return;
   const auto& spoken = cases.at(c.at("name").get<std::string>());
   auto all = prompt.ids;
   all.insert(all.end(), tokens.begin(), tokens.end());
   check.equal("full_sequence", all, ids(spoken.at("full_sequence")));
   auto fed = at::cat(states);
   check.equal("n_hidden_rows", fed.size(0), spoken.at("n_hidden_rows").get<std::int64_t>());
-  check.close("hidden", fed, golden.tensor(key + ".last_hidden_of_fed_tokens"));
+  check.close("hidden", fed, golden_of(golden, key + ".last_hidden_of_fed_tokens"));
   auto begin = spoken.at("tts_bound")[0].get<std::size_t>(), end = spoken["tts_bound"][1].get<std::size_t>();
   llm::tts_condition condition(files.config().tts, files.weights().view("tts."));
   auto count = static_cast<std::int64_t>(end - begin);
   check.close("tts_inputs_embeds",
               condition.chat(std::span(all).subspan(begin, end - begin),
                              fed.narrow(0, static_cast<std::int64_t>(begin), count)),
-              golden.tensor(key + ".tts_inputs_embeds"));
+              golden_of(golden, key + ".tts_inputs_embeds"));
 }
 
 void replay_streaming(const thinker& model, const chat::prompt_ids& prompt, const recorded_talk& talk, const json& v,
@@ -107,7 +107,7 @@ void replay_streaming(const thinker& model, const chat::prompt_ids& prompt, cons
   }
   check.equal("kv_end", session.cache.length(), v.at("kv_end").get<std::int64_t>());
   auto key = v.at("hidden_key").get<std::string>() + ".hidden_first_chunk";
-  if (golden.has(key)) check.close("hidden", chunks.front().hidden, golden.tensor(key));
+  if (has_golden(golden, key)) check.close("hidden", chunks.front().hidden, golden_of(golden, key));
 }
 
 void replay_prefill(golden_set& files, const thinker& model, const std::string& stem, const json& c, report& out) {

@@ -84,7 +84,7 @@ void speak(e2e_set& set, const json& recorded, const safetensors_file& golden, c
   const auto condition = set.words().chat(
       std::span(words.sequence).subspan(words.begin, count),
       words.hidden.narrow(0, static_cast<std::int64_t>(words.begin), static_cast<std::int64_t>(count)));
-  check.close("tts_inputs_embeds", condition, golden.tensor("tts_inputs_embeds"), thinker_tolerance);
+  check.close("tts_inputs_embeds", condition, golden_of(golden, "tts_inputs_embeds"), thinker_tolerance);
   recorded_draws chance({});
   speech::tts_turn turn(*set.speech().embeddings, *set.speech().tokens, speech::tts_form::whole, {});
   turn.begin(condition, speech::whole_limits);
@@ -111,12 +111,12 @@ void speak(e2e_set& set, const json& recorded, const safetensors_file& golden, c
     } else {
       pieces.push_back(replay_sound(sound, job, made[n], mel, check));
     }
-    check.close(key, mel, golden.tensor(key), e2e_tolerance::mel);
+    check.close(key, mel, golden_of(golden, key), e2e_tolerance::mel);
   }
   if (recorded.at("full_audio").is_null()) return;
   check.exact("caught_exception", recorded.at("caught_exception").is_null());
   const auto audio = at::cat(pieces).contiguous();
-  check.close("audio", audio, golden.tensor("audio"));
+  check.close("audio", audio, golden_of(golden, "audio"));
   check_whole_sound({audio.const_data_ptr<float>(), audio.const_data_ptr<float>() + audio.numel()},
                     recorded.at("full_audio"), check);
 }

@@ -60,8 +60,8 @@ public:
     check.equal("prefill", session_.prefill(samples, cut_frames(set_.files(), input)),
                 unit.at("prefill").at("success").get<bool>());
     check.equal("kv_after_prefill", session_.cache.length(), unit.at("kv_after_prefill").get<std::int64_t>());
-    if (const auto key = key_of(unit) + "pending_logits"; golden_.has(key))
-      check.close("pending_logits", session_.pending_logits, golden_.tensor(key));
+    if (const auto key = key_of(unit) + "pending_logits"; has_golden(golden_, key))
+      check.close("pending_logits", session_.pending_logits, golden_of(golden_, key));
 
     auto arguments = recorded_.at("config");
     arguments["force_listen_override"] = forced;
@@ -82,8 +82,8 @@ public:
     if (!outcome.is_listen && recorded_.at("config").at("generate_audio").get<bool>()) {
       condition_ = set_.words().duplex(session_.tts_ids,
                                        session_.tts_hidden.empty() ? at::Tensor() : at::cat(session_.tts_hidden));
-      if (const auto key = key_of(unit) + "tts_condition"; golden_.has(key))
-        check.close("tts_condition", condition_, golden_.tensor(key));
+      if (const auto key = key_of(unit) + "tts_condition"; has_golden(golden_, key))
+        check.close("tts_condition", condition_, golden_of(golden_, key));
     }
     check.equal("buffer_before", waiting(), as_tokens(unit.at("token2wav").at("buffer_before")));
     if (forced && turn_was_open_) speech_.cut();
@@ -103,8 +103,8 @@ public:
     std::vector<float> sound(second, 0.0F);
     if (condition_.defined() && !unit["tts"].is_null()) sound = sound_of(unit, check);
     check.equal("samples", sound.size(), audio.at("samples").get<std::size_t>());
-    if (const auto key = key_of(unit) + "audio"; golden_.has(key))
-      check.close("audio", at::tensor(sound), golden_.tensor(key));
+    if (const auto key = key_of(unit) + "audio"; has_golden(golden_, key))
+      check.close("audio", at::tensor(sound), golden_of(golden_, key));
     else
       check.exact("silence", std::all_of(sound.begin(), sound.end(), [](float x) { return x == 0; }));
     const auto& after = unit.at("tts_state_after");
@@ -182,8 +182,8 @@ private:
     }
     check.equal("calls", made, calls.size());
     check.equal("emitted_samples", emitted, unit.at("token2wav").at("emitted_samples").get<std::size_t>());
-    if (const auto key = key_of(unit) + "mel"; golden_.has(key))
-      check.close("mel", at::cat(mels, 1), golden_.tensor(key), e2e_tolerance::mel);
+    if (const auto key = key_of(unit) + "mel"; has_golden(golden_, key))
+      check.close("mel", at::cat(mels, 1), golden_of(golden_, key), e2e_tolerance::mel);
     auto sound = speech_.end_unit();
     const auto kind = emitted > 0 ? "speech" : "none_replaced_by_silence";
     check.equal("kind", unit.at("audio").at("kind").get<std::string>(), kind);

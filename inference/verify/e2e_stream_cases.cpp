@@ -78,7 +78,7 @@ public:
     check.exact("words of a group", rows > 0 && rows <= std::ssize(words));
     const auto ids = std::span(words).last(static_cast<std::size_t>(rows));
     const auto condition = set_.words().rows(ids, chunk.hidden, set_.speech().config.normalize_projected_hidden);
-    check.close("condition", condition, golden_.tensor("group" + std::to_string(number) + ".condition"));
+    check.close("condition", condition, golden_of(golden_, "group" + std::to_string(number) + ".condition"));
     check.equal("text_finished", chunk.finished, group.at("text_finished").get<bool>());
 
     const auto& turn = speech_.tokens();
@@ -103,8 +103,8 @@ public:
       const auto number = std::to_string(said_chunks_);
       at::Tensor mel;
       const auto samples = replay_sound(*set_.speech().sound, *job, calls[said_chunks_], mel, check).contiguous();
-      check.close("mel" + number, mel, golden_.tensor("mel" + number), e2e_tolerance::mel);
-      check.close("chunk" + number, samples, golden_.tensor("chunk" + number + ".audio"));
+      check.close("mel" + number, mel, golden_of(golden_, "mel" + number), e2e_tolerance::mel);
+      check.close("chunk" + number, samples, golden_of(golden_, "chunk" + number + ".audio"));
       const auto told = text_.empty() ? json(nullptr) : json(std::exchange(text_, {}));
       check.equal("text_delta", told, recorded_.at("chunks").at(said_chunks_).at("text_delta"));
       said_.insert(said_.end(), samples.const_data_ptr<float>(), samples.const_data_ptr<float>() + samples.numel());
@@ -128,8 +128,8 @@ private:
       check.equal("drawn token", mine.draws[i].token, draws[i].at("token").get<token_id>());
       check.equal("tokens with a probability", mine.draws[i].candidates, draws[i].at("candidates").get<int>());
     }
-    if (const auto key = "llm" + std::to_string(number) + ".last_hidden"; golden_.has(key))
-      check.close("last_hidden", mine.hidden, golden_.tensor(key));
+    if (const auto key = "llm" + std::to_string(number) + ".last_hidden"; has_golden(golden_, key))
+      check.close("last_hidden", mine.hidden, golden_of(golden_, key));
   }
 
   /// The generator's batches: the rest waits for the next group, or comes out at the end.

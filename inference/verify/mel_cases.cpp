@@ -32,15 +32,14 @@ void replay_offline(golden_set& files, const std::string& stem, const nlohmann::
   check.equal("shape", all.sizes().vec(), c.at("shape").get<std::vector<std::int64_t>>());
   check.equal("lens", lens, c.at("lens").at(0).get<std::vector<std::int64_t>>());
   auto name = c.at("name").get<std::string>();
-  auto golden = files.tensors(stem).tensor("off." + name);
+  auto golden = golden_of(files.tensors(stem), "off." + name);
   if (c.contains("frames"))
     check.close("mel", chosen_frames(all, c["frames"].get<std::vector<std::int64_t>>()), golden);
   else
     check.close("mel", all, golden);
   auto floor = "off_floor." + name;
-  if (files.tensors(stem).has(floor))
-    check.close("mel at the floor", stacked(mel.offline(spans, audio::mel_clip::floor).front()),
-                files.tensors(stem).tensor(floor));
+  if (const auto recorded = find_golden(files.tensors(stem), floor))
+    check.close("mel at the floor", stacked(mel.offline(spans, audio::mel_clip::floor).front()), *recorded);
 }
 
 audio::mel_stream_config stream_config(const nlohmann::json& c) {
@@ -87,7 +86,7 @@ void replay_stream(golden_set& files, const std::string& stem, const nlohmann::j
         auto frames = mine.size(1);
         mine = chosen_frames(mine, {0, 1, 50, frames - 2, frames - 1});
       }
-      check.close("mel", mine, files.tensors(stem).tensor(key));
+      check.close("mel", mine, golden_of(files.tensors(stem), key));
     });
   }
 }
@@ -98,7 +97,7 @@ void replay_mel(golden_set& files, const std::string& stem, report& out) {
   out.run(stem, "mel_filters", thinker_tolerance, [&](case_check& check) {
     auto bins = files.config().audio.mel_bins;
     auto key = "mel_filters_" + std::to_string(audio::mel_window_samples / 2 + 1) + "x" + std::to_string(bins);
-    check.close("filters", audio::mel_extractor(bins).filters(), files.tensors(stem).tensor(key));
+    check.close("filters", audio::mel_extractor(bins).filters(), golden_of(files.tensors(stem), key));
   });
   for (const auto& [section, content] : files.cases(stem).items()) {
     if (section == "offline")

@@ -19,12 +19,29 @@ double golden_error(const at::Tensor& mine, const at::Tensor& golden) {
   return std::isfinite(error) ? error : infinite;
 }
 
+double golden_error(const at::Tensor& mine, const golden_values& golden) {
+  if (golden.every == 1) return golden_error(mine, golden.values);
+  if (!mine.defined() || mine.numel() != golden.count) return std::numeric_limits<double>::infinity();
+  return golden_error(mine.flatten().slice(0, 0, std::nullopt, golden.every), golden.values);
+}
+
 void case_check::close(std::string_view what, const at::Tensor& mine, const at::Tensor& golden) {
   close(what, mine, golden, tolerance_);
 }
 
 void case_check::close(std::string_view what, const at::Tensor& mine, const at::Tensor& golden, double tolerance) {
-  auto error = golden_error(mine, golden);
+  judge(what, golden_error(mine, golden), tolerance);
+}
+
+void case_check::close(std::string_view what, const at::Tensor& mine, const golden_values& golden) {
+  close(what, mine, golden, tolerance_);
+}
+
+void case_check::close(std::string_view what, const at::Tensor& mine, const golden_values& golden, double tolerance) {
+  judge(what, golden_error(mine, golden), tolerance);
+}
+
+void case_check::judge(std::string_view what, double error, double tolerance) {
   error_ = std::max(error_, error);
   if (error > tolerance && first_miss_.empty()) first_miss_ = what;
 }

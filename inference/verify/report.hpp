@@ -1,5 +1,7 @@
 #pragma once
 
+#include "inference/verify/golden_values.hpp"
+
 #include <ATen/core/Tensor.h>
 
 #include <functional>
@@ -14,6 +16,9 @@ namespace parley::inference::verify {
 /// The error rule: max|a - b| / max(1, max|b|); infinite when the shapes differ or a value is not a number.
 double golden_error(const at::Tensor& mine, const at::Tensor& golden);
 
+/// The same of the values that were recorded; infinite, too, when `mine` has another number of them in all.
+double golden_error(const at::Tensor& mine, const golden_values& golden);
+
 /// What one case found out. The first miss decides what its line says.
 class case_check {
 public:
@@ -24,6 +29,9 @@ public:
 
   /// Values within a tolerance of their own (TALKER.md 12).
   void close(std::string_view what, const at::Tensor& mine, const at::Tensor& golden, double tolerance);
+
+  void close(std::string_view what, const at::Tensor& mine, const golden_values& golden);
+  void close(std::string_view what, const at::Tensor& mine, const golden_values& golden, double tolerance);
 
   /// Ids, decisions, flags, lengths, text: exact.
   void exact(std::string_view what, bool same);
@@ -42,6 +50,8 @@ public:
   const std::vector<std::string>& notes() const { return notes_; }
 
 private:
+  void judge(std::string_view what, double error, double tolerance);
+
   double tolerance_;
   double error_ = 0;
   std::string first_miss_;

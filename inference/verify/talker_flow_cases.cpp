@@ -42,12 +42,14 @@ std::vector<at::Tensor> recorded_steps(const std::vector<at::Tensor>& all, std::
 }
 
 void compare_trace(talker_set& set, const std::string& name, const speech::flow::trace& mine, case_check& check) {
-  const auto golden = [&](const char* key) { return set.tensor(name, key); };
+  const auto golden = [&](const char* key) { return set.golden(name, key); };
   check.close("enc_out", mine.encoded[0].unsqueeze(0), golden("enc_out"), module);
   check.close("mu", mine.mu[0].unsqueeze(0), golden("mu"), module);
   check.close("ode_t", at::tensor(mine.t), golden("ode_t"), module);
   auto steps = [&](const char* key, const std::vector<at::Tensor>& all, double tolerance) {
-    check.close(key, columns(recorded_steps(all, golden(key).size(0))), golden(key), tolerance);
+    const auto recorded = golden(key);
+    const auto count = recorded.count / all.front().numel();
+    check.close(key, columns(recorded_steps(all, count)), recorded, tolerance);
   };
   steps("ode_x", mine.x, ode_state);
   steps("ode_dphi_cond", mine.conditioned, velocity);
@@ -63,16 +65,16 @@ at::Tensor packed(const flow_replay& replay, std::size_t layer) {
 void compare_encoder_cache(talker_set& set, const std::string& name, const flow_replay& replay, case_check& check) {
   const auto& cache = replay.stream.encoder;
   check.close("conformer_cnn_cache", at::cat({cache.lookahead, cache.upsampled}, 2),
-              set.tensor(name, "conformer_cnn_cache"), module);
+              set.golden(name, "conformer_cnn_cache"), module);
   const auto layers = cache.attention.size();
-  if (set.has(name, "conformer_att_cache")) {
+  if (set.has_golden(name, "conformer_att_cache")) {
     std::vector<at::Tensor> all;
     for (std::size_t n = 0; n < layers; ++n) all.push_back(packed(replay, n));
-    check.close("conformer_att_cache", at::stack(all), set.tensor(name, "conformer_att_cache"), module);
+    check.close("conformer_att_cache", at::stack(all), set.golden(name, "conformer_att_cache"), module);
     return;
   }
-  check.close("conformer_att_cache_l0", packed(replay, 0), set.tensor(name, "conformer_att_cache_l0"), module);
-  check.close("conformer_att_cache_last", packed(replay, layers - 1), set.tensor(name, "conformer_att_cache_last"),
+  check.close("conformer_att_cache_l0", packed(replay, 0), set.golden(name, "conformer_att_cache_l0"), module);
+  check.close("conformer_att_cache_last", packed(replay, layers - 1), set.golden(name, "conformer_att_cache_last"),
               module);
 }
 
@@ -87,11 +89,11 @@ void replay_flow_setup(talker_set& set, const std::string& name, report& out) {
     const auto& steps = replay.stream.steps;
     std::vector<at::Tensor> conv;
     for (const auto& step : steps) conv.push_back(at::stack(step.conv));
-    check.close("estimator_cnn_cache", at::stack(conv), set.tensor(name, "estimator_cnn_cache"), velocity);
+    check.close("estimator_cnn_cache", at::stack(conv), set.golden(name, "estimator_cnn_cache"), velocity);
     check.close("estimator_att_cache_step0", speech::stacked(steps.front().attention),
-                set.tensor(name, "estimator_att_cache_step0"), velocity);
+                set.golden(name, "estimator_att_cache_step0"), velocity);
     check.close("estimator_att_cache_last", speech::stacked(steps.back().attention),
-                set.tensor(name, "estimator_att_cache_last"), velocity);
+                set.golden(name, "estimator_att_cache_last"), velocity);
   });
 }
 
@@ -107,14 +109,14 @@ void replay_flow_chunk(talker_set& set, const std::string& name, report& out) {
                   set.entry(chunk).at("noise_offset").get<std::int64_t>());
       mel = replay.run(set.tensor(chunk, "tokens"), set.entry(chunk).at("last_chunk").get<bool>());
     }
-    check.close("mel", mel, set.tensor(name, "mel"), ode_state);
+    check.close("mel", mel, set.golden(name, "mel"), ode_state);
     compare_trace(set, name, replay.trace, check);
     compare_encoder_cache(set, name, replay, check);
     const auto& first = replay.stream.steps.front();
-    check.close("estimator_cnn_cache_step0", at::stack(first.conv), set.tensor(name, "estimator_cnn_cache_step0"),
+    check.close("estimator_cnn_cache_step0", at::stack(first.conv), set.golden(name, "estimator_cnn_cache_step0"),
                 velocity);
     check.close("estimator_att_cache_step0_block0", first.attention[0].joined(),
-                set.tensor(name, "estimator_att_cache_step0_block0"), velocity);
+                set.golden(name, "estimator_att_cache_step0_block0"), velocity);
   });
 }
 
@@ -122,9 +124,9 @@ void replay_flow_chunk_steps(talker_set& set, const std::string& name, report& o
   out.run(name, "chunk", ode_state, [&](case_check& check) {
     flow_replay replay(set, set.entry(name).at("n_timesteps").get<int>());
     const auto mel = replay.run(set.tensor(name, "tokens"), false);
-    check.close("mel", mel, set.tensor(name, "mel"));
+    check.close("mel", mel, set.golden(name, "mel"));
     check.close("ode_t", at::tensor(replay.trace.t), set.tensor(name, "ode_t"));
-    check.close("ode_x_last", replay.trace.x.back().t(), set.tensor(name, "ode_x_last"));
+    check.close("ode_x_last", replay.trace.x.back().t(), set.golden(name, "ode_x_last"));
   });
 }
 
@@ -139,8 +141,8 @@ void replay_flow_full(talker_set& set, const std::string& name, report& out) {
     const auto tokens = at::cat({prompt, set.tensor(name, "tokens").squeeze(0).to(at::kLong)}, 0);
     const speech::flow::job job{&stream, tokens, model->project_speaker(voice.speaker), true, voice.mel};
     const auto mel = model->run({&job, 1}, &trace)[0];
-    check.close("enc_out", trace.encoded[0].unsqueeze(0), set.tensor(name, "enc_out"), module);
-    check.close("mel", mel.slice(2, voice.mel.size(0)), set.tensor(name, "mel"));
+    check.close("enc_out", trace.encoded[0].unsqueeze(0), set.golden(name, "enc_out"), module);
+    check.close("mel", mel.slice(2, voice.mel.size(0)), set.golden(name, "mel"));
   });
 }
 
@@ -159,7 +161,7 @@ void replay_dit_unit(talker_set& set, const std::string& name, report& out) {
     const auto y = estimator.run(inputs.transpose(1, 2), estimator.modulate(embedded), {&job, 1});
     check.close("y", y.transpose(1, 2), golden("y"));
     check.close("cnn_cache", at::stack(cache.conv), golden("cnn_cache"), module);
-    check.close("att_cache", speech::stacked(cache.attention), golden("att_cache"), module);
+    check.close("att_cache", speech::stacked(cache.attention), set.golden(name, "att_cache"), module);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "inference/verify/talker_set.hpp"
 
 #include "inference/speech/state_dict.hpp"
+#include "inference/speech/wav_file.hpp"
 #include "inference/verify/families.hpp"
 
 #include <ATen/ATen.h>
@@ -60,6 +61,12 @@ void replay_talker(golden_set& files, const std::string& stem, report& out) {
 }
 
 talker_set::talker_set(golden_set& files) : files_(files), manifest_(files.cases("manifest")) {}
+
+at::Tensor talker_set::file_samples(const std::string& prompt) {
+  if (has(prompt, "file_samples")) return tensor(prompt, "file_samples");
+  return speech::read_wav_file(files_.model_directory() / "voices" / entry(prompt).at("wav").get<std::string>())
+      .samples;
+}
 
 const speech::tts_config& talker_set::tts_config() {
   if (!tts_config_) tts_config_ = speech::tts_config::open(files_.model_directory() / "tts" / "config.json");

@@ -34,6 +34,17 @@ public:
   at::Tensor tensor(const std::string& stem, const std::string& name) { return files_.tensors(stem).tensor(name); }
   bool has(const std::string& stem, const std::string& name) { return files_.tensors(stem).has(name); }
 
+  /// What is recorded of an output.
+  golden_values golden(const std::string& stem, const std::string& name) {
+    return golden_of(files_.tensors(stem), name);
+  }
+  bool has_golden(const std::string& stem, const std::string& name) {
+    return verify::has_golden(files_.tensors(stem), name);
+  }
+
+  /// The samples of a prompt case [channels, n]: recorded, or those of its WAV file in the model's `voices`.
+  at::Tensor file_samples(const std::string& prompt);
+
   const speech::tts_config& tts_config();
   const speech::tts_embeddings& embeddings();
   const llm::tts_condition& words();

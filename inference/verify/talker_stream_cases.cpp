@@ -14,8 +14,7 @@ using talker_tolerance::stream;
 
 std::shared_ptr<const speech::voice> prepare(talker_set& set, const token2wav& model, const std::string& wav) {
   const auto prompt = set.prompt_of(wav);
-  return model.prepare(
-      model.ear().hear(set.tensor(prompt, "file_samples"), set.entry(prompt).at("sample_rate").get<int>()));
+  return model.prepare(model.ear().hear(set.file_samples(prompt), set.entry(prompt).at("sample_rate").get<int>()));
 }
 
 std::string voice_of(talker_set& set, const std::string& name) {
@@ -77,8 +76,8 @@ void replay_stream_turn(talker_set& set, const std::string& name, report& out) {
     for (std::size_t n = 0; n < std::min(calls.size(), recorded.size()); ++n) {
       check_call(calls[n], recorded[n], check);
       const auto wav = replay.run(calls[n]);
-      check.close("mel", replay.trace.mels[0], set.tensor(name, "mel_" + std::to_string(n)));
-      check.close("wav", wav.unsqueeze(0), set.tensor(name, "wav_" + std::to_string(n)));
+      check.close("mel", replay.trace.mels[0], set.golden(name, "mel_" + std::to_string(n)));
+      check.close("wav", wav.unsqueeze(0), set.golden(name, "wav_" + std::to_string(n)));
       if (recorded[n].contains("shapes")) {
         const auto rows = recorded[n]["shapes"]["conformer_att_cache"][3].get<std::int64_t>();
         check.equal("encoder rows", replay.session.acoustic.encoder.attention.back().size(1), rows);
@@ -86,7 +85,7 @@ void replay_stream_turn(talker_set& set, const std::string& name, report& out) {
       }
     }
     check.close("prompt_att_cache_step0_block0", voice->prompt.steps[0].attention[0].joined(),
-                set.tensor(name, "prompt_att_cache_step0_block0"));
+                set.golden(name, "prompt_att_cache_step0_block0"));
   });
 }
 
@@ -110,7 +109,7 @@ void replay_stream_duplex(talker_set& set, const std::string& name, report& out)
         pieces.push_back(replay.run(calls[k]));
       }
       check.equal("returned_none", calls.empty(), unit.at("returned_none").get<bool>());
-      check.close("wav", duplex_sound(pieces, last), set.tensor(name, "wav_" + std::to_string(n++)));
+      check.close("wav", duplex_sound(pieces, last), set.golden(name, "wav_" + std::to_string(n++)));
       const auto waiting = last ? std::span<const std::int64_t>() : windows.waiting();
       check.equal("buffer_after", std::vector(waiting.begin(), waiting.end()), as_tokens(unit.at("buffer_after")));
       if (last) replay.session = set.causal().start(voice);
@@ -122,8 +121,8 @@ void replay_stream_flush(talker_set& set, const std::string& name, report& out) 
   out.run(name, "flush", stream, [&](case_check& check) {
     voice_stream replay(set.causal(), prepare(set, set.causal(), voice_of(set, name)));
     check.close("wav_0", replay.run({as_tokens(set.tensor(name, "tokens")), false}).unsqueeze(0),
-                set.tensor(name, "wav_0"));
-    check.close("wav_flush", replay.run({{}, true}).unsqueeze(0), set.tensor(name, "wav_flush"));
+                set.golden(name, "wav_0"));
+    check.close("wav_flush", replay.run({{}, true}).unsqueeze(0), set.golden(name, "wav_flush"));
   });
 }
 
@@ -138,7 +137,7 @@ void replay_stream_chat(talker_set& set, const std::string& name, report& out) {
       check_call(calls[n], recorded.at(n), check);
       pieces.push_back(replay.run(calls[n]));
     }
-    check.close("wav", at::cat(pieces, 0), set.tensor(name, "wav"));
+    check.close("wav", at::cat(pieces, 0), set.golden(name, "wav"));
   });
 }
 
@@ -149,7 +148,7 @@ void replay_stream_legacy(talker_set& set, const std::string& name, report& out)
     const auto voice = prepare(set, *model, voice_of(set, name));
     const auto& first = voice->prompt.encoder.attention[0];
     check.close("setup_conformer_att_l0", first.repeat({1, 2, 1}).unsqueeze(0),
-                set.tensor(name, "setup_conformer_att_l0"), talker_tolerance::module);
+                set.golden(name, "setup_conformer_att_l0"), talker_tolerance::module);
     voice_stream replay(*model, voice);
     const auto calls = speech::whole_windows(as_tokens(set.tensor(name, "tokens")));
     const auto& recorded = set.entry(name).at("calls");
@@ -159,7 +158,7 @@ void replay_stream_legacy(talker_set& set, const std::string& name, report& out)
       const auto number = std::to_string(n);
       const auto noise = set.tensor(name, "noise_i8_" + number).to(at::kFloat).unsqueeze(0) *
                          set.entry(name).at("noise_scale").get<double>();
-      check.close("wav_" + number, replay.run(calls[n], noise).unsqueeze(0), set.tensor(name, "wav_" + number));
+      check.close("wav_" + number, replay.run(calls[n], noise).unsqueeze(0), set.golden(name, "wav_" + number));
       const auto rows = recorded[n]["shapes"]["conformer_att_cache"][3].get<std::int64_t>();
       check.equal("encoder rows", replay.session.acoustic.encoder.attention.back().size(1), rows);
     }
@@ -179,7 +178,7 @@ void replay_nonstream_call(talker_set& set, const std::string& name, report& out
     const auto scale = set.entry("vocoder_original").value("noise_scale", 0.03125);
     const auto noise =
         set.tensor(name, "noise_i8").to(at::kFloat).unsqueeze(0) * set.entry(name).value("noise_scale", scale);
-    check.close("wav", vocoder.run(mel, noise).speech.squeeze(0), set.tensor(name, "wav"));
+    check.close("wav", vocoder.run(mel, noise).speech.squeeze(0), set.golden(name, "wav"));
   });
 }
 

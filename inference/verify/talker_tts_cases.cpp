@@ -56,7 +56,7 @@ public:
         if (key.starts_with(side)) {
           const auto layer = static_cast<std::size_t>(std::stoi(key.substr(side.size())));
           const auto mine = side == "final_key_" ? turn_.cache().keys(layer) : turn_.cache().values(layer);
-          check_.close(key, mine.unsqueeze(0), set_.tensor(name_, key));
+          check_.close(key, mine.unsqueeze(0), set_.golden(name_, key));
         }
   }
 
@@ -85,8 +85,8 @@ private:
     speech::tts_probabilities(numbers, turn_.penalised(), turn_.sampling(), turn_.banned(), p);
     const auto chances = at::tensor(p);
     hidden_.push_back(hidden);
-    if (kept("logits_raw_first")) logits_.push_back(logits);
-    if (kept("probs_first")) probabilities_.push_back(chances.unsqueeze(0));
+    if (kept("logits_raw_first", logits)) logits_.push_back(logits);
+    if (kept("probs_first", chances)) probabilities_.push_back(chances.unsqueeze(0));
     const auto ids = set_.tensor(name_, "top_ids")[at_];
     check_.close("top probabilities", chances.index_select(0, ids), set_.tensor(name_, "top_probs")[at_]);
     const auto wanted = sampled_.at(static_cast<std::size_t>(at_++));
@@ -109,10 +109,13 @@ private:
     turn_.take(numbers, chosen);
   }
 
-  bool kept(const std::string& key) { return set_.has(name_, key) && at_ < set_.tensor(name_, key).size(0); }
+  /// Whether a tensor of a `row` for each of the first steps has one for this step.
+  bool kept(const std::string& key, const at::Tensor& row) {
+    return set_.has_golden(name_, key) && at_ < set_.golden(name_, key).count / row.numel();
+  }
 
   void compare_rows(const std::string& key, const std::vector<at::Tensor>& mine, double tolerance) {
-    if (set_.has(name_, key)) check_.close(key, at::cat(mine, 0), set_.tensor(name_, key), tolerance);
+    if (set_.has_golden(name_, key)) check_.close(key, at::cat(mine, 0), set_.golden(name_, key), tolerance);
   }
 
   talker_set& set_;

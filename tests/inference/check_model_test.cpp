@@ -329,15 +329,13 @@ TEST_CASE("the published vocabulary is known by its ids") {
     check::check_tokenizer({folder.path(), folder.path()}, found);
     std::string text;
     for (const auto& one : found.all()) text += one.what + "\n";
-    CHECK(found.count(check::severity::fault) == (text.find("gives the recorded ids") == std::string::npos ? 3 : 0));
+    CHECK(found.count(check::severity::fault) == (text.find("gives the recorded ids") == std::string::npos ? 4 : 0));
     return text;
   };
-  // The merges of the older file.
-  CHECK_THAT(
-      result(),
-      Catch::Contains("has 134935 merges, published are 151387") &&
-          Catch::Contains(
-              "你好，世界！ gets the ids 56568 52801 3837 99244 97120 6313, published is 108386 3837 99489 6313"));
+  // Some of the merges, as an older file lacks some.
+  CHECK_THAT(result(), Catch::Contains("has 5001 merges, published are 151387") &&
+                           Catch::Contains("你好，世界！ gets the ids 160 121 254 161 98 121 3837 3490 244 163 243 234 "
+                                           "1540 223, published is 108386 3837 99489 6313"));
   const auto settings = json::parse(contents_of(full / "tokenizer_config.json"));
   for (const auto& [id, token] : settings.at("added_tokens_decoder").items())
     files.added.push_back({token.at("content"), std::stoll(id), token.at("special")});

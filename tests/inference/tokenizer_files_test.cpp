@@ -67,13 +67,13 @@ TEST_CASE("ids recorded from the published folder") {
   CHECK(full().encode("混合") == ids_type{105063});
   CHECK(full().encode("前缀") == ids_type{24562, 103630});
   CHECK(full().merges() == 151387);
-  CHECK(full().derived_merges() == 16452);
+  CHECK(full().derived_merges() == 146386);
 }
 
 TEST_CASE("random texts in many scripts have the ids that Hugging Face's tokenizers gives them") {
   int compared = 0;
   CHECK(count_differences(full(), "tests/data/tokenizer/strings.jsonl", compared) == 0);
-  CHECK(compared == 5000);
+  CHECK(compared == 2000);
 }
 
 // By hand, with a folder that make_strings.py wrote and a tokenizer_config.json: PARLEY_STRINGS=FOLDER
