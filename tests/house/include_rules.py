@@ -15,7 +15,7 @@ ALLOWED = {
     "inference": {"base", "config"},
     "actors": {"base", "protocol", "config"} | ENGINE_API,
     "net": {"base", "protocol", "config", "actors/front_door.hpp", "actors/node_door.hpp", "actors/recording_desk.hpp", "actors/requester.hpp"},
-    "client": {"base", "protocol", "config"},
+    "client": {"base", "protocol", "config", "net/stream.hpp"},
     "app": {"base", "config", "protocol", "inference", "actors", "net", "client"},
 }
 # library -> where it may be used; tests and benches of a layer count as that layer
