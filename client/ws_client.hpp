@@ -3,7 +3,6 @@
 #include "client/server_url.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/ssl/context.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -53,7 +52,6 @@ public:
 private:
   boost::asio::any_io_executor executor_;
   callbacks told_; ///< until `connect`
-  std::shared_ptr<boost::asio::ssl::context> tls_;
   std::shared_ptr<impl> impl_;
 };
 

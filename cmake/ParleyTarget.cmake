@@ -4,20 +4,29 @@ function(parley_defaults target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Werror)
 endfunction()
 
-# parley_library(<name> SOURCES … [PUBLIC libs…] [PRIVATE libs…]): static library parley_<name>, alias parley::<name>.
+# parley_unity(<target> [files to leave alone…]): with PARLEY_UNITY, so many of its sources are compiled as one.
+function(parley_unity target)
+  if(PARLEY_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE "${PARLEY_UNITY}")
+    set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
+# parley_library(<name> SOURCES … [PUBLIC libs…] [PRIVATE libs…] [ALONE sources that a unity build leaves alone…]): static library parley_<name>, alias parley::<name>.
 function(parley_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC;PRIVATE;ALONE" ${ARGN})
   add_library(parley_${name} STATIC ${arg_SOURCES})
   add_library(parley::${name} ALIAS parley_${name})
   target_link_libraries(parley_${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
   parley_defaults(parley_${name})
+  parley_unity(parley_${name} ${arg_ALONE})
 endfunction()
 
-# parley_tests(<folder> [BINARY b] SOURCES a_test.cpp … LINK libs…): a binary b_tests (<folder>_tests), one ctest entry <folder>/a per source file.
+# parley_tests(<folder> [BINARY b] SOURCES a_test.cpp … LINK libs… [ALONE sources that a unity build leaves alone…]): a binary b_tests (<folder>_tests), one ctest entry <folder>/a per source file.
 # The working directory is the source root, so that tests find tests/data and models.
 # Those that do without LibTorch have the label `plain`; the target `plain` builds them.
 function(parley_tests folder)
-  cmake_parse_arguments(arg "" "BINARY" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "BINARY" "SOURCES;LINK;ALONE" ${ARGN})
   if(NOT arg_BINARY)
     set(arg_BINARY ${folder})
   endif()
@@ -25,6 +34,9 @@ function(parley_tests folder)
   add_executable(${binary} ${arg_SOURCES})
   target_link_libraries(${binary} PRIVATE ${arg_LINK} parley_catch_main)
   parley_defaults(${binary})
+  parley_unity(${binary} ${arg_ALONE})
+  # What is tested is optimized as everywhere else; the tests themselves are compiled more often than they run.
+  target_compile_options(${binary} PRIVATE $<IF:$<CONFIG:Debug>,-O0,-O1>)
   set(labels ${folder})
   if(NOT "parley::inference" IN_LIST arg_LINK)
     list(APPEND labels plain)

@@ -7,6 +7,8 @@ if(PARLEY_CCACHE)
       "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${PARLEY_CCACHE}")
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()
+# Programs are compiled as libraries are: what one has precompiled serves the other.
+set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)
 find_program(PARLEY_MOLD mold)
 if(PARLEY_MOLD)
   add_link_options(-fuse-ld=mold)

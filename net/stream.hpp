@@ -2,25 +2,31 @@
 
 #include "net/beast.hpp"
 
+#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/ssl/context.hpp>
-#include <boost/asio/ssl/stream.hpp>
-#include <boost/beast/websocket/ssl.hpp>
+#include <boost/asio/ssl/stream_base.hpp>
 
+#include <array>
+#include <cstddef>
 #include <memory>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
+#include <string>
 #include <utility>
 
 namespace parley::net {
 
-/// The bytes of one connection, plain or through TLS: a stream for Beast either way, so that what speaks HTTP and
-/// WebSocket over it is compiled once. Moves only. All calls are on its executor.
+/// The bytes of one connection, plain or through TLS: a stream for Beast either way. What is below it is compiled once, in
+/// stream.cpp, and not again for every operation that reads or writes: an operation's handler is erased on its way down
+/// (its memory is recycled by Asio, as that of any other). Moves only. All calls are on its executor.
 class stream {
 public:
   using executor_type = beast::tcp_stream::executor_type;
+  template<class... Result>
+  using handler = asio::any_completion_handler<void(error_code, Result...)>;
 
-  explicit stream(tcp::socket&& socket) : tcp_(std::make_unique<beast::tcp_stream>(std::move(socket))) {}
+  explicit stream(tcp::socket&& socket);
+  stream(stream&&) noexcept;
+  stream& operator=(stream&&) noexcept;
+  ~stream();
 
   executor_type get_executor() noexcept { return tcp_->get_executor(); }
 
@@ -29,50 +35,34 @@ public:
 
   /// Lets the system take at most so many bytes ahead of the reader, as far as it can: then a write that ends tells
   /// how fast the other side reads, and not how large a buffer is.
-  void hold_little_unsent() {
-    const int bytes = 64 << 10;
-    ::setsockopt(tcp_->socket().native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
-  }
+  void hold_little_unsent();
 
   bool secure() const { return tls_ != nullptr; }
 
-  /// TLS from now on, by default as the server of the handshake. `done` takes an error code.
-  template<class Handler>
-  void async_secure(asio::ssl::context& context, Handler&& done,
-                    asio::ssl::stream_base::handshake_type as = asio::ssl::stream_base::server) {
-    tls_ = std::make_unique<tls_stream>(*tcp_, context);
-    tls_->async_handshake(as, std::forward<Handler>(done));
-  }
+  /// TLS from now on, by default as the server of the handshake.
+  void async_secure(asio::ssl::context& context, handler<> done,
+                    asio::ssl::stream_base::handshake_type as = asio::ssl::stream_base::server);
+
+  /// TLS as a client that asks for `server` (a host name or an address) and takes no certificate of another one.
+  void async_secure_as_client(asio::ssl::context& context, const std::string& server, handler<> done);
+
+  /// Why the other side's certificate was refused; empty when it was not. Only while secure.
+  std::string certificate_fault() const;
 
   /// The goodbye of TLS; only while secure.
-  template<class Handler>
-  void async_shutdown(Handler&& done) {
-    tls_->async_shutdown(std::forward<Handler>(done));
-  }
+  void async_shutdown(handler<> done);
 
   template<class Buffers, class Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
     return asio::async_initiate<Token, void(error_code, std::size_t)>(
-        [this](auto handler, const Buffers& into) {
-          if (tls_) {
-            tls_->async_read_some(into, std::move(handler));
-          } else {
-            tcp_->async_read_some(into, std::move(handler));
-          }
-        },
+        [this](auto done, const Buffers& into) { read_some(first_of<asio::mutable_buffer>(into), std::move(done)); },
         token, buffers);
   }
 
   template<class Buffers, class Token>
   auto async_write_some(const Buffers& buffers, Token&& token) {
     return asio::async_initiate<Token, void(error_code, std::size_t)>(
-        [this](auto handler, const Buffers& from) {
-          if (tls_) {
-            tls_->async_write_some(from, std::move(handler));
-          } else {
-            tcp_->async_write_some(from, std::move(handler));
-          }
-        },
+        [this](auto done, const Buffers& from) { write_some(first_of<asio::const_buffer>(from), std::move(done)); },
         token, buffers);
   }
 
@@ -82,16 +72,43 @@ public:
 
   template<class Handler>
   friend void async_teardown(beast::role_type role, stream& of, Handler&& done) {
-    using beast::websocket::async_teardown;
-    if (of.tls_) {
-      async_teardown(role, *of.tls_, std::forward<Handler>(done));
-    } else {
-      async_teardown(role, *of.tcp_, std::forward<Handler>(done));
-    }
+    of.tear_down(role, std::forward<Handler>(done));
   }
 
 private:
   using tls_stream = asio::ssl::stream<beast::tcp_stream&>;
+
+  /// A sequence of buffers of one type, whatever the caller's is. An operation that transfers "some" may leave out the rest.
+  template<class Buffer>
+  class buffer_list {
+  public:
+    using value_type = Buffer;
+    using const_iterator = const Buffer*;
+
+    const_iterator begin() const { return items_.data(); }
+    const_iterator end() const { return items_.data() + count_; }
+    bool full() const { return count_ == items_.size(); }
+    void push_back(Buffer item) { items_[count_++] = item; }
+
+  private:
+    std::array<Buffer, 8> items_;
+    std::size_t count_ = 0;
+  };
+
+  template<class Buffer, class Buffers>
+  static buffer_list<Buffer> first_of(const Buffers& buffers) {
+    buffer_list<Buffer> out;
+    for (auto at = asio::buffer_sequence_begin(buffers); at != asio::buffer_sequence_end(buffers) && !out.full();
+         ++at) {
+      const Buffer item = *at;
+      if (item.size() > 0) out.push_back(item);
+    }
+    return out;
+  }
+
+  void read_some(buffer_list<asio::mutable_buffer> into, handler<std::size_t> done);
+  void write_some(buffer_list<asio::const_buffer> from, handler<std::size_t> done);
+  void tear_down(beast::role_type role, handler<> done);
 
   std::unique_ptr<beast::tcp_stream> tcp_;
   std::unique_ptr<tls_stream> tls_;

@@ -16,7 +16,7 @@ ALLOWED = {
     "inference": {"base", "conversation", "config"},
     "actors": {"base", "conversation", "protocol", "config"} | ENGINE_API,
     "net": {"base", "conversation", "protocol", "config", "actors/front_door.hpp", "actors/node_door.hpp", "actors/recording_desk.hpp", "actors/requester.hpp"},
-    "client": {"base", "conversation", "protocol", "config"},
+    "client": {"base", "conversation", "protocol", "config", "net/stream.hpp"},
     "app": {"base", "conversation", "config", "protocol", "inference", "actors", "net", "client"},
 }
 # library -> where it may be used; tests and benches of a layer count as that layer

@@ -21,6 +21,7 @@ TORCH = re.compile(r"(ATen|c10|torch)/")
 TIDY = Path(sys.executable).with_name("clang-tidy")  # of scripts/requirements.txt
 CACHE = Path(os.environ.get("PARLEY_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parley")
 KEPT_DAYS = 30
+BATCH = 8  # sources that are read as one
 # For GCC alone: its precompiled headers, and its warnings, which are errors where it compiles.
 STRANGE = re.compile("-fpch-preprocess|-W.*|-mprefer-vector-width=.*")
 
@@ -67,11 +68,27 @@ def machine() -> str:
     return "".join(subprocess.run(c, cwd=ROOT, capture_output=True, text=True, check=True).stdout for c in commands)
 
 
-def look(source: Path, database: str) -> str:
-    done = subprocess.run([TIDY, "-p", database, "--quiet", source], cwd=ROOT, capture_output=True, text=True)
+def look(source: Path, flags: tuple[str, ...], *more: str) -> str:
+    command = [TIDY, f"--config-file={ROOT}/.clang-tidy", "--quiet", *more, source, "--", *flags]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode == 0:
         return ""
     return done.stdout + ("" if done.stdout else done.stderr)
+
+
+def look_at(batch: list[Path], flags: tuple[str, ...]) -> dict[Path, str]:
+    """What is found in each source. They are read as one, which costs little more than one alone, as they share most headers; when anything
+    is found, or they do not fit together, each half by itself."""
+    if len(batch) == 1:
+        return {batch[0]: look(batch[0], flags)}
+    with tempfile.NamedTemporaryFile("w", suffix=".cpp") as whole:
+        whole.write("".join(f'#include "{source}"\n' for source in batch))
+        whole.flush()
+        # The one check that would find the whole at fault; include_rules.py finds who includes a source file.
+        if not look(Path(whole.name), flags, "--checks=-bugprone-suspicious-include"):
+            return {source: "" for source in batch}
+    middle = len(batch) // 2
+    return look_at(batch[:middle], flags) | look_at(batch[middle:], flags)
 
 
 def main() -> int:
@@ -80,7 +97,7 @@ def main() -> int:
     for old in remembered.iterdir():
         if old.stat().st_mtime < time.time() - KEPT_DAYS * 86400:
             old.unlink(missing_ok=True)
-    given, entries, keys, bad = machine(), [], {}, 0
+    given, alike, keys, bad = machine(), {}, {}, 0
     for entry in json.loads((build / "compile_commands.json").read_text()):
         source = Path(entry["file"])
         if "-Werror" not in entry["command"].split():
@@ -89,27 +106,27 @@ def main() -> int:
         if not source.is_relative_to(ROOT) or source.relative_to(ROOT).parts[0] not in ALLOWED:
             continue
         ours, others = seen_by(source)
+        if source in keys:  # compiled for two targets
+            continue
         if any(map(TORCH.match, others)):
             continue
         flags = flags_of(entry["command"])
-        entries.append({"directory": entry["directory"], "file": str(source), "arguments": ["c++", *flags, "-c", str(source)]})
         said = " ".join(flags).replace(str(ROOT), ".").replace(str(CACHE), "cache")
         keys[source] = hashlib.sha256("\n".join([given, said, *map(digest, ours)]).encode()).hexdigest()
-    waiting = []
-    for source, key in keys.items():
-        if (remembered / key).exists():
-            (remembered / key).touch()
+        if (remembered / keys[source]).exists():
+            (remembered / keys[source]).touch()
         else:
-            waiting.append(source)
-    with tempfile.TemporaryDirectory() as database, ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        (Path(database) / "compile_commands.json").write_text(json.dumps(entries))
-        for source, found in zip(waiting, pool.map(functools.partial(look, database=database), waiting)):
-            if found:
-                bad += 1
-                print(found, flush=True)
-            else:
-                (remembered / keys[source]).touch()
-    print(f"{len(keys)} files, {len(waiting)} looked at, {bad} with findings")
+            alike.setdefault(tuple(flags), []).append(source)
+    batches = [(sources[at : at + BATCH], flags) for flags, sources in alike.items() for at in range(0, len(sources), BATCH)]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for found_in in pool.map(lambda batch: look_at(*batch), batches):
+            for source, found in found_in.items():
+                if found:
+                    bad += 1
+                    print(found, flush=True)
+                else:
+                    (remembered / keys[source]).touch()
+    print(f"{len(keys)} files, {sum(map(len, alike.values()))} looked at, {bad} with findings")
     return 1 if bad or not keys else 0
 
 
