@@ -22,6 +22,7 @@ install(DIRECTORY models DESTINATION "${CMAKE_INSTALL_DATADIR}/parley")
 install(FILES config/parley.toml DESTINATION "${CMAKE_INSTALL_SYSCONFDIR}/parley")
 install(FILES docs/grafana.json DESTINATION "${CMAKE_INSTALL_DATADIR}/parley")
 install(FILES LICENSE README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(FILES packaging/parley.bash DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME parley)
 install(FILES packaging/_parley DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
 # The unit and the manual name the place of this installation, which is known only now.

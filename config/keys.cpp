@@ -60,40 +60,38 @@ constexpr double mebibyte = 1 << 20;
 const std::array table{
     key{"server.host", PARLEY_MEMBER(server.host), "Address to listen on: a name or an address, IPv6 without brackets.",
         0, 0, is_not_empty, "a host name or address"},
-    key{"server.port", PARLEY_MEMBER(server.port), "0 takes any free port; the ready line tells which.", 0, 65535},
+    key{"server.port", PARLEY_MEMBER(server.port), "0 takes any free port; the ready line says which.", 0, 65535},
     key{"server.io_threads", PARLEY_MEMBER(server.io_threads),
         "Threads that read and write sockets. One is enough for hundreds of sessions.", 1, 256},
     key{"server.names", PARLEY_MEMBER(server.names),
-        "Names by which browsers reach this server, separated by spaces, without ports. Without API keys its page "
-        "talks under these, server.host, localhost and IP addresses only: any other name may be an attacker's that was "
-        "made to lead here (DNS rebinding)."},
+        "Names under which browsers reach this server, separated by spaces, without ports. Without API keys, its page "
+        "works only under these, server.host, localhost and IP addresses: any other name might be an attacker's, "
+        "pointed at this server (DNS rebinding)."},
 
     key{"tls.mode", PARLEY_MEMBER(tls.mode),
-        "off (plain text), auto (a self-signed certificate, made at the first start and again when it has run out) or "
+        "off (plain text), auto (a self-signed certificate, made at the first start and again when it has expired) or "
         "file (tls.cert and tls.key). Browsers give the microphone to https and to localhost only."},
     key{"tls.cert", PARLEY_MEMBER(tls.cert),
-        "Certificate chain, PEM. With auto, where it is kept; empty = parley/tls.pem in the user's state folder."},
+        "Certificate chain, PEM. With auto, where it is stored; empty = parley/tls.pem in the user's state folder."},
     key{"tls.key", PARLEY_MEMBER(tls.key),
         "Its private key, PEM. With auto, empty = parley/tls.key in the user's state folder."},
 
     key{"auth.keys_file", PARLEY_MEMBER(auth.keys_file),
-        "API keys, one a line: NAME HASH [admin], where HASH is the SHA-256 of the key in hexadecimal; # begins a "
-        "comment. Empty = no key is asked."},
+        "API keys, one per line: NAME HASH [admin], where HASH is the SHA-256 of the key in hexadecimal; # begins a "
+        "comment. Empty = no key is needed."},
     key{"auth.allowed_origins", PARLEY_MEMBER(auth.allowed_origins),
         "Pages that may open a session from a browser, separated by spaces: \"same\" (pages of this host, whatever the "
-        "port; see server.names), \"*\" (all), or origins like https://example.org. Clients that send no Origin are no "
-        "browsers and always pass."},
+        "port; see server.names), \"*\" (all), or origins like https://example.org. Clients that send no Origin are "
+        "not browsers and are always allowed."},
 
     key{"worker.model", PARLEY_MEMBER(worker.model), "Checkpoint folder. Empty = the embedded default model."},
     key{"worker.assets", PARLEY_MEMBER(worker.assets),
-        "Folder whose assets (the voice's networks and recordings) are taken, where the checkpoint has none, as "
-        "quantized "
-        "releases have not. Empty = the checkpoint folder."},
+        "Folder whose assets (the voice's networks and recordings) are used if the checkpoint has none, as in "
+        "quantized releases. Empty = the checkpoint folder."},
     key{"worker.device", PARLEY_MEMBER(worker.device), "\"cpu\" or \"cuda:N\".", 0, 0, is_device, "cpu or cuda:N"},
     key{"worker.max_sessions", PARLEY_MEMBER(worker.max_sessions),
-        "Slots: sessions that the worker takes at a time. 0 = from memory and measured speed, which is measured on "
-        "while "
-        "sessions run, so that slots come and go; another number is used as it is.",
+        "Slots: sessions that the worker takes at a time. 0 = from memory and measured speed, which goes on being "
+        "measured while sessions run, so that the number changes; another number is used as it is.",
         0, 10000},
     key{"worker.threads", PARLEY_MEMBER(worker.threads),
         "Intra-op threads of the engine. 0 = all cores, or one for a small model.", 0, 1024},
@@ -101,51 +99,52 @@ const std::array table{
     key{"queue.capacity", PARLEY_MEMBER(queue.capacity),
         "Waiting clients; the next one gets queue_full. 0 = no queue: no free slot means worker_busy.", 0, 1e6},
     key{"queue.no_worker_seconds", PARLEY_MEMBER(queue.no_worker_seconds),
-        "How long waiting clients stay when the last worker has gone, before service_unavailable.", 0, day},
+        "How long waiting clients stay after the last worker has gone, before service_unavailable.", 0, day},
     key{"queue.base_chat_seconds", PARLEY_MEMBER(queue.base_chat_seconds),
-        "Expected length of a session, for the estimated wait, until three of its kind were measured.", 0.001, day},
+        "Expected length of a session, for the estimated wait, until three of its kind have been measured.", 0.001,
+        day},
     key{"queue.base_audio_seconds", PARLEY_MEMBER(queue.base_audio_seconds), "", 0.001, day},
     key{"queue.base_video_seconds", PARLEY_MEMBER(queue.base_video_seconds), "", 0.001, day},
 
     key{"limits.audio_seconds", PARLEY_MEMBER(limits.audio_seconds),
-        "Total duration of a session, from the accepted connection: waiting in line and pauses count.", 0.001, day},
+        "Total duration of a session, from the accepted connection on: waiting in the queue and pauses count.", 0.001,
+        day},
     key{"limits.video_seconds", PARLEY_MEMBER(limits.video_seconds), "", 0.001, day},
     key{"limits.chat_seconds", PARLEY_MEMBER(limits.chat_seconds), "", 0.001, day},
     key{"limits.chat_idle_seconds", PARLEY_MEMBER(limits.chat_idle_seconds),
-        "A chat session with nothing running and nothing asked for that long is closed.", 0.001, day},
+        "A chat session with nothing running and no request for that long is closed.", 0.001, day},
     key{"limits.chat_turn_seconds", PARLEY_MEMBER(limits.chat_turn_seconds), "One chat turn; then inference_error.",
         0.001, day},
     key{"limits.init_seconds", PARLEY_MEMBER(limits.init_seconds),
-        "From session.queue_done to the initialising event; then the session is closed.", 0.001, day},
+        "Time from session.queue_done to the initialising event; then the session is closed.", 0.001, day},
     key{"limits.backlog_units", PARLEY_MEMBER(limits.backlog_units),
         "Seconds of sound that may wait behind the running one; the oldest are dropped and counted.", 1, 10000},
     key{"limits.failover_units", PARLEY_MEMBER(limits.failover_units),
-        "The same while a session has no worker, and while it is not known yet that it has none.", 1, 10000},
+        "The same while a session has no worker, and until it is known that it has none.", 1, 10000},
     key{"limits.failover_seconds", PARLEY_MEMBER(limits.failover_seconds),
         "How long a session that lost its worker waits for another one. 0 = it ends at once.", 0, day},
     key{"limits.journal_bytes", PARLEY_MEMBER(limits.journal_bytes),
-        "What a gateway keeps in memory of one session, so that another worker can take it up; a minute of 16-bit "
-        "sound "
-        "takes 2 MB.",
+        "What a gateway keeps of one session in memory, so that another worker can take it over; a minute of 16-bit "
+        "sound takes 2 MB.",
         0, 4096 * mebibyte},
     key{"limits.journal_dir", PARLEY_MEMBER(limits.journal_dir),
-        "Folder for what is above that, in files without a name. Empty = a session that needs more ends with its "
+        "Folder for what exceeds that, in files without a name. Empty = a session that needs more ends with its "
         "worker."},
     key{"limits.min_legacy_samples", PARLEY_MEMBER(limits.min_legacy_samples),
         "Shortest append of the legacy dialect, in samples of 16 kHz.", 1, 160000},
     key{"limits.drain_seconds", PARLEY_MEMBER(limits.drain_seconds),
         "On shutdown, how long running sessions may go on after session.go_away.", 0, day},
     key{"limits.resume_seconds", PARLEY_MEMBER(limits.resume_seconds),
-        "How long a session whose client asked for it (payload.resume) waits for that client after its connection was "
-        "lost. 0 = never.",
+        "How long a session whose client asked for it (payload.resume) waits for that client after losing its "
+        "connection. 0 = never.",
         0, day},
     key{"limits.resume_bytes", PARLEY_MEMBER(limits.resume_bytes),
-        "What is kept of the last events of such a session, to be sent again; a second of sound takes 0.13 MB.", 4096,
-        4096 * mebibyte},
+        "How much of the last events of such a session is kept, to be sent again; a second of sound takes 0.13 MB.",
+        4096, 4096 * mebibyte},
     key{"limits.outbox_bytes", PARLEY_MEMBER(limits.outbox_bytes),
-        "Unsent bytes of one connection; a reader slower than that is closed with 1008.", 4096, 4096 * mebibyte},
+        "Unsent bytes of one connection; a client that reads too slowly is closed with 1008.", 4096, 4096 * mebibyte},
     key{"limits.duplex_message_bytes", PARLEY_MEMBER(limits.duplex_message_bytes),
-        "Largest message of a client in audio and video; above, close 1009.", 4096, 4096 * mebibyte},
+        "Largest message of a client in audio and video; larger ones close with 1009.", 4096, 4096 * mebibyte},
     key{"limits.chat_message_bytes", PARLEY_MEMBER(limits.chat_message_bytes),
         "The same in chat, and the largest body of POST /v1/chat/completions.", 4096, 4096 * mebibyte},
     key{"limits.header_bytes", PARLEY_MEMBER(limits.header_bytes), "HTTP request line and headers; above, 431.", 1024,
@@ -153,14 +152,14 @@ const std::array table{
     key{"limits.body_bytes", PARLEY_MEMBER(limits.body_bytes), "Body of any other HTTP request; above, 413.", 1024,
         1024 * mebibyte},
     key{"limits.read_ahead_bytes", PARLEY_MEMBER(limits.read_ahead_bytes),
-        "What a connection reads ahead of its session, in bytes and in messages; then it stops reading. One message "
-        "may go over the bytes.",
+        "How far a connection reads ahead of its session, in bytes and in messages; then it stops reading. One message "
+        "may exceed the bytes.",
         4096, 4096 * mebibyte},
     key{"limits.read_ahead_frames", PARLEY_MEMBER(limits.read_ahead_frames), "", 1, 10000},
     key{"limits.connections", PARLEY_MEMBER(limits.connections), "Open sockets; further ones are closed at once.", 1,
         1e6},
     key{"limits.handshake_seconds", PARLEY_MEMBER(limits.handshake_seconds),
-        "For one HTTP request, its answer and the upgrade.", 0.001, 3600},
+        "For one HTTP request, its answer, and the upgrade.", 0.001, 3600},
     key{"limits.keep_alive_seconds", PARLEY_MEMBER(limits.keep_alive_seconds), "Between two HTTP requests.", 0.001,
         3600},
     key{"limits.ping_seconds", PARLEY_MEMBER(limits.ping_seconds),
@@ -168,12 +167,12 @@ const std::array table{
     key{"limits.close_seconds", PARLEY_MEMBER(limits.close_seconds),
         "For the last frames and the closing handshake of a connection.", 0.001, 3600},
     key{"limits.sessions_per_address", PARLEY_MEMBER(limits.sessions_per_address),
-        "Open sessions of one client address and of one API key; more are refused with 429. 0 = no limit. Behind a "
-        "proxy all clients have its address.",
+        "Open sessions per client address and per API key; more are refused with 429. 0 = no limit. Behind a proxy, "
+        "all clients have the proxy's address.",
         0, 1e6},
     key{"limits.sessions_per_key", PARLEY_MEMBER(limits.sessions_per_key), "", 0, 1e6},
     key{"limits.starts_per_address", PARLEY_MEMBER(limits.starts_per_address),
-        "New sessions a minute of one address and of one key; more are refused with 429. 0 = no limit.", 0, 1e6},
+        "New sessions per minute of one address and of one key; more are refused with 429. 0 = no limit.", 0, 1e6},
     key{"limits.starts_per_key", PARLEY_MEMBER(limits.starts_per_key), "", 0, 1e6},
     key{"limits.waiting_per_address", PARLEY_MEMBER(limits.waiting_per_address),
         "Places in the queue of one address and of one key; the next one gets queue_full. 0 = no limit.", 0, 1e6},
@@ -185,33 +184,33 @@ const std::array table{
         "Sends response.done in audio and video too, for clients of other servers."},
 
     key{"engine.seed", PARLEY_MEMBER(engine.seed),
-        "Seed of sessions that bring none of their own: a whole number, or \"none\" = random."},
+        "Seed of sessions that bring none: a whole number, or \"none\" = random."},
     key{"engine.dtype", PARLEY_MEMBER(engine.precision),
         "Number format of weights and activations: float32, bfloat16 or "
         "float16."},
     key{"engine.quant", PARLEY_MEMBER(engine.quant),
-        "Weights of the language model's layers in fewer bits, for machines with less memory: none, int8 or int4."},
+        "The language model's layers in fewer bits, for machines with less memory: none, int8 or int4."},
     key{"engine.window", PARLEY_MEMBER(engine.window),
         "How the KV cache slides when it is full: off (the session ends with context_full), basic or context."},
     key{"engine.allow_client_window", PARLEY_MEMBER(engine.allow_client_window),
         "Whether a session may choose its own sliding_window_mode."},
     key{"engine.reference_quirks", PARLEY_MEMBER(engine.reference_quirks),
-        "Repeats defects of the reference that Parley otherwise mends; for comparisons."},
+        "Repeats defects of the reference that Parley otherwise corrects; for comparisons."},
     key{"engine.context_tokens", PARLEY_MEMBER(engine.context_tokens), "Limit of a session's KV cache.", 256, 1 << 20},
 
     key{"nodes.host", PARLEY_MEMBER(nodes.host), "Address of a gateway at which workers join.", 0, 0, is_not_empty,
         "a host name or address"},
-    key{"nodes.port", PARLEY_MEMBER(nodes.port), "0 takes any free port; the log tells which.", 0, 65535},
+    key{"nodes.port", PARLEY_MEMBER(nodes.port), "0 takes any free port; the log says which.", 0, 65535},
     key{"nodes.join", PARLEY_MEMBER(nodes.join),
         "HOST:PORT of the gateway that a worker joins; several, separated by spaces, share it."},
-    key{"nodes.name", PARLEY_MEMBER(nodes.name), "What a worker's node is called. Empty = as the machine."},
+    key{"nodes.name", PARLEY_MEMBER(nodes.name), "Name of a worker's node. Empty = the machine's."},
     key{"nodes.cert", PARLEY_MEMBER(nodes.cert),
-        "Certificate of this node, PEM, its key, and the authority that signed those of all nodes. Whoever has a "
+        "Certificate of this node, PEM, its key, and the authority that signed those of all nodes. Anybody with a "
         "certificate of that authority is let in. Empty = plain text, on loopback only."},
     key{"nodes.key", PARLEY_MEMBER(nodes.key), ""},
     key{"nodes.ca", PARLEY_MEMBER(nodes.ca), ""},
     key{"nodes.silence_seconds", PARLEY_MEMBER(nodes.silence_seconds),
-        "A node that says nothing for that long is taken for dead. The same on all nodes.", 0.5, 3600},
+        "A node that is silent for that long is considered dead. The same on all nodes.", 0.5, 3600},
     key{"nodes.rejoin_seconds", PARLEY_MEMBER(nodes.rejoin_seconds),
         "Longest pause of a worker between two attempts to reach its gateway.", 0.1, 3600},
 
@@ -223,22 +222,23 @@ const std::array table{
         "Folder for recordings of sessions: the sound of both sides, pictures, and every event. Empty = nothing is "
         "recorded."},
     key{"record.keep_days", PARLEY_MEMBER(record.keep_days),
-        "How long recordings are kept, and how many bytes of them, the oldest going first. 0 = no limit.", 0, 36500},
+        "How long recordings are kept, and how many bytes of them; the oldest are deleted first. 0 = no limit.", 0,
+        36500},
     key{"record.keep_bytes", PARLEY_MEMBER(record.keep_bytes), "", 0, 1e6 * 1024 * mebibyte},
     key{"record.queue_bytes", PARLEY_MEMBER(record.queue_bytes),
-        "What may wait for the disk; further events are in no recording, and counted.", 4096, 65536 * mebibyte},
+        "How much may wait for the disk; further events are not recorded, and are counted.", 4096, 65536 * mebibyte},
 
     key{"log.level", PARLEY_MEMBER(log.level), "trace, debug, info, warn, error or off.", 0, 0, is_level,
         "trace, debug, info, warn, error or off"},
     key{"log.net_level", PARLEY_MEMBER(log.net_level),
         "The same for one part of the server: sockets and HTTP, sessions and queue, the engine. Empty = as log.level. "
-        "The engine's trace tells what was drawn for each second, and how close it was.",
+        "The engine's trace shows what was drawn for each second, and how close it was.",
         0, 0, is_level_or_empty, "trace, debug, info, warn, error or off"},
     key{"log.actors_level", PARLEY_MEMBER(log.actors_level), "", 0, 0, is_level_or_empty,
         "trace, debug, info, warn, error or off"},
     key{"log.engine_level", PARLEY_MEMBER(log.engine_level), "", 0, 0, is_level_or_empty,
         "trace, debug, info, warn, error or off"},
-    key{"log.format", PARLEY_MEMBER(log.format), "text or json (one object a line)."},
+    key{"log.format", PARLEY_MEMBER(log.format), "text or json (one object per line)."},
 };
 
 #undef PARLEY_MEMBER

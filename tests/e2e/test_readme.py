@@ -1,4 +1,4 @@
-"""The README's commands are run as they stand there: every line that starts with `$ ` in a block marked `console`."""
+"""The commands of the README and of the pages in docs/ are run as they stand there: every line that starts with `$ ` in a block marked `console`."""
 import re
 import shlex
 import subprocess
@@ -7,7 +7,8 @@ import pytest
 
 from conftest import BINARY, ROOT, Server
 
-BLOCKS = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCKS = [block for page in PAGES for block in re.findall(r"```console\n(.*?)```", page.read_text(), re.S)]
 COMMANDS = [line[2:] for block in BLOCKS for line in block.splitlines() if line.startswith("$ ")]
 SKIPPED = ("./run", "./test")  # what this very test is part of
 
@@ -18,7 +19,7 @@ def test_there_are_commands():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A scratch folder for the whole page: later commands read what earlier ones made."""
+    """A scratch folder for all pages: later commands read what earlier ones made."""
     scratch = tmp_path_factory.mktemp("readme")
     for name in ("config", "models", "tests"):
         (scratch / name).symlink_to(ROOT / name)

@@ -5,11 +5,18 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "bench/README.md", "train/README.md", "tests/data/README.md")] + sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "train/README.md", "tests/data/README.md")]
+PAGES += sorted((ROOT / "models").glob("*/*.md")) + sorted((ROOT / "docs").rglob("*.md"))
 ROOMS = "actors|app|base|bench|client|cmake|config|conversation|docs|inference|models|net|packaging|protocol|scripts|tests|train|web"
 PLACE = re.compile(rf"`((?:{ROOMS})/[\w./-]+)`")
-LINK = re.compile(r"\]\(([\w./-]+)\)")
+LINK = re.compile(r"\]\(([\w./-]*)(?:#([\w-]+))?\)")
+HEADING = re.compile(r"^#+ (.*)$", re.M)
 ENDINGS = ("", ".hpp", ".cpp", ".py")
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link may name behind its `#`, as forges make it of a heading."""
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(page.read_text(encoding="utf-8"))}
 
 
 def missing(page: Path):
@@ -17,9 +24,12 @@ def missing(page: Path):
     for name in PLACE.findall(text):
         if not any((base / (name + ending)).exists() for base in (ROOT, page.parent) for ending in ENDINGS):
             yield name
-    for name in LINK.findall(text):
-        if not (page.parent / name).exists():
+    for name, anchor in LINK.findall(re.sub(r"`[^`]*`", "", text)):  # what is code links to nothing
+        target = page.parent / name if name else page
+        if not target.exists():
             yield name
+        elif anchor and anchor not in anchors(target):
+            yield f"{name}#{anchor}"
 
 
 def main() -> int:

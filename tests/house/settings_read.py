@@ -25,10 +25,10 @@ def main() -> int:
         if " = " in line and not line.startswith("#"):
             key, value = line.split(" = ", 1)
             defaults[f"{section}.{key}"] = value
-    rows = re.findall(r"^\| `([a-z]+\.[a-z_]+)` \| `([^`]*)` \|", (ROOT / "README.md").read_text(), re.M)
-    unread += [f"README.md: {name} is {defaults.get(name)}, not {value}" for name, value in rows if defaults.get(name) != value]
+    rows = re.findall(r"^\| `([a-z]+\.[a-z_]+)` \| `([^`]*)` \|", (ROOT / "docs/operations.md").read_text(), re.M)
+    unread += [f"docs/operations.md: {name} is {defaults.get(name)}, not {value}" for name, value in rows if defaults.get(name) != value]
     if not rows:
-        unread.append("README.md has no table of settings")
+        unread.append("docs/operations.md has no table of settings")
     print(*unread, sep="\n")
     print(f"{len(members)} settings, {len(unread)} that nothing reads")
     return 1 if unread or not members else 0
