@@ -64,6 +64,8 @@ duplex_config read_duplex_config(field_reader& in, const field& config) {
       *out.basic_window_low_tokens > *out.basic_window_high_tokens)
     in.fail(error_code::invalid_payload, at("basic_window_low_tokens").path, "above basic_window_high_tokens");
   in.seed(at("seed"), out.seed);
+  in.boolean(at("unit_responses"), out.unit_responses);
+  in.boolean(at("listen_at_turn_end"), out.listen_at_turn_end);
   fixed(in, at("chunk_ms"), unit_ms);
   fixed(in, at("sample_rate"), input_rate);
   return out;

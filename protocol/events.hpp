@@ -48,6 +48,8 @@ struct duplex_config {
   std::optional<int> basic_window_high_tokens; ///< the basic window slides above this,
   std::optional<int> basic_window_low_tokens;  ///< down to this
   std::optional<std::uint64_t> seed;
+  bool unit_responses = false;     ///< ours: each unit's answer is a response of its own (docs/PROTOCOL_EXTENSIONS.md)
+  bool listen_at_turn_end = false; ///< ours: a turn's last second ends with a `listen`
 };
 
 // ---- client events ----------------------------------------------------------------------------------------------------
@@ -213,17 +215,21 @@ struct output_delta {
   std::optional<usage> total;
   bool end_of_turn = false;
   metrics measured;
+  std::string turn_id;      ///< with `config.unit_responses`; else empty and not sent
+  bool closes_turn = false; ///< the `listen` of `config.listen_at_turn_end`: the metrics are those of the delta before
 };
 
-/// A chat turn is over; in duplex only with `protocol.duplex_response_done` (PROTOCOL.md 12).
+/// A chat turn is over; in duplex with `protocol.duplex_response_done` (PROTOCOL.md 12), or a unit's answer with
+/// `config.unit_responses`.
 struct response_done {
   std::string response_id;
   std::string input_id;
   std::string text;
   pcm audio;          ///< 24 kHz, of a turn without streaming; else null
-  std::string reason; ///< turn_end, length, cancelled, error
+  std::string reason; ///< turn_end, length, cancelled, error; unit_end
   metrics measured;
-  std::optional<usage> used; ///< this turn's
+  std::optional<usage> used; ///< this turn's, or this unit's
+  std::string turn_id = {};  ///< as of `output_delta`
 };
 
 /// The session ends soon (PROTOCOL.md 8); at most once per reason.
