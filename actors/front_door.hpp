@@ -74,6 +74,13 @@ struct readiness {
   std::string reason; ///< why not, in plain words
 };
 
+/// What of GET /status is asked for. The last two in the words of the official demo (docs/demo_endpoints.md).
+enum class status_part : std::uint8_t {
+  all,
+  workers, ///< GET /workers
+  queue    ///< GET /api/queue
+};
+
 /// The house behind the door: what net/ asks of actors/. Thread-safe and never blocks, like the two above; callbacks
 /// run on any thread and may not block.
 class front_door {
@@ -86,8 +93,12 @@ public:
   /// Whether a worker can take a session (GET /ready).
   virtual readiness ready() const = 0;
 
-  /// The JSON object of GET /status (PROTOCOL.md 13), without the fields that net/ itself knows.
-  virtual void status(std::function<void(std::string json)> done) = 0;
+  /// Whether the first worker of its own is still to be loaded (GET /health). Never, where only others join.
+  virtual bool loading() const = 0;
+
+  /// The JSON object of GET /status (PROTOCOL.md 13), without the fields that net/ itself knows; or one part of it in
+  /// other words.
+  virtual void status(std::function<void(std::string json)> done, status_part part = status_part::all) = 0;
 
   /// GET /metrics: what the house counts, in the text format of Prometheus.
   virtual void metrics(std::function<void(std::string text)> done) = 0;

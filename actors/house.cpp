@@ -43,7 +43,7 @@ public:
 } // namespace
 
 house::house(const config::settings& settings, worker_board::watcher watch, nodes others)
-    : limits_(limits_from(settings)), board_(std::move(watch)),
+    : nodes_(others), limits_(limits_from(settings)), board_(std::move(watch)),
       system_(prepare(config_, others == nodes::may_join ? std::optional(silence_from(settings)) : std::nullopt)) {
   surroundings_.workers = &board_;
   surroundings_.legacy_extras = settings.protocol.legacy_extras;
@@ -142,8 +142,8 @@ std::unique_ptr<session_inbox> house::admit_again(const connection_info& info, s
   return std::make_unique<inbox>(*found.session, offer->number());
 }
 
-void house::status(std::function<void(std::string json)> done) {
-  caf::anon_send(queue_, status_request{std::move(done)});
+void house::status(std::function<void(std::string json)> done, status_part part) {
+  caf::anon_send(queue_, status_request{std::move(done), part});
 }
 
 void house::metrics(std::function<void(std::string text)> done) {

@@ -49,7 +49,8 @@ public:
   // front_door; all thread-safe
   std::unique_ptr<session_inbox> admit(connection_info info, std::shared_ptr<client_link> link) override;
   readiness ready() const override { return board_.ready(); }
-  void status(std::function<void(std::string json)> done) override;
+  bool loading() const override { return nodes_ == nodes::none && !board_.was_up(); }
+  void status(std::function<void(std::string json)> done, status_part part = status_part::all) override;
   void metrics(std::function<void(std::string text)> done) override;
   std::string sessions(const requester& who) override;
   void close_session(std::string id, std::string reason, requester who,
@@ -71,6 +72,7 @@ private:
   session_terms terms() const;
   std::unique_ptr<session_inbox> admit_again(const connection_info& info, std::shared_ptr<client_link> link);
 
+  const nodes nodes_;
   const protocol::session_limits limits_;
   session_surroundings surroundings_;
   worker_board board_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/front_door.hpp"
 #include "actors/offered_link.hpp"
 #include "actors/prompt_key.hpp"
 #include "actors/queue_line.hpp"
@@ -253,6 +254,7 @@ struct worker_leaves {
 /// Answered through `done`, on a scheduler thread.
 struct status_request {
   std::function<void(std::string json)> done;
+  status_part part = status_part::all;
 };
 
 /// The same for GET /metrics.

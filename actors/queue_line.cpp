@@ -155,6 +155,25 @@ std::vector<queue_line::worker_view> queue_line::workers() const {
   return views;
 }
 
+std::vector<queue_line::waiter_view> queue_line::waiters(time_point now) const {
+  std::vector<waiter_view> views;
+  views.reserve(line_.size());
+  slot_forecast slots = forecast(now);
+  for (const auto& [order, who] : line_)
+    views.push_back({who.ticket, who.ticket_id, who.kind, slots.next(lengths_.expected_s(who.kind))});
+  return views;
+}
+
+std::vector<queue_line::conversation_view> queue_line::conversations(time_point now) const {
+  std::vector<conversation_view> views;
+  views.reserve(holders_.size());
+  for (const auto& [ticket, each] : holders_) {
+    const double elapsed_s = seconds_between(each.since, now);
+    views.push_back({each.worker, each.kind, elapsed_s, remaining_s(lengths_.expected_s(each.kind), elapsed_s)});
+  }
+  return views;
+}
+
 int queue_line::free_slots() const {
   int sum = 0;
   for (const auto& [worker, slots] : workers_) sum += slots.free();

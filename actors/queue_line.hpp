@@ -135,6 +135,26 @@ public:
     int busy;
   };
   std::vector<worker_view> workers() const;
+
+  struct waiter_view {
+    ticket_key ticket;
+    std::string ticket_id;
+    protocol::mode kind;
+    double estimated_wait_s;
+  };
+  /// Who waits, the next one first.
+  std::vector<waiter_view> waiters(time_point now) const;
+
+  struct conversation_view {
+    worker_key worker;
+    protocol::mode kind;
+    double elapsed_s;
+    double expected_s; ///< that it will still take
+  };
+  /// Who holds a slot, in no order.
+  std::vector<conversation_view> conversations(time_point now) const;
+
+  std::size_t capacity() const { return settings_.capacity; }
   std::size_t waiting() const { return line_.size(); }
   int free_slots() const;
 

@@ -1,9 +1,11 @@
 #include "actors/queue_manager.hpp"
 
+#include "actors/demo_report.hpp"
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 #include "actors/secure_random.hpp"
 #include "actors/status_report.hpp"
+#include "actors/unix_time.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -300,9 +302,22 @@ void queue_manager::worker_gone(worker_key key, const caf::error& why) {
 // ---- GET /status ------------------------------------------------------------------------------------------------------
 
 void queue_manager::report(const status_request& request) {
+  const auto now = steady_now();
+  const auto waited_s = [now](const holder& of) { return std::chrono::duration<double>(now - of.since).count(); };
+  if (request.part == status_part::workers) return request.done(demo_workers(board_.all(), line_.workers()));
+  if (request.part == status_part::queue) {
+    std::vector<double> waits;
+    const auto waiters = line_.waiters(now);
+    waits.reserve(waiters.size());
+    for (const auto& each : waiters) {
+      const holder* of = holder_of(each.ticket);
+      waits.push_back(of ? waited_s(*of) : 0);
+    }
+    return request.done(demo_queue(waiters, waits, line_.conversations(now), line_.capacity(), unix_ms()));
+  }
   std::vector<double> waits;
   for (const auto& [ticket, of] : holders_)
-    if (!of.worker) waits.push_back(std::chrono::duration<double>(steady_now() - of.since).count());
+    if (!of.worker) waits.push_back(waited_s(of));
   request.done(status_report(board_.all(), line_.workers(), waits, sessions_.counts()));
 }
 

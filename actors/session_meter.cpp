@@ -20,7 +20,7 @@ void session_meter::sent(const protocol::server_event& event, protocol::mode kin
   if (const auto* error = std::get_if<protocol::error_event>(&event)) return all_.errors(error->code).Increment();
   if (const auto* delta = std::get_if<protocol::output_delta>(&event)) {
     // In chat the end of the turn tells, in the others the last delta of the step (PROTOCOL.md 6.2).
-    if (kind != protocol::mode::chat && delta->measured.wall_clock_ms) answered(*delta, kind);
+    if (kind != protocol::mode::chat && delta->measured.wall_clock_ms && !delta->closes_turn) answered(*delta, kind);
     return;
   }
   if (const auto* done = std::get_if<protocol::response_done>(&event); done && worker_ && done->measured.wall_clock_ms)

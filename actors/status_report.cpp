@@ -38,6 +38,11 @@ namespace {
 
 using protocol::json::object_writer;
 
+bool has_room(const worker_view& worker, const std::vector<queue_line::worker_view>& slots) {
+  return std::any_of(slots.begin(), slots.end(),
+                     [&](const auto& of) { return of.worker == worker.key && of.busy < of.slots; });
+}
+
 /// `"key":[` one object an item `]`.
 template<class Items, class Write>
 void list(std::string& out, std::string_view key, const Items& items, Write write) {
@@ -56,13 +61,17 @@ void list(std::string& out, std::string_view key, const Items& items, Write writ
 
 std::string status_report(const std::vector<worker_view>& workers, const std::vector<queue_line::worker_view>& slots,
                           const std::vector<double>& waits_s, const std::vector<session_registry::count>& sessions) {
-  const auto idle = std::count_if(workers.begin(), workers.end(), [&](const worker_view& worker) {
-    return worker.state == worker_state::up && std::any_of(slots.begin(), slots.end(), [&](const auto& of) {
-             return of.worker == worker.key && of.busy < of.slots;
-           });
-  });
-  std::string out =
-      R"({"total_workers":)" + std::to_string(workers.size()) + R"(,"idle_workers":)" + std::to_string(idle) + ',';
+  const auto up = [](const worker_view& worker) { return worker.state == worker_state::up; };
+  const auto idle = std::ranges::count_if(workers, [&](const auto& each) { return up(each) && has_room(each, slots); });
+  const auto busy = std::ranges::count_if(workers, up) - idle;
+  std::string out;
+  object_writer counts(out); // these in the words of the official demo's pages
+  counts.integer("total_workers", static_cast<std::int64_t>(workers.size()));
+  counts.integer("idle_workers", idle);
+  counts.integer("busy_workers", busy);
+  counts.integer("duplex_workers", 0); // none is bound to one kind of session
+  counts.integer("queue_length", static_cast<std::int64_t>(waits_s.size()));
+  out += ',';
   list(out, "workers", workers, [&](const worker_view& worker) {
     object_writer item(out);
     item.integer("id", static_cast<std::int64_t>(worker.key));

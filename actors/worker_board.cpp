@@ -8,6 +8,7 @@ void worker_board::set(const worker_view& now) {
   {
     const std::lock_guard lock(mutex_);
     workers_[now.key] = now;
+    was_up_ |= now.state == worker_state::up;
   }
   if (watch_) watch_(now);
 }
@@ -34,6 +35,11 @@ readiness worker_board::ready() const {
   }
   if (loading) return {false, "the model is still being loaded"};
   return {false, draining ? "every worker is being drained" : "no worker is up"};
+}
+
+bool worker_board::was_up() const {
+  const std::lock_guard lock(mutex_);
+  return was_up_;
 }
 
 std::optional<inference::engine_info> worker_board::engine() const {

@@ -47,6 +47,9 @@ public:
   /// Whether some worker that is up has slots, and if not, why.
   readiness ready() const;
 
+  /// Whether some worker has ever been up.
+  bool was_up() const;
+
   /// Of a worker that is up: all of a house load the same checkpoint.
   std::optional<inference::engine_info> engine() const;
 
@@ -57,6 +60,7 @@ private:
   mutable std::mutex mutex_;
   std::map<worker_key, worker_view> workers_;
   std::string closed_; ///< why; empty = open
+  bool was_up_ = false;
 };
 
 } // namespace parley::actors

@@ -11,12 +11,11 @@
 
 namespace parley::app {
 
-std::shared_ptr<const std::vector<float>> load_default_voice(const config::settings& settings,
-                                                             const std::filesystem::path& model) {
+net::named_voice load_default_voice(const config::settings& settings, const std::filesystem::path& model) {
   const auto& chosen = settings.voice.default_wav;
   const auto own = inference::speech::default_voice_file(
       settings.worker.assets.empty() ? model : std::filesystem::path(settings.worker.assets));
-  if (chosen.empty() && !own) return nullptr;
+  if (chosen.empty() && !own) return {};
   const auto path = chosen.empty() ? *own : std::filesystem::path(chosen);
   const auto refuse = [&](const std::string& why) {
     throw config::settings_error("voice.default: " + path.string() + ": " + why);
@@ -26,7 +25,7 @@ std::shared_ptr<const std::vector<float>> load_default_voice(const config::setti
   if (!in || !(bytes << in.rdbuf())) refuse("cannot be read");
   auto samples = protocol::read_wav(bytes.str());
   if (!samples) refuse(samples.error());
-  return std::make_shared<const std::vector<float>>(std::move(*samples));
+  return {path.filename().string(), std::make_shared<const std::vector<float>>(std::move(*samples))};
 }
 
 } // namespace parley::app

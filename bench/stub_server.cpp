@@ -60,7 +60,6 @@ int main(int argc, char** argv) {
   });
   auto options = parley::net::options_from(settings);
   options.model = "stub";
-  options.voice = [] { return nullptr; };
   parley::net::server server(std::move(options), house);
   house.add_worker("none", [&](inference::engine::sink tell) {
     return std::make_unique<parley::bench::instant_engine>(speaks, settings.worker.max_sessions, std::move(tell));

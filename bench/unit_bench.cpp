@@ -33,7 +33,6 @@ public:
     });
     auto options = parley::net::options_from(settings);
     options.model = "stub";
-    options.voice = [] { return nullptr; };
     server_ = std::make_unique<parley::net::server>(std::move(options), *house_);
     house_->add_worker("none", [speaks](parley::inference::engine::sink tell) {
       return std::make_unique<parley::bench::instant_engine>(speaks, 4, std::move(tell));

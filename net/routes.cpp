@@ -1,9 +1,11 @@
 #include "net/routes.hpp"
 
+#include "net/demo_routes.hpp"
+#include "net/guarded.hpp"
 #include "net/page.hpp"
 #include "net/recording_routes.hpp"
-#include "net/rights_reply.hpp"
-#include "protocol/pcm.hpp"
+#include "net/refusals.hpp"
+#include "protocol/json_writer.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -36,31 +38,34 @@ std::string status_body(std::string_view house, double uptime_s, std::size_t con
   return body + "," + std::string(house.substr(members));
 }
 
+http_reply health_reply(bool loading) {
+  return {loading ? 503U : 200U, dump({{"status", loading ? "loading" : "healthy"}, {"version", PARLEY_VERSION}})};
+}
+
 http_reply voice_reply(const default_voice& source) {
-  const auto samples = source ? source() : nullptr;
-  if (!samples) return error_reply(404, "not_found", "this server has no default voice");
-  std::string body = R"({"base64":")";
-  protocol::append_samples(*samples, body);
-  return {200, body + R"(","sample_rate":16000})"};
+  constexpr int sample_rate = 16'000;
+  const named_voice voice = source ? source() : named_voice{};
+  if (!voice.samples) return error_reply(404, "not_found", "this server has no default voice");
+  std::string body;
+  protocol::json::object_writer out(body);
+  out.text("name", voice.name);
+  out.number("duration", static_cast<double>(voice.samples->size()) / sample_rate, 3);
+  out.integer("sample_rate", sample_rate);
+  out.integer("samples", static_cast<std::int64_t>(voice.samples->size()));
+  out.samples("base64", *voice.samples);
+  out.close();
+  return {200, std::move(body)};
 }
 
-/// A handler for who may watch the server.
-template<class Handler>
-router::handler watched(Handler run) {
-  return [run = std::move(run)](const http_request& request, const path_segments& segments, responder respond) {
-    if (!request.may.may_watch) return respond(no_rights(request));
-    run(request, segments, std::move(respond));
-  };
+nlohmann::json model_object(const route_sources& from) {
+  return {{"id", from.model}, {"object", "model"}, {"created", from.created_s}, {"owned_by", "parley"}};
 }
 
-/// A handler for who may run the server.
-template<class Handler>
-router::handler administered(Handler run) {
-  return [run = std::move(run)](const http_request& request, const path_segments& segments, responder respond) {
-    if (!request.may.who) return respond(no_rights(request));
-    if (!request.may.who->sees_all) return respond(error_reply(403, "forbidden", "this asks for an admin's API key"));
-    run(request, segments, std::move(respond));
-  };
+/// GET /v1/models/{id}, as OpenAI's packages expect it.
+http_reply model_reply(const route_sources& from, const std::string& id) {
+  if (id == from.model) return {200, dump(model_object(from))};
+  return completion_error(
+      {404, "model_not_found", "there is no model \"" + id + "\" here; GET /v1/models names the one"});
 }
 
 void drain_worker(actors::front_door& door, const std::string& segment, bool drain, responder respond) {
@@ -103,9 +108,7 @@ router make_routes(route_sources sources) {
   const auto started = std::chrono::steady_clock::now();
   router table;
   add_page(table);
-  table.add("GET", "/health", [](auto&, auto&, auto respond) {
-    respond({200, R"({"status":"healthy","version":")" PARLEY_VERSION R"("})"});
-  });
+  table.add("GET", "/health", [from](auto&, auto&, auto respond) { respond(health_reply(from->door.loading())); });
   table.add("GET", "/ready", [from](auto&, auto&, auto respond) {
     respond(ready_reply(from->door.ready(), from->door.recordings() != nullptr));
   });
@@ -122,6 +125,7 @@ router make_routes(route_sources sources) {
               });
             }));
   add_recording_routes(table, from->door);
+  add_demo_routes(table, from->door);
   table.add("POST", "/workers/{}/drain", administered([from](auto&, const path_segments& in, auto respond) {
               drain_worker(from->door, in[0], true, std::move(respond));
             }));
@@ -130,9 +134,12 @@ router make_routes(route_sources sources) {
             }));
   table.add("GET", "/api/default_ref_audio", [from](auto&, auto&, auto respond) { respond(voice_reply(from->voice)); });
   table.add("GET", "/v1/models", [from](auto&, auto&, auto respond) {
-    const nlohmann::json model = {
-        {"id", from->model}, {"object", "model"}, {"created", from->created_s}, {"owned_by", "parley"}};
-    respond({200, dump({{"object", "list"}, {"data", nlohmann::json::array({model})}})});
+    respond({200, dump({{"object", "list"}, {"data", nlohmann::json::array({model_object(*from)})}})});
+  });
+  table.add("GET", "/v1/models/{}",
+            [from](auto&, const path_segments& in, auto respond) { respond(model_reply(*from, in[0])); });
+  table.add("GET", "/v1/models/{}/{}", [from](auto&, const path_segments& in, auto respond) {
+    respond(model_reply(*from, in[0] + "/" + in[1])); // ids of the kind OWNER/MODEL
   });
   table.add("POST", "/sessions/{}/move", administered([from](auto&, const path_segments& in, auto respond) {
               from->door.move_session(in[0], [id = in[0], respond = std::move(respond)](bool known) {

@@ -16,9 +16,15 @@
 
 namespace parley::net {
 
-/// The server's default voice, 16 kHz mono; null = there is none (GET /api/default_ref_audio answers 404). Called on an
+/// A recording and the name of its file.
+struct named_voice {
+  std::string name;
+  std::shared_ptr<const std::vector<float>> samples; ///< 16 kHz mono
+};
+
+/// The server's default voice; without samples = there is none (GET /api/default_ref_audio answers 404). Called on an
 /// I/O thread.
-using default_voice = std::function<std::shared_ptr<const std::vector<float>>()>;
+using default_voice = std::function<named_voice()>;
 
 /// What a server is told once, at its start.
 struct server_options {

@@ -63,6 +63,8 @@ void read_duplex_config(field_reader& in, const field& config, init_event& into)
   if (out.window_high_tokens && out.window_low_tokens && *out.window_low_tokens > *out.window_high_tokens)
     in.fail(error_code::invalid_payload, at("basic_window_low_tokens").path, "above basic_window_high_tokens");
   in.seed(at("seed"), into.seed);
+  in.boolean(at("unit_responses"), into.unit_responses);
+  in.boolean(at("listen_at_turn_end"), into.listen_at_turn_end);
   fixed(in, at("chunk_ms"), unit_ms);
   fixed(in, at("sample_rate"), input_rate);
 }

@@ -9,13 +9,29 @@ namespace {
 
 using milliseconds_f = std::chrono::duration<double, std::milli>;
 
+speaking_turn::naming naming_of(const init_event& init) {
+  return init.unit_responses ? speaking_turn::naming::by_unit : speaking_turn::naming::by_turn;
+}
+
+/// With `config.listen_at_turn_end`: what follows the last delta of a turn in the same second.
+output_delta listen_after(const output_delta& last) {
+  output_delta listen;
+  listen.kind = output_kind::listen;
+  listen.response_id = last.response_id;
+  listen.input_id = last.input_id;
+  listen.measured = last.measured;
+  listen.turn_id = last.turn_id;
+  listen.closes_turn = true;
+  return listen;
+}
+
 } // namespace
 
 duplex_flow::duplex_flow(const session_limits& limits, std::shared_ptr<const init_event> init,
                          const engine_opened& opened, random_source& random)
     : limits_(limits), init_(std::move(init)), bounded_(init_->config.window == window_mode::off),
       gatherer_(init_->max_slice_nums), backlog_(limits.failover.count() > 0 ? limits.failover_units : 0),
-      turn_(random, limits.duplex_response_done), total_(opened.prompt_usage), prompt_tokens_(opened.prompt_tokens),
+      turn_(random, limits.duplex_response_done, naming_of(*init_)), total_(opened.prompt_usage), prompt_tokens_(opened.prompt_tokens),
       kv_length_(opened.prompt_tokens) {}
 
 flow_verdict duplex_flow::on_append(append_event event, std::uint64_t ordinal, time_point now, effect_writer& out) {
@@ -65,7 +81,9 @@ flow_verdict duplex_flow::on_report(step_report report, time_point now, effect_w
 }
 
 void duplex_flow::on_failure(effect_writer& out) {
+  std::string turn_id = turn_.turn_id();
   turn_.finish("error", running_->unit.input_id, total_, out);
+  close_unit("error", std::move(turn_id), out);
   running_.reset();
 }
 
@@ -84,6 +102,7 @@ flow_verdict duplex_flow::start_next(time_point now, effect_writer& out) {
   running_->number = next_number_++;
   running_->unit = *backlog_.pop();
   running_->started = now;
+  turn_.begin_unit();
   if (backlog_.size() <= limits_.backlog_units && now >= catch_up_until_) catching_up_ = false;
   submit(out);
   return flow_verdict::go_on;
@@ -95,7 +114,8 @@ void duplex_flow::acknowledge(const std::string& input_id, effect_writer& out) {
   output_delta delta;
   delta.kind = output_kind::listen;
   delta.input_id = input_id;
-  delta.response_id = turn_.listen_id();
+  delta.response_id = turn_.fresh_id();
+  delta.turn_id = turn_.turn_id();
   delta.measured.kv_cache_length = kv_length_;
   out.say(std::move(delta));
 }
@@ -111,6 +131,7 @@ void duplex_flow::answer(step_report&& report, time_point now, effect_writer& ou
   delta.kind = report.kind;
   delta.input_id = step.unit.input_id;
   delta.end_of_turn = report.end_of_turn;
+  delta.turn_id = turn_.turn_id();
   if (!std::exchange(step.named, true)) {
     total_ += step.used;
     delta.chunk_index = static_cast<std::int64_t>(step.number);
@@ -125,7 +146,7 @@ void duplex_flow::answer(step_report&& report, time_point now, effect_writer& ou
 
   if (report.kind == output_kind::listen) {
     turn_.finish("cancelled", delta.input_id, total_, out);
-    delta.response_id = turn_.listen_id();
+    delta.response_id = turn_.listen();
     out.say(std::move(delta));
     return;
   }
@@ -133,10 +154,34 @@ void duplex_flow::answer(step_report&& report, time_point now, effect_writer& ou
   delta.text = std::exchange(step.held_text, {}) + report.text;
   delta.audio = std::move(report.audio);
   delta.response_id = turn_.speak(delta.text);
-  const std::string input_id = delta.input_id;
+  if (init_->unit_responses) step.said += delta.text;
   const bool end_of_turn = delta.end_of_turn;
+  std::optional<output_delta> listen;
+  if (report.last && end_of_turn && init_->listen_at_turn_end) listen = listen_after(delta);
+  std::string turn_id = delta.turn_id;
   out.say(std::move(delta));
-  if (end_of_turn) turn_.finish("turn_end", input_id, total_, out);
+  if (end_of_turn) turn_.finish("turn_end", step.unit.input_id, total_, out);
+  if (listen) {
+    out.say(std::move(*listen));
+  } else if (report.last) {
+    close_unit(end_of_turn ? "turn_end" : "unit_end", std::move(turn_id), out);
+  }
+}
+
+/// With `config.unit_responses`: the last event of a unit that was not answered by `listen`.
+void duplex_flow::close_unit(std::string_view reason, std::string turn_id, effect_writer& out) {
+  if (!init_->unit_responses) return;
+  running_step& step = *running_;
+  response_done done{.response_id = turn_.listen(),
+                     .input_id = step.unit.input_id,
+                     .text = std::exchange(step.said, {}),
+                     .audio = nullptr,
+                     .reason = std::string(reason),
+                     .measured = {},
+                     .used = step.used,
+                     .turn_id = std::move(turn_id)};
+  done.measured.kv_cache_length = kv_length_;
+  out.say(std::move(done));
 }
 
 metrics duplex_flow::full_metrics(metrics measured, time_point now) const {

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace parley::protocol {
@@ -70,12 +72,14 @@ private:
     bool text_left = false; ///< a text delta has left
     usage used;
     std::string held_text; ///< legacy: joined with the audio of the same step
+    std::string said;      ///< with `config.unit_responses`: its text so far
   };
 
   flow_verdict start_next(time_point now, effect_writer& out);
   void acknowledge(const std::string& input_id, effect_writer& out);
   void submit(effect_writer& out) const;
   void answer(step_report&& report, time_point now, effect_writer& out);
+  void close_unit(std::string_view reason, std::string turn_id, effect_writer& out);
   metrics full_metrics(metrics measured, time_point now) const;
   void warn_of_context(effect_writer& out);
   int worst_case(const gathered_unit& unit) const;

@@ -38,6 +38,8 @@ struct init_event {
   bool has_system_prompt = false;
   conversation::duplex_options config;
   std::optional<std::uint64_t> seed; ///< `config.seed`; none = the server's
+  bool unit_responses = false;       ///< `config.unit_responses`: each unit's answer is a response of its own (docs/protocol.md 15)
+  bool listen_at_turn_end = false;   ///< `config.listen_at_turn_end`: a turn's last second ends with a `listen`
   int max_slice_nums = 1;
   pcm voice;     ///< reference voice for the LLM, 16 kHz; null = none
   pcm tts_voice; ///< reference voice for the vocoder, fallback to `voice` applied; null = the server's default
@@ -146,17 +148,21 @@ struct output_delta {
   std::optional<usage> total;
   bool end_of_turn = false;
   metrics measured;
+  std::string turn_id;      ///< with `config.unit_responses`; else empty and not sent
+  bool closes_turn = false; ///< the `listen` of `config.listen_at_turn_end`: the metrics are those of the delta before
 };
 
-/// A chat turn is over; in duplex only with `protocol.duplex_response_done` (PROTOCOL.md 12).
+/// A chat turn is over; in duplex with `protocol.duplex_response_done` (PROTOCOL.md 12), or a unit's answer with
+/// `config.unit_responses`.
 struct response_done {
   std::string response_id;
   std::string input_id;
   std::string text;
   pcm audio;          ///< 24 kHz, of a turn without streaming; else null
-  std::string reason; ///< turn_end, length, cancelled, error
+  std::string reason; ///< turn_end, length, cancelled, error; unit_end
   metrics measured;
-  std::optional<usage> used; ///< this turn's
+  std::optional<usage> used; ///< this turn's, or this unit's
+  std::string turn_id = {};  ///< as of `output_delta`
 };
 
 /// The session ends soon (PROTOCOL.md 8); at most once per reason.

@@ -109,6 +109,7 @@ public:
     out_.text("type", "response.done");
     session();
     out_.text("response_id", event.response_id);
+    if (!event.turn_id.empty()) out_.text("turn_id", event.turn_id);
     if (!event.input_id.empty()) out_.text("input_id", event.input_id);
     out_.text("text", event.text);
     if (event.audio) out_.samples("audio", samples_of(event.audio));
@@ -179,6 +180,7 @@ private:
     }
     session();
     if (!event.response_id.empty()) out_.text("response_id", event.response_id);
+    if (!event.turn_id.empty()) out_.text("turn_id", event.turn_id);
     if (!event.input_id.empty()) out_.text("input_id", event.input_id);
     if (event.end_of_turn) out_.boolean("end_of_turn", true);
     if (event.chunk_index) out_.integer("chunk_index", *event.chunk_index);

@@ -102,6 +102,27 @@ TEST_CASE("the metrics tell what sessions did") {
   CHECK(value(text, R"(parley_sessions{mode="audio",state="active"})") == 0);
 }
 
+TEST_CASE("the listen that ends a turn in its last second is no unit of its own") {
+  stub_script script;
+  script.answer_units_with([](inference::step_output answer, const stub_script::sink& tell) {
+    answer.kind = inference::output_kind::text;
+    answer.text = "yes";
+    answer.end_of_turn = true;
+    tell(std::move(answer));
+  });
+  test_house house;
+  house.add_up(script);
+  auto client = connect_as(house, "a", "ann");
+  client.init(R"({"config":{"listen_at_turn_end":true}})");
+  client.step();
+  CHECK(client.link->next("response.output.delta")["kind"] == "listen");
+  const auto text = metrics_of(house);
+  CHECK(value(text, R"(parley_units_total{answer="speak",worker="1"})") == 1);
+  CHECK(value(text, R"(parley_units_total{answer="listen",worker="1"})") == 0);
+  client.say_goodbye();
+  CHECK(house.all_free());
+}
+
 TEST_CASE("a reason that a client made up is no label") {
   stub_script script;
   test_house house;

@@ -74,8 +74,9 @@ json schema() {
 } // namespace
 
 TEST_CASE("every option of a duplex session reaches the engine") {
-  // Two can't be chosen, and slices are of each unit.
-  check_all(schema().at("duplexConfig").at("properties"), {"chunk_ms", "sample_rate", "max_slice_nums"}, opened_with);
+  // Two can't be chosen, slices are of each unit, and two are about how answers are named on the wire.
+  check_all(schema().at("duplexConfig").at("properties"),
+            {"chunk_ms", "sample_rate", "max_slice_nums", "unit_responses", "listen_at_turn_end"}, opened_with);
 }
 
 TEST_CASE("every option of a chat request reaches the engine") {

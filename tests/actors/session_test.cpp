@@ -186,14 +186,17 @@ TEST_CASE("without a worker clients are sent away; while the first one loads the
   auto sent_away = house.connect();
   CHECK(sent_away.link->next("error")["error"]["code"] == "service_unavailable");
   CHECK(sent_away.link->closed() == 1013);
+  CHECK(house.house().loading());
   house.add(script);
   house.wait_for(actors::worker_state::loading);
   CHECK(house.house().ready().reason == "the model is still being loaded");
+  CHECK(house.house().loading());
   auto early = house.connect();
   CHECK(early.link->next("session.queued")["position"] == 1);
   script.let_load();
   house.wait_for(actors::worker_state::up);
   CHECK(house.house().ready().ready);
+  CHECK_FALSE(house.house().loading());
   auto late = house.connect();
   late.init();
   late.say_goodbye();

@@ -99,9 +99,9 @@ test_client test_house::come_back(const std::string& session_id, const std::stri
   return {link, house_->admit(std::move(info), link)};
 }
 
-nlohmann::json test_house::status() {
+nlohmann::json test_house::status(actors::status_part part) {
   std::promise<std::string> answer;
-  house_->status([&](std::string json) { answer.set_value(std::move(json)); });
+  house_->status([&](std::string json) { answer.set_value(std::move(json)); }, part);
   auto told = answer.get_future();
   if (told.wait_for(deadline) != std::future_status::ready) throw std::runtime_error("no status came");
   return nlohmann::json::parse(told.get());

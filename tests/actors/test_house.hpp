@@ -59,7 +59,7 @@ public:
   actors::worker_view wait_for(actors::worker_state state);
 
   /// GET /status.
-  nlohmann::json status();
+  nlohmann::json status(actors::status_part part = actors::status_part::all);
 
   /// Waits until no session is live any more and every slot is free.
   bool all_free();

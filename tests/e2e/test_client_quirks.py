@@ -15,6 +15,7 @@ def test_robot_fetches_the_default_voice_then_talks(server):
     """A robot: default voice over HTTP, unknown payload fields, its own close reasons, client pings."""
     status, voice = http(server, "/api/default_ref_audio")
     assert status == 200 and voice["sample_rate"] == 16000 and len(floats(voice["base64"])) > 4000
+    assert voice["samples"] == len(floats(voice["base64"])) and abs(voice["duration"] - voice["samples"] / 16000) < 0.001 and voice["name"].endswith(".wav")
     with Client(server, mode="video", ping_interval=1) as client:
         reference = {"ref_audio_base64": voice["base64"], "tts_ref_audio_base64": voice["base64"]}
         client.init(system_prompt="You are a robot.", use_tts=True, voice=reference, config={"generate_audio": True, "length_penalty": 1.1, "force_listen_count": 1})
@@ -205,6 +206,40 @@ def test_close_over_http(server):
         assert client.closed() == 1000
     assert http(server, f"/sessions/{created['session_id']}/close", "POST", {})[0] == 200, "closing a closed one is fine"
     assert http(server, "/sessions/sess_unknown/close", "POST", {})[0] == 404
+
+
+def test_rig_counts_terminal_events(server):
+    """A rig keeps at most three seconds under way; a listen or response.done with a response_id that it has not seen answers the oldest one."""
+    units, sent, processed, turns = 12, 0, set(), []
+    with Client(server) as client:
+        client.init(config={"unit_responses": True, "force_listen_count": 0, "listen_prob_scale": 0.2, "seed": 3})
+        while len(processed) < units:
+            while sent < units and sent - len(processed) < 3:
+                client.append(speech(units)[sent * UNIT : (sent + 1) * UNIT])
+                sent += 1
+            event = client.until("response.output.delta", "response.done")
+            turns.append(event["turn_id"])
+            if event["type"] == "response.done" or event["kind"] == "listen":
+                assert event["response_id"] not in processed
+                processed.add(event["response_id"])
+        client.say_goodbye()
+    assert any(event["type"] == "response.done" for event in client.heard), "the model spoke"
+    assert turns == sorted(turns, key=lambda turn: int(turn.removeprefix("turn_")))
+
+
+def test_listen_in_the_second_that_ends_a_turn(server):
+    """A client of the reference takes listen for the end of an utterance: it comes in the same second, with the turn's response_id."""
+    with Client(server) as client:
+        client.init(config={"listen_at_turn_end": True, "force_listen_count": 0, "listen_prob_scale": 0.2, "seed": 3})
+        ended = 0
+        for i in range(12):
+            last = client.step(speech(12)[i * UNIT : (i + 1) * UNIT])[-1]
+            if "end_of_turn" in last:
+                ended += 1
+                listen = client.until("response.output.delta")
+                assert listen["kind"] == "listen" and "chunk_index" not in listen and "usage" not in listen
+                assert [listen[key] for key in ("response_id", "input_id", "metrics")] == [last[key] for key in ("response_id", "input_id", "metrics")]
+        assert ended
 
 
 def test_health_and_status(server):

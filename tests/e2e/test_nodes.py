@@ -107,6 +107,7 @@ def test_two_workers_share_the_sessions(house):
 def test_the_gateway_tells_of_its_workers(house):
     """What a worker counts is read at the gateway."""
     gateway = house.gateway()
+    assert http(gateway, "/health")[0] == 200 and http(gateway, "/ready")[0] == 503, "it lives, and has nobody yet"
     house.worker(gateway)
     gateway.wait_for_workers(1)
 

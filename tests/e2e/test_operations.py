@@ -2,13 +2,16 @@
 import json
 import os
 import re
+import shutil
+import socket
 import subprocess
 import urllib.request
+from types import SimpleNamespace
 
 import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
-from conftest import BINARY, ROOT
+from conftest import BINARY, ROOT, TINY
 from nodes import wait_until
 from realtime import UNIT, Client, http
 
@@ -102,3 +105,44 @@ def test_the_dashboard_asks_only_for_what_there_is(server):
     for name in asked:
         family = re.sub(r"_(bucket|sum|count)$", "", name)
         assert re.search(rf"^# TYPE {family} ", families, re.M), name
+
+
+def free_port() -> int:
+    """Below those that the system gives out by itself, so that nobody takes it meanwhile."""
+    for port in range(20000 + os.getpid() % 5000, 32000):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise RuntimeError("no free port")
+
+
+def test_health_while_the_model_is_loaded(tmp_path):
+    """503 until the server's own model is there. Its config.json is a pipe: loading waits until this test writes."""
+    model = tmp_path / "model"
+    model.mkdir()
+    for each in TINY.iterdir():
+        if each.name != "config.json":
+            (model / each.name).symlink_to(each)
+    os.mkfifo(model / "config.json")
+    shutil.copy(TINY / "config.json", tmp_path / "config.json")
+    port = free_port()
+    address = SimpleNamespace(http=f"http://127.0.0.1:{port}")
+    with open(tmp_path / "server.log", "w") as log:
+        process = subprocess.Popen([BINARY, "serve", "--port", str(port), "--model", str(model)], stdout=subprocess.PIPE, stderr=log, text=True)
+        try:
+            with open(model / "config.json", "wb") as pipe:  # opened once somebody reads it
+                status, health = http(address, "/health")
+                assert status == 503 and health["status"] == "loading" and health["version"]
+                assert http(address, "/ready")[0] == 503
+                os.replace(tmp_path / "config.json", model / "config.json")  # for whoever reads it again
+                pipe.write((TINY / "config.json").read_bytes())
+            assert process.stdout.readline().startswith("ready ")
+            status, health = http(address, "/health")
+            assert status == 200 and health["status"] == "healthy"
+        finally:
+            process.terminate()
+            assert process.wait(60) == 0
+            process.stdout.close()

@@ -55,7 +55,9 @@ actors::readiness echo_house::ready() const {
   return readiness;
 }
 
-void echo_house::status(std::function<void(std::string json)> done) {
+void echo_house::status(std::function<void(std::string json)> done, actors::status_part part) {
+  if (part == actors::status_part::workers) return done(R"({"total":0,"workers":[]})");
+  if (part == actors::status_part::queue) return done(R"({"queue_length":0,"items":[]})");
   if (answers_status) done(status_json);
 }
 

@@ -27,7 +27,8 @@ public:
   std::unique_ptr<actors::session_inbox> admit(actors::connection_info info,
                                                std::shared_ptr<actors::client_link> link) override;
   actors::readiness ready() const override;
-  void status(std::function<void(std::string json)> done) override;
+  bool loading() const override { return still_loading; }
+  void status(std::function<void(std::string json)> done, actors::status_part part = actors::status_part::all) override;
   void metrics(std::function<void(std::string text)> done) override;
   std::string sessions(const actors::requester& who) override;
   void close_session(std::string id, std::string reason, actors::requester who,
@@ -47,6 +48,7 @@ public:
   actors::readiness readiness{true, ""};
   std::string status_json = R"({"workers":[]})";
   bool answers_status = true;
+  bool still_loading = false;
   std::string known_session = "sess_known";
   std::string known_key;        ///< whose session that is
   std::optional<bool> draining; ///< of worker 1, as the last drain_worker said

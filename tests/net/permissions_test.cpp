@@ -52,6 +52,34 @@ const std::vector<route_rule> rules{
     {"GET", "/ready", "/ready", needs::nothing, 200},
     {"GET", "/api/default_ref_audio", "/api/default_ref_audio", needs::nothing, 404},
     {"GET", "/v1/models", "/v1/models", needs::nothing, 200},
+    {"GET", "/v1/models/{}", "/v1/models/default", needs::nothing, 200},
+    {"GET", "/v1/models/{}/{}", "/v1/models/a/b", needs::nothing, 404},
+    {"GET", "/workers", "/workers", needs::watching, 200},
+    {"GET", "/api/queue", "/api/queue", needs::watching, 200},
+    {"GET", "/ws/chat", "/ws/chat", needs::nothing, 410},
+    {"GET", "/ws/half_duplex/{}", "/ws/half_duplex/a", needs::nothing, 410},
+    {"GET", "/ws/duplex/{}", "/ws/duplex/a", needs::nothing, 410},
+    {"POST", "/api/chat", "/api/chat", needs::nothing, 410},
+    {"POST", "/api/streaming/stop", "/api/streaming/stop", needs::nothing, 410},
+    {"GET", "/api/queue/{}", "/api/queue/a", needs::nothing, 410},
+    {"DELETE", "/api/queue/{}", "/api/queue/a", needs::nothing, 410},
+    {"GET", "/api/sessions/{}", "/api/sessions/a", needs::nothing, 410},
+    {"GET", "/api/sessions/{}/recording", "/api/sessions/a/recording", needs::nothing, 410},
+    {"GET", "/api/sessions/{}/assets/{}", "/api/sessions/a/assets/b", needs::nothing, 410},
+    {"GET", "/api/sessions/{}/assets/{}/{}", "/api/sessions/a/assets/b/c", needs::nothing, 410},
+    {"GET", "/api/sessions/{}/download", "/api/sessions/a/download", needs::nothing, 410},
+    {"GET", "/api/sessions/{}/comment", "/api/sessions/a/comment", needs::nothing, 410},
+    {"POST", "/api/sessions/{}/comment", "/api/sessions/a/comment", needs::nothing, 410},
+    {"POST", "/api/sessions/{}/upload-recording", "/api/sessions/a/upload-recording", needs::nothing, 410},
+    {"GET", "/s/{}", "/s/a", needs::nothing, 410},
+    {"GET", "/api/assets/ref_audio", "/api/assets/ref_audio", needs::nothing, 410},
+    {"POST", "/api/assets/ref_audio", "/api/assets/ref_audio", needs::nothing, 410},
+    {"DELETE", "/api/assets/ref_audio/{}", "/api/assets/ref_audio/a", needs::nothing, 410},
+    {"GET", "/api/config/eta", "/api/config/eta", needs::nothing, 410},
+    {"PUT", "/api/config/eta", "/api/config/eta", needs::nothing, 410},
+    {"GET", "/api/apps", "/api/apps", needs::nothing, 410},
+    {"GET", "/api/admin/apps", "/api/admin/apps", needs::nothing, 410},
+    {"PUT", "/api/admin/apps/{}", "/api/admin/apps/a", needs::nothing, 410},
     {"GET", "/status", "/status", needs::watching, 200},
     {"GET", "/metrics", "/metrics", needs::watching, 200},
     {"GET", "/sessions", "/sessions", needs::session, 200},
@@ -99,13 +127,14 @@ struct keyed_fixture : server_fixture {
   temporary_folder folder;
 };
 
-/// Asks for every route as `who`, and compares with what `who` may.
+/// Asks for every route as `who`, and compares with what `who` may. A foreign page may not even try to change anything.
 void check_routes(server_fixture& fixture, const caller& who, const std::set<needs>& may, int otherwise,
-                  int otherwise_changing) {
+                  int otherwise_changing, bool foreign_page = false) {
   for (const route_rule& each : rules) {
     if (each.what == needs::own_rules) continue;
     INFO(who.name << ": " << each.method << " " << each.target);
-    const bool allowed = each.what == needs::nothing || may.contains(each.what);
+    const bool open = each.what == needs::nothing && (each.method == "GET" || !foreign_page);
+    const bool allowed = open || may.contains(each.what);
     const int refused = each.method == "GET" ? otherwise : otherwise_changing;
     CHECK(ask(fixture, who, each.method, each.target).status == (allowed ? each.answered : refused));
   }
@@ -129,8 +158,9 @@ TEST_CASE("without keys the machine of the server may do everything, and nobody 
   const std::set<needs> all{needs::watching, needs::session, needs::everything};
   check_routes(fixture, machine, all, 0, 0);
   check_routes(fixture, own_page, all, 0, 0);
-  for (const caller* who : {&proxy, &standard_proxy, &rebound, &rebound_page, &dressed_page, &two_hosts, &no_host})
+  for (const caller* who : {&proxy, &standard_proxy, &rebound, &two_hosts, &no_host})
     check_routes(fixture, *who, {}, 403, 403);
+  for (const caller* who : {&rebound_page, &dressed_page}) check_routes(fixture, *who, {}, 403, 403, true);
   CHECK(fixture.house.draining == false);
   // Who sends no Origin is no page and may talk.
   for (const caller* who : {&machine, &own_page, &proxy, &rebound}) {
@@ -161,7 +191,7 @@ TEST_CASE("with keys each route asks for the right one") {
   check_routes(fixture, own_page, {needs::watching}, 401, 401);
   for (const caller* who : {&proxy, &standard_proxy, &rebound, &rebound_page, &two_hosts, &no_host, &wrong_key})
     check_routes(fixture, *who, {}, 401, 401);
-  check_routes(fixture, dressed_page, {}, 401, 403);
+  check_routes(fixture, dressed_page, {}, 401, 403, true);
   for (const caller* who : {&key, &key_page, &admin}) {
     INFO(who->name);
     CHECK(ask_for_session(fixture, *who).status == 101);

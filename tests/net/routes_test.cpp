@@ -25,6 +25,18 @@ TEST_CASE("health and version") {
   CHECK(json::parse(health.body)["version"].is_string());
 }
 
+TEST_CASE("who asks for its health while the model is loaded hears 503 and why") {
+  server_fixture fixture;
+  fixture.house.still_loading = true;
+  wire_client client = fixture.connect();
+  const auto health = client.get("/health");
+  CHECK(health.status == 503);
+  CHECK(json::parse(health.body)["status"] == "loading");
+  CHECK(json::parse(health.body)["version"].is_string());
+  fixture.house.still_loading = false;
+  CHECK(client.get("/health").status == 200);
+}
+
 TEST_CASE("readiness is the house's") {
   server_fixture fixture;
   SECTION("ready") {
@@ -67,11 +79,24 @@ TEST_CASE("the default voice goes out as float32") {
   }
   SECTION("one") {
     fixture.options.voice = [] {
-      return std::make_shared<const std::vector<float>>(std::vector<float>{0.0f, 0.5f, -1});
+      return named_voice{"a \"calm\" voice.wav",
+                         std::make_shared<const std::vector<float>>(std::vector<float>{0.0f, 0.5f, -1})};
     };
     const auto got = fixture.connect().get("/api/default_ref_audio");
     CHECK(got.status == 200);
-    CHECK(json::parse(got.body) == json{{"base64", "AAAAAAAAAD8AAIC/"}, {"sample_rate", 16000}});
+    CHECK(json::parse(got.body) == json{{"name", "a \"calm\" voice.wav"},
+                                        {"duration", 0.0},
+                                        {"sample_rate", 16000},
+                                        {"samples", 3},
+                                        {"base64", "AAAAAAAAAD8AAIC/"}});
+  }
+  SECTION("its length in seconds") {
+    fixture.options.voice = [] {
+      return named_voice{"x.wav", std::make_shared<const std::vector<float>>(20'000, 0.0f)};
+    };
+    const json voice = json::parse(fixture.connect().get("/api/default_ref_audio").body);
+    CHECK(voice["duration"] == 1.25);
+    CHECK(voice["samples"] == 20'000);
   }
 }
 
@@ -82,6 +107,55 @@ TEST_CASE("the model has a name") {
   CHECK(body["object"] == "list");
   CHECK(body["data"][0]["id"] == "tiny \"omni\"");
   CHECK(body["data"][0]["object"] == "model");
+}
+
+TEST_CASE("one model is described, and others are unknown in OpenAI's words") {
+  server_fixture fixture;
+  fixture.options.model = "tiny omni";
+  wire_client client = fixture.connect();
+  const json all = json::parse(client.get("/v1/models").body);
+  const auto got = client.get("/v1/models/tiny%20omni");
+  CHECK(got.status == 200);
+  CHECK(json::parse(got.body) == all["data"][0]);
+  for (const std::string id : {"gpt%22-4", "openbmb/MiniCPM-o-4_5", "%ff"}) {
+    INFO(id);
+    const auto unknown = client.get("/v1/models/" + id);
+    CHECK(unknown.status == 404);
+    const json error = json::parse(unknown.body)["error"];
+    CHECK(error["code"] == "model_not_found");
+    CHECK(error["type"] == "invalid_request_error");
+    CHECK(error["message"].is_string());
+    CHECK(error["param"].is_null());
+  }
+  CHECK(client.get("/v1/models/x", "POST", "", "{}").status == 405);
+}
+
+TEST_CASE("endpoints of the official demo are served, or say where to go instead") {
+  server_fixture fixture;
+  wire_client client = fixture.connect();
+  CHECK(json::parse(client.get("/workers").body)["total"] == 0);
+  CHECK(json::parse(client.get("/api/queue").body)["queue_length"] == 0);
+  const auto says = [&](std::string_view target, const std::string& word, std::string_view method = "GET") {
+    INFO(method << " " << target);
+    const auto got = client.get(target, method);
+    CHECK(is_error(got, 410, "gone"));
+    CHECK(json::parse(got.body)["error"]["message"].get<std::string>().find(word) != std::string::npos);
+  };
+  says("/ws/chat", "/v1/realtime?mode=chat");
+  says("/ws/half_duplex/hdx_1", "/v1/realtime?mode=audio");
+  says("/ws/duplex/adx_1", "/v1/realtime?mode=audio");
+  says("/api/chat", "/v1/chat/completions", "POST");
+  says("/api/queue/ticket_1", "GET /api/queue");
+  says("/api/queue/ticket_1", "closing", "DELETE");
+  says("/api/sessions/a", "/sessions/{id}/meta.json");
+  says("/api/sessions/a/assets/user_audio/0.wav", "input.wav");
+  says("/api/sessions/a/upload-recording", "record.dir", "POST");
+  says("/s/a", "/replay.html");
+  says("/api/assets/ref_audio", "voice.default");
+  says("/api/config/eta", "queue.base_chat_seconds", "PUT");
+  const auto upgrade = fixture.connect().upgrade("/ws/chat");
+  CHECK(upgrade.status == 410);
+  CHECK(is_error(client.get("/api/frontend_defaults"), 404, "not_found"));
 }
 
 TEST_CASE("a session is closed over HTTP") {

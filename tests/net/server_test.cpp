@@ -103,7 +103,8 @@ TEST_CASE("an answer that comes after the server is gone goes nowhere") {
       return nullptr;
     }
     parley::actors::readiness ready() const override { return {}; }
-    void status(std::function<void(std::string)> done) override {
+    bool loading() const override { return false; }
+    void status(std::function<void(std::string)> done, parley::actors::status_part) override {
       const std::lock_guard lock(mutex);
       late = std::move(done);
       asked.notify_all();

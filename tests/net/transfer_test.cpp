@@ -25,7 +25,9 @@ namespace {
 /// A server with an answer of some 21 MB, which is patient for half a second.
 struct large_answer_fixture : server_fixture {
   large_answer_fixture() : server_fixture(short_times()) {
-    options.voice = [] { return std::make_shared<const std::vector<float>>(4'000'000, 0.25f); };
+    options.voice = [] {
+      return named_voice{"long.wav", std::make_shared<const std::vector<float>>(4'000'000, 0.25f)};
+    };
   }
   static connection_limits short_times() {
     connection_limits limits;

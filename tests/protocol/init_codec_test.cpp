@@ -59,6 +59,8 @@ TEST_CASE("session.init: an empty payload gives the defaults") {
   CHECK(config.generate_audio);
   CHECK_FALSE(config.window);
   CHECK_FALSE(out->seed);
+  CHECK_FALSE(out->unit_responses);
+  CHECK_FALSE(out->listen_at_turn_end);
 }
 
 TEST_CASE("session.init: the payload has to be an object") {
@@ -143,6 +145,8 @@ TEST_CASE("session.init: every key of config is read") {
                      {"basic_window_high_tokens", 900},
                      {"basic_window_low_tokens", 800},
                      {"seed", 42},
+                     {"unit_responses", true},
+                     {"listen_at_turn_end", true},
                      {"chunk_ms", 1000},
                      {"sample_rate", 16000},
                      {"max_slice_nums", 3},
@@ -166,6 +170,8 @@ TEST_CASE("session.init: every key of config is read") {
   CHECK(config.window_high_tokens == 900);
   CHECK(config.window_low_tokens == 800);
   CHECK(out->seed == 42u);
+  CHECK(out->unit_responses);
+  CHECK(out->listen_at_turn_end);
   CHECK(out->max_slice_nums == 3);
 }
 
@@ -191,6 +197,8 @@ TEST_CASE("session.init: ranges of config") {
       {"listen_top_k", {"0", "5"}, {"-1", "\"x\""}},
       {"tts_temperature", {"0", "2"}, {"2.01", "-1"}},
       {"generate_audio", {"true", "false"}, {"1", "0", "\"true\"", "[]"}},
+      {"unit_responses", {"true", "false"}, {"1", "\"true\""}},
+      {"listen_at_turn_end", {"true", "false"}, {"0", "{}"}},
       {"sliding_window_mode", {"\"off\"", "\"basic\"", "\"context\""}, {"\"on\"", "0", "true"}},
       {"basic_window_high_tokens", {"1", "8000"}, {"0", "\"x\""}},
       {"basic_window_low_tokens", {"1", "8000"}, {"0", "1.5"}},

@@ -46,6 +46,7 @@ std::vector<output_delta> deltas() {
   first.total = some_usage;
   first.measured = all_metrics;
   output_delta later;
+  later.turn_id = "turn_12";
   later.response_id = "resp_0123456789ab";
   later.end_of_turn = true;
   later.measured.kv_cache_length = 8192;
@@ -67,6 +68,7 @@ std::vector<response_done> done_events() {
   std::vector<response_done> out;
   for (auto reason : {"turn_end", "length", "cancelled", "error"})
     out.push_back({"resp_1", "input_1", "text", nullptr, reason, {}, {}});
+  out.push_back({"resp_1", "input_1", "text", nullptr, "unit_end", {}, some_usage, "turn_1"});
   out.push_back({"resp_1", "input_1", "", std::make_shared<const std::vector<float>>(5, 0.5f), "turn_end", all_metrics,
                  some_usage});
   return out;
@@ -161,6 +163,8 @@ std::vector<sample> client_samples() {
                           {"tts_temperature", 2},
                           {"generate_audio", false},
                           {"seed", -1},
+                          {"unit_responses", true},
+                          {"listen_at_turn_end", false},
                           {"chunk_ms", 1000},
                           {"sample_rate", 16000},
                           {"max_slice_nums", 1},
@@ -248,10 +252,10 @@ std::vector<sample> refused_client_samples() {
   add(duplex_client, {{"type", 5}});
   add(duplex_client, {{"type", "session.init"}});
   add(duplex_client, {{"type", "session.init"}, {"payload", "x"}});
-  for (dom config :
-       {dom{{"length_penalty", 9}}, dom{{"force_listen_count", -1}}, dom{{"temperature", 2.5}}, dom{{"top_p", 2}},
-        dom{{"decode_mode", "x"}}, dom{{"generate_audio", 1}}, dom{{"chunk_ms", 200}}, dom{{"sample_rate", 8000}},
-        dom{{"max_slice_nums", 0}}, dom{{"sliding_window_mode", "on"}}, dom{{"seed", 0.5}}})
+  for (dom config : {dom{{"length_penalty", 9}}, dom{{"force_listen_count", -1}}, dom{{"temperature", 2.5}},
+                     dom{{"top_p", 2}}, dom{{"decode_mode", "x"}}, dom{{"generate_audio", 1}}, dom{{"chunk_ms", 200}},
+                     dom{{"sample_rate", 8000}}, dom{{"unit_responses", 1}}, dom{{"listen_at_turn_end", "yes"}},
+                     dom{{"max_slice_nums", 0}}, dom{{"sliding_window_mode", "on"}}, dom{{"seed", 0.5}}})
     add(duplex_client, {{"type", "session.init"}, {"payload", {{"config", config}}}});
   add(duplex_client, {{"type", "session.init"}, {"payload", {{"system_prompt", std::string(32'769, 'x')}}}});
   add(duplex_client, {{"type", "session.init"}, {"payload", {{"voice", {{"ref_audio_base64", ""}}}}}});

@@ -113,6 +113,9 @@ TEST_CASE("server: a text delta of the current dialect") {
   event.end_of_turn = true;
   expected["end_of_turn"] = true;
   CHECK(encoded(event, current) == expected);
+  event.turn_id = "turn_2";
+  expected["turn_id"] = "turn_2";
+  CHECK(encoded(event, current) == expected);
   event.text.clear();
   expected["text"] = "";
   CHECK(encoded(event, current) == expected);
@@ -200,6 +203,9 @@ TEST_CASE("server: response.done") {
   CHECK(encoded(event, current) == expected);
   event.audio = make_pcm({0.5f});
   expected["audio"] = "AAAAPw==";
+  CHECK(encoded(event, current) == expected);
+  event.turn_id = "turn_2";
+  expected["turn_id"] = "turn_2";
   CHECK(encoded(event, current) == expected);
 }
 

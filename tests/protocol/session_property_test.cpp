@@ -15,6 +15,7 @@ class world {
 public:
   world(unsigned seed, std::optional<std::string> mode, dialect spoken)
       : random_(seed), spoken_(spoken), chat_(mode == "chat"), may_return_(spoken == dialect::current && seed % 3 == 0),
+        by_unit_(spoken == dialect::current && !chat_ && seed % 5 < 2), closes_turns_(seed % 5 == 1),
         d_({.mode = std::move(mode), .limits = limits()}) {
     hear(d_.start());
   }
@@ -62,7 +63,9 @@ private:
 
   std::string own_init() const {
     if (spoken_ == dialect::legacy) return update_frame();
-    return init_frame(may_return_ ? R"({"resume":true})" : "{}");
+    const auto word = [](bool yes) { return std::string(yes ? "true" : "false"); };
+    return init_frame(R"({"resume":)" + word(may_return_) + R"(,"config":{"unit_responses":)" + word(by_unit_) +
+                      R"(,"listen_at_turn_end":)" + word(closes_turns_) + "}}");
   }
 
   void lose_client() {
@@ -229,8 +232,7 @@ private:
     } else if (const auto* delta = std::get_if<output_delta>(&said.event)) {
       on_delta(*delta);
     } else if (const auto* done = std::get_if<response_done>(&said.event)) {
-      total_ += *done->used;
-      REQUIRE(responses_.insert(done->response_id).second);
+      on_done(*done);
     } else if (const auto* over = std::get_if<session_closed>(&said.event)) {
       closed_event_ = true;
       REQUIRE(over->total.has_value() == created_);
@@ -251,6 +253,12 @@ private:
       REQUIRE(*delta.total == total_);
     }
     REQUIRE(delta.measured.kv_cache_length.has_value());
+    if (by_unit_) return on_unit(delta);
+    REQUIRE(delta.turn_id.empty());
+    if (delta.closes_turn) {
+      REQUIRE(responses_.contains(delta.response_id));
+      return;
+    }
     if (delta.kind == output_kind::listen) {
       REQUIRE(responses_.insert(delta.response_id).second);
       // Without, it acknowledges an append that makes no step, while none runs.
@@ -270,6 +278,43 @@ private:
       if (delta.end_of_turn) turn_id_.clear();
       if (spoken_ == dialect::legacy) REQUIRE(delta.measured.wall_clock_ms.has_value());
     }
+  }
+
+  void on_done(const response_done& done) {
+    if (chat_) {
+      total_ += *done.used;
+      REQUIRE(responses_.insert(done.response_id).second);
+    } else {
+      REQUIRE(by_unit_);
+      end_unit(done.response_id);
+    }
+  }
+
+  /// The same where each unit is a response of its own.
+  void on_unit(const output_delta& delta) {
+    REQUIRE(delta.turn_id.starts_with("turn_"));
+    if (delta.kind == output_kind::listen) {
+      if (!delta.measured.wall_clock_ms) {
+        REQUIRE_FALSE(step_);
+        REQUIRE(responses_.insert(delta.response_id).second);
+      } else {
+        end_unit(delta.response_id);
+      }
+      return;
+    }
+    if (turn_id_.empty()) REQUIRE(responses_.insert(turn_id_ = delta.response_id).second);
+    REQUIRE(turn_id_ == delta.response_id);
+  }
+
+  /// The one event with which a unit ends.
+  void end_unit(const std::string& id) {
+    if (turn_id_.empty()) {
+      REQUIRE(responses_.insert(id).second);
+    } else {
+      REQUIRE(turn_id_ == id);
+    }
+    turn_id_.clear();
+    ++units_ended_;
   }
 
   void on(const send_again&) { REQUIRE(may_return_); }
@@ -310,6 +355,7 @@ private:
     REQUIRE(engine_ == engine::open);
     REQUIRE_FALSE(step_);
     REQUIRE(unit.samples->size() == unit_samples);
+    if (by_unit_) REQUIRE(units_ended_ == unit.unit); // each one before it, once
     if (unit.unit != next_unit_) {
       REQUIRE(unit.unit + 1 == next_unit_); // again, after a lost worker
     } else {
@@ -357,6 +403,8 @@ private:
   dialect spoken_;
   bool chat_;
   bool may_return_;
+  bool by_unit_;
+  bool closes_turns_;
   driver d_;
 
   slot slot_ = slot::none;
@@ -379,7 +427,8 @@ private:
   std::uint64_t last_id_ = 0;
   std::int64_t last_chunk_ = -1;
   usage total_;
-  std::string turn_id_;
+  std::string turn_id_; ///< the response_id of the open turn or unit
+  std::uint64_t units_ended_ = 0;
   std::set<std::string> responses_, warnings_;
 };
 
