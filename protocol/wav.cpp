@@ -31,7 +31,8 @@ std::optional<double> wav_seconds(std::string_view head, std::size_t file_bytes)
   const auto found = base::view_wav(head, problem);
   if (!found) return std::nullopt;
   const auto bytes = std::min(found->data_bytes, file_bytes - std::min(file_bytes, found->data_at));
-  return static_cast<double>(bytes / found->format.frame_bytes()) / found->format.rate;
+  const std::size_t frames = bytes / found->format.frame_bytes();
+  return static_cast<double>(frames) / found->format.rate;
 }
 
 tl::expected<std::vector<float>, std::string> read_wav(std::string_view bytes, const wav_options& wanted) {
