@@ -54,16 +54,16 @@ void list(std::string& out, std::string_view key, const Items& items, Write writ
 
 } // namespace
 
-std::string status_report(const std::vector<worker_view>& workers, const std::vector<queue_line::worker_view>& slots,
-                          const std::vector<double>& waits_s, const std::vector<session_registry::count>& sessions) {
-  const auto idle = std::count_if(workers.begin(), workers.end(), [&](const worker_view& worker) {
+std::string status_report(const server_snapshot& now) {
+  const auto& [workers, slots, waits_s, sessions] = now;
+  const auto idle = std::count_if(workers.begin(), workers.end(), [&slots = slots](const worker_view& worker) {
     return worker.state == worker_state::up && std::any_of(slots.begin(), slots.end(), [&](const auto& of) {
              return of.worker == worker.key && of.busy < of.slots;
            });
   });
   std::string out =
       R"({"total_workers":)" + std::to_string(workers.size()) + R"(,"idle_workers":)" + std::to_string(idle) + ',';
-  list(out, "workers", workers, [&](const worker_view& worker) {
+  list(out, "workers", workers, [&out, &slots = slots](const worker_view& worker) {
     object_writer item(out);
     item.integer("id", static_cast<std::int64_t>(worker.key));
     item.text("node", worker.node.empty() ? "local" : worker.node);

@@ -39,7 +39,7 @@ TEST_CASE("the status tells workers, queue and sessions") {
 }
 
 TEST_CASE("a status without anything is JSON too") {
-  const auto status = nlohmann::json::parse(actors::status_report({}, {}, {}, {}));
+  const auto status = nlohmann::json::parse(actors::status_report({}));
   CHECK(status["workers"].empty());
   CHECK(status["queue"]["length"] == 0);
   CHECK(status["sessions"]["chat"].empty());
