@@ -63,7 +63,9 @@ std::int64_t before(std::int64_t now_unix_ms, double seconds) {
 
 } // namespace
 
-std::string demo_workers(const std::vector<worker_view>& workers, const std::vector<queue_line::worker_view>& slots) {
+std::string demo_workers(const server_snapshot& now) {
+  const auto& workers = now.workers;
+  const auto& slots = now.slots;
   std::string out = R"({"total":)" + std::to_string(workers.size()) + R"(,"workers":[)";
   for (const worker_view& worker : workers) {
     if (&worker != &workers.front()) out += ',';
@@ -84,12 +86,13 @@ std::string demo_workers(const std::vector<worker_view>& workers, const std::vec
   return out + "]}";
 }
 
-std::string demo_queue(const std::vector<queue_line::waiter_view>& waiters, const std::vector<double>& waited_s,
-                       const std::vector<queue_line::conversation_view>& conversations, std::size_t capacity,
-                       std::int64_t now_unix_ms) {
+std::string demo_queue(const server_snapshot& now, std::int64_t now_unix_ms) {
+  const auto& waiters = now.waiters;
+  const auto& waited_s = now.waits_s;
+  const auto& conversations = now.conversations;
   PARLEY_ASSERT(waiters.size() == waited_s.size(), "each waiter has waited for some time");
   std::string out = R"({"queue_length":)" + std::to_string(waiters.size()) + R"(,"max_queue_size":)" +
-                    std::to_string(capacity) + R"(,"items":[)";
+                    std::to_string(now.queue_capacity) + R"(,"items":[)";
   for (std::size_t i = 0; i < waiters.size(); ++i) {
     if (i > 0) out += ',';
     object_writer item(out);

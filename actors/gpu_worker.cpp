@@ -146,11 +146,12 @@ void gpu_worker::stop() {
 /// Tells every house that does not know it yet how many slots it may fill: all but those that others hold.
 void gpu_worker::offer() {
   if (!info_) return;
+  const auto& whole = *info_;
   for (auto& to : patrons_) {
     const auto others = std::count_if(clients_.begin(), clients_.end(),
                                       [&](const auto& each) { return each.second.session.node() != to.queue.node(); });
-    auto info = *info_;
-    info.slots = std::max(0, info.slots - static_cast<int>(others));
+    auto info = whole;
+    info.slots = std::max(0, whole.slots - static_cast<int>(others));
     if (std::exchange(to.offered, info.slots) != info.slots) send(to.queue, slots_offered{to.key, std::move(info)});
   }
 }

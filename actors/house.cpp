@@ -1,12 +1,16 @@
 #include "actors/house.hpp"
 
 #include "actors/actor_threads.hpp"
+#include "actors/demo_report.hpp"
 #include "actors/gpu_worker.hpp"
 #include "actors/log.hpp"
+#include "actors/metrics_report.hpp"
 #include "actors/node_registry.hpp"
 #include "actors/queue_manager.hpp"
 #include "actors/settings_parts.hpp"
 #include "actors/status_report.hpp"
+#include "actors/unix_time.hpp"
+#include "base/assert.hpp"
 #include "config/load.hpp"
 
 #include <algorithm>
@@ -51,9 +55,10 @@ house::house(const config::settings& settings, worker_board::watcher watch, node
   surroundings_.resume_bytes = settings.limits.resume_bytes;
   if (!settings.limits.journal_dir.empty()) start_spilling(settings);
   if (!settings.record.dir.empty()) start_recording(settings);
-  queue_ = system_.spawn<queue_manager>(queue_from(settings), waiting_from(settings), board_, surroundings_.registry,
-                                        surroundings_.counted);
-  queue_->attach_functor([this](const caf::error&) { board_.close("the queue manager has ended"); });
+  queue_ = system_.spawn<queue_manager>(
+      queue_from(settings), waiting_from(settings),
+      queue_manager::surroundings{board_, surroundings_.registry, surroundings_.counted, surroundings_.last_key});
+  queue_->attach_functor([this](const caf::error&) { board_.close(closed_for::queue_ended); });
   if (others == nodes::none) return;
   links_.emplace(system_);
   registry_ = system_.spawn<node_registry>(queue_);
@@ -78,6 +83,11 @@ void house::start_recording(const config::settings& settings) {
 }
 
 house::~house() {
+  stop();
+}
+
+void house::stop() {
+  if (std::exchange(stopped_, true)) return;
   for (const auto& session : surroundings_.registry.all())
     caf::anon_send_exit(session, caf::exit_reason::user_shutdown);
   for (const auto& worker : workers_) caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
@@ -87,8 +97,10 @@ house::~house() {
   links_.reset();
   if (archive_) archive_->stop();
   system_.await_all_actors_done();
+  queue_ = nullptr;
+  workers_.clear();
   surroundings_.spill.reset(); // what it still has to do may hold sessions
-  if (archive_) surroundings_.recordings->lead_nowhere();
+  if (surroundings_.recordings) surroundings_.recordings->lead_nowhere();
 }
 
 void house::add_worker(std::string device, engine_factory make) {
@@ -100,11 +112,12 @@ void house::add_worker(std::string device, engine_factory make) {
 
 void house::admit_node(node_socket socket, const std::string& address) {
   log()->debug("a node comes from {}", address);
+  PARLEY_ASSERT(links_, "nodes may join");
   links_->serve(std::move(socket), registry_);
 }
 
 void house::drain() {
-  board_.close("the server is shutting down");
+  board_.close(closed_for::shutdown);
   // In this order: who is not among the sessions yet finds the queue closed.
   caf::anon_send(queue_, drain_order{});
   for (const auto& session : surroundings_.registry.all()) caf::anon_send(session, drain_order{});
@@ -129,6 +142,7 @@ std::unique_ptr<session_inbox> house::admit(connection_info info, std::shared_pt
 }
 
 std::unique_ptr<session_inbox> house::admit_again(const connection_info& info, std::shared_ptr<client_link> link) {
+  PARLEY_ASSERT(info.resume_token.has_value(), "whoever comes back says what it claims");
   const auto offer =
       std::make_shared<offered_link>(++surroundings_.last_link, std::move(link), info.remote, surroundings_.counted);
   const auto seen = protocol::read_event_id(info.last_event_id);
@@ -136,18 +150,30 @@ std::unique_ptr<session_inbox> house::admit_again(const connection_info& info, s
     offer->refuse(seen.error());
     return std::make_unique<deaf_inbox>();
   }
-  const auto found = surroundings_.registry.find(protocol::sanitise_session_id(info.session_id.value_or("")));
-  if (!found.session || found.key != info.key) return std::make_unique<deaf_inbox>();
-  caf::anon_send(*found.session, link_offer{offer, {*info.resume_token, *seen}});
-  return std::make_unique<inbox>(*found.session, offer->number());
+  const auto session =
+      surroundings_.registry.offer(protocol::sanitise_session_id(info.session_id.value_or("")), info.key, offer);
+  if (!session) {
+    offer->refuse(protocol::no_such_claim());
+    return std::make_unique<deaf_inbox>();
+  }
+  caf::anon_send(*session, link_offer{offer, {*info.resume_token, *seen}});
+  return std::make_unique<inbox>(*session, offer->number());
 }
 
 void house::status(std::function<void(std::string json)> done, status_part part) {
-  caf::anon_send(queue_, status_request{std::move(done), part});
+  caf::anon_send(queue_, snapshot_request{[done = std::move(done), part](const server_snapshot& now) {
+                   switch (part) {
+                   case status_part::all: return done(status_report(now));
+                   case status_part::workers: return done(demo_workers(now));
+                   case status_part::queue: return done(demo_queue(now, unix_ms()));
+                   }
+                 }});
 }
 
 void house::metrics(std::function<void(std::string text)> done) {
-  caf::anon_send(queue_, metrics_request{std::move(done)});
+  caf::anon_send(queue_, snapshot_request{[this, done = std::move(done)](const server_snapshot& now) {
+                   done(metrics_report(now, surroundings_.counted));
+                 }});
 }
 
 std::string house::sessions(const requester& who) {

@@ -21,8 +21,7 @@
 namespace parley::actors {
 
 /// All actors of a server: the queue manager first, then workers as they are added or join from other nodes, then a
-/// session for each connection. Its destructor ends what is left in this process, sessions first, and joins every
-/// thread.
+/// session for each connection.
 class house final : public front_door, public node_door {
 public:
   /// Whether workers of other nodes may join.
@@ -33,7 +32,7 @@ public:
   /// `limits.journal_dir` cannot be used.
   house(const config::settings& settings, worker_board::watcher watch, nodes others = nodes::none);
 
-  /// No connection may come any more: the server in front of it is stopped.
+  /// Stops, if `stop` was not called.
   ~house() override;
 
   house(const house&) = delete;
@@ -45,6 +44,10 @@ public:
   /// Refuses newcomers, tells the running sessions (`session.go_away`), and waits until the last one is closed: at most
   /// `limits.drain_seconds` and a moment. Their last frames may still be on their way. Blocks.
   void drain();
+
+  /// Ends what is left in this process, sessions first, and joins every thread. The last call; no connection may come any more: the server in front
+  /// of it is stopped. Blocks.
+  void stop();
 
   // front_door; all thread-safe
   std::unique_ptr<session_inbox> admit(connection_info info, std::shared_ptr<client_link> link) override;
@@ -83,6 +86,7 @@ private:
   std::vector<worker_actor> workers_; ///< of this process
   std::optional<node_links> links_;
   node_registry_actor registry_;
+  bool stopped_ = false;
 };
 
 } // namespace parley::actors

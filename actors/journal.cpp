@@ -67,7 +67,9 @@ void journal::unit_told(const inference::step_output& output) {
   if (!unit_ || unit_->number != output.unit) return;
   unit_->choices = output.choices;
   if (!output.last) return;
-  keep(*std::exchange(unit_, std::nullopt));
+  auto answered = std::move(*unit_);
+  unit_.reset();
+  keep(std::move(answered));
 }
 
 void journal::keep(past_unit unit) {

@@ -9,11 +9,12 @@
 namespace parley::actors {
 
 /// An exception in a handler ends the actor, and those who monitor it learn it. CAF would tell standard output of it,
-/// which belongs to the ready line.
-template<class Self>
-void log_exceptions(Self* self) {
-  self->set_exception_handler([name = self->name()](std::exception_ptr& problem) -> caf::error {
+/// which belongs to the ready line. `last` is called first, on the actor's thread; it does not throw.
+template<class Self, class Last>
+void log_exceptions(Self* self, Last last) {
+  self->set_exception_handler([name = self->name(), last](std::exception_ptr& problem) -> caf::error {
     try {
+      last();
       std::rethrow_exception(problem);
     } catch (const std::exception& e) {
       log()->error("{} ends: {}", name, e.what());
@@ -23,6 +24,11 @@ void log_exceptions(Self* self) {
       return caf::sec::runtime_error;
     }
   });
+}
+
+template<class Self>
+void log_exceptions(Self* self) {
+  log_exceptions(self, [] {});
 }
 
 } // namespace parley::actors

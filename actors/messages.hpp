@@ -24,6 +24,8 @@
 // told and says is one string of bytes.
 namespace parley::actors {
 
+struct server_snapshot;
+
 // ---- to a session
 struct client_frame; // from its connection
 struct client_binary;
@@ -33,6 +35,8 @@ struct close_request; // from POST /sessions/{id}/close
 struct queue_told;    // from the queue manager
 struct slot_granted;
 struct slot_refused;
+struct slot_lost;
+struct session_fault;
 struct engine_event; // from its worker
 struct open_denied;
 struct trial_granted; // from the queue manager
@@ -44,9 +48,10 @@ struct journal_woken; // from the desk of its journal
 using session_actor =
     caf::typed_actor<caf::reacts_to<client_frame>, caf::reacts_to<client_binary>, caf::reacts_to<client_gone>,
                      caf::reacts_to<link_offer>, caf::reacts_to<close_request>, caf::reacts_to<queue_told>,
-                     caf::reacts_to<slot_granted>, caf::reacts_to<slot_refused>, caf::reacts_to<engine_event>,
-                     caf::reacts_to<open_denied>, caf::reacts_to<trial_granted>, caf::reacts_to<move_order>,
-                     caf::reacts_to<drain_order>, caf::reacts_to<timer_due>, caf::reacts_to<journal_woken>>;
+                     caf::reacts_to<slot_granted>, caf::reacts_to<slot_refused>, caf::reacts_to<slot_lost>,
+                     caf::reacts_to<session_fault>, caf::reacts_to<engine_event>, caf::reacts_to<open_denied>,
+                     caf::reacts_to<trial_granted>, caf::reacts_to<move_order>, caf::reacts_to<drain_order>,
+                     caf::reacts_to<timer_due>, caf::reacts_to<journal_woken>>;
 
 // ---- to the queue manager
 struct slot_wanted; // from sessions
@@ -54,6 +59,7 @@ struct slot_cancelled;
 struct slot_accepted;
 struct slot_freed; // from sessions, and from workers on behalf of dead ones
 struct slot_retyped;
+struct slot_impatient;
 struct place_wanted;
 struct trial_wanted;
 struct trial_over;
@@ -61,16 +67,15 @@ struct worker_joins;  // from the house
 struct slots_offered; // from workers
 struct load_reported;
 struct worker_leaves;
-struct status_request; // from GET /status
-struct metrics_request;
-struct worker_drain; // from POST /workers/{id}/drain and /resume
+struct snapshot_request; // from GET /status and GET /metrics
+struct worker_drain;     // from POST /workers/{id}/drain and /resume
 
 using queue_actor =
     caf::typed_actor<caf::reacts_to<slot_wanted>, caf::reacts_to<slot_cancelled>, caf::reacts_to<slot_accepted>,
-                     caf::reacts_to<slot_freed>, caf::reacts_to<slot_retyped>, caf::reacts_to<place_wanted>,
-                     caf::reacts_to<trial_wanted>, caf::reacts_to<trial_over>, caf::reacts_to<worker_joins>,
-                     caf::reacts_to<slots_offered>, caf::reacts_to<load_reported>, caf::reacts_to<worker_leaves>,
-                     caf::reacts_to<status_request>, caf::reacts_to<metrics_request>, caf::reacts_to<worker_drain>,
+                     caf::reacts_to<slot_freed>, caf::reacts_to<slot_retyped>, caf::reacts_to<slot_impatient>,
+                     caf::reacts_to<place_wanted>, caf::reacts_to<trial_wanted>, caf::reacts_to<trial_over>,
+                     caf::reacts_to<worker_joins>, caf::reacts_to<slots_offered>, caf::reacts_to<load_reported>,
+                     caf::reacts_to<worker_leaves>, caf::reacts_to<snapshot_request>, caf::reacts_to<worker_drain>,
                      caf::reacts_to<drain_order>, caf::reacts_to<timer_due>>;
 
 // ---- to a worker
@@ -144,6 +149,17 @@ struct slot_refused {
   protocol::error_code code;
 };
 
+/// The worker of this slot is gone, and the slot with it. The session is first in line for another one under the ticket `next`, so that a grant
+/// may follow at once. One that does not want it cancels; one that has no clock of its own for how long it waits says so (`slot_impatient`).
+struct slot_lost {
+  ticket_key ticket;
+  ticket_key next;
+  bool shut_down; ///< the worker was asked to end
+};
+
+/// What the server did on its behalf has failed, by a defect: the session ends, and nobody else's.
+struct session_fault {};
+
 /// What an engine has to say to one session. A session drops what concerns an engine session that it has given up.
 struct engine_event {
   inference::event event;
@@ -174,9 +190,8 @@ struct slot_wanted {
   ticket_key ticket; ///< new in the whole house
   protocol::mode kind;
   bool at_head;
-  ticket_key lost;  ///< of the slot whose worker's end made it ask, which the queue manager may not know of yet; or 0
-  worker_key avoid; ///< another worker than this one; 0 = any
-  bool patient;     ///< it has a clock of its own for how long it waits without any worker
+  worker_key avoid;                 ///< another worker than this one; 0 = any
+  bool patient;                     ///< it has a clock of its own for how long it waits without any worker
   std::optional<prompt_key> prompt; ///< that it begins with, if that is known
   std::string address;              ///< of the client, and the name of its API key, for what one of them may wait for
   std::string key;
@@ -201,6 +216,11 @@ struct slot_freed {
 struct slot_retyped {
   ticket_key ticket;
   protocol::mode kind;
+};
+
+/// Whoever waits with this ticket has no clock of its own for how long it waits without any worker.
+struct slot_impatient {
+  ticket_key ticket;
 };
 
 /// Whoever holds this slot is about to begin, with this prompt: is there a better place? Answered by `slot_granted`
@@ -252,14 +272,8 @@ struct worker_leaves {
 };
 
 /// Answered through `done`, on a scheduler thread.
-struct status_request {
-  std::function<void(std::string json)> done;
-  status_part part = status_part::all;
-};
-
-/// The same for GET /metrics.
-struct metrics_request {
-  std::function<void(std::string text)> done;
+struct snapshot_request {
+  std::function<void(const server_snapshot&)> done;
 };
 
 /// Whether a worker takes new sessions. Answered like them; false for a worker that is not there.
@@ -390,6 +404,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::close_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::queue_told)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_granted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_refused)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_lost)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::session_fault)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::move_order)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::drain_order)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::timer_due)
@@ -398,13 +414,13 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_wanted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_cancelled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_accepted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_retyped)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_impatient)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::place_wanted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::trial_wanted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::trial_over)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::trial_granted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_joins)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::status_request)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::metrics_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::snapshot_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_drain)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_stop)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_up)

@@ -28,15 +28,6 @@ prometheus::Family<prometheus::Histogram>& histogram(prometheus::Registry& in, c
   return prometheus::BuildHistogram().Name(name).Help(help).Register(in);
 }
 
-/// Why a session ended, in a closed set of words.
-constexpr std::array<std::string_view, 9> reasons{"timeout",       "context_full", "server_shutdown",
-                                                  "backend_error", "error",        "client_closed",
-                                                  "user_stop",     "stopped",      "other"};
-
-std::string known_reason(std::string_view reason) {
-  return std::string(std::find(reasons.begin(), reasons.end(), reason) == reasons.end() ? "other" : reason);
-}
-
 } // namespace
 
 meters::meters()
@@ -65,7 +56,7 @@ meters::meters()
     errors_[i] = &errors.Add({{"code", std::string(protocol::error_table[i].wire)}});
   // Series that begin at 0 can be watched for their first change.
   for (const auto kind : {protocol::mode::chat, protocol::mode::audio, protocol::mode::video})
-    for (const auto reason : reasons)
+    for (const auto reason : protocol::session_end_words)
       ended_.Add({{"mode", std::string(name_of(kind))}, {"reason", std::string(reason)}});
   dropped_units_ =
       &counter(registry_, "parley_dropped_units_total", "Seconds of input dropped because newer ones came.").Add({});
@@ -73,6 +64,9 @@ meters::meters()
   auto& resumes = counter(registry_, "parley_resumes_total", "Connections that claimed a session, by the answer.");
   resumed_ = &resumes.Add({{"result", "resumed"}});
   not_resumed_ = &resumes.Add({{"result", "refused"}});
+  violations_ = &counter(registry_, "parley_invariant_violations_total",
+                         "Assertions that did not hold: defects of the server, each of which ended one session.")
+                     .Add({});
   queue_wait_ =
       &histogram(registry_, "parley_queue_wait_seconds", "From asking for a slot to the grant.").Add({}, wait_seconds);
   queue_length_ = &gauge(registry_, "parley_queue_length", "Clients that wait for a slot.").Add({});
@@ -168,8 +162,15 @@ prometheus::Gauge& meters::sessions(protocol::mode kind, protocol::session_state
   return sessions_.Add({{"mode", std::string(name_of(kind))}, {"state", std::string(name_of(state))}});
 }
 
-void meters::ended(protocol::mode kind, std::string_view reason, const std::string& key, const protocol::usage& used) {
-  ended_.Add({{"mode", std::string(name_of(kind))}, {"reason", known_reason(reason)}}).Increment();
+void meters::violations(std::uint64_t so_far) {
+  const std::lock_guard lock(mutex_);
+  const auto more = static_cast<double>(so_far) - violations_->Value();
+  if (more > 0) violations_->Increment(more);
+}
+
+void meters::ended(protocol::mode kind, protocol::session_end how, const std::string& key,
+                   const protocol::usage& used) {
+  ended_.Add({{"mode", std::string(name_of(kind))}, {"reason", std::string(word_of(how))}}).Increment();
   if (key.empty()) return;
   key_tokens_.Add({{"key", key}, {"direction", "input"}})
       .Increment(static_cast<double>(used.input_text + used.input_audio + used.input_vision));

@@ -4,6 +4,7 @@
 #include "actors/recording/recording_meter.hpp"
 #include "actors/worker_load.hpp"
 #include "inference/engine.hpp"
+#include "protocol/closing.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/events.hpp"
 #include "protocol/session_machine.hpp"
@@ -15,6 +16,7 @@
 #include <prometheus/registry.h>
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -84,12 +86,14 @@ public:
   prometheus::Counter& resumes(bool welcome) { return *(welcome ? resumed_ : not_resumed_); }
   prometheus::Histogram& queue_wait() { return *queue_wait_; }
   prometheus::Gauge& queue_length() { return *queue_length_; }
+  /// So many invariants were violated in this process so far.
+  void violations(std::uint64_t so_far);
   recording_meter& recording() { return recording_; }
   prometheus::Gauge& sessions(protocol::mode kind, protocol::session_state state);
 
-  /// A session is over. What is no word of the protocol is counted as "other": clients choose their own reasons.
+  /// A session is over.
   /// `key` is the name of its API key, empty without keys.
-  void ended(protocol::mode kind, std::string_view reason, const std::string& key, const protocol::usage& used);
+  void ended(protocol::mode kind, protocol::session_end how, const std::string& key, const protocol::usage& used);
 
   /// All of it in the text format of Prometheus.
   std::string text() const;
@@ -120,6 +124,7 @@ private:
   prometheus::Counter* failovers_;
   prometheus::Counter* resumed_;
   prometheus::Counter* not_resumed_;
+  prometheus::Counter* violations_;
   prometheus::Histogram* queue_wait_;
   prometheus::Gauge* queue_length_;
   recording_meter recording_{registry_};

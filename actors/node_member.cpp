@@ -2,6 +2,7 @@
 
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
+#include "base/assert.hpp"
 
 #include <caf/io/all.hpp>
 
@@ -66,9 +67,12 @@ void node_member::take(dialled& how) {
 }
 
 void node_member::greet(const caf::strong_actor_ptr& registry) {
-  registry_ = caf::actor_cast<node_registry_actor>(registry);
-  monitor(*registry_);
-  send(*registry_, node_hello{worker_, this, options_.name, *info_});
+  PARLEY_ASSERT(info_, "only a loaded engine is joined");
+  node_hello hello{worker_, this, options_.name, *info_};
+  auto door = caf::actor_cast<node_registry_actor>(registry);
+  monitor(door);
+  send(door, std::move(hello));
+  registry_ = std::move(door);
 }
 
 void node_member::take(const node_verdict& verdict) {

@@ -59,6 +59,11 @@ node_worker::node_worker(const config::settings& settings, std::string name, eng
 }
 
 node_worker::~node_worker() {
+  stop();
+}
+
+void node_worker::stop() {
+  if (!worker_) return;
   for (const auto& member : members_) caf::anon_send_exit(member, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(worker_, caf::exit_reason::user_shutdown);
   members_.clear();

@@ -13,15 +13,18 @@
 
 namespace parley::actors {
 
-/// All actors of a worker node: one worker, and for each of its gateways the member that keeps it joined there. The
-/// destructor joins every thread.
+/// All actors of a worker node: one worker, and for each of its gateways the member that keeps it joined there.
 class node_worker {
 public:
   /// The worker loads its engine at once and joins when it is up. `tell` is called on one of its threads and may not
   /// block.
   node_worker(const config::settings& settings, std::string name, engine_factory make,
               std::vector<node_dialer> gateways, std::function<void(member_news)> tell);
+  /// Stops, if `stop` was not called.
   ~node_worker();
+
+  /// Ends all actors and joins every thread. The last call; blocks.
+  void stop();
 
   /// Takes no more sessions, asks that those it has go on elsewhere, and tells `ended` when none is left. Does not
   /// block.

@@ -1,21 +1,20 @@
 #include "actors/offered_link.hpp"
 
+#include "base/assert.hpp"
 #include "protocol/server_codec.hpp"
 
 #include <utility>
 
 namespace parley::actors {
 
-offered_link::~offered_link() {
-  if (link_) refuse(protocol::no_such_claim());
-}
-
 std::shared_ptr<client_link> offered_link::take() {
+  PARLEY_ASSERT(link_, "an offer is taken or refused once");
   meters_.resumes(true).Increment();
   return std::exchange(link_, nullptr);
 }
 
 void offered_link::refuse(const protocol::error& why) {
+  PARLEY_ASSERT(link_, "an offer is taken or refused once");
   meters_.resumes(false).Increment();
   const auto link = std::exchange(link_, nullptr);
   const auto& known = protocol::traits(why.code);

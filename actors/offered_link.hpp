@@ -11,14 +11,13 @@
 
 namespace parley::actors {
 
-/// A new connection that claims a session, on its way to the session's actor. If nobody takes it, because the session
-/// is over or never was, its client is refused.
+/// A new connection that claims a session, on its way to the session's actor. Ends with `take` or `refuse`, whoever has it: the registry keeps it for
+/// an actor that ends before it comes (session_registry::offer).
 class offered_link {
 public:
   /// `counted` outlives it.
   offered_link(std::uint64_t number, std::shared_ptr<client_link> link, std::string remote, meters& counted)
       : number_(number), link_(std::move(link)), remote_(std::move(remote)), meters_(counted) {}
-  ~offered_link();
   offered_link(const offered_link&) = delete;
   offered_link& operator=(const offered_link&) = delete;
 

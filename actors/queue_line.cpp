@@ -1,5 +1,7 @@
 #include "actors/queue_line.hpp"
 
+#include "base/assert.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -25,6 +27,7 @@ queue_line::queue_line(queue_settings settings)
 
 queue_words queue_line::enqueue(ticket_key ticket, std::string ticket_id, protocol::mode kind, bool at_head,
                                 time_point now, queue_wish wanted) {
+  PARLEY_ASSERT(!holders_.contains(ticket) && !order_of_.contains(ticket), "a ticket is used once");
   queue_words words;
   const auto refuse = [&](protocol::error_code code) {
     words.emplace_back(told_refused{ticket, code});
@@ -36,7 +39,7 @@ queue_words queue_line::enqueue(ticket_key ticket, std::string ticket_id, protoc
   });
   if (at_head || first) {
     if (const auto worker = best_for(wanted); worker != workers_.end()) {
-      grant(ticket, kind, worker, now, words);
+      grant(ticket, kind, wanted, worker, now, words);
       return words;
     }
   }
@@ -52,14 +55,25 @@ queue_words queue_line::enqueue(ticket_key ticket, std::string ticket_id, protoc
   if (at_head) places_changed(now);
   if (workers_.empty() && !patience_ends_) patience_ends_ = now + settings_.no_worker;
 
-  slot_forecast slots = forecast(now);
-  double wait_s = 0;
-  for (auto it = line_.begin(); it != std::next(line_.find(order)); ++it)
-    wait_s = slots.next(lengths_.expected_s(it->second.kind));
-  words.emplace_back(
-      told_queued{ticket, {position, wait_s, line_.at(order).ticket_id, static_cast<int>(line_.size())}});
-  next_walk_ = std::min(next_walk_.value_or(now + refresh), now + refresh);
+  tell_queued({order}, now, words);
   return words;
+}
+
+/// `orders` in ascending order.
+void queue_line::tell_queued(const std::vector<std::int64_t>& orders, time_point now, queue_words& words) {
+  slot_forecast slots = forecast(now);
+  int position = 0;
+  auto next = orders.begin();
+  for (auto it = line_.begin(); it != line_.end() && next != orders.end(); ++it) {
+    ++position;
+    const double wait_s = slots.next(lengths_.expected_s(it->second.kind));
+    if (it->first != *next) continue;
+    ++next;
+    it->second.told_position = position;
+    words.emplace_back(
+        told_queued{it->second.ticket, {position, wait_s, it->second.ticket_id, static_cast<int>(line_.size())}});
+  }
+  next_walk_ = std::min(next_walk_.value_or(now + refresh), now + refresh);
 }
 
 queue_words queue_line::cancel(ticket_key ticket, time_point now) {
@@ -83,7 +97,9 @@ queue_words queue_line::free(ticket_key ticket, time_point now) {
   if (it == holders_.end()) return words;
   const holder& over = it->second;
   if (over.accepted) lengths_.measured(over.kind, seconds_between(over.since, now));
-  --workers_.at(over.worker).busy;
+  auto& where = workers_.at(over.worker);
+  PARLEY_ASSERT(where.busy > 0, "a slot that is freed was busy");
+  --where.busy;
   holders_.erase(it);
   serve(now, words);
   return words;
@@ -102,11 +118,62 @@ queue_words queue_line::offer(worker_key worker, int slots, time_point now) {
   return words;
 }
 
-queue_words queue_line::worker_down(worker_key worker, time_point now) {
-  if (workers_.erase(worker) == 0) return {};
+queue_words queue_line::worker_down(worker_key worker, time_point now, std::vector<successor> successors) {
+  queue_words words;
+  if (workers_.erase(worker) == 0) return words;
+  std::vector<waiter> displaced;
+  displaced.reserve(successors.size());
+  for (auto& each : successors) {
+    const auto held = holders_.find(each.lost);
+    PARLEY_ASSERT(held != holders_.end() && held->second.worker == worker, "whoever lost a slot had one");
+    displaced.push_back({each.ticket,
+                         std::move(each.ticket_id),
+                         held->second.kind,
+                         0,
+                         now,
+                         {.patient = true, .prompt = held->second.prompt}});
+  }
   std::erase_if(holders_, [&](const auto& each) { return each.second.worker == worker; });
+  if (draining_) {
+    for (const auto& each : displaced)
+      words.emplace_back(told_refused{each.ticket, protocol::error_code::service_unavailable});
+    return words;
+  }
+  head_ -= static_cast<std::int64_t>(displaced.size());
+  auto order = head_;
+  std::vector<std::int64_t> orders;
+  for (auto& each : displaced) {
+    order_of_.emplace(each.ticket, ++order);
+    orders.push_back(order);
+    line_.emplace(order, std::move(each));
+  }
   if (workers_.empty() && !line_.empty()) patience_ends_ = now + settings_.no_worker;
-  return {};
+  if (orders.empty()) return words;
+  places_changed(now);
+  serve(now, words);
+  std::erase_if(orders, [&](std::int64_t each) { return !line_.contains(each); });
+  if (!orders.empty()) tell_queued(orders, now, words);
+  return words;
+}
+
+void queue_line::make_impatient(ticket_key ticket, time_point now) {
+  const auto it = order_of_.find(ticket);
+  if (it == order_of_.end()) return;
+  line_.at(it->second).wanted.patient = false;
+  if (workers_.empty() && !patience_ends_) patience_ends_ = now + settings_.no_worker;
+}
+
+std::optional<worker_key> queue_line::worker_of(ticket_key ticket) const {
+  const auto found = holders_.find(ticket);
+  return found == holders_.end() ? std::nullopt : std::optional(found->second.worker);
+}
+
+std::vector<ticket_key> queue_line::holders_of(worker_key worker) const {
+  std::vector<ticket_key> all;
+  for (const auto& [ticket, of] : holders_)
+    if (of.worker == worker) all.push_back(ticket);
+  std::ranges::sort(all);
+  return all;
 }
 
 queue_words queue_line::drain(time_point) {
@@ -189,17 +256,19 @@ void queue_line::serve(time_point now, queue_words& words) {
       if (who->second.wanted.avoid != 0) continue;
       break;
     }
-    grant(who->second.ticket, who->second.kind, worker, now, words);
+    grant(who->second.ticket, who->second.kind, who->second.wanted, worker, now, words);
     leave_line(who);
     moved = true;
   }
   if (moved) places_changed(now);
 }
 
-void queue_line::grant(ticket_key ticket, protocol::mode kind, std::map<worker_key, slots>::iterator worker,
-                       time_point now, queue_words& words) {
+void queue_line::grant(ticket_key ticket, protocol::mode kind, const queue_wish& wanted,
+                       std::map<worker_key, slots>::iterator worker, time_point now, queue_words& words) {
+  PARLEY_ASSERT(worker->second.free() > 0, "a slot that is granted is free");
+  const bool fresh = holders_.emplace(ticket, holder{worker->first, kind, false, now, wanted.prompt}).second;
+  PARLEY_ASSERT(fresh, "a ticket has one slot");
   ++worker->second.busy;
-  holders_.emplace(ticket, holder{worker->first, kind, false, now});
   words.emplace_back(told_granted{ticket, worker->first});
 }
 
@@ -249,9 +318,11 @@ std::map<worker_key, queue_line::slots>::iterator queue_line::best_for(const que
 std::optional<worker_key> queue_line::settle(ticket_key ticket, prompt_key prompt, time_point now, queue_words& words) {
   const auto found = holders_.find(ticket);
   if (found == holders_.end()) return {};
+  found->second.prompt = prompt;
   auto& where = found->second.worker;
   auto all = houses(prompt);
   const auto own = std::ranges::find(all, where, &housing::worker);
+  PARLEY_ASSERT(own != all.end() && own->busy > 0, "a slot is one of a worker that is there");
   --own->busy;
   const auto best = choose_worker(all);
   if (best && best->has_prompt && !own->has_prompt) {

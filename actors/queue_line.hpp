@@ -77,7 +77,8 @@ using queue_words = std::vector<queue_word>;
 /// argument, what is to be told is returned. Taking and giving slots costs O(log n); whoever has to be told a place
 /// costs one walk along the line, at most ten times a second for the updates. Not thread-safe.
 ///
-/// Each slot is free, granted (on its way to a session) or taken. `free` returns it from both of the latter.
+/// Each slot is free, granted (on its way to a session) or taken. `free` returns it from both of the latter. This is the only ledger of slots:
+/// others know tickets.
 class queue_line {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -115,8 +116,19 @@ public:
   /// A worker offers `slots` slots, or another number than before. Fewer than are busy takes none away from anybody.
   queue_words offer(worker_key worker, int slots, time_point now);
 
-  /// A worker is gone with all its slots. Tickets that held one are forgotten: their sessions enqueue anew.
-  queue_words worker_down(worker_key worker, time_point now);
+  /// Who stands in line instead of one that held a slot of a lost worker.
+  struct successor {
+    ticket_key lost;
+    ticket_key ticket; ///< new
+    std::string ticket_id;
+  };
+
+  /// A worker is gone with all its slots. Tickets that held one are forgotten, and their successors are first in line, in this order; whatever the
+  /// capacity. They want what those wanted, and are patient.
+  queue_words worker_down(worker_key worker, time_point now, std::vector<successor> successors = {});
+
+  /// Whoever waits with this ticket has no clock of its own for how long it waits without any worker. Other tickets are left alone.
+  void make_impatient(ticket_key ticket, time_point now);
 
   /// No more grants: everybody waiting is refused with service_unavailable, and so is whoever comes.
   queue_words drain(time_point now);
@@ -126,6 +138,14 @@ public:
 
   /// When `tick` has something to do next; none = never.
   std::optional<time_point> next_deadline() const;
+
+  // ---- the ledger -------------------------------------------------------------------------------------------
+
+  /// The worker of the slot that this ticket was granted; none while it waits, or is unknown.
+  std::optional<worker_key> worker_of(ticket_key ticket) const;
+
+  /// Those that hold a slot of that worker, the oldest first.
+  std::vector<ticket_key> holders_of(worker_key worker) const;
 
   // ---- for GET /status and tests ----------------------------------------------------------------------------
 
@@ -172,6 +192,7 @@ private:
     protocol::mode kind;
     bool accepted;
     time_point since;
+    std::optional<prompt_key> prompt; ///< that it began with, if that is known
   };
   struct slots {
     int offered = 0;
@@ -182,8 +203,9 @@ private:
   using line = std::map<std::int64_t, waiter>;
 
   void serve(time_point now, queue_words& words);
-  void grant(ticket_key ticket, protocol::mode kind, std::map<worker_key, slots>::iterator worker, time_point now,
-             queue_words& words);
+  void grant(ticket_key ticket, protocol::mode kind, const queue_wish& wanted,
+             std::map<worker_key, slots>::iterator worker, time_point now, queue_words& words);
+  void tell_queued(const std::vector<std::int64_t>& orders, time_point now, queue_words& words);
   void refuse(protocol::error_code code, bool patient_ones_too, queue_words& words);
   void leave_line(line::iterator who);
   void places_changed(time_point now);

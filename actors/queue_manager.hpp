@@ -5,25 +5,36 @@
 #include "actors/meters.hpp"
 #include "actors/queue_line.hpp"
 #include "actors/session_registry.hpp"
+#include "actors/status_report.hpp"
 #include "actors/trial_queue.hpp"
 #include "actors/worker_board.hpp"
 #include "protocol/ids.hpp"
 
+#include <atomic>
+#include <cstdint>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
+#include <vector>
 
 namespace parley::actors {
 
-/// The shell around the queue line: names tickets, tells sessions what the line says, and learns from monitors who is
-/// gone. A session that dies while it waits leaves the line; one that dies with a slot has it freed by its worker, when
-/// the engine has closed what was open. Writes what it learns of workers on the board.
+/// The shell around the queue line, which is the ledger of slots, and the one that watches workers: names tickets, tells sessions what the line
+/// says, and learns from monitors who is gone. A session that dies while it waits leaves the line; one that dies with a slot has it freed by its
+/// worker, when the engine has closed what was open. A worker that dies is told here and nowhere else: its sessions go to the head of the line, and
+/// each hears `slot_lost`. Writes what it learns of workers on the board.
+///
+/// What fails on behalf of one session ends that session (`session_fault`) and takes its ticket away; the others stay.
 class queue_manager : public queue_actor::base {
 public:
-  /// The board, the registry and the meters outlive the actor.
-  queue_manager(caf::actor_config& config, queue_settings settings, waiting_limits waiting, worker_board& board,
-                const session_registry& sessions, meters& counted);
+  /// What the actor uses of others, who outlive it.
+  struct surroundings {
+    worker_board& board;
+    const session_registry& sessions;
+    meters& counted;
+    std::atomic<std::uint64_t>& last_key; ///< of tickets
+  };
+
+  queue_manager(caf::actor_config& config, queue_settings settings, waiting_limits waiting, surroundings around);
 
   const char* name() const override { return "queue_manager"; }
   void on_exit() override;
@@ -32,13 +43,20 @@ protected:
   behavior_type make_behavior() override;
 
 private:
-  struct holder {
-    session_actor session;
-    std::optional<worker_key> worker; ///< of the slot that it was granted; none = it waits
+  /// Whose ticket it is. What became of it is in the line.
+  struct party {
+    session_actor session; ///< null = it is gone, and its worker will free the slot
     queue_line::time_point since;
     std::string address; ///< of the client, and the name of its API key
     std::string key;
   };
+
+  /// Carries out what a session wants of its ticket.
+  template<class Work>
+  void serve(ticket_key ticket, Work work);
+  template<class Work>
+  void isolate(ticket_key ticket, const session_actor& session, Work work);
+  void abandon(ticket_key ticket, const session_actor& session);
 
   /// Passes on what the line says and re-arms the timer.
   void tell(queue_words&& words);
@@ -47,39 +65,34 @@ private:
   void say(told_granted& word);
   void say(told_refused& word);
 
-  holder* holder_of(ticket_key ticket);
+  party& party_of(ticket_key ticket);
   void forget(ticket_key ticket);
   void enqueue(slot_wanted& message);
+  void cancel(ticket_key ticket);
   bool waits_too_often(const slot_wanted& message) const;
-  void join(const worker_joins& message);
-  void offer(const slots_offered& message);
   void settle(const place_wanted& message);
   void try_again(const trial_wanted& message);
   void end_trial(ticket_key ticket);
+  void session_gone(const caf::actor_addr& who);
+
+  void join(const worker_joins& message);
+  void offer(const slots_offered& message);
   void note(load_reported& message);
-  std::string node_of(worker_key key) const;
-  void gone(const caf::down_msg& down);
-  void lose_slots(worker_key key);
-  void worker_gone(worker_key key, const caf::error& why);
   void drain(const worker_drain& message);
-  void take_no_more(worker_key key, bool drain);
-  void clear_draining_ones();
-  void report(const status_request& request);
-  void report(const metrics_request& request);
+  void take_no_more(worker_key key);
+  void take_again(worker_key key);
+  void ask_to_move(worker_key from, bool go);
+  void worker_gone(worker_key key, const caf::error& why);
+
+  server_snapshot snapshot() const;
 
   queue_line line_;
   const waiting_limits waiting_limits_;
-  worker_board& board_;
-  const session_registry& sessions_;
-  meters& meters_;
+  surroundings around_;
   protocol::random_source random_;
   alarm alarm_;
-  std::map<ticket_key, holder> holders_; ///< in the order of the tickets
-  std::map<worker_key, worker_actor> workers_;
-  std::map<worker_key, worker_load> loads_; ///< as they were told last
+  std::map<ticket_key, party> parties_; ///< in the order of the tickets
   trial_queue trials_;
-  std::set<worker_key> draining_;
-  std::set<worker_key> leaving_;
 };
 
 } // namespace parley::actors

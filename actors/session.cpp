@@ -15,6 +15,9 @@ namespace parley::actors {
 
 namespace {
 
+/// The reason of a session that was ended from outside.
+constexpr std::string_view cut_off = "cut off";
+
 std::string_view words_for(protocol::error_code code) {
   switch (code) {
   case protocol::error_code::queue_full: return "too many clients are waiting";
@@ -54,7 +57,7 @@ session::session(caf::actor_config& config, session_surroundings& house, session
 }
 
 session::behavior_type session::make_behavior() {
-  log_exceptions(this);
+  log_exceptions(this, [this] { tell_fault(); });
   set_down_handler([this](const caf::down_msg& down) { tell(tenancy_.peer_gone(down)); });
   if (house_.spill) tenancy_.wake_with([self = session_actor(this)] { caf::anon_send(self, journal_woken{}); });
   return {
@@ -74,6 +77,8 @@ session::behavior_type session::make_behavior() {
       },
       [this](const slot_granted& grant) { tell(tenancy_.take(grant)); },
       [this](const slot_refused& refusal) { tell(tenancy_.take(refusal), refusal.code); },
+      [this](const slot_lost& news) { tell(tenancy_.take(news)); },
+      [this](const session_fault&) { carry_out(machine_->on_fault(steady_now())); },
       [this](engine_event& event) { take_event(event); },
       [this](const open_denied& denial) { tell(tenancy_.take(denial)); },
       [this](const trial_granted& grant) { tell(tenancy_.take(grant)); },
@@ -107,8 +112,10 @@ void session::on_exit() {
   tell_end();
   if (!link_closed_ && !client_gone_) link_->close(1011, "internal error");
   tenancy_.leave();
+  for (const auto& offer : entry_->refuse_offers()) offer->refuse(protocol::no_such_claim());
   entry_.reset();
   machine_.reset();
+  if (recording_) recording_->end(std::string(cut_off));
   recording_.reset();
   sent_.clear(); // a timer that is under way keeps this object
   link_.reset();
@@ -116,15 +123,28 @@ void session::on_exit() {
   pending_.clear();
 }
 
+/// A handler has thrown, and this actor is about to end. The client is told as much as still can be.
+void session::tell_fault() noexcept {
+  try {
+    if (!machine_ || !link_) return;
+    const log_session about(machine_->id());
+    for (const auto& effect : machine_->on_fault(steady_now())) {
+      if (const auto* word = std::get_if<protocol::send>(&effect)) perform(*word);
+      if (const auto* close = std::get_if<protocol::close_link>(&effect)) perform(*close);
+    }
+  } catch (...) { // then on_exit closes the link
+  }
+}
+
 void session::tell_end() {
   const log_session about(machine_->id());
   // Its actor may be ended from outside before the machine has come to its own end.
-  const std::string reason = machine_->closed_reason().empty() ? "cut off" : machine_->closed_reason();
+  const auto reason = machine_->closed_reason().empty() ? std::string(cut_off) : machine_->closed_reason();
   const auto used = machine_->total();
   log()->info("ended: {} after {:.1f} s, {} tokens in, {} out", reason,
               std::chrono::duration<double>(steady_now() - connection_.accepted).count(),
               used.input_text + used.input_audio + used.input_vision, used.output_text + used.output_audio);
-  house_.counted.ended(machine_->kind(), reason, connection_.key, used);
+  house_.counted.ended(machine_->kind(), machine_->ended_as(), connection_.key, used);
 }
 
 // ---- what comes in --------------------------------------------------------------------------------------------------
@@ -153,9 +173,13 @@ void session::lose_client() {
 
 void session::take_offer(offered_link& offer, const protocol::resume_claim& claim) {
   auto welcome = machine_->on_resume(claim, sent_.oldest(), steady_now());
-  if (!welcome) return offer.refuse(welcome.error());
+  if (!welcome) {
+    entry_->offer_came(offer);
+    return offer.refuse(welcome.error());
+  }
   if (!client_gone_) link_->close(1008, "the session goes on over another connection");
   link_ = offer.take();
+  entry_->offer_came(offer);
   link_number_ = offer.number();
   client_gone_ = false;
   if (machine_->kind() == protocol::mode::chat) link_->became_chat();
@@ -228,6 +252,7 @@ void session::carry_out(protocol::effects&& effects) {
 }
 
 void session::settle() {
+  tenancy_.decline_unasked();
   entry_->update(machine_->kind(), machine_->state());
   alarm_.arm(this, machine_->next_deadline());
   if (recording_ && machine_->state() == protocol::session_state::closed) {

@@ -66,6 +66,7 @@ private:
   void begin_recording(const std::string& id);
   void take_event(engine_event& event);
   void take_engine_event(inference::event&& event);
+  void tell_fault() noexcept;
   void tell_end();
 
   /// What its tenancy says goes to the machine. `why` is of a refusal.

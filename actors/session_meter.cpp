@@ -1,5 +1,7 @@
 #include "actors/session_meter.hpp"
 
+#include "base/assert.hpp"
+
 namespace parley::actors {
 
 namespace {
@@ -33,6 +35,7 @@ void session_meter::answered(const protocol::output_delta& delta, protocol::mode
     dropped_ = dropped;
   }
   if (!worker_) return;
+  PARLEY_ASSERT(delta.measured.wall_clock_ms, "an answer that is counted was timed");
   const double latency_ms = *delta.measured.wall_clock_ms + delta.measured.queue_ms.value_or(0);
   worker_->unit_latency.at(kind)->Observe(latency_ms / 1000);
   if (latency_ms > unit_duration_ms) worker_->late->Increment();

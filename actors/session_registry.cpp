@@ -1,5 +1,7 @@
 #include "actors/session_registry.hpp"
 
+#include "base/assert.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -28,7 +30,8 @@ std::optional<std::string> session_registry::claim(std::uint64_t number, const s
   if (live_ids_.contains(id)) return std::nullopt;
   std::string legacy_id = next_legacy();
   while (live_ids_.contains(legacy_id)) legacy_id = next_legacy();
-  auto& ids = records_[number].ids;
+  auto& ids = at(number).ids;
+  PARLEY_ASSERT(ids.empty(), "a session claims its ids once");
   ids = {id, legacy_id};
   for (const auto& each : ids) live_ids_[each] = number;
   return legacy_id;
@@ -36,16 +39,47 @@ std::optional<std::string> session_registry::claim(std::uint64_t number, const s
 
 void session_registry::update(std::uint64_t number, protocol::mode kind, protocol::session_state state) {
   const std::lock_guard lock(mutex_);
-  auto& of = records_[number];
+  auto& of = at(number);
   of.kind = kind;
   if (of.state == state) return;
+  PARLEY_ASSERT(of.state != protocol::session_state::closed, "a session that is over stays over");
   of.state = state;
   if (state == protocol::session_state::closed) retire(of);
+}
+
+std::optional<session_actor> session_registry::offer(const std::string& id, const std::string& key,
+                                                     std::shared_ptr<offered_link> link) {
+  const std::lock_guard lock(mutex_);
+  const auto found = live_ids_.find(id);
+  if (found == live_ids_.end()) return {};
+  auto& of = at(found->second);
+  if (of.whose.key != key || !of.takes_offers) return {};
+  of.offers.push_back(std::move(link));
+  return of.session;
+}
+
+void session_registry::offer_came(std::uint64_t number, const offered_link& offer) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(at(number).offers, [&](const auto& each) { return each.get() == &offer; });
+}
+
+std::vector<std::shared_ptr<offered_link>> session_registry::refuse_offers(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  auto& of = at(number);
+  of.takes_offers = false;
+  return std::exchange(of.offers, {});
+}
+
+session_registry::record& session_registry::at(std::uint64_t number) {
+  const auto found = records_.find(number);
+  PARLEY_ASSERT(found != records_.end(), "an entry has a record");
+  return found->second;
 }
 
 void session_registry::remove(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   const auto found = records_.find(number);
+  if (found == records_.end()) return;
   if (found->second.state != protocol::session_state::closed) retire(found->second);
   records_.erase(found);
 }

@@ -46,6 +46,12 @@ public:
 
     void update(protocol::mode kind, protocol::session_state state) { registry_.update(number_, kind, state); }
 
+    /// An offer has come to the session, which takes or refuses it.
+    void offer_came(const offered_link& offer) { registry_.offer_came(number_, offer); }
+
+    /// No more offers, and those that have not come: they are the session's to refuse.
+    std::vector<std::shared_ptr<offered_link>> refuse_offers() { return registry_.refuse_offers(number_); }
+
   private:
     session_registry& registry_;
     std::uint64_t number_;
@@ -61,6 +67,10 @@ public:
   };
   /// By the id of either dialect. Ids of closed sessions are remembered for a while.
   lookup find(const std::string& id) const;
+
+  /// Keeps an offer for a live session of that owner until it has come to the session's actor, to whom it is to be sent. None when there is no such
+  /// session: then the offer is the caller's to refuse.
+  std::optional<session_actor> offer(const std::string& id, const std::string& key, std::shared_ptr<offered_link> link);
 
   /// All actors, those of closed sessions too.
   std::vector<session_actor> all() const;
@@ -95,12 +105,17 @@ private:
     std::vector<std::string> ids; ///< the one of the current dialect first
     protocol::mode kind = protocol::mode::video;
     protocol::session_state state = protocol::session_state::queued;
+    std::vector<std::shared_ptr<offered_link>> offers; ///< on their way to it
+    bool takes_offers = true;
   };
 
   std::optional<std::string> claim(std::uint64_t number, const std::string& id,
                                    const std::function<std::string()>& next_legacy);
   void update(std::uint64_t number, protocol::mode kind, protocol::session_state state);
+  void offer_came(std::uint64_t number, const offered_link& offer);
+  std::vector<std::shared_ptr<offered_link>> refuse_offers(std::uint64_t number);
   void remove(std::uint64_t number);
+  record& at(std::uint64_t number);
   void retire(record& of);
 
   mutable std::mutex mutex_;

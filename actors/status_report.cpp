@@ -59,8 +59,11 @@ void list(std::string& out, std::string_view key, const Items& items, Write writ
 
 } // namespace
 
-std::string status_report(const std::vector<worker_view>& workers, const std::vector<queue_line::worker_view>& slots,
-                          const std::vector<double>& waits_s, const std::vector<session_registry::count>& sessions) {
+std::string status_report(const server_snapshot& now) {
+  const auto& workers = now.workers;
+  const auto& slots = now.slots;
+  const auto& waits_s = now.waits_s;
+  const auto& sessions = now.sessions;
   const auto up = [](const worker_view& worker) { return worker.state == worker_state::up; };
   const auto idle = std::ranges::count_if(workers, [&](const auto& each) { return up(each) && has_room(each, slots); });
   const auto busy = std::ranges::count_if(workers, up) - idle;

@@ -16,10 +16,19 @@ std::string_view name_of(worker_state state);
 std::string_view name_of(protocol::mode kind);
 std::string_view name_of(protocol::session_state state);
 
-/// The JSON object of GET /status (PROTOCOL.md 13). `slots` are those of workers that are up; `waits_s`, key
-/// `queue.waits`, are the seconds that each waiting client has waited so far.
-std::string status_report(const std::vector<worker_view>& workers, const std::vector<queue_line::worker_view>& slots,
-                          const std::vector<double>& waits_s, const std::vector<session_registry::count>& sessions);
+/// What GET /status and GET /metrics tell, at one moment.
+struct server_snapshot {
+  std::vector<worker_view> workers;
+  std::vector<queue_line::worker_view> slots; ///< of workers that are there
+  std::vector<queue_line::waiter_view> waiters;
+  std::vector<double> waits_s; ///< one for each of `waiters`: seconds that it has waited so far
+  std::vector<queue_line::conversation_view> conversations;
+  std::size_t queue_capacity = 0;
+  std::vector<session_registry::count> sessions;
+};
+
+/// The JSON object of GET /status (PROTOCOL.md 13).
+std::string status_report(const server_snapshot& now);
 
 /// The JSON array of GET /sessions (PROTOCOL.md 13).
 std::string sessions_report(const std::vector<session_registry::view>& sessions,

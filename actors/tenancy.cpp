@@ -2,6 +2,7 @@
 
 #include "actors/convert.hpp"
 #include "actors/log.hpp"
+#include "base/assert.hpp"
 
 #include <utility>
 
@@ -30,135 +31,148 @@ tenancy::tenancy(session_actor::base& tenant, queue_actor queue, session_meter& 
 
 void tenancy::leave() {
   if (queue_) self_.demonitor(queue_.address());
-  drop_slot();
   queue_ = nullptr;
+  state_ = lease::none{};
   opened_with_.reset();
   journal_ = journal(); // it may hold the actor, to wake it
+}
+
+const worker_slot& tenancy::slot() const {
+  const auto* has = slot_of(state_);
+  PARLEY_ASSERT(has, "there is a slot");
+  return *has;
 }
 
 // ---- a slot -----------------------------------------------------------------------------------------------------------
 
 tidings tenancy::ask(protocol::mode kind, bool at_head, bool running) {
   kind_ = kind;
-  if (next_slot_) {
-    hold(*std::exchange(next_slot_, std::nullopt));
+  const bool has_slot = slot_of(state_) != nullptr;
+  if (!queue_ || (!has_slot && running && !can_move())) return tidings::refused;
+  const auto ticket = ticket_of(state_);
+  state_ = asked(std::move(state_), has_slot || ticket != 0 ? 0 : stand_in_line(at_head, running));
+  if (has_slot) {
+    counted_.runs_on(slot().key);
     return tidings::granted;
   }
-  if (on(errand::move)) { // already in line for another worker
-    asked_->why = errand::place;
-    return tidings::none;
-  }
-  if (running && !can_move()) return tidings::refused;
-  stand_in_line(errand::place, at_head, running);
+  if (ticket != 0 && !running) tell_queue(slot_impatient{ticket});
   return tidings::none;
 }
 
+void tenancy::decline_unasked() {
+  if (!in<lease::displaced>()) return;
+  if (const auto ticket = ticket_of(state_); ticket != 0) tell_queue(slot_cancelled{ticket});
+  if (const auto* unwanted = slot_of(state_)) tell_queue(slot_freed{unwanted->ticket});
+  state_ = released(std::move(state_));
+}
+
 void tenancy::cancel() {
-  if (asked_) self_.send(queue_, slot_cancelled{asked_->ticket});
-  asked_.reset();
+  if (!in<lease::waiting>()) return;
+  tell_queue(slot_cancelled{ticket_of(state_)});
+  state_ = out_of_line(std::move(state_));
 }
 
 void tenancy::retype(protocol::mode kind) {
   kind_ = kind;
-  if (slot_)
-    self_.send(queue_, slot_retyped{slot_->ticket, kind});
-  else if (asked_)
-    self_.send(queue_, slot_retyped{asked_->ticket, kind});
+  if (const auto* has = slot_of(state_))
+    tell_queue(slot_retyped{has->ticket, kind});
+  else if (const auto ticket = ticket_of(state_); ticket != 0)
+    tell_queue(slot_retyped{ticket, kind});
 }
 
 void tenancy::release() {
-  if (slot_) self_.send(queue_, slot_freed{slot_->ticket});
-  drop_slot();
+  if (in<lease::none>()) return; // its worker was lost, or the line left
+  const auto ticket = slot().ticket;
+  state_ = released(std::move(state_));
+  tell_queue(slot_freed{ticket});
+  trial_.forget();
 }
 
 tidings tenancy::take(const slot_granted& grant) {
-  if (settling_ && slot_ && grant.ticket == slot_->ticket) return take_place(grant);
-  if (!waits_for(grant.ticket)) {
-    self_.send(queue_, slot_freed{grant.ticket});
+  worker_slot fresh{grant.ticket, grant.worker, grant.key};
+  if (in<lease::placing>() && slot().ticket == grant.ticket) {
+    state_ = granted(std::move(state_), std::move(fresh));
+    counted_.runs_on(grant.key);
+    open_here();
     return tidings::none;
   }
-  const errand why = asked_->why;
-  asked_.reset();
-  self_.send(queue_, slot_accepted{grant.ticket});
-  slot fresh{grant.ticket, grant.worker, grant.key};
-  if (why == errand::move) return change_over(std::move(fresh));
-  hold(std::move(fresh));
-  if (why == errand::place) return tidings::granted;
-  if (restoring_) return rebuild();
+  if (!waits_for(grant.ticket)) {
+    tell_queue(slot_freed{grant.ticket});
+    return tidings::none;
+  }
+  tell_queue(slot_accepted{grant.ticket});
+  if (in<lease::moving>()) leave_slot(); // for the machine it is lost
+  const auto* again = std::get_if<lease::reopening>(&state_);
+  const bool replay = again && again->replay;
+  const bool open = again && !replay;
+  state_ = granted(std::move(state_), std::move(fresh));
+  if (in<lease::displaced>()) return tidings::worker_lost;
+  counted_.runs_on(grant.key);
+  if (replay) return rebuild();
+  if (!open) return tidings::granted;
   open_here();
   return tidings::none;
 }
 
 tidings tenancy::take(const slot_refused& refusal) {
   if (!waits_for(refusal.ticket)) return tidings::none;
-  const errand why = asked_->why;
-  asked_.reset();
-  switch (why) {
-  case errand::place: return tidings::refused;
-  case errand::move: return tidings::none; // it stays where it is
-  case errand::reopen: break;
-  }
-  restoring_ = false;
-  engine_session_ = 0;
-  return tidings::worker_lost;
+  const bool reopening = in<lease::reopening>();
+  state_ = out_of_line(std::move(state_));
+  if (reopening) return tidings::worker_lost;
+  return in<lease::open>() ? tidings::none : tidings::refused; // one that was to be moved stays where it is
 }
 
 /// The worker was full, against what the queue manager knew: first in line again, and the machine need not know.
 tidings tenancy::take(const open_denied& denial) {
-  if (denial.session != engine_session_ || !slot_) return tidings::none;
-  release();
-  stand_in_line(errand::reopen, true, restoring_);
+  if (denial.session != engine_session() || !(in<lease::open>() || in<lease::replaying>())) return tidings::none;
+  tell_queue(slot_freed{slot().ticket});
+  trial_.forget();
+  const auto ticket = stand_in_line(true, restoring());
+  state_ = denied(std::move(state_), ticket);
   return tidings::none;
 }
 
+tidings tenancy::take(const slot_lost& news) {
+  const auto* has = slot_of(state_);
+  if (has && has->ticket == news.ticket) return lose(news.next, news.shut_down);
+  tell_queue(slot_cancelled{news.next}); // it was given back already
+  return tidings::none;
+}
+
+tidings tenancy::lose(ticket_key next, bool shut_down) {
+  const bool too_often = !shut_down && trial_.lost(restoring());
+  if (in<lease::moving>() && next != 0) tell_queue(slot_cancelled{next}); // it is in line for another one already
+  state_ = lost(std::move(state_), next);
+  trial_.forget();
+  return too_often ? tidings::given_up : tidings::worker_lost;
+}
+
+/// Without a queue manager nobody else says that the worker is lost.
 tidings tenancy::peer_gone(const caf::down_msg& down) {
-  if (slot_ && down.source == slot_->worker) {
-    // While it settles, its slot may be another worker's by now: its answer gives it back.
-    lost_ = std::exchange(settling_, false) ? 0 : slot_->ticket;
-    const bool shut_down = down.reason == caf::exit_reason::user_shutdown;
-    const bool too_often = !shut_down && count_loss();
-    slot_.reset();
-    engine_session_ = 0;
-    restoring_ = false;
-    forget_work();
-    return too_often ? tidings::given_up : tidings::worker_lost;
+  if (queue_ && down.source == queue_) {
+    queue_ = nullptr;
+    if (const auto* has = slot_of(state_)) self_.monitor(has->worker);
+    // What it was asked is answered by nobody.
+    if (in<lease::placing>()) return take(slot_granted{slot().ticket, slot().worker, slot().key});
+    if (trial_.pending()) return take(trial_granted{slot().ticket});
+    const auto ticket = ticket_of(state_);
+    return ticket != 0 ? take(slot_refused{ticket, protocol::error_code::service_unavailable}) : tidings::none;
   }
-  if (down.source == queue_ && asked_) return take(slot_refused{asked_->ticket, {}});
-  return tidings::none;
+  const auto* has = slot_of(state_);
+  if (!has || down.source != has->worker) return tidings::none;
+  return lose(0, down.reason == caf::exit_reason::user_shutdown);
 }
 
-void tenancy::stand_in_line(errand why, bool at_head, bool running, worker_key avoid) {
-  asked_ = {++terms_.last_key, why};
-  self_.send(queue_, slot_wanted{&self_, asked_->ticket, kind_, at_head, lost_, avoid, running, prompt_, terms_.address,
-                                 terms_.key});
+ticket_key tenancy::stand_in_line(bool at_head, bool running, worker_key avoid) {
+  const ticket_key ticket = ++terms_.last_key;
+  tell_queue(slot_wanted{&self_, ticket, kind_, at_head, avoid, running, prompt_, terms_.address, terms_.key});
+  return ticket;
 }
 
-void tenancy::hold(slot fresh) {
-  slot_ = std::move(fresh);
-  counted_.runs_on(slot_->key);
-  self_.monitor(slot_->worker);
-}
-
-void tenancy::drop_slot() {
-  if (!slot_) return;
-  self_.demonitor(slot_->worker.address());
-  slot_.reset();
-  forget_work();
-}
-
-/// Nothing is with a worker any more. The queue manager forgets a trial with its slot.
-void tenancy::forget_work() {
-  exposed_ = false;
-  trial_ = trial::none;
-  held_.clear();
-}
-
-/// The worker has died. Whether that is the second time for the same work, or for the replay of the same journal.
-bool tenancy::count_loss() {
-  if (!exposed_) return false;
-  auto& losses = restoring_ ? replay_losses_ : work_losses_;
-  constexpr int most = 2;
-  return ++losses >= most;
+/// The worker ends what is there and frees the slot.
+void tenancy::leave_slot() {
+  if (queue_) self_.send(slot().worker, slot_orphaned{queue_, slot().ticket});
+  trial_.forget();
 }
 
 // ---- an engine session ------------------------------------------------------------------------------------------------
@@ -167,131 +181,122 @@ void tenancy::open(const protocol::open_engine& order) {
   opened_with_ = order;
   prompt_ = prompt_of(to_engine(order, 0));
   if (!prompt_) return open_here();
-  settling_ = true;
-  self_.send(queue_, place_wanted{slot_->ticket, *prompt_});
-}
-
-tidings tenancy::take_place(const slot_granted& grant) {
-  settling_ = false;
-  if (grant.key != slot_->key) {
-    drop_slot();
-    hold({grant.ticket, grant.worker, grant.key});
-  }
-  open_here();
-  return tidings::none;
+  state_ = being_placed(std::move(state_));
+  tell_queue(place_wanted{slot().ticket, *prompt_});
 }
 
 void tenancy::open_here() {
-  engine_session_ = ++terms_.last_key;
-  order(to_engine(*opened_with_, engine_session_));
+  PARLEY_ASSERT(opened_with_.has_value(), "what is opened was described");
+  state_ = opened(std::move(state_), ++terms_.last_key);
+  order(to_engine(*opened_with_, engine_session()));
 }
 
 /// What was lost with a worker waits for its trial, and what comes after it waits behind it.
 void tenancy::order(inference::command&& command) {
+  PARLEY_ASSERT(engine_session() != 0, "commands go to an engine session");
   auto entered = journal_.enter(std::move(command));
-  if (work_losses_ > 0 && trial_ == trial::none && is_work(entered)) want_trial();
-  if (trial_ == trial::wanted)
-    held_.push_back(std::move(entered));
+  if (trial_.needed_for_work() && is_work(entered)) want_trial();
+  if (trial_.pending())
+    trial_.hold(std::move(entered));
   else
     dispatch(std::move(entered));
 }
 
 void tenancy::dispatch(inference::command&& command) {
-  exposed_ = exposed_ || is_work(command);
+  if (is_work(command)) trial_.sent();
   if (opens(command))
-    self_.send(slot_->worker, engine_open{&self_, slot_->ticket, std::move(command)});
+    self_.send(slot().worker, engine_open{&self_, slot().ticket, std::move(command)});
   else
-    self_.send(slot_->worker, engine_order{&self_, std::move(command)});
+    self_.send(slot().worker, engine_order{&self_, std::move(command)});
 }
 
 void tenancy::want_trial() {
-  trial_ = trial::wanted;
-  self_.send(queue_, trial_wanted{slot_->ticket});
+  trial_.asked();
+  tell_queue(trial_wanted{slot().ticket});
 }
 
 void tenancy::end_trial() {
-  if (std::exchange(trial_, trial::none) != trial::none && slot_) self_.send(queue_, trial_over{slot_->ticket});
+  if (trial_.end() && slot_of(state_)) tell_queue(trial_over{slot().ticket});
 }
 
 tidings tenancy::take(const trial_granted& grant) {
-  if (trial_ != trial::wanted || !slot_ || grant.ticket != slot_->ticket) return tidings::none;
-  trial_ = trial::granted;
-  if (restoring_) return rebuild_further();
-  for (auto& each : std::exchange(held_, {})) dispatch(std::move(each));
+  const auto* has = slot_of(state_);
+  if (!has || grant.ticket != has->ticket || !trial_.grant()) return tidings::none;
+  if (restoring()) return rebuild_further();
+  for (auto& each : trial_.release()) dispatch(std::move(each));
   return tidings::none;
 }
 
 tidings tenancy::close() {
-  restoring_ = false;
-  held_.clear();
+  trial_.release();
   end_trial();
-  if (std::exchange(settling_, false)) return tidings::closed;
-  if (on(errand::move)) cancel();
-  if (on(errand::reopen)) {
-    cancel();
-    engine_session_ = 0;
+  if (in<lease::reopening>()) {
+    tell_queue(slot_cancelled{ticket_of(state_)});
+    state_ = out_of_line(std::move(state_));
     return tidings::closed;
   }
-  order(inference::close_session{engine_session_});
+  if (in<lease::placing>() || in<lease::held>()) return tidings::closed; // nothing is open
+  stay();
+  order(inference::close_session{engine_session()});
+  state_ = being_closed(std::move(state_));
   return tidings::none;
 }
 
 bool tenancy::concerns(const inference::event& event) {
-  if (std::visit([](const auto& of) { return of.session; }, event) != engine_session_) return false;
+  const auto of = std::visit([](const auto& each) { return each.session; }, event);
+  if (of == 0 || of != engine_session()) return false;
   journal_.note(event);
+  if (restoring()) return true;
   // Words are a sign that the work is not what ends workers; only its end proves it.
-  if (!restoring_ && std::holds_alternative<inference::chat_delta>(event)) end_trial();
-  if (!restoring_ && (!journal_.awaits_answer() || std::holds_alternative<inference::failed>(event))) {
-    exposed_ = false;
-    work_losses_ = 0;
+  if (std::holds_alternative<inference::chat_delta>(event)) end_trial();
+  if (!journal_.awaits_answer() || std::holds_alternative<inference::failed>(event)) {
+    trial_.answered();
     end_trial();
   }
   return true;
 }
 
+void tenancy::engine_ended() {
+  stay();
+  state_ = actors::engine_ended(std::move(state_));
+}
+
 // ---- to another worker ------------------------------------------------------------------------------------------------
 
 void tenancy::move() {
-  if (!slot_ || asked_ || restoring_ || !can_move()) return;
-  stand_in_line(errand::move, true, true, slot_->key);
+  if (!in<lease::open>() || !can_move()) return;
+  const auto avoid = slot().key;
+  state_ = being_moved(std::move(state_), stand_in_line(true, true, avoid));
 }
 
 void tenancy::stay() {
-  if (on(errand::move)) cancel();
-}
-
-/// Leaves the present worker, which frees the slot when it has closed what was there, for the machine as if it were lost.
-tidings tenancy::change_over(slot fresh) {
-  self_.send(slot_->worker, slot_orphaned{queue_, slot_->ticket});
-  drop_slot();
-  engine_session_ = 0;
-  next_slot_ = std::move(fresh);
-  return tidings::worker_lost;
+  if (!in<lease::moving>()) return;
+  tell_queue(slot_cancelled{ticket_of(state_)});
+  state_ = out_of_line(std::move(state_));
 }
 
 tidings tenancy::restore() {
-  restoring_ = true;
   counted_.moved();
-  log()->info("goes on with worker {}: {} units to repeat", slot_->key, journal_.units());
+  log()->info("goes on with worker {}: {} units to repeat", slot().key, journal_.units());
   return rebuild();
 }
 
 /// Makes the session anew on the worker of its slot, from the journal.
 tidings tenancy::rebuild() {
   journal_.rewind();
-  engine_session_ = ++terms_.last_key;
-  if (replay_losses_ == 0) return rebuild_further();
+  state_ = being_replayed(std::move(state_), ++terms_.last_key);
+  if (!trial_.needed_for_replay()) return rebuild_further();
   want_trial();
   return tidings::none;
 }
 
 tidings tenancy::rebuild_further() {
-  if (trial_ == trial::wanted) return tidings::none;
-  while (auto next = journal_.next(engine_session_)) dispatch(std::move(*next));
+  if (trial_.pending()) return tidings::none;
+  while (auto next = journal_.next(engine_session())) dispatch(std::move(*next));
   if (!journal_.whole()) return give_up_moving();
   if (!journal_.caught_up()) return tidings::none;
-  restoring_ = exposed_ = false;
-  replay_losses_ = 0;
+  state_ = caught_up(std::move(state_));
+  trial_.replayed();
   end_trial();
   return tidings::restored;
 }
@@ -301,14 +306,13 @@ tidings tenancy::take_restored(const inference::event& event) {
 }
 
 tidings tenancy::woken() {
-  return restoring_ && slot_ ? rebuild_further() : tidings::none;
+  return restoring() ? rebuild_further() : tidings::none;
 }
 
 tidings tenancy::give_up_moving() {
-  restoring_ = false;
-  engine_session_ = 0;
   movable_ = false;
-  drop_slot();
+  leave_slot();
+  state_ = given_up(std::move(state_));
   return tidings::worker_lost;
 }
 

@@ -31,7 +31,7 @@ int gateway(const service_flags& flags) {
   service_news news;
   const stop_requests requests(news);
   actors::house house(settings, {}, actors::house::nodes::may_join);
-  const auto nodes = std::make_unique<net::node_listener>(settings, house);
+  auto nodes = std::make_unique<net::node_listener>(settings, house);
   net::server server(std::move(options), house);
   spdlog::info("workers join at {}", nodes->address());
   std::cout << "ready " << server.url() << std::endl;
@@ -40,6 +40,8 @@ int gateway(const service_flags& flags) {
   spdlog::info("asked to stop");
   house.drain();
   server.stop(flush_time);
+  nodes.reset();
+  house.stop();
   return 0;
 }
 

@@ -1,6 +1,7 @@
 #include "app/logging.hpp"
 
 #include "actors/log.hpp"
+#include "base/assert.hpp"
 #include "protocol/json_writer.hpp"
 
 #include <spdlog/pattern_formatter.h>
@@ -55,6 +56,15 @@ public:
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<text_session>(); }
 };
 
+/// A defect of ours showed, for the first time at that place.
+void log_violation(const base::assertion_site& site) noexcept {
+  try {
+    spdlog::error("invariant violated: {} ({}) at {}:{}; the session ends. Further ones at this place are only counted",
+                  site.meaning, site.condition, site.file, site.line);
+  } catch (...) { // the counter tells
+  }
+}
+
 std::unique_ptr<spdlog::formatter> formatter_for(config::log_format format) {
   const auto time =
       format == config::log_format::json ? spdlog::pattern_time_type::utc : spdlog::pattern_time_type::local;
@@ -84,6 +94,7 @@ void start_logging(const config::settings& settings) {
   add("actors", settings.log.actors_level);
   add("engine", settings.log.engine_level);
   spdlog::set_default_logger(add("parley", settings.log.level));
+  base::set_violation_handler(log_violation);
 }
 
 } // namespace parley::app

@@ -63,6 +63,7 @@ int serve(const service_flags& flags) {
   const int status = serve_until_told(news, server.url());
   house.drain();
   server.stop(flush_time);
+  house.stop();
   return status;
 }
 

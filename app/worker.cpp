@@ -55,6 +55,7 @@ int worker(const service_flags& flags) {
   if (next.kind == service_news::what::worker_down) {
     // Whoever looks after this process starts it anew.
     std::cerr << "parley: " << next.reason << std::endl;
+    node.stop();
     return 1;
   }
   spdlog::info("asked to stop");
@@ -62,6 +63,7 @@ int worker(const service_flags& flags) {
   const auto grace = std::chrono::duration<double>(settings.limits.drain_seconds);
   news.wait_until(std::chrono::steady_clock::now() +
                   std::chrono::duration_cast<std::chrono::steady_clock::duration>(grace));
+  node.stop();
   return 0;
 }
 

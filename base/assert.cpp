@@ -1,5 +1,7 @@
 #include "base/assert.hpp"
 
+#include "base/expect.hpp"
+
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -25,7 +27,7 @@ std::uint64_t violation_count() noexcept {
   return violations;
 }
 
-void violate(const assertion_site& site, std::atomic<bool>& reported) {
+void note_violation(const assertion_site& site, std::atomic<bool>& reported) noexcept {
   ++violations;
 #ifdef PARLEY_ABORT_ON_VIOLATION
   (void)reported;
@@ -33,8 +35,12 @@ void violate(const assertion_site& site, std::atomic<bool>& reported) {
   std::abort();
 #else
   if (!reported.exchange(true)) handler.load()(site);
-  throw invariant_violation(std::string(site.meaning) + " (" + site.condition + ")");
 #endif
+}
+
+void violate(const assertion_site& site, std::atomic<bool>& reported) {
+  note_violation(site, reported);
+  throw invariant_violation(std::string(site.meaning) + " (" + site.condition + ")");
 }
 
 } // namespace parley::base

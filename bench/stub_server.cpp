@@ -69,4 +69,5 @@ int main(int argc, char** argv) {
   told.wait(told.stop);
   house.drain();
   server.stop(std::chrono::seconds(2));
+  house.stop();
 }

@@ -43,6 +43,7 @@ public:
   ~stage() {
     house_->drain();
     server_->stop(std::chrono::seconds(1));
+    house_->stop();
   }
 
   std::string url() const { return server_->url(); }

@@ -1,5 +1,7 @@
 #include "net/admission.hpp"
 
+#include "base/expect.hpp"
+
 #include <algorithm>
 
 namespace parley::net {
@@ -55,8 +57,14 @@ std::pair<admission::verdict, admission::pass> admission::enter(const std::strin
 admission::pass::~pass() {
   if (!of_) return;
   const std::lock_guard lock(of_->mutex);
-  --of_->addresses.find(address_)->second.sessions;
-  if (!key_.empty()) --of_->keys.find(key_)->second.sessions;
+  const auto give_back = [](auto& counted, const std::string& name) {
+    const auto found = counted.find(name);
+    const bool held = found != counted.end() && found->second.sessions > 0;
+    PARLEY_EXPECT(held, "a session that ends was counted");
+    if (held) --found->second.sessions;
+  };
+  give_back(of_->addresses, address_);
+  if (!key_.empty()) give_back(of_->keys, key_);
 }
 
 void admission::forget_idle(time_point now) {

@@ -1,5 +1,7 @@
 #include "net/connections.hpp"
 
+#include "base/expect.hpp"
+
 #include <utility>
 #include <vector>
 
@@ -10,10 +12,13 @@ connections::place::~place() {
 }
 
 void connections::place::move_to(const std::weak_ptr<connection>& owner) {
+  PARLEY_ASSERT(all_, "a place that was given away is not used");
   bool cut = false;
   {
     const std::lock_guard lock(all_->mutex_);
-    all_->all_[id_] = owner;
+    const auto mine = all_->all_.find(id_);
+    PARLEY_ASSERT(mine != all_->all_.end(), "a place is among those that are counted");
+    mine->second = owner;
     cut = all_->cut_;
   }
   if (cut) {
@@ -69,7 +74,8 @@ bool connections::wait_empty(std::chrono::steady_clock::time_point deadline) {
 
 void connections::leave(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
-  all_.erase(id);
+  const auto gone = all_.erase(id);
+  PARLEY_EXPECT(gone == 1, "a place is counted until it is given back, once");
   if (all_.empty()) empty_.notify_all();
 }
 

@@ -1,5 +1,7 @@
 #include "protocol/chat_flow.hpp"
 
+#include "base/assert.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -48,6 +50,7 @@ void chat_flow::submit(effect_writer& out) {
 
 void chat_flow::on_report(turn_report report, effect_writer& out) {
   if (!is_running(report.turn)) return;
+  PARLEY_ASSERT(running_, "a turn is running");
   turn& now_said = *running_;
   if (!report.audio) now_said.text += report.text;
   if (!now_said.request->streaming) return;
@@ -88,6 +91,7 @@ void chat_flow::on_abandoned_end(std::uint64_t turn, effect_writer& out) {
 }
 
 void chat_flow::on_turn_over(time_point now, effect_writer& out) {
+  PARLEY_ASSERT(running_, "a turn is running");
   if (running_->submitted) {
     abandoned_ = running_->number;
     out.order(cancel_turn{});
@@ -111,12 +115,14 @@ void chat_flow::on_restored(effect_writer& out) {
 }
 
 turn_done_report chat_flow::what_was_said() const {
+  PARLEY_ASSERT(running_, "a turn is running");
   turn_done_report report;
   report.text = running_->text;
   return report;
 }
 
 void chat_flow::end_turn(turn_done_report report, std::string reason, time_point now, effect_writer& out) {
+  PARLEY_ASSERT(running_, "a turn is running");
   total_ += report.used;
   const turn& over = *running_;
   response_done done{.response_id = over.response_id,

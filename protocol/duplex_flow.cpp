@@ -1,5 +1,7 @@
 #include "protocol/duplex_flow.hpp"
 
+#include "base/assert.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -52,6 +54,7 @@ flow_verdict duplex_flow::on_append(append_event event, std::uint64_t ordinal, t
 
 flow_verdict duplex_flow::on_report(step_report report, time_point now, effect_writer& out) {
   if (!is_running(report.unit)) return flow_verdict::go_on;
+  PARLEY_ASSERT(running_, "a step is running");
   running_step& step = *running_;
   if (report.first && !step.named) step.used = report.used;
   if (report.measured.kv_cache_length) kv_length_ = *report.measured.kv_cache_length;
@@ -121,11 +124,13 @@ void duplex_flow::acknowledge(const std::string& input_id, effect_writer& out) {
 }
 
 void duplex_flow::submit(effect_writer& out) const {
+  PARLEY_ASSERT(running_, "a step is running");
   const gathered_unit& unit = running_->unit;
   out.order(submit_unit{running_->number, unit.samples, unit.frames, unit.max_slice_nums, unit.force_listen});
 }
 
 void duplex_flow::answer(step_report&& report, time_point now, effect_writer& out) {
+  PARLEY_ASSERT(running_, "a step is running");
   running_step& step = *running_;
   output_delta delta;
   delta.kind = report.kind;

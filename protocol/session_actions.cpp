@@ -1,3 +1,4 @@
+#include "base/assert.hpp"
 #include "protocol/session_machine.hpp"
 
 #include <algorithm>
@@ -67,6 +68,7 @@ void session_machine::read_init(const envelope& frame, time_point now) {
 }
 
 void session_machine::begin_init() {
+  PARLEY_ASSERT(init_ && holding_ == holding::slot, "what is opened has an init and a slot");
   spoken_ = init_->spoken;
   state_ = session_state::initializing;
   holding_ = holding::engine;
@@ -75,6 +77,7 @@ void session_machine::begin_init() {
 }
 
 void session_machine::begin_talk(const engine_opened& opened, time_point now) {
+  PARLEY_ASSERT(init_ && holding_ == holding::engine && !chat_ && !duplex_, "a session begins to talk once");
   state_ = session_state::active;
   created_ = true;
   session_created created;
@@ -133,11 +136,11 @@ void session_machine::take_units(const envelope& frame, time_point now) {
   took_input_ = true;
   name_input(event->input_id);
   auto out = writer();
-  follow(duplex_->on_append(std::move(*event), inputs_, now, out));
+  follow(its_duplex().on_append(std::move(*event), inputs_, now, out));
 }
 
 void session_machine::take_turn(const envelope& frame, time_point now) {
-  if (chat_->full()) return reject({error_code::invalid_event, "too many turns are waiting"}, now);
+  if (its_chat().full()) return reject({error_code::invalid_event, "too many turns are waiting"}, now);
   auto event = decode_chat_append(frame);
   if (!event) return reject(std::move(event.error()), now);
   if (!able_.sees && shows_something(*event)) {
@@ -149,7 +152,7 @@ void session_machine::take_turn(const envelope& frame, time_point now) {
   took_input_ = true;
   name_input(event->input_id);
   auto out = writer();
-  chat_->on_append(std::move(*event), now, out);
+  its_chat().on_append(std::move(*event), now, out);
 }
 
 void session_machine::refuse_input(const engine_failure& failure, time_point now) {
@@ -158,12 +161,12 @@ void session_machine::refuse_input(const engine_failure& failure, time_point now
   if (state_ == session_state::closed) return;
   auto out = writer();
   if (chat_) {
-    chat_->on_failure(false, now, out);
-    chat_->proceed(now, out);
+    its_chat().on_failure(false, now, out);
+    its_chat().proceed(now, out);
     idle_since_ = now;
   } else {
-    duplex_->on_failure(out);
-    follow(duplex_->proceed(now, out));
+    its_duplex().on_failure(out);
+    follow(its_duplex().proceed(now, out));
   }
 }
 
@@ -171,14 +174,14 @@ void session_machine::fail_input(const engine_failure& failure, time_point now) 
   say(error_event{error_code::inference_error, failure.message});
   auto out = writer();
   if (chat_) {
-    chat_->on_failure(true, now, out);
+    its_chat().on_failure(true, now, out);
     if (one_failure_too_many()) return end(close_cause::backend);
-    chat_->proceed(now, out);
+    its_chat().proceed(now, out);
     idle_since_ = now;
   } else {
-    duplex_->on_failure(out);
+    its_duplex().on_failure(out);
     if (one_failure_too_many()) return end(close_cause::backend);
-    follow(duplex_->proceed(now, out));
+    follow(its_duplex().proceed(now, out));
   }
 }
 
@@ -193,7 +196,8 @@ void session_machine::queue_again() {
   constexpr int tries = 2;
   if (++lost_before_talk_ > tries) {
     say(error_event{error_code::worker_connect_failed, "no worker could be reached"});
-    return hang_up(1013, "worker_connect_failed");
+    return hang_up(traits(error_code::worker_connect_failed).close_code,
+                   std::string(traits(error_code::worker_connect_failed).wire));
   }
   state_ = session_state::queued;
   holding_ = holding::ticket;
@@ -203,8 +207,8 @@ void session_machine::queue_again() {
 
 void session_machine::move_on(time_point now) {
   if (limits_.failover.count() == 0) return end(close_cause::backend);
-  if (duplex_) duplex_->on_worker_lost();
-  if (chat_) chat_->on_worker_lost();
+  if (duplex_) its_duplex().on_worker_lost();
+  if (chat_) its_chat().on_worker_lost();
   if (!clocks_.runs(session_clock::failover)) clocks_.set(session_clock::failover, now + limits_.failover);
   holding_ = holding::ticket;
   writer().order(enqueue{mode_, true});
@@ -236,20 +240,20 @@ void session_machine::strike(session_clock clock, time_point now) {
 void session_machine::strike_turn(time_point now) {
   say(error_event{error_code::inference_error, "the turn takes too long"});
   auto out = writer();
-  chat_->on_turn_over(now, out);
+  its_chat().on_turn_over(now, out);
   if (one_failure_too_many()) return end(close_cause::backend);
-  chat_->proceed(now, out);
+  its_chat().proceed(now, out);
   idle_since_ = now;
   wind_chat_clocks();
 }
 
 void session_machine::warn_of_time(time_point now) {
-  say(session_go_away{"timeout", milliseconds_until(time_limit_, now)});
+  say(session_go_away{std::string(close_word(close_cause::timeout, spoken_)), milliseconds_until(time_limit_, now)});
 }
 
 void session_machine::wind_chat_clocks() {
   if (state_ != session_state::active || !chat_) return;
-  if (const auto started = chat_->started()) {
+  if (const auto started = its_chat().started()) {
     clocks_.stop(session_clock::idle);
     clocks_.set(session_clock::turn, *started + limits_.chat_turn);
   } else {
@@ -262,18 +266,24 @@ void session_machine::wind_chat_clocks() {
 
 void session_machine::reject(error why, time_point now) {
   say(error_event{why.code, std::move(why.message)});
-  if (flood_.count(now)) hang_up(1008, "too many errors");
+  if (flood_.count(now)) hang_up(hang_up_cause::too_many_errors);
 }
 
 void session_machine::end(close_cause cause, std::string_view asked) {
   session_closed closed{std::string(close_word(cause, spoken_, asked)), std::nullopt};
   if (created_) closed.total = total();
+  ended_as_ = end_of(cause, spoken_, asked);
   std::string why = closed.reason;
   say(std::move(closed));
   hang_up(close_code(cause), std::move(why));
 }
 
+void session_machine::hang_up(hang_up_cause cause) {
+  hang_up(traits(cause).close_code, std::string(traits(cause).words));
+}
+
 void session_machine::hang_up(std::uint16_t code, std::string why) {
+  PARLEY_ASSERT(state_ != session_state::closed, "a session ends once");
   closed_reason_ = std::move(why);
   writer().order(close_link{code, closed_reason_});
   let_go();

@@ -25,8 +25,10 @@ public:
   /// The next one to strike; none = no clock runs.
   std::optional<std::pair<session_clock, time_point>> earliest() const {
     std::optional<std::pair<session_clock, time_point>> first;
-    for (std::size_t i = 0; i < when_.size(); ++i)
-      if (when_[i] && (!first || *when_[i] < first->second)) first.emplace(static_cast<session_clock>(i), *when_[i]);
+    for (std::size_t i = 0; i < when_.size(); ++i) {
+      const auto when = when_[i];
+      if (when && (!first || *when < first->second)) first.emplace(static_cast<session_clock>(i), *when);
+    }
     return first;
   }
 

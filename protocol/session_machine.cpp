@@ -1,5 +1,7 @@
 #include "protocol/session_machine.hpp"
 
+#include "base/assert.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -22,11 +24,12 @@ session_machine::session_machine(session_origin origin, session_limits limits, c
 // ---- the connection -----------------------------------------------------------------------------------------
 
 effects session_machine::start(time_point now) {
+  PARLEY_ASSERT(state_ == session_state::queued && holding_ == holding::nothing, "a session starts once");
   if (origin_.mode) {
     url_mode_ = mode_named(*origin_.mode);
     if (!url_mode_) {
       reject({error_code::invalid_payload, "mode must be chat, audio or video"}, now);
-      hang_up(1008, "unknown mode");
+      hang_up(hang_up_cause::unknown_mode);
       return take();
     }
     mode_ = *url_mode_;
@@ -39,7 +42,7 @@ effects session_machine::start(time_point now) {
 
 effects session_machine::refuse_duplicate_id(time_point now) {
   reject({error_code::invalid_payload, "session_id is in use"}, now);
-  hang_up(1008, "session_id is in use");
+  hang_up(hang_up_cause::id_in_use);
   return take();
 }
 
@@ -51,7 +54,7 @@ effects session_machine::on_frame(std::string_view frame, time_point now) {
   if (event) {
     perform(classify(*event), {.now = now, .frame = &*event});
   } else if (event.error().not_json) {
-    hang_up(1003, "not JSON");
+    hang_up(hang_up_cause::not_json);
   } else {
     reject(event.error().reason, now);
   }
@@ -59,7 +62,7 @@ effects session_machine::on_frame(std::string_view frame, time_point now) {
 }
 
 effects session_machine::on_binary(time_point) {
-  if (state_ != session_state::closed) hang_up(1003, "binary frame");
+  if (state_ != session_state::closed) hang_up(hang_up_cause::binary_frame);
   return take();
 }
 
@@ -86,8 +89,9 @@ tl::expected<effects, error> session_machine::on_resume(const resume_claim& clai
   clocks_.stop(session_clock::resume);
   if (duplex_) {
     constexpr std::chrono::seconds least{5};
-    duplex_->on_resumed(now + std::max<time_point::duration>(now - idle_since_, least));
+    its_duplex().on_resumed(now + std::max<time_point::duration>(now - idle_since_, least));
   }
+  PARLEY_ASSERT(pass_, "what is resumed has a pass");
   out_.emplace_back(
       send{session_resumed{pass_->token(), inputs_, last_event_id_ - claim.last_event_id}, spoken_, id()});
   out_.emplace_back(send_again{claim.last_event_id});
@@ -130,10 +134,10 @@ effects session_machine::on_engine_opened(const engine_opened& report, time_poin
 
 effects session_machine::on_engine_failed(engine_failure failure, time_point now) {
   if (state_ == session_state::active) {
-    const bool known = chat_ ? chat_->is_running(failure.number) : duplex_->is_running(failure.number);
+    const bool known = chat_ ? its_chat().is_running(failure.number) : its_duplex().is_running(failure.number);
     if (!known) {
       auto out = writer();
-      if (chat_) chat_->on_abandoned_end(failure.number, out);
+      if (chat_) its_chat().on_abandoned_end(failure.number, out);
       return take();
     }
   }
@@ -145,14 +149,14 @@ effects session_machine::on_engine_failed(engine_failure failure, time_point now
 effects session_machine::on_step_report(step_report report, time_point now) {
   if (state_ != session_state::active || !duplex_) return {};
   auto out = writer();
-  follow(duplex_->on_report(std::move(report), now, out));
+  follow(its_duplex().on_report(std::move(report), now, out));
   return take();
 }
 
 effects session_machine::on_turn_report(turn_report report, time_point) {
   if (state_ != session_state::active || !chat_) return {};
   auto out = writer();
-  chat_->on_report(std::move(report), out);
+  its_chat().on_report(std::move(report), out);
   return take();
 }
 
@@ -160,11 +164,11 @@ effects session_machine::on_turn_done(turn_done_report report, time_point now) {
   if (state_ != session_state::active || !chat_) return {};
   auto out = writer();
   const std::uint64_t turn = report.turn;
-  if (chat_->on_done(std::move(report), now, out)) {
+  if (its_chat().on_done(std::move(report), now, out)) {
     failures_in_a_row_ = 0;
     idle_since_ = now;
   } else {
-    chat_->on_abandoned_end(turn, out);
+    its_chat().on_abandoned_end(turn, out);
   }
   wind_chat_clocks();
   return take();
@@ -197,9 +201,9 @@ effects session_machine::on_restored(time_point now) {
   clocks_.stop(session_clock::failover);
   auto out = writer();
   if (chat_) {
-    chat_->on_restored(out);
+    its_chat().on_restored(out);
   } else {
-    follow(duplex_->on_restored(now, out));
+    follow(its_duplex().on_restored(now, out));
   }
   return take();
 }
@@ -210,6 +214,12 @@ effects session_machine::on_drain(time_point now) {
   if (draining_) return {};
   perform(session_event::drain, {.now = now, .refusal = {error_code::service_unavailable, "the server shuts down"}});
   draining_ = true;
+  return take();
+}
+
+effects session_machine::on_fault(time_point now) {
+  out_.clear();
+  perform(session_event::fault, {.now = now});
   return take();
 }
 
@@ -258,12 +268,12 @@ void session_machine::perform(session_event event, const occurrence& what) {
   }
   const std::string_view name = what.frame ? std::string_view(what.frame->type_name) : std::string_view();
   switch (lookup(event, state_)) {
-  case action::ignore:
-  case action::impossible: break;
+  case action::ignore: break;
+  case action::impossible: PARLEY_ASSERT(false, "the shell causes what the state allows"); break;
   case action::connect: connect(now); break;
   case action::give_back: writer().order(release_worker{}); break;
   case action::hold_init:
-  case action::begin_init: read_init(*what.frame, now); break;
+  case action::begin_init: read_init(what.its_frame(), now); break;
   case action::say_not_ready:
     reject({error_code::not_ready, std::string(name) + " before session.created"}, now);
     break;
@@ -273,22 +283,22 @@ void session_machine::perform(session_event event, const occurrence& what) {
   case action::say_unknown_event:
     reject({error_code::unknown_event, "unknown event type " + std::string(name)}, now);
     break;
-  case action::take_append: take_append(*what.frame, now); break;
+  case action::take_append: take_append(what.its_frame(), now); break;
   case action::leave: {
     const std::string asked = what.frame ? decode_close(*what.frame).reason : std::string(what.reason);
     auto out = writer();
-    if (chat_) chat_->on_leave(now, out);
+    if (chat_) its_chat().on_leave(now, out);
     end(close_cause::client, asked);
     break;
   }
-  case action::begin_talk: begin_talk(*what.opened, now); break;
+  case action::begin_talk: begin_talk(what.its_opened(), now); break;
   case action::refuse_init:
     back_to_connected();
-    reject({error_code::invalid_payload, what.failure->message}, now);
+    reject({error_code::invalid_payload, what.its_failure().message}, now);
     break;
-  case action::fail_init: fail_init(*what.failure); break;
-  case action::refuse_input: refuse_input(*what.failure, now); break;
-  case action::fail_input: fail_input(*what.failure, now); break;
+  case action::fail_init: fail_init(what.its_failure()); break;
+  case action::refuse_input: refuse_input(what.its_failure(), now); break;
+  case action::fail_input: fail_input(what.its_failure(), now); break;
   case action::queue_again: queue_again(); break;
   case action::move_on: move_on(now); break;
   case action::restore:
@@ -307,7 +317,7 @@ void session_machine::perform(session_event event, const occurrence& what) {
     break;
   case action::time_out: end(close_cause::timeout); break;
   case action::shut_down:
-    if (!draining_) say(session_go_away{"server_shutdown", 0});
+    if (!draining_) say(session_go_away{std::string(close_word(close_cause::shutdown, spoken_)), 0});
     end(close_cause::shutdown);
     break;
   case action::grace:
@@ -316,7 +326,7 @@ void session_machine::perform(session_event event, const occurrence& what) {
       break;
     }
     clocks_.set(session_clock::drain, now + limits_.drain);
-    say(session_go_away{"server_shutdown", limits_.drain.count()});
+    say(session_go_away{std::string(close_word(close_cause::shutdown, spoken_)), limits_.drain.count()});
     break;
   case action::part:
     if (pass_ && !draining_) {
@@ -325,7 +335,8 @@ void session_machine::perform(session_event event, const occurrence& what) {
     }
     [[fallthrough]];
   case action::vanish:
-    closed_reason_ = "client_closed";
+    ended_as_ = session_end::client_closed;
+    closed_reason_ = word_of(ended_as_);
     let_go();
     break;
   }

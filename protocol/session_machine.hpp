@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/assert.hpp"
 #include "protocol/chat_flow.hpp"
 #include "protocol/client_codec.hpp"
 #include "protocol/closing.hpp"
@@ -121,6 +122,9 @@ public:
   /// The server closes (PROTOCOL.md 5, "server drains").
   effects on_drain(time_point now);
 
+  /// The server has failed at something that it did for this session. What the failed call left undone is forgotten.
+  effects on_fault(time_point now);
+
   /// To be called at `next_deadline()`; earlier or later calls are harmless.
   effects tick(time_point now);
 
@@ -152,6 +156,9 @@ public:
   /// before the end.
   const std::string& closed_reason() const { return closed_reason_; }
 
+  /// The same as one of a closed set, for metrics. `other` before the end.
+  session_end ended_as() const { return ended_as_; }
+
   /// Tokens of the whole session so far.
   usage total() const;
 
@@ -164,7 +171,31 @@ private:
     const engine_opened* opened = nullptr;
     std::string_view reason = {}; ///< of a client's close
     error refusal = {};
+
+    // What the table's actions may count on.
+    const envelope& its_frame() const {
+      PARLEY_ASSERT(frame, "a client's event comes with its frame");
+      return *frame;
+    }
+    const engine_failure& its_failure() const {
+      PARLEY_ASSERT(failure, "a failure comes with its words");
+      return *failure;
+    }
+    const engine_opened& its_opened() const {
+      PARLEY_ASSERT(opened, "an engine that is ready says how it is");
+      return *opened;
+    }
   };
+
+  // The flow of a session that has begun to talk, in its mode.
+  chat_flow& its_chat() {
+    PARLEY_ASSERT(chat_, "a chat that talks has a flow");
+    return *chat_;
+  }
+  duplex_flow& its_duplex() {
+    PARLEY_ASSERT(duplex_, "a session of audio or video that talks has a flow");
+    return *duplex_;
+  }
 
   void perform(session_event event, const occurrence& what);
   session_event classify(const envelope& frame) const;
@@ -194,6 +225,7 @@ private:
   bool one_failure_too_many() { return ++failures_in_a_row_ >= max_inference_failures; }
   void reject(error why, time_point now);
   void end(close_cause cause, std::string_view asked = "user_stop");
+  void hang_up(hang_up_cause cause);
   void hang_up(std::uint16_t code, std::string why);
   void let_go();
 
@@ -231,6 +263,7 @@ private:
   std::optional<resume_pass> pass_;
   std::uint64_t last_event_id_ = 0;
   std::string closed_reason_;
+  session_end ended_as_ = session_end::other;
   effects out_;
 };
 

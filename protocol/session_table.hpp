@@ -33,13 +33,14 @@ enum class session_event : std::uint8_t {
   drain,
   gone,
   return_over, ///< a client that may come back has not
+  fault,       ///< a defect of the server's showed in what it did for this session
 };
-inline constexpr std::size_t session_events = 19;
+inline constexpr std::size_t session_events = 20;
 
 /// What stands in a cell; the session machine says how it is done.
 enum class action : std::uint8_t {
   ignore,
-  impossible, ///< the shell never causes it; ignored
+  impossible, ///< the shell never causes it: asserted
   connect,
   give_back,
   hold_init,
@@ -91,6 +92,7 @@ constexpr action lookup(session_event event, session_state state) {
       {turn_away, shut_down, shut_down, grace, ignore},                                     // drain
       {vanish, vanish, vanish, part, ignore},                                               // gone
       {impossible, impossible, impossible, vanish, impossible},                             // return_over
+      {lose_backend, lose_backend, lose_backend, lose_backend, ignore},                     // fault
   }};
   return table[static_cast<std::size_t>(event)][static_cast<std::size_t>(state)];
 }

@@ -52,14 +52,13 @@ private:
   std::set<std::string> ids_;
 };
 
-/// One session's end of the feed. The recording ends with it at the latest. Its functions are the session's.
+/// One session's end of the feed. Its functions are the session's, which ends the recording when it ends.
 class recording_tap {
 public:
   using time_point = std::chrono::steady_clock::time_point;
 
   /// `facts` with the id, as take_id gave it, and what else is known at the beginning.
   recording_tap(recorder_feed& feed, recording_facts facts, time_point accepted);
-  ~recording_tap() { end("cut off"); }
   recording_tap(const recording_tap&) = delete;
   recording_tap& operator=(const recording_tap&) = delete;
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <vector>
 
 // PROTOCOL.md 7, whatever comes in whatever order.
 namespace parley::actors {
@@ -142,8 +143,13 @@ TEST_CASE("whatever happens, nobody is overtaken and no slot is lost") {
         if (!slots.empty() && random() % 4 == 0) {
           const worker_key down = std::next(slots.begin(), static_cast<long>(random() % slots.size()))->first;
           slots.erase(down);
+          std::vector<queue_line::successor> displaced;
+          for (const auto& [ticket, worker] : holds)
+            if (worker == down && random() % 4 != 0) displaced.push_back({ticket, 0, "t"});
+          for (auto& each : displaced) each.ticket = next++;
           std::erase_if(holds, [&](const auto& each) { return each.second == down; });
-          hear(h.line.worker_down(down, h.now));
+          for (auto each = displaced.rbegin(); each != displaced.rend(); ++each) line.push_front(each->ticket);
+          hear(h.line.worker_down(down, h.now, displaced));
         }
         break;
       default: h.now += std::chrono::milliseconds(random() % 2000); hear(h.line.tick(h.now));

@@ -95,6 +95,67 @@ TEST_CASE("whoever lost a worker is first in line") {
   CHECK(h.offer(2, 2) == "1 gets 2, 2 gets 2");
 }
 
+TEST_CASE("those who lose their worker stand first in line, the oldest in front, or get what is free at once") {
+  house h;
+  h.offer(1, 3);
+  for (ticket_key ticket = 1; ticket <= 3; ++ticket) h.enqueue(ticket);
+  h.line.accept(2, h.now);
+  h.enqueue(4);
+  CHECK(h.line.holders_of(1) == std::vector<ticket_key>{1, 2, 3});
+  CHECK(h.line.worker_of(2) == std::optional<worker_key>(1));
+  SECTION("nothing is free") {
+    CHECK(words(h.line.worker_down(1, h.now, {{1, 11, "t"}, {2, 12, "t"}, {3, 13, "t"}})) ==
+          "11 queued 1, 12 queued 2, 13 queued 3");
+    CHECK_FALSE(h.line.worker_of(1));
+    CHECK(h.line.waiting() == 4);
+    CHECK(h.offer(2, 2) == "11 gets 2, 12 gets 2");
+    CHECK(h.free(1) == ""); // the old ticket is worth nothing
+    CHECK(h.free(11) == "13 gets 2");
+  }
+  SECTION("there is room for two of them") {
+    h.line.cancel(4, h.now);
+    h.offer(2, 2);
+    CHECK(words(h.line.worker_down(1, h.now, {{1, 11, "t"}, {2, 12, "t"}, {3, 13, "t"}})) ==
+          "11 gets 2, 12 gets 2, 13 queued 1");
+  }
+  SECTION("one of them goes away with its worker") {
+    CHECK(words(h.line.worker_down(1, h.now, {{2, 12, "t"}})) == "12 queued 1");
+    CHECK(h.line.waiting() == 2);
+  }
+  SECTION("the house closes") {
+    CHECK(words(h.line.drain(h.now)) == "4 service_unavailable");
+    CHECK(words(h.line.worker_down(1, h.now, {{1, 11, "t"}})) == "11 service_unavailable");
+    CHECK(h.line.waiting() == 0);
+  }
+}
+
+TEST_CASE("those who lost their worker are patient, unless they say otherwise, however late") {
+  house h;
+  h.offer(1, 2);
+  h.enqueue(1);
+  h.enqueue(2);
+  CHECK(words(h.line.worker_down(1, h.now, {{1, 11, "t"}, {2, 12, "t"}})) == "11 queued 1, 12 queued 2");
+  CHECK(h.wait(60s).find("unavailable") == std::string::npos);
+  h.line.make_impatient(11, h.now);
+  h.line.make_impatient(99, h.now);
+  CHECK(h.wait(9999ms).find("unavailable") == std::string::npos);
+  CHECK(h.wait(1ms) == "11 service_unavailable");
+  CHECK(h.line.waiting() == 1);
+  CHECK(h.offer(2, 1) == "12 gets 2");
+}
+
+TEST_CASE("whoever lost its worker goes where its prompt is at hand") {
+  house h;
+  h.offer(1, 1);
+  h.enqueue(1);
+  queue_words said;
+  h.line.settle(1, 77, h.now, said);
+  h.offer(2, 4);
+  h.offer(3, 4);
+  h.line.prompts_at(3, {77});
+  CHECK(words(h.line.worker_down(1, h.now, {{1, 11, "t"}})) == "11 gets 3");
+}
+
 TEST_CASE("a dead worker is never handed out") {
   house h;
   h.offer(1, 2);

@@ -85,14 +85,18 @@ TEST_CASE("times and devices of the demo's words") {
   using actors::worker_state;
   const actors::worker_view gpu{7, worker_state::loading, "box", "cuda:3", {}, ""};
   const actors::worker_view gone{8, worker_state::down, "box", "cuda:x", {}, "lost"};
-  const auto workers = nlohmann::json::parse(actors::demo_workers({gpu, gone}, {}));
+  actors::server_snapshot of_two;
+  of_two.workers = {gpu, gone};
+  const auto workers = nlohmann::json::parse(actors::demo_workers(of_two));
   CHECK(workers["workers"][0]["gpu_id"] == 3);
   CHECK(workers["workers"][0]["status"] == "loading");
   CHECK_FALSE(workers["workers"][1].contains("gpu_id"));
   CHECK(workers["workers"][1]["status"] == "offline");
-  const auto queue =
-      nlohmann::json::parse(actors::demo_queue({{1, "ticket_a", protocol::mode::chat, 4.25}}, {90.5},
-                                               {{7, protocol::mode::audio, 30, 60}}, 5, 1'700'000'090'500));
+  actors::server_snapshot now;
+  now.waiters = {{1, "ticket_a", protocol::mode::chat, 4.25}};
+  now.waits_s = {90.5};
+  now.conversations = {{7, protocol::mode::audio, 30, 60}};
+  const auto queue = nlohmann::json::parse(actors::demo_queue(now, 1'700'000'090'500));
   CHECK(queue["items"][0]["enqueued_at"] == "2023-11-14T22:13:20Z");
   CHECK(queue["items"][0]["wait_elapsed_s"] == 90.5);
   CHECK(queue["running_tasks"][0] == nlohmann::json{{"worker_id", "7"},
@@ -103,7 +107,7 @@ TEST_CASE("times and devices of the demo's words") {
 }
 
 TEST_CASE("a status without anything is JSON too") {
-  const auto status = nlohmann::json::parse(actors::status_report({}, {}, {}, {}));
+  const auto status = nlohmann::json::parse(actors::status_report({}));
   CHECK(status["workers"].empty());
   CHECK(status["queue"]["length"] == 0);
   CHECK(status["sessions"]["chat"].empty());

@@ -1,4 +1,4 @@
-#include "base/assert.hpp"
+#include "base/expect.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -53,6 +53,22 @@ TEST_CASE("a violation is counted each time, told once for each place, and throw
   CHECK(told == 1);
   CHECK(last_meaning == "callers pass two or more");
   CHECK_THROWS_WITH(at_least_two(0), "callers pass two or more (value >= 2)");
+  set_violation_handler(nullptr);
+}
+
+TEST_CASE("where nothing may be thrown, a violation is counted and told, and the work goes on") {
+  told = 0;
+  set_violation_handler([](const assertion_site&) noexcept { ++told; });
+  const auto before = violation_count();
+  int done = 0;
+  const auto give_back = [&](int held) noexcept {
+    PARLEY_EXPECT(held > 0, "what is given back was held");
+    ++done;
+  };
+  for (const int held : {0, 1, 0}) give_back(held);
+  CHECK(done == 3);
+  CHECK(told == 1);
+  CHECK(violation_count() == before + 2);
   set_violation_handler(nullptr);
 }
 #endif

@@ -1,5 +1,6 @@
 #include "inference/planner.hpp"
 
+#include "base/assert.hpp"
 #include "inference/engine/capacity.hpp"
 #include "inference/engine/isolate.hpp"
 #include "inference/llm/page_table.hpp"
@@ -102,6 +103,23 @@ TEST_CASE("one bad member of a batch fails alone") {
   CHECK(calls == 1);
   CHECK(run_isolated(std::vector<int>{}, call, [](int, const char*) { FAIL(); }).empty());
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // those abort
+TEST_CASE("an invariant that breaks for one member of a batch fails that member alone") {
+  parley::base::set_violation_handler([](const parley::base::assertion_site&) noexcept {});
+  std::set<int> failures;
+  const auto call = [](std::span<int> batch) {
+    for (const auto member : batch) PARLEY_ASSERT(member != 3, "nobody is three");
+  };
+  const auto done = run_isolated(std::vector{1, 2, 3, 4}, call, [&](int member, const char* what) {
+    CHECK(std::string(what) == "nobody is three (member != 3)");
+    failures.insert(member);
+  });
+  CHECK(done == std::vector{1, 2, 4});
+  CHECK(failures == std::set{3});
+  parley::base::set_violation_handler(nullptr);
+}
+#endif
 
 TEST_CASE("pages are handed out in runs and all come back") {
   llm::page_table table(12, 4);

@@ -1,3 +1,4 @@
+#include "base/assert.hpp"
 #include "tests/protocol/session_driver.hpp"
 
 #include <catch2/catch.hpp>
@@ -291,6 +292,12 @@ const std::vector<row>& table() {
         "go_away:server_shutdown closed:server_shutdown close:1001 release > CLOSED",
         "go_away:server_shutdown closed:server_shutdown close:1001 close_engine > CLOSED", "go_away:server_shutdown",
         "go_away:server_shutdown", ""}},
+      {"a fault of the server",
+       {fault},
+       [](driver& d, auto&) { return d.note(d.machine.on_fault(d.now)); },
+       {"closed:<b> close:1011 cancel > CLOSED", "closed:<b> close:1011 release > CLOSED",
+        "closed:<b> close:1011 close_engine > CLOSED", "closed:<b> close:1011 close_engine > CLOSED",
+        "closed:<b> close:1011 close_engine > CLOSED", ""}},
       {"the grace of a drain is over",
        {grace_over},
        [](driver& d, auto&) {
@@ -324,6 +331,7 @@ std::string fill(std::string text, const connection& c, column where) {
 } // namespace
 
 TEST_CASE("every event has its meaning in every state") {
+  base::set_violation_handler([](const base::assertion_site&) noexcept {});
   std::set<std::pair<session_event, int>> tested;
   for (const connection& c : connections) {
     for (const row& r : table()) {
@@ -335,11 +343,23 @@ TEST_CASE("every event has its meaning in every state") {
         const cells& expected = c.chat && r.in_chat ? *r.in_chat : r.expected;
         REQUIRE(expected[where] != nullptr);
 
-        std::string found = r.cause(d, c);
+        const bool impossible = r.kinds.size() == 1 && lookup(*r.kinds.begin(), before) == action::impossible;
+        for (const session_event kind : r.kinds) tested.emplace(kind, static_cast<int>(before));
+        std::string found;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+        if (impossible) continue; // it may abort
+        found = r.cause(d, c);
+#else
+        try {
+          found = r.cause(d, c);
+        } catch (const base::invariant_violation&) {
+          CHECK(impossible);
+          continue;
+        }
+#endif
         if (d.machine.state() != before)
           found += std::string(" > ") + state_names[static_cast<std::size_t>(d.machine.state())];
         CHECK(found == fill(expected[where], c, static_cast<column>(where)));
-        for (const session_event kind : r.kinds) tested.emplace(kind, static_cast<int>(before));
       }
     }
   }
@@ -348,6 +368,7 @@ TEST_CASE("every event has its meaning in every state") {
       INFO("event " << event << ", state " << state_names[state]);
       CHECK(tested.contains({static_cast<session_event>(event), static_cast<int>(state)}));
     }
+  base::set_violation_handler(nullptr);
 }
 
 } // namespace parley::protocol::test

@@ -1,0 +1,163 @@
+#pragma once
+
+#include "actors/messages.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+// Where a session lives, as pure states and transitions: nothing here sends anything.
+namespace parley::actors {
+
+/// A slot of a worker, from the grant on.
+struct worker_slot {
+  ticket_key ticket = 0;
+  worker_actor worker;
+  worker_key key = 0;
+};
+
+namespace lease {
+
+/// It has no slot and asks for none.
+struct none {};
+
+/// In line for a slot.
+struct waiting {
+  ticket_key ticket = 0;
+};
+
+/// It has a slot, and nothing is open there.
+struct held {
+  worker_slot slot;
+};
+
+/// The queue manager was asked whether another worker has its prompt at hand; it opens where the answer says.
+struct placing {
+  worker_slot slot;
+};
+
+/// Its engine session is open, or being opened.
+struct open {
+  worker_slot slot;
+  inference::session_id engine = 0;
+};
+
+/// The same, and it is in line for another worker.
+struct moving {
+  worker_slot slot;
+  inference::session_id engine = 0;
+  ticket_key ticket = 0;
+};
+
+/// The worker had no room for it, against what the queue manager knew: in line again, first, and the session machine does not know.
+struct reopening {
+  ticket_key ticket = 0;
+  bool replay = false; ///< it was replaying, and will again
+};
+
+/// Its engine session is made anew from the journal.
+struct replaying {
+  worker_slot slot;
+  inference::session_id engine = 0;
+};
+
+/// Its engine session is being closed.
+struct closing {
+  worker_slot slot;
+  inference::session_id engine = 0;
+};
+
+/// Its worker is lost, or was left. The session machine is told so; if it asks for a slot, it gets this one, or goes on waiting with this ticket.
+struct displaced {
+  ticket_key ticket = 0;                ///< 0 = it is not in line
+  std::optional<worker_slot> slot = {}; ///< it has one already
+};
+
+} // namespace lease
+
+using lease_state = std::variant<lease::none, lease::waiting, lease::held, lease::placing, lease::open, lease::moving,
+                                 lease::reopening, lease::replaying, lease::closing, lease::displaced>;
+inline constexpr std::size_t lease_states = std::variant_size_v<lease_state>;
+
+/// What can happen to a lease. Each has a function below, which asserts that it may happen in the state that it is given.
+enum class lease_step : std::uint8_t {
+  ask,          ///< the machine wants a slot
+  grant,        ///< a slot came for its ticket
+  leave_line,   ///< none will, or it is not wanted any more
+  place,        ///< the queue manager is asked for the best worker
+  open,         ///< an engine session is opened
+  replay,       ///< one is made anew from the journal
+  caught_up,    ///< it is where the lost one was
+  deny,         ///< the worker had no room
+  move,         ///< another worker is wanted
+  close,        ///< the engine session is to be closed
+  engine_ended, ///< it is no more
+  lose,         ///< the worker is lost
+  give_up,      ///< nothing can be replayed: the worker is left
+  release,      ///< the slot is given back
+};
+inline constexpr std::size_t lease_steps = 14;
+
+/// Whether a step may be taken in a state, given by its place in the variant.
+constexpr bool allowed(lease_step step, std::size_t state) {
+  constexpr std::array<std::array<bool, lease_states>, lease_steps> table{{
+      // none waiting held placing open moving reopening replaying closing displaced
+      {1, 0, 0, 0, 0, 0, 0, 0, 0, 1}, // ask
+      {0, 1, 0, 1, 0, 1, 1, 0, 0, 0}, // grant
+      {0, 1, 0, 0, 0, 1, 1, 0, 0, 0}, // leave_line
+      {0, 0, 1, 0, 0, 0, 0, 0, 0, 0}, // place
+      {0, 0, 1, 0, 0, 0, 0, 0, 0, 0}, // open
+      {0, 0, 1, 0, 0, 0, 0, 0, 0, 0}, // replay
+      {0, 0, 0, 0, 0, 0, 0, 1, 0, 0}, // caught_up
+      {0, 0, 0, 0, 1, 0, 0, 1, 0, 0}, // deny
+      {0, 0, 0, 0, 1, 0, 0, 0, 0, 0}, // move
+      {0, 0, 0, 0, 1, 0, 0, 1, 0, 0}, // close
+      {0, 0, 0, 0, 1, 0, 0, 0, 1, 0}, // engine_ended
+      {0, 0, 1, 1, 1, 1, 0, 1, 1, 0}, // lose
+      {0, 0, 0, 0, 0, 0, 0, 1, 0, 0}, // give_up
+      {0, 0, 1, 1, 0, 0, 0, 0, 0, 1}, // release
+  }};
+  return table[static_cast<std::size_t>(step)][state];
+}
+
+/// Its slot; null without one.
+const worker_slot* slot_of(const lease_state& in);
+
+/// The engine session in use; 0 = none.
+inference::session_id engine_of(const lease_state& in);
+
+/// The ticket with which it stands in line; 0 = none.
+ticket_key ticket_of(const lease_state& in);
+
+// ---- the steps -----------------------------------------------------------------------------------------------------
+
+/// `fresh`: the ticket with which it stands in line now, unless what it was displaced with is enough.
+lease_state asked(lease_state in, ticket_key fresh);
+
+/// A slot for `ticket_of`, or for the ticket that is being placed. Moving: the old slot is to be left, and the machine told.
+lease_state granted(lease_state in, worker_slot slot);
+
+/// The line has no slot for it, or it left the line. Moving: it stays where it is.
+lease_state out_of_line(lease_state in);
+
+lease_state being_placed(lease_state in);
+lease_state opened(lease_state in, inference::session_id engine);
+lease_state being_replayed(lease_state in, inference::session_id engine);
+lease_state caught_up(lease_state in);
+lease_state denied(lease_state in, ticket_key fresh);
+lease_state being_moved(lease_state in, ticket_key fresh);
+lease_state being_closed(lease_state in);
+lease_state engine_ended(lease_state in);
+
+/// `next`: the ticket with which it is in line for another slot; 0 = it is not. One that was moving keeps its own.
+lease_state lost(lease_state in, ticket_key next);
+
+/// Its worker was left, because nothing can be replayed there.
+lease_state given_up(lease_state in);
+
+/// It has no slot any more, nor is it in line.
+lease_state released(lease_state in);
+
+} // namespace parley::actors

@@ -1,0 +1,78 @@
+#include "tests/actors/test_house.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace parley;
+using namespace parley::tests;
+using actors::worker_state;
+
+// What a lost worker leaves behind, besides what its sessions' clients see (failover_test).
+
+TEST_CASE("a session that cannot be replayed gives its new slot back at once, not when its client hangs up") {
+  stub_script first;
+  stub_script second(1);
+  second.answer_with([](const inference::command& order, const stub_script::sink& tell) {
+    const auto* unit = std::get_if<inference::submit_unit>(&order);
+    if (unit && unit->replay)
+      return tell(inference::failed{unit->session, unit->unit, inference::failure::inference, "it cannot be repeated"});
+    stub_script::answer_as_usual(order, tell);
+  });
+  test_house house;
+  house.add_up(first);
+  auto client = house.connect();
+  client.init();
+  client.step();
+  house.add_up(second);
+  first.die();
+  client.say(append_frame());
+  CHECK(client.link->next("session.closed")["reason"] == "backend_error");
+  CHECK(house.all_free());
+  CHECK(second.eventually([](const auto& s) { return s.open_sessions() == 0; }));
+  auto next = house.connect();
+  next.init();
+  CHECK(next.step()["kind"] == "listen");
+  CHECK(next.say_goodbye() == "user_stop");
+  client.vanish();
+  CHECK(house.all_free());
+}
+
+TEST_CASE("those who lose their worker are served in the order in which they came") {
+  stub_script first(3);
+  stub_script second(1);
+  test_house house;
+  house.add_up(first);
+  std::vector<test_client> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(house.connect());
+    clients.back().init();
+    clients.back().step();
+  }
+  first.die();
+  clients[1].say(append_frame());
+  house.wait_for(worker_state::down);
+  house.add_up(second);
+  // One slot: the oldest has it, and each leaves it to the next.
+  for (auto& client : clients) {
+    CHECK(client.step()["kind"] == "listen");
+    CHECK(client.say_goodbye() == "user_stop");
+  }
+  CHECK(house.all_free());
+}
+
+TEST_CASE("a session that ends while its worker is lost leaves nothing in line") {
+  stub_script first;
+  stub_script second(1);
+  test_house house;
+  house.add_up(first);
+  auto client = house.connect();
+  client.init();
+  first.die();
+  client.say(append_frame());
+  client.vanish();
+  house.wait_for(worker_state::down);
+  house.add_up(second);
+  auto next = house.connect();
+  next.init();
+  CHECK(next.say_goodbye() == "user_stop");
+  CHECK(house.all_free());
+}
