@@ -1,7 +1,7 @@
+#include "inference/chat/conversation.hpp"
 #include "inference/chat/template.hpp"
 #include "inference/engine/omni_engine.hpp"
 #include "inference/temperature.hpp"
-#include "inference/vision/placeholder.hpp"
 
 #include <ATen/ATen.h>
 
@@ -12,132 +12,6 @@ namespace {
 double milliseconds(engine_clock::duration d) {
   return std::chrono::duration<double, std::milli>(d).count();
 }
-
-/// What a turn's messages come to.
-struct conversation {
-  std::vector<chat::template_message> messages;
-  chat::placeholders media;
-  std::vector<std::vector<float>> clips; ///< the sounds of each message, joined
-  std::int64_t media_rows = 0;           ///< of all placeholders, with two marks each
-  std::string objection;
-};
-
-/// Bytes that stand for pictures and sounds.
-std::size_t marks_in(const chat::rendered_text& text) {
-  auto bytes = std::size_t{0};
-  for (const auto& a : text.attachments) bytes += a.end - a.begin;
-  return bytes;
-}
-
-/// No token of the published vocabulary is longer.
-constexpr std::size_t longest_token_bytes = 256;
-
-/// What a conversation comes to at least: each placeholder's rows, and of the text only its bytes are looked at.
-std::int64_t least_tokens(const conversation& talk, std::size_t bytes_a_token) {
-  auto bytes = std::size_t{0};
-  for (const auto& m : talk.messages) bytes += m.content.text.size() - marks_in(m.content);
-  return talk.media_rows + static_cast<std::int64_t>(bytes / bytes_a_token);
-}
-
-std::size_t samples_in(const message& m) {
-  auto samples = std::size_t{0};
-  for (const auto& item : m.content) {
-    if (const auto* sound = std::get_if<audio_item>(&item)) samples += sound->samples ? sound->samples->size() : 0;
-    if (const auto* video = std::get_if<video_item>(&item)) samples += video->samples ? video->samples->size() : 0;
-  }
-  return samples;
-}
-
-/// Goes through the messages of one turn.
-class reader {
-public:
-  /// `pictures` of the turn, sliced; none when the model does not see.
-  reader(const model_config& model, std::span<const vision::sliced_picture> pictures)
-      : model_(model), pictures_(pictures) {}
-
-  conversation read(const submit_turn& turn) {
-    for (const auto& m : turn.messages) {
-      content_ = {};
-      sound_.clear();
-      rows_left_ = chat::heard_rows(samples_in(m), model_.audio.pool_step);
-      first_ = true;
-      separator_ = turn.omni_mode ? "" : "\n";
-      for (const auto& item : m.content) std::visit([this](const auto& i) { add(i); }, item);
-      talk_.messages.push_back({m.from, std::move(content_)});
-      if (!sound_.empty()) talk_.clips.push_back(std::move(sound_));
-    }
-    if (talk_.messages.empty()) talk_.objection = "messages: empty";
-    return std::move(talk_);
-  }
-
-private:
-  void separate() {
-    if (!std::exchange(first_, false)) content_.add(separator_);
-  }
-
-  void add(const text_item& item) {
-    separate();
-    content_.quote(item.text);
-  }
-
-  void add(const audio_item& item) {
-    if (item.samples && !item.samples->empty())
-      add_sound(*item.samples);
-    else
-      talk_.objection = "audio: empty";
-  }
-
-  void add(const image_item&) { add_picture(); }
-
-  /// Every `stack_frames` pictures come behind their second of sound; what sound is left comes last.
-  void add(const video_item& item) {
-    std::span<const float> sound;
-    if (item.samples) sound = *item.samples;
-    for (auto i = std::size_t{0}; i < item.frames.size(); ++i) {
-      if (!sound.empty() && i % static_cast<std::size_t>(std::max(item.stack_frames, 1)) == 0) {
-        auto second = sound.first(std::min<std::size_t>(sound.size(), audio::sample_rate));
-        sound = sound.subspan(second.size());
-        add_sound(second);
-      }
-      add_picture();
-    }
-    if (!sound.empty()) add_sound(sound);
-  }
-
-  void add_sound(std::span<const float> samples) {
-    separate();
-    content_.attach(chat::medium::audio, talk_.media.audio.size());
-    // Each sound counts its own rows, but they are heard joined, which may give fewer: then the last ones go short.
-    const auto rows = std::min(chat::heard_rows(samples.size(), model_.audio.pool_step), rows_left_);
-    rows_left_ -= rows;
-    talk_.media.audio.push_back(chat::audio_placeholder(rows));
-    talk_.media_rows += rows + 2;
-    sound_.insert(sound_.end(), samples.begin(), samples.end());
-  }
-
-  void add_picture() {
-    const auto number = talk_.media.image.size();
-    if (number >= pictures_.size()) {
-      talk_.objection = "images: this model does not see";
-      return;
-    }
-    separate();
-    content_.attach(chat::medium::image, number);
-    talk_.media_rows += std::ssize(pictures_[number].pieces) * (model_.vision.query_num + 2);
-    talk_.media.image.push_back(
-        vision::image_placeholder(pictures_[number].grid, model_.vision.query_num,
-                                  model_.vision.use_image_id ? std::optional(number) : std::nullopt));
-  }
-
-  const model_config& model_;
-  std::span<const vision::sliced_picture> pictures_;
-  conversation talk_;
-  chat::rendered_text content_;
-  std::vector<float> sound_;
-  std::int64_t rows_left_ = 0; ///< of the message's sound
-  std::string_view separator_;
-  bool first_ = true;
-};
 
 llm::chat_sampling sampling_of(const submit_turn& turn) {
   llm::chat_sampling o;
@@ -173,7 +47,7 @@ void omni_engine::begin_turn(session& s) {
   const auto& turn = *c.turn;
   std::span<const vision::sliced_picture> pictures;
   if (s.pictures) pictures = s.pictures->pictures;
-  auto talk = reader(model_->config(), pictures).read(turn);
+  auto talk = chat::read_conversation(turn, model_->config(), pictures);
   if (talk.objection.empty() && !talk.clips.empty() && !model_->hears())
     talk.objection = "audio: this model does not hear";
   if (!talk.objection.empty()) {
@@ -190,7 +64,7 @@ void omni_engine::begin_turn(session& s) {
   how.use_tts_template = turn.use_tts_template || turn.tts || !talk.clips.empty();
   how.generation_prompt = !options_.how.chat_im_end_is_doubled;
   // Judged before it is written out and cut into tokens: what surely does not fit costs no more than looking at it.
-  if (const auto least = least_tokens(talk, longest_token_bytes); least >= options_.info.context_tokens) {
+  if (const auto least = chat::least_tokens(talk); least >= options_.info.context_tokens) {
     fail(s, failure::context_full,
          "the messages make at least " + std::to_string(least) + " tokens, the context holds " +
              std::to_string(options_.info.context_tokens));

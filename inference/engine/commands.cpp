@@ -1,3 +1,4 @@
+#include "inference/chat/conversation.hpp"
 #include "inference/engine/omni_engine.hpp"
 
 #include <ATen/ATen.h>
@@ -36,18 +37,6 @@ std::uint64_t answer_number(const command& order) {
   if (const auto* unit = std::get_if<submit_unit>(&order)) return unit->unit;
   const auto* turn = std::get_if<submit_turn>(&order);
   return turn ? turn->turn : 0;
-}
-
-/// In the order in which `begin_turn` numbers them.
-std::vector<image_file> pictures_in(const submit_turn& turn) {
-  std::vector<image_file> files;
-  for (const auto& m : turn.messages)
-    for (const auto& item : m.content) {
-      if (const auto* image = std::get_if<image_item>(&item)) files.push_back(image->file);
-      if (const auto* video = std::get_if<video_item>(&item))
-        files.insert(files.end(), video->frames.begin(), video->frames.end());
-    }
-  return files;
 }
 
 } // namespace
@@ -160,7 +149,7 @@ void omni_engine::take(submit_turn&& order) {
     refuse(order.session, order.turn, failure::inference, "no such chat session");
   } else if (s->turns.size() >= most_waiting) {
     refuse(order.session, order.turn, failure::inference, "too many turns wait");
-  } else if (auto pictures = order_pictures(s->id, pictures_in(order),
+  } else if (auto pictures = order_pictures(s->id, chat::pictures_in(order),
                                             order.max_slice_nums.value_or(model_->config().vision.max_slice_nums))) {
     s->turns.push_back({std::move(order), *std::move(pictures)});
     next_job(*s);
