@@ -1,6 +1,7 @@
 #include "inference/engine/prompt_shelf.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 namespace parley::inference {
@@ -15,6 +16,19 @@ bool spoken_prompt::operator==(const spoken_prompt& other) const {
 
 prompt_shelf::prompt_shelf(const llm::kv_pool& pool, std::size_t most) : prompts_(most), voices_(most) {
   pool.when_full([this] { return prompts_.drop_oldest(); });
+}
+
+const prompt_shelf::prompt* prompt_shelf::find(const spoken_prompt& what) {
+  const auto* found = prompts_.find(what);
+  if (found) ++hits_;
+  return found;
+}
+
+std::optional<prompt_shelf::making> prompt_shelf::make(const spoken_prompt& what) {
+  if (std::ranges::any_of(being_made_, [&](const auto* other) { return *other == what; })) return std::nullopt;
+  being_made_.push_back(&what);
+  ++misses_;
+  return making(*this, std::prev(being_made_.end()));
 }
 
 void prompt_shelf::put(spoken_prompt what, const llm::kv_cache& made, std::int64_t voice_rows) {

@@ -8,6 +8,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <list>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace parley::inference {
@@ -28,13 +31,31 @@ struct prompt_voice {
 };
 
 /// The beginnings that sessions had last: keys and values of whole prompts, whose pages all sessions with that prompt
-/// share, and the rows that voices were heard as. Prompts are dropped before the pool runs out of pages. The engine's
-/// thread alone uses it.
+/// share, and the rows that voices were heard as. Prompts are dropped before the pool runs out of pages. A prompt that
+/// several sessions ask for is made once, by the first of them. The engine's thread alone uses it.
 class prompt_shelf {
 public:
   struct prompt {
     llm::kv_cache rows;
     std::int64_t voice_rows; ///< of these, those of the reference voice
+  };
+
+  /// While it lives, its holder makes this prompt and the others wait.
+  class making {
+  public:
+    making(making&& other) noexcept : shelf_(std::exchange(other.shelf_, nullptr)), place_(other.place_) {}
+    making& operator=(making&&) = delete;
+    ~making() {
+      if (shelf_) shelf_->being_made_.erase(place_);
+    }
+
+  private:
+    friend class prompt_shelf;
+    using list = std::list<const spoken_prompt*>;
+    making(prompt_shelf& shelf, list::iterator place) : shelf_(&shelf), place_(place) {}
+
+    prompt_shelf* shelf_;
+    list::iterator place_;
   };
 
   /// Keeps up to `most` prompts and as many voices. Nobody takes pages of the pool once the shelf is gone.
@@ -44,7 +65,10 @@ public:
   prompt_shelf& operator=(const prompt_shelf&) = delete;
 
   /// Null = it is not at hand. Valid until a prompt is put or any cache of the pool grows: a full pool drops prompts.
-  const prompt* find(const spoken_prompt& what) { return prompts_.find(what); }
+  const prompt* find(const spoken_prompt& what);
+
+  /// The right to make a prompt that is not at hand; none while somebody else has it. `what` outlives it.
+  std::optional<making> make(const spoken_prompt& what);
 
   /// Keeps what `made` holds, if the pool has room for it.
   void put(spoken_prompt what, const llm::kv_cache& made, std::int64_t voice_rows);
@@ -56,9 +80,14 @@ public:
   /// Pages that nobody but the shelf holds.
   int own_pages() const;
 
+  std::uint64_t hits() const { return hits_; }     ///< prompts that were found,
+  std::uint64_t misses() const { return misses_; } ///< and those that had to be made
+
 private:
   base::lru_cache<spoken_prompt, prompt> prompts_;
   base::lru_cache<prompt_voice, at::Tensor> voices_;
+  making::list being_made_;
+  std::uint64_t hits_ = 0, misses_ = 0;
 };
 
 } // namespace parley::inference

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "inference/engine.hpp"
+#include "inference/engine/slot_estimate.hpp"
+#include "inference/llm/sampling.hpp"
+#include "inference/planner.hpp"
+#include "inference/quirks.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace parley::inference {
+
+namespace speech {
+struct voice;
+}
+
+/// How an engine over a loaded model is set up.
+struct engine_options {
+  engine_info info;
+  quirks how;
+  std::optional<std::uint64_t> seed; ///< of sessions without one; none = random
+  int threads = 0;                   ///< intra-op; 0 = as torch finds
+  pass_limits limits;
+  std::shared_ptr<const speech::voice> default_voice; ///< null: who brings no voice gets text alone
+  std::size_t kept_voices = 16;
+  std::size_t kept_prompts = inference::kept_prompts;
+  int most_sessions = 0;                      ///< for which there is memory; 0 = info.slots
+  std::optional<slot_estimate> slots_by_pace; ///< none: info.slots are all that there ever are
+  int picture_threads = 2;
+  bool trace_draws = false;                                             ///< logs how close those of each unit were
+  std::map<session_id, std::vector<llm::draw_record>>* draws = nullptr; ///< gets every draw of text; for tests
+  std::map<session_id, std::vector<double>>* speech_margins = nullptr;  ///< gets how close each draw of speech was
+};
+
+} // namespace parley::inference

@@ -1,0 +1,36 @@
+#include "inference/engine/task_context.hpp"
+
+#include "inference/speech/voice.hpp"
+
+#include <utility>
+
+namespace parley::inference {
+
+task_context::task_context(const thinker& thinks, const talker* speaks, const llm::kv_pool& pool,
+                           const engine_options& how, const engine::sink& out)
+    : model(thinks), speaker(speaks), options(how), tell(out), control(duplex::control_tokens::of(model.text())),
+      duplex_ids(llm::make_duplex_sampling_ids(model.text(), options.how)),
+      answer_ids(chat::answer_ids::of(model.text())), prompts(pool, options.kept_prompts), encoders(model) {
+  constexpr std::size_t most_orders = 256; // far more than one of each session
+  if (speaker) voices.emplace(speaker->sound(), options.kept_voices);
+  if (model.sees()) pictures.emplace(vision::slicing_of(model.config().vision), options.picture_threads, most_orders);
+}
+
+std::optional<std::shared_ptr<picture_order>> task_context::slice(session_id owner, std::vector<image_file> files,
+                                                                  int max_slice_nums) {
+  std::shared_ptr<picture_order> order;
+  if (files.empty() || !pictures) return order;
+  order = std::make_shared<picture_order>();
+  order->owner = owner;
+  order->files = std::move(files);
+  order->max_slice_nums = max_slice_nums;
+  order->most_pieces = static_cast<std::size_t>(options.info.context_tokens / model.config().vision.query_num);
+  if (!pictures->take(order)) return std::nullopt;
+  return order;
+}
+
+std::optional<std::string> voice_objection(const pcm& recording) {
+  return recording && !recording->empty() ? speech::voice_problem(*recording) : std::nullopt;
+}
+
+} // namespace parley::inference

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "inference/chat/answer_decoder.hpp"
+#include "inference/duplex/unit_decoder.hpp"
+#include "inference/engine/draw_trace.hpp"
+#include "inference/engine/encoder_caches.hpp"
+#include "inference/engine/engine_options.hpp"
+#include "inference/engine/load_meter.hpp"
+#include "inference/engine/picture_desk.hpp"
+#include "inference/engine/prompt_shelf.hpp"
+#include "inference/engine/voice_desk.hpp"
+#include "inference/llm/kv_pool.hpp"
+#include "inference/talker.hpp"
+#include "inference/thinker.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace parley::inference {
+
+/// What all tasks of an engine share: the model, what is prepared beside it or kept for the next one, and who hears what
+/// they have to tell. Nothing here belongs to a session. The engine's thread alone uses it.
+struct task_context {
+  task_context(const thinker& thinks, const talker* speaks, const llm::kv_pool& pool, const engine_options& how,
+               const engine::sink& out);
+
+  /// Has the pictures of a unit or turn sliced, from now on; null without any. None when there is too much to do
+  /// already.
+  std::optional<std::shared_ptr<picture_order>> slice(session_id owner, std::vector<image_file> files,
+                                                      int max_slice_nums);
+
+  const thinker& model;
+  const talker* speaker; ///< null: all answers are text
+  const engine_options& options;
+  const engine::sink& tell;
+
+  const duplex::control_tokens control;
+  const llm::duplex_sampling_ids duplex_ids;
+  const chat::answer_ids answer_ids;
+
+  prompt_shelf prompts;
+  encoder_caches encoders;
+  std::optional<voice_desk> voices;     ///< none without a speaker
+  std::optional<picture_desk> pictures; ///< none when the model does not see
+  load_meter meter;
+  draw_trace trace; ///< with `options.trace_draws`
+};
+
+/// Why a recording (16 kHz) can't be a reference voice, in words for the client; none = it can. Null and empty ones
+/// mean the default voice.
+std::optional<std::string> voice_objection(const pcm& recording);
+
+} // namespace parley::inference

@@ -1,0 +1,302 @@
+#include "inference/engine/tasks/chat_task.hpp"
+
+#include "base/assert.hpp"
+#include "inference/chat/template.hpp"
+#include "inference/temperature.hpp"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace parley::inference {
+
+namespace {
+
+constexpr transition transitions[] = {
+    {stage::idle, stage::look},    {stage::idle, stage::clips}, // no pictures
+    {stage::idle, stage::prefill}, {stage::look, stage::see},      {stage::see, stage::clips},
+    {stage::see, stage::prefill},  {stage::clips, stage::prefill}, {stage::prefill, stage::decode},
+    {stage::decode, stage::idle}, // all words are known, and are being spoken
+};
+
+llm::chat_sampling sampling_of(const submit_turn& turn) {
+  llm::chat_sampling o;
+  o.greedy = turn.do_sample == false;
+  o.temperature = turn.temperature.value_or(o.temperature);
+  o.top_k = turn.top_k.value_or(o.top_k);
+  o.top_p = turn.top_p.value_or(o.top_p);
+  o.length_penalty = turn.length_penalty;
+  return o;
+}
+
+/// The ids behind the first `told`, all of which are told from now on.
+std::vector<std::int64_t> untold(std::span<const token_id> all, std::size_t& told) {
+  std::vector<std::int64_t> fresh;
+  if (told < all.size()) fresh.assign(all.begin() + static_cast<std::ptrdiff_t>(told), all.end());
+  told = std::max(told, all.size());
+  return fresh;
+}
+
+} // namespace
+
+chat_task::chat_task(chat_session& of, task_context& with, submit_turn&& order, std::shared_ptr<picture_order> pictures)
+    : task(of, transitions), session_(of), with_(with), turn_(std::move(order)), images_(std::move(pictures)),
+      voice_(with, of.id) {}
+
+// ---- its life -----------------------------------------------------------------------------------------------------------
+
+void chat_task::begin() {
+  before_ = session_.chance_now();
+  began_ = engine_clock::now();
+  if (const auto& replay = turn_.replay)
+    told_ = {replay->drawn.size(), replay->spoken.size(), replay->text_bytes, replay->samples};
+  if (images_.any())
+    need(stage::look);
+  else
+    read();
+}
+
+void chat_task::take_back() {
+  session_.go_on_from(before_);
+  session_.cache.truncate(0);
+}
+
+// ---- its prompt ---------------------------------------------------------------------------------------------------------
+
+/// The pictures may be sliced.
+void chat_task::resume() {
+  if (!images_.sliced()) return;
+  if (images_.has_problem())
+    return fail(images_.problem_kind(), images_.problem("picture " + std::to_string(images_.troublemaker())));
+  images_.count();
+  read();
+}
+
+/// The messages become a prompt, once it is known what stands for their pictures.
+void chat_task::read() {
+  std::span<const vision::sliced_picture> pictures;
+  if (images_.any()) pictures = images_.pictures();
+  auto talk = chat::read_conversation(turn_, with_.model.config(), pictures);
+  if (auto why = read_prompt(talk)) return fail(why->kind, std::move(why->message));
+  sampling_ = sampling_of(turn_);
+  if (turn_.seed) chance_.emplace(*turn_.seed, substream::text);
+  answer_.emplace(with_.model.text(), with_.options.how, turn_.max_new_tokens);
+  clips_.set(std::move(talk.clips));
+  if (turn_.tts && with_.speaker) ask_voice();
+  if (images_.any())
+    need(stage::see);
+  else if (!clips_.empty())
+    need(stage::clips);
+  else
+    embed({});
+}
+
+/// Why the messages can't be answered; none = the prompt is there.
+std::optional<task_failure> chat_task::read_prompt(chat::conversation& talk) {
+  const auto context = with_.options.info.context_tokens;
+  if (talk.objection.empty() && !talk.clips.empty() && !with_.model.hears())
+    talk.objection = "audio: this model does not hear";
+  if (!talk.objection.empty()) return task_failure{failure::invalid, talk.objection};
+  if (turn_.tts && with_.speaker)
+    if (auto why = voice_objection(turn_.tts_voice)) return task_failure{failure::invalid, *std::move(why)};
+  chat::template_options how;
+  how.enable_thinking = turn_.enable_thinking;
+  how.use_tts_template = turn_.use_tts_template || turn_.tts || !talk.clips.empty();
+  how.generation_prompt = !with_.options.how.chat_im_end_is_doubled;
+  // Judged before it is written out and cut into tokens: what surely does not fit costs no more than looking at it.
+  if (const auto least = chat::least_tokens(talk); least >= context)
+    return task_failure{failure::context_full, "the messages make at least " + std::to_string(least) +
+                                                   " tokens, the context holds " + std::to_string(context)};
+  auto text = chat::apply_template(talk.messages, how);
+  if (with_.options.how.chat_im_end_is_doubled) text.add("<|im_end|>\n" + chat::generation_prompt(how));
+  prompt_ = chat::encode_prompt(with_.model.text(), text, talk.media, true);
+  if (std::ssize(prompt_.ids) >= context)
+    return task_failure{failure::context_full, "the messages make " + std::to_string(prompt_.ids.size()) +
+                                                   " tokens, the context holds " + std::to_string(context)};
+  return std::nullopt;
+}
+
+void chat_task::on_seen(at::Tensor rows) {
+  if (!images_.add(std::move(rows))) return;
+  sight_ = images_.rows().flatten(0, 1);
+  images_.forget();
+  if (clips_.empty())
+    embed({});
+  else
+    need(stage::clips);
+}
+
+/// All that the prompt shows and plays becomes its rows.
+void chat_task::embed(const at::Tensor& sound) {
+  clips_.forget();
+  feed_.wants_logits = true;
+  prefill(chat::embed_prompt(with_.model.llm(), prompt_, sound, std::exchange(sight_, {})));
+}
+
+// ---- its words ----------------------------------------------------------------------------------------------------------
+
+void chat_task::on_prefilled() {
+  prefilled_ = engine_clock::now();
+  need(stage::decode);
+}
+
+void chat_task::on_token_fed() {
+  if (speaks_) hidden_.push_back(feed_.hidden);
+}
+
+token_id chat_task::draw(std::span<float> logits) {
+  auto& chance = chance_ ? *chance_ : session_.chance;
+  if (const auto& replay = turn_.replay; replay && drawn_.size() < replay->drawn.size()) {
+    if (!sampling_.greedy && !takes_the_likeliest(sampling_.temperature)) chance.next();
+    return replay->drawn[drawn_.size()];
+  }
+  const auto& ids = with_.answer_ids;
+  const auto banned = speaks_ ? std::span<const token_id>(ids.unspeakable) : std::span<const token_id>();
+  return llm::draw_chat(logits, banned, ids.terminators, answer_->seen(), sampling_, chance, session_.scratch);
+}
+
+void chat_task::on_token_drawn() {
+  drawn_.push_back(feed_.token);
+  answer_->drawn(feed_.token, with_.answer_ids.terminators);
+  const auto full = session_.cache.length() + 1 > with_.options.info.context_tokens;
+  const auto over = answer_->finished() || full;
+  if (full) answer_->end();
+  if (auto text = answer_->take_text(); !text.empty()) {
+    text_ += text;
+    tell_words(std::move(text));
+  }
+  if (over) reason_ = answer_->complete() ? finish::turn_end : finish::length;
+  if (!speaks_) {
+    if (over) answer_over(reason_);
+    return;
+  }
+  if (over) need(stage::idle);
+  group_words(over);
+}
+
+// ---- its sound ----------------------------------------------------------------------------------------------------------
+
+void chat_task::ask_voice() {
+  auto voice = voice_.ask(turn_.tts_voice);
+  speaks_ = voice || voice_.waits();
+  if (voice) give_voice(std::move(voice));
+  if (voice_.waits()) need_speech(stage::voice);
+}
+
+void chat_task::on_voice(std::shared_ptr<const speech::voice> voice) {
+  voice_.arrived();
+  give_voice(std::move(voice));
+  speak_on();
+}
+
+void chat_task::give_voice(std::shared_ptr<const speech::voice> voice) {
+  speech::tts_sampling how;
+  if (with_.options.speech_margins) how.margins = &(*with_.options.speech_margins)[session_.id];
+  const auto seed = turn_.seed ? *turn_.seed : session_.spoken_seeds.bits();
+  const auto form = turn_.streaming ? speech::tts_form::streamed : speech::tts_form::whole;
+  speech_.emplace(with_.speaker->models(), std::move(voice), form, how,
+                  std::make_unique<random_stream>(seed, substream::speech_tokens),
+                  std::make_unique<random_stream>(seed, substream::noise));
+  if (turn_.replay) speech_->force(turn_.replay->spoken);
+}
+
+/// Words become groups as in the reference: a group is complete when the word behind it is known, or the answer is over.
+void chat_task::group_words(bool over) {
+  const auto& ids = answer_->tokens();
+  auto add = [&](std::size_t count, bool last) {
+    const auto words = std::span(ids).subspan(grouped_, count);
+    groups_.push_back({with_.speaker->words(words, std::span(hidden_).subspan(grouped_, count)), last});
+    grouped_ += count;
+  };
+  constexpr auto size = static_cast<std::size_t>(chat::answer_decoder::chunk_tokens);
+  if (turn_.streaming)
+    while (ids.size() > grouped_ + size) add(size, false);
+  if (over) {
+    // The last token of an answer that reached its limit was never fed: there is nothing to speak it from.
+    if (hidden_.size() > grouped_) add(hidden_.size() - grouped_, answer_->complete() || !turn_.streaming);
+    worded_ = engine_clock::now();
+  }
+  speak_on();
+}
+
+/// What the speaking half does next: sound before tokens, so that it is heard early.
+void chat_task::speak_on() {
+  if (!speech_) return; // the voice is being prepared
+  if (!speech_->window_waits() && !speech_->choosing()) {
+    if (!groups_.empty()) {
+      speech_->begin_group(groups_.front().condition, groups_.front().last);
+      groups_.pop_front();
+    } else if (worded_ && !std::exchange(flushed_, true)) {
+      speech_->finish();
+    }
+  }
+  need_speech(speech_->window_waits() ? stage::sound : speech_->choosing() ? stage::speak : stage::idle);
+  if (speech_needs() == stage::idle && flushed_) answer_over(reason_);
+}
+
+void chat_task::on_speech_token() {
+  speech_->absorb();
+  speak_on();
+}
+
+void chat_task::on_sound(at::Tensor samples) {
+  const auto limited = samples.clamp(-1, 1);
+  const std::span sound(limited.const_data_ptr<float>(), static_cast<std::size_t>(limited.numel()));
+  const auto fresh = sound.subspan(std::min(sound.size(), told_.samples));
+  told_.samples -= sound.size() - fresh.size();
+  if (!turn_.streaming)
+    sound_.insert(sound_.end(), sound.begin(), sound.end());
+  else if (!fresh.empty())
+    tell_delta({}, std::make_shared<const std::vector<float>>(fresh.begin(), fresh.end()));
+  speak_on();
+}
+
+// ---- what is told -------------------------------------------------------------------------------------------------------
+
+void chat_task::tell_words(std::string text) {
+  const auto again = std::min(told_.bytes, text.size());
+  told_.bytes -= again;
+  if (again < text.size()) tell_delta(text.substr(again), nullptr);
+}
+
+/// What was chosen since the last delta goes with it.
+void chat_task::tell_delta(std::string text, pcm audio) {
+  chat_delta delta{session_.id, turn_.turn, std::move(text), std::move(audio), untold(drawn_, told_.drawn)};
+  if (speech_) delta.spoken = untold(speech_->tokens().chosen(), told_.spoken);
+  with_.tell(std::move(delta));
+}
+
+/// The last word on the turn. The session holds nothing of it any more.
+void chat_task::answer_over(finish reason) {
+  const auto now = engine_clock::now();
+  chat_done done;
+  done.session = session_.id;
+  done.turn = turn_.turn;
+  done.reason = reason;
+  done.text = std::move(text_);
+  done.used.input_audio = prompt_.audio_rows();
+  done.used.input_vision = prompt_.image_rows();
+  done.used.input_text = std::ssize(prompt_.ids) - done.used.input_audio - done.used.input_vision;
+  done.used.output_text = std::ssize(drawn_);
+  done.metrics.vision_slices = static_cast<int>(prompt_.image.size());
+  done.metrics.vision_tokens = static_cast<int>(done.used.input_vision);
+  done.metrics.kv_cache_length = static_cast<int>(session_.cache.length());
+  done.metrics.tts_ms = costs_.tts_ms;
+  done.metrics.token2wav_ms = costs_.token2wav_ms;
+  if (speech_) done.used.output_audio = done.metrics.n_tts_tokens = static_cast<int>(speech_->tokens().tokens().size());
+  if (!sound_.empty() && reason != finish::cancelled)
+    done.audio = std::make_shared<const std::vector<float>>(std::move(sound_));
+  if (needs() == stage::decode || !drawn_.empty()) {
+    done.metrics.prefill_ms = milliseconds(prefilled_ - began_);
+    done.metrics.generate_ms = milliseconds(now - prefilled_);
+    done.metrics.llm_ms = milliseconds(worded_.value_or(now) - prefilled_);
+  }
+  done.metrics.n_tokens = static_cast<int>(drawn_.size());
+  done.after = session_.chance_now();
+  with_.tell(std::move(done));
+  session_.cache.truncate(0);
+  set_finished();
+}
+
+} // namespace parley::inference

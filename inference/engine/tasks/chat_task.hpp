@@ -1,0 +1,111 @@
+#pragma once
+
+#include "inference/chat/answer_decoder.hpp"
+#include "inference/chat/conversation.hpp"
+#include "inference/chat/prompt.hpp"
+#include "inference/engine/tasks/chat_session.hpp"
+#include "inference/engine/tasks/clip_input.hpp"
+#include "inference/engine/tasks/image_input.hpp"
+#include "inference/engine/tasks/voice_request.hpp"
+#include "inference/speech/chat_speech.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace parley::inference {
+
+/// One chat turn, from `submit_turn` to `chat_done`: its messages become a prompt, the model answers token by token, and
+/// an answer that is to be heard is spoken while it is still being thought.
+///
+///   thinks:  look → see → clips → prefill → decode      (without pictures or sounds it begins later in this line)
+///   speaks:  voice → speak ⇄ sound
+class chat_task final : public task {
+public:
+  chat_task(chat_session& of, task_context& with, submit_turn&& order, std::shared_ptr<picture_order> pictures);
+
+  void begin() override;
+  std::optional<std::uint64_t> number() const override { return turn_.turn; }
+  void take_back() override;
+  void cancel() override { answer_over(finish::cancelled); }
+
+  engine_clock::time_point deadline() const override { return task::deadline() + clips_.patience(); }
+  std::int64_t rows_left() const override { return needs() == stage::see ? images_.left() : task::rows_left(); }
+  bool divisible() const override { return true; }
+
+  void resume() override;
+  void on_voice(std::shared_ptr<const speech::voice> voice) override;
+  std::vector<const vision::patch_grid*> next_pieces(std::int64_t most) override { return images_.next_pieces(most); }
+  void on_seen(at::Tensor rows) override;
+  thinker::clip_hearing& clips() override { return clips_.hearing(with_.model); }
+  void on_clips_heard(at::Tensor rows) override { embed(rows); }
+  void on_prefilled() override;
+  void on_token_fed() override;
+  bool wants_token() const override { return needs() == stage::decode; }
+  token_id draw(std::span<float> logits) override;
+  void on_token_drawn() override;
+  speech::tts_step speech_step() override { return speech_->step(); }
+  void on_speech_token() override;
+  speech::token2wav::job next_window() override { return speech_->next_window().value(); }
+  void on_sound(at::Tensor samples) override;
+
+private:
+  void read();
+  std::optional<task_failure> read_prompt(chat::conversation& talk);
+  void embed(const at::Tensor& sound);
+  void ask_voice();
+  void give_voice(std::shared_ptr<const speech::voice> voice);
+  void group_words(bool over);
+  void speak_on();
+  void tell_words(std::string text);
+  void tell_delta(std::string text, pcm audio);
+  void answer_over(finish reason);
+
+  /// What deltas have told.
+  struct told {
+    std::size_t drawn = 0, spoken = 0;  ///< tokens
+    std::size_t bytes = 0, samples = 0; ///< what still comes up that was told before the turn was replayed
+  };
+
+  /// Words that are spoken together.
+  struct group {
+    at::Tensor condition; ///< float32 [words, tts hidden]
+    bool last;            ///< no words will follow
+  };
+
+  chat_session& session_;
+  task_context& with_;
+  submit_turn turn_;
+  chances before_; ///< where the session's streams stood
+
+  // the prompt
+  image_input images_;
+  clip_input clips_;
+  at::Tensor sight_; ///< [rows, hidden], what the pictures were seen as, until the prompt is embedded
+  chat::prompt_ids prompt_;
+
+  // the answer
+  llm::chat_sampling sampling_;
+  std::optional<random_stream> chance_;        ///< the turn's own, if it has a seed
+  std::optional<chat::answer_decoder> answer_; ///< once the messages are read
+  std::string text_;
+  std::vector<token_id> drawn_;
+  told told_;
+  finish reason_ = finish::turn_end;
+
+  // its sound
+  bool speaks_ = false; ///< it is to be heard
+  voice_request voice_;
+  std::optional<speech::chat_speech> speech_;      ///< once the voice is there
+  std::vector<at::Tensor> hidden_;                 ///< [1, hidden] of each token of the answer that was fed
+  std::size_t grouped_ = 0;                        ///< tokens that have gone into groups
+  std::deque<group> groups_;                       ///< that wait to be spoken
+  std::optional<engine_clock::time_point> worded_; ///< since then all words are known
+  bool flushed_ = false;                           ///< the last group's rest is on its way
+  std::vector<float> sound_;                       ///< 24 kHz, of an answer that is heard at its end
+};
+
+} // namespace parley::inference

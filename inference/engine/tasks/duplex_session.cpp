@@ -1,0 +1,68 @@
+#include "inference/engine/tasks/duplex_session.hpp"
+
+#include "base/assert.hpp"
+
+#include <utility>
+
+namespace parley::inference {
+
+namespace {
+
+duplex::unit_decoder_options decoder_options(const duplex_options& o) {
+  duplex::unit_decoder_options to;
+  to.force_listen_count = o.force_listen_count;
+  to.max_new_tokens = o.max_new_speak_tokens_per_chunk;
+  return to;
+}
+
+duplex::window_options window_options(const duplex_options& o) {
+  duplex::window_options to;
+  to.mode = o.window.value_or(to.mode);
+  to.high_tokens = o.window_high_tokens.value_or(to.high_tokens);
+  to.low_tokens = o.window_low_tokens.value_or(to.low_tokens);
+  return to;
+}
+
+} // namespace
+
+duplex_session::duplex_session(session_id number, std::uint64_t seed_of_all, llm::kv_cache keys,
+                               const duplex_options& chosen, task_context& shared)
+    : session(number, seed_of_all, std::move(keys)),
+      with(shared), sampling{chosen.sampling, chosen.listen_prob_scale, chosen.listen_top_k},
+      speech_temperature(chosen.tts_temperature), encoder(with.encoders.take()),
+      decoder(with.model.text(), with.options.how, decoder_options(chosen)),
+      window(with.model.text(), window_options(chosen)) {
+  if (with.options.draws) scratch.records = &(*with.options.draws)[id];
+  if (with.options.trace_draws) scratch.records = &with.trace.text(id);
+}
+
+duplex_session::~duplex_session() {
+  with.encoders.give_back(std::move(encoder));
+  with.trace.forget(id);
+}
+
+void duplex_session::give_voice(std::shared_ptr<const speech::voice> voice) {
+  PARLEY_ASSERT(with.speaker && !speech, "a session gets one voice, of a model that speaks");
+  speech::tts_sampling how;
+  how.temperature = static_cast<float>(speech_temperature);
+  if (with.options.speech_margins) how.margins = &(*with.options.speech_margins)[id];
+  if (with.options.trace_draws) how.margins = &with.trace.speech(id);
+  speech_chance = std::make_shared<random_stream>(seed, substream::speech_tokens);
+  noise_chance = std::make_shared<random_stream>(seed, substream::noise);
+  speech.emplace(with.speaker->models(), std::move(voice), how, speech_chance, noise_chance, with.options.how);
+}
+
+chances duplex_session::chance_now() const {
+  chances now{chance.where(), {}, {}};
+  if (speech_chance) now.speech = speech_chance->where();
+  if (noise_chance) now.noise = noise_chance->where();
+  return now;
+}
+
+void duplex_session::go_on_from(const chances& where) {
+  chance.go_on_from(where.text);
+  if (speech_chance) speech_chance->go_on_from(where.speech);
+  if (noise_chance) noise_chance->go_on_from(where.noise);
+}
+
+} // namespace parley::inference

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "inference/audio/mel_stream.hpp"
+#include "inference/duplex/audio_intake.hpp"
+#include "inference/duplex/unit_decoder.hpp"
+#include "inference/duplex/window.hpp"
+#include "inference/engine/session.hpp"
+#include "inference/engine/task_context.hpp"
+#include "inference/speech/duplex_speech.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace parley::inference {
+
+/// What a duplex session carries from unit to unit. Its tasks: `opening_task`, then one `duplex_task` or `replay_task`
+/// for each unit, each with a `window_task` behind it if the session has a window.
+struct duplex_session final : session {
+  /// Only if the model `hears`.
+  duplex_session(session_id number, std::uint64_t seed_of_all, llm::kv_cache keys, const duplex_options& chosen,
+                 task_context& shared);
+  ~duplex_session() override;
+
+  /// From now on it speaks, in this voice.
+  void give_voice(std::shared_ptr<const speech::voice> voice);
+
+  /// Where its random streams stand, and taking them there.
+  chances chance_now() const;
+  void go_on_from(const chances& where);
+
+  task_context& with;
+  const llm::duplex_sampling sampling;
+  const double speech_temperature;
+  audio::mel_stream stream;
+  audio::encoder_cache encoder;
+  duplex::audio_intake intake;
+  duplex::unit_decoder decoder;
+  duplex::window window;
+  std::vector<token_id> history; ///< what the repetition penalty knows
+  std::vector<token_id> tail;    ///< terminator and `</unit>` of the last unit, to be fed before the next one
+  std::int64_t owed_text = 0;    ///< text tokens that a cut fed after the usage was told: the next unit tells of them
+  std::shared_ptr<random_stream> speech_chance, noise_chance; ///< with `speech`
+  std::optional<speech::duplex_speech> speech;                ///< none: it answers by text alone
+};
+
+} // namespace parley::inference

@@ -1,0 +1,99 @@
+#pragma once
+
+#include "inference/engine/tasks/duplex_session.hpp"
+#include "inference/engine/tasks/image_input.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace parley::inference {
+
+/// One second of a duplex session, from `submit_unit` to its last `step_output`: it is heard and seen, the model decides
+/// to listen or to speak, and what it says is spoken.
+///
+///   hear → look → see → prefill → decode → [answered: listen]
+///     └──────────────────┘           └→ speak → sound → [answered]
+///                                  decode ←── cut
+class duplex_task : public task {
+public:
+  duplex_task(duplex_session& of, submit_unit&& order, std::shared_ptr<picture_order> pictures);
+
+  void begin() override;
+  std::optional<std::uint64_t> number() const override;
+  void take_back() override;
+  void cut() override;
+
+  bool is_unit() const override { return true; }
+  std::int64_t rows_left() const override { return needs() == stage::see ? images_.left() : task::rows_left(); }
+
+  void resume() override;
+  thinker::fresh_sound next_sound() override;
+  void on_heard(at::Tensor rows) override;
+  std::vector<const vision::patch_grid*> next_pieces(std::int64_t most) override { return images_.next_pieces(most); }
+  void on_seen(at::Tensor rows) override;
+  void on_prefilled() override;
+  void on_token_fed() override;
+  bool wants_token() const override;
+  token_id draw(std::span<float> logits) override;
+  void on_token_drawn() override;
+  speech::tts_step speech_step() override { return session_.speech->step(); }
+  void on_speech_token() override;
+  speech::token2wav::job next_window() override { return session_.speech->next_window().value(); }
+  void on_sound(at::Tensor samples) override;
+
+protected:
+  // What a unit whose choices are known does in another way.
+
+  /// Rows that follow the unit's input; true = they are all that it will say, so nothing is left to decide.
+  virtual bool append_known(std::vector<at::Tensor>& rows);
+  virtual void begin_speech(); ///< all words are known
+  virtual void tell_text();
+  virtual void complete(); ///< all is made: the last delta leaves
+
+  void settle();
+  void words_chosen();
+  void cut_speech();
+  void conclude_unit();
+  void end_unit();
+
+  /// What a failed unit is taken back to.
+  struct snapshot {
+    std::int64_t cache_length;
+    std::int64_t encoder_length;
+    audio::mel_stream stream;
+    duplex::audio_intake intake;
+    duplex::unit_decoder decoder;
+    std::size_t history;
+    std::vector<token_id> tail;
+    chances chance;
+    std::optional<speech::duplex_speech::mark> speech; ///< once the unit is being spoken
+  };
+
+  duplex_session& session_;
+  submit_unit unit_;
+  std::optional<snapshot> before_; ///< once it has begun
+  bool force_listen_ = false;
+  cut_point cut_ = cut_point::none;
+  std::vector<token_id> drawn_;
+  std::vector<at::Tensor> reply_;    ///< [1, hidden] of each token that it says
+  step_output answer_;               ///< once the words are chosen
+  std::optional<std::int64_t> told_; ///< its text has left, and told of so many text tokens
+
+private:
+  std::optional<task_failure> objection(int pieces) const;
+  void gather(const at::Tensor& frames);
+  void spoken();
+  std::shared_ptr<unit_choices> choices_so_far() const;
+
+  image_input images_;
+  at::Tensor sound_; ///< [tokens, hidden], until it is gathered
+  std::int64_t sound_rows_ = 0;
+  std::vector<token_id> spoken_; ///< speech tokens, once the sound is made
+  bool answered_ = false;        ///< nothing of it is taken back any more
+};
+
+} // namespace parley::inference

@@ -1,0 +1,118 @@
+#include "inference/engine/tasks/opening_task.hpp"
+
+#include "base/assert.hpp"
+#include "inference/chat/rendered_text.hpp"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+namespace parley::inference {
+
+namespace {
+
+constexpr auto suffix_text = "<|audio_end|><|im_end|>";
+
+constexpr transition transitions[] = {
+    {stage::idle, stage::same_prompt}, {stage::idle, stage::clips},   {stage::idle, stage::prefill},
+    {stage::same_prompt, stage::idle},                                // it looks again
+    {stage::clips, stage::prefill},    {stage::prefill, stage::idle}, // the prompt is there; it may still wait for its voice
+};
+
+} // namespace
+
+opening_task::opening_task(duplex_session& of, open_duplex&& order)
+    : task(of, transitions), session_(of), order_(std::move(order)), speaker_(of.with, of.id) {}
+
+void opening_task::begin() {
+  began_ = engine_clock::now();
+  chat::rendered_text prefix;
+  prefix.add("<|im_start|>system\n");
+  prefix.quote(order_.system_prompt);
+  prefix.add("\n<|audio_start|>");
+  prompt_.prefix = session_.with.model.text().encode(prefix.text, prefix.quoted);
+  if (order_.voice && !order_.voice->empty()) prompt_.voice = std::move(order_.voice);
+  if (session_.with.speaker && order_.options.generate_audio) {
+    if (auto why = voice_objection(order_.tts_voice)) return fail(failure::invalid, *std::move(why));
+    auto voice = speaker_.ask(order_.tts_voice);
+    if (voice) session_.give_voice(std::move(voice));
+    if (speaker_.waits()) need_speech(stage::voice);
+  }
+  share_or_make();
+}
+
+/// A prompt that is at hand is forked, one that another session is just making is waited for, any other is made here.
+void opening_task::share_or_make() {
+  auto& prompts = session_.with.prompts;
+  if (needs() == stage::same_prompt) need(stage::idle);
+  if (const auto* kept = prompts.find(prompt_)) {
+    session_.cache = kept->rows.fork();
+    know_parts(kept->voice_rows);
+    prompt_there();
+    return;
+  }
+  if (auto right = prompts.make(prompt_))
+    making_.emplace(*std::move(right));
+  else
+    return need(stage::same_prompt);
+  auto voice = prompt_.voice ? prompts.heard(prompt_.voice) : at::Tensor();
+  if (prompt_.voice && !voice.defined())
+    need(stage::clips);
+  else
+    build(std::move(voice));
+}
+
+void opening_task::on_clips_heard(at::Tensor rows) {
+  voice_.forget();
+  session_.with.prompts.put_heard(prompt_.voice, rows);
+  build(std::move(rows));
+}
+
+/// What the prompt's parts are, once the rows of the voice are known.
+void opening_task::know_parts(std::int64_t voice_rows) {
+  const auto prefix = std::ssize(prompt_.prefix);
+  auto suffix = session_.with.model.text().encode(suffix_text);
+  used_.input_text = prefix + std::ssize(suffix);
+  used_.input_audio = voice_rows;
+  session_.window.set_prompt(prefix + voice_rows, std::move(suffix));
+}
+
+/// Prefix, voice, suffix (THINKER.md 5.1). `voice`: its rows; undefined without one.
+void opening_task::build(at::Tensor voice) {
+  const auto& model = session_.with.model;
+  const auto& llm = model.llm();
+  if (!voice.defined())
+    voice = at::empty({0, llm.config().hidden_size}, at::TensorOptions(llm.dtype()).device(llm.device()));
+  know_parts(voice.size(0));
+  auto rows = at::cat({llm.embed(prompt_.prefix), voice, llm.embed(model.text().encode(suffix_text))});
+  if (rows.size(0) > session_.with.options.info.context_tokens)
+    return fail(failure::context_full, "the prompt does not fit into the context");
+  prefill(std::move(rows));
+}
+
+void opening_task::on_prefilled() {
+  need(stage::idle);
+  making_.reset();
+  session_.with.prompts.put(std::move(prompt_), session_.cache, used_.input_audio);
+  prompt_there();
+}
+
+void opening_task::prompt_there() {
+  prompt_ = {};
+  if (!speaker_.waits()) tell_opened();
+}
+
+void opening_task::on_voice(std::shared_ptr<const speech::voice> voice) {
+  speaker_.arrived();
+  need_speech(stage::idle);
+  session_.give_voice(std::move(voice));
+  if (needs() == stage::idle) tell_opened();
+}
+
+/// The session's prompt is in its cache and its voice is there.
+void opening_task::tell_opened() {
+  session_.with.tell(opened{session_.id, static_cast<int>(session_.cache.length()), used_, session_.seed});
+  set_finished();
+}
+
+} // namespace parley::inference

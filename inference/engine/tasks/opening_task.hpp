@@ -1,0 +1,45 @@
+#pragma once
+
+#include "inference/engine/tasks/clip_input.hpp"
+#include "inference/engine/tasks/duplex_session.hpp"
+#include "inference/engine/tasks/voice_request.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace parley::inference {
+
+/// From `open_duplex` to `opened`: the session gets its prompt and its voice. A prompt is made by the first session that
+/// asks for it and shared by all that ask later. When it fails the session ends.
+class opening_task final : public task {
+public:
+  opening_task(duplex_session& of, open_duplex&& order);
+
+  void begin() override;
+
+  engine_clock::time_point deadline() const override { return task::deadline() + voice_.patience(); }
+  bool divisible() const override { return true; }
+
+  void resume() override { share_or_make(); }
+  void on_voice(std::shared_ptr<const speech::voice> voice) override;
+  thinker::clip_hearing& clips() override { return voice_.hearing(session_.with.model, *prompt_.voice); }
+  void on_clips_heard(at::Tensor rows) override;
+  void on_prefilled() override;
+
+private:
+  void share_or_make();
+  void build(at::Tensor voice);
+  void know_parts(std::int64_t voice_rows);
+  void prompt_there();
+  void tell_opened();
+
+  duplex_session& session_;
+  open_duplex order_;
+  spoken_prompt prompt_;                       ///< until the session has it
+  std::optional<prompt_shelf::making> making_; ///< of this prompt
+  clip_input voice_;                           ///< the prompt's, on its way to rows
+  usage used_;
+  voice_request speaker_; ///< the voice that it will speak in
+};
+
+} // namespace parley::inference
