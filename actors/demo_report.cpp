@@ -1,7 +1,7 @@
 #include "actors/demo_report.hpp"
 
 #include "base/assert.hpp"
-#include "protocol/json_writer.hpp"
+#include "protocol/json/writer.hpp"
 
 #include <algorithm>
 #include <array>
@@ -69,7 +69,7 @@ std::string demo_workers(const server_snapshot& now) {
   std::string out = R"({"total":)" + std::to_string(workers.size()) + R"(,"workers":[)";
   for (const worker_view& worker : workers) {
     if (&worker != &workers.front()) out += ',';
-    const auto of = std::ranges::find(slots, worker.key, &queue_line::worker_view::worker);
+    const auto of = std::ranges::find(slots, worker.key, &admission_queue::worker_view::worker);
     const bool known = of != slots.end();
     object_writer item(out);
     item.text("worker_id", std::to_string(worker.key));

@@ -11,7 +11,7 @@
 // Where a session lives, as pure states and transitions: nothing here sends anything.
 namespace parley::actors {
 
-/// A slot of a worker, from the grant on.
+/// A worker's slot, from the grant on.
 struct worker_slot {
   ticket_key ticket = 0;
   worker_actor worker;

@@ -14,7 +14,7 @@ inline std::shared_ptr<spdlog::logger> log() {
   return own ? own : spdlog::default_logger();
 }
 
-/// While it lives, whatever this thread logs is about that session. The id must outlive it.
+/// While it lives, everything that this thread logs is labelled with that session. The id must outlive it.
 class log_session {
 public:
   explicit log_session(std::string_view id) : before_(std::exchange(current(), id)) {}
@@ -22,7 +22,7 @@ public:
   log_session(const log_session&) = delete;
   log_session& operator=(const log_session&) = delete;
 
-  /// Empty = of no session.
+  /// Empty = no session.
   static std::string_view& current() {
     static thread_local std::string_view id;
     return id;

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "actors/front_door.hpp"
-#include "actors/offered_link.hpp"
-#include "actors/prompt_key.hpp"
-#include "actors/queue_line.hpp"
-#include "actors/unit_codec.hpp"
-#include "actors/worker_load.hpp"
+#include "actors/cluster/unit_codec.hpp"
+#include "actors/gateway_api.hpp"
+#include "actors/queue/admission_queue.hpp"
+#include "actors/queue/prefix_hash.hpp"
+#include "actors/session/resume_request.hpp"
+#include "actors/worker/worker_capacity.hpp"
 #include "inference/engine.hpp"
 #include "inference/unit.hpp"
 #include "protocol/errors.hpp"
@@ -19,9 +19,9 @@
 #include <optional>
 #include <string>
 
-// What the actors of a house say to each other: aggregates without behaviour, immutable once sent (a handler may take
-// what it was sent alone, by mutable reference). Samples travel as shared pointers; between two nodes what an engine is
-// told and says is one string of bytes.
+// The messages between the actors of a server: aggregates without behaviour, immutable once sent (a handler that is the
+// only receiver may move from a message through a mutable reference). Samples travel as shared pointers; between two
+// nodes, an engine's commands and events are one string of bytes.
 namespace parley::actors {
 
 struct server_snapshot;
@@ -30,9 +30,9 @@ struct server_snapshot;
 struct client_frame; // from its connection
 struct client_binary;
 struct client_gone;
-struct link_offer;    // from the house
+struct link_offer;    // from the server core
 struct close_request; // from POST /sessions/{id}/close
-struct queue_told;    // from the queue manager
+struct queue_update;  // from the queue manager
 struct slot_granted;
 struct slot_refused;
 struct slot_lost;
@@ -40,74 +40,74 @@ struct session_fault;
 struct engine_event; // from its worker
 struct open_denied;
 struct trial_granted; // from the queue manager
-struct move_order;    // from the queue manager, and from POST /sessions/{id}/move
-struct drain_order;   // from the house
+struct move_request;  // from the queue manager, and from POST /sessions/{id}/move
+struct drain_request; // from the server core
 struct timer_due;     // from itself
-struct journal_woken; // from the desk of its journal
+struct journal_woken; // from the spill writer of its journal
 
 using session_actor =
     caf::typed_actor<caf::reacts_to<client_frame>, caf::reacts_to<client_binary>, caf::reacts_to<client_gone>,
-                     caf::reacts_to<link_offer>, caf::reacts_to<close_request>, caf::reacts_to<queue_told>,
+                     caf::reacts_to<link_offer>, caf::reacts_to<close_request>, caf::reacts_to<queue_update>,
                      caf::reacts_to<slot_granted>, caf::reacts_to<slot_refused>, caf::reacts_to<slot_lost>,
                      caf::reacts_to<session_fault>, caf::reacts_to<engine_event>, caf::reacts_to<open_denied>,
-                     caf::reacts_to<trial_granted>, caf::reacts_to<move_order>, caf::reacts_to<drain_order>,
+                     caf::reacts_to<trial_granted>, caf::reacts_to<move_request>, caf::reacts_to<drain_request>,
                      caf::reacts_to<timer_due>, caf::reacts_to<journal_woken>>;
 
 // ---- to the queue manager
-struct slot_wanted; // from sessions
+struct slot_request; // from sessions
 struct slot_cancelled;
 struct slot_accepted;
 struct slot_freed; // from sessions, and from workers on behalf of dead ones
 struct slot_retyped;
 struct slot_impatient;
-struct place_wanted;
-struct trial_wanted;
+struct affinity_request;
+struct trial_request;
 struct trial_over;
-struct worker_joins;  // from the house
+struct worker_joins;  // from the server core
 struct slots_offered; // from workers
-struct load_reported;
+struct capacity_report;
 struct worker_leaves;
 struct snapshot_request; // from GET /status and GET /metrics
 struct worker_drain;     // from POST /workers/{id}/drain and /resume
 
 using queue_actor =
-    caf::typed_actor<caf::reacts_to<slot_wanted>, caf::reacts_to<slot_cancelled>, caf::reacts_to<slot_accepted>,
+    caf::typed_actor<caf::reacts_to<slot_request>, caf::reacts_to<slot_cancelled>, caf::reacts_to<slot_accepted>,
                      caf::reacts_to<slot_freed>, caf::reacts_to<slot_retyped>, caf::reacts_to<slot_impatient>,
-                     caf::reacts_to<place_wanted>, caf::reacts_to<trial_wanted>, caf::reacts_to<trial_over>,
-                     caf::reacts_to<worker_joins>, caf::reacts_to<slots_offered>, caf::reacts_to<load_reported>,
+                     caf::reacts_to<affinity_request>, caf::reacts_to<trial_request>, caf::reacts_to<trial_over>,
+                     caf::reacts_to<worker_joins>, caf::reacts_to<slots_offered>, caf::reacts_to<capacity_report>,
                      caf::reacts_to<worker_leaves>, caf::reacts_to<snapshot_request>, caf::reacts_to<worker_drain>,
-                     caf::reacts_to<drain_order>, caf::reacts_to<timer_due>>;
+                     caf::reacts_to<drain_request>, caf::reacts_to<timer_due>>;
 
 // ---- to a worker
 struct engine_open; // from sessions
-struct engine_order;
+struct engine_command;
 struct slot_orphaned; // from the queue manager
-struct worker_start;  // from the house or the node registry
+struct worker_start;  // from the server core or the node registry
 struct worker_stop;   // from the process that it runs in
 struct engine_up;     // from its engine thread
-struct load_measured;
+struct capacity_measured;
 struct engine_down;
 struct report_due; // from itself
 
 using worker_actor =
-    caf::typed_actor<caf::reacts_to<engine_open>, caf::reacts_to<engine_order>, caf::reacts_to<slot_orphaned>,
+    caf::typed_actor<caf::reacts_to<engine_open>, caf::reacts_to<engine_command>, caf::reacts_to<slot_orphaned>,
                      caf::reacts_to<worker_start>, caf::reacts_to<worker_stop>, caf::reacts_to<engine_up>,
-                     caf::reacts_to<load_measured>, caf::reacts_to<engine_event>, caf::reacts_to<engine_down>,
+                     caf::reacts_to<capacity_measured>, caf::reacts_to<engine_event>, caf::reacts_to<engine_down>,
                      caf::reacts_to<report_due>>;
 
 // ---- the messages themselves
 
-/// Of a session's connections: 0 is the one that it began with. What comes from another one than the present is late,
-/// and dropped.
+/// Numbers a session's connections: 0 is the one that it began with. What arrives from another one than the current is
+/// late, and dropped.
 using link_number = std::uint64_t;
 
-/// One text frame as it came (session_inbox::text).
+/// One text frame as received (session_handle::text).
 struct client_frame {
   std::string text;
   link_number link = 0;
 };
 
-/// A binary frame came.
+/// A binary frame arrived.
 struct client_binary {
   link_number link = 0;
 };
@@ -117,9 +117,9 @@ struct client_gone {
   link_number link = 0;
 };
 
-/// A new connection wants to go on with the session.
+/// A new connection asks to resume the session.
 struct link_offer {
-  std::shared_ptr<offered_link> link;
+  std::shared_ptr<resume_request> link;
   protocol::resume_claim claim;
 };
 
@@ -129,21 +129,21 @@ struct close_request {
 };
 
 /// `session.queued` (first) or `session.queue_update`.
-struct queue_told {
+struct queue_update {
   ticket_key ticket;
   bool first;
-  protocol::queue_place place;
+  protocol::queue_position place;
 };
 
-/// A slot of `worker`, called `key` in this house, is this ticket's. Answered by `slot_accepted`, or by `slot_freed`
-/// from a session that wants it no more. Also the answer to `place_wanted`.
+/// A slot of `worker`, known as `key` in this server, is granted to this ticket. Answered by `slot_accepted`, or by
+/// `slot_freed` if the session does not want it any more. Also the answer to `affinity_request`.
 struct slot_granted {
   ticket_key ticket;
   worker_actor worker;
   worker_key key;
 };
 
-/// The ticket is gone from the line (PROTOCOL.md 10).
+/// The ticket has left the queue (docs/protocol.md 10).
 struct slot_refused {
   ticket_key ticket;
   protocol::error_code code;
@@ -160,49 +160,49 @@ struct slot_lost {
 /// What the server did on its behalf has failed, by a defect: the session ends, and nobody else's.
 struct session_fault {};
 
-/// What an engine has to say to one session. A session drops what concerns an engine session that it has given up.
+/// An engine event for one session. A session drops those of an engine session that it has given up.
 struct engine_event {
   inference::event event;
 };
 
-/// The worker has no slot left for this open: others were faster. The slot of the grant is to be given back.
+/// The worker has no slot left for this open: others were faster. The slot of the grant must be returned.
 struct open_denied {
   inference::session_id session = 0;
 };
 
-/// To go on with another worker as soon as one has room, or no longer to.
-struct move_order {
+/// Whether to move to another worker as soon as one has room.
+struct move_request {
   bool go = true;
 };
 
-/// The house closes: no new sessions, the running ones are told.
-struct drain_order {};
+/// The server is shutting down: no new sessions; running ones are told.
+struct drain_request {};
 
 /// The nearest deadline of a pure part has come.
 struct timer_due {};
 
-/// What the journal asked its desk for is there.
+/// What the journal asked to have read from disk has arrived.
 struct journal_woken {};
 
-/// Asks for a slot. Answered by `queue_told`s and then `slot_granted` or `slot_refused`.
-struct slot_wanted {
+/// Asks for a slot. Answered by `queue_update`s and then `slot_granted` or `slot_refused`.
+struct slot_request {
   session_actor session;
-  ticket_key ticket; ///< new in the whole house
+  ticket_key ticket; ///< unique in the whole server
   protocol::mode kind;
   bool at_head;
-  worker_key avoid;                 ///< another worker than this one; 0 = any
-  bool patient;                     ///< it has a clock of its own for how long it waits without any worker
-  std::optional<prompt_key> prompt; ///< that it begins with, if that is known
-  std::string address;              ///< of the client, and the name of its API key, for what one of them may wait for
+  worker_key avoid;                  ///< any worker but this one; 0 = any
+  bool patient;                      ///< it has its own clock for how long it waits without any worker
+  std::optional<prefix_hash> prompt; ///< the prompt that it begins with, if known
+  std::string address;               ///< of the client, and the name of its API key, for the limits on waiting
   std::string key;
 };
 
-/// The session waits no more. A grant that is on its way comes back as `slot_freed`.
+/// The session stops waiting. A grant that is on its way comes back as `slot_freed`.
 struct slot_cancelled {
   ticket_key ticket;
 };
 
-/// The grant has found its session, which holds the slot from now on.
+/// The grant has reached its session, which holds the slot from now on.
 struct slot_accepted {
   ticket_key ticket;
 };
@@ -212,7 +212,7 @@ struct slot_freed {
   ticket_key ticket = 0;
 };
 
-/// `payload.mode` has chosen another mode (PROTOCOL.md 1): it counts as `kind` for the ETA.
+/// `payload.mode` has chosen another mode (docs/protocol.md 1): it counts as `kind` for the ETA.
 struct slot_retyped {
   ticket_key ticket;
   protocol::mode kind;
@@ -223,25 +223,25 @@ struct slot_impatient {
   ticket_key ticket;
 };
 
-/// Whoever holds this slot is about to begin, with this prompt: is there a better place? Answered by `slot_granted`
-/// with the same ticket, for the same worker or for another one.
-struct place_wanted {
+/// The holder of this slot is about to begin, with this prompt: is there a better worker? Answered by `slot_granted`
+/// with the same ticket, for the same worker or another one.
+struct affinity_request {
   ticket_key ticket;
-  prompt_key prompt;
+  prefix_hash prompt;
 };
 
-/// The holder of this slot wants to retry, on this slot's worker, work that was in flight when another worker died.
+/// The holder of this slot wants to retry, on this slot's worker, work that was in progress when another worker died.
 /// Answered by `trial_granted` as soon as no other session is retrying such work there.
-struct trial_wanted {
+struct trial_request {
   ticket_key ticket;
 };
 
-/// The work was answered, or is given up.
+/// The work was answered, or abandoned.
 struct trial_over {
   ticket_key ticket;
 };
 
-/// Answers `trial_wanted`.
+/// Answers `trial_request`.
 struct trial_granted {
   ticket_key ticket;
 };
@@ -250,23 +250,23 @@ struct trial_granted {
 struct worker_joins {
   worker_actor worker;
   worker_key key;
-  std::string node; ///< the machine or process it runs in; empty = this one
+  std::string node; ///< the machine or process that it runs in; empty = this one
   std::string device;
 };
 
-/// `info.slots` are those that this house may fill.
+/// `info.slots` are those that this server may fill.
 struct slots_offered {
   worker_key key = 0;
   inference::engine_info info;
 };
 
 /// A worker's load, at most twice a second.
-struct load_reported {
+struct capacity_report {
   worker_key key = 0;
-  worker_load load;
+  worker_capacity capacity;
 };
 
-/// A worker was asked to stop: it takes no more sessions, and ends when it has none.
+/// A worker was asked to stop: it accepts no more sessions, and ends when it has none.
 struct worker_leaves {
   worker_key key = 0;
 };
@@ -276,14 +276,14 @@ struct snapshot_request {
   std::function<void(const server_snapshot&)> done;
 };
 
-/// Whether a worker takes new sessions. Answered like them; false for a worker that is not there.
+/// Whether a worker accepts new sessions. Answered like those; false if there is no such worker.
 struct worker_drain {
   worker_key key;
   bool drain;
   std::function<void(bool known)> done;
 };
 
-/// `open_duplex` or `open_chat` for the session that sends it, under an engine session id of its own.
+/// `open_duplex` or `open_chat` for the session that sends it, with an engine session id of its own.
 struct engine_open {
   session_actor session;
   ticket_key ticket = 0; ///< of the slot that it was granted
@@ -291,12 +291,12 @@ struct engine_open {
 };
 
 /// Any other command of the session that owns the engine session.
-struct engine_order {
+struct engine_command {
   session_actor session;
   inference::command order;
 };
 
-/// The holder of this ticket has died or gone elsewhere: the worker ends what it had there and then frees the slot.
+/// The holder of this ticket has died or moved: the worker ends what it had there and then frees the slot.
 struct slot_orphaned {
   queue_actor queue;
   ticket_key ticket = 0;
@@ -308,28 +308,28 @@ struct worker_start {
   worker_key key = 0;
 };
 
-/// To end as soon as no session is left; its houses move theirs elsewhere.
+/// End as soon as no session is left; the gateways move theirs elsewhere.
 struct worker_stop {};
 
-/// The engine is loaded and takes sessions.
+/// The engine is loaded and accepts sessions.
 struct engine_up {
   inference::engine_info info;
 };
 
-/// There is something new in the load box.
-struct load_measured {};
+/// There is a new report in the load box.
+struct capacity_measured {};
 
-/// The engine could not be loaded or has thrown: the worker is no more.
+/// The engine could not be loaded or has thrown: the worker ends.
 struct engine_down {
   std::string reason;
 };
 
-/// What a worker has to tell of its load may be told now.
+/// The worker may report its load now.
 struct report_due {};
 
 // ---- on the way between two nodes ----------------------------------------------------------------------------
 
-/// A value of the engine's as one string of bytes.
+/// A value of the engine as one string of bytes.
 template<class Inspector, class Value, class... Ts>
 typename Inspector::result_type inspect_packed(Inspector& f, const char* name, Value& value, Ts&... others) {
   std::string bytes;
@@ -341,7 +341,7 @@ typename Inspector::result_type inspect_packed(Inspector& f, const char* name, V
   return f(caf::meta::type_name(name), others..., bytes, caf::meta::load_callback(load));
 }
 
-// What crosses between nodes, as CAF asks for it: `f` reads or writes the members.
+// Serialization between nodes, in the form that CAF requires: `f` reads or writes the members.
 
 template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, engine_event& of) {
@@ -354,8 +354,8 @@ typename Inspector::result_type inspect(Inspector& f, engine_open& of) {
 }
 
 template<class Inspector>
-typename Inspector::result_type inspect(Inspector& f, engine_order& of) {
-  return inspect_packed(f, "parley::engine_order", of.order, of.session);
+typename Inspector::result_type inspect(Inspector& f, engine_command& of) {
+  return inspect_packed(f, "parley::engine_command", of.order, of.session);
 }
 
 template<class Inspector>
@@ -364,8 +364,8 @@ typename Inspector::result_type inspect(Inspector& f, slots_offered& of) {
 }
 
 template<class Inspector>
-typename Inspector::result_type inspect(Inspector& f, load_reported& of) {
-  return inspect_packed(f, "parley::load_reported", of.load, of.key);
+typename Inspector::result_type inspect(Inspector& f, capacity_report& of) {
+  return inspect_packed(f, "parley::capacity_report", of.capacity, of.key);
 }
 
 template<class Inspector>
@@ -401,22 +401,22 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::client_binary)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::client_gone)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::link_offer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::close_request)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::queue_told)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::queue_update)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_granted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_refused)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::session_fault)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::move_order)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::drain_order)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::move_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::drain_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::timer_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::journal_woken)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_wanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_cancelled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_accepted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_retyped)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_impatient)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::place_wanted)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::trial_wanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::affinity_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::trial_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::trial_over)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::trial_granted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_joins)
@@ -424,6 +424,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::snapshot_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_drain)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::worker_stop)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_up)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::load_measured)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::capacity_measured)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::report_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::engine_down)

@@ -1,6 +1,6 @@
 #include "actors/meters.hpp"
 
-#include "actors/status_report.hpp"
+#include "actors/queue/status_report.hpp"
 
 #include <prometheus/text_serializer.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using buckets = prometheus::Histogram::BucketBoundaries;
 
-/// A unit is a second: what matters is how near to it an answer comes.
+/// A unit is a second: what matters is how close to it an answer comes.
 const buckets unit_seconds{0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 5, 10};
 const buckets turn_seconds{0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 40, 80, 120};
 const buckets stage_seconds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5};
@@ -54,7 +54,7 @@ meters::meters()
   auto& errors = counter(registry_, "parley_errors_total", "Error events sent to clients.");
   for (std::size_t i = 0; i < errors_.size(); ++i)
     errors_[i] = &errors.Add({{"code", std::string(protocol::error_table[i].wire)}});
-  // Series that begin at 0 can be watched for their first change.
+  // Series that begin at 0 show their first change.
   for (const auto kind : {protocol::mode::chat, protocol::mode::audio, protocol::mode::video})
     for (const auto reason : protocol::session_end_words)
       ended_.Add({{"mode", std::string(name_of(kind))}, {"reason", std::string(reason)}});
@@ -125,21 +125,21 @@ std::shared_ptr<meters::worker> meters::of_worker(worker_key key) {
   return kept = std::move(made);
 }
 
-void meters::loaded(worker_key key, const worker_load& before, const worker_load& now) {
+void meters::loaded(worker_key key, const worker_capacity& before, const worker_capacity& now) {
   const auto kept = of_worker(key);
   const auto& of = *kept;
   const auto add = [](prometheus::Counter& to, double was, double is) {
     if (is > was) to.Increment(is - was);
   };
-  const auto count = [&](prometheus::Counter& to, std::uint64_t inference::engine_load::*what) {
+  const auto count = [&](prometheus::Counter& to, std::uint64_t inference::engine_capacity::*what) {
     add(to, static_cast<double>(before.engine.*what), static_cast<double>(now.engine.*what));
   };
   of.kv_pages_used->Set(now.engine.kv_pages - now.engine.kv_pages_free);
   of.kv_pages_free->Set(now.engine.kv_pages_free);
-  count(*of.voice_hits, &inference::engine_load::voice_hits);
-  count(*of.voice_misses, &inference::engine_load::voice_misses);
-  count(*of.prompt_hits, &inference::engine_load::prompt_hits);
-  count(*of.prompt_misses, &inference::engine_load::prompt_misses);
+  count(*of.voice_hits, &inference::engine_capacity::voice_hits);
+  count(*of.voice_misses, &inference::engine_capacity::voice_misses);
+  count(*of.prompt_hits, &inference::engine_capacity::prompt_hits);
+  count(*of.prompt_misses, &inference::engine_capacity::prompt_misses);
   add(*of.busy_s, before.busy_s, now.busy_s);
 }
 

@@ -1,13 +1,13 @@
 #pragma once
 
-#include "actors/queue_line.hpp"
+#include "actors/queue/admission_queue.hpp"
 #include "actors/recording/recording_meter.hpp"
-#include "actors/worker_load.hpp"
+#include "actors/worker/worker_capacity.hpp"
 #include "inference/engine.hpp"
-#include "protocol/closing.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/events.hpp"
-#include "protocol/session_machine.hpp"
+#include "protocol/session/closing.hpp"
+#include "protocol/session/session_machine.hpp"
 
 #include <prometheus/counter.h>
 #include <prometheus/family.h>
@@ -27,11 +27,11 @@
 
 namespace parley::actors {
 
-/// What a house counts, for GET /metrics. Thread-safe. To count costs an atomic addition or two; looking a worker up
-/// takes a lock, so whoever counts for one holds on to it.
+/// What a server counts, for GET /metrics. Thread-safe. Counting costs an atomic addition or two; looking up a worker
+/// takes a lock, so keep the result.
 class meters {
 public:
-  /// Of one worker. What is counted here is in the answer of GET /metrics as long as anybody holds on to it.
+  /// The meters of one worker. They are part of GET /metrics as long as anybody holds them.
   struct worker {
     worker() = default;
     ~worker();
@@ -68,16 +68,16 @@ public:
 
   meters();
 
-  /// Made when it is first asked for.
+  /// Created on first use.
   std::shared_ptr<worker> of_worker(worker_key key);
 
-  /// A worker has told of its load; `before` is what it told last.
-  void loaded(worker_key key, const worker_load& before, const worker_load& now);
+  /// A worker has reported its load; `before` is its previous report.
+  void loaded(worker_key key, const worker_capacity& before, const worker_capacity& now);
 
-  /// It is there no more, and holds nothing.
+  /// The worker is down and holds nothing.
   void gone(worker_key key);
 
-  /// It has left, or another one has taken its place: it will not come back under this number.
+  /// The worker has left, or another one has replaced it: it will not come back under this number.
   void remove(worker_key key);
 
   prometheus::Counter& errors(protocol::error_code code) { return *errors_[static_cast<std::size_t>(code)]; }
@@ -95,7 +95,7 @@ public:
   /// `key` is the name of its API key, empty without keys.
   void ended(protocol::mode kind, protocol::session_end how, const std::string& key, const protocol::usage& used);
 
-  /// All of it in the text format of Prometheus.
+  /// Everything in Prometheus's text format.
   std::string text() const;
 
 private:

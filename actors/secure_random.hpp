@@ -4,8 +4,8 @@
 
 namespace parley::actors {
 
-/// 64 bits of the kernel's cryptographic source: for ids that nobody may guess. Thread-safe. Throws
-/// std::system_error when the kernel gives none.
+/// 64 bits from the kernel's cryptographic source, for ids that must not be guessable. Thread-safe. Throws
+/// std::system_error when the kernel provides none.
 std::uint64_t secure_random();
 
 } // namespace parley::actors

@@ -1,15 +1,15 @@
 #pragma once
 
-#include "actors/queue_line.hpp"
+#include "actors/queue/admission_queue.hpp"
 #include "config/settings.hpp"
 #include "protocol/limits.hpp"
 
 #include <chrono>
 
-// What the pure parts take of the settings.
+// The parts of the settings that the pure classes need.
 namespace parley::actors {
 
-// Seconds of the settings become milliseconds. Silence and rejoin: of section `nodes`.
+// Converts seconds to milliseconds. Silence and rejoin are of section `nodes`.
 queue_settings queue_from(const config::settings& settings);
 waiting_limits waiting_from(const config::settings& settings);
 protocol::session_limits limits_from(const config::settings& settings);

@@ -56,7 +56,7 @@ public:
   void hold(inference::command&& command) { held_.push_back(std::move(command)); }
   std::vector<inference::command> release() { return std::exchange(held_, {}); }
 
-  /// Nothing is with a worker any more. The queue manager forgets a trial with its slot.
+  /// Nothing is left with any worker. The queue manager forgets a trial together with its slot.
   void forget() {
     exposed_ = false;
     stage_ = stage::none;
@@ -66,9 +66,10 @@ public:
 private:
   enum class stage { none, asked, granted };
   stage stage_ = stage::none;
-  bool exposed_ = false;  ///< the worker has work of the session that it has not answered
-  int work_losses_ = 0;   ///< workers that died with the work that is under way
-  int replay_losses_ = 0; ///< workers that died while the journal was replayed, since the last time that it was
+  bool exposed_ = false;  ///< the worker has unanswered work of this session
+  int work_losses_ = 0;   ///< workers that died with the work in progress
+  int replay_losses_ = 0; ///< workers that died while the journal was being replayed, since the last time it was
+                          ///< replayed completely
   std::vector<inference::command> held_;
 };
 

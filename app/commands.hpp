@@ -4,15 +4,15 @@
 
 #include <functional>
 
-// The subcommands. Each adds its flags; the one that is asked for leaves its job behind, to be run when the whole
-// command line is known to be right.
+// The subcommands. Each adds its flags; the chosen one leaves a job to be run once the whole command line is known to
+// be valid.
 namespace parley::app {
 
-/// Does the job and gives back the exit status: 0 done, 1 failed at run time, 2 wrong usage or settings. May throw
+/// Does the job and returns the exit status: 0 done, 1 failed at run time, 2 wrong usage or settings. May throw
 /// config::settings_error (2) and other exceptions (1).
 using job = std::function<int()>;
 
-// `chosen` outlives the parsing of the command line.
+// `chosen` must outlive the parsing of the command line.
 void add_serve(CLI::App& app, job& chosen);
 void add_gateway(CLI::App& app, job& chosen);
 void add_worker(CLI::App& app, job& chosen);

@@ -1,8 +1,8 @@
 #include "app/default_voice.hpp"
 
 #include "config/load.hpp"
-#include "inference/speech/default_voice_file.hpp"
-#include "protocol/wav.hpp"
+#include "inference/voice/default_voice_file.hpp"
+#include "protocol/media/wav.hpp"
 
 #include <fstream>
 #include <sstream>

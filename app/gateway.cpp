@@ -1,9 +1,9 @@
-#include "actors/house.hpp"
+#include "actors/server_core.hpp"
 #include "app/commands.hpp"
 #include "app/default_voice.hpp"
 #include "app/logging.hpp"
 #include "app/service.hpp"
-#include "net/node_listener.hpp"
+#include "net/cluster/node_listener.hpp"
 #include "net/server.hpp"
 
 #include <spdlog/spdlog.h>
@@ -17,7 +17,7 @@ namespace parley::app {
 
 namespace {
 
-/// For the last frames of closed sessions to reach their clients.
+/// Time for the last frames of closed sessions to reach their clients.
 constexpr std::chrono::seconds flush_time{2};
 
 int gateway(const service_flags& flags) {
@@ -30,18 +30,18 @@ int gateway(const service_flags& flags) {
 
   service_news news;
   const stop_requests requests(news);
-  actors::house house(settings, {}, actors::house::nodes::may_join);
-  auto nodes = std::make_unique<net::node_listener>(settings, house);
-  net::server server(std::move(options), house);
+  actors::server_core core(settings, {}, actors::server_core::nodes::may_join);
+  auto nodes = std::make_unique<net::node_listener>(settings, core);
+  net::server server(std::move(options), core);
   spdlog::info("workers join at {}", nodes->address());
   std::cout << "ready " << server.url() << std::endl;
   while (news.wait().kind != service_news::what::asked_to_stop) {
   }
   spdlog::info("asked to stop");
-  house.drain();
+  core.drain();
   server.stop(flush_time);
   nodes.reset();
-  house.stop();
+  core.stop();
   return 0;
 }
 

@@ -12,7 +12,7 @@ namespace parley::app {
 
 namespace {
 
-/// A spoken question that comes with the program: found from the working directory or beside the binary.
+/// A spoken question that ships with the program, found from the working directory or next to the binary.
 std::string shipped_sample() {
   namespace fs = std::filesystem;
   const fs::path name = "tests/data/question.wav";

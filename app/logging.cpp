@@ -2,7 +2,7 @@
 
 #include "actors/log.hpp"
 #include "base/assert.hpp"
-#include "protocol/json_writer.hpp"
+#include "protocol/json/writer.hpp"
 
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -31,7 +31,7 @@ public:
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<json_message>(); }
 };
 
-/// The session that the logging thread works for, if any: a log call is formatted on its own thread.
+/// The session that the logging thread is working for, if any: a log call is formatted on its own thread.
 class json_session final : public spdlog::custom_flag_formatter {
 public:
   void format(const spdlog::details::log_msg&, const std::tm&, spdlog::memory_buf_t& to) override {

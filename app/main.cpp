@@ -18,7 +18,7 @@ int complain(std::string what, int status) {
   return status;
 }
 
-/// What stands where a command should, if that is what is wrong.
+/// The word given in place of a command, if that is what is wrong.
 std::string unknown_command(const CLI::App& app) {
   const CLI::App* reached = &app;
   while (!reached->get_subcommands().empty()) reached = reached->get_subcommands().front();

@@ -9,7 +9,7 @@ namespace parley::app {
 
 namespace {
 
-/// Which server, and what it is shown.
+/// Which server to talk to, and the credentials for it.
 template<class Options>
 void add_server(CLI::App& probe, Options& options) {
   probe.add_option("--url", options.url, "http(s) or ws(s), with or without /v1/realtime")->required();

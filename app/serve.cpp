@@ -1,4 +1,4 @@
-#include "actors/house.hpp"
+#include "actors/server_core.hpp"
 #include "app/commands.hpp"
 #include "app/default_voice.hpp"
 #include "app/logging.hpp"
@@ -18,10 +18,10 @@ namespace parley::app {
 
 namespace {
 
-/// For the last frames of closed sessions to reach their clients.
+/// Time for the last frames of closed sessions to reach their clients.
 constexpr std::chrono::seconds flush_time{2};
 
-/// Until the server has to end: the exit status.
+/// Runs until the server has to end; returns the exit status.
 int serve_until_told(service_news& news, const std::string& url) {
   while (true) {
     const auto next = news.wait();
@@ -30,7 +30,7 @@ int serve_until_told(service_news& news, const std::string& url) {
       if (news.first_worker()) std::cout << "ready " << url << std::endl;
       break;
     case service_news::what::worker_down:
-      // There is no other one: whoever looks after this process starts it anew.
+      // There is no other worker: the supervisor of this process restarts it.
       std::cerr << "parley: the model cannot be served: " << next.reason << std::endl;
       return 1;
     case service_news::what::asked_to_stop: spdlog::info("asked to stop"); return 0;
@@ -43,7 +43,7 @@ int serve(const service_flags& flags) {
   prepare_process();
   start_logging(settings);
   settings.limits.journal_dir.clear();
-  settings.limits.journal_bytes = 0; // the only worker is this process: there is none to go on with
+  settings.limits.journal_bytes = 0; // this process is the only worker, so sessions cannot move
   const std::filesystem::path model = resolve_model(settings);
 
   auto options = net::options_from(settings);
@@ -52,18 +52,18 @@ int serve(const service_flags& flags) {
 
   service_news news;
   const stop_requests requests(news);
-  actors::house house(settings, [&](const actors::worker_view& worker) {
+  actors::server_core core(settings, [&](const actors::worker_view& worker) {
     if (worker.state == actors::worker_state::up) news.worker_up();
     if (worker.state == actors::worker_state::down) news.worker_down(worker.reason);
   });
-  net::server server(std::move(options), house);
-  house.add_worker(settings.worker.device, [settings](inference::engine::sink tell) {
+  net::server server(std::move(options), core);
+  core.add_worker(settings.worker.device, [settings](inference::engine::sink tell) {
     return inference::make_engine(settings, std::move(tell));
   });
   const int status = serve_until_told(news, server.url());
-  house.drain();
+  core.drain();
   server.stop(flush_time);
-  house.stop();
+  core.stop();
   return status;
 }
 

@@ -17,7 +17,7 @@ namespace parley::app {
 
 namespace {
 
-/// `timeout` and some shells signal a process and its group: two signals within this time are one request to stop.
+/// `timeout` and some shells signal a process and its group: two signals within this time count as one request to stop.
 constexpr std::chrono::seconds same_request{1};
 
 using std::chrono::steady_clock;

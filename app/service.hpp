@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-// What the commands that run until they are told to stop have in common.
+// What the long-running commands have in common.
 namespace parley::app {
 
 /// Their flags, each naming a setting.
 struct service_flags {
   std::string config;
-  /// `section.key=value`, in their order.
+  /// `section.key=value`, in the order given.
   std::vector<std::string> overrides;
 
   struct named {
@@ -36,10 +36,11 @@ struct service_flags {
 /// File, environment, `--set` and flags, in this order. \throws config::settings_error
 config::settings settings_from(const service_flags& flags);
 
-/// What this process needs of the system: all the descriptors that it may have, and to outlive whoever reads its log.
+/// Prepares the process: raises the limit on descriptors as far as possible, and survives the death of whoever reads
+/// its log.
 void prepare_process();
 
-/// While it lives, SIGINT and SIGTERM ask to stop; the second one leaves at once.
+/// While this object lives, SIGINT and SIGTERM ask to stop; the second signal exits at once.
 class stop_requests {
 public:
   explicit stop_requests(service_news& news);
@@ -50,8 +51,8 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
-/// The checkpoint that the settings name, or the embedded one; `worker.model` names it afterwards. Throws
-/// std::runtime_error when the embedded one is not there.
+/// The checkpoint that the settings name, or the embedded one; afterwards `worker.model` names it. Throws
+/// std::runtime_error when the embedded one is missing.
 std::string resolve_model(config::settings& settings);
 
 } // namespace parley::app

@@ -10,8 +10,8 @@
 
 namespace parley::app {
 
-/// What the main thread of a server waits for. All but `wait`, `wait_until` and `first_worker` may be called on any
-/// thread, and none of these blocks.
+/// The events that a server's main thread waits for. All functions but `wait`, `wait_until` and `first_worker` may be
+/// called on any thread, and none of those blocks.
 class service_news {
 public:
   enum class what { worker_up, worker_down, asked_to_stop };
@@ -20,11 +20,11 @@ public:
     std::string reason; ///< of `worker_down`
   };
 
-  void worker_up() { tell({what::worker_up, {}}); }
-  void worker_down(std::string reason) { tell({what::worker_down, std::move(reason)}); }
-  void ask_to_stop() { tell({what::asked_to_stop, {}}); }
+  void worker_up() { post({what::worker_up, {}}); }
+  void worker_down(std::string reason) { post({what::worker_down, std::move(reason)}); }
+  void ask_to_stop() { post({what::asked_to_stop, {}}); }
 
-  /// None when the time is up first.
+  /// Nothing if the time is up first.
   std::optional<item> wait_until(std::chrono::steady_clock::time_point end) {
     std::unique_lock lock(mutex_);
     if (!come_.wait_until(lock, end, [&] { return !items_.empty(); })) return std::nullopt;
@@ -45,7 +45,7 @@ public:
   bool first_worker() { return !std::exchange(had_worker_, true); }
 
 private:
-  void tell(item news) {
+  void post(item news) {
     {
       const std::lock_guard lock(mutex_);
       items_.push_back(std::move(news));

@@ -1,9 +1,9 @@
-#include "actors/node_worker.hpp"
+#include "actors/cluster/node_worker.hpp"
 #include "app/commands.hpp"
 #include "app/logging.hpp"
 #include "app/service.hpp"
 #include "config/load.hpp"
-#include "net/node_dialer.hpp"
+#include "net/cluster/node_dialer.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -46,14 +46,14 @@ int worker(const service_flags& flags) {
       settings, node_name(settings),
       [settings](inference::engine::sink tell) { return inference::make_engine(settings, std::move(tell)); },
       std::move(gateways),
-      [&news](const actors::member_news& what) {
-        using enum actors::member_news::what;
+      [&news](const actors::registration_event& what) {
+        using enum actors::registration_event::what;
         if (what.kind == ended) news.worker_down("the model cannot be served: " + what.reason);
         if (what.kind == refused) news.worker_down("cannot join: " + what.reason);
       });
   const auto next = news.wait();
   if (next.kind == service_news::what::worker_down) {
-    // Whoever looks after this process starts it anew.
+    // The supervisor of this process restarts it.
     std::cerr << "parley: " << next.reason << std::endl;
     node.stop();
     return 1;

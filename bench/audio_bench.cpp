@@ -1,4 +1,4 @@
-// One second of sound of many sessions: mel features, then the encoder behind a warm cache and the projector.
+// One second of sound of many sessions: mel features, then the encoder with a warm cache, and the projector.
 // PARLEY_BENCH_MODEL names a checkpoint folder (`parley init-model` makes one); default: the tiny test checkpoint.
 
 #include "inference/audio/encoder.hpp"

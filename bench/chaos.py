@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 from heavy_messages import attack
-from chaos_house import LATE, PATIENT, SEED, TRACE, FaultLog, Gateway, House, Paced, Relay, Server, calm_runs, cpu_seconds, log_time, report, spread, wait_until, worker
+from chaos_cluster import LATE, PATIENT, SEED, TRACE, FaultLog, Gateway, Cluster, Paced, Relay, Server, calm_runs, cpu_seconds, log_time, report, spread, wait_until, worker
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/e2e"))
 from realtime import Client, http  # noqa: E402
@@ -35,49 +35,49 @@ def names(count: int) -> list[str]:
 def full(args, folder: Path) -> int:
     seeds = range(1, args.sessions + 1)
     calm = calm_runs(folder, seeds, args.units)
-    house = House(folder, names(args.workers), args.slots, args.silence, *TRACE)
+    cluster = Cluster(folder, names(args.workers), args.slots, args.silence, *TRACE)
     print(f"              {args.sessions} sessions of {args.units} s, one second each {args.pace:g} s, {args.workers} workers with {args.slots} slots each")
-    sessions = [Paced(house.gateway, seed, args.units, args.pace) for seed in seeds]
+    sessions = [Paced(cluster.gateway, seed, args.units, args.pace) for seed in seeds]
     faults = FaultLog(None)
 
     def all_reach(count: int):
         wait_until(lambda: all(len(s.answered) >= count or s.problem for s in sessions), f"{count} answers each", 600)
 
     def lose(name: str, how: int) -> str:
-        held = next(w["busy"] for w in house.gateway.workers() if w["node"] == name)
-        key = next(w["id"] for w in house.gateway.workers() if w["node"] == name)
+        held = next(w["busy"] for w in cluster.gateway.workers() if w["node"] == name)
+        key = next(w["id"] for w in cluster.gateway.workers() if w["node"] == name)
         faults.add(signal.Signals(how).name, name)
         begin = time.time()
-        house.workers[name].send(how)
-        [at] = wait_until(lambda: log_time(house.gateway.log, f"worker {key} is lost"), "it is noticed")
+        cluster.workers[name].send(how)
+        [at] = wait_until(lambda: log_time(cluster.gateway.log, f"worker {key} is lost"), "it is noticed")
         return f"{name}, {held} sessions, noticed after {at - begin:.3f} s"
 
     all_reach(args.units // 5)
-    killed = house.busy()[0]
+    killed = cluster.busy()[0]
     print(f"kill -9       {lose(killed, signal.SIGKILL)}")
     all_reach(args.units * 2 // 5)
-    stopped = house.busy()[0]
+    stopped = cluster.busy()[0]
     print(f"SIGSTOP       {lose(stopped, signal.SIGSTOP)} (nodes.silence_seconds = {args.silence:g})")
     all_reach(args.units * 3 // 5)
-    house.workers[killed].end(None)
-    house.start(killed)
-    house.workers[stopped].send(signal.SIGCONT)
-    house.gateway.wait_for_workers(args.workers)
+    cluster.workers[killed].end(None)
+    cluster.start(killed)
+    cluster.workers[stopped].send(signal.SIGCONT)
+    cluster.gateway.wait_for_workers(args.workers)
     faults.add("both back", "")
     for session in sessions:
         session.finish()
-    status = report(sessions, calm, house.logs)
+    status = report(sessions, calm, cluster.logs)
     for kind, waits in faults.stretches([s for s in sessions if s.problem is None]).items():
         print(f"answers       behind {kind}: {len(waits)}, {sum(w > LATE for w in waits)} late; {spread(waits, digits=3)}")
-    house.assert_whole()
-    return max(status, house.end())
+    cluster.assert_whole()
+    return max(status, cluster.end())
 
 
 class Chaos:
     """Rounds of random faults over conversations that begin as others end."""
 
-    def __init__(self, args, house: House, faults: FaultLog):
-        self.args, self.house, self.faults = args, house, faults
+    def __init__(self, args, cluster: Cluster, faults: FaultLog):
+        self.args, self.cluster, self.faults = args, cluster, faults
         self.dice = random.Random(args.seed)
         self.live: list[Paced] = []
         self.over: list[Paced] = []
@@ -90,74 +90,74 @@ class Chaos:
             self.over.append(session.finish())
         while len(self.live) < self.args.sessions:
             self.seed += 1
-            self.live.append(Paced(self.house.gateway, self.seed, self.args.units, self.args.pace))
+            self.live.append(Paced(self.cluster.gateway, self.seed, self.args.units, self.args.pace))
 
     def round(self, number: int):
         self.fill()
         what = self.dice.choice(["kill", "stop", "restart", "drop", "move", "attack"])
-        name = self.dice.choice(sorted(self.house.workers))
+        name = self.dice.choice(sorted(self.cluster.workers))
         self.counts[what] += 1
         self.faults.add(what, f"round {number}: {what} {'' if what in ('drop', 'move', 'attack') else name}")
         getattr(self, what)(name)
-        assert self.house.gateway.process.poll() is None, "the gateway is gone"
+        assert self.cluster.gateway.process.poll() is None, "the gateway is gone"
         time.sleep(self.dice.uniform(0, 1.0))
 
     def kill(self, name: str):
-        self.house.workers[name].end(signal.SIGKILL)
-        self.house.start(name)
+        self.cluster.workers[name].end(signal.SIGKILL)
+        self.cluster.start(name)
 
     def stop(self, name: str):
-        self.house.workers[name].send(signal.SIGSTOP)
+        self.cluster.workers[name].send(signal.SIGSTOP)
         time.sleep(self.dice.uniform(0.1, 2 * self.args.silence))
-        self.house.workers[name].send(signal.SIGCONT)
+        self.cluster.workers[name].send(signal.SIGCONT)
 
     def restart(self, name: str):
-        self.house.workers[name].end()
-        self.house.start(name)
+        self.cluster.workers[name].end()
+        self.cluster.start(name)
 
     def drop(self, _):
         session = self.live.pop(self.dice.randrange(len(self.live)))
         session.client.socket.socket.shutdown(socket.SHUT_RDWR)
 
     def move(self, _):
-        listed = http(self.house.gateway, "/sessions")[1]["sessions"]
+        listed = http(self.cluster.gateway, "/sessions")[1]["sessions"]
         if listed:
-            http(self.house.gateway, f"/sessions/{self.dice.choice(listed)['session_id']}/move", "POST")
+            http(self.cluster.gateway, f"/sessions/{self.dice.choice(listed)['session_id']}/move", "POST")
 
     def attack(self, _):
-        self.faults.write(attack(self.house.gateway.http, self.dice))
+        self.faults.write(attack(self.cluster.gateway.http, self.dice))
 
 
-def fill_every_slot(house: House):
+def fill_every_slot(cluster: Cluster):
     """As many clients as there are slots: none of them waits, so that none leaked."""
-    clients = [Client(house.gateway) for _ in range(house.slots * len(house.workers))]
+    clients = [Client(cluster.gateway) for _ in range(cluster.slots * len(cluster.workers))]
     for client in clients:
         client.init()
-    busy = [w["busy"] for w in house.gateway.workers()]
-    assert busy == [house.slots] * len(house.workers), busy
+    busy = [w["busy"] for w in cluster.gateway.workers()]
+    assert busy == [cluster.slots] * len(cluster.workers), busy
     for client in clients:
         client.say_goodbye()
 
 
 def rounds(args, folder: Path) -> int:
-    house = House(folder, names(args.workers), args.slots, args.silence, *TRACE)
+    cluster = Cluster(folder, names(args.workers), args.slots, args.silence, *TRACE)
     faults = FaultLog(args.log)
-    chaos = Chaos(args, house, faults)
+    chaos = Chaos(args, cluster, faults)
     for number in range(1, args.rounds + 1):
         chaos.round(number)
         if number % 20 == 0:
             print(f"  round {number}: {len(chaos.over)} finished, {sum(s.problem is not None for s in chaos.over)} lost", flush=True, file=sys.stderr)
     chaos.over += [session.finish() for session in chaos.live]
-    house.assert_whole()
-    fill_every_slot(house)
-    house.assert_whole()
+    cluster.assert_whole()
+    fill_every_slot(cluster)
+    cluster.assert_whole()
     print(f"faults        {args.rounds} rounds, seed {args.seed}: " + ", ".join(f"{chaos.counts[kind]} {kind}" for kind in sorted(chaos.counts)))
     print(f"              {args.sessions} sessions at a time, {args.units} s each at one second each {args.pace:g} s; {args.workers} workers with {args.slots} slots; silence {args.silence:g} s")
-    print(f"slots         all {house.slots * len(house.workers)} free at the end, and as many new clients got one at once")
-    ended = house.end()
+    print(f"slots         all {cluster.slots * len(cluster.workers)} free at the end, and as many new clients got one at once")
+    ended = cluster.end()
     print(f"gateway       lived through it, ended with {ended}")
     calm = calm_runs(folder, [s.seed for s in chaos.over], args.units)
-    status = report(chaos.over, calm, house.logs)
+    status = report(chaos.over, calm, cluster.logs)
     for kind, pauses in sorted(faults.pauses([s for s in chaos.over if s.problem is None]).items()):
         print(f"pauses        behind {kind}: {len(pauses)} of more than 0.5 s; {spread(pauses)}")
     return max(status, ended)
@@ -166,25 +166,25 @@ def rounds(args, folder: Path) -> int:
 def rolling(args, folder: Path) -> int:
     seeds = range(1, args.sessions + 1)
     calm = calm_runs(folder, seeds, args.units)
-    house = House(folder, names(args.workers), args.slots, args.silence, *TRACE)
-    sessions = [Paced(house.gateway, seed, args.units, args.pace) for seed in seeds]
-    for name in list(house.workers):
+    cluster = Cluster(folder, names(args.workers), args.slots, args.silence, *TRACE)
+    sessions = [Paced(cluster.gateway, seed, args.units, args.pace) for seed in seeds]
+    for name in list(cluster.workers):
         answered = max(len(s.answered) for s in sessions)
         wait_until(lambda: all(len(s.answered) >= min(answered + 3, args.units) or s.problem for s in sessions), "all are under way", 600)
         assert min(len(s.answered) for s in sessions) < args.units, "the conversations were over before the last restart"
         begin = time.monotonic()
-        assert house.workers[name].end() == 0
+        assert cluster.workers[name].end() == 0
         ended = time.monotonic()
-        house.start(name)
-        house.gateway.wait_for_workers(args.workers)
+        cluster.start(name)
+        cluster.gateway.wait_for_workers(args.workers)
         print(f"restarted     {name}: left after {ended - begin:.2f} s, back after {time.monotonic() - begin:.2f} s; {min(len(s.answered) for s in sessions)} seconds answered")
     for session in sessions:
         session.finish()
     errors = sum(event["type"] == "error" for s in sessions for event in s.client.heard)
     print(f"clients       {errors} errors heard by {len(sessions)} clients; {sum(s.problem is not None for s in sessions)} connections lost")
-    status = report(sessions, calm, house.logs)
-    house.assert_whole()
-    return max(status, house.end(), 1 if errors else 0)
+    status = report(sessions, calm, cluster.logs)
+    cluster.assert_whole()
+    return max(status, cluster.end(), 1 if errors else 0)
 
 
 def lose_packets(lost: bool):
@@ -197,14 +197,14 @@ def detect(args, folder: Path) -> int:
         os.environ["CHAOS_NAMESPACE"] = "own"
         os.execvp("unshare", ["unshare", "--net", sys.executable, *sys.argv])
     lose_packets(False)
-    house = House(folder, ["w1"], 4, args.silence)
-    log = house.gateway.log
+    cluster = Cluster(folder, ["w1"], 4, args.silence)
+    log = cluster.gateway.log
     seen: dict[str, list[float]] = collections.defaultdict(list)
     for what in ("killed", "stopped", "packets lost"):
         for _ in range(args.times):
-            before = len(log_time(log, "is lost")), len(log_time(house.logs[-1], "the link to the gateway is lost"))
+            before = len(log_time(log, "is lost")), len(log_time(cluster.logs[-1], "the link to the gateway is lost"))
             begin = time.time()
-            one = house.workers["w1"]
+            one = cluster.workers["w1"]
             if what == "packets lost":
                 lose_packets(True)
             else:
@@ -215,21 +215,21 @@ def detect(args, folder: Path) -> int:
             at = wait_until(lambda: log_time(log, "is lost")[before[0] :], "it is noticed")[0]
             seen[f"{what}: gateway"].append(at - begin)
             if what == "killed":
-                house.start("w1")
+                cluster.start("w1")
             elif what == "stopped":
                 one.send(signal.SIGCONT)
             else:
-                here = wait_until(lambda: log_time(house.logs[-1], "the link to the gateway is lost")[before[1] :], "the worker notices it too")[0]
+                here = wait_until(lambda: log_time(cluster.logs[-1], "the link to the gateway is lost")[before[1] :], "the worker notices it too")[0]
                 seen[f"{what}: worker"].append(here - begin)
                 lose_packets(False)
             back = time.monotonic()
-            house.gateway.wait_for_workers(1)
+            cluster.gateway.wait_for_workers(1)
             seen[f"{what}: back"].append(time.monotonic() - back)
             time.sleep(random.Random(len(seen[f"{what}: back"])).uniform(0, args.silence / 5))  # at another moment of the heartbeat
     for what, times in seen.items():
         print(f"{what:22} {len(times)} times: least {min(times):.3f} s, {spread(times, digits=3)}")
     print(f"nodes.silence_seconds = {args.silence:g}: a heartbeat each {args.silence / 5:g} s, and silence is noticed at one of them")
-    return house.end()
+    return cluster.end()
 
 
 def bytes_between(args, folder: Path) -> int:
@@ -239,7 +239,7 @@ def bytes_between(args, folder: Path) -> int:
         relays.append(Relay(address))
         return relays[0].address
 
-    house = House(folder, ["w1"], args.sessions, args.silence, through=through)
+    cluster = Cluster(folder, ["w1"], args.sessions, args.silence, through=through)
     relay = relays[0]
     time.sleep(args.silence)
     idle_from = time.monotonic(), relay.up, relay.down
@@ -247,7 +247,7 @@ def bytes_between(args, folder: Path) -> int:
     idle = time.monotonic() - idle_from[0]
     print(f"idle             {(relay.up - idle_from[1]) / idle:.0f} and {(relay.down - idle_from[2]) / idle:.0f} B a second: heartbeats")
     before = relay.up, relay.down
-    sessions = [Paced(house.gateway, seed, args.units, args.pace) for seed in range(1, args.sessions + 1)]
+    sessions = [Paced(cluster.gateway, seed, args.units, args.pace) for seed in range(1, args.sessions + 1)]
     for session in sessions:
         session.finish()
         assert session.problem is None, session.problem
@@ -257,7 +257,7 @@ def bytes_between(args, folder: Path) -> int:
     print(f"to the worker    {up / seconds / 1000:.2f} kB a second of conversation, {64:.2f} kB of them sound ({seconds} seconds)")
     print(f"to the gateway   {down / seconds / 1000:.2f} kB a second of conversation; {samples / 24000:.1f} s were spoken: {down / (samples / 24000) / 1000:.2f} kB each, "
           f"{96:.2f} kB of them sound; {(down - samples * 4) / seconds:.0f} B a second of conversation besides")
-    return house.end()
+    return cluster.end()
 
 
 def beside(args, folder: Path) -> int:

@@ -1,6 +1,6 @@
-#include "protocol/base64.hpp"
-#include "protocol/client_codec.hpp"
-#include "protocol/server_codec.hpp"
+#include "protocol/codec/client_codec.hpp"
+#include "protocol/codec/server_codec.hpp"
+#include "protocol/media/base64.hpp"
 
 #include <benchmark/benchmark.h>
 

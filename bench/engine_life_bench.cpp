@@ -80,8 +80,8 @@ public:
     while (engine_->advance()) {
     }
   }
-  int held_pages() const { return engine_->load().kv_pages - engine_->load().kv_pages_free; }
-  const engine_load load() const { return engine_->load(); }
+  int held_pages() const { return engine_->capacity().kv_pages - engine_->capacity().kv_pages_free; }
+  const engine_capacity capacity() const { return engine_->capacity(); }
   int opened_sessions() const { return opened_; }
 
 private:
@@ -98,7 +98,7 @@ int prefix(int sessions, double voice_seconds) {
             << voice_seconds << " s\n";
   for (const bool speaks : {false, true}) {
     stage_hand hand(sessions);
-    // A client sends its voice anew each time: a recording of its own with the same samples.
+    // A client sends its voice again each time: a new recording with the same samples.
     std::vector<double> wall, cpu;
     auto first_pages = 0;
     hand.open(1000, "warm up", some_sound(1, 1), speaks ? some_sound(1, 1) : nullptr, speaks);
@@ -130,7 +130,7 @@ int prefix(int sessions, double voice_seconds) {
               << 100 * wall_median / wall[0] << " %, slowest/first " << 100 * wall_most / wall[0] << " %\n"
               << "             pages held: " << first_pages << " by one session, " << all_pages << " by " << sessions
               << ", " << hand.held_pages() - before << " after a unit of each; prompts made "
-              << hand.load().prompt_misses << ", shared " << hand.load().prompt_hits << '\n';
+              << hand.capacity().prompt_misses << ", shared " << hand.capacity().prompt_hits << '\n';
   }
   return 0;
 }
@@ -174,8 +174,8 @@ int churn(int sessions, int at_a_time) {
             << " prompts, one of them every other time, a voice in every tenth\n";
   const auto report = [&](int done) {
     std::cout << std::fixed << std::setprecision(1) << std::setw(6) << done << "  resident " << resident_mib()
-              << " MiB, pages held " << hand.held_pages() << ", prompts shared " << hand.load().prompt_hits << ", made "
-              << hand.load().prompt_misses << std::endl;
+              << " MiB, pages held " << hand.held_pages() << ", prompts shared " << hand.capacity().prompt_hits
+              << ", made " << hand.capacity().prompt_misses << std::endl;
   };
   report(0);
   auto reported = 0;

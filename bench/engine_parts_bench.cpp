@@ -1,5 +1,5 @@
+#include "inference/engine/scheduler.hpp"
 #include "inference/llm/kv_pool.hpp"
-#include "inference/planner.hpp"
 
 #include <ATen/ATen.h>
 #include <benchmark/benchmark.h>
@@ -18,7 +18,7 @@ void plan_a_pass(benchmark::State& state) {
   for (auto i = 0; i < state.range(0); ++i)
     ready.push_back({static_cast<session_id>(i), stages[i % std::size(stages)],
                      now + std::chrono::milliseconds(i * 7919 % 1000), 13, i % 12 == 3});
-  for (auto _ : state) benchmark::DoNotOptimize(plan_pass(ready, {}));
+  for (auto _ : state) benchmark::DoNotOptimize(schedule_pass(ready, {}));
 }
 
 /// A session comes, takes room for a unit and one token after the other, and goes.

@@ -52,7 +52,7 @@ void prefill(benchmark::State& state) {
 }
 BENCHMARK(prefill)->Arg(13)->Arg(256)->Arg(1024)->UseRealTime();
 
-/// One token of each of N sessions behind 1024 rows, sampled.
+/// One token of each of N sessions after 1024 rows, sampled.
 void decode(benchmark::State& state) {
   c10::InferenceMode guard;
   const auto& llm = model().llm();

@@ -1,12 +1,13 @@
 #include "client/load_client.hpp"
 #include "client/load_material.hpp"
-#include "protocol/server_codec.hpp"
-#include "protocol/server_glance.hpp"
-#include "protocol/wav.hpp"
+#include "protocol/codec/server_codec.hpp"
+#include "protocol/codec/server_glance.hpp"
+#include "protocol/media/wav.hpp"
 
 #include <benchmark/benchmark.h>
 
-// What a simulated person costs the load generator, without its socket: reading what the server says, and deciding what to do.
+// The cost of a simulated person to the load generator, without its socket: reading what the server sends, and deciding
+// what to do.
 namespace {
 
 using namespace parley::client;
@@ -43,7 +44,7 @@ struct no_hands final : load_hands {
 void second(benchmark::State& state) {
   const load_script script{{10}};
   const load_habits habits;
-  const load_role role;
+  const load_scenario role;
   no_hands hands;
   load_figures figures;
   load_client person(role, script, habits, 1e12, hands, figures);

@@ -1,8 +1,8 @@
-#include "actors/session_meter.hpp"
+#include "actors/session/session_meter.hpp"
 
 #include <benchmark/benchmark.h>
 
-// What it costs to count one second of sound: what its engine says and what its client is told.
+// The cost of counting one second of sound: what its engine reports and what its client is sent.
 namespace {
 
 using namespace parley;

@@ -25,7 +25,7 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Milliseconds of CPU for a token of each of `count` sessions behind 128 rows, the best of some.
+/// Milliseconds of CPU for a token of each of `count` sessions after 128 rows, the best of several.
 double decode_ms(const llm::qwen3& model, int count) {
   llm::kv_pool pool(model.config(), count, 256, model.dtype(), model.device());
   std::vector<llm::kv_cache> caches;

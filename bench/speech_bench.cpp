@@ -5,11 +5,11 @@
 // The counter `rtf` is the time that one session's second takes, in seconds: below 1 is faster than real time.
 // Names end in the number of sessions that share a call.
 
-#include "inference/speech/bounded_vocoder.hpp"
-#include "inference/speech/flow.hpp"
-#include "inference/speech/noise.hpp"
-#include "inference/speech/token2wav.hpp"
-#include "inference/speech/tts_turn.hpp"
+#include "inference/tts/turn.hpp"
+#include "inference/vocoder/bounded_vocoder.hpp"
+#include "inference/vocoder/flow.hpp"
+#include "inference/vocoder/noise.hpp"
+#include "inference/vocoder/token2wav.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -33,7 +33,7 @@ struct sizes {
   std::int64_t hift_base, f0_channels;
 };
 
-/// TALKER.md 1 and 11.
+/// docs/model/talker.md 1 and 11.
 constexpr sizes real{20, 768, 3072, 12, 512, 8, 2048, 6, 4, 16, 512, 8, 64, 512, 512};
 constexpr sizes tiny{2, 32, 64, 4, 32, 4, 64, 3, 2, 2, 32, 2, 16, 24, 24};
 
@@ -183,7 +183,7 @@ void speech_tokens(benchmark::State& state, const sizes& s) {
   report(state);
 }
 
-/// 28 tokens to 50 mel frames, behind a voice of six seconds and two seconds of talk.
+/// 28 tokens to 50 mel frames, after a voice of six seconds and two seconds of talk.
 void mel_frames(benchmark::State& state, const sizes& s) {
   c10::InferenceMode inference;
   const flow model(flow_weights(s), {}, 5, noise_tables::draw(1).flow);

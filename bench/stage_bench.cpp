@@ -5,8 +5,8 @@
 #include "config/settings.hpp"
 #include "inference/engine.hpp"
 #include "inference/engine/default_model.hpp"
+#include "inference/formats/wav_file.hpp"
 #include "inference/llm/qwen3.hpp"
-#include "inference/speech/wav_file.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -118,7 +118,7 @@ nlohmann::json play(const std::filesystem::path& model, const std::vector<float>
   return {{"units", rows}, {"chat_tokens_per_second", static_cast<double>(done.used.output_text) / seconds}};
 }
 
-/// One token behind 128 others, and one plain read of all weights that it needs.
+/// One token after 128 others, and one plain read of all weights that it needs.
 void decode(const std::filesystem::path& model, nlohmann::json& into) {
   c10::InferenceMode guard;
   const auto weights = checkpoint::open(model);

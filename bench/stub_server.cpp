@@ -1,4 +1,4 @@
-#include "actors/house.hpp"
+#include "actors/server_core.hpp"
 #include "bench/instant_engine.hpp"
 #include "config/load.hpp"
 #include "net/server.hpp"
@@ -55,19 +55,19 @@ int main(int argc, char** argv) {
   }
   news told;
   const parley::net::stop_signals signals([&](int) { told.set(told.stop); });
-  actors::house house(settings, [&](const actors::worker_view& worker) {
+  actors::server_core core(settings, [&](const actors::worker_view& worker) {
     if (worker.state == actors::worker_state::up) told.set(told.up);
   });
   auto options = parley::net::options_from(settings);
   options.model = "stub";
-  parley::net::server server(std::move(options), house);
-  house.add_worker("none", [&](inference::engine::sink tell) {
+  parley::net::server server(std::move(options), core);
+  core.add_worker("none", [&](inference::engine::sink tell) {
     return std::make_unique<parley::bench::instant_engine>(speaks, settings.worker.max_sessions, std::move(tell));
   });
   told.wait(told.up);
   std::cout << "ready " << server.url() << std::endl;
   told.wait(told.stop);
-  house.drain();
+  core.drain();
   server.stop(std::chrono::seconds(2));
-  house.stop();
+  core.stop();
 }

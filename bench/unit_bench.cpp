@@ -1,4 +1,4 @@
-#include "actors/house.hpp"
+#include "actors/server_core.hpp"
 #include "bench/instant_engine.hpp"
 #include "client/load_material.hpp"
 #include "client/ws_client.hpp"
@@ -28,32 +28,32 @@ public:
     parley::config::settings settings;
     settings.server.port = 0;
     std::promise<void> up;
-    house_ = std::make_unique<actors::house>(settings, [&](const actors::worker_view& worker) {
+    core_ = std::make_unique<actors::server_core>(settings, [&](const actors::worker_view& worker) {
       if (worker.state == actors::worker_state::up) up.set_value();
     });
     auto options = parley::net::options_from(settings);
     options.model = "stub";
-    server_ = std::make_unique<parley::net::server>(std::move(options), *house_);
-    house_->add_worker("none", [speaks](parley::inference::engine::sink tell) {
+    server_ = std::make_unique<parley::net::server>(std::move(options), *core_);
+    core_->add_worker("none", [speaks](parley::inference::engine::sink tell) {
       return std::make_unique<parley::bench::instant_engine>(speaks, 4, std::move(tell));
     });
     up.get_future().wait();
   }
 
   ~stage() {
-    house_->drain();
+    core_->drain();
     server_->stop(std::chrono::seconds(1));
-    house_->stop();
+    core_->stop();
   }
 
   std::string url() const { return server_->url(); }
 
 private:
-  std::unique_ptr<actors::house> house_;
+  std::unique_ptr<actors::server_core> core_;
   std::unique_ptr<parley::net::server> server_;
 };
 
-/// A person who says one second after the other and waits for each answer.
+/// A person who speaks one second after another and waits for each answer.
 class talker {
 public:
   explicit talker(const std::string& url)

@@ -12,9 +12,9 @@
 #include <iterator>
 #include <stdexcept>
 
-// What a 640x480 frame costs, run from the source root: slicing beside the engine, the encoder, and a second of eight sessions
-// with and without frames. The column CPU is the engine's thread: `engine_second` with frames may exceed the one without by
-// no more than `frames_alone`.
+// The cost of a 640x480 frame, run from the source root: slicing beside the engine, the encoder, and a second of eight
+// sessions with and without frames. The column CPU is the engine's thread: `engine_second` with frames may exceed the
+// one without by no more than `frames_alone`.
 namespace {
 
 using namespace parley::inference;
@@ -40,7 +40,7 @@ const thinker& model() {
   return m;
 }
 
-/// File to pieces, as the picture desk does it.
+/// File to pieces, as the image preprocessor does it.
 void slice(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(vision::slice_file(*frame(), static_cast<int>(state.range(0)), {}));
 }

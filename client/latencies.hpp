@@ -7,7 +7,7 @@
 
 namespace parley::client {
 
-/// Measured times and what people ask of them.
+/// Measured times and the usual statistics.
 class latencies {
 public:
   using seconds = std::chrono::duration<double>;
@@ -17,7 +17,7 @@ public:
   std::size_t count() const { return times_.size(); }
   bool empty() const { return times_.empty(); }
 
-  /// The smallest measured time that is not exceeded by the given share of all (nearest rank); zero without
+  /// The smallest measured time that at least the given share of all do not exceed (nearest rank); zero without
   /// measurements.
   seconds quantile(double share) const;
 

@@ -6,31 +6,31 @@
 
 namespace parley::client {
 
-/// Seconds that a player's buffer usually holds before a turn begins to play.
+/// Seconds that a player typically buffers before a turn begins to play.
 inline constexpr double usual_playback_lead = 0.2;
 
-/// What a person hears through a client with a playback buffer: sound is played in the order in which it comes, each
-/// turn from its first sound on, and stops when the model listens again before its turn has ended (PROTOCOL.md 6.7).
-/// Times count from any fixed moment and never go back. Pure: no clock, no samples.
+/// What a person hears through a client with a playback buffer: sound is played in the order of arrival, each turn from
+/// its first sound on, and stops when the model listens again before its turn has ended (docs/protocol.md 6.7). Times
+/// are relative to any fixed moment and never decrease. Pure: no clock, no samples.
 class listener {
 public:
   using seconds = std::chrono::duration<double>;
   static constexpr double rate = 24000; ///< Hz
 
-  /// Playback of a turn begins `lead` after its first sound came, to be safe from late ones.
+  /// Playback of a turn begins `lead` after its first sound arrived, as a safety margin for late ones.
   explicit listener(seconds lead = seconds(0)) : lead_(lead) {}
 
   /// A stretch of received sound that is played without a break.
   struct stretch {
     seconds begin;            ///< when it is heard
-    std::size_t first_sample; ///< among all that were received
+    std::size_t first_sample; ///< position among all that were received
     std::size_t samples;
   };
 
-  /// So many samples came at `now`.
+  /// This many samples arrived at `now`.
   void sound(seconds now, std::size_t samples);
 
-  /// The turn is over: what waits is played to its end, and what comes next begins a turn.
+  /// The turn is over: what waits is played to its end, and the next sound begins a new turn.
   void end_of_turn() { turn_open_ = false; }
 
   /// The model listens: what an open turn still has to play is dropped.
@@ -39,18 +39,18 @@ public:
   /// In the order in which they are heard; none overlaps another.
   const std::vector<stretch>& heard() const { return heard_; }
 
-  /// Breaks inside of turns: the buffer ran empty before the next sound came.
+  /// Gaps within turns: the buffer ran empty before the next sound arrived.
   std::size_t gaps() const { return gaps_; }
   seconds gap_time() const { return gap_time_; }
 
-  /// How much sound came, and how much of it is heard.
+  /// How much sound arrived, and how much of it is heard.
   seconds received_time() const { return seconds(static_cast<double>(received_) / rate); }
   seconds heard_time() const;
 
 private:
   seconds lead_;
   std::vector<stretch> heard_;
-  seconds end_{0}; ///< when all that came has been played
+  seconds end_{0}; ///< when everything that arrived has been played
   std::size_t received_ = 0, gaps_ = 0;
   seconds gap_time_{0};
   bool turn_open_ = false;

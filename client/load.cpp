@@ -64,7 +64,7 @@ struct lane {
   std::vector<std::unique_ptr<load_connection>> people;
 };
 
-/// Runs everybody to the end, and tells how it goes.
+/// Runs everybody to the end, and reports progress.
 void run_lanes(std::vector<std::unique_ptr<lane>>& lanes, load_world& world, std::size_t sessions, std::ostream& err) {
   std::mutex mutex;
   std::condition_variable changed;
@@ -79,7 +79,7 @@ void run_lanes(std::vector<std::unique_ptr<lane>>& lanes, load_world& world, std
       --running;
       changed.notify_one();
     });
-  // On a terminal the line is written over; a log gets one now and then.
+  // On a terminal the line is overwritten; a log gets one now and then.
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const std::chrono::seconds between(terminal ? 1 : 10);
   std::unique_lock lock(mutex);

@@ -7,10 +7,10 @@
 namespace parley::client {
 namespace {
 
-constexpr double deadline = 1; ///< an answer that comes later is a miss
+constexpr double deadline = 1; ///< an answer after this is a miss
 constexpr double closing_time = 10;
 
-/// Codes come from a server and become keys of a report.
+/// Codes are sent by a server and become keys of a report.
 std::string code_name(std::string_view code) {
   std::string name(code.substr(0, 64));
   for (auto& c : name) {
@@ -27,7 +27,7 @@ latencies::seconds between(double from, double to) {
 
 } // namespace
 
-load_client::load_client(const load_role& role, const load_script& script, const load_habits& habits, double end,
+load_client::load_client(const load_scenario& role, const load_script& script, const load_habits& habits, double end,
                          load_hands& hands, load_figures& into)
     : role_(&role), habits_(&habits), end_(end), hands_(&hands), into_(&into), pace_(script, habits, role.seed),
       ear_(listener::seconds(habits.playback_lead)) {}
@@ -65,7 +65,7 @@ void load_client::heard(double now, const protocol::server_glance& event) {
       fail("closed:" + event.reason);
     else if (held_)
       ++into_->completed;
-    return settle(now);
+    return finish(now);
   case type::queued:
   case type::queue_update:
   case type::go_away:
@@ -79,10 +79,10 @@ void load_client::begin(double now) {
   ++into_->held;
   into_->created.add(between(asked_, now));
   first_due_ = next_due_ = now;
-  say(now);
+  send_chunk(now);
 }
 
-void load_client::say(double now) {
+void load_client::send_chunk(double now) {
   if (now >= end_) return close(now);
   into_->lateness.add(between(next_due_, now));
   ++into_->units;
@@ -108,10 +108,10 @@ void load_client::woken(double now) {
   switch (state_) {
   case state::connecting:
   case state::initialising: fail("not_created"); return close(now);
-  case state::active: return say(now);
-  case state::closing: // the server owes us its end
+  case state::active: return send_chunk(now);
+  case state::closing: // the server still has to close
     fail("close_unanswered");
-    settle(now);
+    finish(now);
     return hands_->leave();
   case state::over: return;
   }
@@ -128,7 +128,7 @@ void load_client::answer(double now, const protocol::server_glance& event) {
     }
     return;
   }
-  // The legacy dialect does not say which unit it answers: they come in order.
+  // The legacy dialect does not say which unit an answer belongs to: they come in order.
   const auto unit = event.input > 0 ? static_cast<std::size_t>(event.input - 1) : answered_;
   if (unit < answered_ || unit >= said_) return;
   take_output(now, event, open_[unit - answered_]);
@@ -177,7 +177,7 @@ void load_client::finish_unit(double now, std::size_t unit) {
   }
   if (habits_->fast) {
     next_due_ = now;
-    say(now);
+    send_chunk(now);
   }
 }
 
@@ -200,7 +200,7 @@ void load_client::close(double now) {
   give_up(now);
 }
 
-/// What is late already counts; what is still in time might have been answered.
+/// What is late already counts as a miss; what is still in time might have been answered.
 void load_client::give_up(double now) {
   for (const auto due : open_)
     if (!chats() && now - due > deadline) ++into_->unanswered;
@@ -213,10 +213,10 @@ void load_client::ended(double now, std::string_view failure) {
     fail(failure);
   else if (state_ != state::closing && !failed_)
     fail("connection_closed");
-  settle(now);
+  finish(now);
 }
 
-void load_client::settle(double now) {
+void load_client::finish(double now) {
   give_up(now);
   into_->gaps += static_cast<std::int64_t>(ear_.gaps());
   into_->gap_seconds += ear_.gap_time().count();

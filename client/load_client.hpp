@@ -2,8 +2,8 @@
 
 #include "client/listener.hpp"
 #include "client/load_figures.hpp"
-#include "client/load_role.hpp"
-#include "protocol/server_glance.hpp"
+#include "client/load_scenario.hpp"
+#include "protocol/codec/server_glance.hpp"
 
 #include <cstddef>
 #include <deque>
@@ -29,19 +29,19 @@ public:
   virtual void leave() = 0;
 };
 
-/// One simulated person, from the connection to its end: says what to do when, and measures what comes back. Times are
-/// seconds of the run and are given to it: no clock, no sockets, no threads.
+/// One simulated person, from the connection to its end: decides what to do when, and measures what comes back. Times
+/// are seconds of the run and are passed in: no clock, no sockets, no threads.
 class load_client {
 public:
-  /// Stops asking at `end`. Everything referred to outlives it.
-  load_client(const load_role& role, const load_script& script, const load_habits& habits, double end,
+  /// Asks nothing more after `end`. Everything referred to outlives it.
+  load_client(const load_scenario& role, const load_script& script, const load_habits& habits, double end,
               load_hands& hands, load_figures& into);
 
   void connecting(double now);
   void heard(double now, const protocol::server_glance& event);
   void woken(double now);
 
-  /// The connection ended. `failure`: why, in one word, when it was not a closing handshake.
+  /// The connection ended. `failure` says why, in one word, if it was not a closing handshake.
   void ended(double now, std::string_view failure);
 
   bool holds_session() const { return state_ == state::active; }
@@ -55,13 +55,13 @@ private:
   void finish_unit(double now, std::size_t unit);
   void finish_question(double now);
   void fail(std::string_view code);
-  void say(double now);
+  void send_chunk(double now);
   void close(double now);
   void give_up(double now);
-  void settle(double now);
+  void finish(double now);
   bool chats() const { return role_->mode == protocol::mode::chat; }
 
-  const load_role* role_;
+  const load_scenario* role_;
   const load_habits* habits_;
   double end_;
   load_hands* hands_;
@@ -71,7 +71,7 @@ private:
   state state_ = state::connecting;
   double connected_ = 0, asked_ = 0; ///< when the connection, and the init, began
   double first_due_ = 0, next_due_ = 0;
-  std::deque<double> open_;  ///< when each second or question that is not answered yet was due, oldest first
+  std::deque<double> open_;  ///< when each unanswered second or question was due, oldest first
   std::size_t said_ = 0;     ///< units or questions
   std::size_t answered_ = 0; ///< of those, how many are behind us
   std::int64_t dropped_ = 0;

@@ -14,7 +14,7 @@ const char* mode_name(protocol::mode mode) {
 
 } // namespace
 
-load_connection::load_connection(boost::asio::io_context& io, load_world& world, const load_role& role,
+load_connection::load_connection(boost::asio::io_context& io, load_world& world, const load_scenario& role,
                                  load_figures& into)
     : io_(io), world_(world), role_(role), timer_(io),
       person_(role_, world.material.script(), world.habits, world.end, *this, into) {

@@ -13,7 +13,7 @@
 
 namespace parley::client {
 
-/// What is told while a run goes on; written by all threads.
+/// Progress of a run, written by all threads.
 struct load_progress {
   std::atomic<int> held{0}, most_held{0};
   std::atomic<std::int64_t> answers{0}, over{0};
@@ -35,7 +35,7 @@ struct load_world {
 class load_connection final : public load_hands {
 public:
   /// All outlive it. `into` is written on the thread of `io` alone.
-  load_connection(boost::asio::io_context& io, load_world& world, const load_role& role, load_figures& into);
+  load_connection(boost::asio::io_context& io, load_world& world, const load_scenario& role, load_figures& into);
 
 private:
   void connect();
@@ -52,7 +52,7 @@ private:
 
   boost::asio::io_context& io_;
   load_world& world_;
-  const load_role role_;
+  const load_scenario role_;
   boost::asio::steady_timer timer_;
   load_client person_;
   std::unique_ptr<ws_client> socket_;

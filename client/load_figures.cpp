@@ -1,6 +1,6 @@
 #include "client/load_figures.hpp"
 
-#include "protocol/json_writer.hpp"
+#include "protocol/json/writer.hpp"
 
 #include <array>
 #include <iomanip>

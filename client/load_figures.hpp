@@ -9,8 +9,8 @@
 
 namespace parley::client {
 
-/// What a load generator measured. Times of answers count from the moment when the question was *due*, not from when it
-/// was sent: neither a server that stalls its clients nor a generator that is late makes them look better.
+/// What a load generator measured. Answer times are measured from the moment when the question was *due*, not from when
+/// it was sent, so that neither a server that stalls its clients nor a late generator makes them look better.
 struct load_figures {
   /// An answer and when its unit was due, in seconds of the run.
   struct answer {
@@ -18,18 +18,18 @@ struct load_figures {
     float latency;
   };
 
-  std::int64_t asked = 0;     ///< sessions that were tried
+  std::int64_t asked = 0;     ///< sessions attempted
   std::int64_t held = 0;      ///< of those, created
-  std::int64_t completed = 0; ///< of those, that went their whole way
+  std::int64_t completed = 0; ///< of those, the ones that finished normally
   std::int64_t units = 0;     ///< sent: seconds, and questions in chat
   std::int64_t answered = 0;
   std::int64_t spoken = 0;     ///< of those, with text or sound
   std::int64_t turns = 0;      ///< ended by the model
-  std::int64_t dropped = 0;    ///< by the server, as it tells
-  std::int64_t unanswered = 0; ///< never answered though the deadline passed
+  std::int64_t dropped = 0;    ///< dropped by the server, as it reports
+  std::int64_t unanswered = 0; ///< never answered although the deadline passed
   std::int64_t missed = 0;     ///< answered after the deadline
   std::int64_t interruptions = 0;
-  std::int64_t gaps = 0; ///< heard inside of turns
+  std::int64_t gaps = 0; ///< heard within turns
   double gap_seconds = 0;
   double sound_seconds = 0;
   std::map<std::string, std::int64_t> errors; ///< by code
@@ -43,7 +43,7 @@ struct load_figures {
   latencies lateness;          ///< of the generator itself: from due to sent
   std::vector<answer> answers; ///< of audio and video
 
-  /// Adds what another thread has measured.
+  /// Adds another thread's measurements.
   void merge(const load_figures& other);
 
   /// Of audio and video, from a second's due time to its whole answer.
@@ -60,7 +60,7 @@ struct load_run {
   int most_at_once = 0; ///< sessions
 };
 
-/// For people: a line a figure.
+/// For people: one line per figure.
 std::string load_table(const load_figures& all, const load_run& run);
 
 /// The same for programs; times in milliseconds.

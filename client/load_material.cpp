@@ -1,7 +1,7 @@
 #include "client/load_material.hpp"
 
-#include "protocol/client_side.hpp"
-#include "protocol/wav.hpp"
+#include "protocol/codec/client_side.hpp"
+#include "protocol/media/wav.hpp"
 
 namespace parley::client {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "client/load_role.hpp"
+#include "client/load_scenario.hpp"
 #include "protocol/events.hpp"
 
 #include <tl/expected.hpp>
@@ -18,8 +18,8 @@ class load_material {
 public:
   using frame = std::shared_ptr<const std::string>;
 
-  /// `wavs`: bytes of WAV files. `picture`: bytes of an image file that video sends with each second; empty = none. The
-  /// error says which recording is wrong.
+  /// `wavs`: contents of WAV files. `picture`: contents of an image file that video sends with each second; empty =
+  /// none. The error says which recording is wrong.
   static tl::expected<load_material, std::string> make(std::span<const std::string> wavs, const std::string& picture,
                                                        std::span<const std::string> prompts, int max_new_tokens,
                                                        bool tts);
@@ -34,7 +34,7 @@ public:
 private:
   load_script script_;
   std::array<frame, 2> inits_;
-  /// By unit; the last is silence. Without and with force_listen, current and legacy, audio and video.
+  /// By unit; the last one is silence. Without and with force_listen, current and legacy, audio and video.
   std::array<std::vector<frame>, 8> units_;
   std::vector<frame> questions_;
   frame close_;

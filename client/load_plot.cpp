@@ -12,7 +12,7 @@ namespace {
 constexpr double width = 860, height = 250, left = 70, top = 40, gap = 70;
 constexpr double least = 1e-4; ///< seconds; the scale of latencies is logarithmic
 
-/// Pixels from the bottom, of `height`, for a latency up to `most`.
+/// Pixels from the bottom, of `height`, for a latency on a scale up to `most`.
 double rise(double latency, double most) {
   const auto share = std::log(std::max(latency, least) / least) / std::log(most / least);
   return height * std::clamp(share, 0.0, 1.0);

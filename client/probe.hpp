@@ -6,34 +6,34 @@
 #include <string>
 #include <vector>
 
-// The probe clients (`parley probe audio|video|chat`): one session against a running server, told line by line for a
-// person.
+// The probe clients (`parley probe audio|video|chat`): one session against a running server, reported line by line for
+// a person.
 namespace parley::client {
 
-/// What `parley probe audio` can be told.
+/// Options of `parley probe audio`.
 struct audio_probe_options {
   std::string url{};     ///< ws(s):// or http(s)://, with or without /v1/realtime
   std::string key{};     ///< API key; empty = none
   std::string ca_file{}; ///< PEM: trusted certificates instead of the system's
   std::string wav{};     ///< what is spoken: any rate and channel count
   int listen = 0;        ///< seconds of silence after it, for the answer
-  bool fast = false;     ///< each second as soon as the one before is answered, instead of one a second
-  bool legacy = false;   ///< the legacy dialect
+  bool fast = false;     ///< send each second as soon as the previous one is answered, instead of one per second
+  bool legacy = false;   ///< use the legacy dialect
   std::optional<std::string> system_prompt{};
-  std::optional<int> force_listen_count{}; ///< current dialect only, as the next two
+  std::optional<int> force_listen_count{}; ///< current dialect only, like the next two
   bool greedy = false;
   std::optional<std::uint64_t> seed{};
   std::string voice{}; ///< WAV of the reference voice; empty = none
-  std::string save{};  ///< 24 kHz WAV file of what is heard, in its place in time; empty = none
+  std::string save{};  ///< 24 kHz WAV file of what is heard, at its place in time; empty = none
 };
 
-/// What `parley probe video` can be told.
+/// Options of `parley probe video`.
 struct video_probe_options : audio_probe_options {
-  std::string frames{}; ///< folder of JPEG files, by name one a second
-  std::string video{};  ///< instead of `frames` and `wav`: a film, taken apart by ffmpeg
+  std::string frames{}; ///< folder of JPEG files, one per second, ordered by name
+  std::string video{};  ///< instead of `frames` and `wav`: a video, taken apart by ffmpeg
 };
 
-/// What `parley probe chat` can be told; `url`, `key` and `ca_file` as above.
+/// Options of `parley probe chat`; `url`, `key` and `ca_file` as above.
 struct chat_probe_options {
   std::string url{};
   std::string key{};
@@ -45,12 +45,12 @@ struct chat_probe_options {
   std::optional<int> max_new_tokens{};
   bool greedy = false; ///< `do_sample` false
   std::optional<std::uint64_t> seed{};
-  bool stream = true; ///< print deltas as they come; false asks for one whole answer
-  std::string save{}; ///< asks for a spoken answer; 24 kHz WAV file that it becomes. Empty = text only
+  bool stream = true; ///< print deltas as they arrive; false requests one whole answer
+  std::string save{}; ///< requests a spoken answer and saves it in this 24 kHz WAV file; empty = text only
 };
 
-/// All return the exit status: 0 the session went its whole way, 1 it did not (one line on `err` says why), 2 an
-/// option is wrong. They block until the session is closed.
+/// All return the exit status: 0 the session finished normally, 1 it did not (one line on `err` says why), 2 an option
+/// is wrong. They block until the session is closed.
 int probe_audio(const audio_probe_options& options, std::ostream& out, std::ostream& err);
 int probe_video(const video_probe_options& options, std::ostream& out, std::ostream& err);
 int probe_chat(const chat_probe_options& options, std::ostream& out, std::ostream& err);

@@ -1,10 +1,10 @@
-#include "client/film.hpp"
-#include "client/heard_sound.hpp"
 #include "client/latencies.hpp"
+#include "client/playback_timeline.hpp"
 #include "client/printable.hpp"
 #include "client/probe.hpp"
 #include "client/probe_session.hpp"
-#include "protocol/wav.hpp"
+#include "client/video_reader.hpp"
+#include "protocol/media/wav.hpp"
 
 #include <tl/expected.hpp>
 
@@ -32,7 +32,7 @@ std::optional<std::string> read_file(const std::string& path) {
 
 class audio_probe final : public probe_session {
 public:
-  /// What is played and shown. `samples` hold whole units, `pictures` are one a second, as long as there are any.
+  /// What is played and shown. `samples` hold whole units; `pictures` are one per second, as long as there are any.
   struct material {
     std::vector<float> samples;
     std::string voice;
@@ -48,22 +48,22 @@ public:
     std::string line = std::to_string(answered_) + ", " + std::to_string(spoken_) + " spoken, " +
                        std::to_string(answered_ - spoken_) + " listened";
     if (dropped_ > 0) line += ", " + std::to_string(dropped_) + " dropped";
-    tell("units", line);
-    tell("latency", "p50 " + milliseconds_text(measured_.quantile(0.5)) + ", p95 " +
-                        milliseconds_text(measured_.quantile(0.95)) + ", max " +
-                        milliseconds_text(measured_.quantile(1)));
+    print_event("units", line);
+    print_event("latency", "p50 " + milliseconds_text(measured_.quantile(0.5)) + ", p95 " +
+                               milliseconds_text(measured_.quantile(0.95)) + ", max " +
+                               milliseconds_text(measured_.quantile(1)));
     tell_first("first text", first_text_);
     tell_first("first sound", first_sound_);
-    tell("sound", sound_text());
+    print_event("sound", sound_text());
   }
 
-  /// The session as it was heard, to the end of its last second.
+  /// The session as heard, up to the end of its last second.
   std::vector<float> heard() const { return heard_.timeline(seconds(static_cast<double>(sent_at_.size()))); }
 
 private:
   using seconds = latencies::seconds;
 
-  /// When something of a unit's answer came first, counted from the moment when the unit was sent.
+  /// When the first part of a unit's answer arrived, measured from when the unit was sent.
   struct first_time {
     std::size_t unit;
     seconds after;
@@ -79,13 +79,13 @@ private:
   }
 
   void on_created(const protocol::server_message& event) override {
-    tell("session.created", printable_line(event.session_id));
+    print_event("session.created", printable_line(event.session_id));
     start_ = clock::now();
     send_unit();
   }
 
   void on_output(const protocol::server_message& event) override {
-    // The legacy dialect does not say which unit it answers: they come in order.
+    // The legacy dialect does not say which unit an answer belongs to: they come in order.
     const std::size_t unit = event.input > 0 ? static_cast<std::size_t>(event.input) : last_unit_ + 1;
     if (unit > sent_) return fail("an answer to a unit that was not sent");
     take(event, unit);
@@ -104,7 +104,7 @@ private:
   void take(const protocol::server_message& event, std::size_t unit) {
     const auto now = clock::now();
     const first_time here{unit, now - sent_at_[unit - 1]};
-    // Seconds that are sent as fast as they are answered are heard as if they had been spoken.
+    // Seconds that are sent as fast as they are answered are timed as if they had been spoken.
     const auto heard_at = options_.fast ? seconds(static_cast<double>(unit)) : seconds(now - start_);
     text_ += event.text;
     if (!event.text.empty() && !first_text_) first_text_ = here;
@@ -134,7 +134,8 @@ private:
   }
 
   void tell_first(const char* what, const std::optional<first_time>& when) {
-    if (when) tell(what, milliseconds_text(when->after) + " after second " + std::to_string(when->unit) + " was sent");
+    if (when)
+      print_event(what, milliseconds_text(when->after) + " after second " + std::to_string(when->unit) + " was sent");
   }
 
   std::string sound_text() const {
@@ -179,19 +180,19 @@ private:
   int spoken_ = 0;
   std::int64_t dropped_ = 0;
   latencies measured_;
-  heard_sound heard_{listener::seconds(usual_playback_lead)};
+  playback_timeline heard_{listener::seconds(usual_playback_lead)};
   std::optional<first_time> first_text_, first_sound_;
-  seconds sounding_time_{0}; ///< what the answers with sound took
+  seconds sounding_time_{0}; ///< latency of the answers with sound
   seconds all_sound_{0};
 };
 
-/// One line on `err`; the exit status of a wrong option.
+/// Prints one line on `err` and returns the exit status of a wrong option.
 int refuse(std::ostream& err, const std::string& why) {
   err << "parley probe: " << why << std::endl;
   return 2;
 }
 
-/// The sound of the options, or what is wrong with them.
+/// The sound that the options name, or what is wrong with them.
 tl::expected<audio_probe::material, std::string> read_sound(const audio_probe_options& options) {
   if (options.wav.empty()) return tl::unexpected<std::string>("--wav is missing");
   const auto file = read_file(options.wav);
@@ -206,7 +207,7 @@ tl::expected<audio_probe::material, std::string> read_sound(const audio_probe_op
       return tl::unexpected("--voice: " + options.voice + " is no WAV file");
     voice = std::move(*bytes);
   }
-  // The last second is filled up with silence: a unit that is not whole would never be answered.
+  // The last second is filled up with silence: an incomplete unit would never be answered.
   const auto units = (samples->size() + unit_samples - 1) / unit_samples + static_cast<std::size_t>(options.listen);
   samples->resize(units * unit_samples, 0.0f);
   return audio_probe::material{std::move(*samples), std::move(voice)};
@@ -236,7 +237,7 @@ int probe_video(const video_probe_options& options, std::ostream& out, std::ostr
   const auto url = parse_server_url(options.url);
   if (!url) return refuse(err, "--url: " + url.error());
   auto from = options;
-  std::optional<film> taken_apart;
+  std::optional<video_reader> taken_apart;
   if (!options.video.empty()) {
     auto parts = take_apart(options.video);
     if (!parts) return refuse(err, "--video: " + parts.error());

@@ -1,5 +1,5 @@
-#include "client/heard_sound.hpp"
 #include "client/latencies.hpp"
+#include "client/playback_timeline.hpp"
 #include "client/printable.hpp"
 #include "client/probe.hpp"
 #include "client/probe_session.hpp"
@@ -32,7 +32,7 @@ public:
 private:
   std::string init_frame() const override { return protocol::encode_init({}); }
 
-  // The id is not shown: the same prompt with the same seed prints the same, up to the times.
+  // The id is not shown: the same prompt with the same seed prints the same output, except for times.
   void on_created(const protocol::server_message&) override {
     asked_ = clock::now();
     send(protocol::encode_chat({.prompt = options_.prompt,
@@ -64,8 +64,8 @@ private:
     std::string line = printable_line(event.reason) + ", ";
     if (first_) line += "first text " + milliseconds_text(*first_ - asked_) + ", ";
     if (first_sound_) line += "first sound " + milliseconds_text(*first_sound_ - asked_) + ", ";
-    tell("response.done", line + "whole answer " + milliseconds_text(now - asked_));
-    if (!options_.save.empty()) tell("sound", sound_text());
+    print_event("response.done", line + "whole answer " + milliseconds_text(now - asked_));
+    if (!options_.save.empty()) print_event("sound", sound_text());
     if (event.reason == "error" || event.reason == "cancelled") return fail("the answer is not whole");
     close_session("turn_done");
   }
@@ -84,7 +84,7 @@ private:
   std::vector<float> heard_;
 };
 
-/// Appends the files' bytes; false when one of them can't be read, which `err` is told.
+/// Appends the files' contents; false when one of them cannot be read, which is reported on `err`.
 bool read_files(const std::vector<std::string>& paths, std::string_view option, std::vector<std::string>& into,
                 std::ostream& err) {
   for (const auto& path : paths) {

@@ -10,7 +10,7 @@
 namespace parley::client {
 namespace {
 
-constexpr std::chrono::seconds answer_time{150}; ///< longer than a server may take for a chat turn (PROTOCOL.md 8)
+constexpr std::chrono::seconds answer_time{150}; ///< longer than a server may spend on a chat turn (docs/protocol.md 8)
 constexpr std::chrono::seconds closing_time{15};
 
 } // namespace
@@ -40,16 +40,16 @@ void probe_session::on_text(std::string_view frame) {
   case type::spoken:
   case type::response_done: return on_output(*event);
   case type::go_away:
-    return tell("session.go_away",
-                printable_line(event->reason) + ", " + std::to_string(event->time_left_ms) + " ms left");
+    return print_event("session.go_away",
+                       printable_line(event->reason) + ", " + std::to_string(event->time_left_ms) + " ms left");
   case type::closed:
-    tell("session.closed", printable_line(event->reason));
+    print_event("session.closed", printable_line(event->reason));
     closed_ = true;
     expect_end();
     if (!close_asked_) fail("the server ended the session");
     return;
   case type::error: return fail(printable_line(event->error_code + ": " + event->error_message));
-  case type::other: return tell(printable_line(event->type_name), "");
+  case type::other: return print_event(printable_line(event->type_name), "");
   }
 }
 
@@ -60,18 +60,19 @@ void probe_session::on_ended(const ws_client::ending& how) {
   if (!closed_ && status_ == 0) fail("the server closed the connection with code " + std::to_string(how.code));
 }
 
-void probe_session::tell(std::string_view event, std::string_view what) {
+void probe_session::print_event(std::string_view event, std::string_view what) {
   out_ << std::left << std::setw(20) << event << what << std::endl;
 }
 
 void probe_session::tell_place(const protocol::server_message& event) {
-  overdue_.cancel(); // how long a queue takes is not ours to judge
-  tell(event.type_name, "position " + std::to_string(event.position) + " of " + std::to_string(event.queue_length) +
-                            ", about " + std::to_string(std::lround(event.estimated_wait_s)) + " s");
+  overdue_.cancel(); // how long a queue takes is not for us to judge
+  print_event(event.type_name, "position " + std::to_string(event.position) + " of " +
+                                   std::to_string(event.queue_length) + ", about " +
+                                   std::to_string(std::lround(event.estimated_wait_s)) + " s");
 }
 
 void probe_session::fail(std::string_view why) {
-  if (status_ != 0) return; // the first reason is the one that helps
+  if (status_ != 0) return; // the first reason is the useful one
   status_ = 1;
   err_ << "parley probe: " << why << std::endl;
   if (!stopped()) close_session("user_stop");

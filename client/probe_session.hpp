@@ -2,8 +2,8 @@
 
 #include "client/server_url.hpp"
 #include "client/ws_client.hpp"
-#include "protocol/client_side.hpp"
-#include "protocol/server_glance.hpp"
+#include "protocol/codec/client_side.hpp"
+#include "protocol/codec/server_glance.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -14,14 +14,15 @@
 
 namespace parley::client {
 
-/// What both probes have in common: connect, wait in the queue, initialise, tell what comes, close, and give an exit
-/// status.
+/// What all probes have in common: connect, wait in the queue, initialise, report what arrives, close, and return an
+/// exit status.
 class probe_session {
 public:
   probe_session(std::ostream& out, std::ostream& err);
   virtual ~probe_session() = default;
 
-  /// Blocks to the end of the session and gives the exit status; everything else is called on this thread meanwhile.
+  /// Blocks until the end of the session and returns the exit status; everything else is called on this thread
+  /// meanwhile.
   int run(const server_url& url, std::string_view mode);
 
 protected:
@@ -30,21 +31,21 @@ protected:
   virtual void on_output(const protocol::server_message& event) = 0;
 
   /// One aligned line.
-  void tell(std::string_view event, std::string_view what);
+  void print_event(std::string_view event, std::string_view what);
 
   /// One line on the error stream, and exit status 1.
   void fail(std::string_view why);
 
   void send(std::string frame) { socket_.send(std::move(frame)); }
 
-  /// The session has done its work: asks for its close.
+  /// The session has done its work: requests its close.
   void close_session(std::string_view reason);
 
   /// The server owes an answer from now on.
   void expect_answer();
   void expect_nothing() { overdue_.cancel(); }
 
-  /// Nothing is to be sent any more.
+  /// Nothing more is to be sent.
   bool stopped() const { return close_asked_ || closed_ || gone_; }
 
   boost::asio::io_context io_{1};

@@ -7,14 +7,14 @@
 
 namespace parley::client {
 
-/// Where a server is, and what it is shown.
+/// Where a server is, and the credentials for it.
 struct server_url {
   std::string host; ///< without the brackets of an IPv6 address
   std::string port;
   std::string path;      ///< of the realtime endpoint
   bool secure = false;   ///< TLS
   std::string key{};     ///< API key; empty = none
-  std::string ca_file{}; ///< PEM: the certificates that are trusted; empty = those of the system
+  std::string ca_file{}; ///< PEM: trusted certificates; empty = the system's
 };
 
 /// ws(s):// or http(s)://, with or without /v1/realtime at its end; a query is dropped. The error says what is wrong.

@@ -18,7 +18,7 @@ using boost::system::error_code;
 using tcp = asio::ip::tcp;
 
 constexpr std::chrono::seconds handshake_time{30};
-constexpr std::size_t write_buffer_bytes = 32u << 10; ///< masked and written at a time
+constexpr std::size_t write_buffer_bytes = 32u << 10; ///< masked and written in one go
 constexpr std::size_t most_message_bytes = 64u << 20; ///< a whole chat answer with its sound
 
 } // namespace
@@ -128,7 +128,7 @@ private:
         writing_ = false;
         return;
       }
-      // The pending read tells how it ended.
+      // The pending read reports how it ended.
       ws_.async_close(websocket::close_code::normal, [self = shared_from_this()](error_code ec) {
         if (!self->ended_) self->end(ec ? "the closing handshake failed" : "", ec);
       });
@@ -137,7 +137,7 @@ private:
     ws_.async_write(asio::buffer(*waiting_.front()), [self = shared_from_this()](error_code ec, std::size_t) {
       self->writing_ = false;
       self->waiting_.pop_front();
-      if (!ec) self->write(); // a broken connection is told by the read
+      if (!ec) self->write(); // the read reports a broken connection
     });
   }
 

@@ -11,7 +11,7 @@
 
 namespace parley::client {
 
-/// One WebSocket to a server. It never blocks; all calls and callbacks are on `executor`, which runs one handler at a
+/// One WebSocket to a server. It never blocks. All calls and callbacks are on `executor`, which runs one handler at a
 /// time (a strand, or an io_context with one thread).
 class ws_client {
 public:
@@ -24,27 +24,27 @@ public:
   struct callbacks {
     std::function<void()> opened;
     std::function<void(std::string_view)> text; ///< a frame, valid during the call
-    std::function<void(const ending&)> ended;   ///< the last call, also when the connection could not be made
+    std::function<void(const ending&)> ended;   ///< the last callback, also when the connection could not be made
   };
 
   ws_client(boost::asio::any_io_executor executor, callbacks told);
 
-  /// Cuts the connection; no callback comes any more.
+  /// Cuts the connection; no further callbacks.
   ~ws_client();
 
   ws_client(const ws_client&) = delete;
   ws_client& operator=(const ws_client&) = delete;
 
-  /// Once. `mode` becomes the query of the URL. A certificate that cannot be trusted ends the connection.
+  /// Call once. `mode` becomes the query of the URL. A certificate that cannot be trusted ends the connection.
   void connect(const server_url& url, std::string_view mode);
 
-  /// Queues a text frame, without a bound. Dropped before `connect`, and after `close` or the end.
+  /// Queues a text frame, without a limit. Dropped before `connect`, and after `close` or the end.
   void send(std::string frame);
 
   /// The same for a frame that many connections send.
   void send(std::shared_ptr<const std::string> frame);
 
-  /// Sends what is queued, then the closing handshake with 1000.
+  /// Sends what is queued, then closes with 1000.
   void close();
 
   class impl;

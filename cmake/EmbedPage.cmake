@@ -28,7 +28,7 @@ foreach(name IN LISTS FILES)
   math(EXPR number "${number} + 1")
 endforeach()
 
-file(WRITE "${OUTPUT}" "#include \"net/page.hpp\"
+file(WRITE "${OUTPUT}" "#include \"net/http/page.hpp\"
 
 #include <array>
 

@@ -267,7 +267,7 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-/// One complaint or none, by the type of the member.
+/// One complaint, or none, depending on the type of the member.
 class assignment {
 public:
   assignment(const key& which, const value& given) : which_(which), given_(given) {}

@@ -8,14 +8,14 @@
 #include <string_view>
 #include <variant>
 
-// The one table of settings: file, `--set`, printing and `config/parley.toml` all follow it.
+// The one table of settings, from which the file, `--set`, printing and `config/parley.toml` all follow.
 namespace parley::config {
 
 /// Where a key's value lives in a `settings`.
 using field = std::variant<bool*, int*, std::uint16_t*, std::size_t*, double*, std::string*,
                            std::optional<std::uint64_t>*, dtype*, quantization*, window_mode*, log_format*, tls_mode*>;
 
-/// One setting: its name, its place, and what it may be.
+/// One setting: its name, where its value lives, and what it may be.
 struct key {
   std::string_view name; ///< `section.key`
   field (*member)(settings&);
@@ -23,20 +23,20 @@ struct key {
   double low = 0;       ///< range of numbers, both ends included
   double high = 0;
   bool (*allowed)(const std::string&) = nullptr; ///< of texts; null = any
-  std::string_view allowed_words = {};           ///< the same, for a person
+  std::string_view allowed_words = {};           ///< the same in words
 };
 
-/// In the order of `config/parley.toml`: the keys of a section stand together.
+/// In the order of `config/parley.toml`: the keys of a section are adjacent.
 std::span<const key> keys();
 
 /// Null if there is no such key.
 const key* find_key(std::string_view name);
 
-/// What a file or a command line can give.
+/// A value as a file or a command line can give it.
 using value = std::variant<bool, std::int64_t, double, std::string>;
 
-/// Sets a key; none = it is set. Otherwise nothing has changed, and the complaint is plain words without the key's
-/// name: "must be …".
+/// Sets a key. On success returns nothing; otherwise nothing has changed, and the complaint is in plain words without
+/// the key's name: "must be …".
 std::optional<std::string> assign(settings& target, const key& which, const value& given);
 
 /// A key's value as TOML. An unset `engine.seed` is "none".

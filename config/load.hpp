@@ -8,35 +8,35 @@
 
 namespace parley::config {
 
-/// A wrong settings file or override. `what()` is one line that names the key, and for a file `FILE:LINE`.
+/// An invalid settings file or override. `what()` is one line that names the key, and for a file `FILE:LINE`.
 class settings_error : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
 
-/// Lays a TOML file over `target`: keys that it does not name keep their value.
+/// Applies a TOML file to `target`: keys that it does not name keep their values.
 /// \throws settings_error for a file that cannot be read, bad TOML, an unknown key, a wrong type or an impossible
 /// value.
 void load_file(settings& target, const std::filesystem::path& file);
 
-/// The same from text; `name` stands for the file in errors.
+/// The same from text; errors call it `name`.
 /// \throws settings_error
 void load_text(settings& target, std::string_view toml, std::string_view name);
 
-/// One `section.key=value` of the command line (`--set`). Texts need no quotes.
+/// One `section.key=value` from the command line (`--set`). Texts need no quotes.
 /// \throws settings_error
 void apply_override(settings& target, std::string_view assignment);
 
-/// The variables `PARLEY_SECTION_KEY` of an environment ("NAME=value", the list ends with null), e.g.
-/// PARLEY_LIMITS_AUDIO_SECONDS. Names that begin with no section of ours are left alone.
+/// Applies the variables `PARLEY_SECTION_KEY` of an environment ("NAME=value", terminated by null), e.g.
+/// PARLEY_LIMITS_AUDIO_SECONDS. Names that do not begin with one of our sections are ignored.
 /// \throws settings_error
 void apply_environment(settings& target, const char* const* environment);
 
-/// What no single key can tell: keys that need each other. For settings that are complete.
+/// Checks what no single key can tell: keys that depend on each other. For complete settings.
 /// \throws settings_error
 void check_whole(const settings& settings);
 
-/// One key from a flag with a name of its own, e.g. `--port`: the error names the flag.
+/// One key set by a flag of its own, e.g. `--port`: the error names the flag.
 /// \throws settings_error
 void apply_flag(settings& target, std::string_view flag, std::string_view key, std::string_view value);
 

@@ -17,20 +17,20 @@ enum class dtype { float32, bfloat16, float16 };
 /// Number format of the language model's matrices; none = as `dtype`.
 enum class quantization { none, int8, int4 };
 
-/// How a line of the log looks: for people, or one JSON object.
+/// How a log line looks: for people, or one JSON object.
 enum class log_format { text, json };
 
-/// Where the server's certificate comes from: none (plain text), one that it makes itself, or files.
+/// Where the server's certificate comes from: nowhere (plain text), made by the server itself, or files.
 enum class tls_mode { off, automatic, file };
 
-/// Every setting of Parley with its default. One group a section of `config/parley.toml`, one member a key; that file
-/// documents them (config/keys.hpp).
+/// Every setting of Parley with its default: one struct per section of `config/parley.toml`, one member per key. That
+/// file documents them (config/keys.hpp).
 struct settings {
   struct {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8006; ///< 0 = any free port
     int io_threads = 1;
-    std::string names; ///< more hosts by which it is reached, separated by spaces
+    std::string names; ///< further host names by which it is reached, separated by spaces
   } server;
 
   struct {
@@ -40,7 +40,7 @@ struct settings {
   } tls;
 
   struct {
-    std::string keys_file; ///< empty = no key is asked
+    std::string keys_file; ///< empty = no key is needed
     std::string allowed_origins = "same";
   } auth;
 
@@ -55,7 +55,7 @@ struct settings {
   struct {
     int capacity = 1000; ///< waiting clients; 0 = no queue
     double no_worker_seconds = 10;
-    double base_chat_seconds = 15; ///< expected session lengths until three were measured
+    double base_chat_seconds = 15; ///< expected session lengths, until three have been measured
     double base_audio_seconds = 120;
     double base_video_seconds = 90;
   } queue;
@@ -71,7 +71,7 @@ struct settings {
     int failover_units = 60;
     double failover_seconds = 30;
     std::size_t journal_bytes = 64u << 20; ///< of one session
-    std::string journal_dir;               ///< takes what is above that; empty = it is given up
+    std::string journal_dir;               ///< takes what exceeds that; empty = the journal is given up
     int min_legacy_samples = 4000;
     double drain_seconds = 30;
     double resume_seconds = 30;
@@ -81,7 +81,7 @@ struct settings {
     std::size_t chat_message_bytes = 128u << 20;
     std::size_t header_bytes = 16u << 10;
     std::size_t body_bytes = 64u << 10;
-    std::size_t read_ahead_bytes = 4u << 20; ///< given to the session and not taken yet
+    std::size_t read_ahead_bytes = 4u << 20; ///< passed to the session and not yet taken
     int read_ahead_frames = 16;
     int connections = 10000;
     double handshake_seconds = 10;
@@ -90,7 +90,7 @@ struct settings {
     double close_seconds = 10;
     int sessions_per_address = 0; ///< here and below: 0 = no limit
     int sessions_per_key = 0;
-    int starts_per_address = 0; ///< new sessions a minute
+    int starts_per_address = 0; ///< new sessions per minute
     int starts_per_key = 0;
     int waiting_per_address = 0; ///< places in the queue
     int waiting_per_key = 0;

@@ -11,7 +11,7 @@ enum class output_kind : std::uint8_t { listen, text, audio };
 /// Why an answer to a chat turn ended: the model was done, it reached its limit or a full context, it was cancelled.
 enum class finish_reason : std::uint8_t { turn_end, length, cancelled };
 
-/// Why an open, a unit or a turn came to nothing (PROTOCOL.md 5).
+/// Why an open, a unit or a turn came to nothing (docs/protocol.md 5).
 enum class failure_kind : std::uint8_t {
   invalid,      ///< the client's fault: voice, prompt or picture
   context_full, ///< it does not fit into the context

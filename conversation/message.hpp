@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-// The messages of a chat (PROTOCOL.md 3.5).
+// The messages of a chat (docs/protocol.md 3.5).
 namespace parley::conversation {
 
 enum class role : std::uint8_t { system, user, assistant };

@@ -21,7 +21,7 @@ struct unit_cost {
   friend bool operator==(const unit_cost&, const unit_cost&) = default;
 };
 
-/// All members, for archives (actors/byte_archive.hpp): a new one does not compile until it stands here.
+/// All members, for archives (actors/cluster/byte_archive.hpp): a new one does not compile until it stands here.
 template<class A>
 void fields(A& a, unit_cost& of) {
   auto& [rows, picture, slices] = of;

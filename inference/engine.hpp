@@ -15,12 +15,12 @@ struct settings;
 
 namespace parley::inference {
 
-/// What a gateway needs to know about an engine before it gives it sessions.
+/// What a gateway needs to know about an engine before giving it sessions.
 struct engine_info {
   std::string model;       ///< name of the checkpoint folder
-  std::string fingerprint; ///< hash over config and weights: two engines with the same one answer alike
+  std::string fingerprint; ///< hash over config and weights: engines with the same one give the same answers
   std::string device;
-  int slots = 0;          ///< sessions that it takes at a time, at first
+  int slots = 0;          ///< number of sessions that it takes at first
   int context_tokens = 0; ///< limit of a session's KV cache
   bool hears = false;     ///< what the checkpoint and this build can do
   bool sees = false;
@@ -28,23 +28,23 @@ struct engine_info {
   conversation::unit_cost unit; ///< what a second of a duplex session takes of the context
 };
 
-/// What an engine holds at this moment, and what it has counted so far.
-struct engine_load {
+/// What an engine holds right now, and what it has counted so far.
+struct engine_capacity {
   int kv_pages = 0; ///< pages of the KV cache, all sessions together
   int kv_pages_free = 0;
-  std::uint64_t voice_hits = 0;    ///< reference voices that were at hand,
+  std::uint64_t voice_hits = 0;    ///< reference voices found in the cache,
   std::uint64_t voice_misses = 0;  ///< and those that had to be prepared
-  std::uint64_t prompt_hits = 0;   ///< prompts whose rows another session had left,
-  std::uint64_t prompt_misses = 0; ///< and those that had to be made
-  int slots = 0;                   ///< that it can offer by now, none less than sessions are open; 0 = as its info says
+  std::uint64_t prompt_hits = 0;   ///< prompts found in the cache,
+  std::uint64_t prompt_misses = 0; ///< and those that had to be prefilled
+  int slots = 0;                   ///< slots that it can offer now, never fewer than open sessions; 0 = as in its info
 };
 
-/// Beginnings of duplex sessions, system prompt and reference voice, whose rows an engine keeps for the next one that has the
-/// same: those used last.
+/// Number of prompts of duplex sessions (system prompt and reference voice) whose rows an engine caches, the most
+/// recently used ones.
 inline constexpr std::size_t kept_prompts = 16;
 
-/// Many sessions on one device. Not thread-safe: one thread calls everything, and the sink is called on that thread.
-/// Commands cost little; the work is done in `advance`, so that a command waits for one token at most.
+/// Many sessions on one device. Not thread-safe: one thread makes all calls, and the sink is called on that thread.
+/// Commands are cheap; the work is done in `advance`, so a command waits for one token at most.
 class engine {
 public:
   using sink = std::function<void(event&&)>;
@@ -53,14 +53,14 @@ public:
 
   virtual const engine_info& info() const = 0;
 
-  /// Costs next to nothing: asked for after every pass.
-  virtual engine_load load() const { return {}; }
+  /// Costs next to nothing: called after every pass.
+  virtual engine_capacity capacity() const { return {}; }
 
-  /// Takes a command. Never throws for what a client can cause: that becomes a `failed` event.
+  /// Takes a command. Never throws for anything that a client can cause: that becomes a `failed` event.
   virtual void handle(command&& order) = 0;
 
-  /// One pass: each stage makes at most one batched call for the sessions that are ready for it (one decode step at
-  /// most). Returns false when there is nothing left to do.
+  /// One pass: each stage makes at most one batched call for the sessions that are ready for it (at most one decode
+  /// step). Returns false when there is nothing left to do.
   virtual bool advance() = 0;
 };
 

@@ -8,7 +8,7 @@ namespace parley::inference {
 
 namespace {
 
-/// With a level of its own, `log.engine_level`, where the program has made that log.
+/// At a level of its own, `log.engine_level`, if the program has created that log.
 std::shared_ptr<spdlog::logger> log() {
   auto own = spdlog::get("engine");
   return own ? own : spdlog::default_logger();

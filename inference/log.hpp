@@ -4,16 +4,16 @@
 
 namespace parley::inference {
 
-// Logging from any thread: spdlog behind a wall, because LibTorch brings an fmt of its own, which the two may not share
-// a file with.
+// Logging from any thread. spdlog is hidden in the source file, because LibTorch brings an fmt of its own and the two
+// must not meet in one file.
 
 /// One line at level info.
 void log_info(const std::string& line);
 
-/// One line at level warning: something is not as one would want it, and the work goes on.
+/// One line at level warning: something is not as it should be, but work continues.
 void log_warning(const std::string& line);
 
-/// One line at level trace, and whether anybody would read it.
+/// One line at level trace, and whether it would be logged.
 void log_trace(const std::string& line);
 bool traces();
 

@@ -2,10 +2,11 @@
 
 namespace parley::inference {
 
-/// Where the reference departs from what it documents, or from what a user would want (THINKER.md 7b). `true` copies
-/// the reference. The defaults are the server's; `literal` is what `verify` replays and what `engine.reference_quirks`
-/// sets. Defects that the server can't have need no switch: units are gathered before the engine (THINKER.md 7b 6, 9),
-/// each session has caches of its own (5, 13, 14), a chat answer is told as it was drawn (7, 10-12).
+/// Where the reference deviates from what it documents, or from what a user would want (docs/model/thinker.md 7b).
+/// `true` copies the reference. The defaults are the server's; `literal` is what `verify` replays and what
+/// `engine.reference_quirks` sets. Defects that the server cannot have need no switch: units are gathered before the
+/// engine (docs/model/thinker.md 7b 6, 9), each session has its own caches (5, 13, 14), a chat answer is reported as it
+/// was sampled (7, 10-12).
 struct quirks {
   /// `listen_prob_scale` and `listen_top_k` act on `<|im_end|>` instead of `<|listen|>`, and the scale multiplies the
   /// logit instead of the probability.
@@ -14,11 +15,11 @@ struct quirks {
   /// The duplex repetition penalty divides negative logits too, which raises them. The model was tuned with it.
   bool penalty_divides_negative_logits = true;
 
-  /// A unit that ends `… <|turn_eos|> <|listen|>` loses its text and its end of turn; without the quirk both are told
+  /// A unit that ends `… <|turn_eos|> <|listen|>` loses its text and its end of turn; without the quirk both are sent
   /// and the next unit listens.
   bool listen_after_turn_end_drops_text = false;
 
-  /// A unit's first token, if it is text, is never told.
+  /// A unit's first token, if it is text, is never sent.
   bool first_text_token_is_lost = false;
 
   /// The chat prompt closes the user's turn twice.
@@ -27,20 +28,20 @@ struct quirks {
   /// Special tokens are part of the visible chat text.
   bool chat_text_shows_special_tokens = false;
 
-  /// A turn's sound begins with 0.16 s of silence, and a unit's short sound is filled up in front to one second: not
-  /// only the turn's first.
+  /// A turn's sound begins with 0.16 s of silence, and every short sound of a unit, not only the turn's first, is
+  /// filled up in front to one second.
   bool sound_is_padded_in_front = false;
 
   /// A speaking unit with too few speech tokens sends one second of silence.
   bool missing_sound_is_silence = false;
 
-  /// An interruption forgets what the vocoder held of the turn, but not what the speech tokens' model holds.
+  /// An interruption resets the vocoder's state of the turn, but not that of the speech token model.
   bool interruption_keeps_speech_model = false;
 
-  /// The speaker network's last pooling window, where it is a partial one and padding counts, is divided by what it
-  /// holds whatever the file's opset: so did the onnxruntime (1.31) of the recordings. Without it, a file before opset 19
-  /// is run as by the onnxruntime that the reference asks for (at most 1.21), which divides by the whole window. In the
-  /// published network padding does not count, and both are the same.
+  /// The speaker network's last pooling window, if it is partial and padding counts, is divided by the number of its
+  /// elements whatever the file's opset, as the onnxruntime (1.31) of the recordings did. Without the quirk, a file
+  /// before opset 19 is run as by the onnxruntime that the reference asks for (at most 1.21), which divides by the
+  /// whole window. In the published network padding does not count, and both are the same.
   bool partial_pools_ignore_opset = false;
 
   static constexpr quirks literal() { return {true, true, true, true, true, true, true, true, true, true}; }

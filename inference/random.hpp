@@ -6,26 +6,25 @@
 
 namespace parley::inference {
 
-/// Where random numbers come from: a session's own stream, or a recorded list in replays. Not thread-safe.
-class draw_source {
+/// A source of random numbers: a session's own stream, or a recorded list in replays. Not thread-safe.
+class random_source {
 public:
-  virtual ~draw_source() = default;
+  virtual ~random_source() = default;
 
   /// Uniform in [0, 1).
   virtual double next() = 0;
 
-  /// Where a source stands, and taking it there again: what was drawn for nothing is drawn once more. A recorded list
-  /// has no such place.
-  using place = std::array<std::uint64_t, 4>;
-  virtual place where() const { return {}; }
-  virtual void go_on_from(const place& /*where*/) {}
+  /// The state of a source, and restoring it: what was sampled in vain is sampled again. A recorded list has no such state.
+  using state = std::array<std::uint64_t, 4>;
+  virtual state where() const { return {}; }
+  virtual void go_on_from(const state& /*where*/) {}
 };
 
-/// Each use of chance in a session has a stream of its own, so that one does not shift the others.
+/// Each use of randomness in a session has its own stream, so that one does not shift the others.
 enum class substream : std::uint64_t { text = 1, speech_tokens = 2, noise = 3 };
 
-/// xoshiro256** seeded by splitmix64 over (seed, substream). Copyable: a copy continues alike.
-class random_stream final : public draw_source {
+/// xoshiro256** seeded by splitmix64 over (seed, substream). Copyable: a copy continues in the same way.
+class random_stream final : public random_source {
 public:
   random_stream(std::uint64_t seed, substream use) {
     auto mix = seed + 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(use);
@@ -51,11 +50,11 @@ public:
 
   double next() override { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
 
-  place where() const override { return state_; }
-  void go_on_from(const place& where) override { state_ = where; }
+  state where() const override { return state_; }
+  void go_on_from(const state& where) override { state_ = where; }
 
 private:
-  place state_;
+  state state_;
 };
 
 } // namespace parley::inference

@@ -8,7 +8,8 @@ namespace parley::inference {
 
 namespace {
 
-/// The noise that all streams share. The same in every engine, so that a conversation that moves to another one sounds alike.
+/// The noise that all streams share. It is the same in every engine, so that a conversation that moves to another one
+/// sounds the same.
 constexpr std::uint64_t noise_seed = 1;
 
 } // namespace

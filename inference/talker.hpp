@@ -1,9 +1,9 @@
 #pragma once
 
-#include "inference/checkpoint.hpp"
-#include "inference/llm/tts_condition.hpp"
-#include "inference/model_config.hpp"
-#include "inference/speech/speech_models.hpp"
+#include "inference/formats/checkpoint.hpp"
+#include "inference/formats/model_config.hpp"
+#include "inference/tts/condition.hpp"
+#include "inference/tts/speech_models.hpp"
 
 #include <memory>
 #include <span>
@@ -11,18 +11,17 @@
 
 namespace parley::inference {
 
-/// The speaking half of the model, loaded once and shared by all sessions: what turns the language model's hidden
-/// states into speech tokens and those into sound. The networks run in float32 whatever the thinker runs in. Holds no
-/// session state.
+/// The talker, loaded once and shared by all sessions: turns the language model's hidden states into speech tokens and
+/// those into sound. The networks run in float32 whatever the thinker runs in. Holds no session state.
 class talker {
 public:
   /// `dtype`: of the thinker's hidden states. Throws std::runtime_error naming the file that is missing or wrong.
   talker(const checkpoint& weights, const model_config& config, const quirks& how, at::ScalarType dtype,
          at::Device device);
 
-  /// The speaking half of a model folder; null, with a line in the log that names what is missing, when the folder holds
-  /// none, or when a network of the voice holds an operator that is not known: then sessions are answered by text.
-  /// Throws as the constructor for what is there and wrong.
+  /// The talker of a model folder; null, after logging what is missing, when the folder has none, or when a network of
+  /// the voice contains an unknown operator: then sessions are answered with text. Throws like the constructor for
+  /// parts that exist but are wrong.
   static std::shared_ptr<const talker> open(const checkpoint& weights, const model_config& config, const quirks& how,
                                             at::ScalarType dtype, at::Device device);
 

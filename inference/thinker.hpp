@@ -3,10 +3,10 @@
 #include "inference/audio/encoder.hpp"
 #include "inference/audio/mel.hpp"
 #include "inference/audio/projector.hpp"
-#include "inference/checkpoint.hpp"
+#include "inference/formats/checkpoint.hpp"
+#include "inference/formats/model_config.hpp"
 #include "inference/llm/qwen3.hpp"
-#include "inference/model_config.hpp"
-#include "inference/tokenizer.hpp"
+#include "inference/text/tokenizer.hpp"
 #include "inference/vision/sight.hpp"
 
 #include <optional>
@@ -15,8 +15,8 @@
 
 namespace parley::inference {
 
-/// The understanding half of the model, loaded once and shared by all sessions: what turns text, sound and pictures
-/// into rows of the language model's input, and the language model itself. Holds no session state.
+/// The thinker, loaded once and shared by all sessions: turns text, sound and pictures into rows of the language
+/// model's input, and includes the language model itself. Holds no session state.
 class thinker {
 public:
   /// `format`: of the language model's matrices. Throws std::runtime_error naming a file or weight that is missing or
@@ -33,27 +33,27 @@ public:
     int drop_back = 1;
   };
 
-  /// Rows of the LLM's input for each stream, [tokens, hidden] of its dtype; one batched call per stage (THINKER.md
-  /// 3.3, 3.4). Only if it `hears`, as the next one. Throws like `audio::encoder::stream`: then the mel streams have
-  /// moved on.
+  /// Rows of the LLM's input for each stream, [tokens, hidden] in its dtype; one batched call per stage
+  /// (docs/model/thinker.md 3.3, 3.4). Requires `hears`, like the next one. Throws like `audio::encoder::stream`; the
+  /// mel streams have advanced then.
   std::vector<at::Tensor> hear(std::span<const fresh_sound> sounds) const;
 
-  /// Whole clips (16 kHz) of one reference call (THINKER.md 3.2, 3.5): rows of all of them, one below the other,
-  /// [tokens, hidden].
+  /// Whole clips (16 kHz) of one reference call (docs/model/thinker.md 3.2, 3.5): rows of all of them, one below the
+  /// other, [tokens, hidden].
   at::Tensor hear_clips(std::span<const std::span<const float>> clips) const;
 
-  /// The same in steps, none of which costs more than a layer over 30 s, so that a long clip keeps nobody waiting.
+  /// The same in steps, none of which costs more than a layer over 30 s, so that a long clip makes nobody wait.
   class clip_hearing {
   public:
     /// `of` and the clips outlive this.
     clip_hearing(const thinker& of, std::span<const std::span<const float>> clips);
 
-    /// True when all are heard. When it throws, it is as before.
+    /// Returns true when all have been encoded. When it throws, nothing has changed.
     bool advance();
 
     int steps() const { return steps_; }
 
-    /// The rows, once.
+    /// The rows; call once.
     at::Tensor take() const;
 
   private:
@@ -73,7 +73,7 @@ public:
   const tokenizer& text() const { return text_; }
   const llm::qwen3& llm() const { return llm_; }
 
-  /// Only if it `sees`.
+  /// Requires `sees`.
   const vision::sight& sight() const { return sight_.value(); }
 
 private:

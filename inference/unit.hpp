@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-// What goes into an engine and what comes out of it: plain structs, no torch, no wire format.
+// The input and output of an engine: plain structs, no torch, no wire format.
 namespace parley::inference {
 
 /// Chosen by the engine's user, unique for the engine's life.
@@ -41,9 +41,9 @@ using parley::conversation::window_mode;
 using failure = parley::conversation::failure_kind;
 using finish = parley::conversation::finish_reason;
 
-/// What a step cost (PROTOCOL.md 4.1). Times in milliseconds.
+/// What a step cost (docs/protocol.md 4.1). Times in milliseconds.
 struct step_metrics {
-  int kv_cache_length = 0; ///< rows; of a unit, before its end is fed (THINKER.md 5.3)
+  int kv_cache_length = 0; ///< rows; of a unit, before its end is fed (docs/model/thinker.md 5.3)
   double prefill_ms = 0;
   double generate_ms = 0;
   double llm_ms = 0;
@@ -58,49 +58,50 @@ struct step_metrics {
 
 // ---- what was left to chance ----------------------------------------------------------------------------------------
 
-// A session that is opened anew with the same seed and given the same input together with what was chosen then is the
-// same session: on another engine too, if the `fingerprint` is the same. Whoever keeps both can move it
-// (actors/journal.hpp).
+// A session that is opened again with the same seed and given the same input together with the choices made then
+// becomes the same session, on another engine too if the `fingerprint` is the same. Whoever keeps both can move it
+// (actors/session/journal.hpp).
 
-/// Where a session's streams of chance stand (random.hpp).
-struct chances {
+/// The state of a session's random streams (random.hpp).
+struct rng_state {
   using stream = std::array<std::uint64_t, 4>;
   stream text{};
   stream speech{}; ///< duplex: of speech tokens; chat: where turns without a seed get one for their speech
   stream noise{};  ///< duplex only
 };
 
-/// Where a `cut` met a unit.
+/// Where a `cut` interrupted a unit.
 enum class cut_point {
   none,     ///< nowhere, or before its first decision: then it was forced to listen
-  deciding, ///< behind the last of the tokens drawn, which was taken back
+  deciding, ///< after the last of the tokens sampled, which was withdrawn
   speaking  ///< its words were known and being spoken
 };
 
-/// What a duplex unit came to, beyond what its input says.
+/// The outcome of a duplex unit, beyond what follows from its input.
 struct unit_choices {
-  bool finished = false; ///< otherwise its text has left and nothing else: the words are chosen, the sound is not made
-  bool forced = false;   ///< it had to listen: it was sent so, or cut before the first decision
+  bool finished = false; ///< if not, its text has been sent and nothing else: the words are chosen, the sound is not
+                         ///< made
+  bool forced = false;   ///< it had to listen: requested, or cut before the first decision
   cut_point cut = cut_point::none;
-  std::vector<std::int64_t> drawn;      ///< text tokens, in order
+  std::vector<std::int64_t> sampled;    ///< text tokens, in order
   std::vector<std::int64_t> remembered; ///< those of them that the repetition penalty counts
   std::vector<std::int64_t> spoken;     ///< speech tokens, in order, the one that ends them included
-  std::int64_t owed_text = 0;           ///< text tokens that the next unit's usage tells of
-  bool voice_open = false;              ///< the next unit's sound goes on from this one's
-  chances after;
+  std::int64_t owed_text = 0;           ///< text tokens reported by the next unit's usage
+  bool voice_open = false;              ///< the next unit's sound continues this one's
+  rng_state after;
 };
 
-/// What a chat turn has come to so far, and what of it has left in `chat_delta`s.
+/// The outcome of a chat turn so far, and what of it has been sent in `chat_delta`s.
 struct turn_choices {
-  std::vector<std::int64_t> drawn;  ///< text tokens, in order
-  std::vector<std::int64_t> spoken; ///< speech tokens, in order, those that end a group included
-  std::size_t text_bytes = 0;       ///< told
-  std::size_t samples = 0;          ///< told
+  std::vector<std::int64_t> sampled; ///< text tokens, in order
+  std::vector<std::int64_t> spoken;  ///< speech tokens, in order, those that end a group included
+  std::size_t text_bytes = 0;        ///< told
+  std::size_t samples = 0;           ///< told
 };
 
 // ---- commands ---------------------------------------------------------------------------------------------------------
 
-/// Makes a duplex session and prefills its prompt. Answered by `opened` or `failed`.
+/// Creates a duplex session and prefills its prompt. Answered by `opened` or `failed`.
 struct open_duplex {
   session_id session;
   std::string system_prompt;
@@ -110,28 +111,29 @@ struct open_duplex {
   std::optional<std::uint64_t> seed; ///< none = `engine.seed`, else random
 };
 
-/// Makes a chat session; it holds a slot and nothing else. Answered by `opened`.
+/// Creates a chat session; it holds a slot and nothing else. Answered by `opened`.
 struct open_chat {
   session_id session;
   std::optional<std::uint64_t> seed;
-  std::optional<chances> chance = {}; ///< of a session that goes on: `chat_done::after` of its last turn
+  std::optional<rng_state> chance = {}; ///< for a session that continues: `chat_done::after` of its last turn
 };
 
 /// One second of a duplex session. Answered by one or more `step_output`, the last one with `last`, or by `failed`.
 ///
-/// With `replay` its choices are made already. Finished ones: the session only comes to be as it was after that unit;
-/// answered by one `replayed`, or `failed`. Others: only what has not left is answered, as if the text had just left.
-/// Replayed units come before all others, in order and without gaps but for units that failed, which leave no trace.
+/// With `replay`, its choices have been made already. A finished one only takes the session to its state after that
+/// unit, and is answered by one `replayed`, or `failed`. For an unfinished one, only what has not been sent is
+/// answered, as if the text had just been sent. Replayed units come before all others, in order and without gaps except
+/// for failed units, which leave no trace.
 struct submit_unit {
   session_id session;
   std::uint64_t unit; ///< the caller's number for it, returned with the answer
   pcm samples;        ///< exactly 16 000
   std::vector<image_file> frames;
-  int max_slice_nums = 1; ///< bounds each frame's grid; 1 = the overview alone
+  int max_slice_nums = 1; ///< limits each frame's grid; 1 = only the overview
   bool force_listen = false;
   std::shared_ptr<const unit_choices> replay = nullptr;
-  /// Of a finished replayed unit: nothing is spoken, because one of the replayed units behind it, or itself, is the
-  /// last of them and left no voice open (`unit_choices::voice_open`).
+  /// For a finished replayed unit: nothing is spoken, because it, or a later replayed unit, is the last one and left no
+  /// voice open (`unit_choices::voice_open`).
   bool mute = false;
 };
 
@@ -154,8 +156,8 @@ struct cancel_turn {
   session_id session;
 };
 
-/// Ends a session at the next token boundary and frees all it held. Answered by `closed`, after which nothing comes for
-/// it.
+/// Ends a session at the next token boundary and frees everything it held. Answered by `closed`, after which no event
+/// follows.
 struct close_session {
   session_id session;
 };
@@ -164,7 +166,7 @@ using command = std::variant<open_duplex, open_chat, submit_unit, submit_turn, c
 
 // ---- events -----------------------------------------------------------------------------------------------------------
 
-/// A session is there and takes units or turns.
+/// A session exists and accepts units or turns.
 struct opened {
   session_id session;
   int prompt_tokens = 0; ///< length of the KV cache after the prompt
@@ -173,7 +175,7 @@ struct opened {
 };
 
 /// One delta of a step. Within a step: `listen` alone, or at most one `text` then at most one `audio`. An empty
-/// speaking step is one `text` with empty text. A step that is cut after its text has left ends with a `listen`.
+/// speaking step is one `text` with empty text. A step that is cut after its text was sent ends with a `listen`.
 struct step_output {
   session_id session;
   std::uint64_t unit;
@@ -188,29 +190,29 @@ struct step_output {
   std::shared_ptr<const unit_choices> choices = nullptr; ///< never null
 };
 
-/// A piece of a chat answer: text, or sound when `audio` is set.
+/// A piece of a chat answer: text, or sound if `audio` is set.
 struct chat_delta {
   session_id session;
   std::uint64_t turn;
   std::string text;
-  pcm audio;                             ///< 24 kHz; null in a text delta
-  std::vector<std::int64_t> drawn = {};  ///< text tokens chosen since the last delta
-  std::vector<std::int64_t> spoken = {}; ///< speech tokens chosen since the last delta
+  pcm audio;                              ///< 24 kHz; null in a text delta
+  std::vector<std::int64_t> sampled = {}; ///< text tokens chosen since the last delta
+  std::vector<std::int64_t> spoken = {};  ///< speech tokens chosen since the last delta
 };
 
-/// The last word on a turn.
+/// The end of a turn.
 struct chat_done {
   session_id session;
   std::uint64_t turn;
   finish reason;
   std::string text; ///< the whole answer, once
-  pcm audio;        ///< the whole sound, 24 kHz; null without speech, and when it has gone out in deltas
+  pcm audio;        ///< the whole sound, 24 kHz; null without speech, or if it has been sent in deltas
   usage used;
   step_metrics metrics;
-  chances after = {}; ///< for `open_chat::chance` of another engine
+  rng_state after = {}; ///< for `open_chat::chance` of another engine
 };
 
-/// An open, a unit or a turn that came to nothing. The session lives on, except after a failed open.
+/// An open, a unit or a turn that failed. The session lives on, except after a failed open.
 struct failed {
   session_id session;
   std::uint64_t number = 0; ///< of the unit or turn; 0 for an open
@@ -218,13 +220,13 @@ struct failed {
   std::string message;
 };
 
-/// The session is as it was after this unit.
+/// The session has reached its state after this unit.
 struct replayed {
   session_id session;
   std::uint64_t unit;
 };
 
-/// The last event of a session: all that it held is free.
+/// The last event of a session: everything it held is free.
 struct closed {
   session_id session;
 };

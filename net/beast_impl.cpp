@@ -1,4 +1,4 @@
-// The one place where Asio and Beast are compiled; everybody else sees declarations only.
+// The only file in which Asio and Beast are compiled; all others see only declarations.
 #include <boost/asio/impl/src.hpp>
 #include <boost/asio/ssl/impl/src.hpp>
 #include <boost/beast/src.hpp>

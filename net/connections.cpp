@@ -7,17 +7,17 @@
 
 namespace parley::net {
 
-connections::place::~place() {
+connections::slot::~slot() {
   if (all_) all_->leave(id_);
 }
 
-void connections::place::move_to(const std::weak_ptr<connection>& owner) {
-  PARLEY_ASSERT(all_, "a place that was given away is not used");
+void connections::slot::move_to(const std::weak_ptr<connection>& owner) {
+  PARLEY_ASSERT(all_, "a slot that was given away is not used");
   bool cut = false;
   {
     const std::lock_guard lock(all_->mutex_);
     const auto mine = all_->all_.find(id_);
-    PARLEY_ASSERT(mine != all_->all_.end(), "a place is among those that are counted");
+    PARLEY_ASSERT(mine != all_->all_.end(), "a slot is among those that are counted");
     mine->second = owner;
     cut = all_->cut_;
   }
@@ -26,11 +26,11 @@ void connections::place::move_to(const std::weak_ptr<connection>& owner) {
   }
 }
 
-std::optional<connections::place> connections::enter() {
+std::optional<connections::slot> connections::enter() {
   const std::lock_guard lock(mutex_);
   if (draining_ || all_.size() >= bound_) return std::nullopt;
   all_.emplace(++last_id_, std::weak_ptr<connection>());
-  return std::make_optional<place>(*this, last_id_);
+  return std::make_optional<slot>(*this, last_id_);
 }
 
 std::size_t connections::count() const {
@@ -43,7 +43,7 @@ bool connections::draining() const {
   return draining_;
 }
 
-void connections::close_door() {
+void connections::close_entrance() {
   std::vector<std::weak_ptr<connection>> open;
   {
     const std::lock_guard lock(mutex_);
@@ -75,7 +75,7 @@ bool connections::wait_empty(std::chrono::steady_clock::time_point deadline) {
 void connections::leave(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   const auto gone = all_.erase(id);
-  PARLEY_EXPECT(gone == 1, "a place is counted until it is given back, once");
+  PARLEY_EXPECT(gone == 1, "a slot is counted until it is given back, once");
   if (all_.empty()) empty_.notify_all();
 }
 

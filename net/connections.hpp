@@ -12,13 +12,13 @@
 
 namespace parley::net {
 
-/// An open socket as the server's stop sees it. Both calls come from any thread and only post to the connection's
-/// strand.
+/// An open socket as seen by the server when it stops. Both calls may come from any thread, and only post to the
+/// connection's strand.
 class connection {
 public:
   virtual ~connection() = default;
 
-  /// Close when nothing is under way any more.
+  /// Close when nothing is in progress any more.
   virtual void drain() = 0;
 
   /// Close now.
@@ -28,15 +28,15 @@ public:
 /// All open sockets of a server. Thread-safe.
 class connections {
 public:
-  /// One place among the connections, held by whoever owns the socket.
-  class place {
+  /// One slot among the connections, held by the owner of the socket.
+  class slot {
   public:
-    place(connections& all, std::uint64_t id) : all_(&all), id_(id) {}
-    place(place&& other) noexcept : all_(std::exchange(other.all_, nullptr)), id_(other.id_) {}
-    place& operator=(place&&) = delete;
-    ~place();
+    slot(connections& all, std::uint64_t id) : all_(&all), id_(id) {}
+    slot(slot&& other) noexcept : all_(std::exchange(other.all_, nullptr)), id_(other.id_) {}
+    slot& operator=(slot&&) = delete;
+    ~slot();
 
-    /// The socket has another owner from now on.
+    /// The socket has a new owner from now on.
     void move_to(const std::weak_ptr<connection>& owner);
 
   private:
@@ -46,14 +46,14 @@ public:
 
   explicit connections(std::size_t bound) : bound_(bound) {}
 
-  /// A place without an owner yet (`move_to` names it); none when there are too many or `close_door` was called.
-  std::optional<place> enter();
+  /// A slot without an owner yet (`move_to` sets it); none when there are too many connections or after `close_entrance`.
+  std::optional<slot> enter();
 
   std::size_t count() const;
   bool draining() const;
 
-  /// No further `enter`; everybody is told to drain.
-  void close_door();
+  /// No further `enter`; all connections are told to drain.
+  void close_entrance();
   void cut_all();
 
   /// False when some are left at the deadline.

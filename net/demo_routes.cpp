@@ -56,8 +56,8 @@ constexpr std::array<gone_endpoint, 24> gone{{
     {"PUT", "/api/admin/apps/{}", modes},
 }};
 
-/// A part of the house's status as it is.
-router::handler part_of(actors::front_door& door, actors::status_part part) {
+/// A part of the server core's status as it is.
+router::handler part_of(actors::gateway_api& core, actors::status_part part) {
   return watched([&door, part](auto&, auto&, auto respond) {
     door.status([respond = std::move(respond)](std::string json) { respond({200, std::move(json)}); }, part);
   });
@@ -65,7 +65,7 @@ router::handler part_of(actors::front_door& door, actors::status_part part) {
 
 } // namespace
 
-void add_demo_routes(router& table, actors::front_door& door) {
+void add_demo_routes(router& table, actors::gateway_api& core) {
   table.add("GET", "/workers", part_of(door, actors::status_part::workers));
   table.add("GET", "/api/queue", part_of(door, actors::status_part::queue));
   for (const gone_endpoint& each : gone)

@@ -7,7 +7,7 @@ namespace parley::net {
 
 namespace {
 
-/// Where there is as good as no limit, this is as good, too.
+/// Used where there is practically no limit.
 constexpr rlim_t enough = 1u << 20;
 
 rlimit limit_now() {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "net/rights_reply.hpp"
-#include "net/router.hpp"
+#include "net/http/permission_reply.hpp"
+#include "net/http/router.hpp"
 
 #include <utility>
 
@@ -12,7 +12,7 @@ namespace parley::net {
 template<class Handler>
 router::handler watched(Handler run) {
   return [run = std::move(run)](const http_request& request, const path_segments& segments, responder respond) {
-    if (!request.may.may_watch) return respond(no_rights(request));
+    if (!request.may.may_watch) return respond(permission_denied(request));
     run(request, segments, std::move(respond));
   };
 }
@@ -21,7 +21,7 @@ router::handler watched(Handler run) {
 template<class Handler>
 router::handler administered(Handler run) {
   return [run = std::move(run)](const http_request& request, const path_segments& segments, responder respond) {
-    if (!request.may.who) return respond(no_rights(request));
+    if (!request.may.who) return respond(permission_denied(request));
     if (!request.may.who->sees_all) return respond(error_reply(403, "forbidden", "this asks for an admin's API key"));
     run(request, segments, std::move(respond));
   };

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "net/beast.hpp"
-#include "net/http_session.hpp"
+#include "net/http/http_session.hpp"
 #include "net/log_throttle.hpp"
 #include "net/spare_descriptor.hpp"
 
@@ -12,7 +12,7 @@
 
 namespace parley::net {
 
-/// Accepts connections and gives each its strand.
+/// Accepts connections and gives each one its strand.
 class listener final : public std::enable_shared_from_this<listener> {
 public:
   /// Binds and listens; port 0 = any free one. `io` and `shared` outlive it. \throws boost::system::system_error

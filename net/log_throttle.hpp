@@ -8,7 +8,7 @@
 
 namespace parley::net {
 
-/// Lets one line about something that strangers can repeat at will into the log, once an interval. Time is an argument.
+/// Lets one line per interval into the log about something that outsiders can repeat at will. Time is an argument.
 /// Thread-safe.
 class log_throttle {
 public:
@@ -16,7 +16,7 @@ public:
 
   explicit log_throttle(std::chrono::steady_clock::duration interval) : interval_(interval) {}
 
-  /// None = not now; else how many lines were held back since the last one.
+  /// Nothing = do not log now; otherwise the number of lines suppressed since the last one.
   std::optional<std::size_t> pass(time_point now) {
     const std::lock_guard lock(mutex_);
     if (next_ && now < *next_) {

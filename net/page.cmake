@@ -1,4 +1,4 @@
-# The page is part of the binary: every file of web/ as bytes in a table that page.hpp describes.
+# The page is part of the binary: every file of web/ as bytes in a table that http/page.hpp describes.
 set(page_files
     index.html
     replay.html
@@ -46,4 +46,4 @@ add_custom_command(
   DEPENDS ${page_sources} "${page_script}"
   COMMENT "Embedding web/"
   VERBATIM)
-target_sources(parley_net PRIVATE page.cpp "${page_table}")
+target_sources(parley_net PRIVATE http/page.cpp "${page_table}")

@@ -50,7 +50,7 @@ void extend(X509* cert, int what, const std::string& value) {
   must(extension && X509_add_ext(cert, extension.get(), -1) == 1);
 }
 
-/// Under which names clients come to this machine.
+/// The names under which clients reach this machine.
 std::string alternative_names(const std::string& host) {
   std::string names = "DNS:localhost,IP:127.0.0.1,IP:::1";
   boost::system::error_code not_an_address;
@@ -81,7 +81,7 @@ owned<X509> sign(EVP_PKEY* key, const std::string& host) {
   return cert;
 }
 
-/// Written aside and then moved, so that nobody ever finds half a file.
+/// Written to a temporary file and then moved, so that nobody ever finds half a file.
 void write(const std::filesystem::path& file, int permissions, const std::function<bool(std::FILE*)>& content) {
   std::error_code ec;
   if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), ec);

@@ -1,10 +1,10 @@
 #include "net/server.hpp"
 
 #include "net/descriptors.hpp"
+#include "net/http/routes.hpp"
 #include "net/io_thread.hpp"
 #include "net/listener.hpp"
 #include "net/log.hpp"
-#include "net/routes.hpp"
 
 #include <algorithm>
 #include <system_error>
@@ -61,11 +61,11 @@ server_options options_from(const config::settings& settings) {
 
 class server::impl {
 public:
-  impl(server_options options, actors::front_door& door)
+  impl(server_options options, actors::gateway_api& core)
       : host_(std::move(options.host)),
         shared_{
             options.limits,
-            door,
+            core,
             {keys_of(options.keys_file), std::move(options.allowed_origins), {host_, options.names}, options.admission},
             make_tls(options.tls, host_),
             {},
@@ -73,7 +73,7 @@ public:
             net::connections(connections_within(options.limits.connections, descriptor_limit()))},
         io_(std::max(options.threads, 1)) {
     shared_.routes = make_routes(
-        {door, std::move(options.voice), std::move(options.model), shared_.counted,
+        {core, std::move(options.voice), std::move(options.model), shared_.counted,
          [this] { return shared_.all.count(); },
          std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
              .count()});
@@ -96,7 +96,7 @@ public:
   void stop(std::chrono::milliseconds grace) {
     if (threads_.empty()) return;
     listener_->stop();
-    shared_.all.close_door();
+    shared_.all.close_entrance();
     if (!shared_.all.wait_empty(std::chrono::steady_clock::now() + grace)) {
       log()->info("cutting {} connections", shared_.all.count());
       shared_.all.cut_all();
@@ -125,8 +125,8 @@ private:
   std::vector<std::thread> threads_;
 };
 
-server::server(server_options options, actors::front_door& door)
-    : impl_(std::make_unique<impl>(std::move(options), door)) {}
+server::server(server_options options, actors::gateway_api& core)
+    : impl_(std::make_unique<impl>(std::move(options), core)) {}
 server::~server() = default;
 
 std::uint16_t server::port() const {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "actors/front_door.hpp"
-#include "net/admission.hpp"
+#include "actors/gateway_api.hpp"
+#include "net/access/admission.hpp"
 #include "net/limits.hpp"
 #include "net/tls.hpp"
 
@@ -26,14 +26,14 @@ struct named_voice {
 /// I/O thread.
 using default_voice = std::function<named_voice()>;
 
-/// What a server is told once, at its start.
+/// The server's options, fixed at its start.
 struct server_options {
   std::string host = "127.0.0.1"; ///< an address or a name; an IPv6 address without brackets
   std::uint16_t port = 0;         ///< 0 = any free port
-  std::string names;              ///< more hosts by which it is reached, separated by spaces
+  std::string names;              ///< further host names by which it is reached, separated by spaces
   int threads = 1;                ///< I/O threads
   tls_options tls;
-  std::filesystem::path keys_file; ///< empty = no key is asked
+  std::filesystem::path keys_file; ///< empty = no key is needed
   std::string allowed_origins = "same";
   admission_limits admission;
   connection_limits limits;
@@ -41,18 +41,18 @@ struct server_options {
   std::string model = "default"; ///< id in GET /v1/models
 };
 
-/// What of it the settings say; voice and model stay as they are by default.
+/// Those that the settings contain; voice and model keep their defaults.
 server_options options_from(const config::settings& settings);
 
-/// HTTP and WebSocket on one port: PROTOCOL.md 1 and 13. It accepts from construction to `stop`.
+/// HTTP and WebSocket on one port: docs/protocol.md 1 and 13. It accepts connections from construction to `stop`.
 class server {
 public:
-  /// Binds, listens and starts the I/O threads. `door` must outlive the server.
+  /// Binds, listens and starts the I/O threads. `core` must outlive the server.
   /// \throws std::system_error with the address in its text when it cannot listen there, config::settings_error for
   /// keys and certificates that cannot be used.
-  server(server_options options, actors::front_door& door);
+  server(server_options options, actors::gateway_api& core);
 
-  /// Cuts what is still open.
+  /// Cuts connections that are still open.
   ~server();
 
   server(const server&) = delete;
@@ -60,15 +60,15 @@ public:
 
   std::uint16_t port() const;
 
-  /// `http://HOST:PORT` or `https://`, with the port that is really bound.
+  /// `http://HOST:PORT` or `https://…`, with the port that is actually bound.
   std::string url() const;
 
   /// Open sockets now, HTTP and WebSocket.
   std::size_t connections() const;
 
-  /// Stops accepting, lets open links close by themselves for up to `grace`, then cuts the rest and joins the I/O
-  /// threads. Blocks; not to be called on an I/O thread. Sessions are closed by their owner: drain the house behind the
-  /// door first, so that late clients still hear its refusal. A second call does nothing.
+  /// Stops accepting, lets open connections close by themselves for up to `grace`, then cuts the rest and joins the I/O
+  /// threads. Blocks; must not be called on an I/O thread. Sessions are closed by their owner: drain the server behind
+  /// it first, so that late clients still get its refusal. A second call does nothing.
   void stop(std::chrono::milliseconds grace);
 
 private:

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "actors/front_door.hpp"
+#include "actors/gateway_api.hpp"
+#include "net/access/access_control.hpp"
 #include "net/connections.hpp"
-#include "net/gate.hpp"
+#include "net/http/router.hpp"
 #include "net/limits.hpp"
 #include "net/log_throttle.hpp"
 #include "net/meters.hpp"
-#include "net/router.hpp"
 
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -19,14 +19,14 @@ namespace parley::net {
 /// What all connections of a server share.
 struct service {
   connection_limits limits;
-  actors::front_door& door;
-  gate entrance;
+  actors::gateway_api& core;
+  access_control entrance;
   std::shared_ptr<boost::asio::ssl::context> tls; ///< null = plain text
   meters counted;
   router routes;
   connections all;
   log_throttle refused_pages{std::chrono::minutes(1)};
-  boost::asio::thread_pool body_readers{1}; ///< reads bodies that would hold an I/O thread up
+  boost::asio::thread_pool body_readers{1}; ///< reads bodies that would block an I/O thread
 };
 
 } // namespace parley::net

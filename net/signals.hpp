@@ -5,7 +5,7 @@
 
 namespace parley::net {
 
-/// Calls `on_signal` for every SIGINT and SIGTERM while it lives, on a thread of its own, with the signal's number.
+/// While it lives, calls `on_signal` with the number of every SIGINT and SIGTERM, on a thread of its own.
 class stop_signals {
 public:
   explicit stop_signals(std::function<void(int)> on_signal);

@@ -6,8 +6,8 @@
 
 namespace parley::net {
 
-/// One descriptor that is kept back. Without it a listener that has run out could not even close the connections that
-/// wait, and their clients would wait for their own patience to end. Of one listener's strand.
+/// One descriptor kept in reserve. Without it, a listener that has run out of descriptors could not even close the
+/// connections that wait, and their clients would wait until they time out. Used on one listener's strand.
 class spare_descriptor {
 public:
   spare_descriptor() { take(); }
@@ -15,11 +15,11 @@ public:
   spare_descriptor(const spare_descriptor&) = delete;
   spare_descriptor& operator=(const spare_descriptor&) = delete;
 
-  /// Whether an accept failed for want of a descriptor.
+  /// Whether an accept failed for lack of a descriptor.
   static bool is_short(error_code failed);
 
-  /// Takes the connection that waits longest, and closes it unless the shortage has passed meanwhile. An error when
-  /// not even that could be done, or none waits. The acceptor may not block.
+  /// Takes the connection that has waited longest, and closes it unless the shortage has passed meanwhile. An error
+  /// when not even that could be done, or none waits. The acceptor must be non-blocking.
   struct rescued {
     error_code failed;
     std::optional<tcp::socket> socket;
@@ -30,7 +30,7 @@ public:
     rescued one;
     one.socket.emplace(at.accept(on, one.failed));
     take();
-    // Without the spare one it would be the last descriptor.
+    // Without the spare one, this would be the last descriptor.
     if (fd_ < 0 || one.failed) one.socket.reset();
     if (fd_ < 0) take();
     return one;

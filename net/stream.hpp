@@ -33,8 +33,8 @@ public:
   /// What is below TLS: the socket and its deadline.
   beast::tcp_stream& plain() { return *tcp_; }
 
-  /// Lets the system take at most so many bytes ahead of the reader, as far as it can: then a write that ends tells
-  /// how fast the other side reads, and not how large a buffer is.
+  /// Limits, as far as possible, how many bytes the system accepts ahead of the reader: then the end of a write tells
+  /// how fast the other side reads, not how large a buffer is.
   void hold_little_unsent();
 
   bool secure() const { return tls_ != nullptr; }
@@ -49,7 +49,7 @@ public:
   /// Why the other side's certificate was refused; empty when it was not. Only while secure.
   std::string certificate_fault() const;
 
-  /// The goodbye of TLS; only while secure.
+  /// The closing message of TLS; only while secure.
   void async_shutdown(handler<> done);
 
   template<class Buffers, class Token>
@@ -66,7 +66,7 @@ public:
         token, buffers);
   }
 
-  // What Beast's WebSocket asks of a stream of one's own.
+  // What Beast's WebSocket requires of a custom stream.
 
   friend void beast_close_socket(stream& of) { of.tcp_->close(); }
 

@@ -17,8 +17,8 @@ struct tls_options {
   std::filesystem::path key;
 };
 
-/// TLS 1.2 and above with the certificate of the options; null without TLS. With `automatic` a certificate for `host`
-/// and this machine is made where none is or the old one has run out.
+/// TLS 1.2 and above with the configured certificate; null without TLS. With `automatic`, a certificate for `host` and
+/// this machine is made if there is none or the old one has expired.
 /// \throws config::settings_error for files that cannot be used
 std::shared_ptr<boost::asio::ssl::context> make_tls(const tls_options& options, const std::string& host);
 

@@ -9,7 +9,7 @@
 
 namespace parley::protocol {
 
-/// PROTOCOL.md section 10.
+/// docs/protocol.md section 10.
 enum class error_code : std::uint8_t {
   not_ready,
   unknown_event,
@@ -21,10 +21,10 @@ enum class error_code : std::uint8_t {
   worker_busy,
   worker_connect_failed,
   inference_error,
-  resume_refused, ///< ours (docs/PROTOCOL_EXTENSIONS.md)
+  resume_refused, ///< ours (docs/protocol.md 14)
 };
 
-/// What PROTOCOL.md section 10 says of a code.
+/// The properties of an error code (docs/protocol.md section 10).
 struct error_traits {
   std::string_view wire;    ///< `error.code`
   bool client_fault;        ///< `error.type`: client_error or server_error
@@ -50,7 +50,7 @@ constexpr const error_traits& traits(error_code code) {
   return error_table[static_cast<std::size_t>(code)];
 }
 
-/// What a client can cause: a code for the wire and a message for a person.
+/// Something that a client can cause: a code for the wire and a message for a person.
 struct error {
   error_code code;
   std::string message;

@@ -15,14 +15,14 @@
 #include <variant>
 #include <vector>
 
-// The vocabulary of the wire: what clients say and what the server answers, the same for both dialects (PROTOCOL.md
-// sections 3 and 4).
+// The vocabulary of the wire: what clients say and what the server answers, the same for both dialects
+// (docs/protocol.md sections 3 and 4).
 namespace parley::protocol {
 
-/// Fixed by the first accepted initialising event (PROTOCOL.md 2).
+/// Fixed by the first accepted initialising event (docs/protocol.md 2).
 enum class dialect : std::uint8_t { undecided, current, legacy };
 
-/// `?mode=` (PROTOCOL.md 1).
+/// `?mode=` (docs/protocol.md 1).
 enum class mode : std::uint8_t { chat, audio, video };
 
 using conversation::image_file;
@@ -31,29 +31,30 @@ using conversation::window_mode;
 
 // ---- client events ----------------------------------------------------------------------------------------------------
 
-/// session.init and session.update (PROTOCOL.md 3.1, 3.2).
+/// session.init and session.update (docs/protocol.md 3.1, 3.2).
 struct init_event {
   dialect spoken = dialect::current;
   std::string system_prompt; ///< the default is filled in, except in chat
   bool has_system_prompt = false;
   conversation::duplex_options config;
   std::optional<std::uint64_t> seed; ///< `config.seed`; none = the server's
-  bool unit_responses = false;       ///< `config.unit_responses`: each unit's answer is a response of its own (docs/protocol.md 15)
-  bool listen_at_turn_end = false;   ///< `config.listen_at_turn_end`: a turn's last second ends with a `listen`
+  bool unit_responses =
+      false; ///< `config.unit_responses`: each unit's answer is a response of its own (docs/protocol.md 15)
+  bool listen_at_turn_end = false; ///< `config.listen_at_turn_end`: a turn's last second ends with a `listen`
   int max_slice_nums = 1;
   pcm voice;     ///< reference voice for the LLM, 16 kHz; null = none
   pcm tts_voice; ///< reference voice for the vocoder, fallback to `voice` applied; null = the server's default
   std::optional<bool> turn_based; ///< `payload.mode`; read only when the URL names no mode
-  bool resume = false;            ///< the client may come back after its connection was lost
+  bool resume = false;            ///< the client wants to be able to come back after losing its connection
 };
 
-/// input.append in video and audio, input_audio_buffer.append (PROTOCOL.md 3.3, 3.4).
+/// input.append in video and audio, input_audio_buffer.append (docs/protocol.md 3.3, 3.4).
 struct append_event {
   pcm samples;                    ///< 16 kHz, 1 … 160 000
   std::vector<image_file> frames; ///< at most 4; none in audio
   bool force_listen = false;
   std::optional<int> max_slice_nums; ///< none = the session's
-  std::string input_id;              ///< the client's own name for it; empty = it gave none
+  std::string input_id;              ///< the client's own name for it; empty = none given
 };
 
 using conversation::audio_item;
@@ -64,12 +65,12 @@ using conversation::role;
 using conversation::text_item;
 using conversation::video_item;
 
-/// input.append in chat (PROTOCOL.md 3.5).
+/// input.append in chat (docs/protocol.md 3.5).
 struct chat_append_event : conversation::turn_request {
   std::string input_id; ///< as of `append_event`
 };
 
-/// session.close (PROTOCOL.md 3.6).
+/// session.close (docs/protocol.md 3.6).
 struct close_event {
   std::string reason; ///< as sent if it is `^[a-z0-9_]{1,64}$`, else "user_stop"
 };
@@ -78,7 +79,7 @@ struct close_event {
 
 using conversation::usage;
 
-/// PROTOCOL.md 4.1: absent keys are not sent. Times in milliseconds.
+/// docs/protocol.md 4.1: absent keys are not sent. Times in milliseconds.
 struct metrics {
   std::string_view backend; ///< what runs the model; a constant of the program
   std::optional<int> kv_cache_length;
@@ -101,18 +102,18 @@ struct metrics {
 
 // ---- server events ----------------------------------------------------------------------------------------------------
 
-/// Where a client stands in the queue (PROTOCOL.md 7).
-struct queue_place {
+/// Where a client stands in the queue (docs/protocol.md 7).
+struct queue_position {
   int position = 1; ///< 1 = next
   double estimated_wait_s = 0;
   std::string ticket_id;
-  int queue_length = 1; ///< waiting now, this one included
+  int queue_length = 1; ///< clients waiting now, this one included
 };
 struct session_queued {
-  queue_place place;
+  queue_position place;
 };
 struct session_queue_update {
-  queue_place place;
+  queue_position place;
 };
 struct session_queue_done {};
 
@@ -123,20 +124,20 @@ struct session_created {
   metrics measured;
   usage total;
   std::optional<std::string> recording_id;
-  std::optional<std::string> resume_token; ///< the session outlives its connection
-  double resume_seconds = 0;               ///< by that long (docs/PROTOCOL_EXTENSIONS.md)
+  std::optional<std::string> resume_token; ///< the session outlives its connection ...
+  double resume_seconds = 0;               ///< ... by this long (docs/protocol.md 14)
 };
 
-/// The first word on a connection that goes on with a session (docs/PROTOCOL_EXTENSIONS.md).
+/// The first event on a connection that resumes a session (docs/protocol.md 14).
 struct session_resumed {
-  std::string resume_token; ///< the next one
-  std::uint64_t inputs = 0; ///< append events taken so far
-  std::uint64_t resent = 0; ///< events that follow and were sent before
+  std::string resume_token; ///< the next token
+  std::uint64_t inputs = 0; ///< append events received so far
+  std::uint64_t resent = 0; ///< number of events that follow and were sent before
 };
 
 using conversation::output_kind;
 
-/// One delta. The legacy dialect joins a step's text and audio deltas into one event.
+/// One delta. The legacy dialect merges a step's text and audio deltas into one event.
 struct output_delta {
   output_kind kind = output_kind::listen;
   std::string text;
@@ -152,7 +153,7 @@ struct output_delta {
   bool closes_turn = false; ///< the `listen` of `config.listen_at_turn_end`: the metrics are those of the delta before
 };
 
-/// A chat turn is over; in duplex with `protocol.duplex_response_done` (PROTOCOL.md 12), or a unit's answer with
+/// A chat turn is over; in duplex with `protocol.duplex_response_done` (docs/protocol.md 12), or a unit's answer with
 /// `config.unit_responses`.
 struct response_done {
   std::string response_id;
@@ -165,19 +166,19 @@ struct response_done {
   std::string turn_id = {};  ///< as of `output_delta`
 };
 
-/// The session ends soon (PROTOCOL.md 8); at most once per reason.
+/// The session ends soon (docs/protocol.md 8); at most once per reason.
 struct session_go_away {
   std::string reason; ///< timeout, context_full, server_shutdown
   std::int64_t time_left_ms = 0;
 };
 
-/// The last event before the close frame (PROTOCOL.md 9).
+/// The last event before the close frame (docs/protocol.md 9).
 struct session_closed {
   std::string reason; ///< in the dialect's own words
   std::optional<usage> total;
 };
 
-/// PROTOCOL.md 10; `message` is for people.
+/// docs/protocol.md 10; `message` is for people.
 struct error_event {
   error_code code;
   std::string message;

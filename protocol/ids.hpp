@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-// Ids of the wire (PROTOCOL.md section 4). Randomness is injected: the shell gives a cryptographic source, tests a
-// seeded one.
+// Ids of the wire (docs/protocol.md section 4). Randomness is injected: a cryptographic source in the server, a seeded
+// one in tests.
 namespace parley::protocol {
 
-/// Returns 64 random bits a call.
+/// Returns 64 random bits per call.
 using random_source = std::function<std::uint64_t()>;
 
 /// `sess_` + 20 characters of base32 (100 bits): unguessable.
@@ -25,11 +25,11 @@ std::string make_response_id(random_source& random);
 /// `resume_` + 32 characters of base32 (160 bits): a secret.
 std::string make_resume_token(random_source& random);
 
-/// The id that a client asked for with `?session_id=`: other characters than `[A-Za-z0-9_-]` become `_`, more than 64
-/// are cut. Empty if it asked for nothing.
+/// The id that a client asked for with `?session_id=`: characters outside `[A-Za-z0-9_-]` become `_`, and it is cut at
+/// 64. Empty if it asked for none.
 std::string sanitise_session_id(std::string_view asked);
 
-/// `rt_<unix ms>`, bumped by 1 until unique. Thread-safe; one per process.
+/// `rt_<unix ms>`, incremented until it is unique. Thread-safe; one per process.
 class legacy_ids {
 public:
   std::string next(std::int64_t unix_ms);

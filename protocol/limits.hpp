@@ -6,21 +6,21 @@
 #include <chrono>
 #include <cstddef>
 
-// The numbers of the wire: fixed ones as constants, settings as a struct that the shell fills (PROTOCOL.md sections 3,
-// 6, 8).
+// The numbers of the wire: fixed ones as constants, settings as a struct that the shell fills
+// (docs/protocol.md sections 3, 6, 8).
 namespace parley::protocol {
 
 inline constexpr std::size_t unit_samples = 16'000;  ///< one step of a duplex session: a second
-inline constexpr std::size_t max_waiting_frames = 4; ///< frames of appends that have not completed a unit
-inline constexpr std::size_t max_pending_turns = 4;  ///< chat appends that wait behind the running one
-inline constexpr int max_inference_failures = 3;     ///< consecutive ones that end a session
-inline constexpr int max_failed_inits = 3;           ///< engine failures of inits that end a session
+inline constexpr std::size_t max_waiting_frames = 4; ///< frames of appends that have not completed a unit yet
+inline constexpr std::size_t max_pending_turns = 4;  ///< chat appends waiting behind the running one
+inline constexpr int max_inference_failures = 3;     ///< consecutive failures that end a session
+inline constexpr int max_failed_inits = 3;           ///< failed inits that end a session
 inline constexpr std::size_t max_flood_errors = 50;  ///< client errors within `flood_span`; one more closes with 1008
 inline constexpr std::chrono::seconds flood_span{10};
 inline constexpr std::size_t max_session_id_bytes = 64; ///< of `?session_id=`
 inline constexpr double go_away_fill = 0.9; ///< share of the context at which `go_away{context_full}` is sent
 
-/// What a session may use: settings of the server (DESIGN.md section 6).
+/// The limits of a session: settings of the server (docs/operations.md).
 struct session_limits {
   using milliseconds = std::chrono::milliseconds;
 
@@ -33,15 +33,16 @@ struct session_limits {
   milliseconds failover =
       std::chrono::seconds(30); ///< without a worker; 0 = a lost worker ends its active sessions at once
   milliseconds drain = std::chrono::seconds(30);
-  milliseconds resume = std::chrono::seconds(30); ///< that a session outlives its connection, if asked to; 0 = never
+  milliseconds resume = std::chrono::seconds(30); ///< how long a session outlives its connection, if asked to; 0 =
+                                                  ///< never
   std::size_t backlog_units = 2;                  ///< waiting units besides the running step
   std::size_t failover_units = 60;                ///< the same while the session has no worker
-  std::size_t min_legacy_samples = 4000;          ///< of input_audio_buffer.append (PROTOCOL.md 3.4)
+  std::size_t min_legacy_samples = 4000;          ///< of input_audio_buffer.append (docs/protocol.md 3.4)
   int context_tokens = 8192;
   conversation::unit_cost unit; ///< as the engine reports it
   window_mode window = window_mode::off;
-  bool allow_client_window = true;   ///< whether `config.sliding_window_mode` counts (PROTOCOL.md 6.10)
-  bool duplex_response_done = false; ///< PROTOCOL.md 12 (f)
+  bool allow_client_window = true;   ///< whether `config.sliding_window_mode` is obeyed (docs/protocol.md 6.10)
+  bool duplex_response_done = false; ///< docs/protocol.md 12 (f)
 };
 
 /// What the workers' build and checkpoint can do.

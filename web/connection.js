@@ -17,7 +17,7 @@ export function retryDelay(number, chance) {
 }
 
 /**
- * One session on the server's /v1/realtime, in its current dialect. It outlives its connection as docs/PROTOCOL_EXTENSIONS.md says. `on` holds a
+ * One session on the server's /v1/realtime, in its current dialect. It outlives its connection as docs/protocol.md 14 says. `on` holds a
  * function for each thing that can come: queued(event), turn(), created(event), delta(event), done(event), goAway(event), lost() and resumed()
  * around a break, error({code, message, type}) and, once and last, closed({reason, code, reached}); `reached` is false when there never was
  * a connection.

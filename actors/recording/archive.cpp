@@ -25,16 +25,16 @@ void archive::stop() {
   caf::anon_send(recorder_, recorder_stops{});
 }
 
-void archive::list(requester who, std::size_t most, std::function<void(std::string json)> done) {
+void archive::list(principal who, std::size_t most, std::function<void(std::string json)> done) {
   caf::anon_send(archivist_, recordings_asked{std::move(who), most, std::move(done)});
 }
 
-void archive::fetch(std::string id, std::string file, requester who,
-                    std::function<void(desk_answer, std::string content)> done) {
+void archive::fetch(std::string id, std::string file, principal who,
+                    std::function<void(recording_answer, std::string content)> done) {
   caf::anon_send(archivist_, recording_file_asked{std::move(id), std::move(file), std::move(who), std::move(done)});
 }
 
-void archive::remove(std::string id, requester who, std::function<void(desk_answer)> done) {
+void archive::remove(std::string id, principal who, std::function<void(recording_answer)> done) {
   caf::anon_send(archivist_, recording_unwanted{std::move(id), std::move(who), std::move(done)});
 }
 

@@ -2,27 +2,27 @@
 
 #include "actors/recording/messages.hpp"
 #include "actors/recording/recorder_feed.hpp"
-#include "actors/recording_desk.hpp"
+#include "actors/recording/recordings_api.hpp"
 #include "config/settings.hpp"
 
 #include <caf/actor_system.hpp>
 
 namespace parley::actors {
 
-/// Recording as a house sees it: the recorder and the archivist behind it. Throws std::runtime_error or
+/// Recording as the rest of the server sees it: the recorder and the archivist. Throws std::runtime_error or
 /// std::filesystem::filesystem_error when `record.dir` cannot be used.
-class archive final : public recording_desk {
+class archive final : public recordings_api {
 public:
   /// `feed` leads to the recorder from now on.
   archive(caf::actor_system& system, const config::settings& settings, recorder_feed& feed, recording_meter& counted);
 
-  /// No session begins any more; both actors end with the last recording.
+  /// No further session starts; both actors end with the last recording.
   void stop();
 
-  void list(requester who, std::size_t most, std::function<void(std::string json)> done) override;
-  void fetch(std::string id, std::string file, requester who,
-             std::function<void(desk_answer, std::string content)> done) override;
-  void remove(std::string id, requester who, std::function<void(desk_answer)> done) override;
+  void list(principal who, std::size_t most, std::function<void(std::string json)> done) override;
+  void fetch(std::string id, std::string file, principal who,
+             std::function<void(recording_answer, std::string content)> done) override;
+  void remove(std::string id, principal who, std::function<void(recording_answer)> done) override;
 
 private:
   archivist_actor archivist_;

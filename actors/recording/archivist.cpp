@@ -2,7 +2,7 @@
 
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
-#include "actors/recording/step_back.hpp"
+#include "actors/recording/thread_priority.hpp"
 #include "actors/unix_time.hpp"
 
 #include <algorithm>
@@ -25,11 +25,11 @@ namespace fs = std::filesystem;
 constexpr std::chrono::minutes between_sweeps{1};
 constexpr std::size_t all_of_them = 10'000'000;
 
-bool may(const requester& who, const recording_facts& of) {
+bool may(const principal& who, const recording_facts& of) {
   return who.sees_all || who.key == of.key;
 }
 
-/// Whether a recording can have a file of that name. No name that leads out of its folder is one.
+/// Whether a recording can have a file of that name. A name that leads out of its folder is never one.
 bool is_file_name(std::string_view name) {
   static constexpr std::array<std::string_view, 4> fixed{"input.wav", "output.wav", "events.jsonl", "meta.json"};
   if (std::find(fixed.begin(), fixed.end(), name) != fixed.end()) return true;
@@ -61,17 +61,17 @@ archivist::archivist(caf::actor_config& config, fs::path directory, recording_in
 
 archivist::behavior_type archivist::make_behavior() {
   log_exceptions(this);
-  step_back();
+  lower_thread_priority();
   count();
   send(this, archive_swept{});
   return {
       [this](const recording_noted& news) { attempt([&] { note(news); }, [] {}); },
       [this](const recordings_asked& question) { attempt([&] { list(question); }, [&] { question.done("[]"); }); },
       [this](const recording_file_asked& question) {
-        attempt([&] { fetch(question); }, [&] { question.done(desk_answer::failed, {}); });
+        attempt([&] { fetch(question); }, [&] { question.done(recording_answer::failed, {}); });
       },
       [this](const recording_unwanted& order) {
-        attempt([&] { remove(order); }, [&] { order.done(desk_answer::failed); });
+        attempt([&] { remove(order); }, [&] { order.done(recording_answer::failed); });
       },
       [this](const archive_swept&) {
         attempt([&] { sweep(); }, [] {});
@@ -112,21 +112,21 @@ void archivist::list(const recordings_asked& question) {
 
 void archivist::fetch(const recording_file_asked& question) {
   const auto found = index_.find(question.id);
-  if (!found || !is_file_name(question.file)) return question.done(desk_answer::unknown, {});
-  if (!may(question.who, *found)) return question.done(desk_answer::forbidden, {});
+  if (!found || !is_file_name(question.file)) return question.done(recording_answer::unknown, {});
+  if (!may(question.who, *found)) return question.done(recording_answer::forbidden, {});
   auto content = read_file(directory_ / found->folder / question.file);
-  if (!content) return question.done(desk_answer::unknown, {});
-  question.done(desk_answer::done, std::move(*content));
+  if (!content) return question.done(recording_answer::unknown, {});
+  question.done(recording_answer::done, std::move(*content));
 }
 
 void archivist::remove(const recording_unwanted& order) {
   const auto found = index_.find(order.id);
-  if (!found) return order.done(desk_answer::unknown);
-  if (!may(order.who, *found)) return order.done(desk_answer::forbidden);
-  if (found->state == "recording") return order.done(desk_answer::in_use);
-  if (!erase(*found)) return order.done(desk_answer::failed);
+  if (!found) return order.done(recording_answer::unknown);
+  if (!may(order.who, *found)) return order.done(recording_answer::forbidden);
+  if (found->state == "recording") return order.done(recording_answer::in_use);
+  if (!erase(*found)) return order.done(recording_answer::failed);
   count();
-  order.done(desk_answer::done);
+  order.done(recording_answer::done);
 }
 
 void archivist::sweep() {
@@ -145,7 +145,8 @@ bool archivist::erase(const recording_facts& which) {
     log()->warn("{} cannot be removed: {}", folder.string(), problem.message());
     return false;
   }
-  // The day, when this was its last one; into today's the recorder may be about to put another.
+  // Removes the folder of the day if this was its last recording, but not today's, where the recorder may be about to
+  // put another.
   if (folder.parent_path().filename() != utc_date(unix_ms())) fs::remove(folder.parent_path(), problem);
   index_.remove(which.id);
   feed_.forgotten(which.id);

@@ -10,11 +10,11 @@
 
 namespace parley::actors {
 
-/// Looks after the recordings that are there, on a thread of its own: the index, what is asked of them over HTTP, and
-/// what has to go. The recorder never waits for it. What the disk refuses fails that one request; the archivist goes on.
+/// Manages existing recordings on a thread of its own: the index, HTTP requests, and retention. The recorder never
+/// waits for it. If the disk refuses something, only that request fails.
 class archivist : public archivist_actor::base {
 public:
-  /// `feed` and `counted` outlive it. To be spawned `detached`: it waits for the disk.
+  /// `feed` and `counted` outlive it. Spawn it `detached`: it waits for the disk.
   archivist(caf::actor_config& config, std::filesystem::path directory, recording_index index, retention keep,
             recorder_feed& feed, recording_meter& counted);
 

@@ -2,7 +2,7 @@
 
 #include "actors/recording/recording_facts.hpp"
 #include "actors/recording/recording_folder.hpp"
-#include "actors/recording_desk.hpp"
+#include "actors/recording/recordings_api.hpp"
 
 #include <caf/all.hpp>
 
@@ -11,14 +11,14 @@
 #include <memory>
 #include <string>
 
-// What sessions, the recorder and the archivist say to each other.
+// The messages between sessions, the recorder and the archivist.
 namespace parley::actors {
 
 // ---- to the recorder
 struct recording_begins; // from sessions
 struct recording_event;
 struct recording_ends;
-struct recorder_stops; // from the house
+struct recorder_stops; // from the server core
 
 using recorder_actor = caf::typed_actor<caf::reacts_to<recording_begins>, caf::reacts_to<recording_event>,
                                         caf::reacts_to<recording_ends>, caf::reacts_to<recorder_stops>>;
@@ -29,7 +29,7 @@ struct recordings_asked; // from GET /sessions
 struct recording_file_asked;
 struct recording_unwanted; // from DELETE /sessions/{id}
 struct archive_swept;      // from itself
-struct archivist_stops;    // from the recorder, its last word
+struct archivist_stops;    // from the recorder, its last message
 
 using archivist_actor = caf::typed_actor<caf::reacts_to<recording_noted>, caf::reacts_to<recordings_asked>,
                                          caf::reacts_to<recording_file_asked>, caf::reacts_to<recording_unwanted>,
@@ -37,9 +37,9 @@ using archivist_actor = caf::typed_actor<caf::reacts_to<recording_noted>, caf::r
 
 // ---- the messages themselves
 
-/// A session is there; nothing is on the disk yet.
+/// A session exists; nothing is on disk yet.
 struct recording_begins {
-  std::uint64_t number; ///< of the recording in this house
+  std::uint64_t number; ///< id of the recording in this server
   recording_facts facts;
 };
 
@@ -52,7 +52,7 @@ struct recording_event {
   accepted_media media;
 };
 
-/// The session is over, or lets go of its recording.
+/// The session ended, or stops being recorded.
 struct recording_ends {
   std::uint64_t number;
   std::string mode;     ///< an init may have changed it
@@ -61,18 +61,18 @@ struct recording_ends {
   std::int64_t dropped; ///< events that did not fit into the feed
 };
 
-/// No recording begins any more: it ends with the last one.
+/// No further recording starts: it ends with the last one.
 struct recorder_stops {};
 
-/// A recording has begun, or is over.
+/// A recording has started or ended.
 struct recording_noted {
   recording_facts facts;
 };
 
-// What is asked over HTTP (`recording_desk`). `done` is called on the archivist's thread.
+// A request over HTTP (`recordings_api`). `done` is called on the archivist's thread.
 
 struct recordings_asked {
-  requester who;
+  principal who;
   std::size_t most;
   std::function<void(std::string json)> done;
 };
@@ -80,20 +80,20 @@ struct recordings_asked {
 struct recording_file_asked {
   std::string id;
   std::string file;
-  requester who;
-  std::function<void(desk_answer, std::string content)> done;
+  principal who;
+  std::function<void(recording_answer, std::string content)> done;
 };
 
 struct recording_unwanted {
   std::string id;
-  requester who;
-  std::function<void(desk_answer)> done;
+  principal who;
+  std::function<void(recording_answer)> done;
 };
 
 /// Time to look for recordings that are too old.
 struct archive_swept {};
 
-/// No recording grows any more: it ends.
+/// No recording is in progress any more: it ends.
 struct archivist_stops {};
 
 } // namespace parley::actors

@@ -2,7 +2,7 @@
 
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
-#include "actors/recording/step_back.hpp"
+#include "actors/recording/thread_priority.hpp"
 
 #include <exception>
 #include <utility>
@@ -11,7 +11,7 @@ namespace parley::actors {
 
 namespace {
 
-/// Queue events of a long wait come first; the newest of them say enough.
+/// The queue events of a long wait come first; the newest of them are enough.
 constexpr std::size_t most_before = 64;
 
 } // namespace
@@ -23,7 +23,7 @@ recorder::recorder(caf::actor_config& config, std::filesystem::path directory, r
 
 recorder::behavior_type recorder::make_behavior() {
   log_exceptions(this);
-  step_back();
+  lower_thread_priority();
   return {
       [this](const recording_begins& order) { begin(order); },
       [this](const recording_event& event) { write(event); },

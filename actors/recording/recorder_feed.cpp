@@ -6,7 +6,7 @@ namespace parley::actors {
 
 namespace {
 
-/// What a message costs besides its frame: many small frames are no way around the bound.
+/// The cost of a message besides its frame, so that many small frames do not evade the bound.
 constexpr std::size_t message_bytes = 256;
 
 } // namespace

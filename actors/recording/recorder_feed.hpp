@@ -14,8 +14,8 @@
 
 namespace parley::actors {
 
-/// The bounded way of events from sessions to the recorder. What does not fit is dropped and counted: no session ever
-/// waits for the disk. Thread-safe; outlives the actors.
+/// The bounded channel of events from sessions to the recorder. What does not fit is dropped and counted: no session
+/// ever waits for the disk. Thread-safe; outlives the actors.
 class recorder_feed {
 public:
   /// `most_bytes`: of frames that the recorder has not written yet. `counted` outlives it.
@@ -27,7 +27,7 @@ public:
   void lead_nowhere() { recorder_ = nullptr; }
   recorder_actor& recorder() { return recorder_; }
 
-  /// The id of a new recording: `wanted`, or that with a number behind it if there was such a one.
+  /// The id of a new recording: `wanted`, with a number appended if that exists already.
   std::string take_id(const std::string& wanted);
 
   /// That recording is on the disk, or not any more.
@@ -36,10 +36,10 @@ public:
 
   std::uint64_t next_number() { return ++last_number_; }
 
-  /// Sends it, or drops it: false.
+  /// Sends it and returns true, or drops it.
   bool send(recording_event event);
 
-  /// The recorder is done with a frame of so many bytes.
+  /// The recorder has dealt with a frame of that many bytes.
   void written(std::size_t bytes);
 
 private:
@@ -57,7 +57,7 @@ class recording_tap {
 public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// `facts` with the id, as take_id gave it, and what else is known at the beginning.
+  /// `facts` with the id from take_id, and whatever else is known at the start.
   recording_tap(recorder_feed& feed, recording_facts facts, time_point accepted);
   recording_tap(const recording_tap&) = delete;
   recording_tap& operator=(const recording_tap&) = delete;

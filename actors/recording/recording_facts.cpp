@@ -1,7 +1,7 @@
 #include "actors/recording/recording_facts.hpp"
 
-#include "protocol/json_document.hpp"
-#include "protocol/json_writer.hpp"
+#include "protocol/json/document.hpp"
+#include "protocol/json/writer.hpp"
 
 #include <array>
 #include <chrono>

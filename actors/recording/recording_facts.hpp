@@ -7,16 +7,16 @@
 
 namespace parley::actors {
 
-/// What is known of one recording: its meta.json, and its row in the index.
+/// What is known about one recording: its meta.json, and its row in the index.
 struct recording_facts {
-  std::string id; ///< of the session, and name of the folder; unique in a recording directory
+  std::string id; ///< of the session, and name of the folder; unique within a recording directory
   std::string legacy_id;
   std::string folder; ///< below the recording directory: DATE/ID
   std::string key;    ///< name of the API key, empty without keys
   std::string mode;
   std::string state =
       "recording";             ///< recording, closed, failed (the disk refused) or cut (the process ended before it)
-  std::string reason;          ///< why the session ended; of `failed`, what the disk said
+  std::string reason;          ///< why the session ended; for `failed`, the disk's error
   std::int64_t started_ms = 0; ///< Unix time
   double seconds = 0;
   std::int64_t input_samples = 0;  ///< 16 kHz
@@ -33,7 +33,7 @@ std::string utc_date(std::int64_t unix_ms);
 /// One line of JSON.
 std::string to_json(const recording_facts& facts);
 
-/// Nothing if it is no text of `to_json`.
+/// Nothing if it is not a text made by `to_json`.
 std::optional<recording_facts> facts_from_json(std::string_view text);
 
 } // namespace parley::actors

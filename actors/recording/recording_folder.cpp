@@ -2,11 +2,11 @@
 
 #include "actors/recording/file_writes.hpp"
 #include "conversation/image_format.hpp"
-#include "protocol/base64.hpp"
-#include "protocol/chat_budget.hpp"
-#include "protocol/json_writer.hpp"
-#include "protocol/pcm.hpp"
-#include "protocol/voice.hpp"
+#include "protocol/json/writer.hpp"
+#include "protocol/media/base64.hpp"
+#include "protocol/media/pcm.hpp"
+#include "protocol/media/voice.hpp"
+#include "protocol/session/chat_budget.hpp"
 
 #include <array>
 #include <cstdio>
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr std::uint32_t input_rate = 16'000;
 constexpr std::uint32_t output_rate = 24'000;
 
-/// Of the text of a client's frame that is no accepted input. The longest init is shorter.
+/// Limit for the text of a client's frame that is not accepted input. The longest init is shorter.
 constexpr std::size_t longest_refused_event = 64u << 10;
 
 fs::path make_folder(const fs::path& folder) {

@@ -2,7 +2,7 @@
 
 #include "actors/recording/recording_facts.hpp"
 #include "actors/recording/wav_track.hpp"
-#include "protocol/wire_media.hpp"
+#include "protocol/codec/wire_media.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -14,14 +14,14 @@ namespace parley::actors {
 /// Which side of the wire a frame came from.
 enum class speaker { client, server };
 
-/// What of a frame's sound and pictures is kept.
+/// What is kept of a frame's sound and pictures.
 enum class accepted_media {
-  none,    ///< the frame was refused, or is no input: nothing of it is decoded
-  samples, ///< sound is samples as they are
+  none,    ///< the frame was refused, or is not input: nothing of it is decoded
+  samples, ///< sound is raw samples
   files,   ///< sound may be WAV files
 };
 
-/// The files of one recording while it grows (PROTOCOL.md 13):
+/// The files of one recording while it grows (docs/protocol.md 13):
 ///   input.wav, output.wav  every sample that the server accepted or sent, once and without gaps, 16 and 24 kHz
 ///   events.jsonl           every event, one a line:
 ///                          `{"t":ms since the connection,"from":"client"|"server","event":{…}}`,
@@ -38,8 +38,8 @@ public:
   recording_folder(const recording_folder&) = delete;
   recording_folder& operator=(const recording_folder&) = delete;
 
-  /// One event; `t_ms` since the connection was accepted. Of a frame that is no JSON, or that is long and was refused, only
-  /// the size is written.
+  /// One event; `t_ms` since the connection was accepted. For a frame that is not JSON, or that is long and was
+  /// refused, only its size is written.
   void write(speaker from, double t_ms, std::string_view frame, accepted_media media);
 
   /// Writes the last state of meta.json.

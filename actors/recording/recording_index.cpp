@@ -22,7 +22,7 @@ std::int64_t size_of(const fs::path& file) {
   return absent ? 0 : static_cast<std::int64_t>(size);
 }
 
-/// What a folder holds whose session nobody closed.
+/// What a folder contains whose session was never closed.
 void count_files(const fs::path& folder, recording_facts& facts) {
   constexpr std::int64_t header_bytes = 44;
   const auto samples = [&](const char* name) {

@@ -20,7 +20,7 @@ public:
   /// cannot be written down is logged. Throws std::filesystem::filesystem_error when the directory can't be made or read.
   explicit recording_index(const std::filesystem::path& directory);
 
-  /// Adds it or takes the place of the one with the same id.
+  /// Adds it or replaces the one with the same id.
   void put(const recording_facts& facts);
 
   void remove(std::string_view id);
@@ -28,7 +28,7 @@ public:
   /// By the id of either dialect.
   std::optional<recording_facts> find(std::string_view id) const;
 
-  /// The newest first. `key` = only that key's.
+  /// Newest first. `key` = only that key's recordings.
   std::vector<recording_facts> list(std::optional<std::string_view> key, std::size_t most) const;
 
   struct totals {

@@ -14,8 +14,8 @@ struct retention {
   std::int64_t bytes = 0;
 };
 
-/// The recordings that have to go: those that are too old, then the oldest until the rest fits. What still grows stays,
-/// but its bytes count. `newest_first` as of recording_index::list.
+/// The recordings to delete: those that are too old, then the oldest until the rest fits. Those in progress stay, but
+/// their bytes count. `newest_first` is what recording_index::list returns.
 std::vector<recording_facts> to_forget(const std::vector<recording_facts>& newest_first, const retention& keep,
                                        std::int64_t now_ms);
 

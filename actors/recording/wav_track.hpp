@@ -7,18 +7,18 @@
 
 namespace parley::actors {
 
-/// A mono PCM16 WAV file that grows. After every append the header says what is there: whatever ends the process, the
-/// file opens. Every call throws std::system_error when the disk refuses, or the file would be larger than WAV can say
-/// (4 GiB).
+/// A growing mono PCM16 WAV file. After every append the header describes what is there, so the file opens whatever
+/// ends the process. Every call throws std::system_error when the disk refuses, or when the file would exceed WAV's
+/// limit (4 GiB).
 class wav_track {
 public:
-  /// Makes the file, readable by its owner alone. It may not exist. `rate` in Hz.
+  /// Creates a file that only its owner can read; it must not exist. `rate` in Hz.
   wav_track(const std::filesystem::path& file, std::uint32_t rate);
   ~wav_track();
   wav_track(const wav_track&) = delete;
   wav_track& operator=(const wav_track&) = delete;
 
-  /// Appends samples, clamped to [-1, 1]; gives back the number of those before them.
+  /// Appends samples, clamped to [-1, 1]; returns the number of samples before them.
   std::uint64_t append(std::span<const float> samples);
 
   std::uint64_t samples() const { return samples_; }

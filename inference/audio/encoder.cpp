@@ -13,7 +13,7 @@ namespace parley::inference::audio {
 namespace {
 
 constexpr double norm_eps = 1e-5;
-constexpr int frames_per_second = 50; // behind the convolutions
+constexpr int frames_per_second = 50; // after the convolutions
 
 /// Kernel 3, one frame of zeros on both sides, as one matrix product over the rows of all sequences.
 std::vector<at::Tensor> convolve3(const std::vector<at::Tensor>& sequences, int stride, const at::Tensor& weight,
@@ -24,7 +24,7 @@ std::vector<at::Tensor> convolve3(const std::vector<at::Tensor>& sequences, int 
     windows.push_back(at::constant_pad_nd(sequence, {0, 0, 1, 1}).unfold(0, 3, stride));
     lengths.push_back(windows.back().size(0));
   }
-  auto rows = at::cat(windows).flatten(1); // [rows, channels * 3], as the weight lies
+  auto rows = at::cat(windows).flatten(1); // [rows, channels * 3], as the weight is stored
   return at::gelu(at::linear(rows, weight, bias)).split_with_sizes(lengths);
 }
 
@@ -130,7 +130,7 @@ std::vector<at::Tensor> encoder::offline(std::span<const clip_piece> pieces, dou
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     auto length = rows[i].size(0);
     places.push_back(positions(0, length));
-    // The reference compares convolved frames with the number of mel frames.
+    // The reference compares the number of convolved frames with that of mel frames.
     auto& mask = masks[{length, std::min(length, pieces[i].frames)}];
     if (!mask.defined()) mask = block_mask(length, block, pieces[i].frames, positions_.device());
   }

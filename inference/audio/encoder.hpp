@@ -1,7 +1,7 @@
 #pragma once
 
-#include "inference/checkpoint.hpp"
-#include "inference/model_config.hpp"
+#include "inference/formats/checkpoint.hpp"
+#include "inference/formats/model_config.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -12,9 +12,9 @@
 
 namespace parley::inference::audio {
 
-/// A session's encoder state: keys and values of every frame since the last reset (THINKER.md 3.4), of the encoder's
-/// dtype and device. Made by `encoder::make_cache`, owned by the caller; an engine keeps them in a pool and clears them
-/// between sessions.
+/// A session's encoder state: keys and values of every frame since the last reset (docs/model/thinker.md 3.4), in the
+/// encoder's dtype and on its device. Made by `encoder::make_cache` and owned by the caller; an engine keeps them in a
+/// pool and clears them between sessions.
 struct encoder_cache {
   at::Tensor keys;         ///< [layers, heads, max_positions, head_dim]
   at::Tensor values;       ///< the same
@@ -27,19 +27,19 @@ struct encoder_cache {
 struct stream_chunk {
   encoder_cache* cache; ///< distinct within a call
   at::Tensor mel;       ///< float32 [frames, bins] as `mel_extractor::stream` emits it
-  int drop_front = 1;   ///< convolved frames that are only context: 0 in a session's first unit, then 1
+  int drop_front = 1;   ///< convolved frames that are only context: 0 in a session's first unit, later 1
   int drop_back = 1;
 };
 
-/// One piece of a clip. `mel` may be longer than `frames`: then it was padded beside longer pieces of the same
-/// reference call, and of the padding up to `frames` more convolved frames take part in the attention, as in the
+/// One piece of a clip. `mel` may be longer than `frames`: then it was padded to match longer pieces of the same
+/// reference call, and up to `frames` further convolved frames of the padding take part in the attention, as in the
 /// reference (3.5).
 struct clip_piece {
   at::Tensor mel;      ///< float32 [padded frames, bins]
   std::int64_t frames; ///< valid ones, at least 1
 };
 
-/// What the golden cases look at; all rows of a call, one below the other.
+/// For the golden cases; all rows of a call, one below the other.
 struct encoder_trace {
   at::Tensor after_conv;           ///< [rows, hidden], before positions are added
   std::vector<at::Tensor> hiddens; ///< input of each layer, then the normed output: [rows, hidden]
@@ -49,33 +49,34 @@ struct encoder_trace {
 /// A session's result does not depend on the others beyond float32 rounding.
 class encoder {
 public:
-  /// `w` is the view of "apm."; it decides dtype and device. Throws std::runtime_error when the weights do not fit
+  /// `w` is the view of "apm."; it determines dtype and device. Throws std::runtime_error when the weights do not fit
   /// `config`.
   encoder(const audio_config& config, const weights& w);
 
   encoder_cache make_cache() const;
 
-  /// Streaming (3.4): extends the caches, emptying one that would reach max_positions first. [frames, hidden] per
-  /// chunk, of the encoder's dtype. Throws std::runtime_error when a chunk is shorter than its context; no cache grows
-  /// then.
+  /// Streaming (3.4): extends the caches, first emptying any that would reach max_positions. [frames, hidden] per
+  /// chunk, in the encoder's dtype. Throws std::runtime_error when a chunk is shorter than its context; then no cache
+  /// grows.
   std::vector<at::Tensor> stream(std::span<const stream_chunk> chunks, encoder_trace* trace = nullptr) const;
 
-  /// Offline (3.5), attention in blocks of `chunk_seconds` (<= 0: none): [(padded frames - 1) / 2 + 1, hidden] per
-  /// piece, of the encoder's dtype. Throws std::runtime_error for a piece with more frames than there are positions.
+  /// Offline (3.5), with attention in blocks of `chunk_seconds` (<= 0: no blocks): [(padded frames - 1) / 2 + 1,
+  /// hidden] per piece, in the encoder's dtype. Throws std::runtime_error for a piece with more frames than there are
+  /// positions.
   std::vector<at::Tensor> offline(std::span<const clip_piece> pieces, double chunk_seconds,
                                   encoder_trace* trace = nullptr) const;
 
   /// The same with the checkpoint's own block length.
   std::vector<at::Tensor> offline(std::span<const clip_piece> pieces) const;
 
-  /// One piece on its way through the layers: what `offline` does at once, a layer at a time.
+  /// One piece on its way through the layers: does what `offline` does at once, a layer at a time.
   struct clip_pass {
     at::Tensor x, mask;
     std::size_t layers = 0; ///< done
   };
   clip_pass begin_clip(const clip_piece& piece) const;
 
-  /// True when it was the last one: `x` is what `offline` returns.
+  /// Returns true after the last layer: `x` is then what `offline` returns.
   bool next_layer(clip_pass& pass) const;
 
 private:

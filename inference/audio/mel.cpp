@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t piece_samples = 30 * sample_rate;
 
-/// log10 with the floor, cut off below `peak` when asked, scaled as the encoder was trained. Takes mel power.
+/// log10 with a floor, clipped relative to `peak` if requested, scaled as in training. Takes mel power.
 at::Tensor finish(at::Tensor power, mel_clip level, float peak) {
   auto logs = power.clamp_min_(1e-10).log10_();
   if (level == mel_clip::dynamic)
@@ -24,7 +24,7 @@ at::Tensor finish(at::Tensor power, mel_clip level, float peak) {
 } // namespace
 
 mel_extractor::mel_extractor(int bins, at::Device device) : bins_(bins) {
-  // float32 from the start, as the reference: a window rounded from float64 moves weak bins by 5e-5.
+  // float32 from the start, like the reference: a window rounded from float64 moves weak bins by 5e-5.
   window_ = at::hann_window(mel_window_samples, at::TensorOptions().dtype(at::kFloat)).to(device);
   auto filters = slaney_filters(mel_window_samples, bins);
   filters_ = at::from_blob(filters.data(), {mel_window_samples / 2 + 1, bins}, at::kDouble).to(at::kFloat).to(device);
@@ -41,7 +41,7 @@ std::vector<std::vector<at::Tensor>> mel_extractor::offline(std::span<const std:
                                                             mel_clip level) const {
   struct piece {
     std::int64_t samples;
-    std::int64_t computed; // frames that see any of it; all others are silent
+    std::int64_t computed; // frames that overlap with the sound; all others are silent
   };
   std::vector<std::vector<piece>> pieces(clips.size());
   std::vector<float> windows;

@@ -9,14 +9,14 @@
 
 namespace parley::inference::audio {
 
-/// From where the log spectrum is cut off (THINKER.md 3.1).
+/// Where the log spectrum is clipped (docs/model/thinker.md 3.1).
 enum class mel_clip {
   dynamic, ///< 8 decades below the loudest frame
-  floor    ///< 1e-10: what the reference falls back to after a short stream (README, defects)
+  floor    ///< 1e-10: what the reference uses after a short stream, by a defect
 };
 
-/// Log-mel features of 16 kHz mono sound (THINKER.md 3.1-3.3). Features are float32 [frames, bins], on the CPU.
-/// Stateless after construction; one object serves all sessions. Samples are in [-1, 1] and finite (the caller's duty).
+/// Log-mel features of 16 kHz mono sound (docs/model/thinker.md 3.1-3.3). Features are float32 [frames, bins], on the
+/// CPU. Stateless after construction; one object serves all sessions. Precondition: samples are finite and in [-1, 1].
 class mel_extractor {
 public:
   /// `bins`: 80 in MiniCPM-o 4.5. The transforms run on `device`.
@@ -27,9 +27,9 @@ public:
   /// Slaney filter bank, float32 [n_fft / 2 + 1, bins].
   const at::Tensor& filters() const { return filters_; }
 
-  /// Whole clips (3.2), of one session or of many, in one batched transform. Each clip is cut into pieces of 30 s, each
-  /// seen as if padded with zeros to 30 s; of each piece come the first ceil(samples / hop) frames. An empty clip has
-  /// no piece.
+  /// Whole clips (3.2), of one or several sessions, in one batched transform. Each clip is cut into pieces of 30 s, and
+  /// each piece is treated as if padded with zeros to 30 s; of each piece, the first ceil(samples / hop) frames are
+  /// returned. An empty clip has no pieces.
   std::vector<std::vector<at::Tensor>> offline(std::span<const std::span<const float>> clips,
                                                mel_clip clip = mel_clip::dynamic) const;
   std::vector<at::Tensor> offline(std::span<const float> clip, mel_clip level = mel_clip::dynamic) const;
@@ -40,7 +40,7 @@ public:
     std::span<const float> samples; ///< 16 kHz
   };
   struct stream_output {
-    at::Tensor mel; ///< [emitted frames, bins]; undefined when too little is stable to emit a chunk
+    at::Tensor mel; ///< [emitted frames, bins]; undefined when not enough is stable for a chunk
     mel_stream_info info;
   };
 

@@ -6,13 +6,13 @@
 
 namespace parley::inference::audio {
 
-// Of all sound that the model hears (THINKER.md 3.1).
+// For all sound that the model hears (docs/model/thinker.md 3.1).
 inline constexpr int sample_rate = 16000;      ///< Hz
 inline constexpr int mel_window_samples = 400; ///< n_fft
-inline constexpr int mel_hop_samples = 160;    ///< from one frame to the next: 10 ms
+inline constexpr int mel_hop_samples = 160;    ///< distance of two frames: 10 ms
 
-/// How a stream is cut (THINKER.md 3.3). The defaults are the duplex ones. After a slide the buffer must still hold
-/// more than a chunk.
+/// How a stream is cut (docs/model/thinker.md 3.3). The defaults are those of duplex. After a slide, the buffer must
+/// still hold more than a chunk.
 struct mel_stream_config {
   int chunk_ms = 1000;
   int first_chunk_ms = 1035;
@@ -30,7 +30,7 @@ struct mel_stream_config {
 struct mel_stream_info {
   int chunk_number = 0;             ///< chunks emitted so far
   int emitted_frames = 0;           ///< in this append; 0 = nothing
-  std::int64_t stable_frames = 0;   ///< of the buffer, those that no later sample can change
+  std::int64_t stable_frames = 0;   ///< frames of the buffer that no later sample can change
   std::int64_t total_frames = 0;    ///< of the buffer
   std::int64_t base_frame = 0;      ///< global index of the buffer's first frame
   std::int64_t buffer_samples = 0;  ///< length of the reference's buffer
@@ -39,23 +39,23 @@ struct mel_stream_info {
   std::int64_t core_end = 0;
 };
 
-/// A session's streaming state. Of the 30 s buffer that the reference transforms anew every second, it keeps the last
-/// samples (one window and a bit), the mel power of the frames not yet emitted, and for every slide's worth of frames
-/// the largest power in it, which is all that the dynamic clip level needs: about 40 KB. Copyable;
+/// A session's streaming state. Instead of the 30 s buffer that the reference transforms again every second, it keeps
+/// the last samples (a little more than one window), the mel power of the frames not yet emitted, and the largest power
+/// in every slide's worth of frames, which is all that the dynamic clip level needs: about 40 KB. Copyable;
 /// `mel_extractor::stream` advances it.
 struct mel_stream {
   explicit mel_stream(mel_stream_config cut = {}) : config(cut) {}
 
-  /// Samples that the next append should have.
+  /// Number of samples that the next append should have.
   int next_need() const;
 
-  /// The frames between two places where the buffer may come to begin. There the reference sees a mirrored edge once
-  /// the buffer has slid, so the first frames have two values.
+  /// The frames between two places where the buffer may begin after a slide. Once the buffer has slid, the reference
+  /// sees a mirrored edge there, so the first frames have two values.
   struct block {
-    float head_peak = 0; ///< largest mel power of the first frames, as seen from inside
+    float head_peak = 0; ///< largest mel power of the first frames, seen without the edge
     float rest_peak = 0; ///< ... of the others
     std::vector<float>
-        head; ///< mel power of the first frames behind the mirrored edge, [frame][bin]; empty = not known yet
+        head; ///< mel power of the first frames with the mirrored edge, [frame][bin]; empty = not known yet
   };
 
   mel_stream_config config;

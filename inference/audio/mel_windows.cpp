@@ -8,20 +8,21 @@ namespace parley::inference::audio {
 namespace {
 
 constexpr std::int64_t half_window = mel_window_samples / 2;
-/// Frames whose window reaches over the left end of a buffer.
+/// Frames whose window crosses the left end of a buffer.
 constexpr std::int64_t head_frames = (half_window + mel_hop_samples - 1) / mel_hop_samples;
-/// Samples behind a left end that its head frames see.
+/// Samples after a left end that its first frames see.
 constexpr std::int64_t head_samples = (head_frames - 1) * mel_hop_samples + half_window;
-/// What the next append may look back to: an unfinished window, or a left end whose head is not complete.
+/// How far back the next append may need samples: for an unfinished window, or a left end whose first frames are
+/// incomplete.
 constexpr std::int64_t tail_samples = 2 * mel_window_samples;
-/// Below this length the reference clips at the floor.
+/// Below this length the reference uses the fixed floor.
 constexpr std::int64_t dynamic_samples = 5 * sample_rate;
 
 std::int64_t window_begin(std::int64_t frame) {
   return frame * mel_hop_samples - half_window;
 }
 
-/// Frames of a buffer of n samples whose window lies inside on the right.
+/// Frames of a buffer of n samples whose window does not cross the right end.
 std::int64_t complete_frames(std::int64_t n) {
   return n < half_window ? 0 : (n - half_window) / mel_hop_samples + 1;
 }
@@ -80,14 +81,14 @@ window_plan plan_windows(mel_stream& stream, std::span<const float> samples, std
   stream.total_samples += static_cast<std::int64_t>(samples.size());
   auto total = stream.total_samples;
   window_plan plan;
-  // There is nothing to mirror in less than half a window.
+  // With less than half a window there is nothing to mirror.
   if (total > half_window) {
     auto complete = complete_frames(total);
     for (auto frame = stream.next_frame; frame < complete; ++frame)
       append_window(windows, stream.tail, window_begin(frame), total, tail_begin);
     plan.final_frames = complete - stream.next_frame;
 
-    // The head of the buffer that begins at sample s sees s .. s + head_samples.
+    // The first frames of the buffer that begins at sample s see s .. s + head_samples.
     if (stream.config.sliding_window) {
       auto slide = slide_frames(stream.config) * mel_hop_samples;
       plan.first_head_block = std::max<std::int64_t>(1, (before - head_samples + slide - 1) / slide);

@@ -10,17 +10,17 @@
 // with their mel power.
 namespace parley::inference::audio {
 
-/// Appends to `out` the n_fft samples from `begin` on of a signal of `length` samples, mirrored at both ends. Of the
-/// signal only `samples` from `samples_begin` on are at hand; what lies behind them is zero.
+/// Appends to `out` the n_fft samples from `begin` on of a signal of `length` samples, mirrored at both ends. Only the
+/// signal's `samples` from `samples_begin` on are available; what follows them is zero.
 void append_window(std::vector<float>& out, std::span<const float> samples, std::int64_t begin, std::int64_t length,
                    std::int64_t samples_begin = 0);
 
-/// The windows that one append asked for, in this order.
+/// The windows that one append requires, in this order.
 struct window_plan {
   std::int64_t final_frames = 0;     ///< new frames that no later sample changes, from stream.next_frame on
   std::int64_t first_head_block = 0; ///< slides whose mirrored edge became known: `heads` of them, head_frames each
   std::int64_t heads = 0;
-  std::int64_t open_frames = 0; ///< frames at the right end, mirrored; they count for the clip level alone
+  std::int64_t open_frames = 0; ///< frames at the right end, mirrored; they matter for the clip level only
 
   std::int64_t windows() const;
 };
@@ -33,7 +33,7 @@ struct power_chunk {
   mel_stream_info info;
   std::vector<float> power; ///< [emitted_frames][bins]; empty when there is no chunk
   float peak = 0;           ///< largest mel power of the whole buffer
-  bool dynamic = false;     ///< whether `peak` sets the clip level
+  bool dynamic = false;     ///< whether `peak` determines the clip level
 };
 
 /// Takes the mel power, [plan.windows()][bins], of the planned windows, slides the buffer and emits at most one chunk.

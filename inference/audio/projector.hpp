@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/checkpoint.hpp"
+#include "inference/formats/checkpoint.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -10,18 +10,19 @@
 
 namespace parley::inference::audio {
 
-/// LLM rows that `mel_frames` frames of features give (THINKER.md 3.4); 0 for very short ones.
+/// Number of LLM rows for `mel_frames` frames of features (docs/model/thinker.md 3.4); 0 for very few.
 std::int64_t audio_tokens(std::int64_t mel_frames, int pool_step);
 
-/// linear2(relu(linear1 x)), then the mean over `pool_step` frames (THINKER.md 3.4). Stateless after construction.
+/// linear2(relu(linear1 x)), then the mean over `pool_step` frames (docs/model/thinker.md 3.4). Stateless after
+/// construction.
 class projector {
 public:
-  /// `w` is the view of "audio_projection_layer."; it decides dtype and device. Throws std::runtime_error naming a
-  /// weight that is missing.
+  /// `w` is the view of "audio_projection_layer."; it determines dtype and device. Throws std::runtime_error naming a
+  /// missing weight.
   projector(int pool_step, const weights& w);
 
   /// One [frames, encoder hidden] per session → [tokens, LLM hidden] each, at most `audio_tokens(mel_frames[i])` rows,
-  /// all of the weights' dtype.
+  /// in the weights' dtype.
   std::vector<at::Tensor> project(std::span<const at::Tensor> encoded, std::span<const std::int64_t> mel_frames) const;
 
 private:

@@ -7,7 +7,7 @@ namespace parley::inference::chat {
 answer_ids answer_ids::of(const tokenizer& tokens) {
   answer_ids ids;
   ids.terminators = {tokens.id("<|tts_eos|>"), tokens.id("<|im_end|>"), tokens.unk()};
-  // Those that are no token of their own stand for <unk>, as in the reference.
+  // Those that are not a token of their own become <unk>, as in the reference.
   for (auto sign : {":",  "：", "；", "#", "“",  "”",  "‘", "’", "@", "*", "【", "】",
                     "「", "」", "(",  ")", "（", "）", "[", "]", "&", "/", "$"})
     ids.unspeakable.push_back(tokens.id(sign));
@@ -25,7 +25,7 @@ std::span<const token_id> answer_decoder::seen() const {
   return std::span(tokens_).last(in_chunk + earlier);
 }
 
-void answer_decoder::drawn(token_id token, std::span<const token_id> terminators) {
+void answer_decoder::sampled(token_id token, std::span<const token_id> terminators) {
   if (std::find(terminators.begin(), terminators.end(), token) != terminators.end()) {
     finished_ = true;
     return;

@@ -73,7 +73,7 @@ private:
 
   void add(const image_item&) { add_picture(); }
 
-  /// Every `stack_frames` pictures come behind their second of sound; what sound is left comes last.
+  /// Every `stack_frames` pictures follow their second of sound; the remaining sound comes last.
   void add(const video_item& item) {
     std::span<const float> sound;
     if (item.samples) sound = *item.samples;
@@ -91,7 +91,8 @@ private:
   void add_sound(std::span<const float> samples) {
     separate();
     content_.attach(medium::audio, talk_.media.audio.size());
-    // Each sound counts its own rows, but they are heard joined, which may give fewer: then the last ones go short.
+    // Rows are counted for each sound, but the sounds are heard joined, which may give fewer: then the last ones get
+    // less.
     const auto rows = std::min(heard_rows(samples.size(), model_.audio.pool_step), rows_left_);
     rows_left_ -= rows;
     talk_.media.audio.push_back(audio_placeholder(rows));

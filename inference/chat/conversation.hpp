@@ -2,7 +2,7 @@
 
 #include "inference/chat/prompt.hpp"
 #include "inference/chat/template.hpp"
-#include "inference/model_config.hpp"
+#include "inference/formats/model_config.hpp"
 #include "inference/unit.hpp"
 #include "inference/vision/pieces.hpp"
 

@@ -7,23 +7,23 @@
 
 namespace parley::inference::chat {
 
-/// A message whose content is one text already (THINKER.md 6.1).
+/// A message whose content is already a single text (docs/model/thinker.md 6.1).
 struct template_message {
   role from;
   rendered_text content;
 };
 
-/// The reference's arguments of the template, by their names there.
+/// The reference's arguments of the template, by the same names.
 struct template_options {
-  bool generation_prompt = true; ///< ends with what opens the assistant's turn
-  bool enable_thinking = false;  ///< false: that opening holds a think block which is closed already
-  bool use_tts_template = false; ///< it ends with <|tts_bos|>: the answer can be spoken
+  bool generation_prompt = true; ///< end with the opening of the assistant's turn
+  bool enable_thinking = false;  ///< false: that opening contains a think block that is already closed
+  bool use_tts_template = false; ///< end with <|tts_bos|>: the answer can be spoken
 };
 
-/// The chat template of tokenizer_config.json, without tools (THINKER.md 6.1).
+/// The chat template of tokenizer_config.json, without tools (docs/model/thinker.md 6.1).
 rendered_text apply_template(std::span<const template_message> messages, const template_options& options);
 
-/// What opens the assistant's turn: role, closed thinking, <|tts_bos|>.
+/// The opening of the assistant's turn: role, closed think block, <|tts_bos|>.
 std::string generation_prompt(const template_options& options);
 
 } // namespace parley::inference::chat

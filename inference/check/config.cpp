@@ -1,8 +1,8 @@
 #include "inference/check/checks.hpp"
+#include "inference/formats/json_file.hpp"
+#include "inference/formats/model_config.hpp"
 #include "inference/init/presets.hpp"
-#include "inference/json_file.hpp"
-#include "inference/model_config.hpp"
-#include "inference/speech/speech_config.hpp"
+#include "inference/tts/speech_config.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Numbers of training, of other programs, and of how the file was written.
+/// Values that concern training, other programs, or how the file was written.
 bool is_of_no_interest(const std::string& pointer) {
   for (const std::string_view part : {"/architectures",
                                       "/torch_dtype",
@@ -39,7 +39,7 @@ bool is_of_no_interest(const std::string& pointer) {
   return false;
 }
 
-/// Members that have another value here than in the published model, with both.
+/// Members whose value differs from the published model's, with both values.
 void compare(const json& published, const json& here, const std::string& at, std::string& differences) {
   for (const auto& [key, value] : published.items()) {
     auto pointer = at;

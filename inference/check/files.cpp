@@ -1,8 +1,8 @@
 #include "inference/check/checks.hpp"
 #include "inference/check/known_files.hpp"
-#include "inference/file_problem.hpp"
-#include "inference/json_file.hpp"
-#include "inference/mapped_file.hpp"
+#include "inference/formats/file_problem.hpp"
+#include "inference/formats/json_file.hpp"
+#include "inference/formats/mapped_file.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -16,7 +16,7 @@ namespace {
 constexpr auto fetch_again = "fetch the folder again: huggingface-cli download openbmb/MiniCPM-o-4_5";
 constexpr auto index_name = "model.safetensors.index.json";
 
-/// What the server can't do without, and what it loses otherwise.
+/// What the server cannot do without, and what it loses otherwise.
 struct expected_file {
   const char* name;
   severity how;
@@ -32,7 +32,7 @@ constexpr expected_file expected[] = {
 constexpr const char* networks[] = {"flow.pt", "flow.yaml", "hift.pt", "speech_tokenizer_v2_25hz.onnx",
                                     "campplus.onnx"};
 
-void say(findings& out, severity how, std::string what, std::string advice) {
+void add(findings& out, severity how, std::string what, std::string advice) {
   if (how == severity::fault)
     out.fault(std::move(what), std::move(advice));
   else if (how == severity::warning)
@@ -41,7 +41,7 @@ void say(findings& out, severity how, std::string what, std::string advice) {
     out.note(std::move(what), std::move(advice));
 }
 
-/// The files of weights, as the index names them.
+/// The weight files, as named by the index.
 std::set<std::string> shards_of(const std::filesystem::path& model, findings& out) {
   std::set<std::string> shards;
   if (const auto problem = file_problem(model / index_name)) {
@@ -75,7 +75,7 @@ std::string sha256(const std::filesystem::path& file) {
   return text;
 }
 
-/// How many files were found to be of the pinned revision.
+/// Number of files identified as those of the pinned revision.
 struct same_files {
   int by_size = 0, by_hash = 0;
 };
@@ -113,11 +113,11 @@ bool check_files(const folders& where, bool hash, findings& out) {
   const auto faults = out.count(severity::fault);
   for (const auto& file : expected)
     if (const auto problem = file_problem(where.model / file.name))
-      say(out, *problem == is_missing ? file.how : severity::fault,
+      add(out, *problem == is_missing ? file.how : severity::fault,
           std::string(file.name) + " " + *problem + " (" + file.lost + ")", fetch_again);
   if (const auto problem = file_problem(where.model / "tokenizer.json")) {
     const bool older = !file_problem(where.model / "vocab.json") && !file_problem(where.model / "merges.txt");
-    say(out, *problem == is_missing && older ? severity::note : severity::fault,
+    add(out, *problem == is_missing && older ? severity::note : severity::fault,
         "tokenizer.json " + *problem + (older ? " (vocab.json and merges.txt are there)" : ""), fetch_again);
   }
   for (const auto& shard : shards_of(where.model, out))

@@ -7,9 +7,9 @@
 namespace parley::inference::check {
 
 enum class severity {
-  passed,  ///< looked at, and as it should be
+  passed,  ///< checked, and as it should be
   note,    ///< worth knowing
-  warning, ///< it runs, and something is lost
+  warning, ///< it runs, but something is lost
   fault    ///< it would not run, or its answers would be wrong
 };
 
@@ -19,7 +19,7 @@ struct finding {
   std::string advice; ///< what helps; empty = nothing needs to be done
 };
 
-/// What a check has found, in the order in which it looked.
+/// The findings of the checks, in order.
 class findings {
 public:
   void pass(std::string what) { add(severity::passed, std::move(what), {}); }

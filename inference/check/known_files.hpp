@@ -6,11 +6,11 @@
 
 namespace parley::inference::check {
 
-/// The revision of openbmb/MiniCPM-o-4_5 that most people name, and that sizes and hashes here are of. They were gathered
-/// from public manifests and tests of others.
+/// The revision of openbmb/MiniCPM-o-4_5 that most people use; sizes and hashes here are its own. They were gathered
+/// from other people's public manifests and tests.
 inline constexpr std::string_view pinned_revision = "503e754207c94da6bb26850b4469f367c9ea3582";
 
-/// A file of it. What is not known is 0 or empty.
+/// One of its files. What is unknown is 0 or empty.
 struct known_file {
   std::string_view name;
   std::uint64_t bytes;

@@ -1,10 +1,10 @@
-#include "inference/awq.hpp"
 #include "inference/check/checks.hpp"
+#include "inference/formats/awq.hpp"
+#include "inference/formats/json_file.hpp"
+#include "inference/formats/model_kind.hpp"
+#include "inference/formats/safetensors.hpp"
 #include "inference/init/presets.hpp"
 #include "inference/init/tensor_plan.hpp"
-#include "inference/json_file.hpp"
-#include "inference/model_kind.hpp"
-#include "inference/safetensors.hpp"
 
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
@@ -75,7 +75,7 @@ std::string part_of(const std::string& name) {
   return name.substr(0, name.find('.'));
 }
 
-/// Looks for what the configuration plans, and counts by part.
+/// Looks for what the configuration requires, and counts by part.
 class comparison {
 public:
   comparison(const stored_tensors& stored, const json& config, findings& out)
@@ -140,7 +140,7 @@ private:
     }
   }
 
-  /// Of the same kind of fault a few are enough.
+  /// A few reports of the same kind are enough.
   void complain(const std::string& what) {
     constexpr int enough = 8;
     if (++complaints_ <= enough) out_.fault(what, again);
@@ -161,7 +161,7 @@ void check_tensors(const folders& where, findings& out) {
   const auto stored = open_all(where.model, out);
   if (stored.files.empty() || config.is_null()) return;
   try {
-    // What the file does not say is as published, but for one default of the reference's.
+    // What the file does not say is taken as published, except for one default of the reference.
     auto filled = init::find_preset("minicpm-o-4.5").config;
     filled["drop_vision_last_layer"] = true;
     filled.merge_patch(config);

@@ -1,4 +1,4 @@
-#include "inference/tokenizer.hpp"
+#include "inference/text/tokenizer.hpp"
 
 #include "inference/check/checks.hpp"
 
@@ -14,7 +14,7 @@ constexpr token_id published_tokens = 151748;
 constexpr std::size_t published_merges = 151387;
 constexpr auto again = "fetch tokenizer.json and tokenizer_config.json of openbmb/MiniCPM-o-4_5 again";
 
-/// What prompts are made of and answers end by, with their published ids.
+/// The control tokens of prompts and the end tokens of answers, with their published ids.
 constexpr std::pair<const char*, token_id> control_tokens[] = {
     {"<|endoftext|>", 151643}, {"<|im_start|>", 151644},    {"<|im_end|>", 151645},    {"<image>", 151669},
     {"</image>", 151670},      {"<slice>", 151679},         {"</slice>", 151680},      {"<unit>", 151683},
@@ -23,7 +23,7 @@ constexpr std::pair<const char*, token_id> control_tokens[] = {
     {"<|speak|>", 151706},     {"<|turn_eos|>", 151717},    {"<|chunk_eos|>", 151718}, {"<|tts_pad|>", 151722},
     {"<unk>", 128244}};
 
-/// Recorded by others from the published folder.
+/// Recorded by others with the published folder.
 const std::pair<const char*, std::vector<token_id>> recorded[] = {
     {"你好，世界！", {108386, 3837, 99489, 6313}}, {"混合", {105063}}, {"前缀", {24562, 103630}}};
 
@@ -39,7 +39,7 @@ void check_tokenizer(const folders& where, findings& out) try {
   const auto words = tokenizer::open(where.model);
   const auto config = config_of(where.model);
   const auto rows = config.is_object() ? config.value("vocab_size", token_id{0}) : 0;
-  // A made folder may have the published vocabulary, or bytes without merges.
+  // A folder made by init-model may have the published vocabulary, or bytes without merges.
   const bool published = words.size() == published_tokens && (!is_made(config) || words.merges() > 0);
   const auto faults = out.count(severity::fault);
   for (const auto& [token, id] : control_tokens) {
@@ -70,7 +70,7 @@ void check_tokenizer(const folders& where, findings& out) try {
   if (words.derived_merges() > 0)
     out.note(std::to_string(words.derived_merges()) + " merges stand in no file and were derived from the ids", again);
   if (words.bad_token_ids().empty() && published)
-    out.warn("tokenizer_config.json has no bad_token_ids, the list of tokens that are never drawn", again);
+    out.warn("tokenizer_config.json has no bad_token_ids, the list of tokens that are never sampled", again);
   if (out.count(severity::fault) == faults)
     out.pass("the tokenizer has its control tokens" + std::string(published ? " and gives the recorded ids" : ""));
 } catch (const std::exception& e) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr session_id ear = 1, mouth = 2;
 
-/// What an engine answered.
+/// The engine's answer.
 struct answers {
   std::vector<event> events;
 
@@ -34,7 +34,7 @@ std::string in_seconds(double seconds) {
   return text;
 }
 
-/// Lets the engine work until it has nothing to do; the seconds that took.
+/// Runs the engine until it has nothing to do; returns the seconds that took.
 double work(engine& model) {
   const auto begin = std::chrono::steady_clock::now();
   while (model.advance()) {

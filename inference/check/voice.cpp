@@ -1,16 +1,16 @@
 #include "inference/check/checks.hpp"
-#include "inference/file_problem.hpp"
-#include "inference/speech/campplus.hpp"
-#include "inference/speech/default_voice_file.hpp"
-#include "inference/speech/features.hpp"
-#include "inference/speech/flow.hpp"
-#include "inference/speech/hift_causal.hpp"
-#include "inference/speech/hift_original.hpp"
-#include "inference/speech/noise.hpp"
-#include "inference/speech/s3_tokenizer.hpp"
-#include "inference/speech/state_dict.hpp"
-#include "inference/speech/token2wav.hpp"
-#include "inference/speech/wav_file.hpp"
+#include "inference/formats/file_problem.hpp"
+#include "inference/formats/state_dict.hpp"
+#include "inference/formats/wav_file.hpp"
+#include "inference/vocoder/flow.hpp"
+#include "inference/vocoder/hift_causal.hpp"
+#include "inference/vocoder/hift_original.hpp"
+#include "inference/vocoder/noise.hpp"
+#include "inference/vocoder/token2wav.hpp"
+#include "inference/voice/campplus.hpp"
+#include "inference/voice/default_voice_file.hpp"
+#include "inference/voice/features.hpp"
+#include "inference/voice/s3_tokenizer.hpp"
 
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
@@ -29,7 +29,7 @@ constexpr auto again = "fetch the file again; --hash tells which ones differ fro
 constexpr auto another_voice = "name another recording by voice.default";
 constexpr double published_guidance = 0.7;
 
-/// Does a part, if its files are there; what it throws is a fault.
+/// Checks a part if its files are there; whatever it throws is reported as a fault.
 template<class Part>
 void attempt(const std::filesystem::path& folder, std::initializer_list<const char*> files, findings& out, Part part) {
   for (const auto* name : files)

@@ -7,24 +7,24 @@
 
 namespace parley::inference::duplex {
 
-/// Gathers a session's samples into the chunks that its mel stream wants (THINKER.md 5.2). A first append of 16 000
-/// samples is padded with silence on the left.
+/// Gathers a session's samples into the chunks that its mel stream wants (docs/model/thinker.md 5.2). A first append of
+/// 16 000 samples is padded with silence on the left.
 class audio_intake {
 public:
-  /// Takes samples (16 kHz); false when they do not make a chunk yet: then they wait.
+  /// Takes samples (16 kHz); false when they do not make a chunk yet, in which case they wait.
   bool append(std::span<const float> samples, const audio::mel_stream& stream);
 
   /// The chunk, `stream.next_need()` samples, once `append` has returned true. Valid until the next `append` or
   /// `consume`.
   std::span<const float> chunk(const audio::mel_stream& stream) const;
 
-  /// Convolved frames of the chunk that are only context (THINKER.md 3.4).
+  /// Convolved frames of the chunk that are only context (docs/model/thinker.md 3.4).
   int drop_front() const { return chunks_ == 0 ? 0 : 1; }
 
-  /// The chunk has been heard.
+  /// The chunk has been consumed.
   void consume(const audio::mel_stream_config& cut);
 
-  /// A step without sound, which the reference counts like a chunk: what follows is no first chunk any more.
+  /// A step without sound, which the reference counts as a chunk: what follows is not a first chunk any more.
   void skip() { ++chunks_; }
 
   int chunks() const { return chunks_; }

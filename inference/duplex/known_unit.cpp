@@ -6,14 +6,14 @@ namespace parley::inference::duplex {
 
 known_unit walk(unit_decoder& decoder, const unit_choices& known) {
   known_unit unit;
-  auto next = known.drawn.begin();
+  auto next = known.sampled.begin();
   auto cut_is_due = known.cut == cut_point::deciding;
   const auto finish = [&] {
     while (decoder.next() != wants::nothing) {
       if (decoder.next() == wants::draw) {
-        if (next == known.drawn.end()) throw std::runtime_error("replay: a unit has more tokens than were chosen");
-        decoder.drawn(*next++);
-      } else if (cut_is_due && next == known.drawn.end()) {
+        if (next == known.sampled.end()) throw std::runtime_error("replay: a unit has more tokens than were chosen");
+        decoder.sampled(*next++);
+      } else if (cut_is_due && next == known.sampled.end()) {
         cut_is_due = false;
         decoder.cut();
       } else {
@@ -29,7 +29,7 @@ known_unit walk(unit_decoder& decoder, const unit_choices& known) {
     decoder.recall();
     finish();
   }
-  if (next != known.drawn.end() || cut_is_due) throw std::runtime_error("replay: the choices are not this unit's");
+  if (next != known.sampled.end() || cut_is_due) throw std::runtime_error("replay: the choices are not this unit's");
   return unit;
 }
 

@@ -8,15 +8,15 @@
 
 namespace parley::inference::duplex {
 
-/// What a unit whose choices are known (a replayed one) feeds to the model behind its input, all at once.
+/// What a unit with known choices (a replayed one) feeds to the model after its input, all at once.
 struct known_unit {
   std::vector<token_id> fed;
   std::vector<std::int64_t> reply; ///< indices into `fed` of those whose hidden states belong to the reply
-  bool ends_turn = false;          ///< it did before it was cut while it was spoken
+  bool ends_turn = false;          ///< whether it did before it was cut while being spoken
 };
 
-/// Walks `decoder` through a unit as its choices say: afterwards it stands where it stood then.
-/// Throws std::runtime_error when they can't be this unit's.
+/// Takes `decoder` through a unit according to its choices; afterwards it is in the state that it was in then. Throws
+/// std::runtime_error when the choices cannot belong to this unit.
 known_unit walk(unit_decoder& decoder, const unit_choices& known);
 
 } // namespace parley::inference::duplex

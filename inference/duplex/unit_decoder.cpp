@@ -52,9 +52,9 @@ void unit_decoder::step() {
   }
 }
 
-void unit_decoder::drawn(token_id token) {
+void unit_decoder::sampled(token_id token) {
   if (token == control_.listen && !turn_ended_) token = control_.tts_bos;
-  ++outcome_.drawn;
+  ++outcome_.sampled;
   drew_terminator_ = is_terminator(token);
   choose(token);
 }
@@ -73,7 +73,7 @@ void unit_decoder::choose(token_id token) {
     auto full = code_points(tokens_.decode(outcome_.ids, true)) >= options_.max_characters;
     outcome_.ids.pop_back();
     if (full) {
-      --outcome_.drawn;
+      --outcome_.sampled;
       if (options_.explicit_mode)
         stop(control_.chunk_eos);
       else
@@ -111,9 +111,9 @@ void unit_decoder::cut() {
   forced_ = true;
   if (closing_turn_) return;
   if (next_ == wants::feed) {
-    // Chosen, but the model has not seen it: it never was.
+    // Chosen, but never seen by the model: as if it had never been.
     outcome_.appended.pop_back();
-    --outcome_.drawn;
+    --outcome_.sampled;
     turn_ended_ = ended_before_choice_;
   }
   break_off();
@@ -127,7 +127,7 @@ void unit_decoder::recall() {
   if (outcome_.terminator) {
     outcome_.terminator.reset();
     outcome_.appended.pop_back();
-    outcome_.drawn -= drew_terminator_;
+    outcome_.sampled -= drew_terminator_;
   }
   break_off();
 }

@@ -1,17 +1,17 @@
 #pragma once
 
 #include "inference/quirks.hpp"
-#include "inference/tokenizer.hpp"
+#include "inference/text/tokenizer.hpp"
 
 #include <optional>
 #include <string>
 #include <vector>
 
-// The listen-or-speak decisions of one duplex session (THINKER.md 5.3), without a model: the engine draws and feeds
-// tokens for many sessions at once and tells each decoder what came out.
+// The listen-or-speak decisions of one duplex session (docs/model/thinker.md 5.3), without a model: the engine draws
+// and feeds tokens for many sessions at once and tells each decoder the results.
 namespace parley::inference::duplex {
 
-/// Tokens that steer a unit.
+/// The tokens that control a unit.
 struct control_tokens {
   token_id unit_begin, unit_end;
   token_id listen, speak, chunk_eos, chunk_tts_eos, turn_eos, tts_bos;
@@ -22,7 +22,7 @@ struct control_tokens {
 /// What a decoder needs next.
 enum class wants {
   nothing, ///< no unit is running
-  draw,    ///< a token drawn from the newest logits: answer with `drawn`
+  draw,    ///< a token sampled from the newest logits: answer with `sampled`
   feed,    ///< `token()` fed to the model: answer with `fed`
 };
 
@@ -34,43 +34,43 @@ struct unit_outcome {
   std::vector<token_id> ids;          ///< tokens of the reply: the text, <|turn_eos|>, <|tts_bos|> …
   std::optional<token_id> terminator; ///< still to be fed before `</unit>`; none in implicit mode
   std::vector<token_id> appended;     ///< everything this unit added to the sequence, without `</unit>`
-  int drawn = 0;                      ///< how many of `appended` were drawn, the rest was forced
+  int sampled = 0;                    ///< how many of `appended` were sampled; the others were forced
   bool cut = false;                   ///< it was stopped by `cut`
 };
 
-/// What bounds a session's units (THINKER.md 5.3).
+/// The limits of a session's units (docs/model/thinker.md 5.3).
 struct unit_decoder_options {
-  int force_listen_count = 0; ///< so many first units must listen
+  int force_listen_count = 0; ///< this many first units must listen
   int max_new_tokens = 20;    ///< per unit, counting the terminator
   bool explicit_mode = true;  ///< false: terminators are not fed and there is no token budget (ls_mode "implicit")
-  int max_characters = 28;    ///< code points of a unit's text
+  int max_characters = 28;    ///< code points in a unit's text
 };
 
-/// Decides unit after unit of one session: `begin`, then what `next` asks for until it asks for nothing, then
-/// `outcome`. A copy continues alike, so a unit that came to nothing can be taken back. Not thread-safe.
+/// Decides one unit after another of a session: `begin`, then whatever `next` asks for until it asks for nothing, then
+/// `outcome`. A copy continues in the same way, so a failed unit can be undone. Not thread-safe.
 class unit_decoder {
 public:
   unit_decoder(tokenizer tokens, const quirks& how, unit_decoder_options options);
 
-  /// Starts a unit on fresh logits. `force_listen` ends an open turn with <|turn_eos|> first.
+  /// Starts a unit with fresh logits. `force_listen` first ends an open turn with <|turn_eos|>.
   void begin(bool force_listen);
 
   wants next() const { return next_; }
 
-  /// What to feed while `next()` is `feed`.
+  /// The token to feed while `next()` is `feed`.
   token_id token() const { return token_; }
 
-  /// The token that was drawn, or a recorded one in its place.
-  void drawn(token_id token);
+  /// The token that was sampled, or a recorded one instead.
+  void sampled(token_id token);
 
-  /// `token()` has been fed. True when the hidden state of that row belongs to the reply (`unit_outcome::ids`).
+  /// `token()` has been fed. Returns true when the hidden state of that row belongs to the reply (`unit_outcome::ids`).
   bool fed();
 
   /// Stops the running unit at once: an open turn is closed by feeding <|turn_eos|>, then it answers `listen`.
   void cut();
 
   /// Stops a finished speaking unit whose answer is still being spoken: its terminator, which the model has not seen,
-  /// is taken back, an open turn is closed by feeding <|turn_eos|>, then it answers `listen`.
+  /// is withdrawn, an open turn is closed by feeding <|turn_eos|>, then it answers `listen`.
   void recall();
 
   /// The finished unit; valid once `next()` is `nothing`, until the next `begin`.
@@ -103,7 +103,7 @@ private:
   token_id token_ = 0;
   int index_ = 0; ///< j of 5.3
   bool forced_ = false;
-  bool closing_turn_ = false; ///< the <|turn_eos|> being fed was forced by us
+  bool closing_turn_ = false; ///< we forced the <|turn_eos|> that is being fed
   bool turn_was_open_ = false;
   bool ended_before_choice_ = true;
   bool saw_turn_end_ = false;

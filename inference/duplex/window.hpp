@@ -1,7 +1,7 @@
 #pragma once
 
 #include "inference/duplex/unit_decoder.hpp"
-#include "inference/tokenizer.hpp"
+#include "inference/text/tokenizer.hpp"
 #include "inference/unit.hpp"
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace parley::inference::duplex {
 
-/// When a window slides (THINKER.md 5.6). Tokens are rows of the KV cache.
+/// When a window slides (docs/model/thinker.md 5.6). Tokens are rows of the KV cache.
 struct window_options {
   window_mode mode = window_mode::off;
   int high_tokens = 4000;        ///< basic: slides above this ...
   int low_tokens = 3500;         ///< ... down to this
   int max_units = 24;            ///< context: units kept
-  int previous_max_tokens = 500; ///< context: of what dropped units said, so much stays in the prompt
+  int previous_max_tokens = 500; ///< context: how much of what dropped units said stays in the prompt
 };
 
-/// One change of a KV cache: rows [0, keep) stay, the next `drop` rows go, `insert` is fed in their place, and the rows
-/// behind move up with their keys rotated (THINKER.md 5.6).
+/// One change of a KV cache: rows [0, keep) stay, the next `drop` rows are removed, `insert` is fed in their place, and
+/// the rows after them move up with their keys rotated (docs/model/thinker.md 5.6).
 struct window_step {
   std::int64_t keep = 0;
   std::int64_t drop = 0;
@@ -41,20 +41,20 @@ public:
 
   window(tokenizer tokens, window_options options);
 
-  /// After the prompt: `prefix` rows, then the rows of `suffix_ids`, which are fed anew when context is inserted.
+  /// Call after the prompt: `prefix` rows, then the rows of `suffix_ids`, which are fed again when context is inserted.
   void set_prompt(std::int64_t prefix, std::vector<token_id> suffix_ids);
 
-  /// Before `<unit>`. `cache_length` in rows, here and below.
+  /// Call before `<unit>`. `cache_length` is in rows, here and below.
   void begin_unit(std::int64_t cache_length);
 
   /// After `</unit>`.
   void end_unit(std::int64_t cache_length, const unit_outcome& outcome);
 
-  /// What to do now, in order; counted as done.
+  /// What to do now, in order; considered done.
   std::vector<window_step> slide(std::int64_t cache_length);
 
   const window_options& options() const { return options_; }
-  std::int64_t preserved() const { return preserved_; } ///< rows in front that no slide drops
+  std::int64_t preserved() const { return preserved_; } ///< rows at the front that no slide drops
   const std::vector<unit>& units() const { return units_; }
   int events() const { return events_; } ///< calls of `slide` that dropped something
   std::int64_t dropped_tokens() const { return dropped_tokens_; }

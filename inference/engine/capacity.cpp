@@ -1,8 +1,8 @@
 #include "inference/engine/capacity.hpp"
 
 #include "inference/duplex/audio_intake.hpp"
-#include "inference/speech/speech_driver.hpp"
-#include "inference/speech/tts_turn.hpp"
+#include "inference/tts/speech_driver.hpp"
+#include "inference/tts/turn.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/DeviceAccelerator.h>
@@ -21,7 +21,7 @@ namespace {
 
 using timer = std::chrono::steady_clock;
 
-/// As many tokens as a talkative unit has.
+/// The number of tokens in a talkative unit.
 constexpr int tokens_per_unit = 20;
 constexpr int measured_tokens = 4;
 constexpr int past_rows = 1024;
@@ -30,7 +30,7 @@ double since(timer::time_point begin) {
   return std::chrono::duration<double>(timer::now() - begin).count();
 }
 
-/// One unit of `count` sessions, each with some past.
+/// One unit of `count` sessions, each with some history.
 double time_units(const thinker& model, int count) {
   llm::kv_pool pool(model.config().llm, count, past_rows + 256, model.llm().dtype(), model.llm().device());
   std::vector<llm::kv_cache> caches;
@@ -99,7 +99,7 @@ std::size_t bytes_of(const at::Tensor& x) {
   return x.defined() ? x.nbytes() : 0;
 }
 
-/// What the flow model remembers of this voice, for each mel row.
+/// What the flow model stores of this voice, per mel row.
 std::size_t bytes_per_row(const speech::voice& voice) {
   std::size_t bytes = 0;
   for (const auto& step : voice.prompt.steps)
@@ -115,7 +115,7 @@ step_cost measure_step(const thinker& model, const talker* speaker, const std::s
   time(1); // warms up
   auto best = [&](int count) {
     return std::min(time(count), time(count));
-  }; // another program's work is not the engine's
+  }; // another program's load is not the engine's
   auto one = best(1), four = best(4);
   auto each = std::max((four - one) / 3, 0.0);
   return {std::max(one - each, 0.0), each};
@@ -157,7 +157,7 @@ session_memory thinking_memory(const model_config& model, int context_tokens, at
 }
 
 session_memory speaking_memory(session_memory thinking, const talker& speaker, const speech::voice& voice) {
-  constexpr std::int64_t long_turn = 2048; // rows: a word or a speech token each
+  constexpr std::int64_t long_turn = 2048; // rows: one per word or speech token
   const auto& tts = *speaker.models().tokens;
   auto m = thinking;
   m.speech_tokens =

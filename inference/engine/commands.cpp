@@ -23,7 +23,7 @@ std::uint64_t random_seed() {
   return std::uint64_t{entropy()} << 32 | entropy();
 }
 
-/// Of what is answered by its number; 0 = the session is what it is about.
+/// The number by which a command is answered; 0 = it concerns the session itself.
 std::uint64_t answer_number(const command& order) {
   if (const auto* unit = std::get_if<submit_unit>(&order)) return unit->unit;
   const auto* turn = std::get_if<submit_turn>(&order);
@@ -38,21 +38,21 @@ void omni_engine::handle(command&& order) {
   try {
     c10::InferenceMode guard;
     use_threads();
-    std::visit([this](auto&& o) { take(std::move(o)); }, std::move(order));
+    std::visit([this](auto&& o) { handle(std::move(o)); }, std::move(order));
   } catch (...) {
     const words_of_exception why;
     auto* s = sessions_.find(id);
     if (s && number == 0)
       sessions_.fail(*s, failure::inference, why.text);
     else
-      sessions_.refuse(id, number, failure::inference, why.text); // it is not in line yet
+      sessions_.refuse(id, number, failure::inference, why.text); // it is not in the queue yet
   }
   sessions_.bury();
 }
 
 bool omni_engine::may_open(session_id id) {
   const char* objection = nullptr;
-  // Not the slots that are offered now: who was granted one of more has it.
+  // Not the number of slots offered now: a session may hold one that was granted when there were more.
   const auto most = std::max(options_.most_sessions, options_.info.slots);
   if (sessions_.find(id))
     objection = "the session is open already";
@@ -66,7 +66,7 @@ std::uint64_t omni_engine::choose_seed(std::optional<std::uint64_t> wanted) cons
   return wanted ? *wanted : options_.seed ? *options_.seed : random_seed();
 }
 
-void omni_engine::take(open_duplex&& order) {
+void omni_engine::handle(open_duplex&& order) {
   const auto id = order.session;
   if (!may_open(id)) return;
   if (!model_->hears()) return sessions_.refuse(id, 0, failure::invalid, "this model does not hear");
@@ -76,7 +76,7 @@ void omni_engine::take(open_duplex&& order) {
   sessions_.enqueue(s, std::make_unique<opening_task>(s, std::move(order)));
 }
 
-void omni_engine::take(open_chat&& order) {
+void omni_engine::handle(open_chat&& order) {
   const auto id = order.session;
   if (!may_open(id)) return;
   auto fresh = std::make_unique<chat_session>(id, choose_seed(order.seed), pool_.open());
@@ -87,7 +87,7 @@ void omni_engine::take(open_chat&& order) {
   out_(opened{id, 0, {}, seed});
 }
 
-void omni_engine::take(submit_unit&& order) {
+void omni_engine::handle(submit_unit&& order) {
   const auto id = order.session;
   const auto number = order.unit;
   auto* s = sessions_.find<duplex_session>(id);
@@ -101,7 +101,7 @@ void omni_engine::take(submit_unit&& order) {
     sessions_.enqueue(*s, std::make_unique<duplex_task>(*s, std::move(order), *std::move(pictures)));
 }
 
-void omni_engine::take(submit_turn&& order) {
+void omni_engine::handle(submit_turn&& order) {
   const auto id = order.session;
   const auto number = order.turn;
   auto* s = sessions_.find<chat_session>(id);
@@ -113,16 +113,16 @@ void omni_engine::take(submit_turn&& order) {
   sessions_.enqueue(*s, std::make_unique<chat_task>(*s, context_, std::move(order), *std::move(pictures)));
 }
 
-void omni_engine::take(cut&& order) {
+void omni_engine::handle(cut&& order) {
   if (auto* s = sessions_.find(order.session); s && s->running) sessions_.step(*s->running, [](task& t) { t.cut(); });
 }
 
-void omni_engine::take(cancel_turn&& order) {
+void omni_engine::handle(cancel_turn&& order) {
   if (auto* s = sessions_.find(order.session); s && s->running)
     sessions_.step(*s->running, [](task& t) { t.cancel(); });
 }
 
-void omni_engine::take(close_session&& order) {
+void omni_engine::handle(close_session&& order) {
   sessions_.end(order.session);
   out_(closed{order.session});
 }

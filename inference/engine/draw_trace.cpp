@@ -18,8 +18,8 @@ std::string draw_trace::line(session_id id, std::uint64_t seed, std::uint64_t un
     for (const auto& draw : found->second) line << ' ' << draw.margin;
   line << "; speech";
   const auto found = speech_.find(id);
-  const auto drawn = found == speech_.end() ? std::size_t{0} : std::min(found->second.size(), spoken.size());
-  const auto known = spoken.size() - drawn;
+  const auto sampled = found == speech_.end() ? std::size_t{0} : std::min(found->second.size(), spoken.size());
+  const auto known = spoken.size() - sampled;
   for (std::size_t i = 0; i < spoken.size(); ++i) {
     line << ' ' << spoken[i];
     if (i >= known) line << ':' << found->second[i - known];

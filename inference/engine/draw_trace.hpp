@@ -11,15 +11,15 @@
 
 namespace parley::inference {
 
-/// How close the draws of each session's running unit were. Two runs of a conversation that round differently may part
-/// where a draw was close, and nowhere else: by this they are judged. It costs a few percent of a speaking second. The
-/// engine's thread alone uses it.
+/// How close the draws of each session's running unit were. Two runs of a conversation that round differently may
+/// diverge where a draw was close, and nowhere else, so they are judged by this. It costs a few percent of a speaking
+/// second. Used by the engine's thread only.
 class draw_trace {
 public:
   std::vector<llm::draw_record>& text(session_id id) { return text_[id]; }
   std::vector<double>& speech(session_id id) { return speech_[id]; }
 
-  /// A unit begins: what was recorded of the last one is dropped.
+  /// A unit begins: the record of the last one is dropped.
   void begin(session_id id);
 
   /// The unit in one line, `spoken` its speech tokens:

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "inference/engine.hpp"
+#include "inference/engine/scheduler.hpp"
 #include "inference/engine/slot_estimate.hpp"
 #include "inference/llm/sampling.hpp"
-#include "inference/planner.hpp"
 #include "inference/quirks.hpp"
 
 #include <cstddef>
@@ -24,17 +24,17 @@ struct engine_options {
   engine_info info;
   quirks how;
   std::optional<std::uint64_t> seed; ///< of sessions without one; none = random
-  int threads = 0;                   ///< intra-op; 0 = as torch finds
+  int threads = 0;                   ///< intra-op; 0 = torch's default
   pass_limits limits;
-  std::shared_ptr<const speech::voice> default_voice; ///< null: who brings no voice gets text alone
+  std::shared_ptr<const speech::voice> default_voice; ///< null: sessions without a voice get text only
   std::size_t kept_voices = 16;
   std::size_t kept_prompts = inference::kept_prompts;
-  int most_sessions = 0;                      ///< for which there is memory; 0 = info.slots
-  std::optional<slot_estimate> slots_by_pace; ///< none: info.slots are all that there ever are
+  int most_sessions = 0;                      ///< number for which there is memory; 0 = info.slots
+  std::optional<slot_estimate> slots_by_pace; ///< none: info.slots is a fixed number
   int picture_threads = 2;
-  bool trace_draws = false;                                             ///< logs how close those of each unit were
-  std::map<session_id, std::vector<llm::draw_record>>* draws = nullptr; ///< gets every draw of text; for tests
-  std::map<session_id, std::vector<double>>* speech_margins = nullptr;  ///< gets how close each draw of speech was
+  bool trace_draws = false;                                             ///< log how close the draws of each unit were
+  std::map<session_id, std::vector<llm::draw_record>>* draws = nullptr; ///< receives every draw of text; for tests
+  std::map<session_id, std::vector<double>>* speech_margins = nullptr;  ///< receives how close each draw of speech was
 };
 
 } // namespace parley::inference

@@ -21,13 +21,13 @@ struct stages::llm_part {
   llm::kv_cache& cache() const { return by->owner().cache; }
 };
 
-/// A task that wants a token, and why it could not be drawn.
+/// A task that wants a token, and why it could not be sampled.
 struct stages::drawing {
   task* by;
   std::exception_ptr trouble;
 };
 
-std::vector<stages::llm_part> stages::llm_parts(std::span<const pass_plan::piece> prefill,
+std::vector<stages::llm_part> stages::llm_parts(std::span<const schedule::piece> prefill,
                                                 std::span<const session_id> decode) {
   std::vector<llm_part> parts;
   parts.reserve(prefill.size() + decode.size());
@@ -42,7 +42,7 @@ std::vector<stages::llm_part> stages::llm_parts(std::span<const pass_plan::piece
   return parts;
 }
 
-void stages::run_llm(std::span<const pass_plan::piece> prefill, std::span<const session_id> decode) {
+void stages::run_llm(std::span<const schedule::piece> prefill, std::span<const session_id> decode) {
   auto parts = llm_parts(prefill, decode);
   std::vector<drawing> draws;
   draws.reserve(parts.size()); // once the rows are in the caches, nothing but a task's own step may fail
@@ -113,7 +113,7 @@ void stages::forward(std::span<llm_part> batch) {
   }
 }
 
-/// Rows of a batch are drawn in parallel: each has its own chance and memory.
+/// Rows of a batch are sampled in parallel: each has its own random stream and memory.
 void stages::draw(std::span<drawing> rows) {
   auto draw_some = [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {

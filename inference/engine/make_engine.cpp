@@ -4,10 +4,10 @@
 #include "inference/engine/default_model.hpp"
 #include "inference/engine/fingerprint.hpp"
 #include "inference/engine/omni_engine.hpp"
+#include "inference/formats/wav_file.hpp"
 #include "inference/log.hpp"
-#include "inference/speech/default_voice_file.hpp"
-#include "inference/speech/features.hpp"
-#include "inference/speech/wav_file.hpp"
+#include "inference/voice/default_voice_file.hpp"
+#include "inference/voice/features.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -39,9 +39,9 @@ at::Device device_of(const std::string& name) {
   }
 }
 
-/// Matrices of a small model lose more to handing work between threads than they gain, and a spinning helper thread takes
-/// the core that another process needs: on two busy cores a unit of the embedded model took seconds with two threads,
-/// milliseconds with one.
+/// With a small model's matrices, dividing work between threads costs more than it gains, and a spinning helper thread
+/// takes the core that another process needs: on two busy cores, a unit of the embedded model took seconds with two
+/// threads, milliseconds with one.
 int find_threads(const config::settings& settings, const model_config& model) {
   constexpr int small_hidden_size = 1024;
   if (settings.worker.threads > 0) return settings.worker.threads;
@@ -91,7 +91,7 @@ void tell_memory(const checkpoint& weights, at::ScalarType precision, int contex
            " tokens in half of it");
 }
 
-/// What `find_capacity` found, with the speed that it was found by; a number that was set has no speed.
+/// The result of `find_capacity`, with the speed that it is based on; a configured number has no speed.
 struct found_slots {
   capacity found;
   std::optional<step_cost> cost;

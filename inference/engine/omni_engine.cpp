@@ -27,11 +27,11 @@ bool omni_engine::advance() {
   const auto ready = ready_tasks();
   if (ready.empty()) {
     sessions_.bury();
-    wait_for_desks(sliced);
+    wait_for_helpers(sliced);
     return any_busy();
   }
   const auto begin = engine_clock::now();
-  const auto plan = plan_pass(ready, options_.limits);
+  const auto plan = schedule_pass(ready, options_.limits);
   const auto share = share_of_units(plan);
   stages_.hear(plan.hear);
   stages_.see(plan.see);
@@ -69,8 +69,8 @@ void omni_engine::hand_out_voices() {
   }
 }
 
-/// Everybody waits for what is prepared elsewhere: a moment for that, no longer, as a command may come.
-void omni_engine::wait_for_desks(std::uint64_t pictures_known) {
+/// Everybody waits for what is prepared elsewhere: wait for it, but only for a moment, because a command may arrive.
+void omni_engine::wait_for_helpers(std::uint64_t pictures_known) {
   constexpr auto patience = std::chrono::milliseconds(2);
   auto looking = false;
   sessions_.each_task([&](const task& t) { looking = looking || t.needs() == stage::look; });
@@ -86,8 +86,9 @@ bool omni_engine::any_busy() const {
   return busy;
 }
 
-/// How much of a pass is the work of units, which can't wait, and not of prompts, chats and replays: by rows and steps.
-double omni_engine::share_of_units(const pass_plan& plan) {
+/// The share of a pass that is spent on units, which can't wait, rather than on prompts, chats and replays: by rows and
+/// steps.
+double omni_engine::share_of_units(const schedule& plan) {
   auto units = std::int64_t{0}, all = std::int64_t{0};
   auto count = [&](session_id id, std::int64_t work) {
     all += work;
@@ -109,8 +110,8 @@ void omni_engine::measure(engine_clock::time_point begin, double share) {
     options_.slots_by_pace->add(*sample);
 }
 
-engine_load omni_engine::load() const {
-  engine_load now;
+engine_capacity omni_engine::capacity() const {
+  engine_capacity now;
   now.kv_pages = pool_.pages();
   now.kv_pages_free = free_pages();
   now.voice_hits = context_.voices ? context_.voices->hits() : 0;
@@ -122,7 +123,7 @@ engine_load omni_engine::load() const {
   return now;
 }
 
-/// The number of threads belongs to the thread that asks torch for work.
+/// The number of threads is a property of the thread that calls torch.
 void omni_engine::use_threads() {
   thread_local auto used = 0;
   if (options_.threads > 0 && used != options_.threads) at::set_num_threads(used = options_.threads);

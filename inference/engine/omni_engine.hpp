@@ -27,37 +27,36 @@ public:
               options how, sink out);
 
   const engine_info& info() const override { return options_.info; }
-  engine_load load() const override;
+  engine_capacity capacity() const override;
   void handle(command&& order) override;
   bool advance() override;
 
-  /// Pages of the pool that no session holds; all of them when no session is left. Some may hold prompts, for the next
-  /// one who brings the same.
+  /// Pages of the pool that no session holds; when no session is left, all of them. Some may hold cached prompts.
   int free_pages() const { return pool_.free_pages() + context_.prompts.own_pages(); }
 
 private:
   // commands
-  void take(open_duplex&& order);
-  void take(open_chat&& order);
-  void take(submit_unit&& order);
-  void take(submit_turn&& order);
-  void take(cut&& order);
-  void take(cancel_turn&& order);
-  void take(close_session&& order);
+  void handle(open_duplex&& order);
+  void handle(open_chat&& order);
+  void handle(submit_unit&& order);
+  void handle(submit_turn&& order);
+  void handle(cut&& order);
+  void handle(cancel_turn&& order);
+  void handle(close_session&& order);
   bool may_open(session_id id);
   std::uint64_t choose_seed(std::optional<std::uint64_t> wanted) const;
 
   // a pass
   void hand_out_voices();
   std::vector<ready_session> ready_tasks() const;
-  void wait_for_desks(std::uint64_t pictures_known);
+  void wait_for_helpers(std::uint64_t pictures_known);
   bool any_busy() const;
-  double share_of_units(const pass_plan& plan);
+  double share_of_units(const schedule& plan);
   void measure(engine_clock::time_point begin, double share);
   void use_threads();
 
   std::shared_ptr<const thinker> model_;
-  std::shared_ptr<const talker> talker_; ///< null: text alone
+  std::shared_ptr<const talker> talker_; ///< null: text only
   llm::kv_pool pool_;
   options options_;
   sink out_;

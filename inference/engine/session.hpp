@@ -29,7 +29,7 @@ struct session {
 
   std::unique_ptr<task> running;             ///< null = it has nothing to do
   std::deque<std::unique_ptr<task>> waiting; ///< oldest first
-  bool over = false;                         ///< it came to nothing, and goes at the end of the pass
+  bool over = false;                         ///< it has failed, and is destroyed at the end of the pass
 };
 
 } // namespace parley::inference

@@ -77,7 +77,7 @@ void session_table::refuse(session_id id, std::uint64_t number, failure kind, co
     try {
       tell_(failed{id, number, kind, message});
     } catch (const std::bad_alloc&) {
-      tell_(failed{id, number, kind, {}}); // no memory even for the words
+      tell_(failed{id, number, kind, {}}); // not even memory for the message
     }
   } catch (...) {
     log_quietly("engine: a failure could not be told: ", words_of_exception().text);
@@ -99,7 +99,8 @@ void session_table::fail(session& s, failure kind, const char* message) noexcept
   start_next(s);
 }
 
-/// The session ends here: it was not open yet, or can't be taken back to where it stood. What it was asked is refused.
+/// The session ends here: it was not open yet, or cannot be taken back to an earlier state. What it was asked is
+/// refused.
 void session_table::give_up(session& s, failure kind, const char* message) noexcept {
   s.over = true;
   refuse(s.id, s.running ? s.running->number().value_or(0) : 0, kind, message);

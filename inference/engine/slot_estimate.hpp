@@ -4,8 +4,8 @@
 
 namespace parley::inference {
 
-/// What an engine saw of itself in about a second.
-struct load_sample {
+/// What an engine measured of itself in about a second.
+struct pace_sample {
   double seconds = 0;      ///< that it took
   double busy_seconds = 0; ///< of these, spent on the units of its sessions: sound, pictures, words and speech
   int units = 0;           ///< answered
@@ -13,22 +13,22 @@ struct load_sample {
   int sessions = 0;        ///< open
 };
 
-/// How many sessions a device keeps up with, from what a unit cost at start, and from then on from what units really
-/// cost: people who listen need less, a device that others use needs more. Pure.
+/// The number of sessions that a device keeps up with: first from the cost of a unit measured at start, then from what
+/// units really cost. People who listen cost less; a device that others use costs more. Pure.
 ///
-/// What sessions need is believed quickly when it is more than before and slowly when it is less, and the more so the
-/// fuller the device is. The number follows only when it has been another one for some samples: it comes down before it
-/// goes up. Units that are late bring it down to the sessions that are there.
+/// The estimated cost rises quickly and falls slowly, and the more so the fuller the device is. Hysteresis: the slot
+/// count changes only after several consecutive samples agree, and it falls sooner than it rises. Late units reduce it
+/// to the sessions that are open.
 class slot_estimate {
 public:
-  /// `most`: what the memory holds.
+  /// `most`: the number for which there is memory.
   slot_estimate(const step_cost& cost, int most);
 
-  void add(const load_sample& sample);
+  void add(const pace_sample& sample);
 
   int slots() const { return slots_; }
 
-  /// What units need, by what they needed at start.
+  /// The present cost of units relative to their cost at start.
   double pace() const { return pace_; }
 
 private:

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "inference/engine/scheduler.hpp"
 #include "inference/engine/session_table.hpp"
-#include "inference/planner.hpp"
 #include "inference/talker.hpp"
 #include "inference/thinker.hpp"
 
@@ -22,14 +22,14 @@ public:
   void hear(std::span<const session_id> ids);
 
   /// Pieces of pictures; `rows` of the plan are pieces.
-  void see(std::span<const pass_plan::piece> plan);
+  void see(std::span<const schedule::piece> plan);
 
   /// Whole sounds of one prompt: one step of hearing them.
   void hear_clips(session_id id);
 
-  /// Rows of prefills and single tokens in one call, so that the weights are read once; then a token is drawn for each
+  /// Rows of prefills and single tokens in one call, so that the weights are read once; then a token is sampled for each
   /// task that wants one.
-  void run_llm(std::span<const pass_plan::piece> prefill, std::span<const session_id> decode);
+  void run_llm(std::span<const schedule::piece> prefill, std::span<const session_id> decode);
 
   /// One speech token of each.
   void choose_speech(std::span<const session_id> ids);
@@ -39,7 +39,7 @@ public:
 
 private:
   struct llm_part;
-  std::vector<llm_part> llm_parts(std::span<const pass_plan::piece> prefill, std::span<const session_id> decode);
+  std::vector<llm_part> llm_parts(std::span<const schedule::piece> prefill, std::span<const session_id> decode);
   void forward(std::span<llm_part> batch);
   struct drawing;
   void draw(std::span<drawing> rows);

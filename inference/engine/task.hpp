@@ -1,10 +1,10 @@
 #pragma once
 
-#include "inference/planner.hpp"
-#include "inference/speech/token2wav.hpp"
-#include "inference/speech/tts_turn.hpp"
+#include "inference/engine/scheduler.hpp"
 #include "inference/thinker.hpp"
+#include "inference/tts/turn.hpp"
 #include "inference/vision/pieces.hpp"
+#include "inference/vocoder/token2wav.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -96,7 +96,7 @@ public:
   // ---- what the planner asks
 
   session& owner() const { return session_; }
-  stage needs() const { return needs_; }               ///< of the half that thinks: idle to decode
+  stage needs() const { return needs_; }               ///< of the thinker: idle to decode
   stage speech_needs() const { return speech_needs_; } ///< of the half that speaks: idle, voice, speak or sound
   virtual engine_clock::time_point deadline() const { return began_ + std::chrono::seconds(1); }
   virtual std::int64_t rows_left() const { return feed_.left(); } ///< of a prefill; pieces to be seen
@@ -131,7 +131,7 @@ public:
   llm_feed& feed() { return feed_; }
   virtual void on_prefilled(); ///< all rows of `feed` are in the cache
   virtual void on_token_fed(); ///< so is its token, and what came out of it is there
-  /// Whether it wants a token drawn from the newest logits.
+  /// Whether it wants a token sampled from the newest logits.
   virtual bool wants_token() const { return false; }
   /// Draws it. Runs beside other tasks' on other threads.
   virtual token_id draw(std::span<float> logits);

@@ -1,6 +1,6 @@
 #include "inference/engine/task_context.hpp"
 
-#include "inference/speech/voice.hpp"
+#include "inference/voice/reference_voice.hpp"
 
 #include <utility>
 
@@ -16,11 +16,11 @@ task_context::task_context(const thinker& thinks, const talker* speaks, const ll
   if (model.sees()) pictures.emplace(vision::slicing_of(model.config().vision), options.picture_threads, most_orders);
 }
 
-std::optional<std::shared_ptr<picture_order>> task_context::slice(session_id owner, std::vector<image_file> files,
-                                                                  int max_slice_nums) {
-  std::shared_ptr<picture_order> order;
+std::optional<std::shared_ptr<image_job>> task_context::slice(session_id owner, std::vector<image_file> files,
+                                                              int max_slice_nums) {
+  std::shared_ptr<image_job> order;
   if (files.empty() || !pictures) return order;
-  order = std::make_shared<picture_order>();
+  order = std::make_shared<image_job>();
   order->owner = owner;
   order->files = std::move(files);
   order->max_slice_nums = max_slice_nums;

@@ -5,10 +5,10 @@
 #include "inference/engine/draw_trace.hpp"
 #include "inference/engine/encoder_caches.hpp"
 #include "inference/engine/engine_options.hpp"
-#include "inference/engine/load_meter.hpp"
-#include "inference/engine/picture_desk.hpp"
-#include "inference/engine/prompt_shelf.hpp"
-#include "inference/engine/voice_desk.hpp"
+#include "inference/engine/image_preprocessor.hpp"
+#include "inference/engine/pace_meter.hpp"
+#include "inference/engine/prefix_cache.hpp"
+#include "inference/engine/voice_preparer.hpp"
 #include "inference/llm/kv_pool.hpp"
 #include "inference/talker.hpp"
 #include "inference/thinker.hpp"
@@ -26,10 +26,9 @@ struct task_context {
   task_context(const thinker& thinks, const talker* speaks, const llm::kv_pool& pool, const engine_options& how,
                const engine::sink& out);
 
-  /// Has the pictures of a unit or turn sliced, from now on; null without any. None when there is too much to do
+  /// Has the pictures of a unit or turn sliced, starting now; null without any. None when there is too much to do
   /// already.
-  std::optional<std::shared_ptr<picture_order>> slice(session_id owner, std::vector<image_file> files,
-                                                      int max_slice_nums);
+  std::optional<std::shared_ptr<image_job>> slice(session_id owner, std::vector<image_file> files, int max_slice_nums);
 
   const thinker& model;
   const talker* speaker; ///< null: all answers are text
@@ -40,11 +39,11 @@ struct task_context {
   const llm::duplex_sampling_ids duplex_ids;
   const chat::answer_ids answer_ids;
 
-  prompt_shelf prompts;
+  prefix_cache prompts;
   encoder_caches encoders;
-  std::optional<voice_desk> voices;     ///< none without a speaker
-  std::optional<picture_desk> pictures; ///< none when the model does not see
-  load_meter meter;
+  std::optional<voice_preparer> voices;       ///< none without a speaker
+  std::optional<image_preprocessor> pictures; ///< none when the model does not see
+  pace_meter meter;
   draw_trace trace; ///< with `options.trace_draws`
 };
 

@@ -8,7 +8,7 @@
 namespace parley::inference {
 
 /// The next pieces of several tasks in one pass through the encoder.
-void stages::see(std::span<const pass_plan::piece> plan) {
+void stages::see(std::span<const schedule::piece> plan) {
   struct part {
     task* by;
     std::vector<const vision::patch_grid*> pieces;

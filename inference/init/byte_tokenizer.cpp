@@ -15,7 +15,7 @@ namespace parley::inference::init {
 
 namespace {
 
-/// The added tokens behind the base vocabulary, in the order of their ids; true = special.
+/// The added tokens after the base vocabulary, in the order of their ids; true = special.
 std::vector<std::pair<std::string, bool>> added_tokens() {
   std::vector<std::pair<std::string, bool>> result;
   auto add = [&](bool special, std::initializer_list<const char*> names) {

@@ -1,5 +1,6 @@
 #include "inference/init/init_model.hpp"
 
+#include "inference/formats/json_file.hpp"
 #include "inference/init/byte_tokenizer.hpp"
 #include "inference/init/presets.hpp"
 #include "inference/init/shard_writer.hpp"
@@ -8,7 +9,6 @@
 #include "inference/init/text_file.hpp"
 #include "inference/init/voice_graphs.hpp"
 #include "inference/init/voice_wav.hpp"
-#include "inference/json_file.hpp"
 #include "inference/text/missing_merges.hpp"
 
 #include <stdexcept>
@@ -33,7 +33,7 @@ nlohmann::json preprocessor_json(const nlohmann::json& config) {
           {"version", 4.5}};
 }
 
-/// The reference's chat takes its numbers from elsewhere; the file is there because it is published.
+/// The reference's chat takes its numbers from elsewhere; the file exists because it is published.
 nlohmann::json generation_json(const nlohmann::json& config) {
   return {{"bos_token_id", config.at("bos_token_id")},
           {"do_sample", true},

@@ -10,8 +10,8 @@
 
 namespace parley::inference::init {
 
-/// Collects an ONNX graph of float32 tensors and writes it: the few forms of onnx.proto that older exporters use. Values
-/// are known by name; a node's first output has its name and `_output_0`, as exporters have it.
+/// Collects an ONNX graph of float32 tensors and writes it, using the few forms of onnx.proto that older exporters use.
+/// Values are referred to by name; a node's first output is called after the node with `_output_0`, as exporters do.
 class onnx_writer {
 public:
   /// An attribute of a node, made by one of the functions below.
@@ -29,7 +29,7 @@ public:
   std::string node(const std::string& op, const std::string& name, const std::vector<std::string>& inputs,
                    const std::vector<attribute>& attributes = {});
 
-  /// The next tensor that is kept in the file; returns its name.
+  /// The next tensor to be stored in the file; returns its name.
   std::string initializer(planned_tensor tensor);
 
   /// A `Constant` node of one number (`shape` empty) or a list.
@@ -38,8 +38,8 @@ public:
   std::size_t nodes() const { return node_count_; }
   std::size_t initializers() const { return initializers_.size(); }
 
-  /// `output` is the name of the value that becomes the graph's; random numbers are drawn as they are written. Throws
-  /// std::runtime_error naming the file.
+  /// `output` is the name of the value that becomes the graph's output; random numbers are drawn as they are written.
+  /// Throws std::runtime_error naming the file.
   void write(const std::filesystem::path& file, const std::string& input, const std::string& output, std::int64_t opset,
              std::uint64_t seed) const;
 

@@ -7,7 +7,7 @@ namespace parley::inference::init {
 
 namespace {
 
-/// What tells one preset from another.
+/// The parameters in which presets differ.
 struct sizes {
   int hidden, layers, heads, kv_heads, head_dim, ffn;
   int vision_hidden, vision_layers, vision_heads,
@@ -19,7 +19,7 @@ struct sizes {
 
 constexpr sizes tiny{256, 3, 4, 2, 48, 192, 48, 3, 4, 80, 64, 2, 4, 256, 16, 2, 2, 48, 1920, 1756, 1756};
 constexpr sizes mid{1024, 28, 16, 8, 128, 3072, 384, 7, 6, 1536, 384, 6, 6, 1536, 256, 8, 4, 1024, 32256, 31894, 31894};
-// THINKER.md 0, TALKER.md 1.
+// docs/model/thinker.md 0, docs/model/talker.md 1.
 constexpr sizes real{4096, 36, 32,   8,   128, 12288, 1152, 27,     16,     4304,  1024,
                      24,   16, 4096, 768, 20,  12,    3072, 152064, 151643, 128244};
 
@@ -135,7 +135,7 @@ preset make(const sizes& s, sound_sizes sound = small_sound_sizes()) {
                    {"init_tts", true}};
   if (is_published(s)) {
     c["drop_vision_last_layer"] = false;
-    c["slice_config"]["max_slice_nums"] = 1; // the processor's file says 9, and goes before it
+    c["slice_config"]["max_slice_nums"] = 1; // the processor's file says 9, and takes precedence
     c["listen_speak_type"] = "asr";
     c["rope_scaling"] = nullptr;
   }

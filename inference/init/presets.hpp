@@ -9,7 +9,7 @@
 
 namespace parley::inference::init {
 
-/// A size of model to make.
+/// The size of a model to make.
 struct preset {
   nlohmann::json config;    ///< config.json
   std::int64_t base_tokens; ///< ids below the added tokens

@@ -6,7 +6,7 @@
 
 namespace parley::inference::init {
 
-/// Near-normal bfloat16 numbers, the same on every machine: the n-th value depends on the seed, the name and n alone.
+/// Near-normal bfloat16 numbers, the same on every machine: the n-th value depends only on the seed, the name and n.
 class random_bfloat16 {
 public:
   random_bfloat16(std::uint64_t seed, std::string_view name, double mean, double deviation);

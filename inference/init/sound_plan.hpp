@@ -18,7 +18,8 @@ struct sound_sizes {
   std::vector<std::int64_t> speaker_blocks;
 };
 
-/// What MiniCPM-o 4.5 is published with (TALKER.md 1), and networks of the same structure that take seconds.
+/// The sizes published with MiniCPM-o 4.5 (docs/model/talker.md 1), and those of networks with the same structure that
+/// take only seconds.
 sound_sizes published_sound_sizes();
 sound_sizes small_sound_sizes();
 

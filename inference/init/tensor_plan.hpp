@@ -18,8 +18,8 @@ struct planned_tensor {
   std::uint64_t values() const;
 };
 
-/// All tensors of a checkpoint with this config.json, by name (THINKER.md 0), scaled so that activations keep their
-/// size from layer to layer. Throws nlohmann::json::exception when the config lacks a size.
+/// All tensors of a checkpoint with this config.json, by name (docs/model/thinker.md 0), scaled so that activations
+/// keep their size from layer to layer. Throws nlohmann::json::exception when the config lacks a size.
 std::vector<planned_tensor> plan_tensors(const nlohmann::json& config);
 
 } // namespace parley::inference::init

@@ -121,7 +121,7 @@ void kv_cache::own_page(std::size_t number, place where) {
   store_->pages.give_back(std::exchange(pages_[number], to));
 }
 
-/// Nobody else sees what is written behind the rows.
+/// Nobody else sees what is written after the rows.
 void kv_cache::own_last_page(place where) {
   if (length_ % kv_pool::page_tokens == 0) return;
   own_page(static_cast<std::size_t>(length_ / kv_pool::page_tokens), where);
@@ -147,7 +147,7 @@ void kv_cache::reserve(std::int64_t rows) {
   auto before = pages_.size();
   auto needed = pages_for(length_ + rows);
   try {
-    pages_.reserve(static_cast<std::size_t>(needed)); // no page is taken that can't be noted
+    pages_.reserve(static_cast<std::size_t>(needed)); // no page is taken that can't be recorded
     while (std::ssize(pages_) < needed) pages_.push_back(take(pages_.empty() ? -1 : pages_.back(), place::in_run));
   } catch (...) {
     release(before);
@@ -179,7 +179,7 @@ void kv_cache::write(int layer, const at::Tensor& rows, const at::Tensor& keys, 
   store_->values.select(0, layer).index_copy_(0, rows, values);
 }
 
-/// Of a layer, or of all.
+/// Of one layer, or of all.
 at::Tensor kv_cache::rows_of(const at::Tensor& layer, std::int64_t begin, std::int64_t end) const {
   std::vector<at::Tensor> runs;
   while (begin < end || runs.empty()) {
@@ -220,7 +220,7 @@ void kv_cache::truncate(std::int64_t length) {
   release(static_cast<std::size_t>(pages_for(length_)));
 }
 
-/// Pages for rows [from, from + rows) are there and this cache's own, whatever they hold now.
+/// Makes pages for rows [from, from + rows) exist and belong to this cache alone, whatever they contain now.
 void kv_cache::make_room(std::int64_t from, std::int64_t rows) {
   const auto before = pages_.size();
   const auto end = static_cast<std::size_t>(pages_for(from + rows));
@@ -258,7 +258,7 @@ void kv_cache::drop(std::int64_t begin, std::int64_t count, const rope& position
   put_at(begin, copy_from(begin + count), positions);
 }
 
-/// The rows from `begin` on become these. All that can fail comes before the first one is written.
+/// Replaces the rows from `begin` on. Everything that can fail happens before the first one is written.
 void kv_cache::put_at(std::int64_t begin, const kv_segment& segment, const rope& positions) {
   const auto rows = segment.rows();
   if (rows > 0) {

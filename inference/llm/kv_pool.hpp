@@ -1,7 +1,7 @@
 #pragma once
 
+#include "inference/formats/model_config.hpp"
 #include "inference/llm/rope.hpp"
-#include "inference/model_config.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -16,8 +16,8 @@ namespace parley::inference::llm {
 class kv_cache;
 
 /// Keys and values of all sessions on one device, in pages of `page_tokens` rows. One per engine; copies share it.
-/// Pages are handed out so that a cache's pages lie in one run wherever the pool has room: then attention reads it
-/// without a copy. Caches that began alike share the pages of their beginning. Not thread-safe.
+/// Pages are assigned so that a cache's pages are contiguous wherever the pool has room: then attention reads them
+/// without a copy. Caches with a common beginning share its pages. Not thread-safe.
 class kv_pool {
 public:
   static constexpr int page_tokens = 64;
@@ -26,14 +26,14 @@ public:
   /// written costs nothing.
   kv_pool(const llm_config& config, int sequences, int tokens, at::ScalarType dtype, at::Device device);
 
-  /// An empty cache; it takes pages as it grows and gives them back when it goes.
+  /// An empty cache; it takes pages as it grows and returns them when it is destroyed.
   kv_cache open() const;
 
   int pages() const;
   int free_pages() const;
 
-  /// What is asked when no page is free: it lets caches go that nobody needs, and says whether it could. The function
-  /// belongs to the pool and all its copies from now on.
+  /// Called when no page is free: evicts caches that nobody needs, and returns whether it could. The function belongs
+  /// to the pool and all its copies from now on.
   void when_full(std::function<bool()> let_go) const;
 
   /// Bytes of one sequence of `tokens` rows.
@@ -45,7 +45,7 @@ private:
   std::shared_ptr<store> store_;
 };
 
-/// Rows that were taken out of a cache: keys (already rotated) and values of every layer, of the pool's dtype.
+/// Rows taken out of a cache: keys (already rotated) and values of every layer, in the pool's dtype.
 struct kv_segment {
   at::Tensor keys;        ///< [layers, rows, kv_heads, head_dim]
   at::Tensor values;      ///< the same
@@ -54,9 +54,8 @@ struct kv_segment {
   std::int64_t rows() const { return keys.defined() ? keys.size(1) : 0; }
 };
 
-/// One session's keys and values, of the pool's dtype. Row i was rotated for position i. Moves only. Pages may be
-/// shared with other caches; whoever writes into a shared page first gets a copy of it. Keeps the pool's memory alive.
-/// Not thread-safe.
+/// One session's keys and values, in the pool's dtype. Row i was rotated for position i. Move-only. Pages may be shared
+/// with other caches; writing to a shared page copies it first. Keeps the pool's memory alive. Not thread-safe.
 class kv_cache {
 public:
   kv_cache(kv_cache&&) noexcept;
@@ -69,14 +68,14 @@ public:
   /// Pages that no other cache holds.
   int own_pages() const;
 
-  /// A cache with the same rows, which shares all pages with this one.
+  /// A cache with the same rows that shares all pages with this one.
   kv_cache fork() const;
 
-  /// The same, for safekeeping: of a partly filled last page it gets a copy out of the way, so that this cache goes on
-  /// in its run. Throws std::runtime_error when the pool is empty.
+  /// The same, to be stored: it gets its own copy of a partly filled last page, elsewhere, so that this cache continues
+  /// contiguously. Throws std::runtime_error when the pool is empty.
   kv_cache keep() const;
 
-  /// Makes room for `rows` more. Throws std::runtime_error when the pool is empty; the rows held are as before.
+  /// Makes room for `rows` more. Throws std::runtime_error when the pool is empty; existing rows are unchanged.
   void reserve(std::int64_t rows);
 
   /// Its pages in the pool, in order: page i holds rows [i, i + 1) * page_tokens.
@@ -89,42 +88,43 @@ public:
   /// Appends the pool's row numbers of rows [length, length + rows) to `into`; they must be reserved.
   void rows_to_write(std::int64_t rows, std::vector<std::int64_t>& into) const;
 
-  /// Writes `keys`, `values` [rows, kv_heads, head_dim] of many caches at once, at the pool's row
-  /// numbers `rows` (int64 [rows]) that `rows_to_write` gave.
+  /// Writes `keys`, `values` [rows, kv_heads, head_dim] of many caches at once, at the pool's row numbers `rows` (int64
+  /// [rows]) from `rows_to_write`.
   void write(int layer, const at::Tensor& rows, const at::Tensor& keys, const at::Tensor& values) const;
 
-  /// The written rows count from now on.
+  /// The written rows are valid from now on.
   void commit(std::int64_t rows) { length_ += rows; }
 
-  /// Rows [0, length + pending) of a layer: [rows, kv_heads, head_dim]. A view where the pages lie in one run.
+  /// Rows [0, length + pending) of a layer: [rows, kv_heads, head_dim]. A view if the pages are contiguous.
   at::Tensor keys(int layer, std::int64_t pending = 0) const;
   at::Tensor values(int layer, std::int64_t pending = 0) const;
 
-  /// The same of rows [begin, end).
+  /// The same for rows [begin, end).
   at::Tensor keys(int layer, std::int64_t begin, std::int64_t end) const;
   at::Tensor values(int layer, std::int64_t begin, std::int64_t end) const;
 
-  /// Rows of the first run of pages, if there are others behind it; else 0.
+  /// Rows in the first run of contiguous pages, if more pages follow; else 0.
   std::int64_t front_rows() const;
 
-  /// Where the first page lies: caches with the same one and equally many `front_rows` have these rows in common.
+  /// The first page: caches with the same first page and the same `front_rows` have these rows in common.
   std::int32_t front_page() const { return pages_.empty() ? -1 : pages_.front(); }
 
-  /// Forgets all rows from `length` on.
+  /// Drops all rows from `length` on.
   void truncate(std::int64_t length);
 
-  /// The same, but room for `rows` behind them is kept: `reserve` gives that without fail. Throws like `reserve`; then
-  /// nothing is forgotten.
+  /// The same, but keeps room for `rows` after them: `reserve` provides it without fail. Throws like `reserve`; then
+  /// nothing is dropped.
   void rewind(std::int64_t length, std::int64_t rows);
 
   /// A copy of rows [begin, length).
   kv_segment copy_from(std::int64_t begin) const;
 
-  /// Appends rows taken from elsewhere, keys rotated to where they now lie (THINKER.md 5.6). Throws like `reserve`.
+  /// Appends rows taken from elsewhere, with keys rotated to their new positions (docs/model/thinker.md 5.6). Throws
+  /// like `reserve`.
   void append(const kv_segment& rows, const rope& positions);
 
-  /// Removes rows [begin, begin + count); later ones move up. Throws like `append`, which can only be when pages are
-  /// shared. Both leave the cache as it was when they throw.
+  /// Removes rows [begin, begin + count); later ones move up. Throws like `append`, which is possible only when pages
+  /// are shared. Both leave the cache unchanged when they throw.
   void drop(std::int64_t begin, std::int64_t count, const rope& positions);
 
 private:

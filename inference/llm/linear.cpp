@@ -1,6 +1,6 @@
 #include "inference/llm/linear.hpp"
 
-#include "inference/cpu/product.hpp"
+#include "inference/kernels/product.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -11,10 +11,12 @@ namespace parley::inference::llm {
 
 namespace {
 
-/// Up to so many rows the hand-written product is faster than the library's: always, and for a matrix that no cache holds.
+/// The number of rows up to which the hand-written product is faster than the library's: in general, and for a matrix
+/// that fits in no cache.
 constexpr std::int64_t always_few = 3, few_for_large = 16, large_numbers = 1 << 19;
 
-/// Products of fewer rows take other paths in the library, which round differently: a row must not depend on its company.
+/// For fewer rows the library takes other paths, which round differently: but a row must not depend on the other rows
+/// of a call.
 constexpr std::int64_t least_rows = 4;
 
 void few_rows_product(const at::Tensor& x, const at::Tensor& matrix, float* to, std::int64_t stride, bool add) {
@@ -27,7 +29,7 @@ void few_rows_product(const at::Tensor& x, const at::Tensor& matrix, float* to, 
   });
 }
 
-/// The matrices as AWQ stored them, if it stored all of them, in groups that the kernel takes.
+/// The matrices as stored by AWQ, if all of them are, in groups that the kernel accepts.
 std::vector<awq_matrix> all_quantized(const weights& from, std::span<const std::string_view> names, std::int64_t in) {
   std::vector<awq_matrix> result;
   for (auto name : names) {

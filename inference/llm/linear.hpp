@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/checkpoint.hpp"
+#include "inference/formats/checkpoint.hpp"
 #include "inference/llm/quantized.hpp"
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +13,7 @@
 
 namespace parley::inference::llm {
 
-/// One or several matrices that are applied to the same rows, side by side: y = x [w1; w2; …]^T.
+/// One or several matrices that are applied to the same rows, with the results side by side: y = x [w1; w2; …]^T.
 class linear {
 public:
   linear() = default;
@@ -21,13 +21,13 @@ public:
   /// `matrix` [out, in].
   explicit linear(at::Tensor matrix);
 
-  /// Matrices of `from`, each [-1, in]. Mapped ones stay where they lie; copies become one matrix, and so do quantized
+  /// Matrices of `from`, each [-1, in]. Mapped ones stay where they are; copies become one matrix, and so do quantized
   /// ones.
   linear(const weights& from, std::span<const std::string_view> names, std::int64_t in,
          quantization format = quantization::none);
 
-  /// [rows, in] → [rows, out], of x's dtype, which is the weights' own unless they are quantized. A row does not depend
-  /// on its company beyond rounding.
+  /// [rows, in] → [rows, out], in x's dtype, which is the weights' own unless they are quantized. A row depends on the
+  /// other rows only by rounding.
   at::Tensor operator()(const at::Tensor& x) const;
 
   /// to += this(x), in place; `to` [rows, out], dense.

@@ -39,7 +39,7 @@ std::int32_t page_table::start_of_run() const {
     }
     ++page;
   }
-  return longest + length / 2; // whoever is before it can go on
+  return longest + length / 2; // the cache before it can continue
 }
 
 } // namespace parley::inference::llm

@@ -6,24 +6,24 @@
 
 namespace parley::inference::llm {
 
-/// Who holds which pages of a pool: each page counts its holders. A page is looked for right behind the caller's last
-/// one, so that a cache grows in one run; a new run starts at the beginning of a home of its own while one is free,
-/// then in the middle of the longest stretch of free pages.
+/// Who holds which pages of a pool: each page counts its holders. A new page is looked for directly after the caller's
+/// last one, so that a cache stays contiguous; a new run starts at the beginning of an unused home if there is one,
+/// else in the middle of the longest stretch of free pages.
 class page_table {
 public:
-  /// `pages_per_home`: as many as one cache is expected to need.
+  /// `pages_per_home`: the number of pages that one cache is expected to need.
   page_table(int pages, int pages_per_home);
 
-  /// `last`: the caller's newest page, or -1. The page has one holder. Nothing when all are taken.
+  /// `last`: the caller's newest page, or -1. The page has one holder. None when all are taken.
   std::optional<std::int32_t> take(std::int32_t last);
 
-  /// A page that will stay alone, out of the way of those that grow: from the back.
+  /// A page that will stay alone, taken from the back, out of the way of growing caches.
   std::optional<std::int32_t> take_apart();
 
-  /// One more holder of a page that is taken.
+  /// Adds a holder to a page that is taken.
   void share(std::int32_t page) { ++holders_[static_cast<std::size_t>(page)]; }
 
-  /// One holder less; without holders it is free.
+  /// Removes a holder; a page without holders is free.
   void give_back(std::int32_t page);
 
   bool shared(std::int32_t page) const { return holders_[static_cast<std::size_t>(page)] > 1; }

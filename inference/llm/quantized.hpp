@@ -1,7 +1,7 @@
 #pragma once
 
 #include "config/settings.hpp"
-#include "inference/awq.hpp"
+#include "inference/formats/awq.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -13,19 +13,19 @@ namespace parley::inference::llm {
 
 using config::quantization;
 
-/// A matrix in fewer bits, for the kernels that LibTorch brings: int8 with one scale a row, or int4 in groups of 32
-/// numbers, or as many as AWQ took, with a scale and an offset each. Products run in bfloat16, whatever comes in.
+/// A matrix in fewer bits, for LibTorch's kernels: int8 with one scale per row, or int4 with a scale and an offset per
+/// group of 32 numbers, or of AWQ's group size. Products run in bfloat16, whatever the input's dtype.
 class quantized_matrix {
 public:
   /// `matrix` [out, in], any dtype and device. Throws std::runtime_error when its sizes don't fit the format.
   quantized_matrix(const at::Tensor& matrix, quantization format);
 
-  /// int4 as AWQ chose it: its numbers are taken as they are, its scales and zero points rounded to bfloat16, as the
-  /// kernel wants them. One or several matrices of the same inputs, one below the other. Throws std::runtime_error when
+  /// int4 as chosen by AWQ: its numbers are used as they are, its scales and zero points rounded to bfloat16, as the
+  /// kernel requires. One or several matrices of the same inputs, one below the other. Throws std::runtime_error when
   /// they don't fit each other, or the kernel.
   explicit quantized_matrix(std::span<const awq_matrix> stored);
 
-  /// Whether the kernel takes groups of this many inputs.
+  /// Whether the kernel accepts groups of this many inputs.
   static bool takes(std::int64_t group);
 
   /// [rows, in] → [rows, out], of x's dtype.

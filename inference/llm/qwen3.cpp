@@ -1,6 +1,6 @@
 #include "inference/llm/qwen3.hpp"
 
-#include "inference/cpu/attention.hpp"
+#include "inference/kernels/attention.hpp"
 #include "inference/llm/norm.hpp"
 
 #include <ATen/ATen.h>

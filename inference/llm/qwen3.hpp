@@ -1,12 +1,12 @@
 #pragma once
 
-#include "inference/checkpoint.hpp"
+#include "inference/formats/checkpoint.hpp"
+#include "inference/formats/model_config.hpp"
 #include "inference/llm/kv_pool.hpp"
 #include "inference/llm/linear.hpp"
 #include "inference/llm/ragged_attention.hpp"
 #include "inference/llm/rope.hpp"
-#include "inference/model_config.hpp"
-#include "inference/tokenizer.hpp"
+#include "inference/text/tokenizer.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -16,27 +16,27 @@
 
 namespace parley::inference::llm {
 
-/// What the tests look at.
+/// For tests.
 struct forward_trace {
   std::vector<at::Tensor> hiddens; ///< input of each layer, then the normed output: [rows, hidden]
 };
 
-/// The Qwen3 decoder (THINKER.md 4) for many sequences at once: linear layers over the rows of all of them, attention
-/// of each sequence against its own cache, without padding. A sequence's result depends on its company by rounding
-/// alone.
+/// The Qwen3 decoder (docs/model/thinker.md 4) for many sequences at once: linear layers over the rows of all of them,
+/// attention of each sequence against its own cache, without padding. A sequence's result depends on the others only by
+/// rounding.
 class qwen3 {
 public:
-  /// `w` is the view of "llm."; it decides dtype and device. `format`: of the layers' matrices; embedding and head stay
-  /// as they are. Throws std::runtime_error naming a weight that is missing or does not fit `config`.
+  /// `w` is the view of "llm."; it determines dtype and device. `format` is that of the layers' matrices; embedding and
+  /// head stay as they are. Throws std::runtime_error naming a weight that is missing or does not fit `config`.
   qwen3(const llm_config& config, const weights& w, quantization format = quantization::none);
 
   /// int64 [n] → [n, hidden] of `dtype()`.
   at::Tensor embed(const at::Tensor& ids) const;
   at::Tensor embed(std::span<const token_id> ids) const;
 
-  /// `embeddings` [sum of rows, hidden] of `dtype()`, sequences one below the other. Extends the caches; they are as
-  /// before when it throws, as it does (std::runtime_error) when their pool is empty. Returns the normed hidden states
-  /// of the rows numbered in `wanted`: [wanted, hidden] of `dtype()`.
+  /// `embeddings` [sum of rows, hidden] of `dtype()`, sequences one below the other. Extends the caches; when it
+  /// throws, as it does (std::runtime_error) when their pool is empty, they are unchanged. Returns the normed hidden
+  /// states of the rows numbered in `wanted`: [wanted, hidden] of `dtype()`.
   at::Tensor forward(const at::Tensor& embeddings, std::span<const sequence_rows> sequences,
                      std::span<const std::int64_t> wanted, forward_trace* trace = nullptr) const;
 
@@ -59,15 +59,15 @@ private:
     linear qkv, out, gate_up, down; ///< side by side: [q; k; v] and [gate; up]
   };
 
-  /// The rows of a call, and where they go.
+  /// The rows of a call, and their destinations.
   struct call {
     std::span<const sequence_rows> sequences;
-    std::vector<std::int64_t> targets; ///< each row's place in the pool
+    std::vector<std::int64_t> targets; ///< each row's position in the pool
     rope::rotation turn;
   };
 
   /// All layers: [rows, hidden] → the same, before the last norm. The first is for every device and dtype, the other
-  /// for memory that the hand-written loops can walk through.
+  /// for memory that the hand-written loops can access.
   at::Tensor run_layers(const at::Tensor& embeddings, const call& what, forward_trace* trace) const;
   template<class Number>
   at::Tensor run_layers_on_cpu(const at::Tensor& embeddings, const call& what, forward_trace* trace) const;

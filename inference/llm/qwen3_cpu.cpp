@@ -1,5 +1,5 @@
-#include "inference/cpu/attention.hpp"
-#include "inference/cpu/rows.hpp"
+#include "inference/kernels/attention.hpp"
+#include "inference/kernels/rows.hpp"
 #include "inference/llm/qwen3.hpp"
 
 #include <ATen/ATen.h>
@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-// The decoder's layers on the CPU: matrix products by the library, all between them by our own loops, each over the rows of all
-// sequences. A layer's buffers serve all layers.
+// The decoder's layers on the CPU: matrix products by the library, everything between them by our own loops, over the
+// rows of all sequences. All layers use the same buffers.
 namespace parley::inference::llm {
 
 namespace {
@@ -23,7 +23,7 @@ Number* numbers_to_write(at::Tensor& t) {
   return static_cast<Number*>(t.mutable_data_ptr());
 }
 
-/// So much work in a thread's share is worth its start.
+/// Starting a thread pays off from this much work.
 constexpr std::int64_t least_numbers = 1 << 15;
 
 } // namespace

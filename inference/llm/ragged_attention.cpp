@@ -12,7 +12,8 @@ namespace parley::inference::llm {
 ragged_attention::ragged_attention(std::span<const sequence_rows> sequences, const at::TensorOptions& options) {
   for (const auto& s : sequences) {
     const auto length = s.cache->length();
-    // Fresh rows in the first run: they are seen by some of themselves only, so it can't be met as a whole.
+    // Fresh rows in the first run: they are visible to some of themselves only, so the run can't be attended to as a
+    // whole.
     const auto front_rows = s.cache->front_rows() <= length ? s.cache->front_rows() : 0;
     const auto dtype = c10::typeMetaToScalarType(options.dtype());
     parts_.push_back(

@@ -10,7 +10,7 @@
 
 namespace parley::inference::llm {
 
-/// Some rows of one sequence, to be put behind what its cache holds.
+/// Some rows of one sequence, to be appended to its cache.
 struct sequence_rows {
   kv_cache* cache; ///< distinct within a call
   std::int64_t rows;
@@ -18,27 +18,27 @@ struct sequence_rows {
 };
 
 /// Attention of the rows of many sequences, each against its own cache, without padding. Planned once for all layers.
-/// Where a cache's pages lie in two runs, its rows meet each run alone and the two results are weighed; sequences whose
-/// first run is the same, a shared beginning, meet it in one call, so that it is read once.
+/// If a cache's pages form two runs, its rows attend to each run separately and the two results are weighted; sequences
+/// with the same first run, a shared beginning, attend to it in one call, so that it is read once.
 class ragged_attention {
 public:
-  /// Rows lie one sequence below the other and are reserved in the caches. Both outlive this. `options`: dtype and
+  /// Sequences are one below the other, with their rows reserved in the caches. Both outlive this. `options`: dtype and
   /// device of the rows.
   ragged_attention(std::span<const sequence_rows> sequences, const at::TensorOptions& options);
 
   /// `query` [rows, heads, head_dim] → the first rows of `into` [>= rows, heads * head_dim]. The layer's keys and
-  /// values are written.
+  /// values must have been written.
   void run(int layer, const at::Tensor& query, const at::Tensor& into) const;
 
 private:
   struct part {
     const kv_cache* cache;
     std::int64_t first, rows;
-    std::int64_t begin; ///< the cache's rows before are the front's
+    std::int64_t begin; ///< the cache's earlier rows belong to the front
     at::Tensor mask;
   };
   struct front {
-    const kv_cache* cache; ///< any one that has it
+    const kv_cache* cache; ///< any cache that has it
     std::int64_t rows;     ///< of the cache
     std::vector<std::int64_t> members;
     at::Tensor index; ///< of the members among the rows; undefined = they are contiguous

@@ -6,9 +6,9 @@
 
 namespace parley::inference::llm {
 
-/// Rotary positions (THINKER.md 4): NeoX halves, angle of pair i at position p is p * theta^(-2i/head_dim).
-/// Frequencies and angles are rounded to float32 as in the reference: at position 8000 that rounding shows in the
-/// results.
+/// Rotary positions (docs/model/thinker.md 4): NeoX halves, the angle of pair i at position p is p *
+/// theta^(-2i/head_dim). Frequencies and angles are rounded to float32 as in the reference: at position 8000 that
+/// rounding is visible in the results.
 class rope {
 public:
   rope(int head_dim, double theta, at::Device device);

@@ -1,6 +1,6 @@
 #include "inference/llm/sampling.hpp"
 
-#include "inference/cpu/draw.hpp"
+#include "inference/kernels/draw.hpp"
 #include "inference/temperature.hpp"
 
 #include <algorithm>
@@ -15,26 +15,26 @@ namespace {
 
 constexpr auto minus_infinity = -std::numeric_limits<float>::infinity();
 
-/// A logit after some option has changed it: what is too large for a float becomes the largest, so that no weight
+/// A logit after an option has changed it: what exceeds float's range becomes the largest float, so that no weight
 /// overflows.
 float to_logit(double changed) {
   constexpr auto most = double{std::numeric_limits<float>::max()};
   return std::isinf(changed) && changed < 0 ? minus_infinity : static_cast<float>(std::clamp(changed, -most, most));
 }
 
-/// What is impossible stays so, and what would be no number, as 0 times infinity, stays what it was.
+/// What is impossible stays so, and what would become NaN, such as 0 times infinity, keeps its value.
 void change(float& logit, double to) {
   if (logit != minus_infinity && !std::isnan(to)) logit = to_logit(to);
 }
 
-/// The largest logit; refuses rows without a finite one.
+/// The largest logit; throws for rows without a finite one.
 float largest(std::span<const float> logits) {
   const auto [top, sane] = cpu::find_peak(logits);
   if (!sane || !std::isfinite(top)) throw std::runtime_error("the logits are not numbers");
   return top;
 }
 
-/// Its place, the lowest id of equals.
+/// Its index, the lowest among equals.
 std::size_t argmax(std::span<const float> logits) {
   return static_cast<std::size_t>(std::ranges::find(logits, largest(logits)) - logits.begin());
 }
@@ -50,13 +50,13 @@ token_id take_largest(std::span<const float> logits, sampling_scratch& scratch) 
   return static_cast<token_id>(best);
 }
 
-/// First index, ascending, whose cumulated weight exceeds u of the total; `weight(i)` may be evaluated twice. Throws
-/// std::runtime_error unless the total is positive and finite.
+/// The first index, ascending, whose cumulative weight exceeds u times the total; `weight(i)` may be evaluated twice.
+/// Throws std::runtime_error unless the total is positive and finite.
 template<class Weight>
 std::size_t invert(std::size_t count, double u, Weight weight, draw_record& record) {
   auto total = 0.0;
   for (auto i = std::size_t{0}; i < count; ++i) total += weight(i);
-  if (!(total > 0) || !std::isfinite(total)) throw std::runtime_error("no token is left to be drawn");
+  if (!(total > 0) || !std::isfinite(total)) throw std::runtime_error("no token is left to be sampled");
   auto target = u * total;
   auto below = 0.0;
   auto chosen = count;
@@ -72,7 +72,7 @@ std::size_t invert(std::size_t count, double u, Weight weight, draw_record& reco
   return chosen;
 }
 
-token_id draw_raw(std::span<const float> logits, draw_source& chance, sampling_scratch& scratch) {
+token_id draw_raw(std::span<const float> logits, random_source& chance, sampling_scratch& scratch) {
   auto& weights = scratch.heap;
   weights.resize(logits.size());
   cpu::exponentials(logits, largest(logits), weights.data());
@@ -85,7 +85,7 @@ token_id draw_raw(std::span<const float> logits, draw_source& chance, sampling_s
   return record.token;
 }
 
-token_id draw_filtered(draw_source& chance, sampling_scratch& scratch) {
+token_id draw_filtered(random_source& chance, sampling_scratch& scratch) {
   const auto& kept = scratch.kept;
   draw_record record{chance.next(), 0, 0, static_cast<int>(kept.size())};
   record.token = kept[invert(
@@ -95,10 +95,10 @@ token_id draw_filtered(draw_source& chance, sampling_scratch& scratch) {
   return record.token;
 }
 
-/// Logits that are looked at together before they are looked at one by one.
+/// Logits that are tested as a block before they are looked at one by one.
 constexpr std::size_t stretch = 64;
 
-/// The k-th largest value by a min-heap: most logits are turned away together.
+/// The k-th largest value, by a min-heap: most logits are rejected in blocks.
 float kth_largest(std::span<const float> logits, std::size_t k, std::vector<float>& heap) {
   heap.assign(logits.begin(), logits.begin() + static_cast<std::ptrdiff_t>(k));
   std::make_heap(heap.begin(), heap.end(), std::greater<>{});
@@ -124,7 +124,7 @@ void divide_by_sign(float& logit, double by) {
   change(logit, logit > 0 ? logit / by : logit * by);
 }
 
-/// Each id of `seen` once, whatever its repeats: `apply` changes its logit.
+/// Calls `apply`, which changes a logit, once for each id in `seen`, however often it occurs.
 template<class Apply>
 void for_each_seen(std::span<float> logits, std::span<const token_id> seen, sampling_scratch& scratch, Apply apply) {
   auto& ids = scratch.kept;
@@ -177,7 +177,7 @@ void filter_candidates(std::span<const float> logits, double temperature, int to
       kept.resize(k);
     }
     if (top_p > 0 && top_p < 1) {
-      // A token goes when those before it already exceed top_p; the first always stays.
+      // A token is dropped when those before it already exceed top_p; the first always stays.
       auto before = 0.0;
       auto end = kept.begin();
       while (end != kept.end() && (end == kept.begin() || before <= top_p * total)) before += (end++)->weight;
@@ -188,7 +188,7 @@ void filter_candidates(std::span<const float> logits, double temperature, int to
 }
 
 token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, const duplex_sampling& options,
-                     const quirks& how, std::vector<token_id>& history, draw_source& chance,
+                     const quirks& how, std::vector<token_id>& history, random_source& chance,
                      sampling_scratch& scratch) {
   const auto& base = options.base;
   auto greedy = base.greedy || takes_the_likeliest(base.temperature);
@@ -209,7 +209,7 @@ token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, co
   if (base.length_penalty != 1.0) divide_by_sign(logits[static_cast<std::size_t>(ids.turn_eos)], base.length_penalty);
   auto& listen = logits[static_cast<std::size_t>(ids.listen)];
   if (options.listen_prob_scale != 1.0) {
-    // The reference scales the logit, whatever its sign; what it documents is a factor on the probability.
+    // The reference scales the logit, whatever its sign; it documents a factor on the probability.
     auto scale = options.listen_prob_scale;
     change(listen, how.listen_controls_act_on_im_end ? listen * scale : listen + std::log(scale));
   }
@@ -229,7 +229,7 @@ token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, co
 }
 
 token_id draw_chat(std::span<float> logits, std::span<const token_id> banned, std::span<const token_id> terminators,
-                   std::span<const token_id> seen, const chat_sampling& options, draw_source& chance,
+                   std::span<const token_id> seen, const chat_sampling& options, random_source& chance,
                    sampling_scratch& scratch) {
   largest(logits); // refuses rows that are not numbers
   ban(logits, banned);

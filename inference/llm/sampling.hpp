@@ -2,26 +2,26 @@
 
 #include "inference/quirks.hpp"
 #include "inference/random.hpp"
-#include "inference/tokenizer.hpp"
+#include "inference/text/tokenizer.hpp"
 #include "inference/unit.hpp"
 
 #include <optional>
 #include <span>
 #include <vector>
 
-// How a token is drawn from one row of logits (THINKER.md 5.4, 6.3, 6.4). Plain arithmetic, no torch: rows of a batch
-// are drawn independently of each other.
+// How a token is sampled from one row of logits (docs/model/thinker.md 5.4, 6.3, 6.4). Plain arithmetic, no torch: rows
+// of a batch are sampled independently of each other.
 namespace parley::inference::llm {
 
 /// One draw, for replays and for tests that print how close a decision was.
 struct draw_record {
-  double u = 0;       ///< the number drawn; unused by an argmax
-  token_id token = 0; ///< what it gave
+  double u = 0;       ///< the number sampled; unused by an argmax
+  token_id token = 0; ///< the token chosen
   double margin = 0;  ///< argmax: gap to the second; else distance of u to the edge of the token's interval
   int candidates = 0; ///< tokens with a probability; 0 for an argmax
 };
 
-/// Working memory of one row, reused from token to token.
+/// Working memory for one row, reused from token to token.
 struct sampling_scratch {
   struct candidate {
     token_id id;
@@ -33,31 +33,32 @@ struct sampling_scratch {
   std::vector<draw_record>* records = nullptr; ///< optional: gets every draw
 };
 
-/// Ids that the duplex rules name.
+/// Ids that the duplex rules refer to.
 struct duplex_sampling_ids {
   token_id chunk_eos;
   token_id turn_eos;
   token_id listen;                 ///< the token that `listen_prob_scale` and `listen_top_k` act on
-  std::vector<token_id> forbidden; ///< never drawn in the second draw: <|tts_pad|>, bad_token_ids, <|chunk_eos|>
+  std::vector<token_id> forbidden; ///< never sampled in the second draw: <|tts_pad|>, bad_token_ids, <|chunk_eos|>
 };
 
 /// Looked up by their text in this vocabulary; `how` decides which token is `listen`.
 duplex_sampling_ids make_duplex_sampling_ids(const tokenizer& tokens, const quirks& how);
 
-/// A duplex session's options (THINKER.md 5.3, PROTOCOL.md 3.1).
+/// A duplex session's options (docs/model/thinker.md 5.3, docs/protocol.md 3.1).
 struct duplex_sampling {
   sampling_options base;
   double listen_prob_scale = 1.0;
   std::optional<int> listen_top_k; ///< none = off
 };
 
-/// One duplex decision (5.4) on `logits` [vocabulary]. `history` is the session's list of drawn tokens and is extended;
-/// `logits` are overwritten. Whatever the options, it returns one of the ids whose logits are not -inf, or throws
-/// std::runtime_error: when the logits are not numbers, and when no token is left.
+/// One duplex decision (5.4) on `logits` [vocabulary]. `history` is the session's list of sampled tokens and is extended;
+/// `logits` are overwritten. Whatever the options, it returns an id whose logit is not -inf, or throws
+/// std::runtime_error when the logits are NaN or when no token is left.
 token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, const duplex_sampling& options,
-                     const quirks& how, std::vector<token_id>& history, draw_source& chance, sampling_scratch& scratch);
+                     const quirks& how, std::vector<token_id>& history, random_source& chance,
+                     sampling_scratch& scratch);
 
-/// Chat options (6.3, 6.4). The penalty follows the sign: positive logits are divided, others multiplied.
+/// Chat options (6.3, 6.4). The penalty depends on the sign: positive logits are divided, others multiplied.
 struct chat_sampling {
   bool greedy = false;
   double temperature = 0.7;
@@ -69,14 +70,14 @@ struct chat_sampling {
 };
 
 /// One chat token from `logits` [vocabulary], which are overwritten. `seen` are the ids that the repetition penalty
-/// knows, repeats allowed; `banned` are never drawn. Throws like `draw_duplex`.
+/// applies to, repeats allowed; `banned` are never sampled. Throws like `draw_duplex`.
 token_id draw_chat(std::span<float> logits, std::span<const token_id> banned, std::span<const token_id> terminators,
-                   std::span<const token_id> seen, const chat_sampling& options, draw_source& chance,
+                   std::span<const token_id> seen, const chat_sampling& options, random_source& chance,
                    sampling_scratch& scratch);
 
 /// What top-k, top-p and softmax leave of a row: (id, probability), ids ascending, in `scratch.kept` (weight).
-/// `temperature` is none that `takes_the_likeliest`; top_k <= 0 and top_p outside (0, 1) are off. Logits that are no
-/// numbers are left out.
+/// `temperature` must not be one that `takes_the_likeliest`; top_k <= 0 and top_p outside (0, 1) are off. NaN logits
+/// are left out.
 void filter_candidates(std::span<const float> logits, double temperature, int top_k, double top_p, bool exact_top_k,
                        sampling_scratch& scratch);
 

@@ -8,8 +8,8 @@
 
 namespace parley::inference::text {
 
-/// Finds the added tokens in raw text: leftmost first, the longest at a place. Linear in the text times the longest
-/// token (THINKER.md 1, step 1).
+/// Finds the added tokens in raw text: leftmost first, the longest one at each position. Linear in the text times the
+/// longest token (docs/model/thinker.md 1, step 1).
 class added_token_trie {
 public:
   /// `token`: its text, not empty.
@@ -21,7 +21,7 @@ public:
     std::int64_t id;
   };
 
-  /// The first match at or behind `from`; none: begin == end == text.size().
+  /// The first match at or after `from`; none: begin == end == text.size().
   match find(std::string_view text, std::size_t from) const;
 
 private:

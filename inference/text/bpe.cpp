@@ -9,7 +9,7 @@ namespace {
 struct symbol {
   bpe::id token;
   int previous;
-  int next; // -1 behind the last
+  int next; // -1 after the last
 };
 
 struct candidate {
@@ -55,7 +55,7 @@ void bpe::encode(std::string_view word, std::vector<std::int64_t>& out) const {
     auto& left = symbols[static_cast<std::size_t>(best.at)];
     if (left.token < 0 || left.next < 0) continue;
     auto& right = symbols[static_cast<std::size_t>(left.next)];
-    // The pair may have changed since it was offered.
+    // The pair may have changed since it was pushed.
     const auto* m = find(left.token, right.token);
     if (m == nullptr || m->joined != best.joined) continue;
     left.token = best.joined;

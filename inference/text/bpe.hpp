@@ -9,19 +9,19 @@
 
 namespace parley::inference::text {
 
-/// Byte-pair merges by rank (THINKER.md 1, step 5). Once filled it may be read from several threads.
+/// Byte-pair merges by rank (docs/model/thinker.md 1, step 5). Once filled, it may be read from several threads.
 class bpe {
 public:
   using id = std::int32_t;
 
-  /// `byte_ids[b]` is the token of byte b alone.
+  /// `byte_ids[b]` is the token of the single byte b.
   explicit bpe(std::array<id, 256> byte_ids, std::size_t merges = 0) : byte_ids_(byte_ids), merges_(merges) {}
 
-  /// The next merge by rank: `left` followed by `right` becomes `joined`.
+  /// Adds the next merge by rank: `left` followed by `right` becomes `joined`.
   void add_merge(id left, id right, id joined);
 
-  /// Appends the tokens of one word (raw bytes). Of all pairs the one with the lowest rank is merged first, the
-  /// leftmost one among equals. O(n log n).
+  /// Appends the tokens of one word (raw bytes). The pair with the lowest rank is merged first, the leftmost among
+  /// equals. O(n log n).
   void encode(std::string_view word, std::vector<std::int64_t>& out) const;
 
 private:

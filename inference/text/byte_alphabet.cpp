@@ -12,7 +12,7 @@ constexpr bool is_printable(unsigned byte) {
   return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
 
-/// Printable bytes stand for themselves, the others for U+0100 onwards.
+/// Printable bytes represent themselves, the others use U+0100 onwards.
 struct alphabet {
   std::array<char32_t, 256> forward{};
   std::array<short, 512> backward{};

@@ -6,8 +6,8 @@
 
 namespace parley::inference::text {
 
-/// GPT-2's printable alphabet (THINKER.md 1, step 4): each byte is written as one character in `vocab.json` and
-/// `merges.txt`.
+/// GPT-2's printable alphabet (docs/model/thinker.md 1, step 4): each byte is written as one character in `vocab.json`
+/// and `merges.txt`.
 char32_t character_of(unsigned char byte);
 
 /// The bytes that a token of the vocabulary stands for; nothing if a character is not of the alphabet.

@@ -6,8 +6,8 @@
 
 namespace parley::inference::text {
 
-/// From 64-bit keys to small values: open addressing in one array, filled once, never more than half full.
-/// The key ~0 is reserved.
+/// A map from 64-bit keys to small values: open addressing in one array, filled once, never more than half full. The
+/// key ~0 is reserved.
 template<class Value>
 class flat_map {
 public:

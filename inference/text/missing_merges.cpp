@@ -17,7 +17,7 @@ using rank = std::int64_t;
 using merge_pair = std::pair<std::string, std::string>;
 using rank_by_token = std::unordered_map<std::string_view, rank>;
 
-/// Where the characters of a token begin, and its end.
+/// Where a token's characters begin, and its end.
 std::vector<std::size_t> cuts_of(std::string_view token) {
   std::vector<std::size_t> cuts;
   for (std::size_t at = 0; at < token.size(); at += base::utf8::decode(token.substr(at)).size) cuts.push_back(at);
@@ -25,7 +25,7 @@ std::vector<std::size_t> cuts_of(std::string_view token) {
   return cuts;
 }
 
-/// The two parts that the merge of `token` joins; none when more than two are left.
+/// The two parts that the merge for `token` joins; none if more than two are left.
 std::optional<merge_pair> last_merge(std::string_view token, rank own, const rank_by_token& ranks) {
   auto cuts = cuts_of(token);
   while (cuts.size() > 3) {

@@ -13,7 +13,7 @@ struct character {
   character_class kind;
 };
 
-/// Each rule takes the index of the first character and returns the index behind its match, or the first index again.
+/// Each rule takes the index of the first character and returns the index after its match, or the first index again.
 class matcher {
 public:
   explicit matcher(std::string_view text) : text_(text) {
@@ -101,7 +101,7 @@ private:
   }
 
   std::string_view text_;
-  std::vector<character> characters_; // and one behind the last
+  std::vector<character> characters_; // and one after the last
   std::size_t count_ = 0;
 };
 

@@ -7,7 +7,7 @@ namespace parley::inference::text {
 
 /// Cuts valid UTF-8 into the words that BPE works on; their concatenation is the text. The matcher of
 /// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
-/// (THINKER.md 1), written by hand: linear time, no backtracking.
+/// (docs/model/thinker.md 1), written by hand: linear time, no backtracking.
 std::vector<std::string_view> pretokenize(std::string_view text);
 
 } // namespace parley::inference::text

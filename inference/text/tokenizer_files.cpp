@@ -1,6 +1,6 @@
 #include "inference/text/tokenizer_files.hpp"
 
-#include "inference/json_file.hpp"
+#include "inference/formats/json_file.hpp"
 
 #include <nlohmann/json.hpp>
 

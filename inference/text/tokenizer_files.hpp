@@ -8,14 +8,14 @@
 
 namespace parley::inference::text {
 
-/// A token found in raw text before anything else is done with it.
+/// A token that is recognised in raw text before anything else.
 struct added_token {
   std::string content;
   std::int64_t id;
   bool special; ///< dropped when decoding without special tokens
 };
 
-/// What a byte-level BPE is made of, as its files say it; nothing is checked against anything else yet.
+/// The parts of a byte-level BPE as read from its files; not yet checked against each other.
 struct tokenizer_files {
   std::filesystem::path vocabulary_file;                        ///< for messages
   std::vector<std::pair<std::string, std::int64_t>> vocabulary; ///< in the byte alphabet, with ids
@@ -24,14 +24,14 @@ struct tokenizer_files {
 };
 
 /// Reads `tokenizer.json`, the only file that the reference's tokenizer class loads. Merges may be pairs or strings.
-/// Throws std::runtime_error naming the file, and what it asks for where that is another normalizer, pre-tokenizer or
-/// model than the one implemented: NFC, Qwen2's pattern, byte-level BPE.
+/// Throws std::runtime_error naming the file, and what it asks for if that is a normalizer, pre-tokenizer or model
+/// other than the implemented ones: NFC, Qwen2's pattern, byte-level BPE.
 tokenizer_files read_tokenizer_json(const std::filesystem::path& file);
 
 /// Reads `vocab.json` and `merges.txt`. Throws std::runtime_error naming the file.
 tokenizer_files read_vocabulary_and_merges(const std::filesystem::path& directory);
 
-/// The token that the regular expression of the implemented pre-tokenizer stands for, as tokenizer.json writes it.
+/// The regular expression of the implemented pre-tokenizer, as tokenizer.json writes it.
 extern const char* const known_pattern;
 
 } // namespace parley::inference::text

@@ -33,9 +33,9 @@ character_class class_of(char32_t code) {
 
 namespace {
 
-/// Characters that nothing moves or composes across. Those with a combining class (and U+11938, which decomposes) that are
-/// newer than Unicode 9: the reference normalises with that version's tables. And U+11A7, which utf8proc 2.8 swallows as if
-/// it were a final consonant.
+/// Characters across which nothing is reordered or composed: those with a combining class (and U+11938, which
+/// decomposes) that are newer than Unicode 9, because the reference normalises with that version's tables; and U+11A7,
+/// which utf8proc 2.8 swallows as if it were a final consonant.
 constexpr std::pair<char32_t, char32_t> barriers[] = {
     {0x7FD, 0x7FD},     {0x898, 0x89F},     {0x8CA, 0x8D3},     {0x9FE, 0x9FE},     {0xC3C, 0xC3C},
     {0xD3B, 0xD3C},     {0xEBA, 0xEBA},     {0x11A7, 0x11A7},   {0x1715, 0x1715},   {0x1ABF, 0x1ACE},
@@ -53,7 +53,7 @@ bool is_barrier(char32_t code) {
   return code <= std::prev(next)->second;
 }
 
-/// Canonical decomposition. utf8proc's own reordering is quadratic in the marks of a run, so it is done here.
+/// Canonical decomposition. utf8proc's own reordering is quadratic in the number of marks in a run, so it is done here.
 std::vector<utf8proc_int32_t> decompose(std::string_view text) {
   std::vector<utf8proc_int32_t> codes;
   codes.reserve(text.size());

@@ -7,19 +7,19 @@
 
 namespace parley::inference::verify {
 
-/// How alike two language models answer, over all rows of some prompts.
+/// How much two language models agree, over all rows of some prompts.
 struct agreement {
   std::int64_t rows = 0;
-  std::int64_t same_top = 0;   ///< rows whose likeliest token is the same
-  std::int64_t clear_rows = 0; ///< rows whose likeliest token leads by more than `clear_lead` in the exact model
+  std::int64_t same_top = 0;   ///< rows with the same most likely token
+  std::int64_t clear_rows = 0; ///< rows whose most likely token leads by more than `clear_lead` in the exact model
   std::int64_t same_clear = 0; ///< of these, how many agree
   double divergence = 0;       ///< mean Kullback-Leibler divergence of the other model's next token, in nats
 };
 
-/// Of the natural logarithm of a probability.
+/// For the natural logarithm of a probability.
 constexpr double clear_lead = 0.1;
 
-/// The token sequences that a folder of thinker goldens holds: prompts and answers.
+/// The token sequences in a folder of thinker goldens: prompts and answers.
 std::vector<std::vector<token_id>> golden_prompts(const std::filesystem::path& model,
                                                   const std::filesystem::path& goldens);
 

@@ -1,4 +1,4 @@
-#include "inference/llm/tts_condition.hpp"
+#include "inference/tts/condition.hpp"
 #include "inference/verify/chat_replay.hpp"
 #include "inference/verify/families.hpp"
 #include "inference/verify/half_duplex_cases.hpp"
@@ -15,7 +15,7 @@ std::vector<token_id> ids(const json& j) {
   return j.get<std::vector<token_id>>();
 }
 
-/// Without the white space around it, as Python strips it (ASCII's).
+/// Strips white space around it like Python (ASCII only).
 std::string trimmed(const std::string& text) {
   constexpr std::string_view space = " \t\n\v\f\r\x1c\x1d\x1e\x1f";
   auto begin = text.find_first_not_of(space);
@@ -124,7 +124,7 @@ void replay_prefill(golden_set& files, const thinker& model, const std::string& 
     chat_replay session(model);
     session.prefill(prompt, talk);
     check.equal("kv_after_prefill", session.cache.length(), c.at("kv_after_prefill").get<std::int64_t>());
-    // One beam: the first token is the largest, the rest is generated behind it (16 more).
+    // One beam: the first token is the argmax, the rest is generated after it (16 more).
     how.use_tts_template = true;
     auto hidden = session.feed(files.text().encode("<|im_end|>\n" + chat::generation_prompt(how)));
     auto tokens = session.generate(hidden, 1, 1.0);

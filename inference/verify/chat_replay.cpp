@@ -134,7 +134,7 @@ std::vector<token_id> chat_replay::generate(const at::Tensor& hidden, int max_ne
 }
 
 std::vector<token_id> chat_replay::draw_answer(const at::Tensor& hidden, int max_new_tokens,
-                                               const llm::chat_sampling& options, draw_source& chance,
+                                               const llm::chat_sampling& options, random_source& chance,
                                                std::vector<at::Tensor>* states,
                                                std::vector<llm::draw_record>* records) {
   llm::sampling_scratch scratch;
@@ -211,7 +211,7 @@ std::vector<chat_replay::chunk> chat_replay::stream(std::span<const token_id> op
 }
 
 std::vector<chat_replay::chunk> chat_replay::stream(std::span<const token_id> opening, int max_new_tokens,
-                                                    const llm::chat_sampling& options, draw_source& chance,
+                                                    const llm::chat_sampling& options, random_source& chance,
                                                     bool spoken) {
   auto ids = chat::answer_ids::of(model.text());
   if (!spoken) ids.unspeakable.clear();
@@ -236,7 +236,7 @@ std::vector<chat_replay::chunk> chat_replay::stream(std::span<const token_id> op
       }
       auto row = last_logits(model.llm(), last);
       auto token = llm::draw_chat(row, ids.unspeakable, ids.terminators, answer.seen(), options, chance, scratch);
-      answer.drawn(token, ids.terminators);
+      answer.sampled(token, ids.terminators);
       if (answer.complete()) break;
     }
     const auto& all = answer.tokens();

@@ -11,7 +11,7 @@
 
 namespace parley::inference::verify {
 
-/// How a recorded talk's pictures are put into its prompt; null = as the checkpoint says.
+/// How a recorded conversation's pictures are placed in its prompt; null = as the checkpoint says.
 struct picture_arguments {
   nlohmann::json max_slice_nums;
   nlohmann::json use_image_id;
@@ -24,7 +24,7 @@ struct recorded_talk {
   std::vector<chat::template_message> messages;
   std::vector<vision::sliced_picture> pictures;
   bool use_image_id = true;
-  std::vector<std::vector<float>> sounds; ///< one by one, for the placeholders
+  std::vector<std::vector<float>> sounds; ///< each one separately, for the placeholders
   std::vector<std::vector<float>> joined; ///< those of a message together, for the features
 };
 
@@ -33,8 +33,8 @@ struct recorded_talk {
 recorded_talk read_talk(golden_set& files, const nlohmann::json& messages, std::string_view separator,
                         const picture_arguments& how = {});
 
-/// How the reference makes the answer of `chat()`: drops "!" and all trailing letters of its end mark. `raw` gets the
-/// text before that.
+/// Makes the answer of `chat()` like the reference: drops "!" and all trailing letters of its end mark. `raw` receives
+/// the text before that.
 std::string stripped_answer(const tokenizer& text, std::vector<token_id> tokens, std::string& raw);
 
 /// One chat session, driven as the reference drives it.
@@ -51,14 +51,14 @@ public:
   at::Tensor feed(std::span<const token_id> ids);
   at::Tensor feed_rows(const at::Tensor& rows);
 
-  /// Greedy Hugging Face generation (THINKER.md 6.3) on the logits of the last row of `hidden`. Appends the hidden rows
-  /// of fed tokens to `states` when given.
+  /// Greedy Hugging Face generation (docs/model/thinker.md 6.3) on the logits of the last row of `hidden`. Appends the
+  /// hidden rows of fed tokens to `states` when given.
   std::vector<token_id> generate(const at::Tensor& hidden, int max_new_tokens, double penalty,
                                  std::vector<at::Tensor>* states = nullptr);
 
-  /// The same with other options and drawn numbers; `records` gets the draws when given.
+  /// The same with other options and sampled numbers; `records` gets the draws when given.
   std::vector<token_id> draw_answer(const at::Tensor& hidden, int max_new_tokens, const llm::chat_sampling& options,
-                                    draw_source& chance, std::vector<at::Tensor>* states,
+                                    random_source& chance, std::vector<at::Tensor>* states,
                                     std::vector<llm::draw_record>* records = nullptr);
 
   /// The same with beams (HF beam search, length penalty 1, no early stopping).
@@ -72,12 +72,12 @@ public:
     std::vector<llm::draw_record> draws;
   };
 
-  /// Greedy streaming generation (THINKER.md 6.4) behind `opening`.
+  /// Greedy streaming generation (docs/model/thinker.md 6.4) after `opening`.
   std::vector<chunk> stream(std::span<const token_id> opening, int max_new_tokens, double length_penalty);
 
-  /// The same with other options and drawn numbers. `spoken`: what can't be said is never drawn.
+  /// The same with other options and sampled numbers. `spoken`: what cannot be spoken is never sampled.
   std::vector<chunk> stream(std::span<const token_id> opening, int max_new_tokens, const llm::chat_sampling& options,
-                            draw_source& chance, bool spoken);
+                            random_source& chance, bool spoken);
 
   const thinker& model;
   llm::kv_cache cache;

@@ -1,4 +1,4 @@
-#include "inference/llm/tts_condition.hpp"
+#include "inference/tts/condition.hpp"
 #include "inference/verify/duplex_replay.hpp"
 #include "inference/verify/families.hpp"
 #include "inference/verify/golden_pictures.hpp"
@@ -27,7 +27,7 @@ void check_decodes(const duplex_replay& session, const json& calls, case_check& 
     check.equal("decoded", mine.decoded, calls[i].at("decoded").get<token_id>());
     auto draws = calls[i].value("draws", json::array());
     for (auto d = std::size_t{0}; d < draws.size() && d < mine.draws.size(); ++d) {
-      check.equal("drawn token", mine.draws[d].token, draws[d].at("token").get<token_id>());
+      check.equal("sampled token", mine.draws[d].token, draws[d].at("token").get<token_id>());
       check.equal("tokens with a probability", mine.draws[d].candidates, draws[d].at("n_nonzero").get<int>());
     }
   }

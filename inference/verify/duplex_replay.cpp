@@ -101,7 +101,7 @@ void duplex_replay::generate(const json& arguments, const json& decode_calls) {
       scratch.records = &call.draws;
       std::span<float> row(logits.mutable_data_ptr<float>(), static_cast<std::size_t>(logits.numel()));
       call.decoded = llm::draw_duplex(row, ids_, options, quirks::literal(), history, chance, scratch);
-      decoder.drawn(call.decoded);
+      decoder.sampled(call.decoded);
       decodes.push_back(std::move(call));
       continue;
     }

@@ -16,16 +16,16 @@ class duplex_replay {
 public:
   duplex_replay(const thinker& model, const nlohmann::json& capability);
 
-  /// THINKER.md 5.1; `voice` at 16 kHz, empty = none.
+  /// docs/model/thinker.md 5.1; `voice` at 16 kHz, empty = none.
   void prepare(std::span<const token_id> prefix, std::span<const float> voice, std::span<const token_id> suffix);
 
-  /// THINKER.md 5.2; false when there was nothing to see or hear, or not enough to hear.
+  /// docs/model/thinker.md 5.2; false if there was nothing to see or hear, or not enough sound.
   bool prefill(std::span<const float> samples, std::span<const vision::sliced_picture> frames = {});
 
-  /// THINKER.md 5.3 with the numbers that were drawn.
+  /// docs/model/thinker.md 5.3 with the numbers that were sampled.
   void generate(const nlohmann::json& arguments, const nlohmann::json& decode_calls);
 
-  /// Ends the unit and slides the window (THINKER.md 5.3, 5.6).
+  /// Ends the unit and slides the window (docs/model/thinker.md 5.3, 5.6).
   void finalize();
 
   struct decode_call {
@@ -39,7 +39,7 @@ public:
   duplex::unit_decoder decoder;
   duplex::window window;
   at::Tensor pending_logits;        ///< float32 [vocabulary]; undefined when nothing is pending
-  std::vector<token_id> history;    ///< what the repetition penalty knows
+  std::vector<token_id> history;    ///< what the repetition penalty sees
   std::vector<decode_call> decodes; ///< of this unit
   std::vector<token_id> tts_ids;    ///< tokens with hidden states, of this unit
   std::vector<bool> tts_ends;

@@ -1,4 +1,4 @@
-#include "inference/speech/speech_driver.hpp"
+#include "inference/tts/speech_driver.hpp"
 #include "inference/verify/chat_replay.hpp"
 #include "inference/verify/e2e_set.hpp"
 #include "inference/verify/speech_replay.hpp"
@@ -49,7 +49,7 @@ answer_words think(e2e_set& set, const json& recorded, case_check& check) {
   const auto tokens = session.draw_answer(states.front(), kw.at("max_new_tokens"), options, chance, &states, &mine);
   check.equal("generated_ids", tokens, recorded.at("generated_ids").get<std::vector<token_id>>());
   for (std::size_t i = 0; i < std::min(draws.size(), mine.size()); ++i) {
-    check.equal("drawn token", mine[i].token, draws[i].at("token").get<token_id>());
+    check.equal("sampled token", mine[i].token, draws[i].at("token").get<token_id>());
     check.equal("tokens with a probability", mine[i].candidates, draws[i].at("candidates").get<int>());
   }
   std::string raw;
@@ -68,7 +68,7 @@ answer_words think(e2e_set& set, const json& recorded, case_check& check) {
   return words;
 }
 
-/// The calls of the reference: it sends the last three tokens once more when its last full window was the end already.
+/// The reference's calls: it sends the last three tokens again if its last full window was already the end.
 std::vector<speech::window_call> literal_windows(std::span<const std::int64_t> tokens) {
   auto calls = speech::whole_windows(tokens);
   if (tokens.size() >= speech::window_tokens && (tokens.size() - speech::window_tokens) % speech::window_step == 0) {

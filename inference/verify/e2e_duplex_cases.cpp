@@ -1,4 +1,4 @@
-#include "inference/speech/duplex_speech.hpp"
+#include "inference/tts/duplex_speech.hpp"
 #include "inference/verify/duplex_replay.hpp"
 #include "inference/verify/e2e_set.hpp"
 #include "inference/verify/golden_pictures.hpp"
@@ -32,10 +32,10 @@ public:
   duplex_talk(e2e_set& set, const json& recorded, const safetensors_file& golden)
       : set_(set), recorded_(recorded), golden_(golden), session_(set.model(), capability()),
         chance_(new recorded_draws({})), speech_(set.speech(), set.voice(recorded.at("tts_ref")), sampling(),
-                                                 std::unique_ptr<draw_source>(chance_), nullptr, quirks::literal()) {}
+                                                 std::unique_ptr<random_source>(chance_), nullptr, quirks::literal()) {}
 
   void prepare(case_check& check) {
-    // The voice stands where the prompt has this mark.
+    // The voice's position in the prompt.
     static const std::string mark = "[音频嵌入]", suffix = "<|audio_end|><|im_end|>";
     const auto& prepared = recorded_.at("prepare");
     const auto prefix = "<|im_start|>system\n" + recorded_.at("system_prompt").get<std::string>() + "\n<|audio_start|>";
@@ -96,7 +96,7 @@ public:
     check.equal("kv_after_finalize", session_.cache.length(), unit.at("kv_after_finalize").get<std::int64_t>());
   }
 
-  /// What it said: `think` comes first.
+  /// What it said: call `think` first.
   void speak(const json& unit, case_check& check) {
     const auto& audio = unit.at("audio");
     check.equal("tts", condition_.defined(), !unit.at("tts").is_null());
@@ -149,7 +149,7 @@ private:
     const auto& margins = unit.at("greedy_margins");
     check.equal("draws", mine.size(), draws.size() + margins.size());
     for (std::size_t i = 0; i < std::min(mine.size(), draws.size()); ++i) {
-      check.equal("drawn token", mine[i].token, draws[i].at("token").get<token_id>());
+      check.equal("sampled token", mine[i].token, draws[i].at("token").get<token_id>());
       check.equal("tokens with a probability", mine[i].candidates, draws[i].at("candidates").get<int>());
     }
   }

@@ -1,8 +1,8 @@
 #include "inference/verify/e2e_set.hpp"
 
-#include "inference/speech/features.hpp"
-#include "inference/speech/wav_file.hpp"
+#include "inference/formats/wav_file.hpp"
 #include "inference/verify/talker_set.hpp"
+#include "inference/voice/features.hpp"
 
 #include <ATen/ATen.h>
 
@@ -10,7 +10,7 @@ namespace parley::inference::verify {
 
 namespace {
 
-/// The speaking half as the reference runs it, on recorded noise.
+/// The talker as the reference runs it, with recorded noise.
 speech::speech_models load_speech(golden_set& files) {
   const auto& manifest = files.cases("manifest");
   const auto& recorded = files.tensors("noise");

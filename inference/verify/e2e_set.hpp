@@ -1,8 +1,8 @@
 #pragma once
 
-#include "inference/llm/tts_condition.hpp"
-#include "inference/speech/speech_models.hpp"
 #include "inference/thinker.hpp"
+#include "inference/tts/condition.hpp"
+#include "inference/tts/speech_models.hpp"
 #include "inference/verify/golden_set.hpp"
 #include "inference/verify/report.hpp"
 
@@ -14,12 +14,12 @@
 
 namespace parley::inference::verify {
 
-/// Tolerances of mel and samples, for `golden_error` (E2E.md); words have that of the thinker.
+/// Tolerances of mel and samples, for `golden_error` (docs/model/end_to_end.md); words have that of the thinker.
 namespace e2e_tolerance {
 inline constexpr double mel = 1e-4, sound = 1.5e-3;
 }
 
-/// What the recordings of whole conversations are replayed on: both halves of a model, and the noise that was drawn.
+/// What recordings of whole conversations are replayed with: both halves of a model, and the recorded noise.
 class e2e_set {
 public:
   /// Loads the model.
@@ -33,7 +33,7 @@ public:
   /// A recorded clip by its name, or a WAV file of the model folder by its path; 16 kHz.
   std::vector<float> voice_clip(const std::string& name);
 
-  /// The same as a voice to speak with; made once.
+  /// The same as a voice to speak with; prepared once.
   std::shared_ptr<const speech::voice> voice(const std::string& name);
 
 private:
@@ -44,7 +44,8 @@ private:
   std::map<std::string, std::shared_ptr<const speech::voice>> voices_;
 };
 
-/// What was heard in the voice, against `voice_tokens`, `voice_mel_rows` of `recorded` and the tensor `spk_emb`.
+/// Compares what the voice's networks extracted with `voice_tokens`, `voice_mel_rows` of `recorded` and the tensor
+/// `spk_emb`.
 void check_voice(const speech::voice& mine, const nlohmann::json& recorded, const safetensors_file& golden,
                  case_check& check);
 

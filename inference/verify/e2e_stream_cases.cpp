@@ -1,4 +1,4 @@
-#include "inference/speech/chat_speech.hpp"
+#include "inference/tts/chat_speech.hpp"
 #include "inference/verify/chat_replay.hpp"
 #include "inference/verify/e2e_set.hpp"
 #include "inference/verify/speech_replay.hpp"
@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-// Streamed chat answers that are spoken: groups of words become speech tokens, batches of those become sound.
+// Streamed chat answers that are spoken: groups of words become speech tokens, and batches of those become sound.
 namespace parley::inference::verify {
 
 namespace {
@@ -23,7 +23,7 @@ public:
   spoken_answer(e2e_set& set, const json& recorded, const safetensors_file& golden)
       : set_(set), recorded_(recorded), golden_(golden), session_(set.model()), chance_(new recorded_draws({})),
         speech_(set.speech(), set.voice(recorded.at("tts_ref")), speech::tts_form::streamed, {},
-                std::unique_ptr<draw_source>(chance_), nullptr) {}
+                std::unique_ptr<random_source>(chance_), nullptr) {}
 
   void prompt(case_check& check) {
     const auto& prefill = recorded_.at("prefill_args");
@@ -67,7 +67,7 @@ public:
     check.equal("kv_end", session_.cache.length(), recorded_.at("kv_end").get<std::int64_t>());
   }
 
-  /// Words of chunk `number` become speech tokens: `think` comes first.
+  /// Turns the words of chunk `number` into speech tokens: call `think` first.
   void choose_tokens(std::size_t number, case_check& check) {
     const auto& chunk = chunks_.at(number);
     const auto& group = recorded_.at("tts_groups").at(number);
@@ -125,7 +125,7 @@ private:
     const auto& draws = golden.at("draws");
     check.equal("draws", mine.draws.size(), draws.size() + golden.at("greedy_margins").size());
     for (std::size_t i = 0; i < std::min(draws.size(), mine.draws.size()); ++i) {
-      check.equal("drawn token", mine.draws[i].token, draws[i].at("token").get<token_id>());
+      check.equal("sampled token", mine.draws[i].token, draws[i].at("token").get<token_id>());
       check.equal("tokens with a probability", mine.draws[i].candidates, draws[i].at("candidates").get<int>());
     }
     if (const auto key = "llm" + std::to_string(number) + ".last_hidden"; has_golden(golden_, key))

@@ -11,19 +11,20 @@ namespace parley::inference::verify {
 /// Which set of recordings a golden file belongs to.
 enum class golden_kind { thinker, talker, end_to_end };
 
-/// A family of golden files and who replays them. A file belongs to the first family whose prefix its stem begins with.
+/// A family of golden files and the function that replays them. A file belongs to the first family whose prefix its
+/// stem begins with.
 struct family {
   golden_kind kind;
   std::string_view prefix;
   void (*replay)(golden_set& files, const std::string& stem, report& out);
 };
 
-/// All families; a golden file that none claims counts as failed. A new family is one file and one line in
+/// All families; a golden file that belongs to none counts as failed. A new family is one file and one line in
 /// families.cpp.
 std::span<const family> families();
 
-// The families of THINKER.md 8 and TALKER.md 12, each in a file of its own. A call replays all cases of one golden file
-// and reports each; what a case throws fails that case.
+// The families of docs/model/thinker.md 8 and docs/model/talker.md 12, each in its own file. A call replays all cases
+// of one golden file and reports each; whatever a case throws fails that case.
 void replay_tokenizer(golden_set& files, const std::string& stem, report& out);
 void replay_mel(golden_set& files, const std::string& stem, report& out);
 void replay_audio_encoder(golden_set& files, const std::string& stem, report& out);

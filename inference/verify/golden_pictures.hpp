@@ -5,14 +5,14 @@
 
 namespace parley::inference::verify {
 
-/// A picture of the thinker's recordings by name: drawn by their formula (THINKER.md 7).
+/// A picture of the thinker's recordings by name: drawn by its formula (docs/model/thinker.md 7).
 vision::picture draw_picture(golden_set& files, const std::string& name);
 
 /// Throws std::runtime_error naming the file when it can't be read as a picture.
 vision::picture read_picture(const std::filesystem::path& file);
 
-/// A picture of the thinker's or the end-to-end recordings, cut for the model; `max_slice_nums` null = the checkpoint's
-/// own.
+/// A picture of the thinker's or the end-to-end recordings, sliced for the model; `max_slice_nums` null = the
+/// checkpoint's own.
 vision::sliced_picture cut_picture(golden_set& files, const std::string& name, const nlohmann::json& max_slice_nums);
 
 /// The frames of a recorded unit, each cut with its own `max_slice_nums`.

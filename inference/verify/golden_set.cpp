@@ -1,6 +1,6 @@
 #include "inference/verify/golden_set.hpp"
 
-#include "inference/json_file.hpp"
+#include "inference/formats/json_file.hpp"
 
 #include <ATen/ATen.h>
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "inference/checkpoint.hpp"
-#include "inference/model_config.hpp"
-#include "inference/safetensors.hpp"
-#include "inference/tokenizer.hpp"
+#include "inference/formats/checkpoint.hpp"
+#include "inference/formats/model_config.hpp"
+#include "inference/formats/safetensors.hpp"
+#include "inference/text/tokenizer.hpp"
 
 #include <ATen/core/Tensor.h>
 #include <nlohmann/json.hpp>
@@ -16,10 +16,10 @@
 
 namespace parley::inference::verify {
 
-inline constexpr double thinker_tolerance = 1e-4; ///< for `golden_error`, in float32 (THINKER.md 8)
+inline constexpr double thinker_tolerance = 1e-4; ///< for `golden_error`, in float32 (docs/model/thinker.md 8)
 
-/// The files that a replay reads: the model's, and the recorded ones. Everything is loaded when first asked for, and
-/// throws std::runtime_error naming the file then.
+/// The files that a replay reads: the model's, and the recorded ones. Everything is loaded on first use, and throws
+/// std::runtime_error naming the file then.
 class golden_set {
 public:
   golden_set(std::filesystem::path model, std::filesystem::path goldens);

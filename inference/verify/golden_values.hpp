@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/safetensors.hpp"
+#include "inference/formats/safetensors.hpp"
 
 #include <ATen/core/Tensor.h>
 

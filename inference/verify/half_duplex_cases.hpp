@@ -6,7 +6,7 @@
 
 namespace parley::inference::verify {
 
-/// One half-duplex session (THINKER.md 6.5): a message a call, answers in between.
+/// One half-duplex session (docs/model/thinker.md 6.5): one message per call, with answers in between.
 void replay_half_duplex(golden_set& files, const thinker& model, const nlohmann::json& session, case_check& check);
 
 } // namespace parley::inference::verify

@@ -1,4 +1,4 @@
-#include "inference/json_file.hpp"
+#include "inference/formats/json_file.hpp"
 #include "inference/verify/families.hpp"
 #include "inference/verify/golden_pictures.hpp"
 #include "inference/vision/decode.hpp"
@@ -47,7 +47,7 @@ std::vector<const patch_grid*> pointers(const std::vector<patch_grid>& pieces) {
   return all;
 }
 
-/// What a golden tensor holds of a longer one: its first rows.
+/// The part of a longer tensor that a golden one contains: its first rows.
 void close_to_first(case_check& check, const char* what, const at::Tensor& mine, const at::Tensor& golden) {
   auto count = std::min(mine.size(0), golden.size(0));
   check.close(what, mine.narrow(0, 0, count), golden);

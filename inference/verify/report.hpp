@@ -13,13 +13,13 @@
 
 namespace parley::inference::verify {
 
-/// The error rule: max|a - b| / max(1, max|b|); infinite when the shapes differ or a value is not a number.
+/// The error rule: max|a - b| / max(1, max|b|); infinite when the shapes differ or a value is NaN.
 double golden_error(const at::Tensor& mine, const at::Tensor& golden);
 
 /// The same of the values that were recorded; infinite, too, when `mine` has another number of them in all.
 double golden_error(const at::Tensor& mine, const golden_values& golden);
 
-/// What one case found out. The first miss decides what its line says.
+/// The outcome of one case. The first failure determines its line.
 class case_check {
 public:
   explicit case_check(double tolerance) : tolerance_(tolerance) {}
@@ -27,7 +27,7 @@ public:
   /// Values within the case's tolerance.
   void close(std::string_view what, const at::Tensor& mine, const at::Tensor& golden);
 
-  /// Values within a tolerance of their own (TALKER.md 12).
+  /// Values within a tolerance of their own (docs/model/talker.md 12).
   void close(std::string_view what, const at::Tensor& mine, const at::Tensor& golden, double tolerance);
 
   void close(std::string_view what, const at::Tensor& mine, const golden_values& golden);
@@ -41,7 +41,7 @@ public:
     exact(what, mine == golden);
   }
 
-  /// Something that whoever reads the report should know.
+  /// Something that readers of the report should know.
   void note(std::string what) { notes_.push_back(std::move(what)); }
 
   double error() const { return error_; }
@@ -58,16 +58,16 @@ private:
   std::vector<std::string> notes_;
 };
 
-/// Prints a line a case and counts.
+/// Prints one line per case, and counts.
 class report {
 public:
   explicit report(std::ostream& out) : out_(out) {}
 
-  /// `file` without extension. What `replay` throws fails the case.
+  /// `file` without extension. If `replay` throws, the case fails.
   void run(std::string_view file, std::string_view name, double tolerance,
            const std::function<void(case_check&)>& replay);
 
-  /// A case that nobody replays: counts as failed.
+  /// A case without a replay: counts as failed.
   void unknown(std::string_view file, std::string_view name);
 
   /// Prints the totals; true when nothing failed.

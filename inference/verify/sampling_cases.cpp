@@ -58,7 +58,7 @@ recorded_draws used_numbers(const json& c) {
 void same_draws(case_check& check, const std::vector<llm::draw_record>& mine, const json& golden) {
   check.equal("number of draws", mine.size(), golden.size());
   for (auto i = std::size_t{0}; i < std::min(mine.size(), golden.size()); ++i) {
-    check.equal("drawn token", mine[i].token, golden[i].at("token").get<token_id>());
+    check.equal("sampled token", mine[i].token, golden[i].at("token").get<token_id>());
     check.equal("tokens with a probability", mine[i].candidates, golden[i].at("n_nonzero").get<int>());
   }
 }

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "inference/speech/token2wav.hpp"
-#include "inference/speech/tts_turn.hpp"
+#include "inference/tts/turn.hpp"
 #include "inference/verify/recorded_draws.hpp"
 #include "inference/verify/report.hpp"
+#include "inference/vocoder/token2wav.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -24,7 +24,7 @@ void replay_speech_tokens(const speech::tts_llama& llama, speech::tts_turn& turn
 at::Tensor replay_sound(const speech::token2wav& model, const speech::token2wav::job& job,
                         const nlohmann::json& recorded, at::Tensor& mel, case_check& check);
 
-/// Sum, size and such of what a session sent, against `full_audio`.
+/// Compares length, level and so on of what a session sent with `full_audio`.
 void check_whole_sound(const std::vector<float>& mine, const nlohmann::json& recorded, case_check& check);
 
 } // namespace parley::inference::verify

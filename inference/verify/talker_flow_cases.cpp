@@ -32,7 +32,7 @@ at::Tensor columns(const std::vector<at::Tensor>& rows) {
   return at::stack(rows).transpose(1, 2);
 }
 
-/// The recordings hold all steps, or the first ones and the last one, or only the first.
+/// The recordings contain all steps, or the first ones and the last, or only the first.
 std::vector<at::Tensor> recorded_steps(const std::vector<at::Tensor>& all, std::int64_t recorded) {
   if (recorded == static_cast<std::int64_t>(all.size())) return all;
   if (recorded == 1) return {all.front()};
@@ -56,7 +56,7 @@ void compare_trace(talker_set& set, const std::string& name, const speech::flow:
   steps("ode_dphi_uncond", mine.unconditioned, velocity);
 }
 
-/// A layer's cache as the reference packs it: token-rate rows twice, so that all layers are equally long.
+/// A layer's cache as packed by the reference: token-rate rows twice, so that all layers have the same length.
 at::Tensor packed(const flow_replay& replay, std::size_t layer) {
   const auto& rows = replay.stream.encoder.attention[layer];
   return (layer < replay.model->encoder().token_layers() ? rows.repeat({1, 2, 1}) : rows).unsqueeze(0);

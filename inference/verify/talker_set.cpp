@@ -1,7 +1,7 @@
 #include "inference/verify/talker_set.hpp"
 
-#include "inference/speech/state_dict.hpp"
-#include "inference/speech/wav_file.hpp"
+#include "inference/formats/state_dict.hpp"
+#include "inference/formats/wav_file.hpp"
 #include "inference/verify/families.hpp"
 
 #include <ATen/ATen.h>

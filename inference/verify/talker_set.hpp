@@ -1,11 +1,11 @@
 #pragma once
 
-#include "inference/llm/tts_condition.hpp"
-#include "inference/speech/token2wav.hpp"
-#include "inference/speech/tts_embeddings.hpp"
-#include "inference/speech/tts_llama.hpp"
+#include "inference/tts/condition.hpp"
+#include "inference/tts/embeddings.hpp"
+#include "inference/tts/llama.hpp"
 #include "inference/verify/golden_set.hpp"
 #include "inference/verify/report.hpp"
+#include "inference/vocoder/token2wav.hpp"
 
 #include <ATen/core/Tensor.h>
 #include <nlohmann/json.hpp>
@@ -16,13 +16,13 @@
 
 namespace parley::inference::verify {
 
-/// Tolerances of TALKER.md 12, for `golden_error`.
+/// Tolerances of docs/model/talker.md 12, for `golden_error`.
 namespace talker_tolerance {
 inline constexpr double module = 2e-5, ode_state = 5e-5, velocity = 1e-4, vocoder = 2e-5, original_vocoder = 1e-3,
                         stream = 1.5e-3;
 }
 
-/// The speaking half's recordings and the models that they are replayed on.
+/// The talker's recordings and the models that they are replayed with.
 class talker_set {
 public:
   explicit talker_set(golden_set& files);
@@ -60,7 +60,7 @@ public:
   std::unique_ptr<speech::flow> load_flow(int steps);
   int steps() const { return manifest_.at("_set").value("n_timesteps", 5); }
 
-  /// What `setup` heard, as it was recorded: tokens, speaker vector and mel of a prompt case.
+  /// What the voice set-up extracted, as recorded: tokens, speaker vector and mel of a prompt case.
   speech::voice_features recorded_voice(const std::string& prompt);
 
   /// The prompt case of a WAV file, with or without its extension: "prompt_a" of "public_a.wav".
@@ -79,13 +79,14 @@ private:
   std::unique_ptr<speech::token2wav> causal_;
 };
 
-/// A group of talker cases and who replays them; a case belongs to the first group whose prefix its name begins with.
+/// A group of talker cases and the function that replays them; a case belongs to the first group whose prefix its name
+/// begins with.
 struct talker_family {
   std::string_view prefix;
   void (*replay)(talker_set& set, const std::string& name, report& out);
 };
 
-// The groups, by what TALKER.md 12 says of their files. A call replays one case of the manifest.
+// The groups, as docs/model/talker.md 12 describes their files. A call replays one case of the manifest.
 void replay_talker_inputs(talker_set& set, const std::string& name, report& out);
 void replay_tts_condition(talker_set& set, const std::string& name, report& out);
 void replay_tts_stream(talker_set& set, const std::string& name, report& out);

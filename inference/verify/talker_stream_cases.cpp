@@ -1,7 +1,7 @@
-#include "inference/speech/hift_original.hpp"
-#include "inference/speech/pcm16.hpp"
-#include "inference/speech/speech_driver.hpp"
+#include "inference/tts/speech_driver.hpp"
 #include "inference/verify/talker_set.hpp"
+#include "inference/vocoder/hift_original.hpp"
+#include "inference/vocoder/pcm16.hpp"
 
 #include <ATen/ATen.h>
 
@@ -45,7 +45,8 @@ at::Tensor through_pcm16(const at::Tensor& samples) {
   return result;
 }
 
-/// As the reference's server sends a duplex unit's sound: 16 bits, a short one that is not last filled up with zeros in front.
+/// A duplex unit's sound as sent by the reference's server: 16 bits, and a short one that is not the last filled up
+/// with zeros in front.
 at::Tensor duplex_sound(const std::vector<at::Tensor>& pieces, bool last) {
   constexpr std::int64_t second = 24000;
   auto sound = pieces.empty() ? at::zeros({0}) : through_pcm16(at::cat(pieces, 0));

@@ -1,5 +1,5 @@
-#include "inference/speech/speech_driver.hpp"
-#include "inference/speech/tts_turn.hpp"
+#include "inference/tts/speech_driver.hpp"
+#include "inference/tts/turn.hpp"
 #include "inference/verify/recorded_draws.hpp"
 #include "inference/verify/talker_set.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 using speech::tts_form;
 using talker_tolerance::module;
 
-/// Rounding, which differs between processors, may turn a draw nearer than this to another token's interval.
+/// Rounding, which differs between processors, may move a draw that is closer than this into another token's interval.
 constexpr double too_close = 1e-5;
 
 /// A u that draws `token`.
@@ -25,7 +25,7 @@ double middle_of(std::span<const float> probabilities, std::int64_t token) {
   return (below + static_cast<double>(probabilities[static_cast<std::size_t>(token)]) / 2) / total;
 }
 
-/// Runs a turn's groups step by step and compares each with what was recorded.
+/// Runs a turn's groups step by step and compares each step with the recording.
 class tts_replay {
 public:
   tts_replay(talker_set& set, std::string name, tts_form form, case_check& check)

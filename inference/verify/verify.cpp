@@ -21,7 +21,7 @@ golden_kind kind_of(const std::filesystem::path& goldens) {
   throw std::runtime_error(goldens.string() + ": no golden files (E1.json, tokenizer.json or manifest.json)");
 }
 
-/// Says how the recordings were made; holds no case.
+/// Describes how the recordings were made; contains no case.
 bool is_description(const std::string& stem) {
   return stem == "meta";
 }

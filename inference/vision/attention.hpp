@@ -6,9 +6,9 @@
 
 namespace parley::inference::vision {
 
-/// Attention inside each of several sequences that lie one below the other: a piece sees itself alone, without padding.
-/// query [sum of query_rows, heads * d], key and value [sum of key_rows, heads * d] → as query, of
-/// the same dtype. Neighbours of equal lengths go into one call.
+/// Attention within each of several sequences that are one below the other: a piece sees only itself, without padding.
+/// query [sum of query_rows, heads * d], key and value [sum of key_rows, heads * d] → like query, in the same dtype.
+/// Neighbours of equal length share one call.
 at::Tensor attend_within(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                          std::span<const std::int64_t> query_rows, std::span<const std::int64_t> key_rows,
                          std::int64_t heads);

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "inference/checkpoint.hpp"
-#include "inference/model_config.hpp"
+#include "inference/formats/checkpoint.hpp"
+#include "inference/formats/model_config.hpp"
 #include "inference/vision/pieces.hpp"
 
 #include <ATen/core/Tensor.h>
@@ -11,18 +11,19 @@
 
 namespace parley::inference::vision {
 
-/// What the golden cases look at.
+/// For the golden cases.
 struct encoder_trace {
   at::Tensor pixels;   ///< normalised, float32 [patches, 3, patch, patch]
   at::Tensor embedded; ///< input of the first layer, positions added: [patches, hidden]
 };
 
-/// SigLIP NaViT (THINKER.md 2.4) for pieces of any shapes at once: linear layers over the patches of all, attention
-/// inside each piece. A piece's result depends on its company by rounding alone. Safe to use from several threads.
+/// SigLIP NaViT (docs/model/thinker.md 2.4) for pieces of any shapes at once: linear layers over the patches of all,
+/// attention within each piece. A piece's result depends on the others only by rounding. May be used from several
+/// threads.
 class encoder {
 public:
-  /// `w` is the view of "vpm."; it decides dtype and device. Throws std::runtime_error naming a weight that is missing
-  /// or does not fit `config`.
+  /// `w` is the view of "vpm."; it determines dtype and device. Throws std::runtime_error naming a weight that is
+  /// missing or does not fit `config`.
   encoder(const vision_config& config, const weights& w);
 
   /// Patches of all pieces (at least one), one piece below the other: [patches, hidden] of the encoder's dtype.

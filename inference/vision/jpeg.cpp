@@ -9,11 +9,11 @@ namespace parley::inference::vision {
 
 namespace {
 
-/// A progressive file may revisit every coefficient in each of its scans; programs write ten or so.
+/// A progressive file may rewrite every coefficient in each of its scans; programs write about ten.
 constexpr int max_scans = 20;
 constexpr long max_memory_bytes = 256L << 20; ///< of a progressive file's coefficients
 
-/// libjpeg leaves a failed call by longjmp, so nothing with a destructor may live between `setjmp` and the library.
+/// libjpeg leaves a failed call by longjmp, so nothing with a destructor may exist between `setjmp` and the library.
 class jpeg_reader {
 public:
   jpeg_reader(std::string_view file, const still_wanted& wanted) : file_(file), wanted_(wanted) {
@@ -24,7 +24,7 @@ public:
       info->err->format_message(info, self->message_);
       std::longjmp(self->way_out_, 1);
     };
-    // Only the end of the file matters: the reference ignores other warnings too.
+    // Only a premature end of the file matters: the reference ignores other warnings too.
     errors_.emit_message = [](j_common_ptr info, int level) {
       if (level < 0 && info->err->msg_code == JWRN_JPEG_EOF) info->err->error_exit(info);
     };
@@ -67,7 +67,7 @@ public:
   std::string message() const { return message_; }
 
 private:
-  /// Its own frame: nothing of the function that is asked lives on when it is left by longjmp.
+  /// In a stack frame of its own: no object of the called function is used after longjmp.
   bool is_wanted() const { return !wanted_ || wanted_(); }
 
   void start() {
@@ -89,7 +89,7 @@ private:
     }
   }
 
-  /// Adobe's programs store ink inverted, and nobody else writes CMYK.
+  /// Adobe's programs store inverted ink, and nobody else writes CMYK.
   void read_cmyk(std::uint8_t* out, std::uint8_t* line) {
     info_.out_color_space = JCS_CMYK;
     jpeg_start_decompress(&info_);

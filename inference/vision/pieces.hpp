@@ -8,11 +8,11 @@
 
 #include <string>
 
-// What of a picture goes into the encoder (THINKER.md 2.1 to 2.3). No torch: this runs beside the engine's thread, on
-// any.
+// The parts of a picture that go into the encoder (docs/model/thinker.md 2.1 to 2.3). No torch: this runs on any
+// thread, beside the engine's.
 namespace parley::inference::vision {
 
-/// One piece as the encoder takes it: `rows` * `columns` patches, row by row, each [channel][y][x].
+/// One piece in the encoder's format: `rows` * `columns` patches, row by row, each [channel][y][x].
 struct patch_grid {
   int rows = 0;
   int columns = 0;
@@ -21,7 +21,7 @@ struct patch_grid {
   int patches() const { return rows * columns; }
 };
 
-/// A picture, ready: the overview and the cells of its grid.
+/// A picture, ready for the encoder: the overview and the cells of its grid.
 struct sliced_picture {
   std::optional<slice_grid> grid;
   std::vector<patch_grid> pieces; ///< 1 or 1 + columns * rows
@@ -30,8 +30,8 @@ struct sliced_picture {
 /// The sides of `piece` are multiples of `patch_size`.
 patch_grid to_patches(const picture& piece, int patch_size);
 
-/// File -> pieces. `max_slice_nums` as in `plan_slices`. An error is about the file, in words for the client.
-/// `wanted`: see there.
+/// File → pieces. `max_slice_nums` as in `plan_slices`. Errors concern the file, in words for the client. `wanted`: see
+/// there.
 tl::expected<sliced_picture, std::string> slice_file(const std::string& file, int max_slice_nums, const slicing& how,
                                                      const still_wanted& wanted = {});
 

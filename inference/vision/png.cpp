@@ -8,7 +8,7 @@ namespace parley::inference::vision {
 
 namespace {
 
-/// libpng leaves a failed call by longjmp, so nothing with a destructor may live between `setjmp` and the library.
+/// libpng leaves a failed call by longjmp, so nothing with a destructor may exist between `setjmp` and the library.
 class png_reader {
 public:
   png_reader(std::string_view file, const still_wanted& wanted) : left_(file), wanted_(wanted) {
@@ -30,11 +30,11 @@ public:
       std::memcpy(to, left.data(), count);
       left.remove_prefix(count);
     });
-    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1); // nor any of the known ones but pixels
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1); // nor any known chunks but pixels
     png_set_read_status_fn(png_, [](png_structp png, png_uint_32 /*row*/, int /*pass*/) {
       if (!static_cast<png_reader*>(png_get_io_ptr(png))->is_wanted()) png_error(png, "nobody wants it any more");
     });
-    // The size is for the caller to judge: the library would only say "invalid".
+    // The caller judges the size: the library would only say "invalid".
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     png_read_info(png_, info_);
     return true;

@@ -5,7 +5,7 @@
 namespace parley::inference::vision {
 
 at::Tensor bucket_coordinates(std::int64_t patches, std::int64_t table_side) {
-  // Float32 throughout, as the reference has it: at 35, 70 ... patches coordinates meet boundaries exactly.
+  // Float32 throughout, like the reference: at 35, 70 ... patches, coordinates coincide exactly with boundaries.
   const auto step = static_cast<double>(1.0F / static_cast<float>(patches));
   const auto width = 1.0 / static_cast<double>(table_side);
   auto coordinates = at::arange(0, 1 - 1e-6, step, at::kFloat);

@@ -12,7 +12,7 @@ namespace parley::inference::vision {
 namespace {
 
 constexpr double norm_eps = 1e-6;
-constexpr std::int64_t common_side = 70; ///< patches; longer pieces are rare and pay for their own table
+constexpr std::int64_t common_side = 70; ///< patches; longer pieces are rare and compute their own table
 
 } // namespace
 

@@ -19,7 +19,7 @@ double cubic(double t) {
   return 0.0;
 }
 
-/// The input samples [begin, begin + count) that make one output sample, weighted by `weights[first...]`.
+/// The input samples [begin, begin + count) that contribute to one output sample, weighted by `weights[first...]`.
 struct tap {
   int begin;
   int count;
@@ -64,7 +64,7 @@ std::uint8_t rounded(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp(sum >> fraction_bits, 0, 255));
 }
 
-/// Rows [first, last) of the result alone.
+/// Only rows [first, last) of the result.
 picture resize_columns(const picture& from, int width, int first, int last) {
   auto f = make_filter(from.width, width);
   picture to{width, last - first, {}};
@@ -90,7 +90,7 @@ picture resize_columns(const picture& from, int width, int first, int last) {
   return to;
 }
 
-/// `from` holds the rows from `offset` on of the picture that `f` was made for.
+/// `from` contains the rows from `offset` on of the picture that `f` was made for.
 picture resize_rows(const picture& from, const filter& f, int offset) {
   picture to{from.width, static_cast<int>(f.taps.size()), {}};
   auto stride = std::size_t{3} * static_cast<std::size_t>(from.width);
@@ -115,7 +115,7 @@ picture resize(const picture& from, int width, int height) {
   if (height == from.height) return width == from.width ? from : resize_columns(from, width, 0, from.height);
   auto rows = make_filter(from.height, height);
   if (width == from.width) return resize_rows(from, rows, 0);
-  // Rows that nobody needs are not made.
+  // Rows that are not needed are not computed.
   const int first = rows.taps.front().begin, last = rows.taps.back().begin + rows.taps.back().count;
   return resize_rows(resize_columns(from, width, first, last), rows, first);
 }

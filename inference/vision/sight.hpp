@@ -5,15 +5,15 @@
 
 namespace parley::inference::vision {
 
-/// From pieces of pictures to rows of the language model's input (THINKER.md 2.4, 2.5). Safe to use from several
-/// threads.
+/// From pieces of pictures to rows of the language model's input (docs/model/thinker.md 2.4, 2.5). Safe to use from
+/// several threads.
 class sight {
 public:
-  /// The views of "vpm." and "resampler."; `hidden_size`: of the language model. Throws as encoder and resampler do.
+  /// The views of "vpm." and "resampler."; `hidden_size` is the language model's. Throws like encoder and resampler.
   sight(const vision_config& config, int hidden_size, const weights& encoder_weights, const weights& resampler_weights);
 
-  /// One batched pass for every `vision_config::batch_size` pieces, of whichever sessions; at least one piece.
-  /// [pieces, query_num, hidden], in the dtype and on the device of the weights.
+  /// One batched pass per `vision_config::batch_size` pieces, of whichever sessions; at least one piece. [pieces,
+  /// query_num, hidden], in the weights' dtype and on their device.
   at::Tensor see(std::span<const patch_grid* const> pieces) const;
 
 private:

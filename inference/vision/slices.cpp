@@ -11,7 +11,7 @@ namespace parley::inference::vision {
 
 namespace {
 
-/// The nearest multiple, ties to the even one as Python rounds; at least one.
+/// The nearest multiple, with ties to even as in Python; at least one.
 int multiple_of(double length, int unit) {
   return std::max(static_cast<int>(std::nearbyint(length / unit)) * unit, unit);
 }

@@ -5,14 +5,14 @@
 #include <optional>
 #include <vector>
 
-// How a picture is cut (THINKER.md 2.1): an overview of the whole, and a grid of slices when it is large.
+// How a picture is sliced (docs/model/thinker.md 2.1): an overview of the whole, and a grid of slices if it is large.
 namespace parley::inference::vision {
 
 /// The checkpoint's rules: `preprocessor_config.json`.
 struct slicing {
-  int scale_resolution = 448; ///< a piece has about the area of a square of that side
+  int scale_resolution = 448; ///< a piece has about the area of a square with this side
   int patch_size = 14;        ///< pixels; the sides of a piece are multiples of it
-  bool slice_mode = true;     ///< false: the overview alone, always
+  bool slice_mode = true;     ///< false: always the overview only
 };
 
 struct pixel_size {
@@ -29,16 +29,16 @@ struct slice_grid {
   friend bool operator==(const slice_grid&, const slice_grid&) = default;
 };
 
-/// What is to be made of one picture.
+/// What becomes of one picture.
 struct slice_plan {
   pixel_size overview;            ///< the whole, resized
-  std::optional<slice_grid> grid; ///< none = the overview is all
+  std::optional<slice_grid> grid; ///< none = only the overview
   pixel_size refined = {};        ///< with a grid: the whole, resized to be cut into it
 
   int pieces() const { return 1 + (grid ? grid->columns * grid->rows : 0); }
 };
 
-/// `max_slice_nums` bounds the grid's cells; 1 = no grid. Pure.
+/// `max_slice_nums` limits the grid's cells; 1 = no grid. Pure.
 slice_plan plan_slices(pixel_size picture, int max_slice_nums, const slicing& how);
 
 /// The pieces of the plan: overview, then the grid's cells row by row.

@@ -1,4 +1,4 @@
-#include "actors/convert.hpp"
+#include "actors/session/convert.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "actors/engine_thread.hpp"
+#include "actors/worker/engine_thread.hpp"
 
 #include "tests/support/stub_engine.hpp"
 
@@ -12,14 +12,14 @@ using parley::tests::stub_script;
 
 namespace {
 
-/// An engine thread with everything it tells written down.
+/// An engine thread that records everything it reports.
 struct watched {
   std::promise<inference::engine_info> up;
   std::promise<std::string> down;
   std::promise<void> answered; ///< the first `closed`
   std::unique_ptr<engine_thread> thread;
 
-  explicit watched(stub_script& script, std::size_t max_inbox = 100) {
+  explicit watched(stub_script& script, std::size_t max_commands = 100) {
     thread = std::make_unique<engine_thread>(
         [&script](inference::engine::sink tell) { return script.make(std::move(tell)); },
         engine_thread::listener{
@@ -29,7 +29,7 @@ struct watched {
             },
             [this](std::string reason) { down.set_value(std::move(reason)); },
         },
-        max_inbox);
+        max_commands);
   }
 };
 
@@ -67,7 +67,7 @@ TEST_CASE("an engine that throws is reported with its reason, and what is posted
   CHECK(w.thread->post(inference::cut{1}));
 }
 
-TEST_CASE("a full inbox refuses everything but closes") {
+TEST_CASE("a full handle refuses everything but closes") {
   stub_script script;
   script.hold_loading();
   watched w(script, 2);
@@ -75,7 +75,7 @@ TEST_CASE("a full inbox refuses everything but closes") {
   CHECK(w.thread->post(inference::cut{1}));
   CHECK_FALSE(w.thread->post(inference::cut{1}));
   CHECK(w.thread->post(inference::close_session{1}));
-  script.let_load();
+  script.allow_load();
   w.answered.get_future().wait();
   CHECK(script.eventually([](const auto& s) { return s.seen() == 3; }));
 }
@@ -86,7 +86,7 @@ TEST_CASE("commands that wait are handed over together, before the next pass") {
   watched w(script);
   for (inference::session_id id = 1; id <= 3; ++id) w.thread->post(inference::open_chat{id, {}});
   w.thread->post(inference::close_session{2});
-  script.let_load();
+  script.allow_load();
   w.answered.get_future().wait();
   CHECK(script.eventually([](const auto& s) { return s.most_open() == 3 && s.open_sessions() == 2; }));
 }

@@ -1,5 +1,5 @@
-#include "actors/trial_queue.hpp"
-#include "tests/actors/test_house.hpp"
+#include "actors/queue/trial_queue.hpp"
+#include "tests/actors/test_server.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -23,9 +23,9 @@ void talk(test_client& client, int units) {
   }
 }
 
-bool move(test_house& house, const std::string& session) {
+bool move(test_server& core, const std::string& session) {
   std::promise<bool> answer;
-  house.house().move_session(session, [&](bool known) { answer.set_value(known); });
+  core.core().move_session(session, [&](bool known) { answer.set_value(known); });
   return answer.get_future().get();
 }
 
@@ -38,12 +38,12 @@ auto units(const stub_script& script) {
 TEST_CASE("a duplex session goes on with another worker: what it was is repeated there, nothing is said twice") {
   stub_script first;
   stub_script second;
-  test_house house;
-  house.add_up(first);
-  auto client = house.connect();
+  test_server core;
+  core.add_up(first);
+  auto client = core.connect();
   client.init();
   talk(client, 3);
-  house.add_up(second);
+  core.add_up(second);
   first.die();
   talk(client, 2);
   CHECK(second.eventually([](const auto& s) { return units(s).size() == 5; }));
@@ -54,26 +54,26 @@ TEST_CASE("a duplex session goes on with another worker: what it was is repeated
   int answers = 0;
   for (const auto& event : client.link->events()) answers += event["type"] == "response.output.delta";
   CHECK(answers == 5);
-  CHECK(client.say_goodbye() == "user_stop");
-  CHECK(house.all_free());
+  CHECK(client.close_session() == "user_stop");
+  CHECK(core.all_free());
 }
 
 TEST_CASE("a session waits for a worker that comes back in time") {
   stub_script first;
   stub_script second;
-  test_house house; // without any worker clients wait 0.05 s, running sessions 30 s
-  house.add_up(first);
-  auto client = house.connect();
+  test_server core; // without any worker clients wait 0.05 s, running sessions 30 s
+  core.add_up(first);
+  auto client = core.connect();
   client.init();
   talk(client, 1);
   first.die();
-  client.say(append_frame());
-  house.wait_for(worker_state::down);
-  client.say(append_frame());
-  house.add_up(second);
+  client.send_text(append_frame());
+  core.wait_for(worker_state::down);
+  client.send_text(append_frame());
+  core.add_up(second);
   for (int i = 0; i < 2; ++i) CHECK(client.link->next("response.output.delta")["chunk_index"] == i + 1);
-  CHECK(client.say_goodbye() == "user_stop");
-  CHECK(house.all_free());
+  CHECK(client.close_session() == "user_stop");
+  CHECK(core.all_free());
 }
 
 TEST_CASE("a session is lost a second time while it is being taken up") {
@@ -81,98 +81,98 @@ TEST_CASE("a session is lost a second time while it is being taken up") {
   stub_script second;
   stub_script third;
   second.die(); // with the first unit that is repeated
-  test_house house;
-  house.add_up(first);
-  auto client = house.connect();
+  test_server core;
+  core.add_up(first);
+  auto client = core.connect();
   client.init();
   talk(client, 2);
-  house.add_up(second);
+  core.add_up(second);
   first.die();
-  client.say(append_frame());
-  house.wait_for(worker_state::down);
-  house.wait_for(worker_state::down);
-  house.add_up(third);
+  client.send_text(append_frame());
+  core.wait_for(worker_state::down);
+  core.wait_for(worker_state::down);
+  core.add_up(third);
   CHECK(client.link->next("response.output.delta")["chunk_index"] == 2);
-  CHECK(client.say_goodbye() == "user_stop");
-  CHECK(house.all_free());
+  CHECK(client.close_session() == "user_stop");
+  CHECK(core.all_free());
 }
 
 TEST_CASE("what does not fit into the journal ends with its worker") {
-  auto settings = test_house::quick_settings();
+  auto settings = test_server::quick_settings();
   settings.limits.journal_bytes = 1000;
   stub_script first;
   stub_script second;
-  test_house house(settings);
-  house.add_up(first);
-  auto client = house.connect();
+  test_server core(settings);
+  core.add_up(first);
+  auto client = core.connect();
   client.init();
   talk(client, 1);
-  house.add_up(second);
+  core.add_up(second);
   first.die();
   CHECK(client.step("session.closed")["reason"] == "backend_error");
   CHECK(client.link->closed() == 1011);
   client.vanish();
-  CHECK(house.all_free());
+  CHECK(core.all_free());
 }
 
 TEST_CASE("an operator moves a session; its old place is free again") {
   stub_script first(1);
   stub_script second(1);
-  test_house house;
-  house.add_up(first);
-  auto client = house.connect();
+  test_server core;
+  core.add_up(first);
+  auto client = core.connect();
   const auto id = client.init()["session_id"].get<std::string>();
   talk(client, 2);
-  CHECK_FALSE(move(house, "sess_nobody"));
-  CHECK(move(house, id)); // nowhere to go yet: it stays
+  CHECK_FALSE(move(core, "sess_nobody"));
+  CHECK(move(core, id)); // nowhere to go yet: it stays
   talk(client, 1);
-  house.add_up(second);
+  core.add_up(second);
   CHECK(first.eventually([](const auto& s) { return s.open_sessions() == 0; }));
   talk(client, 1);
   CHECK(second.eventually([](const auto& s) { return units(s).size() == 4; }));
-  auto other = house.connect();
+  auto other = core.connect();
   other.init();
   talk(other, 1);
-  CHECK(other.say_goodbye() == "user_stop");
-  CHECK(client.say_goodbye() == "user_stop");
-  CHECK(house.all_free());
+  CHECK(other.close_session() == "user_stop");
+  CHECK(client.close_session() == "user_stop");
+  CHECK(core.all_free());
 }
 
 TEST_CASE("a drained worker's sessions go elsewhere, chat too") {
   stub_script first;
   stub_script second;
-  test_house house;
-  house.add_up(first);
-  auto client = house.connect();
+  test_server core;
+  core.add_up(first);
+  auto client = core.connect();
   client.init();
   talk(client, 1);
-  auto chat = house.connect("chat");
+  auto chat = core.connect("chat");
   chat.init();
-  chat.say(chat_frame("Hi"));
+  chat.send_text(chat_frame("Hi"));
   chat.link->next("response.done");
-  house.add_up(second);
+  core.add_up(second);
   std::promise<bool> drained;
-  house.house().drain_worker(1, true, [&](bool known) { drained.set_value(known); });
+  core.core().drain_worker(1, true, [&](bool known) { drained.set_value(known); });
   CHECK(drained.get_future().get());
   CHECK(first.eventually([](const auto& s) { return s.open_sessions() == 0; }));
   talk(client, 1);
-  chat.say(chat_frame("Again"));
+  chat.send_text(chat_frame("Again"));
   CHECK(chat.link->next("response.done")["text"] == "Hello there.");
-  CHECK(chat.say_goodbye() == "user_stop");
-  CHECK(client.say_goodbye() == "user_stop");
-  CHECK(house.all_free());
+  CHECK(chat.close_session() == "user_stop");
+  CHECK(client.close_session() == "user_stop");
+  CHECK(core.all_free());
 }
 
 TEST_CASE("a session that ends while it waits for another worker leaves the line") {
   stub_script first;
-  test_house house;
-  house.add_up(first);
-  auto client = house.connect();
+  test_server core;
+  core.add_up(first);
+  auto client = core.connect();
   const auto id = client.init()["session_id"].get<std::string>();
-  CHECK(move(house, id));
+  CHECK(move(core, id));
   talk(client, 1);
-  CHECK(client.say_goodbye() == "user_stop");
-  CHECK(house.all_free());
+  CHECK(client.close_session() == "user_stop");
+  CHECK(core.all_free());
 }
 
 // ---- work that ends workers -----------------------------------------------------------------------------------
@@ -188,8 +188,8 @@ void die_of_poison(stub_script& script) {
   });
 }
 
-int workers_up(test_house& house) {
-  const auto workers = house.status()["workers"];
+int workers_up(test_server& core) {
+  const auto workers = core.status()["workers"];
   return static_cast<int>(
       std::count_if(workers.begin(), workers.end(), [](const auto& each) { return each["state"] == "up"; }));
 }
@@ -198,30 +198,30 @@ int workers_up(test_house& house) {
 
 TEST_CASE("what two workers died of goes to no third one, and only its session ends") {
   std::vector<std::unique_ptr<stub_script>> scripts;
-  test_house house;
+  test_server core;
   for (int i = 0; i < 4; ++i) {
     die_of_poison(*scripts.emplace_back(std::make_unique<stub_script>(8)));
-    if (i < 3) house.add_up(*scripts.back());
+    if (i < 3) core.add_up(*scripts.back());
   }
   std::vector<test_client> others;
   for (int i = 0; i < 8; ++i) {
-    others.push_back(house.connect());
+    others.push_back(core.connect());
     others.back().init();
     talk(others.back(), 2);
   }
-  auto attacker = house.connect();
+  auto attacker = core.connect();
   attacker.init();
-  attacker.say(append_frame(16'000, true));
+  attacker.send_text(append_frame(16'000, true));
   const auto why = attacker.link->next("error");
   CHECK(why["error"]["code"] == "inference_error");
   CHECK(why["error"]["message"] == "two workers were lost with the same work; no third one gets it");
   CHECK(attacker.link->next("session.closed")["reason"] == "backend_error");
   CHECK(attacker.link->closed() == 1011);
   for (auto& other : others) talk(other, 2);
-  CHECK(workers_up(house) == 1);
-  for (auto& other : others) CHECK(other.say_goodbye() == "user_stop");
+  CHECK(workers_up(core) == 1);
+  for (auto& other : others) CHECK(other.close_session() == "user_stop");
   attacker.vanish();
-  CHECK(house.all_free());
+  CHECK(core.all_free());
 }
 
 TEST_CASE("who had work under way beside the poison is tried alone, and goes on") {
@@ -234,26 +234,26 @@ TEST_CASE("who had work under way beside the poison is tried alone, and goes on"
     if (std::holds_alternative<inference::submit_unit>(order) && ++heard == 4) throw std::runtime_error("poison");
   });
   die_of_poison(second);
-  test_house house;
-  house.add_up(first);
+  test_server core;
+  core.add_up(first);
   std::vector<test_client> clients;
   for (int i = 0; i < 4; ++i) {
-    clients.push_back(house.connect());
+    clients.push_back(core.connect());
     clients.back().init();
   }
-  for (int i = 0; i < 4; ++i) clients[i].say(append_frame(16'000, i == 1));
-  house.wait_for(worker_state::down);
-  house.add_up(second);
-  house.wait_for(worker_state::down);
-  house.add_up(third);
+  for (int i = 0; i < 4; ++i) clients[i].send_text(append_frame(16'000, i == 1));
+  core.wait_for(worker_state::down);
+  core.add_up(second);
+  core.wait_for(worker_state::down);
+  core.add_up(third);
   CHECK(clients[1].link->next("session.closed")["reason"] == "backend_error");
   for (int i : {0, 2, 3}) {
     CHECK(clients[i].link->next("response.output.delta")["kind"] == "listen");
     talk(clients[i], 1);
-    CHECK(clients[i].say_goodbye() == "user_stop");
+    CHECK(clients[i].close_session() == "user_stop");
   }
   clients[1].vanish();
-  CHECK(house.all_free());
+  CHECK(core.all_free());
 }
 
 TEST_CASE("an open that two workers died of goes to no third one") {
@@ -261,15 +261,15 @@ TEST_CASE("an open that two workers died of goes to no third one") {
   stub_script second;
   stub_script third;
   for (auto* script : {&first, &second, &third}) script->die_of_opens();
-  test_house house;
-  for (auto* script : {&first, &second, &third}) house.add_up(*script);
-  auto client = house.connect();
-  client.say(R"({"type":"session.init","payload":{}})");
+  test_server core;
+  for (auto* script : {&first, &second, &third}) core.add_up(*script);
+  auto client = core.connect();
+  client.send_text(R"({"type":"session.init","payload":{}})");
   CHECK(client.link->next("error")["error"]["code"] == "inference_error");
   CHECK(client.link->next("session.closed")["reason"] == "backend_error");
-  CHECK(workers_up(house) == 1);
+  CHECK(workers_up(core) == 1);
   client.vanish();
-  CHECK(house.all_free());
+  CHECK(core.all_free());
 }
 
 TEST_CASE("trials: one at a time on each worker, in the order in which they were asked for") {

@@ -1,4 +1,4 @@
-#include "actors/journal.hpp"
+#include "actors/session/journal.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -22,7 +22,7 @@ pcm sound(float value, std::size_t count = 16000) {
 std::shared_ptr<unit_choices> finished(std::int64_t token, bool voice_open = false) {
   auto made = std::make_shared<unit_choices>();
   made->finished = true;
-  made->drawn = {token};
+  made->sampled = {token};
   made->voice_open = voice_open;
   return made;
 }
@@ -65,7 +65,7 @@ struct talk {
   /// All that is replayed, each order answered at once.
   std::vector<submit_unit> replay(session_id as) {
     std::vector<submit_unit> sent;
-    while (auto order = notes.next(as)) { // all that is at hand
+    while (auto order = notes.next(as)) { // everything that is in memory
       if (const auto* open = std::get_if<open_duplex>(&*order)) {
         CHECK(open->session == as);
         CHECK(open->seed == 42U);
@@ -98,7 +98,7 @@ TEST_CASE("a session is opened and replayed as it was") {
     CHECK(sent[i].unit == i);
     CHECK(*sent[i].samples == *sound(0.25F));
     CHECK(sent[i].force_listen == (i == 1));
-    CHECK(sent[i].replay->drawn == std::vector<std::int64_t>{100 + static_cast<std::int64_t>(i)});
+    CHECK(sent[i].replay->sampled == std::vector<std::int64_t>{100 + static_cast<std::int64_t>(i)});
     CHECK(sent[i].mute);
   }
   CHECK_FALSE(t.send(3).replay);
@@ -143,7 +143,7 @@ TEST_CASE("a unit whose text has left is sent again with what was chosen, anothe
   t.units(1);
   t.send(1);
   auto words = std::make_shared<unit_choices>();
-  words->drawn = {5, 6};
+  words->sampled = {5, 6};
   t.answer(1, words, false);
   t.notes.rewind();
   CHECK(t.replay(2).size() == 1);
@@ -193,18 +193,18 @@ TEST_CASE("memory is bounded; what does not fit can't be moved") {
   CHECK(t.notes.bytes() == 0);
   t.notes.rewind();
   CHECK_FALSE(t.notes.next(2));
-  t.notes.enter(open_duplex{}); // a new session begins anew
+  t.notes.enter(open_duplex{}); // a new session starts from scratch
   t.notes.note(opened{});
   CHECK(t.notes.whole());
 }
 
 TEST_CASE("what does not fit into memory goes to the disk and comes back") {
   const auto path = std::filesystem::temp_directory_path() / ("parley-journal-" + std::to_string(::getpid()));
-  std::mutex mutex; // these outlive the desk, whose thread uses them
+  std::mutex mutex; // these outlive the recordings, whose thread uses them
   std::condition_variable changed;
   int woken = 0;
-  spill_desk desk(path);
-  talk t({5 * 33000, &desk});
+  spill_writer recordings(path);
+  talk t({5 * 33000, &recordings});
   t.notes.wake_with([&] {
     const std::lock_guard lock(mutex);
     ++woken;
@@ -244,9 +244,9 @@ TEST_CASE("a disk that fails ends a move") {
   const auto path = std::filesystem::temp_directory_path() / ("parley-journal-" + std::to_string(::getpid()));
   std::promise<void> woken;
   std::atomic<bool> once = false;
-  spill_desk desk(path);
+  spill_writer recordings(path);
   std::filesystem::remove_all(path);
-  talk t({3 * 33000, &desk});
+  talk t({3 * 33000, &recordings});
   t.notes.wake_with([&] {
     if (!once.exchange(true)) woken.set_value();
   });
@@ -262,7 +262,7 @@ TEST_CASE("a disk that fails ends a move") {
 TEST_CASE("what a second takes in memory") {
   auto busy = std::make_shared<unit_choices>();
   busy->finished = true;
-  busy->drawn.assign(20, 1);
+  busy->sampled.assign(20, 1);
   busy->remembered.assign(20, 1);
   busy->spoken.assign(26, 1);
   for (const auto& [value, least] : {std::pair{0.25F, 32000U}, std::pair{0.1F, 64000U}}) {
@@ -281,14 +281,14 @@ TEST_CASE("what a second takes in memory") {
 }
 
 TEST_CASE("a unit comes back from its bytes as it was") {
-  kept_unit unit{kept_sound(sound(0.1F)),
-                 {std::make_shared<const std::string>("a picture"), std::make_shared<const std::string>()}};
+  journal_input unit{compact_pcm(sound(0.1F)),
+                     {std::make_shared<const std::string>("a picture"), std::make_shared<const std::string>()}};
   auto back = unpack(pack(unit));
   CHECK(*back.sound.samples() == *sound(0.1F));
   REQUIRE(back.frames.size() == 2);
   CHECK(*back.frames[0] == "a picture");
   CHECK(back.frames[1]->empty());
-  back = unpack(pack({kept_sound(sound(0.5F)), {}}));
+  back = unpack(pack({compact_pcm(sound(0.5F)), {}}));
   CHECK(back.sound.bytes() == 32000);
   CHECK(*back.sound.samples() == *sound(0.5F));
 }
@@ -334,7 +334,7 @@ TEST_CASE("a chat goes on in its turn, and chance goes on where it was") {
   CHECK(notes.caught_up());
   const auto again = std::get<submit_turn>(notes.enter(turn));
   REQUIRE(again.replay);
-  CHECK(again.replay->drawn == std::vector<std::int64_t>{7, 8, 9});
+  CHECK(again.replay->sampled == std::vector<std::int64_t>{7, 8, 9});
   CHECK(again.replay->spoken == std::vector<std::int64_t>{20, 21, 22});
   CHECK(again.replay->text_bytes == 5);
   CHECK(again.replay->samples == 100);

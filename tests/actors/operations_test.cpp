@@ -1,5 +1,5 @@
-#include "actors/session_meter.hpp"
-#include "tests/actors/test_house.hpp"
+#include "actors/session/session_meter.hpp"
+#include "tests/actors/test_server.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -9,11 +9,11 @@
 using namespace parley;
 using namespace parley::tests;
 
-// What an operator sees of a house and can do to it.
+// What an operator sees of a server and can do to it.
 
 namespace {
 
-test_client connect_as(test_house& house, const std::string& address, const std::string& key,
+test_client connect_as(test_server& core, const std::string& address, const std::string& key,
                        const std::string& mode = "audio") {
   auto link = std::make_shared<recording_link>();
   actors::connection_info info;
@@ -21,18 +21,18 @@ test_client connect_as(test_house& house, const std::string& address, const std:
   info.remote = info.group = address;
   info.key = key;
   info.accepted = std::chrono::steady_clock::now();
-  return {link, house.house().admit(std::move(info), link)};
+  return {link, core.core().admit(std::move(info), link)};
 }
 
-std::string metrics_of(test_house& house) {
+std::string metrics_of(test_server& core) {
   std::promise<std::string> answer;
-  house.house().metrics([&](std::string text) { answer.set_value(std::move(text)); });
+  core.core().metrics([&](std::string text) { answer.set_value(std::move(text)); });
   return answer.get_future().get();
 }
 
-bool drain(test_house& house, std::uint64_t worker, bool wanted) {
+bool drain(test_server& core, std::uint64_t worker, bool wanted) {
   std::promise<bool> answer;
-  house.house().drain_worker(worker, wanted, [&](bool known) { answer.set_value(known); });
+  core.core().drain_worker(worker, wanted, [&](bool known) { answer.set_value(known); });
   return answer.get_future().get();
 }
 
@@ -54,18 +54,18 @@ TEST_CASE("the metrics tell what sessions did") {
     answer.metrics.llm_ms = 300;
     tell(std::move(answer));
   });
-  test_house house;
-  house.add_up(script);
-  auto client = connect_as(house, "a", "ann");
+  test_server core;
+  core.add_up(script);
+  auto client = connect_as(core, "a", "ann");
   client.init();
   client.step();
-  client.say(R"({"type":"nonsense"})");
+  client.send_text(R"({"type":"nonsense"})");
   client.link->next("error");
-  // What a worker tells of itself comes a moment later.
-  auto text = metrics_of(house);
+  // A worker's report arrives a moment later.
+  auto text = metrics_of(core);
   for (const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
        value(text, R"(parley_kv_pages{state="used",worker="1"})") != 1 && std::chrono::steady_clock::now() < until;)
-    text = metrics_of(house);
+    text = metrics_of(core);
   CHECK(value(text, R"(parley_sessions{mode="audio",state="active"})") == 1);
   CHECK(value(text, R"(parley_sessions{mode="chat",state="active"})") == 0);
   CHECK(value(text, R"(parley_queue_length)") == 0);
@@ -91,10 +91,10 @@ TEST_CASE("the metrics tell what sessions did") {
   CHECK(value(text, R"(parley_worker_busy_seconds_total{worker="1"})") > 0);
   CHECK(value(text, R"(parley_deadline_misses_total{worker="1"})") >= 0);
   CHECK(value(text, R"(parley_dropped_units_total)") == 0);
-  client.say_goodbye();
-  CHECK(house.all_free());
+  client.close_session();
+  CHECK(core.all_free());
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  do text = metrics_of(house);
+  do text = metrics_of(core);
   while (value(text, R"(parley_sessions_ended_total{mode="audio",reason="user_stop"})") < 1 &&
          std::chrono::steady_clock::now() < deadline);
   CHECK(value(text, R"(parley_sessions_ended_total{mode="audio",reason="user_stop"})") == 1);
@@ -110,32 +110,32 @@ TEST_CASE("the listen that ends a turn in its last second is no unit of its own"
     answer.end_of_turn = true;
     tell(std::move(answer));
   });
-  test_house house;
-  house.add_up(script);
-  auto client = connect_as(house, "a", "ann");
+  test_server core;
+  core.add_up(script);
+  auto client = connect_as(core, "a", "ann");
   client.init(R"({"config":{"listen_at_turn_end":true}})");
   client.step();
   CHECK(client.link->next("response.output.delta")["kind"] == "listen");
-  const auto text = metrics_of(house);
+  const auto text = metrics_of(core);
   CHECK(value(text, R"(parley_units_total{answer="speak",worker="1"})") == 1);
   CHECK(value(text, R"(parley_units_total{answer="listen",worker="1"})") == 0);
-  client.say_goodbye();
-  CHECK(house.all_free());
+  client.close_session();
+  CHECK(core.all_free());
 }
 
 TEST_CASE("a reason that a client made up is no label") {
   stub_script script;
-  test_house house;
-  house.add_up(script);
-  auto client = house.connect();
+  test_server core;
+  core.add_up(script);
+  auto client = core.connect();
   client.init();
-  client.say(R"({"type":"session.close","reason":"my_very_own_word"})");
+  client.send_text(R"({"type":"session.close","reason":"my_very_own_word"})");
   CHECK(client.link->next("session.closed")["reason"] == "my_very_own_word");
   client.vanish();
-  CHECK(house.all_free());
+  CHECK(core.all_free());
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   std::string text;
-  do text = metrics_of(house);
+  do text = metrics_of(core);
   while (value(text, R"(parley_sessions_ended_total{mode="audio",reason="other"})") < 1 &&
          std::chrono::steady_clock::now() < deadline);
   CHECK(text.find("my_very_own_word") == std::string::npos);
@@ -144,52 +144,52 @@ TEST_CASE("a reason that a client made up is no label") {
 
 TEST_CASE("a drained worker finishes what it has, and takes sessions again when it is resumed") {
   stub_script script(2);
-  test_house house;
-  house.add_up(script);
-  auto first = house.connect();
+  test_server core;
+  core.add_up(script);
+  auto first = core.connect();
   first.init();
-  CHECK(drain(house, 1, true));
-  house.wait_for(actors::worker_state::draining);
-  CHECK_FALSE(house.house().ready().ready);
-  CHECK(house.status()["workers"][0]["state"] == "draining");
-  CHECK(value(metrics_of(house), R"(parley_worker_slots{state="offered",worker="1"})") == 0);
+  CHECK(drain(core, 1, true));
+  core.wait_for(actors::worker_state::draining);
+  CHECK_FALSE(core.core().ready().ready);
+  CHECK(core.status()["workers"][0]["state"] == "draining");
+  CHECK(value(metrics_of(core), R"(parley_worker_slots{state="offered",worker="1"})") == 0);
   first.step();
-  auto second = house.connect();
+  auto second = core.connect();
   CHECK(second.link->next("session.queued")["position"] == 1);
-  CHECK(drain(house, 1, false));
-  house.wait_for(actors::worker_state::up);
+  CHECK(drain(core, 1, false));
+  core.wait_for(actors::worker_state::up);
   second.link->next("session.queue_done");
-  CHECK(house.house().ready().ready);
-  CHECK_FALSE(drain(house, 2, true));
-  first.say_goodbye();
+  CHECK(core.core().ready().ready);
+  CHECK_FALSE(drain(core, 2, true));
+  first.close_session();
   second.vanish();
-  CHECK(house.all_free());
+  CHECK(core.all_free());
 }
 
 TEST_CASE("a worker that is drained while it loads comes up drained") {
   stub_script script;
   script.hold_loading();
-  test_house house;
-  house.add(script);
-  house.wait_for(actors::worker_state::loading);
-  CHECK(drain(house, 1, true));
-  script.let_load();
-  house.wait_for(actors::worker_state::draining);
-  CHECK_FALSE(house.house().ready().ready);
-  CHECK(drain(house, 1, false));
-  house.wait_for(actors::worker_state::up);
-  CHECK(house.house().ready().ready);
+  test_server core;
+  core.add(script);
+  core.wait_for(actors::worker_state::loading);
+  CHECK(drain(core, 1, true));
+  script.allow_load();
+  core.wait_for(actors::worker_state::draining);
+  CHECK_FALSE(core.core().ready().ready);
+  CHECK(drain(core, 1, false));
+  core.wait_for(actors::worker_state::up);
+  CHECK(core.core().ready().ready);
 }
 
 TEST_CASE("each key sees and closes its own sessions") {
   stub_script script;
-  test_house house;
-  house.add_up(script);
-  auto anns = connect_as(house, "192.0.2.1", "ann");
-  auto bobs = connect_as(house, "192.0.2.2", "bob", "chat");
+  test_server core;
+  core.add_up(script);
+  auto anns = connect_as(core, "192.0.2.1", "ann");
+  auto bobs = connect_as(core, "192.0.2.2", "bob", "chat");
   const std::string id = anns.init()["session_id"];
   bobs.init();
-  const auto seen_by = [&](const actors::requester& who) { return nlohmann::json::parse(house.house().sessions(who)); };
+  const auto seen_by = [&](const actors::principal& who) { return nlohmann::json::parse(core.core().sessions(who)); };
   const auto all = seen_by({"", true});
   CHECK(all.size() == 2);
   const auto anns_own = seen_by({"ann", false});
@@ -203,49 +203,49 @@ TEST_CASE("each key sees and closes its own sessions") {
   CHECK(seen_by({"carl", false}).empty());
   const auto close = [&](const std::string& by) {
     auto told = actors::close_answer::unknown;
-    house.house().close_session(id, "operator", {by, false}, [&](actors::close_answer answer) { told = answer; });
+    core.core().close_session(id, "operator", {by, false}, [&](actors::close_answer answer) { told = answer; });
     return told;
   };
   CHECK(close("bob") == actors::close_answer::forbidden);
   CHECK(close("ann") == actors::close_answer::closed);
   CHECK(anns.link->next("session.closed")["reason"] == "operator");
   anns.vanish();
-  bobs.say_goodbye();
-  CHECK(house.all_free());
+  bobs.close_session();
+  CHECK(core.all_free());
   CHECK(close("bob") == actors::close_answer::forbidden); // of a closed one too
   CHECK(close("ann") == actors::close_answer::closed);
 }
 
 TEST_CASE("one client waits with so many sessions at a time") {
-  auto settings = test_house::quick_settings();
+  auto settings = test_server::quick_settings();
   settings.limits.waiting_per_address = 2;
   settings.limits.waiting_per_key = 3;
   stub_script script(1);
-  test_house house(settings);
-  house.add_up(script);
-  auto holder = connect_as(house, "a", "ann"); // does not wait and does not count
+  test_server core(settings);
+  core.add_up(script);
+  auto holder = connect_as(core, "a", "ann"); // does not wait and does not count
   holder.link->next("session.queue_done");
-  auto a1 = connect_as(house, "a", "ann");
+  auto a1 = connect_as(core, "a", "ann");
   a1.link->next("session.queued");
-  auto a2 = connect_as(house, "a", "ann");
+  auto a2 = connect_as(core, "a", "ann");
   a2.link->next("session.queued");
-  auto a3 = connect_as(house, "a", "ann");
+  auto a3 = connect_as(core, "a", "ann");
   CHECK(a3.link->next("error")["error"]["code"] == "queue_full");
   CHECK(a3.link->closed() == 1013);
-  auto b1 = connect_as(house, "b", "ann");
+  auto b1 = connect_as(core, "b", "ann");
   b1.link->next("session.queued");
-  auto c1 = connect_as(house, "c", "ann");
+  auto c1 = connect_as(core, "c", "ann");
   CHECK(c1.link->next("error")["error"]["code"] == "queue_full");
-  auto c2 = connect_as(house, "c", "bob");
+  auto c2 = connect_as(core, "c", "bob");
   c2.link->next("session.queued");
   a1.vanish();
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (house.status()["queue"]["length"] != 3 && std::chrono::steady_clock::now() < deadline) {
+  while (core.status()["queue"]["length"] != 3 && std::chrono::steady_clock::now() < deadline) {
   }
-  a1 = connect_as(house, "a", "bob");
+  a1 = connect_as(core, "a", "bob");
   a1.link->next("session.queued");
   for (auto* client : {&holder, &a1, &a2, &a3, &b1, &c1, &c2}) client->vanish();
-  CHECK(house.all_free());
+  CHECK(core.all_free());
 }
 
 TEST_CASE("a worker that has left, or was replaced, leaves no series behind") {

@@ -1,7 +1,7 @@
-#include "actors/convert.hpp"
-#include "actors/unit_codec.hpp"
-#include "protocol/client_codec.hpp"
-#include "tests/actors/test_house.hpp"
+#include "actors/cluster/unit_codec.hpp"
+#include "actors/session/convert.hpp"
+#include "protocol/codec/client_codec.hpp"
+#include "tests/actors/test_server.hpp"
 
 #include <catch2/catch.hpp>
 

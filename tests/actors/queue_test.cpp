@@ -1,4 +1,4 @@
-#include "tests/actors/test_house.hpp"
+#include "tests/actors/test_server.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -15,23 +15,23 @@ constexpr int sessions = 200;
 
 TEST_CASE("200 sessions queue for 4 slots in order, each told its position") {
   stub_script script(slots);
-  test_house house;
-  house.add_up(script);
+  test_server core;
+  core.add_up(script);
   std::vector<test_client> holders;
   for (int i = 0; i < slots; ++i) {
-    holders.push_back(house.connect());
+    holders.push_back(core.connect());
     holders.back().init();
   }
   std::vector<test_client> line;
   for (int i = 0; i < sessions; ++i) {
-    line.push_back(house.connect());
+    line.push_back(core.connect());
     const auto queued = line.back().link->next("session.queued");
     CHECK(queued["position"] == i + 1);
     CHECK(queued["queue_length"] == i + 1);
     CHECK(queued["estimated_wait_s"].get<double>() >= 0);
     CHECK(queued["ticket_id"].get<std::string>().starts_with("ticket_"));
   }
-  CHECK(house.status()["queue"]["length"] == sessions);
+  CHECK(core.status()["queue"]["length"] == sessions);
   // One slot at a time: exactly the first in line is served, and nobody else.
   int served = 0;
   const auto serve_next = [&] {
@@ -42,14 +42,14 @@ TEST_CASE("200 sessions queue for 4 slots in order, each told its position") {
     ++served;
   };
   for (auto& holder : holders) {
-    holder.say_goodbye();
+    holder.close_session();
     serve_next();
   }
   while (served < sessions) {
-    line[served - slots].say_goodbye();
+    line[served - slots].close_session();
     serve_next();
   }
-  for (int i = sessions - slots; i < sessions; ++i) line[i].say_goodbye();
+  for (int i = sessions - slots; i < sessions; ++i) line[i].close_session();
   for (const auto& client : line) {
     int before = sessions + 1;
     for (const auto& event : client.link->events()) {
@@ -58,7 +58,7 @@ TEST_CASE("200 sessions queue for 4 slots in order, each told its position") {
       before = event["position"];
     }
   }
-  CHECK(house.all_free());
+  CHECK(core.all_free());
   CHECK(script.eventually([](const auto& s) { return s.open_sessions() == 0 && s.most_open() <= slots; }));
 }
 
@@ -67,17 +67,17 @@ TEST_CASE("half of 200 sessions vanish at random points and no slot is lost") {
   INFO("seed " << seed);
   std::mt19937 random(seed);
   stub_script script(slots);
-  test_house house;
-  house.add_up(script);
+  test_server core;
+  core.add_up(script);
   enum class leaves { never, at_once, queued, granted, initializing, active, after_append };
   std::vector<test_client> line;
   std::vector<leaves> plan;
   for (int i = 0; i < sessions; ++i) {
     plan.push_back(i % 2 == 0 ? leaves::never : static_cast<leaves>(1 + random() % 6));
-    line.push_back(house.connect());
+    line.push_back(core.connect());
     if (plan.back() == leaves::at_once) line.back().vanish();
   }
-  // Those who leave while they wait do so in any order, all over the line.
+  // Those who leave while they wait do so in any order, all over the queue.
   std::vector<int> order;
   for (int i = slots; i < sessions; ++i)
     if (plan[i] == leaves::queued) order.push_back(i);
@@ -95,7 +95,7 @@ TEST_CASE("half of 200 sessions vanish at random points and no slot is lost") {
       client.vanish();
       continue;
     }
-    client.say(R"({"type":"session.init","payload":{}})");
+    client.send_text(R"({"type":"session.init","payload":{}})");
     if (plan[i] == leaves::initializing) {
       client.vanish();
       continue;
@@ -105,67 +105,67 @@ TEST_CASE("half of 200 sessions vanish at random points and no slot is lost") {
       client.vanish();
       continue;
     }
-    client.say(append_frame());
+    client.send_text(append_frame());
     if (plan[i] == leaves::after_append) {
       client.vanish();
       continue;
     }
     client.link->next("response.output.delta");
-    CHECK(client.say_goodbye() == "user_stop");
+    CHECK(client.close_session() == "user_stop");
   }
-  CHECK(house.all_free());
+  CHECK(core.all_free());
   CHECK(script.eventually([](const auto& s) { return s.open_sessions() == 0 && s.most_open() <= slots; }));
   // And all slots can be had again.
   std::vector<test_client> after;
   for (int i = 0; i < slots; ++i) {
-    after.push_back(house.connect());
+    after.push_back(core.connect());
     after.back().init();
   }
   for (const auto& client : after)
     for (const auto& event : client.link->events()) CHECK(event["type"] != "session.queued");
-  for (auto& client : after) client.say_goodbye();
+  for (auto& client : after) client.close_session();
 }
 
 TEST_CASE("a full queue, and no queue at all") {
-  auto settings = test_house::quick_settings();
+  auto settings = test_server::quick_settings();
   settings.queue.capacity = GENERATE(0, 1);
   stub_script script(1);
-  test_house house(settings);
-  house.add_up(script);
-  auto first = house.connect();
+  test_server core(settings);
+  core.add_up(script);
+  auto first = core.connect();
   first.init();
   if (settings.queue.capacity == 0) {
-    auto second = house.connect();
+    auto second = core.connect();
     CHECK(second.link->next("error")["error"]["code"] == "worker_busy");
     CHECK(second.link->closed() == 1013);
     second.vanish();
   } else {
-    auto second = house.connect();
+    auto second = core.connect();
     CHECK(second.link->next("session.queued")["position"] == 1);
-    auto third = house.connect();
+    auto third = core.connect();
     CHECK(third.link->next("error")["error"]["code"] == "queue_full");
     CHECK(third.link->closed() == 1013);
     third.vanish();
-    second.say(R"({"type":"session.close"})");
+    second.send_text(R"({"type":"session.close"})");
     CHECK(second.link->next("session.closed")["reason"] == "user_stop");
     second.vanish();
   }
-  first.say_goodbye();
-  CHECK(house.all_free());
+  first.close_session();
+  CHECK(core.all_free());
 }
 
 TEST_CASE("slots come and go with what the engine keeps up with, and nobody who has one loses it") {
   stub_script script(1);
-  test_house house;
-  house.add_up(script);
+  test_server core;
+  core.add_up(script);
   const auto offered = [&](int slots) {
-    while (house.wait_for(actors::worker_state::up).info.slots != slots) {
+    while (core.wait_for(actors::worker_state::up).info.slots != slots) {
     }
   };
   const auto talk = [](test_client& who) { who.step(); };
-  auto first = house.connect();
+  auto first = core.connect();
   first.init();
-  auto second = house.connect(), third = house.connect();
+  auto second = core.connect(), third = core.connect();
   second.link->next("session.queued");
   third.link->next("session.queued");
   script.change_slots(3);
@@ -179,16 +179,16 @@ TEST_CASE("slots come and go with what the engine keeps up with, and nobody who 
   talk(first);
   offered(1);
   for (auto* each : {&first, &second, &third}) talk(*each);
-  CHECK(house.status()["workers"][0]["busy"] == 3);
-  auto fourth = house.connect();
+  CHECK(core.status()["workers"][0]["busy"] == 3);
+  auto fourth = core.connect();
   fourth.link->next("session.queued");
-  CHECK(first.say_goodbye() == "user_stop");
-  CHECK(second.say_goodbye() == "user_stop");
+  CHECK(first.close_session() == "user_stop");
+  CHECK(second.close_session() == "user_stop");
   talk(third);
   for (const auto& event : fourth.link->events()) CHECK(event["type"] != "session.queue_done");
-  CHECK(third.say_goodbye() == "user_stop");
+  CHECK(third.close_session() == "user_stop");
   fourth.link->next("session.queue_done");
   fourth.init();
-  fourth.say_goodbye();
-  CHECK(house.all_free());
+  fourth.close_session();
+  CHECK(core.all_free());
 }

@@ -1,11 +1,11 @@
 #include "actors/recording/recording_folder.hpp"
 #include "actors/recording/recording_index.hpp"
 #include "actors/recording/retention.hpp"
-#include "protocol/base64.hpp"
-#include "protocol/pcm.hpp"
-#include "protocol/wav.hpp"
-#include "tests/actors/test_house.hpp"
-#include "tests/support/recording_desk_client.hpp"
+#include "protocol/media/base64.hpp"
+#include "protocol/media/pcm.hpp"
+#include "protocol/media/wav.hpp"
+#include "tests/actors/test_server.hpp"
+#include "tests/support/recordings_client.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const requester everybody{"", true};
+const principal everybody{"", true};
 
 std::string content_of(const fs::path& file) {
   std::ifstream from(file, std::ios::binary);
@@ -42,14 +42,14 @@ std::vector<json> events_of(const std::string& lines) {
 std::size_t samples_in(const std::string& wav, std::uint32_t rate) {
   protocol::wav_options wanted;
   wanted.rate = rate;
-  if (wav.size() == 44) return 0; // a header alone is no sound to a reader
+  if (wav.size() == 44) return 0; // to a reader, a header alone is not sound
   const auto read = protocol::read_wav(wav, wanted);
   REQUIRE(read);
   return read->size();
 }
 
 config::settings recording_in(const fs::path& folder) {
-  auto settings = test_house::quick_settings();
+  auto settings = test_server::quick_settings();
   settings.record.dir = folder.string();
   return settings;
 }
@@ -75,9 +75,9 @@ TEST_CASE("a session leaves both sides' sound, every event and its facts") {
   temporary_folder folder;
   stub_script script;
   speak(script);
-  test_house house(recording_in(folder.path()));
-  house.add_up(script);
-  auto client = house.connect();
+  test_server core(recording_in(folder.path()));
+  core.add_up(script);
+  auto client = core.connect();
   client.link->next("session.queue_done");
   const auto created = client.init(R"({"api_key":"k-secret"})");
   const std::string id = created["session_id"];
@@ -86,21 +86,21 @@ TEST_CASE("a session leaves both sides' sound, every event and its facts") {
     client.step();
     client.link->next("response.output.delta");
   }
-  CHECK(client.say_goodbye() == "user_stop");
+  CHECK(client.close_session() == "user_stop");
 
-  recording_desk_client desk(*house.house().recordings());
-  const auto facts = desk.wait_for_listed(id);
+  recordings_client recordings(*core.core().recordings());
+  const auto facts = recordings.wait_for_listed(id);
   CHECK(facts["state"] == "closed");
   CHECK(facts["reason"] == "user_stop");
   CHECK(facts["mode"] == "audio");
   CHECK(facts["input_samples"] == 48'000);
   CHECK(facts["output_samples"] == 3600);
   CHECK(facts["dropped"] == 0);
-  CHECK(samples_in(desk.fetch(id, "input.wav").content, 16'000) == 48'000);
-  CHECK(samples_in(desk.fetch(id, "output.wav").content, 24'000) == 3600);
-  CHECK(json::parse(desk.fetch(id, "meta.json").content) == facts);
+  CHECK(samples_in(recordings.fetch(id, "input.wav").content, 16'000) == 48'000);
+  CHECK(samples_in(recordings.fetch(id, "output.wav").content, 24'000) == 3600);
+  CHECK(json::parse(recordings.fetch(id, "meta.json").content) == facts);
 
-  const auto lines = desk.fetch(id, "events.jsonl").content;
+  const auto lines = recordings.fetch(id, "events.jsonl").content;
   CHECK(lines.find("k-secret") == std::string::npos);
   const auto events = events_of(lines);
   CHECK(events.size() == static_cast<std::size_t>(facts["events"]));
@@ -124,55 +124,55 @@ TEST_CASE("a session leaves both sides' sound, every event and its facts") {
 TEST_CASE("a recording is its own key's, and no name leads out of it") {
   temporary_folder folder;
   stub_script script;
-  test_house house(recording_in(folder.path()));
-  house.add_up(script);
+  test_server core(recording_in(folder.path()));
+  core.add_up(script);
   std::ofstream(folder.path() / "secret.txt") << "not for you";
   auto link = std::make_shared<recording_link>();
   connection_info info;
   info.mode = "audio";
   info.key = "ann";
   info.accepted = std::chrono::steady_clock::now();
-  test_client client{link, house.house().admit(std::move(info), link)};
+  test_client client{link, core.core().admit(std::move(info), link)};
   const std::string id = client.init()["session_id"];
-  client.say_goodbye();
-  recording_desk_client desk(*house.house().recordings());
-  desk.wait_for_listed(id);
-  CHECK(desk.list({"ann", false}).size() == 1);
-  CHECK(desk.list({"bob", false}).empty());
-  CHECK(desk.fetch(id, "meta.json", {"bob", false}).answer == desk_answer::forbidden);
-  CHECK(desk.fetch(id, "meta.json", {"ann", false}).answer == desk_answer::done);
+  client.close_session();
+  recordings_client recordings(*core.core().recordings());
+  recordings.wait_for_listed(id);
+  CHECK(recordings.list({"ann", false}).size() == 1);
+  CHECK(recordings.list({"bob", false}).empty());
+  CHECK(recordings.fetch(id, "meta.json", {"bob", false}).answer == recording_answer::forbidden);
+  CHECK(recordings.fetch(id, "meta.json", {"ann", false}).answer == recording_answer::done);
   for (const char* file : {"../../secret.txt", "frames/../../../secret.txt", "frames/..", "", "frames/", "frames",
                            "frames/a/b.jpg", "/etc/passwd", "frames/000000.jpg", "meta.json.new"})
-    CHECK(desk.fetch(id, file).answer == desk_answer::unknown);
-  CHECK(desk.fetch("..", "secret.txt").answer == desk_answer::unknown);
-  CHECK(desk.fetch("../..", "meta.json").answer == desk_answer::unknown);
-  CHECK(desk.remove(id, {"bob", false}) == desk_answer::forbidden);
-  CHECK(desk.remove(id, {"ann", false}) == desk_answer::done);
-  CHECK(desk.list(everybody).empty());
-  CHECK(desk.fetch(id, "meta.json").answer == desk_answer::unknown);
+    CHECK(recordings.fetch(id, file).answer == recording_answer::unknown);
+  CHECK(recordings.fetch("..", "secret.txt").answer == recording_answer::unknown);
+  CHECK(recordings.fetch("../..", "meta.json").answer == recording_answer::unknown);
+  CHECK(recordings.remove(id, {"bob", false}) == recording_answer::forbidden);
+  CHECK(recordings.remove(id, {"ann", false}) == recording_answer::done);
+  CHECK(recordings.list(everybody).empty());
+  CHECK(recordings.fetch(id, "meta.json").answer == recording_answer::unknown);
 }
 
 TEST_CASE("an id that comes again gets a recording of its own, and who only waits gets none") {
   temporary_folder folder;
   stub_script script(1);
-  test_house house(recording_in(folder.path()));
-  house.add_up(script);
+  test_server core(recording_in(folder.path()));
+  core.add_up(script);
   for (const char* expected : {"mine", "mine-2"}) {
-    auto client = house.connect("audio", {}, "mine");
+    auto client = core.connect("audio", {}, "mine");
     const auto created = client.init();
     CHECK(created["session_id"] == "mine");
     CHECK(created["recording_id"] == expected);
     if (std::string(expected) == "mine") {
-      auto waiting = house.connect("audio", {}, "waiting");
+      auto waiting = core.connect("audio", {}, "waiting");
       waiting.link->next("session.queued");
       waiting.vanish();
     }
-    client.say_goodbye();
-    CHECK(house.all_free());
+    client.close_session();
+    CHECK(core.all_free());
   }
-  recording_desk_client desk(*house.house().recordings());
-  desk.wait_for_listed("mine-2");
-  CHECK(desk.list(everybody).size() == 2);
+  recordings_client recordings(*core.core().recordings());
+  recordings.wait_for_listed("mine-2");
+  CHECK(recordings.list(everybody).size() == 2);
 }
 
 TEST_CASE("what the queue does not hold is dropped and counted, and the session goes on") {
@@ -180,14 +180,14 @@ TEST_CASE("what the queue does not hold is dropped and counted, and the session 
   auto settings = recording_in(folder.path());
   settings.record.queue_bytes = 4096;
   stub_script script;
-  test_house house(settings);
-  house.add_up(script);
-  auto client = house.connect();
+  test_server core(settings);
+  core.add_up(script);
+  auto client = core.connect();
   const std::string id = client.init()["session_id"];
   client.step();
-  client.say_goodbye();
-  recording_desk_client desk(*house.house().recordings());
-  const auto facts = desk.wait_for_listed(id);
+  client.close_session();
+  recordings_client recordings(*core.core().recordings());
+  const auto facts = recordings.wait_for_listed(id);
   CHECK(facts["dropped"] >= 1);
   CHECK(facts["input_samples"] == 0);
 }
@@ -195,18 +195,18 @@ TEST_CASE("what the queue does not hold is dropped and counted, and the session 
 TEST_CASE("a disk that refuses ends the recording, not the session") {
   temporary_folder folder;
   stub_script script;
-  test_house house(recording_in(folder.path()));
-  house.add_up(script);
-  // Where the day's folder would be made stands a file.
+  test_server core(recording_in(folder.path()));
+  core.add_up(script);
+  // There is a file where the day's folder would be made.
   std::ofstream(folder.path() / utc_date(std::chrono::duration_cast<std::chrono::milliseconds>(
                                              std::chrono::system_clock::now().time_since_epoch())
                                              .count()));
-  auto client = house.connect();
+  auto client = core.connect();
   client.init();
   client.step();
-  CHECK(client.say_goodbye() == "user_stop");
-  CHECK(house.all_free());
-  CHECK(recording_desk_client(*house.house().recordings()).list(everybody).empty());
+  CHECK(client.close_session() == "user_stop");
+  CHECK(core.all_free());
+  CHECK(recordings_client(*core.core().recordings()).list(everybody).empty());
 }
 
 TEST_CASE("at every moment what was written opens") {
@@ -286,7 +286,7 @@ TEST_CASE("what cannot be brought up to date is listed nevertheless") {
   facts.id = "a";
   facts.folder = "2026-01-02/a";
   { recording_folder growing(folder.path(), facts); }
-  // Where the new meta.json would be written stands a folder with something in it: it cannot be made, whoever tries.
+  // There is a non-empty folder where the new meta.json would be written: nobody can create it.
   fs::create_directories(folder.path() / "2026-01-02/a/meta.json.new/x");
   const auto found = recording_index(folder.path()).find("a");
   REQUIRE(found);
@@ -296,11 +296,11 @@ TEST_CASE("what cannot be brought up to date is listed nevertheless") {
 TEST_CASE("what a session refuses is not decoded into its recording") {
   temporary_folder folder;
   stub_script script;
-  test_house house(recording_in(folder.path()));
-  house.add_up(script);
-  auto client = house.connect();
+  test_server core(recording_in(folder.path()));
+  core.add_up(script);
+  auto client = core.connect();
   client.link->next("session.queue_done");
-  client.say(append_frame()); // before the init
+  client.send_text(append_frame()); // before the init
   client.link->next("error");
   const std::string id = client.init()["session_id"];
   client.step();
@@ -308,17 +308,17 @@ TEST_CASE("what a session refuses is not decoded into its recording") {
   const auto file = protocol::write_wav(std::vector<float>(30'000), 1000);
   std::string bytes;
   protocol::base64::append(std::as_bytes(std::span(file)).first(file.size() / 4 * 4 - 2), bytes);
-  client.say(R"({"type":"input.append","input":{"audio":")" + bytes + R"("}})");
+  client.send_text(R"({"type":"input.append","input":{"audio":")" + bytes + R"("}})");
   client.link->next("error");
-  client.say(R"({"type":"input.append","input":{"audio":"AAA","note":")" + std::string(100'000, 'x') + R"("}})");
+  client.send_text(R"({"type":"input.append","input":{"audio":"AAA","note":")" + std::string(100'000, 'x') + R"("}})");
   client.link->next("error");
-  client.say_goodbye();
-  recording_desk_client desk(*house.house().recordings());
-  const auto facts = desk.wait_for_listed(id);
+  client.close_session();
+  recordings_client recordings(*core.core().recordings());
+  const auto facts = recordings.wait_for_listed(id);
   CHECK(facts["input_samples"] == 16'000);
   std::vector<json> sounds;
   std::vector<json> wholes;
-  for (const auto& each : events_of(desk.fetch(id, "events.jsonl").content)) {
+  for (const auto& each : events_of(recordings.fetch(id, "events.jsonl").content)) {
     if (each["from"] != "client") continue;
     if (each["event"].contains("left_out")) wholes.push_back(each["event"]);
     if (each["event"].contains("input")) sounds.push_back(each["event"]["input"]["audio"]);
@@ -334,22 +334,22 @@ TEST_CASE("what a session refuses is not decoded into its recording") {
 TEST_CASE("a disk that refuses is an answer, and the archivist goes on") {
   temporary_folder folder;
   stub_script script;
-  test_house house(recording_in(folder.path()));
-  house.add_up(script);
-  auto client = house.connect();
+  test_server core(recording_in(folder.path()));
+  core.add_up(script);
+  auto client = core.connect();
   const std::string id = client.init()["session_id"];
-  client.say_goodbye();
-  recording_desk_client desk(*house.house().recordings());
-  const auto facts = desk.wait_for_listed(id);
+  client.close_session();
+  recordings_client recordings(*core.core().recordings());
+  const auto facts = recordings.wait_for_listed(id);
   const auto where = folder.path() / facts["folder"].get<std::string>();
   // A folder in the place of a file can be opened, but not read; a name that is too long cannot even be looked up.
   fs::remove(where / "input.wav");
   fs::create_directory(where / "input.wav");
-  CHECK(desk.fetch(id, "input.wav").answer != desk_answer::done);
-  CHECK(desk.fetch(id, "frames/" + std::string(5000, 'a') + ".jpg").answer != desk_answer::done);
-  CHECK(desk.list(everybody).size() == 1);
-  CHECK(desk.remove(id, everybody) == desk_answer::done);
-  CHECK(desk.list(everybody).empty());
+  CHECK(recordings.fetch(id, "input.wav").answer != recording_answer::done);
+  CHECK(recordings.fetch(id, "frames/" + std::string(5000, 'a') + ".jpg").answer != recording_answer::done);
+  CHECK(recordings.list(everybody).size() == 1);
+  CHECK(recordings.remove(id, everybody) == recording_answer::done);
+  CHECK(recordings.list(everybody).empty());
 }
 
 TEST_CASE("the old and what is too much goes, the oldest first") {

@@ -1,4 +1,4 @@
-#include "tests/actors/test_house.hpp"
+#include "tests/actors/test_server.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -15,7 +15,7 @@ using namespace parley;
 using namespace parley::tests;
 using nlohmann::json;
 
-// A client comes back over another connection: what the house does, without sockets.
+// A client comes back over another connection: the server side, without sockets.
 
 namespace {
 
@@ -41,7 +41,7 @@ public:
     recording_link::send(std::move(frame));
   }
 
-  /// Waits for it: an actor that has ended lets go a moment later.
+  /// Waits for it: an actor that has ended releases it a moment later.
   bool all_gone() const {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     const auto gone = [&] {
@@ -58,9 +58,9 @@ private:
   std::vector<std::weak_ptr<const std::string>> frames_;
 };
 
-std::string metric(test_house& house, const std::string& name) {
+std::string metric(test_server& core, const std::string& name) {
   std::promise<std::string> answer;
-  house.house().metrics([&](std::string text) { answer.set_value(std::move(text)); });
+  core.core().metrics([&](std::string text) { answer.set_value(std::move(text)); });
   const std::string all = answer.get_future().get();
   const auto at = all.find("\n" + name + " ");
   if (at == std::string::npos) return "";
@@ -73,20 +73,20 @@ std::string metric(test_house& house, const std::string& name) {
 TEST_CASE("a client that comes back gets what it has missed, once") {
   stub_script script;
   script.answer_units_with(saying("word "));
-  test_house house;
-  house.add_up(script);
-  auto client = house.connect("audio");
+  test_server core;
+  core.add_up(script);
+  auto client = core.connect("audio");
   const auto created = client.init(asking);
   CHECK(created["event_id"] == 1);
   CHECK(created["resume_seconds"] == 30);
   const std::string id = created["session_id"];
   CHECK(client.step()["event_id"] == 2);
-  client.say(append_frame());
-  client.say(append_frame());
+  client.send_text(append_frame());
+  client.send_text(append_frame());
   client.vanish();
   CHECK(script.eventually([](const auto& s) { return s.template all<inference::submit_unit>().size() == 3; }));
 
-  auto again = house.come_back(id, created["resume_token"], "2");
+  auto again = core.come_back(id, created["resume_token"], "2");
   const auto resumed = again.link->next("session.resumed");
   CHECK(resumed["session_id"] == id);
   CHECK(resumed["inputs"] == 3);
@@ -98,43 +98,43 @@ TEST_CASE("a client that comes back gets what it has missed, once") {
     CHECK(delta["text"] == "word " + std::to_string(event - 2));
   }
   CHECK(again.step()["event_id"] == 5);
-  CHECK(again.say_goodbye() == "user_stop");
-  CHECK(house.all_free());
-  CHECK(metric(house, R"(parley_resumes_total{result="resumed"})") == "1");
+  CHECK(again.close_session() == "user_stop");
+  CHECK(core.all_free());
+  CHECK(metric(core, R"(parley_resumes_total{result="resumed"})") == "1");
 }
 
 TEST_CASE("a connection that seems to live is replaced, and what comes over it is late") {
   stub_script script;
-  test_house house;
-  house.add_up(script);
-  auto client = house.connect("chat");
+  test_server core;
+  core.add_up(script);
+  auto client = core.connect("chat");
   const auto created = client.init(asking);
-  auto again = house.come_back(created["session_id"], created["resume_token"], "1");
+  auto again = core.come_back(created["session_id"], created["resume_token"], "1");
   CHECK(again.link->next("session.resumed")["inputs"] == 0);
   CHECK(client.link->closed() == 1008);
-  client.say(R"({"type":"session.close"})");
-  client.inbox->binary();
+  client.send_text(R"({"type":"session.close"})");
+  client.handle->binary();
   client.vanish();
-  again.say(chat_frame("Hi"));
+  again.send_text(chat_frame("Hi"));
   CHECK(again.link->next("response.done")["text"] == "Hello there.");
-  CHECK(again.say_goodbye() == "user_stop");
-  CHECK(house.all_free());
+  CHECK(again.close_session() == "user_stop");
+  CHECK(core.all_free());
 }
 
 TEST_CASE("a wrong claim is refused, and the session does not mind") {
   stub_script script;
-  test_house house;
-  house.add_up(script);
-  auto client = house.connect("audio", {}, "mine");
+  test_server core;
+  core.add_up(script);
+  auto client = core.connect("audio", {}, "mine");
   const std::string token = client.init(asking)["resume_token"];
-  auto plain = house.connect("audio", {}, "plain");
+  auto plain = core.connect("audio", {}, "plain");
   plain.init();
   const auto refused = [&](const std::string& id, const std::string& shown, std::optional<std::string> seen = {},
                            const std::string& key = "") {
-    auto other = house.come_back(id, shown, std::move(seen), key);
+    auto other = core.come_back(id, shown, std::move(seen), key);
     CHECK(other.link->next("error")["error"]["code"] == "resume_refused");
     CHECK(other.link->closed() == 1008);
-    other.say("{}"); // nobody listens
+    other.send_text("{}"); // nobody listens
     other.vanish();
   };
   refused("mine", "resume_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
@@ -147,32 +147,32 @@ TEST_CASE("a wrong claim is refused, and the session does not mind") {
   CHECK(client.step()["event_id"] == 2);
 
   client.vanish();
-  auto again = house.come_back("mine", token, "2");
+  auto again = core.come_back("mine", token, "2");
   const std::string next = again.link->next("session.resumed")["resume_token"];
   again.step();
   refused("mine", token); // used up
-  CHECK(again.say_goodbye() == "user_stop");
+  CHECK(again.close_session() == "user_stop");
   refused("mine", next); // over
-  CHECK(plain.say_goodbye() == "user_stop");
-  CHECK(house.all_free());
-  CHECK(metric(house, R"(parley_resumes_total{result="refused"})") == "9");
+  CHECK(plain.close_session() == "user_stop");
+  CHECK(core.all_free());
+  CHECK(metric(core, R"(parley_resumes_total{result="refused"})") == "9");
 }
 
 TEST_CASE("who does not come back in time gives the slot and its place back") {
   stub_script script(1);
-  auto settings = test_house::quick_settings();
+  auto settings = test_server::quick_settings();
   settings.limits.resume_seconds = 0.05;
-  test_house house(settings);
-  house.add_up(script);
+  test_server core(settings);
+  core.add_up(script);
   auto place = std::make_shared<int>(0);
   const std::weak_ptr<int> held = place;
-  auto client = house.connect("audio", {}, {}, std::move(place));
+  auto client = core.connect("audio", {}, {}, std::move(place));
   const auto created = client.init(asking);
   client.vanish();
-  CHECK(house.all_free());
+  CHECK(core.all_free());
   CHECK(script.eventually([](const auto& s) { return s.open_sessions() == 0; }));
-  client.inbox.reset();
-  auto late = house.come_back(created["session_id"], created["resume_token"], "1");
+  client.handle.reset();
+  auto late = core.come_back(created["session_id"], created["resume_token"], "1");
   CHECK(late.link->next("error")["error"]["code"] == "resume_refused");
   CHECK(held.expired());
 }
@@ -180,67 +180,67 @@ TEST_CASE("who does not come back in time gives the slot and its place back") {
 TEST_CASE("what is larger than what is kept cannot be sent again") {
   stub_script script;
   script.answer_units_with(saying(std::string(5000, 'x')));
-  auto settings = test_house::quick_settings();
+  auto settings = test_server::quick_settings();
   settings.limits.resume_bytes = 4096;
-  test_house house(settings);
-  house.add_up(script);
-  auto client = house.connect("audio");
+  test_server core(settings);
+  core.add_up(script);
+  auto client = core.connect("audio");
   const auto created = client.init(asking);
   client.step();
   client.vanish();
-  auto behind = house.come_back(created["session_id"], created["resume_token"], "1");
+  auto behind = core.come_back(created["session_id"], created["resume_token"], "1");
   CHECK(behind.link->next("error")["error"]["message"].get<std::string>().find("no longer kept") != std::string::npos);
-  auto again = house.come_back(created["session_id"], created["resume_token"], "2");
+  auto again = core.come_back(created["session_id"], created["resume_token"], "2");
   again.link->next("session.resumed");
-  CHECK(again.say_goodbye() == "user_stop");
-  CHECK(house.all_free());
+  CHECK(again.close_session() == "user_stop");
+  CHECK(core.all_free());
 }
 
 TEST_CASE("a session without a client moves to another worker like any other") {
   stub_script first;
   stub_script second;
-  test_house house;
-  house.add_up(first);
-  auto client = house.connect("audio");
+  test_server core;
+  core.add_up(first);
+  auto client = core.connect("audio");
   const auto created = client.init(asking);
   client.step();
   client.step();
   client.vanish();
-  house.add_up(second);
+  core.add_up(second);
   first.die();
-  auto again = house.come_back(created["session_id"], created["resume_token"], "3");
+  auto again = core.come_back(created["session_id"], created["resume_token"], "3");
   CHECK(again.link->next("session.resumed")["inputs"] == 2);
-  again.say(append_frame()); // its engine dies of it, or the first one has died before
+  again.send_text(append_frame()); // its engine dies of it, or the first one has died before
   CHECK(again.link->next("response.output.delta")["chunk_index"] == 2);
-  CHECK(again.say_goodbye() == "user_stop");
-  CHECK(house.all_free());
+  CHECK(again.close_session() == "user_stop");
+  CHECK(core.all_free());
 }
 
-TEST_CASE("a house that closes waits for nobody who is away") {
+TEST_CASE("a core that closes waits for nobody who is away") {
   stub_script script;
-  auto settings = test_house::quick_settings();
+  auto settings = test_server::quick_settings();
   settings.limits.drain_seconds = 20;
-  test_house house(settings);
-  house.add_up(script);
-  auto client = house.connect("audio");
+  test_server core(settings);
+  core.add_up(script);
+  auto client = core.connect("audio");
   client.init(asking);
   client.vanish();
   const auto began = std::chrono::steady_clock::now();
-  house.house().drain();
+  core.core().drain();
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(15));
-  CHECK(house.house().live_sessions() == 0);
+  CHECK(core.core().live_sessions() == 0);
 }
 
 TEST_CASE("a session that is over keeps nothing of what it sent") {
   stub_script script;
-  test_house house;
-  house.add_up(script);
+  test_server core;
+  core.add_up(script);
   auto link = std::make_shared<frame_watcher>();
-  auto client = house.connect("audio", link);
+  auto client = core.connect("audio", link);
   client.init(asking);
   client.step();
-  CHECK(client.say_goodbye() == "user_stop");
+  CHECK(client.close_session() == "user_stop");
   client.vanish();
-  CHECK(house.all_free());
+  CHECK(core.all_free());
   CHECK(link->all_gone());
 }

@@ -1,7 +1,7 @@
-#include "actors/status_report.hpp"
+#include "actors/queue/status_report.hpp"
 
 #include "actors/demo_report.hpp"
-#include "tests/actors/test_house.hpp"
+#include "tests/actors/test_server.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -10,16 +10,16 @@ using namespace parley::tests;
 
 TEST_CASE("the status tells workers, queue and sessions") {
   stub_script script(2);
-  test_house house;
-  house.add_up(script);
-  auto audio = house.connect("audio");
+  test_server core;
+  core.add_up(script);
+  auto audio = core.connect("audio");
   audio.init();
-  auto chat = house.connect("chat");
+  auto chat = core.connect("chat");
   chat.link->next("session.queue_done");
-  auto waiting = house.connect("video");
+  auto waiting = core.connect("video");
   waiting.link->next("session.queued");
-  CHECK(house.status()["idle_workers"] == 0);
-  const auto status = house.status();
+  CHECK(core.status()["idle_workers"] == 0);
+  const auto status = core.status();
   CHECK(status["queue_length"] == 1);
   CHECK(status["busy_workers"] == 1);
   CHECK(status["duplex_workers"] == 0);
@@ -38,23 +38,23 @@ TEST_CASE("the status tells workers, queue and sessions") {
   CHECK(status["sessions"]["chat"]["connected"] == 1);
   CHECK(status["sessions"]["video"]["queued"] == 1);
   for (auto* client : {&audio, &chat, &waiting}) client->vanish();
-  CHECK(house.all_free());
-  CHECK(house.status()["idle_workers"] == 1);
+  CHECK(core.all_free());
+  CHECK(core.status()["idle_workers"] == 1);
 }
 
 TEST_CASE("workers and queue are told in the words of the official demo, too") {
   stub_script script(2);
-  test_house house;
-  house.add_up(script);
-  CHECK(house.status(actors::status_part::workers)["workers"][0]["status"] == "idle");
-  auto audio = house.connect("audio");
+  test_server core;
+  core.add_up(script);
+  CHECK(core.status(actors::status_part::workers)["workers"][0]["status"] == "idle");
+  auto audio = core.connect("audio");
   audio.init();
-  auto chat = house.connect("chat");
+  auto chat = core.connect("chat");
   chat.link->next("session.queue_done");
-  auto waiting = house.connect("video");
+  auto waiting = core.connect("video");
   const auto queued = waiting.link->next("session.queued");
 
-  const auto workers = house.status(actors::status_part::workers);
+  const auto workers = core.status(actors::status_part::workers);
   CHECK(workers["total"] == 1);
   const auto& worker = workers["workers"].at(0);
   CHECK(worker["worker_id"] == "1");
@@ -62,7 +62,7 @@ TEST_CASE("workers and queue are told in the words of the official demo, too") {
   CHECK(worker["busy"] == 2);
   CHECK_FALSE(worker.contains("gpu_id"));
 
-  const auto queue = house.status(actors::status_part::queue);
+  const auto queue = core.status(actors::status_part::queue);
   CHECK(queue["queue_length"] == 1);
   CHECK(queue["max_queue_size"] == 1000);
   const auto& item = queue["items"].at(0);
@@ -78,7 +78,7 @@ TEST_CASE("workers and queue are told in the words of the official demo, too") {
     CHECK(task["estimated_remaining_s"].get<double>() > 0);
   }
   for (auto* client : {&audio, &chat, &waiting}) client->vanish();
-  CHECK(house.all_free());
+  CHECK(core.all_free());
 }
 
 TEST_CASE("times and devices of the demo's words") {

@@ -1,4 +1,4 @@
-#include "actors/journal.hpp"
+#include "actors/session/journal.hpp"
 #include "config/settings.hpp"
 #include "inference/engine.hpp"
 
@@ -46,7 +46,7 @@ public:
   }
   std::vector<event> heard() { return std::exchange(heard_, {}); }
 
-  /// The session's engine is gone, with whatever it would have said.
+  /// The session's engine is gone, with everything it would have answered.
   void lose(session_id session) {
     send(close_session{session});
     heard_.clear();

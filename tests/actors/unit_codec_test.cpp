@@ -1,4 +1,4 @@
-#include "actors/unit_codec.hpp"
+#include "actors/cluster/unit_codec.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -68,12 +68,12 @@ TEST_CASE("commands survive the way between two nodes") {
   CHECK_FALSE(heard.replay);
 
   auto chosen = std::make_shared<inference::unit_choices>();
-  chosen->drawn = {1, 2, 3};
+  chosen->sampled = {1, 2, 3};
   chosen->cut = inference::cut_point::speaking;
   chosen->after.noise = {1, 2, 3, 4};
   unit.replay = chosen;
   const auto again = std::get<inference::submit_unit>(through(unit));
-  CHECK(again.replay->drawn == chosen->drawn);
+  CHECK(again.replay->sampled == chosen->sampled);
   CHECK(again.replay->cut == chosen->cut);
   CHECK(again.replay->after.noise == chosen->after.noise);
 
@@ -115,7 +115,7 @@ TEST_CASE("sound that was 16-bit samples once travels in half the bytes, bit by 
   CHECK(*std::get<inference::audio_item>(heard.at(0)).samples == *exact);
   CHECK(*std::get<inference::video_item>(heard.at(1)).samples == *exact);
 
-  // One sample that is none of 16 bits: everything as floats. A negative zero is such a one.
+  // One sample that is not a 16-bit one, so everything is sent as floats. A negative zero is such a sample.
   for (const float odd : {-0.0f, 1.0f, 1e-9f}) {
     auto floats = std::make_shared<std::vector<float>>(*exact);
     floats->back() = odd;
@@ -155,12 +155,12 @@ TEST_CASE("events survive the way between two nodes") {
   CHECK(info.fingerprint == "f");
   CHECK(info.speaks);
 
-  actors::worker_load load;
-  REQUIRE(actors::unpack(actors::pack(actors::worker_load{{100, 90, 1, 2, 3, 4, 5}, 1.5, {7, 8}}), load));
+  actors::worker_capacity load;
+  REQUIRE(actors::unpack(actors::pack(actors::worker_capacity{{100, 90, 1, 2, 3, 4, 5}, 1.5, {7, 8}}), load));
   CHECK(load.engine.kv_pages_free == 90);
   CHECK(load.engine.slots == 5);
   CHECK(load.busy_s == 1.5);
-  CHECK(load.prompts == std::vector<actors::prompt_key>{7, 8});
+  CHECK(load.prompts == std::vector<actors::prefix_hash>{7, 8});
 }
 
 TEST_CASE("bytes that were cut, lengthened or bent are refused") {

@@ -1,6 +1,6 @@
-#include "actors/queue_manager.hpp"
+#include "actors/queue/queue_manager.hpp"
 #include "base/assert.hpp"
-#include "tests/actors/test_house.hpp"
+#include "tests/actors/test_server.hpp"
 
 #include <caf/all.hpp>
 #include <catch2/catch.hpp>
@@ -37,9 +37,9 @@ public:
   }
 };
 
-double violations_in(test_house& house) {
+double violations_in(test_server& server core) {
   std::promise<std::string> answer;
-  house.house().metrics([&](std::string text) { answer.set_value(std::move(text)); });
+  server core.server core().metrics([&](std::string text) { answer.set_value(std::move(text)); });
   const auto text = answer.get_future().get();
   const std::string name = "\nparley_invariant_violations_total ";
   const auto at = text.find(name);
@@ -51,24 +51,24 @@ double violations_in(test_house& house) {
 TEST_CASE("an invariant that breaks in a session's handler ends that session, in words, and is counted") {
   const silent quiet;
   stub_script script(2);
-  test_house house;
-  house.add_up(script);
-  const auto before = violations_in(house);
+  test_server server core;
+  server core.add_up(script);
+  const auto before = violations_in(server core);
   CHECK(before == static_cast<double>(base::violation_count()));
-  auto client = house.connect("audio", std::make_shared<planted_link>());
-  auto neighbour = house.connect();
+  auto client = server core.connect("audio", std::make_shared<planted_link>());
+  auto neighbour = server core.connect();
   client.init();
   neighbour.init();
-  client.say(append_frame());
+  client.send_text(append_frame());
   CHECK(client.link->next("session.closed")["reason"] == "backend_error");
   CHECK(client.link->closed() == 1011);
   for (int i = 0; i < 3; ++i) CHECK(neighbour.step()["kind"] == "listen");
-  CHECK(violations_in(house) == before + 1);
-  auto next = house.connect(); // its slot is free again
+  CHECK(violations_in(server core) == before + 1);
+  auto next = server core.connect(); // its slot is free again
   next.init();
-  CHECK(next.say_goodbye() == "user_stop");
-  CHECK(neighbour.say_goodbye() == "user_stop");
-  CHECK(house.all_free());
+  CHECK(next.close_session() == "user_stop");
+  CHECK(neighbour.close_session() == "user_stop");
+  CHECK(server core.all_free());
 }
 
 namespace {
@@ -83,7 +83,7 @@ struct lonely_queue {
   }
   ~lonely_queue() { caf::anon_send_exit(queue, caf::exit_reason::user_shutdown); }
 
-  worker_board board{[](const worker_view&) {}};
+  worker_table board{[](const worker_view&) {}};
   session_registry sessions;
   meters counted;
   std::atomic<std::uint64_t> last_key{1000};
@@ -117,7 +117,7 @@ private:
   caf::scoped_actor self_;
 };
 
-slot_wanted wish(const session_actor& session, ticket_key ticket) {
+slot_request wish(const session_actor& session, ticket_key ticket) {
   return {session, ticket, protocol::mode::audio, false, 0, false, {}, "", ""};
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("the loss of a worker is told to its sessions by the queue manager, th
   CHECK(again.key == 2);
   const auto other = second.next<slot_lost>();
   CHECK(other.ticket == 8);
-  CHECK(second.next<queue_told>().ticket == other.next);
+  CHECK(second.next<queue_update>().ticket == other.next);
   CHECK_FALSE(third.has_mail());
   caf::anon_send(of.queue, slot_freed{again.ticket});
   CHECK(second.next<slot_granted>().ticket == other.next);

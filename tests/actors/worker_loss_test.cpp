@@ -1,4 +1,4 @@
-#include "tests/actors/test_house.hpp"
+#include "tests/actors/test_server.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -17,62 +17,62 @@ TEST_CASE("a session that cannot be replayed gives its new slot back at once, no
       return tell(inference::failed{unit->session, unit->unit, inference::failure::inference, "it cannot be repeated"});
     stub_script::answer_as_usual(order, tell);
   });
-  test_house house;
-  house.add_up(first);
-  auto client = house.connect();
+  test_server server core;
+  server core.add_up(first);
+  auto client = server core.connect();
   client.init();
   client.step();
-  house.add_up(second);
+  server core.add_up(second);
   first.die();
-  client.say(append_frame());
+  client.send_text(append_frame());
   CHECK(client.link->next("session.closed")["reason"] == "backend_error");
-  CHECK(house.all_free());
+  CHECK(server core.all_free());
   CHECK(second.eventually([](const auto& s) { return s.open_sessions() == 0; }));
-  auto next = house.connect();
+  auto next = server core.connect();
   next.init();
   CHECK(next.step()["kind"] == "listen");
-  CHECK(next.say_goodbye() == "user_stop");
+  CHECK(next.close_session() == "user_stop");
   client.vanish();
-  CHECK(house.all_free());
+  CHECK(server core.all_free());
 }
 
 TEST_CASE("those who lose their worker are served in the order in which they came") {
   stub_script first(3);
   stub_script second(1);
-  test_house house;
-  house.add_up(first);
+  test_server server core;
+  server core.add_up(first);
   std::vector<test_client> clients;
   for (int i = 0; i < 3; ++i) {
-    clients.push_back(house.connect());
+    clients.push_back(server core.connect());
     clients.back().init();
     clients.back().step();
   }
   first.die();
-  clients[1].say(append_frame());
-  house.wait_for(worker_state::down);
-  house.add_up(second);
+  clients[1].send_text(append_frame());
+  server core.wait_for(worker_state::down);
+  server core.add_up(second);
   // One slot: the oldest has it, and each leaves it to the next.
   for (auto& client : clients) {
     CHECK(client.step()["kind"] == "listen");
-    CHECK(client.say_goodbye() == "user_stop");
+    CHECK(client.close_session() == "user_stop");
   }
-  CHECK(house.all_free());
+  CHECK(server core.all_free());
 }
 
 TEST_CASE("a session that ends while its worker is lost leaves nothing in line") {
   stub_script first;
   stub_script second(1);
-  test_house house;
-  house.add_up(first);
-  auto client = house.connect();
+  test_server server core;
+  server core.add_up(first);
+  auto client = server core.connect();
   client.init();
   first.die();
-  client.say(append_frame());
+  client.send_text(append_frame());
   client.vanish();
-  house.wait_for(worker_state::down);
-  house.add_up(second);
-  auto next = house.connect();
+  server core.wait_for(worker_state::down);
+  server core.add_up(second);
+  auto next = server core.connect();
   next.init();
-  CHECK(next.say_goodbye() == "user_stop");
-  CHECK(house.all_free());
+  CHECK(next.close_session() == "user_stop");
+  CHECK(server core.all_free());
 }

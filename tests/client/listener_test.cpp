@@ -1,7 +1,7 @@
 #include "client/listener.hpp"
 
-#include "client/heard_sound.hpp"
-#include "protocol/wav.hpp"
+#include "client/playback_timeline.hpp"
+#include "protocol/media/wav.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -10,8 +10,8 @@
 #include <iterator>
 #include <sstream>
 
-using parley::client::heard_sound;
 using parley::client::listener;
+using parley::client::playback_timeline;
 using parley::client::save_heard;
 using seconds = listener::seconds;
 
@@ -83,7 +83,7 @@ TEST_CASE("a listen after the end of a turn lets it play out") {
 }
 
 TEST_CASE("a session is saved with its sound in its place in time") {
-  heard_sound heard;
+  playback_timeline heard;
   const std::vector<float> loud(second, 0.5F), soft(second, 0.25F);
   heard.take(seconds(1), loud);
   heard.end_of_turn();

@@ -57,7 +57,7 @@ protocol::server_glance speech(std::int64_t input, std::size_t samples = 24'000,
 struct stage {
   load_script script{{100}};
   load_habits habits;
-  load_role role;
+  load_scenario role;
   noted_hands hands;
   load_figures figures;
   double end = 10;

@@ -1,6 +1,6 @@
 #include "client/load_figures.hpp"
 
-#include "protocol/json_document.hpp"
+#include "protocol/json/document.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,9 +1,9 @@
 #include "client/load.hpp"
 
-#include "protocol/client_codec.hpp"
-#include "protocol/json_document.hpp"
-#include "protocol/server_codec.hpp"
-#include "protocol/wav.hpp"
+#include "protocol/codec/client_codec.hpp"
+#include "protocol/codec/server_codec.hpp"
+#include "protocol/json/document.hpp"
+#include "protocol/media/wav.hpp"
 #include "tests/client/scripted_server.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 #include "client/probe.hpp"
-#include "protocol/client_codec.hpp"
-#include "protocol/server_codec.hpp"
-#include "protocol/wav.hpp"
+#include "protocol/codec/client_codec.hpp"
+#include "protocol/codec/server_codec.hpp"
+#include "protocol/media/wav.hpp"
 #include "tests/client/scripted_server.hpp"
 
 #include <catch2/catch.hpp>
@@ -206,7 +206,7 @@ TEST_CASE("what is heard is saved in its place in time") {
   REQUIRE(heard);
   REQUIRE(heard->size() == 4 * 24'000);
   const auto loud = [&](std::size_t at) { return (*heard)[at] > 0.05f; };
-  constexpr std::size_t begin = 3 * 24'000 + 4'800; // the answer to the third second, behind the player's buffer
+  constexpr std::size_t begin = 3 * 24'000 + 4'800; // the answer to the third second, delayed by the player's buffer
   CHECK_FALSE(loud(begin - 1));
   CHECK(loud(begin));
   CHECK(loud(begin + 239));

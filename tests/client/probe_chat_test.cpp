@@ -1,6 +1,6 @@
 #include "client/probe.hpp"
-#include "protocol/client_codec.hpp"
-#include "protocol/server_codec.hpp"
+#include "protocol/codec/client_codec.hpp"
+#include "protocol/codec/server_codec.hpp"
 #include "tests/client/scripted_server.hpp"
 
 #include <catch2/catch.hpp>
@@ -35,7 +35,7 @@ bool has(const std::string& text, const std::string& part) {
 struct chat_server {
   std::vector<std::string> deltas;
   std::string reason = "turn_end";
-  bool speaks = true; ///< when it is asked to: half a second behind each delta, or all with the whole answer
+  bool speaks = true; ///< when requested: half a second after each delta, or all with the whole answer
   std::string target;
   std::optional<protocol::chat_append_event> asked;
   std::string close_reason;

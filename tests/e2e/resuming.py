@@ -1,4 +1,4 @@
-"""A client whose connection breaks and that goes on over another one, as docs/PROTOCOL_EXTENSIONS.md tells it to."""
+"""A client whose connection breaks and that goes on over another one, as docs/protocol.md 14 tells it to."""
 import json
 import socket
 import struct

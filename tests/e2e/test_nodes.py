@@ -19,11 +19,11 @@ SMALL = ("--set", "worker.max_sessions=4", "--set", "engine.seed=7")
 
 
 @pytest.fixture
-def house(tmp_path):
+def cluster(tmp_path):
     """Starts gateways and workers; at the end all are ended, and those that still live must end well."""
     started = []
 
-    class House:
+    class Cluster:
         @staticmethod
         def gateway(*flags, **more):
             started.append(Gateway(tmp_path / f"gateway{len(started)}.log", *flags, **more))
@@ -39,7 +39,7 @@ def house(tmp_path):
         def logs():
             return [one.log for one in started]
 
-    yield House
+    yield Cluster
     for one in reversed(started):
         if one.process.poll() is None:
             assert one.end() == 0, one.log.read_text()[-3000:]
@@ -73,9 +73,9 @@ def transcript(server) -> tuple[list, np.ndarray]:
     return words, np.concatenate([floats(d["audio"]) for d in deltas if d["kind"] == "audio"])
 
 
-def test_same_words_as_in_one_process(house, server):
-    gateway = house.gateway()
-    house.worker(gateway)
+def test_same_words_as_in_one_process(cluster, server):
+    gateway = cluster.gateway()
+    cluster.worker(gateway)
     gateway.wait_for_workers(1)
     here, there = transcript(server), transcript(gateway)
     assert there[0] == here[0]
@@ -88,10 +88,10 @@ def test_same_words_as_in_one_process(house, server):
     gateway.wait_until_free()
 
 
-def test_two_workers_share_the_sessions(house):
-    gateway = house.gateway()
+def test_two_workers_share_the_sessions(cluster):
+    gateway = cluster.gateway()
     for name in ("one", "two"):
-        house.worker(gateway, "--set", f"nodes.name={name}", "--set", "worker.max_sessions=1")
+        cluster.worker(gateway, "--set", f"nodes.name={name}", "--set", "worker.max_sessions=1")
     gateway.wait_for_workers(2)
     with Client(gateway) as first, Client(gateway) as second:
         first.init()
@@ -104,11 +104,11 @@ def test_two_workers_share_the_sessions(house):
             third.step(np.zeros(UNIT, np.float32))
 
 
-def test_the_gateway_tells_of_its_workers(house):
+def test_the_gateway_tells_of_its_workers(cluster):
     """What a worker counts is read at the gateway."""
-    gateway = house.gateway()
+    gateway = cluster.gateway()
     assert http(gateway, "/health")[0] == 200 and http(gateway, "/ready")[0] == 503, "it lives, and has nobody yet"
-    house.worker(gateway)
+    cluster.worker(gateway)
     gateway.wait_for_workers(1)
 
     def figure(name: str, **labels) -> float:
@@ -130,10 +130,10 @@ def test_the_gateway_tells_of_its_workers(house):
     gateway.wait_until_free()
 
 
-def test_two_gateways_share_a_worker(house):
+def test_two_gateways_share_a_worker(cluster):
     """What one of them fills the other one cannot, and learns when it can."""
-    one, other = house.gateway(), house.gateway()
-    house.worker(f"{one.nodes} {other.nodes}", "--set", "worker.max_sessions=1")
+    one, other = cluster.gateway(), cluster.gateway()
+    cluster.worker(f"{one.nodes} {other.nodes}", "--set", "worker.max_sessions=1")
     for gateway in (one, other):
         gateway.wait_for_workers(1)
     with Client(one) as first:
@@ -147,9 +147,9 @@ def test_two_gateways_share_a_worker(house):
             wait_until(lambda: one.workers()[0]["slots"] == 0, "the first gateway knows")
 
 
-def test_tls_with_certificates_of_both_sides(house, certificates):
-    gateway = house.gateway(*certificates["ours"])
-    house.worker(gateway, *certificates["ours"])
+def test_tls_with_certificates_of_both_sides(cluster, certificates):
+    gateway = cluster.gateway(*certificates["ours"])
+    cluster.worker(gateway, *certificates["ours"])
     gateway.wait_for_workers(1)
     # What is none of ours, and whoever says nothing, is in nobody's way.
     host, port = gateway.nodes.rsplit(":", 1)
@@ -162,7 +162,7 @@ def test_tls_with_certificates_of_both_sides(house, certificates):
         certificates["unknown"]: ("unknown ca", "certificate verify failed"),
     }
     for flags, (its_words, our_words) in refused.items():
-        stranger = house.worker(gateway, *flags)
+        stranger = cluster.worker(gateway, *flags)
         assert stranger.end(None) == 1
         assert re.search("cannot join: .*" + its_words, stranger.log.read_text())
         gateway.logged("is not let in: .*" + our_words)
@@ -215,11 +215,11 @@ class SlowWire:
                 pass
 
 
-def test_a_large_message_over_a_slow_wire_is_a_sign_of_life(house):
+def test_a_large_message_over_a_slow_wire_is_a_sign_of_life(cluster):
     """It is under way for much longer than a peer may be silent, and the link stays up."""
-    gateway = house.gateway("--set", "nodes.silence_seconds=1")
+    gateway = cluster.gateway("--set", "nodes.silence_seconds=1")
     wire = SlowWire(gateway.nodes, 400_000)
-    house.worker(wire.address, "--set", "nodes.silence_seconds=1", "--set", "nodes.rejoin_seconds=0.5")
+    cluster.worker(wire.address, "--set", "nodes.silence_seconds=1", "--set", "nodes.rejoin_seconds=0.5")
     gateway.wait_for_workers(1)
     with Client(gateway, "chat") as client:
         client.init()
@@ -233,20 +233,20 @@ def test_a_large_message_over_a_slow_wire_is_a_sign_of_life(house):
     wire.close()
 
 
-def test_silent_connections_keep_no_worker_out(house):
-    gateway = house.gateway()
+def test_silent_connections_keep_no_worker_out(cluster):
+    gateway = cluster.gateway()
     host, port = gateway.nodes.rsplit(":", 1)
     silent = [socket.create_connection((host, int(port))) for _ in range(80)]
-    house.worker(gateway)
+    cluster.worker(gateway)
     gateway.wait_for_workers(1)
     gateway.logged("say nothing; dropped the oldest")
     for each in silent:
         each.close()
 
 
-def test_a_node_that_joins_while_descriptors_are_short(house, certificates):
+def test_a_node_that_joins_while_descriptors_are_short(cluster, certificates):
     """It is turned away; the gateway stays, and takes it when there are some."""
-    gateway = house.gateway(*certificates["ours"])
+    gateway = cluster.gateway(*certificates["ours"])
     folder = f"/proc/{gateway.process.pid}/fd"
     resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE, (64, 64))
     host, port = gateway.http.removeprefix("http://").rsplit(":", 1)
@@ -256,33 +256,33 @@ def test_a_node_that_joins_while_descriptors_are_short(house, certificates):
             clients.append(socket.create_connection((host, int(port))))
             clients[-1].sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
             clients[-1].recv(1)  # it is taken, or turned away
-        visitor = house.worker(gateway, *certificates["ours"])
+        visitor = cluster.worker(gateway, *certificates["ours"])
         wait_until(lambda: "trying again" in visitor.log.read_text() or "joined as" in visitor.log.read_text(), "it tried")
         assert gateway.process.poll() is None, gateway.log.read_text()[-3000:]
         visitor.end(signal.SIGKILL)
     for each in clients:
         each.close()
-    house.worker(gateway, *certificates["ours"])
+    cluster.worker(gateway, *certificates["ours"])
     gateway.wait_for_workers(1)
 
 
-def test_a_worker_with_another_model_is_refused(house, tmp_path):
-    gateway = house.gateway()
-    house.worker(gateway)
+def test_a_worker_with_another_model_is_refused(cluster, tmp_path):
+    gateway = cluster.gateway()
+    cluster.worker(gateway)
     gateway.wait_for_workers(1)
     model = tmp_path / "other"
     subprocess.run([BINARY, "init-model", "--preset", "tiny", "--seed", "5", "--out", model], check=True, capture_output=True)
-    stranger = house.worker(gateway, "--model", str(model))
+    stranger = cluster.worker(gateway, "--model", str(model))
     assert stranger.end(None) == 1
     assert "another model" in stranger.log.read_text().splitlines()[-1]
     gateway.logged("refused: it serves another model")
     assert len(gateway.workers()) == 1
 
 
-def test_a_port_that_is_not_parleys(house):
-    gateway = house.gateway()
+def test_a_port_that_is_not_parleys(cluster):
+    gateway = cluster.gateway()
     address = gateway.http.removeprefix("http://")
-    stranger = house.worker(address)
+    stranger = cluster.worker(address)
     assert stranger.end(None) == 1
     assert "a web server answers there" in stranger.log.read_text().splitlines()[-1]
 

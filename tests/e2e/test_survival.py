@@ -10,7 +10,7 @@ from draws import TRACE, draws, judge
 from nodes import wait_until
 from paced import Paced
 from realtime import UNIT, Client, http
-from test_nodes import SMALL, house  # noqa: F401 (a fixture)
+from test_nodes import SMALL, cluster  # noqa: F401 (a fixture)
 
 # A long backlog: a busy machine that is slow is no concern here.
 QUICK = ("--set", "nodes.silence_seconds=2", "--set", "nodes.rejoin_seconds=0.5", "--set", "limits.backlog_units=60")
@@ -29,10 +29,10 @@ def undisturbed(tmp_path_factory):
     return runs, draws([log])
 
 
-def assert_undisturbed(sessions, undisturbed, house):
+def assert_undisturbed(sessions, undisturbed, cluster):
     """The same words, second by second, and the same sound; but for a draw of speech that was too close to call, which is printed."""
     calm, calm_draws = undisturbed
-    made = draws(house.logs())
+    made = draws(cluster.logs())
     verdicts = []
     for session in sessions:
         assert session.problem is None and calm[session.seed].problem is None, (session.problem, calm[session.seed].problem)
@@ -47,9 +47,9 @@ def busy_workers(gateway) -> set[str]:
     return {w["node"] for w in gateway.workers() if w["busy"]}
 
 
-def test_a_killed_worker_and_a_silent_one(house, undisturbed):  # noqa: F811
-    gateway = house.gateway(*QUICK)
-    workers = {name: house.worker(gateway, *ROOMY, "--set", f"nodes.name={name}") for name in "abc"}
+def test_a_killed_worker_and_a_silent_one(cluster, undisturbed):  # noqa: F811
+    gateway = cluster.gateway(*QUICK)
+    workers = {name: cluster.worker(gateway, *ROOMY, "--set", f"nodes.name={name}") for name in "abc"}
     gateway.wait_for_workers(3)
     sessions = [Paced(gateway, seed, UNITS, PACE) for seed in SEEDS]
     wait_until(lambda: all(len(s.answered) >= 3 for s in sessions), "all have been answered")
@@ -60,36 +60,36 @@ def test_a_killed_worker_and_a_silent_one(house, undisturbed):  # noqa: F811
     silent = sorted(busy_workers(gateway))[0]
     workers[silent].send(signal.SIGSTOP)
     gateway.wait_for_workers(1)
-    workers[killed] = house.worker(gateway, *ROOMY, "--set", f"nodes.name={killed}")
+    workers[killed] = cluster.worker(gateway, *ROOMY, "--set", f"nodes.name={killed}")
     workers[silent].send(signal.SIGCONT)
     gateway.wait_for_workers(3)  # one is new, the other one has come back by itself
     for session in sessions:
         session.finish()
-    assert_undisturbed(sessions, undisturbed, house)
+    assert_undisturbed(sessions, undisturbed, cluster)
     gateway.wait_until_free()
 
 
-def test_rolling_restart_without_an_error(house, undisturbed):  # noqa: F811
-    gateway = house.gateway(*QUICK)
-    workers = {name: house.worker(gateway, *ROOMY, "--set", f"nodes.name={name}") for name in "ab"}
+def test_rolling_restart_without_an_error(cluster, undisturbed):  # noqa: F811
+    gateway = cluster.gateway(*QUICK)
+    workers = {name: cluster.worker(gateway, *ROOMY, "--set", f"nodes.name={name}") for name in "ab"}
     gateway.wait_for_workers(2)
     sessions = [Paced(gateway, seed, UNITS, PACE) for seed in SEEDS]
     for name in workers:
         answered = max(len(s.answered) for s in sessions)
         wait_until(lambda: all(len(s.answered) > answered for s in sessions), "all are under way")
         assert workers[name].end() == 0
-        workers[name] = house.worker(gateway, *ROOMY, "--set", f"nodes.name={name}")
+        workers[name] = cluster.worker(gateway, *ROOMY, "--set", f"nodes.name={name}")
         gateway.wait_for_workers(2)
     for session in sessions:
         session.finish()
-    assert_undisturbed(sessions, undisturbed, house)
+    assert_undisturbed(sessions, undisturbed, cluster)
     gateway.wait_until_free()
 
 
-def test_an_operator_moves_a_session(house, undisturbed):  # noqa: F811
-    gateway = house.gateway(*QUICK)
+def test_an_operator_moves_a_session(cluster, undisturbed):  # noqa: F811
+    gateway = cluster.gateway(*QUICK)
     for name in "ab":
-        house.worker(gateway, *ROOMY, "--set", f"nodes.name={name}")
+        cluster.worker(gateway, *ROOMY, "--set", f"nodes.name={name}")
     gateway.wait_for_workers(2)
     session = Paced(gateway, SEEDS[0], UNITS, 0.25)
     for answered in (4, 12):
@@ -99,12 +99,12 @@ def test_an_operator_moves_a_session(house, undisturbed):  # noqa: F811
         assert http(gateway, f"/sessions/{live['session_id']}/move", "POST")[0] == 200
         wait_until(lambda: busy_workers(gateway) == {"a", "b"} - {before}, "it has moved")
     session.finish()
-    assert_undisturbed([session], undisturbed, house)
+    assert_undisturbed([session], undisturbed, cluster)
 
 
-def test_a_chat_turn_goes_on_elsewhere(house, server):  # noqa: F811
-    gateway = house.gateway(*QUICK)
-    workers = {name: house.worker(gateway, *ROOMY, "--set", f"nodes.name={name}") for name in "ab"}
+def test_a_chat_turn_goes_on_elsewhere(cluster, server):  # noqa: F811
+    gateway = cluster.gateway(*QUICK)
+    workers = {name: cluster.worker(gateway, *ROOMY, "--set", f"nodes.name={name}") for name in "ab"}
     gateway.wait_for_workers(2)
     fields = {"generation": {"max_new_tokens": 2000, "seed": 5, "temperature": 0.7}}
     with Client(server, "chat") as client:
@@ -125,9 +125,9 @@ def test_a_chat_turn_goes_on_elsewhere(house, server):  # noqa: F811
     gateway.wait_until_free()
 
 
-def test_no_worker_comes_back(house):  # noqa: F811
-    gateway = house.gateway(*QUICK, "--set", "limits.failover_seconds=1")
-    worker = house.worker(gateway, *ROOMY)
+def test_no_worker_comes_back(cluster):  # noqa: F811
+    gateway = cluster.gateway(*QUICK, "--set", "limits.failover_seconds=1")
+    worker = cluster.worker(gateway, *ROOMY)
     gateway.wait_for_workers(1)
     with Client(gateway) as client:
         client.init()

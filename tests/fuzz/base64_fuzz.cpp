@@ -1,4 +1,4 @@
-#include "protocol/base64.hpp"
+#include "protocol/media/base64.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 #include <span>

@@ -1,4 +1,4 @@
-#include "protocol/client_codec.hpp"
+#include "protocol/codec/client_codec.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace parley::protocol;

@@ -1,5 +1,5 @@
 #include "base/utf8.hpp"
-#include "protocol/json_document.hpp"
+#include "protocol/json/document.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@ namespace {
 
 enum class opinion { json, no_json, number_too_large };
 
-/// What another reader of JSON says.
+/// The verdict of another JSON reader.
 opinion of_another(std::string_view text) {
   try {
     const auto parsed = nlohmann::json::parse(text);

@@ -1,6 +1,6 @@
-#include "protocol/client_codec.hpp"
-#include "protocol/openai_talk.hpp"
-#include "protocol/wire_media.hpp"
+#include "protocol/codec/client_codec.hpp"
+#include "protocol/codec/wire_media.hpp"
+#include "protocol/openai/talk.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 #include <string>
@@ -16,7 +16,7 @@ bool is_json(std::string_view text) {
 
 } // namespace
 
-// Bodies of completions, what a session says to one, and what a recording keeps of either.
+// Bodies of completions, a session's answers to them, and what a recording keeps of either.
 void parley::test::fuzz(std::string_view bytes) {
   const auto request = read_openai_request(bytes);
   if (request) {

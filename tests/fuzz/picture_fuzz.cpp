@@ -1,5 +1,5 @@
 #include "inference/vision/decode.hpp"
-#include "protocol/picture.hpp"
+#include "protocol/media/picture.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 namespace vision = parley::inference::vision;

@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
   }
   const auto runs = std::stoull(argv[2]);
   std::mt19937 random(argc > 3 ? static_cast<unsigned>(std::stoul(argv[3])) : 1U);
-  auto last = inputs; // of each file the newest change: half of the runs go on from there
+  auto last = inputs; // the newest mutation of each file: half of the runs continue from there
   for (auto run = 0ULL; run < runs; ++run) {
     const auto which = random() % inputs.size();
     const auto further = random() % 2 == 0 && !last[which].empty() && last[which].size() < 4 * inputs[which].size();

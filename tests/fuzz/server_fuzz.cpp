@@ -1,5 +1,5 @@
-#include "protocol/client_side.hpp"
-#include "protocol/server_glance.hpp"
+#include "protocol/codec/client_side.hpp"
+#include "protocol/codec/server_glance.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 // Frames of servers, as the probes and the load generator read them.

@@ -1,5 +1,5 @@
-#include "protocol/voice.hpp"
-#include "protocol/wav.hpp"
+#include "protocol/media/voice.hpp"
+#include "protocol/media/wav.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 #include <cmath>

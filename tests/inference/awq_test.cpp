@@ -1,9 +1,9 @@
-#include "inference/awq.hpp"
+#include "inference/formats/awq.hpp"
 
-#include "inference/checkpoint.hpp"
+#include "inference/formats/checkpoint.hpp"
+#include "inference/formats/model_config.hpp"
 #include "inference/llm/linear.hpp"
 #include "inference/llm/qwen3.hpp"
-#include "inference/model_config.hpp"
 #include "inference/verify/agreement.hpp"
 #include "tests/inference/made_folder.hpp"
 

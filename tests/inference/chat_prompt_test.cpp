@@ -73,12 +73,12 @@ TEST_CASE("an answer ends by a terminator or by its length, its text is valid at
   answer_decoder whole(words(), {}, 100);
   std::string told;
   for (auto t : tokens) {
-    whole.drawn(t, ids.terminators);
+    whole.sampled(t, ids.terminators);
     auto piece = whole.take_text();
     CHECK(words().decode(words().encode(piece)) == piece);
     told += piece;
   }
-  whole.drawn(ids.terminators[1], ids.terminators);
+  whole.sampled(ids.terminators[1], ids.terminators);
   CHECK(whole.finished());
   CHECK(whole.complete());
   told += whole.take_text();
@@ -86,14 +86,14 @@ TEST_CASE("an answer ends by a terminator or by its length, its text is valid at
   CHECK(whole.tokens() == tokens);
 
   answer_decoder cut(words(), {}, 2);
-  cut.drawn(tokens[0], ids.terminators);
+  cut.sampled(tokens[0], ids.terminators);
   CHECK_FALSE(cut.finished());
-  cut.drawn(tokens[1], ids.terminators);
+  cut.sampled(tokens[1], ids.terminators);
   CHECK(cut.finished());
   CHECK_FALSE(cut.complete());
 
   answer_decoder empty(words(), {}, 5);
-  empty.drawn(ids.terminators[0], ids.terminators);
+  empty.sampled(ids.terminators[0], ids.terminators);
   CHECK(empty.complete());
   CHECK(empty.take_text().empty());
 }
@@ -102,7 +102,7 @@ TEST_CASE("the repetition penalty of a chat sees 128 earlier tokens and its own 
   auto ids = answer_ids::of(words());
   answer_decoder a(words(), {}, 1000);
   for (auto i = 0; i < 300; ++i) {
-    a.drawn(i + 10, ids.terminators);
+    a.sampled(i + 10, ids.terminators);
     auto count = i + 1;
     auto in_chunk = count < 11 ? count : (count - 11) % 10;
     CHECK(std::ssize(a.seen()) == in_chunk + std::min(count - in_chunk, 128));

@@ -1,4 +1,4 @@
-#include "tests/inference/engine_house.hpp"
+#include "tests/inference/engine_fixture.hpp"
 #include "tests/inference/sounds.hpp"
 
 #include <catch2/catch.hpp>
@@ -29,7 +29,7 @@ TEST_CASE("a message may hold sounds of any lengths") {
     messages.emplace_back();
     for (auto sounds = 1 + random() % 5; sounds > 0; --sounds) messages.back().push_back(1 + random() % 40000);
   }
-  house h(1);
+  engine_fixture h(1);
   h.engine.handle(open_chat{1, 3});
   for (std::uint64_t number = 1; number <= messages.size(); ++number) {
     h.engine.handle(with_sounds(number, messages[number - 1]));
@@ -62,7 +62,7 @@ TEST_CASE("clips that are heard step by step give the rows of one call") {
 }
 
 TEST_CASE("a message that can't fit is refused before it is cut into tokens") {
-  house h(1, 1024);
+  engine_fixture h(1, 1024);
   h.engine.handle(open_chat{1, 3});
   h.engine.handle(ask(1, 1, std::string(1 << 20, 'a')));
   auto many = ask(1, 2, "and?");

@@ -1,4 +1,4 @@
-#include "inference/checkpoint.hpp"
+#include "inference/formats/checkpoint.hpp"
 
 #include "tests/support/temporary_folder.hpp"
 

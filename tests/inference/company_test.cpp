@@ -1,4 +1,4 @@
-#include "tests/inference/engine_house.hpp"
+#include "tests/inference/engine_fixture.hpp"
 #include "tests/inference/picture_files.hpp"
 #include "tests/inference/sounds.hpp"
 
@@ -12,7 +12,7 @@
 #include <numeric>
 #include <random>
 
-// Batch = solo: what a session is told does not depend on who else is there, nor on when they came.
+// Batch = solo: what a session gets does not depend on who else is there, nor on when they came.
 using namespace parley::inference;
 using namespace parley::inference::testing;
 
@@ -40,7 +40,8 @@ open_duplex opening(int who, bool heard) {
   return order;
 }
 
-/// All that this person says, in order: every third types, the others talk, every fourth shows something as well.
+/// Everything that this person says, in order: every third one types, the others talk, every fourth one shows something
+/// as well.
 std::vector<command> script(int who, int units, bool heard) {
   const auto id = static_cast<session_id>(who);
   std::vector<command> orders;
@@ -82,10 +83,10 @@ void add_sound(told& to, const pcm& sound) {
   if (sound) to.sound.insert(to.sound.end(), sound->begin(), sound->end());
 }
 
-/// Lets these people loose on one engine. `arrival` decides who speaks when: between two passes anybody may.
+/// Runs these people on one engine. `arrival` decides who speaks when: between two passes, anybody may.
 std::map<int, told> play(const std::vector<int>& who, int units, able to, std::mt19937 arrival) {
   std::map<session_id, std::vector<llm::draw_record>> draws;
-  house h(static_cast<int>(who.size()), 1024, {}, 1, to, &draws);
+  engine_fixture h(static_cast<int>(who.size()), 1024, {}, 1, to, &draws);
   std::vector<std::vector<command>> left;
   for (auto p : who) left.push_back(script(p, units, to == able::to_speak));
   for (auto& orders : left) std::reverse(orders.begin(), orders.end());
@@ -128,7 +129,7 @@ std::vector<int> everybody() {
   return who;
 }
 
-/// Everybody alone, once.
+/// Everybody on their own, once.
 std::map<int, told> alone(int units, able to) {
   std::map<int, told> all;
   for (auto p : everybody()) all.merge(play({p}, units, to, std::mt19937(1)));

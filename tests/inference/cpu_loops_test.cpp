@@ -1,8 +1,8 @@
-#include "inference/cpu/attention.hpp"
-#include "inference/cpu/convolution.hpp"
-#include "inference/cpu/draw.hpp"
-#include "inference/cpu/product.hpp"
-#include "inference/cpu/vocoder.hpp"
+#include "inference/kernels/attention.hpp"
+#include "inference/kernels/convolution.hpp"
+#include "inference/kernels/draw.hpp"
+#include "inference/kernels/product.hpp"
+#include "inference/kernels/vocoder.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>

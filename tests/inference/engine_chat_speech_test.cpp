@@ -1,4 +1,4 @@
-#include "tests/inference/engine_house.hpp"
+#include "tests/inference/engine_fixture.hpp"
 #include "tests/inference/sounds.hpp"
 
 #include <catch2/catch.hpp>
@@ -10,8 +10,8 @@ using namespace parley::inference::testing;
 
 namespace {
 
-house speaking_house(int slots) {
-  return house(slots, 2048, {}, 1, able::to_speak);
+engine_fixture speaking_engine(int slots) {
+  return engine_fixture(slots, 2048, {}, 1, able::to_speak);
 }
 
 submit_turn say(std::uint64_t turn, int max_new_tokens, bool streaming = true) {
@@ -29,7 +29,7 @@ struct heard {
   int pieces = 0;
 };
 
-heard heard_of(const house& h, std::uint64_t turn) {
+heard heard_of(const engine_fixture& h, std::uint64_t turn) {
   heard all;
   for (const auto& d : h.all<chat_delta>()) {
     if (d.turn != turn) continue;
@@ -45,7 +45,7 @@ heard heard_of(const house& h, std::uint64_t turn) {
 } // namespace
 
 TEST_CASE("a chat answer is heard in pieces, and its text comes once") {
-  auto h = speaking_house(1);
+  auto h = speaking_engine(1);
   h.engine.handle(open_chat{1, 4});
   for (std::uint64_t turn : {1, 2, 3}) h.engine.handle(say(turn, turn == 3 ? 11 : 60));
   h.run();
@@ -68,7 +68,7 @@ TEST_CASE("a chat answer is heard in pieces, and its text comes once") {
 }
 
 TEST_CASE("sound leaves before the last words are known") {
-  auto h = speaking_house(1);
+  auto h = speaking_engine(1);
   h.engine.handle(open_chat{1, 4});
   auto question = say(1, 400);
   question.length_penalty = 5;
@@ -86,7 +86,7 @@ TEST_CASE("sound leaves before the last words are known") {
 }
 
 TEST_CASE("an answer that does not stream is heard at its end, whole") {
-  auto h = speaking_house(1);
+  auto h = speaking_engine(1);
   h.engine.handle(open_chat{1, 4});
   h.engine.handle(say(1, 25, false));
   h.run();
@@ -101,7 +101,7 @@ TEST_CASE("an answer that does not stream is heard at its end, whole") {
 
 TEST_CASE("chat answers sound alike alone, in company and again; another seed differs") {
   auto alone = [](std::uint64_t seed) {
-    auto h = speaking_house(1);
+    auto h = speaking_engine(1);
     h.engine.handle(open_chat{1, 4});
     auto turn = say(1, 40);
     turn.seed = seed;
@@ -112,7 +112,7 @@ TEST_CASE("chat answers sound alike alone, in company and again; another seed di
   const auto once = alone(1), again = alone(1);
   CHECK(once.sound == again.sound);
   CHECK(once.sound != alone(2).sound);
-  auto h = speaking_house(3);
+  auto h = speaking_engine(3);
   for (session_id id : {2, 3}) {
     auto o = lively(static_cast<int>(id));
     o.force_listen_count = 0;
@@ -136,7 +136,7 @@ TEST_CASE("chat answers sound alike alone, in company and again; another seed di
 }
 
 TEST_CASE("a chat without sound asked for makes none, and cancelling stops it") {
-  auto h = speaking_house(1);
+  auto h = speaking_engine(1);
   h.engine.handle(open_chat{1, 4});
   h.engine.handle(ask(1, 1, "Hello", 30));
   h.run();

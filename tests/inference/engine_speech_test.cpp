@@ -1,4 +1,4 @@
-#include "tests/inference/engine_house.hpp"
+#include "tests/inference/engine_fixture.hpp"
 #include "tests/inference/sounds.hpp"
 
 #include <catch2/catch.hpp>
@@ -22,8 +22,8 @@ constexpr std::ptrdiff_t held_back = 3840; ///< by the vocoder, of each window
 /// The vocoder turns rounding errors into phase: the same bound as for recorded streams.
 constexpr float sound_tolerance = 1.5e-3F;
 
-house speaking_house(int slots, std::optional<std::uint64_t> seed = 1) {
-  return house(slots, 2048, {}, seed, able::to_speak);
+engine_fixture speaking_engine(int slots, std::optional<std::uint64_t> seed = 1) {
+  return engine_fixture(slots, 2048, {}, seed, able::to_speak);
 }
 
 /// Speaks from the first unit on.
@@ -38,13 +38,13 @@ pcm recording(double seconds, unsigned seed) {
   return std::make_shared<const std::vector<float>>(some_sound(seed, static_cast<std::size_t>(seconds * 16000)));
 }
 
-std::vector<step_output> steps_of(const house& h, session_id id) {
+std::vector<step_output> steps_of(const engine_fixture& h, session_id id) {
   auto all = h.all<step_output>();
   std::erase_if(all, [&](const auto& o) { return o.session != id; });
   return all;
 }
 
-std::vector<std::vector<float>> sounds_of(const house& h, session_id id) {
+std::vector<std::vector<float>> sounds_of(const engine_fixture& h, session_id id) {
   std::vector<std::vector<float>> sounds;
   for (const auto& o : steps_of(h, id))
     if (o.audio) sounds.push_back(*o.audio);
@@ -61,7 +61,7 @@ float difference(const std::vector<std::vector<float>>& a, const std::vector<std
   return worst;
 }
 
-void drive(house& h, const std::vector<session_id>& who, int units) {
+void drive(engine_fixture& h, const std::vector<session_id>& who, int units) {
   for (auto u = 0; u < units; ++u) {
     for (auto id : who) h.unit(id, static_cast<std::uint64_t>(u), second(u + static_cast<int>(id) * 3));
     h.run();
@@ -78,7 +78,7 @@ std::size_t resident_bytes() {
 } // namespace
 
 TEST_CASE("a turn is heard: text leads, sound follows, middle deltas are one second") {
-  auto h = speaking_house(1);
+  auto h = speaking_engine(1);
   h.open(1, talkative(), 5);
   drive(h, {1}, 24);
   auto sounding = 0, middle = 0, turns = 0, short_turns = 0;
@@ -112,7 +112,7 @@ TEST_CASE("a turn is heard: text leads, sound follows, middle deltas are one sec
       CHECK(std::all_of(last.audio->begin(), last.audio->end(), [](float x) { return std::abs(x) <= 1; }));
       if (last.end_of_turn) {
         if (!sounded && !last.audio->empty()) {
-          ++short_turns; // nothing stands in front of those
+          ++short_turns; // those are preceded by nothing
           const auto begin = std::span(*last.audio).first(std::min<std::size_t>(held_back, last.audio->size()));
           CHECK(std::ranges::any_of(begin, [](float x) { return x != 0; }));
         }
@@ -135,13 +135,13 @@ TEST_CASE("sessions together sound as each alone") {
   std::map<session_id, std::vector<std::vector<float>>> alone;
   std::map<session_id, std::vector<std::string>> told;
   const auto own_voice = recording(1.5, 9);
-  auto open = [&](house& h, session_id id) {
+  auto open = [&](engine_fixture& h, session_id id) {
     h.engine.handle(
         open_duplex{id, "Be kind.", talkative(static_cast<int>(id)), nullptr, id == 2 ? own_voice : nullptr, 100 + id});
   };
   std::size_t heard = 0;
   for (session_id id = 0; id < 3; ++id) {
-    auto h = speaking_house(1);
+    auto h = speaking_engine(1);
     open(h, id);
     drive(h, {id}, 8);
     alone[id] = sounds_of(h, id);
@@ -149,7 +149,7 @@ TEST_CASE("sessions together sound as each alone") {
     heard += alone[id].size();
   }
   CHECK(heard > 6);
-  auto h = speaking_house(4);
+  auto h = speaking_engine(4);
   for (session_id id : {2, 0, 1}) open(h, id);
   h.engine.handle(open_chat{9, 4});
   auto question = ask(9, 1, "Hello?", 40);
@@ -166,7 +166,7 @@ TEST_CASE("sessions together sound as each alone") {
 
 TEST_CASE("the same seed sounds alike, another one does not") {
   auto play = [](std::uint64_t seed) {
-    auto h = speaking_house(1, seed);
+    auto h = speaking_engine(1, seed);
     h.open(1, talkative(2));
     drive(h, {1}, 6);
     return sounds_of(h, 1);
@@ -178,7 +178,7 @@ TEST_CASE("the same seed sounds alike, another one does not") {
 }
 
 TEST_CASE("without sound asked for there is none") {
-  auto h = speaking_house(1), mute = house(1);
+  auto h = speaking_engine(1), mute = engine_fixture(1);
   auto o = talkative(2);
   o.generate_audio = false;
   for (auto* of : {&h, &mute}) {
@@ -195,7 +195,7 @@ TEST_CASE("without sound asked for there is none") {
 }
 
 TEST_CASE("speech that is cut a thousand times at random points leaves nothing behind") {
-  auto h = speaking_house(1);
+  auto h = speaking_engine(1);
   auto o = talkative(2);
   std::mt19937 random(5);
   auto after_text = 0, before_text = 0, fresh_turns = 0;
@@ -238,7 +238,7 @@ TEST_CASE("speech that is cut a thousand times at random points leaves nothing b
     if (!last.audio || !std::exchange(turn_is_fresh, false)) continue;
     ++fresh_turns; // what the vocoder holds back is missing from a turn's first sound, and from no other
     if (last.end_of_turn) continue;
-    REQUIRE(last.audio->size() == delta_samples); // silence stands for it
+    REQUIRE(last.audio->size() == delta_samples); // replaced by silence
     REQUIRE(std::all_of(last.audio->begin(), last.audio->begin() + held_back, [](float x) { return x == 0; }));
   }
   WARN(number << " units, " << after_text << " cuts after the text, " << before_text << " before it, " << fresh_turns
@@ -253,7 +253,7 @@ TEST_CASE("speech that is cut a thousand times at random points leaves nothing b
 }
 
 TEST_CASE("the tokens of units that are heard, cut or refused add up to the growth of the cache") {
-  auto h = speaking_house(1);
+  auto h = speaking_engine(1);
   h.open(1, talkative(3), 5);
   h.run();
   std::mt19937 random(2);
@@ -265,7 +265,7 @@ TEST_CASE("the tokens of units that are heard, cut or refused add up to the grow
     if (u % 3 == 0) h.engine.handle(cut{1});
     h.run();
   }
-  auto owed = std::int64_t{0}; // tokens of a step that is cut after its usage was told are told by the next one
+  auto owed = std::int64_t{0}; // tokens of a step that is cut after its usage was reported are reported by the next one
   for (const auto& o : steps_of(h, 1)) {
     if (o.first) total += o.used.input_text + o.used.input_audio + o.used.output_text;
     if (!o.last) continue;
@@ -278,7 +278,7 @@ TEST_CASE("the tokens of units that are heard, cut or refused add up to the grow
 
 TEST_CASE("sessions that close while they speak give everything back") {
   for (auto seed = 0U; seed < 8; ++seed) {
-    auto h = speaking_house(3);
+    auto h = speaking_engine(3);
     std::mt19937 random(seed);
     h.engine.handle(open_duplex{1, "a", talkative(1), nullptr, recording(1 + seed, seed), 1});
     h.open(2, talkative(2), 2);

@@ -1,5 +1,5 @@
 #include "inference/engine/fingerprint.hpp"
-#include "tests/inference/engine_house.hpp"
+#include "tests/inference/engine_fixture.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -19,7 +19,7 @@ constexpr auto seconds = 8;
 
 TEST_CASE("sessions together decide as each alone") {
   std::map<session_id, std::vector<std::string>> alone;
-  auto drive = [](house& h, std::vector<session_id> who) {
+  auto drive = [](engine_fixture& h, std::vector<session_id> who) {
     for (auto id : who) h.open(id, lively(static_cast<int>(id)), 100 + id, id == 2 ? second(20) : nullptr);
     for (auto u = 0; u < seconds; ++u) {
       for (auto id : who)
@@ -29,7 +29,7 @@ TEST_CASE("sessions together decide as each alone") {
   };
   auto spoken = 0;
   for (session_id id = 0; id < people; ++id) {
-    house h(1);
+    engine_fixture h(1);
     drive(h, {id});
     alone[id] = h.told(id);
     CHECK(alone[id].size() == seconds);
@@ -37,7 +37,7 @@ TEST_CASE("sessions together decide as each alone") {
     h.check_empty({id});
   }
   CHECK(spoken > 5); // else this shows little
-  house h(people);
+  engine_fixture h(people);
   drive(h, {3, 0, 4, 1, 2});
   for (session_id id = 0; id < people; ++id) CHECK(h.told(id) == alone[id]);
   h.check_empty({0, 1, 2, 3, 4});
@@ -46,13 +46,13 @@ TEST_CASE("sessions together decide as each alone") {
 TEST_CASE("units that come at different moments change nothing") {
   std::map<session_id, std::vector<std::string>> alone;
   for (session_id id = 0; id < 3; ++id) {
-    house h(1);
+    engine_fixture h(1);
     h.open(id, lively(1), 7);
     for (auto u = 0; u < 5; ++u) h.unit(id, static_cast<std::uint64_t>(u), second(u + static_cast<int>(id)));
     h.run();
     alone[id] = h.told(id);
   }
-  house h(3);
+  engine_fixture h(3);
   std::mt19937 random(1);
   std::vector<int> sent(3);
   for (session_id id = 0; id < 3; ++id) h.open(id, lively(1), 7);
@@ -70,7 +70,7 @@ TEST_CASE("units that come at different moments change nothing") {
 
 TEST_CASE("the same seed gives the same output, another seed another one") {
   auto play = [](std::uint64_t seed) {
-    house h(2, 2048, {}, seed);
+    engine_fixture h(2, 2048, {}, seed);
     duplex_options o;
     o.force_listen_count = 0;
     h.open(1, o);
@@ -89,7 +89,7 @@ TEST_CASE("the same seed gives the same output, another seed another one") {
 }
 
 TEST_CASE("the tokens of a unit add up to the growth of its cache") {
-  house h(1);
+  engine_fixture h(1);
   h.open(1, lively(1), 5);
   for (auto u = 0; u < 6; ++u) h.unit(1, static_cast<std::uint64_t>(u), second(u));
   h.run();
@@ -106,7 +106,7 @@ TEST_CASE("the tokens of a unit add up to the growth of its cache") {
 }
 
 TEST_CASE("a cut answers listen and the session goes on") {
-  house h(1);
+  engine_fixture h(1);
   duplex_options o;
   o.force_listen_count = 0;
   o.sampling.greedy = false;
@@ -139,7 +139,7 @@ TEST_CASE("a cut answers listen and the session goes on") {
 
 TEST_CASE("sessions that close at any point give everything back") {
   for (auto seed = 0U; seed < 12; ++seed) {
-    house h(4);
+    engine_fixture h(4);
     std::mt19937 random(seed);
     for (session_id id = 0; id < 4; ++id) {
       if (id == 3)
@@ -167,7 +167,7 @@ TEST_CASE("sessions that close at any point give everything back") {
 }
 
 TEST_CASE("slots and numbers are respected") {
-  house h(1);
+  engine_fixture h(1);
   h.open(1);
   h.open(2);
   h.open(1);
@@ -190,7 +190,7 @@ TEST_CASE("slots and numbers are respected") {
 }
 
 TEST_CASE("a session whose sound is not numbers fails alone and goes on") {
-  auto drive = [](house& h, bool with_bad) {
+  auto drive = [](engine_fixture& h, bool with_bad) {
     h.open(1, lively(1), 5);
     if (with_bad) h.open(2, lively(2), 6);
     for (auto u = 0; u < 5; ++u) {
@@ -202,7 +202,7 @@ TEST_CASE("a session whose sound is not numbers fails alone and goes on") {
       h.run();
     }
   };
-  house good(1), mixed(2);
+  engine_fixture good(1), mixed(2);
   drive(good, false);
   drive(mixed, true);
   CHECK(good.told(1) == mixed.told(1));
@@ -215,7 +215,7 @@ TEST_CASE("a session whose sound is not numbers fails alone and goes on") {
 }
 
 TEST_CASE("a duplex session that fills its context is told so") {
-  house h(1, 300);
+  engine_fixture h(1, 300);
   duplex_options o;
   o.force_listen_count = 1000;
   h.open(1, o);
@@ -235,7 +235,7 @@ TEST_CASE("a duplex session that fills its context is told so") {
 
 TEST_CASE("a sliding window keeps a session going for ever") {
   for (auto mode : {window_mode::basic, window_mode::context}) {
-    house h(1, 400);
+    engine_fixture h(1, 400);
     duplex_options o = lively(1);
     o.window = mode;
     h.open(1, o, 3);
@@ -251,7 +251,7 @@ TEST_CASE("a sliding window keeps a session going for ever") {
 }
 
 TEST_CASE("a prompt that does not fit is refused and takes no slot") {
-  house h(1, 128);
+  engine_fixture h(1, 128);
   std::string much(4000, 'x');
   h.engine.handle(open_duplex{1, much, {}, nullptr, nullptr, {}});
   h.run();
@@ -267,7 +267,7 @@ TEST_CASE("a prompt that does not fit is refused and takes no slot") {
 }
 
 TEST_CASE("a chat answers, streams what it answers, and stops at its limits") {
-  house h(2, 128);
+  engine_fixture h(2, 128);
   h.engine.handle(open_chat{1, 4});
   CHECK(h.all<opened>().size() == 1);
   h.engine.handle(ask(1, 1, "Reply with exactly: test", 12));
@@ -290,7 +290,7 @@ TEST_CASE("a chat answers, streams what it answers, and stops at its limits") {
 }
 
 TEST_CASE("a chat hears") {
-  house h(1);
+  engine_fixture h(1);
   h.engine.handle(open_chat{1, 4});
   auto spoken = ask(1, 1, "what?", 5);
   spoken.messages[0].content.emplace_back(audio_item{second(2)});
@@ -301,7 +301,7 @@ TEST_CASE("a chat hears") {
 }
 
 TEST_CASE("a cancelled turn says how far it came, and the next one runs") {
-  house h(1);
+  engine_fixture h(1);
   h.engine.handle(open_chat{1, 4});
   auto turn = ask(1, 1, "tell me a story", 400);
   turn.do_sample = true;
@@ -319,7 +319,7 @@ TEST_CASE("a cancelled turn says how far it came, and the next one runs") {
 }
 
 TEST_CASE("a long prompt does not hold up running units") {
-  house h(2, 4096);
+  engine_fixture h(2, 4096);
   duplex_options o;
   o.force_listen_count = 1000;
   h.open(1, o);
@@ -337,7 +337,7 @@ TEST_CASE("a long prompt does not hold up running units") {
 }
 
 TEST_CASE("8192 tokens are driven to the end", "[long]") {
-  house h(1, 8192);
+  engine_fixture h(1, 8192);
   duplex_options o;
   o.force_listen_count = 100000;
   h.open(1, o, 2, second(4));

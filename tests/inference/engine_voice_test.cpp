@@ -1,4 +1,4 @@
-#include "tests/inference/engine_house.hpp"
+#include "tests/inference/engine_fixture.hpp"
 #include "tests/inference/sounds.hpp"
 
 #include <catch2/catch.hpp>
@@ -10,8 +10,8 @@ using namespace parley::inference::testing;
 
 namespace {
 
-house speaking_house(int slots) {
-  return house(slots, 2048, {}, 1, able::to_speak);
+engine_fixture speaking_engine(int slots) {
+  return engine_fixture(slots, 2048, {}, 1, able::to_speak);
 }
 
 pcm recording(double seconds, unsigned seed) {
@@ -25,11 +25,11 @@ duplex_options talkative() {
   return o;
 }
 
-void open_with(house& h, session_id id, pcm voice) {
+void open_with(engine_fixture& h, session_id id, pcm voice) {
   h.engine.handle(open_duplex{id, "Be kind.", talkative(), nullptr, std::move(voice), 7});
 }
 
-std::vector<std::vector<float>> speak(house& h, session_id id) {
+std::vector<std::vector<float>> speak(engine_fixture& h, session_id id) {
   for (std::uint64_t u = 0; u < 5; ++u) h.unit(id, u, second(static_cast<int>(u)));
   h.run();
   std::vector<std::vector<float>> sounds;
@@ -41,15 +41,15 @@ std::vector<std::vector<float>> speak(house& h, session_id id) {
 } // namespace
 
 TEST_CASE("each voice sounds its own way, and the same one is prepared once") {
-  auto h = speaking_house(5);
+  auto h = speaking_engine(5);
   open_with(h, 1, recording(2, 1));
   open_with(h, 2, recording(2, 2));
   open_with(h, 3, recording(2, 1)); // while the first one is being prepared
   h.run();
   CHECK(h.all<opened>().size() == 3);
   open_with(h, 4, recording(2, 1));
-  CHECK(h.engine.load().voice_hits == 1);
-  CHECK(h.engine.load().voice_misses == 3);
+  CHECK(h.engine.capacity().voice_hits == 1);
+  CHECK(h.engine.capacity().voice_misses == 3);
   open_with(h, 5, nullptr);
   h.run();
   const auto first = speak(h, 1), second = speak(h, 2), third = speak(h, 3), fourth = speak(h, 4), own = speak(h, 5);
@@ -62,7 +62,7 @@ TEST_CASE("each voice sounds its own way, and the same one is prepared once") {
 }
 
 TEST_CASE("a session talks on while others' voices are prepared") {
-  auto h = speaking_house(4);
+  auto h = speaking_engine(4);
   h.open(1, talkative(), 3);
   h.run();
   for (session_id id : {2, 3, 4}) open_with(h, id, recording(15, static_cast<unsigned>(id)));
@@ -78,7 +78,7 @@ TEST_CASE("any recording is a voice or is refused in clear words") {
   const std::vector<float> silence(32000, 0.0F);
   auto broken = *recording(1, 1);
   broken[7] = std::numeric_limits<float>::quiet_NaN();
-  auto h = speaking_house(1);
+  auto h = speaking_engine(1);
   for (const auto& samples : {silence, *recording(60, 2), *recording(0.1, 3)}) {
     h.events.clear();
     open_with(h, 1, std::make_shared<const std::vector<float>>(samples));
@@ -106,7 +106,7 @@ TEST_CASE("any recording is a voice or is refused in clear words") {
 }
 
 TEST_CASE("who leaves while the voice is prepared leaves nothing behind") {
-  auto h = speaking_house(2);
+  auto h = speaking_engine(2);
   for (auto round = 0U; round < 10; ++round) {
     open_with(h, 1, recording(3, round));
     open_with(h, 2, recording(3, round));

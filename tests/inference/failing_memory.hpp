@@ -5,8 +5,8 @@
 
 namespace parley::inference::testing {
 
-/// Memory that runs out when a test says so: of what `operator new` is asked for on the test's own thread, while it
-/// `counts`, numbers [from, to) are not given.
+/// Memory that runs out when a test says so: of the requests to `operator new` on the test's own thread, while it
+/// `counts`, numbers [from, to) fail.
 struct memory {
   static constexpr auto never = std::numeric_limits<std::uint64_t>::max();
 

@@ -1,17 +1,17 @@
 #include "inference/init/init_model.hpp"
 
 #include "inference/audio/encoder.hpp"
-#include "inference/checkpoint.hpp"
+#include "inference/formats/checkpoint.hpp"
+#include "inference/formats/model_config.hpp"
+#include "inference/formats/wav_file.hpp"
 #include "inference/init/presets.hpp"
 #include "inference/init/sound_plan.hpp"
 #include "inference/init/tensor_plan.hpp"
 #include "inference/init/voice_graphs.hpp"
-#include "inference/model_config.hpp"
-#include "inference/speech/campplus.hpp"
-#include "inference/speech/default_voice_file.hpp"
-#include "inference/speech/wav_file.hpp"
 #include "inference/talker.hpp"
-#include "inference/tokenizer.hpp"
+#include "inference/text/tokenizer.hpp"
+#include "inference/voice/campplus.hpp"
+#include "inference/voice/default_voice_file.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 #include <ATen/ATen.h>

@@ -1,4 +1,4 @@
-#include "tests/inference/engine_house.hpp"
+#include "tests/inference/engine_fixture.hpp"
 #include "tests/inference/failing_memory.hpp"
 #include "tests/inference/picture_files.hpp"
 #include "tests/inference/sounds.hpp"
@@ -33,10 +33,10 @@ private:
   bool before_;
 };
 
-/// An engine with somebody in it who has nothing to do with what goes wrong.
+/// An engine with a session that has nothing to do with what goes wrong.
 struct scene {
   std::vector<event> events;
-  std::function<void(const event&)> fault; ///< may throw when the engine tells something
+  std::function<void(const event&)> fault; ///< may throw when the engine reports something
   omni_engine engine;
   std::vector<std::string> told_to_bystander;
   int passes_that_threw = 0;
@@ -219,7 +219,7 @@ std::vector<script> scripts() {
   return all;
 }
 
-/// The choices of a session that talks, for one who goes on from there.
+/// The choices of a session that talks, for one that continues from there.
 script replayed_talk() {
   scene s;
   script made{"goes on", {}};
@@ -239,7 +239,7 @@ script replayed_talk() {
   return made;
 }
 
-/// Plays the script, and then the bystander goes on.
+/// Plays the script, then the bystander continues.
 void play(scene& s, const script& of, bool faulty) {
   for (const auto& deed : of.deeds) s.give(deed.order, faulty, deed.passes);
   here = {};
@@ -252,7 +252,7 @@ void play(scene& s, const script& of, bool faulty) {
 void check_bystander(scene& s, const std::vector<std::string>& undisturbed) {
   CHECK(s.lines(bystander) == undisturbed);
   for (session_id id : {victim, second_victim, bystander}) s.give(close_session{id});
-  CHECK(s.engine.free_pages() == s.engine.load().kv_pages);
+  CHECK(s.engine.free_pages() == s.engine.capacity().kv_pages);
   CHECK_FALSE(s.engine.advance());
 }
 

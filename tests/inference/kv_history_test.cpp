@@ -1,4 +1,4 @@
-#include "inference/speech/kv_history.hpp"
+#include "inference/vocoder/kv_history.hpp"
 
 #include <ATen/ATen.h>
 #include <catch2/catch.hpp>

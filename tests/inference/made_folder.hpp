@@ -50,7 +50,7 @@ public:
     write(name, values.dump());
   }
 
-  /// Writes another text of the same length wherever one stands in a file; says whether it does.
+  /// Replaces a text by another one of the same length wherever it occurs in a file; returns whether it did.
   bool replace(const std::string& name, std::string_view old, std::string_view fresh) const {
     auto text = read(name);
     const auto first = text.find(old);

@@ -1,6 +1,6 @@
-#include "inference/model_config.hpp"
+#include "inference/formats/model_config.hpp"
 
-#include "inference/speech/default_voice_file.hpp"
+#include "inference/voice/default_voice_file.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>

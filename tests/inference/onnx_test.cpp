@@ -1,6 +1,6 @@
-#include "inference/safetensors.hpp"
-#include "inference/speech/onnx_runner.hpp"
-#include "inference/speech/s3_tokenizer.hpp"
+#include "inference/formats/onnx_runner.hpp"
+#include "inference/formats/safetensors.hpp"
+#include "inference/voice/s3_tokenizer.hpp"
 
 #include <ATen/ATen.h>
 #include <catch2/catch.hpp>

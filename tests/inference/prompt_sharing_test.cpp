@@ -1,4 +1,4 @@
-#include "tests/inference/engine_house.hpp"
+#include "tests/inference/engine_fixture.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -21,18 +21,19 @@ pcm voice(int seconds, int from = 0) {
 
 const std::string persona = "You are a helpful assistant who answers in few words, and who listens before it speaks.";
 
-void open_as(house& h, session_id id, const std::string& prompt, pcm recording, duplex_options how = lively(1)) {
+void open_as(engine_fixture& h, session_id id, const std::string& prompt, pcm recording,
+             duplex_options how = lively(1)) {
   h.engine.handle(open_duplex{id, prompt, how, std::move(recording), nullptr, 100 + id});
 }
 
-int used_pages(const house& h) {
+int used_pages(const engine_fixture& h) {
   return h.total_pages() - h.engine.free_pages();
 }
 
 } // namespace
 
 TEST_CASE("fifty sessions hold one copy of their common prompt") {
-  house h(sharers, 512);
+  engine_fixture h(sharers, 512);
   open_as(h, 1, persona, voice(12));
   h.run();
   REQUIRE(h.all<opened>().size() == 1);
@@ -48,8 +49,8 @@ TEST_CASE("fifty sessions hold one copy of their common prompt") {
     CHECK(o.prompt_usage.input_audio == 120);
   }
   CHECK(used_pages(h) == whole + 2); // the first one's last page, and the others'
-  CHECK(h.engine.load().prompt_hits == sharers - 1);
-  CHECK(h.engine.load().prompt_misses == 1);
+  CHECK(h.engine.capacity().prompt_hits == sharers - 1);
+  CHECK(h.engine.capacity().prompt_misses == 1);
   for (session_id id = 1; id <= sharers; ++id) h.unit(id, 1, second(static_cast<int>(id)));
   h.run();
   CHECK(h.all<failed>().empty());
@@ -63,7 +64,7 @@ TEST_CASE("fifty sessions hold one copy of their common prompt") {
 TEST_CASE("who shares a prompt is answered as if it had it alone") {
   constexpr session_id people = 5;
   constexpr auto units = 9;
-  const auto drive = [](house& h, std::vector<session_id> who) {
+  const auto drive = [](engine_fixture& h, std::vector<session_id> who) {
     for (auto id : who) open_as(h, id, persona, voice(8), lively(static_cast<int>(id)));
     for (auto u = 0; u < units; ++u) {
       for (auto id : who) {
@@ -75,11 +76,11 @@ TEST_CASE("who shares a prompt is answered as if it had it alone") {
       h.run();
     }
   };
-  house together(people);
+  engine_fixture together(people);
   drive(together, {3, 0, 4, 1, 2}); // 3 and 4 slide
-  CHECK(together.engine.load().prompt_misses == 1);
+  CHECK(together.engine.capacity().prompt_misses == 1);
   for (session_id id = 0; id < people; ++id) {
-    house alone(1);
+    engine_fixture alone(1);
     drive(alone, {id});
     CHECK(together.told(id) == alone.told(id));
     CHECK(alone.told(id).size() == units);
@@ -88,16 +89,16 @@ TEST_CASE("who shares a prompt is answered as if it had it alone") {
 }
 
 TEST_CASE("prompts differ by words and by voice, and a voice is known under other words") {
-  house all(6, 512);
+  engine_fixture all(6, 512);
   open_as(all, 1, persona, voice(5));
   open_as(all, 2, persona, voice(5, 7));
   open_as(all, 3, persona, nullptr);
   open_as(all, 4, persona + " Be kind.", voice(5));
   open_as(all, 5, persona, std::make_shared<const std::vector<float>>()); // as without one
   all.run();
-  CHECK(all.engine.load().prompt_misses == 4);
-  CHECK(all.engine.load().prompt_hits == 1);
-  house alone(1, 512);
+  CHECK(all.engine.capacity().prompt_misses == 4);
+  CHECK(all.engine.capacity().prompt_hits == 1);
+  engine_fixture alone(1, 512);
   open_as(alone, 4, persona + " Be kind.", voice(5));
   for (auto* h : {&all, &alone}) {
     h->unit(4, 1, second(4));
@@ -108,17 +109,17 @@ TEST_CASE("prompts differ by words and by voice, and a voice is known under othe
 }
 
 TEST_CASE("who comes while the same prompt is being made waits for it; when its maker goes, the next one makes it") {
-  house h(4, 1024);
+  engine_fixture h(4, 1024);
   for (session_id id = 1; id <= 4; ++id) open_as(h, id, persona, voice(20));
   h.engine.advance();
   CHECK(h.all<opened>().empty());
-  CHECK(h.engine.load().prompt_misses == 1);
+  CHECK(h.engine.capacity().prompt_misses == 1);
   h.engine.handle(close_session{1});
   h.engine.handle(close_session{3});
   h.run();
   REQUIRE(h.all<opened>().size() == 2);
-  CHECK(h.engine.load().prompt_misses == 2);
-  CHECK(h.engine.load().prompt_hits == 1);
+  CHECK(h.engine.capacity().prompt_misses == 2);
+  CHECK(h.engine.capacity().prompt_hits == 1);
   // A prompt that does not fit is refused to each of them.
   const std::string much(9000, 'x');
   open_as(h, 5, much, nullptr);
@@ -129,7 +130,7 @@ TEST_CASE("who comes while the same prompt is being made waits for it; when its 
 }
 
 TEST_CASE("kept prompts make room for sessions") {
-  house h(2, 256); // eight pages
+  engine_fixture h(2, 256); // eight pages
   for (auto round = 0; round < 30; ++round) {
     const auto id = static_cast<session_id>(round);
     open_as(h, id, persona + std::to_string(round), voice(6, round % 20));

@@ -1,4 +1,4 @@
-#include "tests/inference/replay_house.hpp"
+#include "tests/inference/replay_fixture.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -8,7 +8,7 @@
 #include <iostream>
 #include <random>
 
-// A session that is taken up on another engine goes on as if nothing had happened.
+// A session that is taken over by another engine continues as if nothing had happened.
 using namespace parley::inference;
 using namespace parley::inference::testing;
 
@@ -33,7 +33,7 @@ TEST_CASE("a session that speaks goes on elsewhere among others, wherever it was
     for (auto end = 1; end < o.c.units; ++end) {
       const auto people = (end * 5 + static_cast<int>(seed)) % 8;
       INFO("seed " << seed << ", lost before unit " << end << ", " << people << " others");
-      house h(1 + people, o.c.context, o.c.how, 99, o.c.to);
+      engine_fixture h(1 + people, o.c.context, o.c.how, 99, o.c.to);
       company others(h, people, o.c.context);
       replay(o, h, end, &others);
       for (auto u = end; u < std::min(end + 3, o.c.units); ++u) {
@@ -126,7 +126,7 @@ TEST_CASE("a unit whose text has left is answered with its sound alone") {
       const auto& said = *whole.front().choices;
       CHECK_FALSE(said.finished);
       first_of_turn += !said.spoken.empty();
-      house h(1, o.c.context, {}, 99, o.c.to);
+      engine_fixture h(1, o.c.context, {}, 99, o.c.to);
       replay(o, h, u);
       auto order = unit_of(o.c, u);
       order.replay = whole.front().choices;
@@ -138,7 +138,7 @@ TEST_CASE("a unit whose text has left is answered with its sound alone") {
       if (!rests.add(rest, {{whole[1]}, o.told[u].margins})) continue;
       if (u + 1 < o.c.units) next.add(play(h, unit_of(o.c, u + 1), found, std::nullopt), o.told[u + 1]);
 
-      house cut_short(1, o.c.context, {}, 99, o.c.to);
+      engine_fixture cut_short(1, o.c.context, {}, 99, o.c.to);
       replay(o, cut_short, u);
       const auto stopped = play(cut_short, order, found, u % 3);
       REQUIRE(stopped.deltas.size() == 1);
@@ -156,23 +156,23 @@ TEST_CASE("a unit whose text has left is answered with its sound alone") {
 
 TEST_CASE("a unit that was lost before it said anything is answered as it would have been") {
   const original o({.options = talkative(2), .seed = 6, .units = 8});
-  house h(1, o.c.context, {}, 99, o.c.to);
+  engine_fixture h(1, o.c.context, {}, 99, o.c.to);
   replay(o, h, 5);
   auto order = unit_of(o.c, 5);
   order.session = found;
   h.engine.handle(order); // and this engine is lost as well
   h.engine.advance();
-  house again(1, o.c.context, {}, 98, o.c.to);
+  engine_fixture again(1, o.c.context, {}, 98, o.c.to);
   replay(o, again, 5);
   comparison{}.add(play(again, unit_of(o.c, 5), found, std::nullopt), o.told[5]);
 }
 
 TEST_CASE("choices of another unit are refused, and the session is as before") {
   const original o({.options = talkative(2), .seed = 6, .units = 6, .to = able::to_write});
-  house h(1, o.c.context, {}, 99, o.c.to);
+  engine_fixture h(1, o.c.context, {}, 99, o.c.to);
   replay(o, h, 3);
   auto wrong = std::make_shared<unit_choices>(*o.told[3].deltas.back().choices);
-  wrong->drawn.insert(wrong->drawn.begin(), 3, 40);
+  wrong->sampled.insert(wrong->sampled.begin(), 3, 40);
   wrong->forced = true;
   auto order = unit_of(o.c, 3);
   order.session = found;
@@ -199,7 +199,7 @@ void listen(heard& to, const event& e) {
   if (const auto* d = std::get_if<chat_delta>(&e)) {
     to.text += d->text;
     if (d->audio) to.sound.insert(to.sound.end(), d->audio->begin(), d->audio->end());
-    to.so_far.drawn.insert(to.so_far.drawn.end(), d->drawn.begin(), d->drawn.end());
+    to.so_far.sampled.insert(to.so_far.sampled.end(), d->sampled.begin(), d->sampled.end());
     to.so_far.spoken.insert(to.so_far.spoken.end(), d->spoken.begin(), d->spoken.end());
     to.so_far.text_bytes = to.text.size();
     to.so_far.samples = to.sound.size();
@@ -215,9 +215,9 @@ submit_turn question(std::uint64_t turn, bool tts, bool streaming) {
   return t;
 }
 
-/// Three turns; the second one is lost after each of some numbers of events, and goes on elsewhere, the third follows.
+/// Three turns; the second one is lost after various numbers of events and continues elsewhere, and the third follows.
 void lose_chat(bool tts, bool streaming) {
-  const auto run_turn = [](house& h, submit_turn t, session_id as) {
+  const auto run_turn = [](engine_fixture& h, submit_turn t, session_id as) {
     t.session = as;
     h.events.clear();
     h.engine.handle(std::move(t));
@@ -226,7 +226,7 @@ void lose_chat(bool tts, bool streaming) {
     for (const auto& e : h.events) listen(all, e);
     return all;
   };
-  house h(1, 2048, {}, 5, able::to_speak);
+  engine_fixture h(1, 2048, {}, 5, able::to_speak);
   h.engine.handle(open_chat{lost, 31});
   const auto first = run_turn(h, question(1, tts, streaming), lost);
   h.speech_margins.clear();
@@ -243,7 +243,7 @@ void lose_chat(bool tts, bool streaming) {
     INFO("lost after " << end << " of " << events.size() << " events");
     heard so_far;
     for (std::size_t i = 0; i < end; ++i) listen(so_far, events[i]);
-    house other(1, 2048, {}, 6, able::to_speak);
+    engine_fixture other(1, 2048, {}, 6, able::to_speak);
     other.engine.handle(open_chat{found, 31, first.done->after});
     auto t = question(2, tts, streaming);
     t.session = found;
@@ -267,7 +267,7 @@ void lose_chat(bool tts, bool streaming) {
     CHECK(so_far.done->used.output_audio == second_turn.done->used.output_audio);
     CHECK(so_far.done->after.text == second_turn.done->after.text);
     CHECK(so_far.done->after.speech == second_turn.done->after.speech);
-    CHECK(so_far.so_far.drawn == second_turn.so_far.drawn);
+    CHECK(so_far.so_far.sampled == second_turn.so_far.sampled);
     CHECK(so_far.so_far.spoken == second_turn.so_far.spoken);
     const auto next = run_turn(other, question(3, tts, streaming), found);
     CHECK(next.text == third.text);
@@ -299,7 +299,7 @@ TEST_CASE("a chat answer that is heard at its end is heard whole") {
 }
 
 TEST_CASE("a chat turn that fails leaves chance where it was") {
-  house h(2, 2048, {}, 5, able::to_write), undisturbed(1, 2048, {}, 5, able::to_write);
+  engine_fixture h(2, 2048, {}, 5, able::to_write), undisturbed(1, 2048, {}, 5, able::to_write);
   for (auto* of : {&h, &undisturbed}) of->engine.handle(open_chat{lost, 31});
   auto bad = ask(lost, 1, "x");
   bad.messages.clear();
@@ -316,7 +316,7 @@ TEST_CASE("a chat turn that fails leaves chance where it was") {
 
 TEST_CASE("five minutes are back in seconds", "[.][measure]") {
   const original o({.options = talkative(1), .seed = 5, .units = 300, .context = 8192});
-  house h(1, 8192, {}, 99, able::to_speak);
+  engine_fixture h(1, 8192, {}, 99, able::to_speak);
   const auto begin = std::chrono::steady_clock::now();
   replay(o, h, o.c.units);
   const auto took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -1,4 +1,4 @@
-#include "inference/safetensors.hpp"
+#include "inference/formats/safetensors.hpp"
 
 #include "tests/support/temporary_folder.hpp"
 

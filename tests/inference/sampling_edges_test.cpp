@@ -1,7 +1,7 @@
-#include "inference/cpu/draw.hpp"
+#include "inference/kernels/draw.hpp"
 #include "inference/llm/sampling.hpp"
-#include "inference/speech/tts_sampler.hpp"
 #include "inference/temperature.hpp"
+#include "inference/tts/sampler.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -11,7 +11,7 @@
 #include <limits>
 #include <random>
 
-// Whatever numbers a client sends as sampling options, a draw gives a token that is possible, or says that there is none.
+// Whatever sampling options a client sends, a draw gives a possible token, or reports that there is none.
 using namespace parley::inference;
 using namespace parley::inference::llm;
 
@@ -50,7 +50,7 @@ constexpr std::array strange{doubles::infinity(), -doubles::infinity(), doubles:
 constexpr token_id count = 70; // more than one stretch of the filters
 const duplex_sampling_ids ids{.chunk_eos = 5, .turn_eos = 4, .listen = 3, .forbidden = {5, 6}};
 
-class numbers final : public draw_source {
+class numbers final : public random_source {
 public:
   explicit numbers(std::mt19937& random) : random_(random) {}
   double next() override {
@@ -148,7 +148,7 @@ std::size_t possible(const std::vector<float>& row) {
 } // namespace
 
 TEST_CASE("a duplex draw at the edges of its options") {
-  auto drawn = 0;
+  auto sampled = 0;
   for (const auto& how_made : {quirks{}, quirks::literal()}) {
     sweep<duplex_sampling>(duplex_options_swept, set_duplex,
                            [&](const duplex_sampling& how, std::vector<float> row, std::mt19937& random) {
@@ -164,18 +164,18 @@ TEST_CASE("a duplex draw at the edges of its options") {
                                // The controls of listening may give it whatever the model thinks.
                                if (token != ids.listen) REQUIRE(before[static_cast<std::size_t>(token)] != impossible);
                                for (const auto& r : records) REQUIRE_FALSE(std::isnan(r.margin));
-                               ++drawn;
+                               ++sampled;
                              } catch (const std::runtime_error&) {
                                REQUIRE(possible(row) == 0); // all were impossible, forbidden or penalised away
                              }
                            });
   }
-  CHECK(drawn > 5000); // else this shows little
+  CHECK(sampled > 5000); // else this shows little
 }
 
 TEST_CASE("a chat draw at the edges of its options") {
   const std::vector<token_id> terminators{4, 9}, unspeakable{5, 6, 68};
-  auto drawn = 0;
+  auto sampled = 0;
   sweep<chat_sampling>(chat_options_swept, set_chat,
                        [&](const chat_sampling& how, std::vector<float> row, std::mt19937& random) {
                          const auto before = row;
@@ -187,16 +187,16 @@ TEST_CASE("a chat draw at the edges of its options") {
                            REQUIRE((token >= 0 && token < count));
                            REQUIRE(before[static_cast<std::size_t>(token)] != impossible);
                            REQUIRE(std::ranges::find(unspeakable, token) == unspeakable.end());
-                           ++drawn;
+                           ++sampled;
                          } catch (const std::runtime_error&) {
                            REQUIRE(possible(row) == 0);
                          }
                        });
-  CHECK(drawn > 2000);
+  CHECK(sampled > 2000);
 }
 
 TEST_CASE("a speech token at the edges of its options") {
-  auto drawn = 0;
+  auto sampled = 0;
   sweep<speech::tts_sampling>(
       2,
       [](speech::tts_sampling& how, int option, double value, std::mt19937& random) {
@@ -217,13 +217,13 @@ TEST_CASE("a speech token at the edges of its options") {
           REQUIRE((token >= 0 && token < count));
           REQUIRE(token != 2);
           REQUIRE(row[static_cast<std::size_t>(token)] != impossible);
-          ++drawn;
+          ++sampled;
         } catch (const std::runtime_error&) {
           const auto least = *std::ranges::min_element(row), most = *std::ranges::max_element(row);
           REQUIRE((most == floats::max() || least == floats::lowest() || possible(row) <= 1));
         }
       });
-  CHECK(drawn > 200);
+  CHECK(sampled > 200);
 }
 
 TEST_CASE("a temperature next to nothing is greedy") {

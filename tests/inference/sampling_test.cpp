@@ -11,7 +11,7 @@ using namespace parley::inference::llm;
 
 namespace {
 
-class list_of_draws final : public draw_source {
+class list_of_draws final : public random_source {
 public:
   explicit list_of_draws(std::vector<double> numbers) : numbers_(std::move(numbers)) {}
   double next() override { return numbers_.at(used_++); }

@@ -1,7 +1,7 @@
 #include "inference/engine/slot_estimate.hpp"
 
-#include "inference/engine/load_meter.hpp"
-#include "tests/inference/engine_house.hpp"
+#include "inference/engine/pace_meter.hpp"
+#include "tests/inference/engine_fixture.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -16,11 +16,11 @@ namespace {
 constexpr step_cost measured{0.02, 0.01}; // 48 sessions in half a second
 
 /// A second in which `sessions` sessions talked, each unit costing `pace` times what was measured.
-load_sample second_of(int sessions, double pace, int late = 0) {
+pace_sample second_of(int sessions, double pace, int late = 0) {
   return {1, (measured.fixed_seconds + measured.session_seconds * sessions) * pace, sessions, late, sessions};
 }
 
-int after(slot_estimate& e, int seconds, const load_sample& each) {
+int after(slot_estimate& e, int seconds, const pace_sample& each) {
   for (auto i = 0; i < seconds; ++i) e.add(each);
   return e.slots();
 }
@@ -86,8 +86,8 @@ TEST_CASE("a second without units says nothing") {
 }
 
 TEST_CASE("a meter gathers passes into seconds") {
-  load_meter m;
-  const load_meter::time_point t{};
+  pace_meter m;
+  const pace_meter::time_point t{};
   CHECK_FALSE(m.take(t, 0));
   m.pass(t, t + 100ms, 1);
   m.pass(t + 300ms, t + 500ms, 0.5);

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "inference/speech/duplex_speech.hpp"
-#include "inference/speech/voice.hpp"
+#include "inference/tts/duplex_speech.hpp"
+#include "inference/voice/reference_voice.hpp"
 #include "tests/inference/sounds.hpp"
 
 #include <ATen/ATen.h>
@@ -52,7 +52,7 @@ inline std::vector<std::int64_t> some_tokens(std::size_t n, std::uint64_t seed) 
   return tokens;
 }
 
-/// A unit's words: rows as the thinker would give them, and the mark behind them.
+/// A unit's words: rows as the thinker would make them, followed by the mark.
 inline at::Tensor some_condition(std::int64_t words, std::uint64_t seed) {
   const auto& embeddings = *speaking_models().embeddings;
   random_stream chance(seed, substream::text);

@@ -1,5 +1,5 @@
-#include "inference/speech/chat_speech.hpp"
-#include "inference/speech/voice_cache.hpp"
+#include "inference/tts/chat_speech.hpp"
+#include "inference/voice/voice_cache.hpp"
 #include "tests/inference/speech_fixture.hpp"
 
 #include <ATen/ATen.h>
@@ -29,7 +29,7 @@ constexpr double sound_tolerance = 1.5e-3;
 /// A draw nearer than this to another token may go either way: its candidates lie close, and rounding differs with the company.
 constexpr double too_close = 1e-5;
 
-/// How close the draw was that came out differently first; nothing when all are alike. A tie of what may be drawn at all
+/// How close the draw was that came out differently first; nothing when all are alike. A tie of what may be sampled at all
 /// (top-k) moves the edges of every candidate and is no matter of this margin.
 std::optional<double> margin_of_first_difference(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b,
                                                  std::span<const double> margins) {
@@ -153,11 +153,11 @@ TEST_CASE("a session speaks alike alone and in company") {
     std::vector<double> margins;
     const auto alone = session(voices[i], i, false, &margins);
     for (std::size_t u = 0; u < turns[i].size(); ++u) {
-      const auto drawn = margins.size();
+      const auto sampled = margins.size();
       const auto spoken = speak({alone.get()}, {turns[i][u]})[0];
       INFO("session " << i << " unit " << u);
       const auto margin = margin_of_first_difference(spoken.tokens, in_company[i][u].tokens,
-                                                     std::span<const double>(margins).subspan(drawn));
+                                                     std::span<const double>(margins).subspan(sampled));
       if (margin && *margin < too_close) {
         std::cout << "company: session " << i << ", unit " << u << ": a draw with a margin of " << *margin
                   << " went the other way; what follows is another story\n";
@@ -363,7 +363,7 @@ TEST_CASE("the voice cache keeps the voices used last") {
 
   auto longer = recording(20, 1);
   cache.put(longer, first);
-  longer.back() += 0.1F; // behind what is kept of a voice
+  longer.back() += 0.1F; // after what is kept of a voice
   CHECK(cache.find(longer) == first);
   longer.front() += 0.1F;
   CHECK_FALSE(cache.find(longer));

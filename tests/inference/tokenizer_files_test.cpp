@@ -2,7 +2,7 @@
 
 #include "inference/init/tokenizer_json.hpp"
 #include "inference/text/missing_merges.hpp"
-#include "inference/tokenizer.hpp"
+#include "inference/text/tokenizer.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>

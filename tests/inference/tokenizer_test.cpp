@@ -1,4 +1,4 @@
-#include "inference/tokenizer.hpp"
+#include "inference/text/tokenizer.hpp"
 
 #include "base/utf8.hpp"
 #include "inference/text/pretokenizer.hpp"
@@ -29,7 +29,7 @@ std::vector<std::string> words(std::string_view text) {
   return {views.begin(), views.end()};
 }
 
-/// Characters of all kinds that the pre-tokenizer tells apart, and some that combine.
+/// Characters of all kinds that the pre-tokenizer distinguishes, and some combining ones.
 std::string random_text(std::mt19937& random, int characters) {
   static constexpr char32_t pool[] = {U'a',   U'T',    U's',   U'\'',  U'0',   U' ',    U' ',  U'\n', U'\r',
                                       U'\t',  U'.',    U'<',   U'|',   U'>',   U'e',    0x301, 0x327, 0xE9,
@@ -40,7 +40,7 @@ std::string random_text(std::mt19937& random, int characters) {
   return result;
 }
 
-/// The rule as the reference has it (X:309): decode everything each time, hold back U+FFFD at the end.
+/// The rule as the reference has it (utils.py:309): decode everything each time, hold back U+FFFD at the end.
 std::string literal_stream_step(const tokenizer& t, const std::vector<token_id>& ids, std::size_t& emitted) {
   auto text = t.decode(ids);
   while (text.ends_with("\xEF\xBF\xBD")) text.erase(text.size() - 3);

@@ -30,7 +30,7 @@ struct session {
     while (decoder.next() != wants::nothing) {
       if (decoder.next() == wants::draw) {
         REQUIRE(next != choice.end());
-        decoder.drawn(*next++);
+        decoder.sampled(*next++);
       } else {
         fed.push_back(decoder.token());
         decoder.fed();
@@ -63,11 +63,11 @@ TEST_CASE("the first units listen when told so, without asking the model") {
     CHECK(s.unit({}).empty());
     CHECK(s.out().is_listen);
     CHECK(s.out().terminator == marks().listen);
-    CHECK(s.out().drawn == 0);
+    CHECK(s.out().sampled == 0);
   }
   s.unit({marks().listen});
   CHECK(s.out().is_listen);
-  CHECK(s.out().drawn == 1);
+  CHECK(s.out().sampled == 1);
 }
 
 TEST_CASE("a turn speaks until it ends, and cannot listen before") {
@@ -92,7 +92,7 @@ TEST_CASE("a unit ends at its budget or at 28 characters") {
   s.unit(abc);
   CHECK(s.out().terminator == marks().chunk_eos);
   CHECK(s.out().text == "ab");
-  CHECK(s.out().drawn == 3);
+  CHECK(s.out().sampled == 3);
   CHECK(s.out().appended.size() == 4);
 
   session small({.max_new_tokens = 100, .max_characters = 3});
@@ -100,7 +100,7 @@ TEST_CASE("a unit ends at its budget or at 28 characters") {
   CHECK(fed.size() == 3); // the third letter is turned away
   CHECK(small.out().text == "ab");
   CHECK(small.out().terminator == marks().chunk_eos);
-  CHECK(small.out().drawn == 3);
+  CHECK(small.out().sampled == 3);
 }
 
 TEST_CASE("text before a listen is told, the turn ends and the next unit listens; the reference loses it") {
@@ -144,17 +144,17 @@ TEST_CASE("forcing to listen closes an open turn first") {
 TEST_CASE("a cut stops at the next token and closes what the model has heard of itself") {
   session s;
   s.decoder.begin(false);
-  s.decoder.drawn(marks().speak);
+  s.decoder.sampled(marks().speak);
   s.decoder.cut(); // not fed yet: it never was
   CHECK(s.decoder.next() == wants::nothing);
   CHECK(s.out().is_listen);
   CHECK(s.out().appended == std::vector<token_id>{marks().listen});
-  CHECK(s.out().drawn == 0);
+  CHECK(s.out().sampled == 0);
 
   s.decoder.begin(false);
-  s.decoder.drawn(marks().speak);
+  s.decoder.sampled(marks().speak);
   s.decoder.fed();
-  s.decoder.drawn(ids("a")[0]);
+  s.decoder.sampled(ids("a")[0]);
   s.decoder.cut();
   REQUIRE(s.decoder.next() == wants::feed);
   CHECK(s.decoder.token() == marks().turn_eos);
@@ -179,7 +179,7 @@ TEST_CASE("a finished unit is recalled while it is being spoken") {
   CHECK(s.out().text.empty());
   CHECK(s.out().terminator == marks().listen);
   CHECK(s.out().appended == join({{marks().speak}, ids("a"), {marks().turn_eos, marks().listen}}));
-  CHECK(s.out().drawn == 2); // speak and the letter
+  CHECK(s.out().sampled == 2); // speak and the letter
 
   session ended; // the turn is closed already: nothing to feed
   ended.unit(join({{marks().speak}, ids("a"), {marks().turn_eos, marks().listen}}));
@@ -188,14 +188,14 @@ TEST_CASE("a finished unit is recalled while it is being spoken") {
   CHECK(ended.decoder.next() == wants::nothing);
   CHECK(ended.out().is_listen);
   CHECK_FALSE(ended.out().end_of_turn);
-  ended.unit(join({{marks().speak}, ids("b"), {marks().chunk_eos}})); // and not told to listen once more
+  ended.unit(join({{marks().speak}, ids("b"), {marks().chunk_eos}})); // and not forced to listen again
   CHECK(ended.out().text == "b");
 
-  session budget({.max_new_tokens = 3}); // a terminator that was not drawn
+  session budget({.max_new_tokens = 3}); // a terminator that was not sampled
   budget.unit({marks().speak, ids("a")[0]});
   budget.decoder.recall();
   budget.decoder.fed();
-  CHECK(budget.out().drawn == 2);
+  CHECK(budget.out().sampled == 2);
 }
 
 TEST_CASE("a basic window drops whole units from the front") {

@@ -36,8 +36,8 @@ pcm hum(int number) {
   return std::make_shared<const std::vector<float>>(some_sound(static_cast<unsigned>(number), 16000));
 }
 
-struct house {
-  explicit house(int slots, int context = 4096)
+struct engine_fixture {
+  explicit engine_fixture(int slots, int context = 4096)
       : engine(model(), nullptr, llm::kv_pool(model()->config().llm, slots, context, at::kFloat, at::kCPU),
                options_for(slots, context), [this](event&& e) { events.push_back(std::move(e)); }) {}
 
@@ -97,7 +97,7 @@ struct house {
 } // namespace
 
 TEST_CASE("the frames of a unit are counted and grow its context") {
-  house h(1);
+  engine_fixture h(1);
   h.open(1);
   h.unit(1, 0, {});
   h.unit(1, 1, {frame(320, 240)});
@@ -119,7 +119,7 @@ TEST_CASE("the frames of a unit are counted and grow its context") {
 }
 
 TEST_CASE("sessions that see together decide as each alone") {
-  const auto drive = [](house& h, std::vector<session_id> who) {
+  const auto drive = [](engine_fixture& h, std::vector<session_id> who) {
     for (auto id : who) h.open(id);
     for (std::uint64_t u = 0; u < 4; ++u) {
       for (auto id : who)
@@ -130,18 +130,18 @@ TEST_CASE("sessions that see together decide as each alone") {
   };
   std::map<session_id, std::vector<std::string>> alone;
   for (session_id id = 0; id < 3; ++id) {
-    house h(1);
+    engine_fixture h(1);
     drive(h, {id});
     alone[id] = h.told(id);
     CHECK(alone[id].size() == 4);
   }
-  house h(3);
+  engine_fixture h(3);
   drive(h, {2, 0, 1});
   for (session_id id = 0; id < 3; ++id) CHECK(h.told(id) == alone[id]);
 }
 
 TEST_CASE("a frame that is no picture spoils its unit and nothing else") {
-  house clean(1), h(1);
+  engine_fixture clean(1), h(1);
   for (auto* which : {&clean, &h}) {
     which->open(1);
     which->unit(1, 0, {frame(64, 64)});
@@ -156,11 +156,11 @@ TEST_CASE("a frame that is no picture spoils its unit and nothing else") {
   CHECK_THAT(failures[0].message, Catch::StartsWith("video_frames[1]: not a readable JPEG file"));
   CHECK(h.told(1) == clean.told(1));
   h.engine.handle(close_session{1});
-  CHECK(h.engine.free_pages() == h.engine.load().kv_pages);
+  CHECK(h.engine.free_pages() == h.engine.capacity().kv_pages);
 }
 
 TEST_CASE("a session that closes while its pictures are sliced leaves nothing") {
-  house h(2);
+  engine_fixture h(2);
   h.open(1);
   h.open(2);
   h.run();
@@ -175,7 +175,7 @@ TEST_CASE("a session that closes while its pictures are sliced leaves nothing") 
 }
 
 TEST_CASE("a chat sees pictures of all kinds between its other items") {
-  house h(1);
+  engine_fixture h(1);
   h.engine.handle(open_chat{1, 4});
   const auto still = gradient(60, 50);
   h.ask(1,
@@ -200,7 +200,7 @@ TEST_CASE("a chat sees pictures of all kinds between its other items") {
 }
 
 TEST_CASE("what a chat shows is refused when it is broken or too much") {
-  house h(1, 1024);
+  engine_fixture h(1, 1024);
   h.engine.handle(open_chat{1, 4});
   h.ask(1, {image_item{frame(64, 64)}, image_item{broken()}});
   h.ask(2, std::vector<content_item>(20, image_item{frame(64, 64)}));

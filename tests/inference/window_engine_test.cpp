@@ -1,4 +1,4 @@
-#include "tests/inference/engine_house.hpp"
+#include "tests/inference/engine_fixture.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -7,7 +7,7 @@ using namespace parley::inference::testing;
 
 TEST_CASE("a session with a sliding window talks for its whole ten minutes") {
   constexpr auto units = 600, high = 260, low = 200;
-  house h(1, 320);
+  engine_fixture h(1, 320);
   duplex_options o = lively(2);
   o.window = window_mode::basic;
   o.window_high_tokens = high;
@@ -57,7 +57,7 @@ TEST_CASE("the engine slides as the reference did, whether the prompt is its own
     while (engine.advance()) {
     }
   }
-  CHECK(engine.load().prompt_hits == 2);
+  CHECK(engine.capacity().prompt_hits == 2);
   std::uint64_t number = 0;
   for (const auto& unit : recorded.at("units")) {
     events.clear();

@@ -1,4 +1,4 @@
-#include "net/admission.hpp"
+#include "net/access/admission.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -16,7 +16,7 @@ const admission::time_point start{std::chrono::hours(1)};
 
 TEST_CASE("without limits everybody is welcome") {
   admission all({});
-  std::vector<admission::pass> passes;
+  std::vector<admission::reservation> passes;
   for (int i = 0; i < 1000; ++i) {
     auto [said, pass] = all.enter("a", "", start);
     CHECK(said == verdict::welcome);
@@ -27,7 +27,7 @@ TEST_CASE("without limits everybody is welcome") {
 TEST_CASE("one client has so many sessions, by address and by key") {
   admission all({.sessions_per_address = 2, .sessions_per_key = 3});
   auto a1 = all.enter("a", "k", start);
-  std::optional<std::pair<verdict, admission::pass>> a2(all.enter("a", "k", start));
+  std::optional<std::pair<verdict, admission::reservation>> a2(all.enter("a", "k", start));
   CHECK(a2->first == verdict::welcome);
   CHECK(all.enter("a", "k", start).first == verdict::too_many_sessions);
   CHECK(all.enter("a", "", start).first == verdict::too_many_sessions);

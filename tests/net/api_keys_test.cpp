@@ -1,4 +1,4 @@
-#include "net/api_keys.hpp"
+#include "net/access/api_keys.hpp"
 
 #include "config/load.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -68,7 +68,7 @@ TEST_CASE("200 connections, dropped at random points, leave nothing behind") {
   for (auto& thread : threads) thread.join();
   CHECK(failed == 0);
   CHECK(fixture.empties());
-  CHECK(fixture.house.open() == 0);
+  CHECK(fixture.gateway.open() == 0);
 }
 
 TEST_CASE("200 connections at once are served and go") {
@@ -81,12 +81,12 @@ TEST_CASE("200 connections at once are served and go") {
     for (auto& client : clients) CHECK(client.read_data().payload.size() == 20'000);
   }
   CHECK(fixture.empties());
-  CHECK(fixture.house.open() == 0);
+  CHECK(fixture.gateway.open() == 0);
 }
 
 TEST_CASE("a goodbye that crosses with a broken frame does not hold the server up") {
   server_fixture fixture;
-  fixture.house.on_text = [](echo_house::session& s, std::string&&) { s.link->close(1003, "no more"); };
+  fixture.gateway.on_text = [](echo_gateway::session& s, std::string&&) { s.link->close(1003, "no more"); };
   fixture.start();
   constexpr int visitors = 4, rounds = 400;
   std::vector<std::thread> threads;

@@ -17,12 +17,12 @@ namespace {
 const std::string hi = R"({"model":"m","messages":[{"role":"user","content":"hi"}]})";
 const std::string hi_streamed = R"({"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]})";
 
-void say(echo_house::session& to, const std::string& frame) {
+void say(echo_gateway::session& to, const std::string& frame) {
   to.link->send(std::make_shared<const std::string>(frame));
 }
 
 /// A chat session: it comes up, and answers a turn with "he", "llo".
-void answer(echo_house::session& session, std::string&& frame) {
+void answer(echo_gateway::session& session, std::string&& frame) {
   session.link->taken(frame.size());
   const auto event = json::parse(frame);
   if (event["type"] == "session.init") {
@@ -53,7 +53,7 @@ std::string request(const std::string& body) {
 
 TEST_CASE("a completion is one turn of a chat session, and its session ends with it") {
   server_fixture fixture;
-  fixture.house.on_text = answer;
+  fixture.gateway.on_text = answer;
   wire_client client = fixture.connect();
   const auto got = complete(client, hi);
   CHECK(got.status == 200);
@@ -63,8 +63,8 @@ TEST_CASE("a completion is one turn of a chat session, and its session ends with
   CHECK(body["choices"][0]["message"]["content"] == "hello");
   CHECK(body["usage"]["total_tokens"] == 3);
   CHECK(client.ended());
-  CHECK(fixture.house.eventually([](const auto& all) { return all.size() == 1 && all[0]->gone; }));
-  const auto session = fixture.house.at(0);
+  CHECK(fixture.gateway.eventually([](const auto& all) { return all.size() == 1 && all[0]->gone; }));
+  const auto session = fixture.gateway.at(0);
   CHECK(session.info.mode == "chat");
   REQUIRE(session.frames.size() == 3);
   CHECK(json::parse(session.frames[2])["type"] == "session.close");
@@ -73,7 +73,7 @@ TEST_CASE("a completion is one turn of a chat session, and its session ends with
 
 TEST_CASE("a streamed completion is server-sent events") {
   server_fixture fixture;
-  fixture.house.on_text = answer;
+  fixture.gateway.on_text = answer;
   wire_client client = fixture.connect();
   client.send(request(hi_streamed));
   const auto got = client.read_response(true);
@@ -90,14 +90,14 @@ TEST_CASE("who leaves ends the session, and so does who never reads") {
   limits.outbox_bytes = 64u << 20;
   server_fixture fixture(limits);
   SECTION("gone before the answer") {
-    fixture.house.on_text = [](auto& session, auto&& frame) { session.link->taken(frame.size()); };
+    fixture.gateway.on_text = [](auto& session, auto&& frame) { session.link->taken(frame.size()); };
     wire_client client = fixture.connect();
     client.send(request(hi));
-    CHECK(fixture.house.eventually([](const auto& all) { return all.size() == 1; }));
+    CHECK(fixture.gateway.eventually([](const auto& all) { return all.size() == 1; }));
     client.reset();
   }
   SECTION("not reading") {
-    fixture.house.on_text = [](echo_house::session& session, std::string&& frame) {
+    fixture.gateway.on_text = [](echo_gateway::session& session, std::string&& frame) {
       answer(session, std::string(frame));
       if (json::parse(frame)["type"] != "session.init") return;
       const std::string words(1 << 20, 'x');
@@ -107,9 +107,9 @@ TEST_CASE("who leaves ends the session, and so does who never reads") {
     wire_client client = fixture.connect();
     client.shrink_receive_buffer();
     client.send(request(hi_streamed));
-    CHECK(fixture.house.eventually([](const auto& all) { return all.size() == 1 && all[0]->gone; }));
+    CHECK(fixture.gateway.eventually([](const auto& all) { return all.size() == 1 && all[0]->gone; }));
   }
-  CHECK(fixture.house.eventually([](const auto& all) { return all[0]->gone; }));
+  CHECK(fixture.gateway.eventually([](const auto& all) { return all[0]->gone; }));
   CHECK(fixture.empties());
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("errors of the session have a status of their own") {
   server_fixture fixture;
   const auto [code, status] = GENERATE(table<std::string, int>(
       {{"queue_full", 429}, {"service_unavailable", 503}, {"invalid_payload", 400}, {"inference_error", 500}}));
-  fixture.house.on_text = [code = code](echo_house::session& session, std::string&& frame) {
+  fixture.gateway.on_text = [code = code](echo_gateway::session& session, std::string&& frame) {
     session.link->taken(frame.size());
     say(session, R"({"type":"error","error":{"code":")" + code + R"(","message":"so it is"}})");
   };
@@ -130,7 +130,7 @@ TEST_CASE("errors of the session have a status of their own") {
 
 TEST_CASE("a session that closes without a word is a 503") {
   server_fixture fixture;
-  fixture.house.on_text = [](echo_house::session& session, std::string&&) { session.link->close(1011, "oops"); };
+  fixture.gateway.on_text = [](echo_gateway::session& session, std::string&&) { session.link->close(1011, "oops"); };
   wire_client client = fixture.connect();
   CHECK(complete(client, hi).status == 503);
 }
@@ -145,7 +145,7 @@ TEST_CASE("nobody sends a body before it is known who it is") {
   const auto got = client.read_response();
   CHECK(got.status == 401);
   CHECK(json::parse(got.body)["error"]["code"] == "invalid_api_key");
-  CHECK(fixture.house.open() == 0);
+  CHECK(fixture.gateway.open() == 0);
 }
 
 TEST_CASE("a completion may be larger than other requests, up to its own bound") {
@@ -153,7 +153,7 @@ TEST_CASE("a completion may be larger than other requests, up to its own bound")
   limits.body_bytes = 1000;
   limits.chat_message_bytes = 5000;
   server_fixture fixture(limits);
-  fixture.house.on_text = answer;
+  fixture.gateway.on_text = answer;
   const auto padded = [&](std::size_t bytes) {
     return R"({"messages":[{"role":"user","content":")" + std::string(bytes, 'x') + R"("}]})";
   };
@@ -174,5 +174,5 @@ TEST_CASE("what is no request is told in this API's words") {
     CHECK(json::parse(got.body)["error"]["type"] == "invalid_request_error");
   }
   CHECK(fixture.connect().get("/v1/chat/completions").header("Allow") == "POST");
-  CHECK(fixture.house.open() == 0);
+  CHECK(fixture.gateway.open() == 0);
 }

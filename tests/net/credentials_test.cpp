@@ -1,4 +1,4 @@
-#include "net/credentials.hpp"
+#include "net/access/origin.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -6,7 +6,7 @@
 
 using namespace parley::net;
 
-// What greedy and slow clients do to a server, each beside somebody who wants nothing but an echo.
+// What greedy and slow clients do to a server, each next to a client that only wants an echo.
 
 namespace {
 
@@ -15,7 +15,7 @@ bool still_served(wire_client& bystander) {
   return bystander.read_data().payload == "still there?";
 }
 
-/// The same frame again and again, until all are sent or the server takes no more.
+/// The same frame again and again, until all are sent or the server accepts no more.
 std::size_t send_many(wire_client& client, const std::string& frame, std::size_t count) {
   constexpr std::size_t at_once = 10'000;
   std::string bytes;
@@ -31,7 +31,7 @@ std::size_t send_many(wire_client& client, const std::string& frame, std::size_t
 TEST_CASE("a million tiny frames are taken one by one, nobody else waits for them") {
   server_fixture fixture;
   std::size_t came = 0;
-  fixture.house.on_text = [&](echo_house::session& session, std::string&& frame) {
+  fixture.gateway.on_text = [&](echo_gateway::session& session, std::string&& frame) {
     session.link->taken(frame.size());
     if (frame.size() > 1) return session.link->send(std::make_shared<const std::string>(std::move(frame)));
     session.frames.clear();
@@ -46,7 +46,7 @@ TEST_CASE("a million tiny frames are taken one by one, nobody else waits for the
     client.send_frame(wire_client::text, "so far");
     CHECK(client.read_data().payload == "so far"); // frames are taken in order: all before it have come
   }
-  CHECK(fixture.house.eventually([&](auto&) { return came == 1'000'000; }));
+  CHECK(fixture.gateway.eventually([&](auto&) { return came == 1'000'000; }));
 }
 
 TEST_CASE("a million empty fragments are one message, and hold nothing") {
@@ -96,6 +96,6 @@ TEST_CASE("a handshake that drips is cut at its deadline") {
   }
   CHECK_FALSE(late());
   CHECK(slow.ended());
-  CHECK(fixture.house.open() == 1);
+  CHECK(fixture.gateway.open() == 1);
   CHECK(still_served(bystander));
 }

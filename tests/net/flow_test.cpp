@@ -28,16 +28,16 @@ TEST_CASE("a dead reader is cut, and nobody else notices") {
   server_fixture fixture(small_outbox());
   wire_client dead = fixture.open();
   dead.shrink_receive_buffer();
-  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 1; }));
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 1; }));
   wire_client other = fixture.open();
-  const auto link = fixture.house.at(0).link;
+  const auto link = fixture.gateway.at(0).link;
   overfill(*link);
   other.send_frame(wire_client::text, "undisturbed");
   CHECK(other.read_data().payload == "undisturbed");
-  CHECK(fixture.house.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
   other.send_frame(wire_client::text, "still");
   CHECK(other.read_data().payload == "still");
-  CHECK_FALSE(fixture.house.at(1).gone);
+  CHECK_FALSE(fixture.gateway.at(1).gone);
 }
 
 TEST_CASE("a reader who is only slow hears 1008") {
@@ -45,11 +45,11 @@ TEST_CASE("a reader who is only slow hears 1008") {
   limits.close = std::chrono::seconds(10);
   server_fixture fixture(limits);
   wire_client slow = fixture.open();
-  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 1; }));
-  overfill(*fixture.house.at(0).link);
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 1; }));
+  overfill(*fixture.gateway.at(0).link);
   CHECK(slow.read_close() == 1008);
   CHECK(slow.ended());
-  CHECK(fixture.house.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
 }
 
 TEST_CASE("reading stops while the session has not taken what came") {
@@ -68,23 +68,23 @@ TEST_CASE("reading stops while the session has not taken what came") {
     held = 3;
   }
   server_fixture fixture(limits);
-  fixture.house.on_text = [](echo_house::session&, std::string&&) {};
+  fixture.gateway.on_text = [](echo_gateway::session&, std::string&&) {};
   wire_client client = fixture.open();
-  CHECK(fixture.house.eventually([&](auto& sessions) { return sessions.size() == 1; }));
-  // Until the kernel takes no more: then the server does not read.
+  CHECK(fixture.gateway.eventually([&](auto& sessions) { return sessions.size() == 1; }));
+  // Until the kernel accepts no more: then the server is not reading.
   const std::string bytes = wire_client::encode(wire_client::text, message);
   std::size_t sent = 0;
   while (sent < 100 && client.try_send(bytes, std::chrono::milliseconds(500))) ++sent;
   CHECK(sent < 100);
-  CHECK(fixture.house.at(0).frames.size() == held);
+  CHECK(fixture.gateway.at(0).frames.size() == held);
 
-  const auto link = fixture.house.at(0).link;
+  const auto link = fixture.gateway.at(0).link;
   link->taken(message.size());
-  CHECK(fixture.house.eventually(
+  CHECK(fixture.gateway.eventually(
       [&](auto& sessions) { return !sessions.empty() && sessions.at(0)->frames.size() == held + 1; }));
   for (std::size_t more = held + 2; more <= sent; ++more) {
     link->taken(message.size());
-    CHECK(fixture.house.eventually(
+    CHECK(fixture.gateway.eventually(
         [&](auto& sessions) { return !sessions.empty() && sessions.at(0)->frames.size() == more; }));
   }
 }
@@ -94,14 +94,14 @@ TEST_CASE("a session that takes nothing does not hold a client that went away, n
   limits.credit_frames = 1;
   limits.ping = std::chrono::milliseconds(50);
   server_fixture fixture(limits);
-  fixture.house.on_text = [](echo_house::session&, std::string&&) {};
+  fixture.gateway.on_text = [](echo_gateway::session&, std::string&&) {};
   wire_client client = fixture.open();
   client.send_frame(wire_client::text, "held");
-  CHECK(
-      fixture.house.eventually([](auto& sessions) { return sessions.size() == 1 && sessions[0]->frames.size() == 1; }));
+  CHECK(fixture.gateway.eventually(
+      [](auto& sessions) { return sessions.size() == 1 && sessions[0]->frames.size() == 1; }));
   SECTION("it goes") {
     client.reset();
-    CHECK(fixture.house.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
+    CHECK(fixture.gateway.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
   }
   SECTION("it stays, its pong is read late") {
     const auto ping = client.read_frame();
@@ -110,9 +110,9 @@ TEST_CASE("a session that takes nothing does not hold a client that went away, n
     client.send_frame(wire_client::text, "next");
     for (int i = 0; i < 6; ++i)
       CHECK(client.read_frame().value().op == wire_client::ping); // six intervals, nothing is read
-    CHECK_FALSE(fixture.house.at(0).gone);
-    fixture.house.at(0).link->taken(4);
-    CHECK(fixture.house.eventually(
+    CHECK_FALSE(fixture.gateway.at(0).gone);
+    fixture.gateway.at(0).link->taken(4);
+    CHECK(fixture.gateway.eventually(
         [](auto& sessions) { return !sessions.empty() && sessions.at(0)->frames.size() == 2; }));
   }
 }
@@ -122,8 +122,8 @@ TEST_CASE("a link that outlives its connection and its server does nothing") {
   {
     server_fixture fixture;
     wire_client client = fixture.open();
-    CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 1; }));
-    link = fixture.house.at(0).link;
+    CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 1; }));
+    link = fixture.gateway.at(0).link;
     fixture.start().stop(std::chrono::milliseconds(0));
     link->send(frame(10));
   }

@@ -1,4 +1,4 @@
-#include "net/heartbeat.hpp"
+#include "net/websocket/heartbeat.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "net/host_name.hpp"
+#include "net/access/host_name.hpp"
 
 #include "config/load.hpp"
 
@@ -53,7 +53,7 @@ TEST_CASE("hosts are understood as browsers understand them, or not at all") {
       {"[2001:DB8::1]:443", "2001:db8::1", false, 443},
       {"[::ffff:192.0.2.7]", "192.0.2.7"},
       {"[::127.0.0.1]", "::127.0.0.1"},
-      // What is another thing to each who reads it.
+      // Texts that different readers understand differently.
       {"", ""},
       {".", ""},
       {"..", ""},

@@ -110,5 +110,5 @@ TEST_CASE("connections over the bound are closed at once") {
     CHECK(third.ended());
     CHECK(first.get("/health").status == 200);
   }
-  CHECK(fixture.house.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
 }

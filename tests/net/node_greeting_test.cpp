@@ -1,4 +1,4 @@
-#include "net/node_greeting.hpp"
+#include "net/cluster/node_greeting.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -29,7 +29,7 @@ TEST_CASE("strangers are known by their first bytes") {
   CHECK_FALSE(may_be_node_greeting("G"));
   CHECK_FALSE(may_be_node_greeting("parley-nodes"));
   CHECK_FALSE(read_node_greeting("parley-node"));
-  CHECK(stranger("HTTP/1.1 400 Bad Request").find("web server") != std::string::npos);
-  CHECK(stranger("\x15\x03\x03").find("TLS") != std::string::npos);
-  CHECK(stranger("SSH-2.0-").find("does not speak") != std::string::npos);
+  CHECK(describe_unknown_peer("HTTP/1.1 400 Bad Request").find("web server") != std::string::npos);
+  CHECK(describe_unknown_peer("\x15\x03\x03").find("TLS") != std::string::npos);
+  CHECK(describe_unknown_peer("SSH-2.0-").find("does not speak") != std::string::npos);
 }

@@ -1,7 +1,7 @@
-#include "net/node_listener.hpp"
+#include "net/cluster/node_listener.hpp"
 
 #include "config/settings.hpp"
-#include "net/node_greeting.hpp"
+#include "net/cluster/node_greeting.hpp"
 #include "tests/net/scarce_descriptors.hpp"
 #include "tests/net/wire_client.hpp"
 
@@ -18,7 +18,7 @@ using namespace parley::net;
 namespace {
 
 /// Takes every node that gets through.
-class open_door final : public actors::node_door {
+class open_entrance final : public actors::node_entrance {
 public:
   void admit_node(actors::node_socket socket, const std::string&) override {
     const std::lock_guard lock(mutex_);
@@ -26,7 +26,7 @@ public:
     changed_.notify_all();
   }
 
-  /// Waits for the first node, whose socket it gives back; -1 when none comes.
+  /// Waits for the first node and returns its socket; -1 when none comes.
   int first() {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, std::chrono::seconds(10), [&] { return !nodes_.empty(); })) return -1;
@@ -44,7 +44,7 @@ struct listener_fixture {
     settings.nodes.port = 0;
     settings.nodes.silence_seconds = silence_seconds;
     settings.limits.handshake_seconds = 60;
-    listener = std::make_unique<node_listener>(settings, door);
+    listener = std::make_unique<node_listener>(settings, entrance);
   }
 
   wire_client connect() const {
@@ -61,7 +61,7 @@ struct listener_fixture {
   }
 
   config::settings settings;
-  open_door door;
+  open_entrance entrance;
   std::unique_ptr<node_listener> listener;
 };
 
@@ -98,7 +98,7 @@ TEST_CASE("connections that say nothing keep no node out") {
   std::vector<wire_client> silent;
   for (int i = 0; i < 64; ++i) silent.push_back(fixture.connect());
   const wire_client node = fixture.join();
-  CHECK(fixture.door.first() >= 0);
+  CHECK(fixture.entrance.first() >= 0);
   CHECK(silent.front().ended());
 }
 
@@ -114,14 +114,14 @@ TEST_CASE("a node that comes while descriptors are short is turned away, and the
     if (node.try_send(node_greeting("a worker joins"), std::chrono::seconds(10))) CHECK(node.ended());
   }
   const wire_client node = fixture.join();
-  CHECK(fixture.door.first() >= 0);
+  CHECK(fixture.entrance.first() >= 0);
 }
 #endif
 
 TEST_CASE("what passes between two nodes arrives, and a promise that is too large ends the link") {
   listener_fixture fixture;
   wire_client node = fixture.join();
-  const int inside = fixture.door.first();
+  const int inside = fixture.entrance.first();
   REQUIRE(inside >= 0);
   const std::string small = header(5) + "hello";
   const std::string large = header(3u << 20) + std::string(3u << 20, 'x');
@@ -138,7 +138,7 @@ TEST_CASE("what passes between two nodes arrives, and a promise that is too larg
 TEST_CASE("a link over which no byte comes ends, one over which a message crawls does not") {
   listener_fixture fixture(0.5);
   wire_client node = fixture.join();
-  const int inside = fixture.door.first();
+  const int inside = fixture.entrance.first();
   REQUIRE(inside >= 0);
   // Four times the silence that is allowed, for one message.
   const std::string whole = header(200'000) + std::string(200'000, 'x');

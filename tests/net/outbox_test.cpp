@@ -1,4 +1,4 @@
-#include "net/outbox.hpp"
+#include "net/websocket/outbox.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "net/page.hpp"
+#include "net/http/page.hpp"
 
 #include "tests/net/server_fixture.hpp"
 

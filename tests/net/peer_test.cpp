@@ -1,4 +1,4 @@
-#include "net/peer.hpp"
+#include "net/access/peer.hpp"
 
 #include <catch2/catch.hpp>
 

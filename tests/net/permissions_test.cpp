@@ -1,5 +1,5 @@
-#include "net/page.hpp"
-#include "net/routes.hpp"
+#include "net/http/page.hpp"
+#include "net/http/routes.hpp"
 #include "tests/net/server_fixture.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -13,7 +13,7 @@ using parley::tests::temporary_folder;
 
 namespace {
 
-/// Who asks. All connect from this machine, as a browser or a proxy on it does for somebody else.
+/// The kinds of callers. All connect from this machine, as a browser or a proxy on it does for somebody else.
 struct caller {
   std::string_view name;
   std::string host = "Host: localhost:8006\r\n";
@@ -93,7 +93,7 @@ const std::vector<route_rule> rules{
     {"POST", "/sessions/{}/move", "/sessions/sess_known/move", needs::everything, 200},
     {"POST", "/workers/{}/drain", "/workers/1/drain", needs::everything, 200},
     {"POST", "/workers/{}/resume", "/workers/1/resume", needs::everything, 200},
-    // With a session behind them: gate::let_in, tested below.
+    // With a session behind them: access_control::let_in, tested below.
     {"POST", "/v1/chat/completions", "", needs::own_rules, 0},
     {"GET", "/v1/realtime", "", needs::own_rules, 0},
 };
@@ -122,7 +122,7 @@ struct keyed_fixture : server_fixture {
     options.keys_file =
         folder.write("keys", "ann 8ed3f6ad685b959ead7022518e1af76cd816f8e8ec7ccdda1ed4018e8f2223f8\n"
                              "bob f44e64e75f3948e9f73f8dfa94721c4ce8cbb4f265c4790c702b2d41cfbf2753 admin\n");
-    house.known_key = "ann";
+    gateway.known_key = "ann";
   }
   temporary_folder folder;
 };
@@ -143,10 +143,10 @@ void check_routes(server_fixture& fixture, const caller& who, const std::set<nee
 } // namespace
 
 TEST_CASE("the table of permissions has every route") {
-  echo_house house;
+  echo_gateway gateway;
   meters counted;
   std::set<std::string> listed;
-  for (std::string& each : make_routes({house, {}, "m", counted, [] { return 0; }}).listed()) listed.insert(each);
+  for (std::string& each : make_routes({gateway, {}, "m", counted, [] { return 0; }}).listed()) listed.insert(each);
   for (const page_file& file : page_files()) listed.erase("GET " + std::string(file.path));
   std::set<std::string> ruled;
   for (const route_rule& each : rules) ruled.insert(std::string(each.method) + " " + std::string(each.pattern));
@@ -161,8 +161,8 @@ TEST_CASE("without keys the machine of the server may do everything, and nobody 
   for (const caller* who : {&proxy, &standard_proxy, &rebound, &two_hosts, &no_host})
     check_routes(fixture, *who, {}, 403, 403);
   for (const caller* who : {&rebound_page, &dressed_page}) check_routes(fixture, *who, {}, 403, 403, true);
-  CHECK(fixture.house.draining == false);
-  // Who sends no Origin is no page and may talk.
+  CHECK(fixture.gateway.draining == false);
+  // A client without an Origin is not a page and is allowed.
   for (const caller* who : {&machine, &own_page, &proxy, &rebound}) {
     INFO(who->name);
     CHECK(ask_for_session(fixture, *who).status == 101);

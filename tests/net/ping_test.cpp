@@ -13,7 +13,7 @@ connection_limits quick_pings() {
 }
 
 bool goes(server_fixture& fixture) {
-  return fixture.house.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; });
+  return fixture.gateway.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; });
 }
 
 } // namespace
@@ -47,7 +47,7 @@ TEST_CASE("half a frame, then silence") {
   client.send(whole.substr(0, GENERATE(1, 5, 13, 14, 15, 1000, 69'999)));
   CHECK(client.ended());
   CHECK(goes(fixture));
-  CHECK(fixture.house.at(0).frames.empty());
+  CHECK(fixture.gateway.at(0).frames.empty());
   CHECK(fixture.empties());
 }
 

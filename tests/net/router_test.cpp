@@ -1,4 +1,4 @@
-#include "net/router.hpp"
+#include "net/http/router.hpp"
 
 #include <catch2/catch.hpp>
 

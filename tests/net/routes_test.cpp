@@ -27,46 +27,46 @@ TEST_CASE("health and version") {
 
 TEST_CASE("who asks for its health while the model is loaded hears 503 and why") {
   server_fixture fixture;
-  fixture.house.still_loading = true;
+  fixture.gateway.still_loading = true;
   wire_client client = fixture.connect();
   const auto health = client.get("/health");
   CHECK(health.status == 503);
   CHECK(json::parse(health.body)["status"] == "loading");
   CHECK(json::parse(health.body)["version"].is_string());
-  fixture.house.still_loading = false;
+  fixture.gateway.still_loading = false;
   CHECK(client.get("/health").status == 200);
 }
 
-TEST_CASE("readiness is the house's") {
+TEST_CASE("readiness is the gateway's") {
   server_fixture fixture;
   SECTION("ready") {
     CHECK(fixture.connect().get("/ready").status == 200);
   }
   SECTION("not ready, with the reason as it is") {
-    fixture.house.readiness = {false, "the model \"x\" is loading"};
+    fixture.gateway.readiness = {false, "the model \"x\" is loading"};
     const auto got = fixture.connect().get("/ready");
     CHECK(is_error(got, 503, "service_unavailable"));
     CHECK(json::parse(got.body)["error"]["message"] == "the model \"x\" is loading");
   }
 }
 
-TEST_CASE("status joins the house's object with what the door knows") {
+TEST_CASE("status joins the gateway's object with what the door knows") {
   server_fixture fixture;
-  fixture.house.status_json = GENERATE("{}", " { } ", R"({"workers":[{"id":"w"}],"queue":{"length":3}})");
+  fixture.gateway.status_json = GENERATE("{}", " { } ", R"({"workers":[{"id":"w"}],"queue":{"length":3}})");
   const auto got = fixture.connect().get("/status");
   CHECK(got.status == 200);
   const json body = json::parse(got.body);
   CHECK(body["version"].is_string());
   CHECK(body["uptime_s"].is_number());
   CHECK(body["connections"] == 1);
-  if (fixture.house.status_json.size() > 5) CHECK(body["queue"]["length"] == 3);
+  if (fixture.gateway.status_json.size() > 5) CHECK(body["queue"]["length"] == 3);
 }
 
-TEST_CASE("a house that does not answer is a 504, and the connection goes on") {
+TEST_CASE("a gateway that does not answer is a 504, and the connection goes on") {
   connection_limits limits;
   limits.handshake = std::chrono::milliseconds(500);
   server_fixture fixture(limits);
-  fixture.house.answers_status = false;
+  fixture.gateway.answers_status = false;
   wire_client client = fixture.connect();
   CHECK(is_error(client.get("/status"), 504, "timeout"));
   CHECK(client.get("/health").status == 200);
@@ -167,11 +167,11 @@ TEST_CASE("a session is closed over HTTP") {
   const auto got = close("sess_known", R"({"reason":"enough"})");
   CHECK(got.status == 200);
   CHECK(json::parse(got.body) == json{{"ok", true}, {"session_id", "sess_known"}, {"closed", true}});
-  CHECK(fixture.house.close_reason == "enough");
+  CHECK(fixture.gateway.close_reason == "enough");
   CHECK(client.get("/sessions/sess_known/move", "POST").status == 200);
   CHECK(is_error(client.get("/sessions/sess_other/move", "POST"), 404, "not_found"));
   CHECK(close("sess_known", "").status == 200);
-  CHECK(fixture.house.close_reason.empty());
+  CHECK(fixture.gateway.close_reason.empty());
   CHECK(close("sess_known", R"({"reason":null})").status == 200);
   CHECK(is_error(close("sess_other", "{}"), 404, "not_found"));
   CHECK(is_error(close("sess_known", "[]"), 400, "invalid_payload"));

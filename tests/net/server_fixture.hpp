@@ -1,7 +1,7 @@
 #pragma once
 
 #include "net/server.hpp"
-#include "tests/net/echo_house.hpp"
+#include "tests/net/echo_gateway.hpp"
 #include "tests/net/wire_client.hpp"
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace parley::net {
 
-/// A server on a free port in front of an echo house.
+/// A server on a free port in front of an echoing server core.
 struct server_fixture {
   explicit server_fixture(connection_limits limits = {}, int threads = 2) {
     options.limits = limits;
@@ -19,7 +19,7 @@ struct server_fixture {
   }
 
   server& start() {
-    if (!server_) server_ = std::make_unique<server>(options, house);
+    if (!server_) server_ = std::make_unique<server>(options, gateway);
     return *server_;
   }
 
@@ -41,7 +41,7 @@ struct server_fixture {
     return true;
   }
 
-  echo_house house;
+  echo_gateway gateway;
   server_options options;
 
 private:

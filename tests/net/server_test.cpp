@@ -50,16 +50,16 @@ TEST_CASE("stop waits for links that close by themselves") {
   wire_client client = fixture.open();
   wire_client idle = fixture.connect();
   CHECK(idle.get("/health").status == 200);
-  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 1; }));
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 1; }));
   std::thread stop([&] { fixture.start().stop(std::chrono::seconds(60)); });
   CHECK(idle.ended()); // nothing is under way there
   client.send_frame(wire_client::text, "one more");
   CHECK(client.read_data().payload == "one more");
-  fixture.house.at(0).link->close(1001, "server_shutdown");
+  fixture.gateway.at(0).link->close(1001, "server_shutdown");
   CHECK(client.read_close() == 1001);
   CHECK(client.ended());
   stop.join();
-  CHECK(fixture.house.at(0).gone);
+  CHECK(fixture.gateway.at(0).gone);
   CHECK_THROWS(fixture.connect());
 }
 
@@ -70,11 +70,11 @@ TEST_CASE("stop cuts what is left at the end of its grace") {
   half.send("GET /hea");
   wire_client busy = fixture.open();
   busy.shrink_receive_buffer();
-  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 2; }));
-  for (int i = 0; i < 100; ++i) fixture.house.at(1).link->send(std::make_shared<const std::string>(50'000, 'x'));
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 2; }));
+  for (int i = 0; i < 100; ++i) fixture.gateway.at(1).link->send(std::make_shared<const std::string>(50'000, 'x'));
   fixture.start().stop(milliseconds(50));
   CHECK(fixture.start().connections() == 0);
-  CHECK(fixture.house.open() == 0);
+  CHECK(fixture.gateway.open() == 0);
   CHECK(quiet.ended());
   fixture.start().stop(milliseconds(50)); // does nothing
 }
@@ -97,9 +97,9 @@ TEST_CASE("a stopped server leaves no thread and no descriptor") {
 }
 
 TEST_CASE("an answer that comes after the server is gone goes nowhere") {
-  struct late_house final : parley::actors::front_door {
-    std::unique_ptr<parley::actors::session_inbox> admit(parley::actors::connection_info,
-                                                         std::shared_ptr<parley::actors::client_link>) override {
+  struct late_gateway final : parley::actors::gateway_api {
+    std::unique_ptr<parley::actors::session_handle> admit(parley::actors::connection_info,
+                                                          std::shared_ptr<parley::actors::client_link>) override {
       return nullptr;
     }
     parley::actors::readiness ready() const override { return {}; }
@@ -110,23 +110,23 @@ TEST_CASE("an answer that comes after the server is gone goes nowhere") {
       asked.notify_all();
     }
     void metrics(std::function<void(std::string)>) override {}
-    std::string sessions(const parley::actors::requester&) override { return "[]"; }
-    void close_session(std::string, std::string, parley::actors::requester,
+    std::string sessions(const parley::actors::principal&) override { return "[]"; }
+    void close_session(std::string, std::string, parley::actors::principal,
                        std::function<void(parley::actors::close_answer)>) override {}
     void move_session(std::string, std::function<void(bool)>) override {}
     void drain_worker(std::uint64_t, bool, std::function<void(bool)>) override {}
     std::mutex mutex;
     std::condition_variable asked;
     std::function<void(std::string)> late;
-  } house;
+  } gateway;
   {
-    server server({}, house);
+    server server({}, gateway);
     wire_client client(server.port());
     client.send("GET /status HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    std::unique_lock lock(house.mutex);
-    REQUIRE(house.asked.wait_for(lock, std::chrono::seconds(10), [&] { return house.late != nullptr; }));
+    std::unique_lock lock(gateway.mutex);
+    REQUIRE(gateway.asked.wait_for(lock, std::chrono::seconds(10), [&] { return gateway.late != nullptr; }));
     lock.unlock();
     server.stop(milliseconds(0));
-    house.late("{}");
+    gateway.late("{}");
   }
 }

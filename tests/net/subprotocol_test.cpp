@@ -1,4 +1,4 @@
-#include "net/subprotocol.hpp"
+#include "net/websocket/subprotocol.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "net/target.hpp"
+#include "net/http/target.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -84,7 +84,7 @@ TEST_CASE("HTTP and WebSocket are spoken through TLS, with a certificate made at
     CHECK(twice.get("/nowhere") == 404);
   }
   CHECK(fixture.client().echo(std::string(300'000, 'x')) == std::string(300'000, 'x'));
-  CHECK(fixture.house.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
   CHECK(fixture.empties());
 }
 

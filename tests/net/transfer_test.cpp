@@ -1,4 +1,4 @@
-#include "net/transfer_deadline.hpp"
+#include "net/http/transfer_deadline.hpp"
 #include "tests/net/server_fixture.hpp"
 
 #include <catch2/catch.hpp>

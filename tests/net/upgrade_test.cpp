@@ -14,12 +14,12 @@ TEST_CASE("the upgrade answers as RFC 6455 wants it") {
   CHECK(got.header("Sec-WebSocket-Protocol").empty());
 }
 
-TEST_CASE("what the handshake tells reaches the house") {
+TEST_CASE("what the handshake tells reaches the gateway") {
   server_fixture fixture;
   const auto before = std::chrono::steady_clock::now();
   wire_client client = fixture.open("/v1/realtime?mode=chat&model=x&session_id=my%20id&mode=%61udio&duplex=1");
-  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 1; }));
-  const auto info = fixture.house.at(0).info;
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 1; }));
+  const auto info = fixture.gateway.at(0).info;
   CHECK(info.mode == "audio");
   CHECK(info.session_id == "my id");
   CHECK_FALSE(info.resume_token);
@@ -29,11 +29,11 @@ TEST_CASE("what the handshake tells reaches the house") {
   CHECK(info.accepted <= std::chrono::steady_clock::now());
 }
 
-TEST_CASE("a claim of a session reaches the house") {
+TEST_CASE("a claim of a session reaches the gateway") {
   server_fixture fixture;
   wire_client client = fixture.open("/v1/realtime?session_id=sess_a&resume_token=resume_%62&last_event_id=17");
-  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 1; }));
-  const auto info = fixture.house.at(0).info;
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 1; }));
+  const auto info = fixture.gateway.at(0).info;
   CHECK(info.resume_token == "resume_b");
   CHECK(info.last_event_id == "17");
 }
@@ -41,11 +41,11 @@ TEST_CASE("a claim of a session reaches the house") {
 TEST_CASE("no mode and an empty mode are two things") {
   server_fixture fixture;
   wire_client none = fixture.open("/v1/realtime");
-  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 1; }));
-  CHECK_FALSE(fixture.house.at(0).info.mode);
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 1; }));
+  CHECK_FALSE(fixture.gateway.at(0).info.mode);
   wire_client empty = fixture.open("/v1/realtime?mode=");
-  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 2; }));
-  CHECK(fixture.house.at(1).info.mode == "");
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 2; }));
+  CHECK(fixture.gateway.at(1).info.mode == "");
 }
 
 TEST_CASE("one offered subprotocol that is no key is echoed") {
@@ -99,5 +99,5 @@ TEST_CASE("upgrades that are not whole are refused in JSON") {
   SECTION("another path") {
     CHECK(client.upgrade("/elsewhere").status == 404);
   }
-  CHECK(fixture.house.open() == 0);
+  CHECK(fixture.gateway.open() == 0);
 }

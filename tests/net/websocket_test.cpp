@@ -58,12 +58,12 @@ TEST_CASE("the message bound is the mode's") {
   bound("/v1/realtime?mode=nonsense", 1000);
   bound("/v1/realtime", 1000);
   bound("/v1/realtime?mode=chat", 5000);
-  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.back()->gone; }));
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.back()->gone; }));
 }
 
 TEST_CASE("a session that became a chat has the bound of chat") {
   server_fixture fixture(small_messages());
-  fixture.house.on_text = [](echo_house::session& session, std::string&& frame) {
+  fixture.gateway.on_text = [](echo_gateway::session& session, std::string&& frame) {
     session.link->taken(frame.size());
     session.link->became_chat();
     session.link->send(std::make_shared<const std::string>(frame));
@@ -89,7 +89,7 @@ TEST_CASE("the bound holds over fragments, and for what a header only claims") {
     client.send(std::string("\x81\xFF\x40\0\0\0\0\0\0\0\x01\x02\x03\x04", 14));
   }
   CHECK(client.read_close() == 1009);
-  CHECK(fixture.house.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
 }
 
 TEST_CASE("a binary frame is told to the session, which closes with 1003") {
@@ -99,8 +99,8 @@ TEST_CASE("a binary frame is told to the session, which closes with 1003") {
   client.send_frame(wire_client::binary, payload);
   client.send_frame(wire_client::text, "after");
   CHECK(client.read_close() == 1003);
-  CHECK(fixture.house.at(0).binaries == 1);
-  CHECK(fixture.house.at(0).frames.empty());
+  CHECK(fixture.gateway.at(0).binaries == 1);
+  CHECK(fixture.gateway.at(0).frames.empty());
 }
 
 TEST_CASE("bad UTF-8 closes with 1007") {
@@ -110,8 +110,8 @@ TEST_CASE("bad UTF-8 closes with 1007") {
                                    std::string(100'000, 'x') + "\xC0\x80");
   client.send_frame(wire_client::text, bad);
   CHECK(client.read_close() == 1007);
-  CHECK(fixture.house.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
-  CHECK(fixture.house.at(0).frames.empty());
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
+  CHECK(fixture.gateway.at(0).frames.empty());
 }
 
 TEST_CASE("frames against RFC 6455 close with 1002") {
@@ -130,7 +130,7 @@ TEST_CASE("frames against RFC 6455 close with 1002") {
     client.send_frame(wire_client::continuation, "x");
   }
   CHECK(client.read_close() == 1002);
-  CHECK(fixture.house.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
 }
 
 TEST_CASE("a client's close is answered and told") {
@@ -139,13 +139,13 @@ TEST_CASE("a client's close is answered and told") {
   client.send_frame(wire_client::close, std::string("\x03\xE8", 2) + "bye");
   CHECK(client.read_close() == 1000);
   CHECK(client.ended());
-  CHECK(fixture.house.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
   CHECK(fixture.empties());
 }
 
 TEST_CASE("a session's close comes behind all that it sent, then the transport ends") {
   server_fixture fixture;
-  fixture.house.on_text = [](echo_house::session& session, std::string&& frame) {
+  fixture.gateway.on_text = [](echo_gateway::session& session, std::string&& frame) {
     session.link->taken(frame.size());
     for (int i = 0; i < 50; ++i) session.link->send(std::make_shared<const std::string>(10'000, 'x'));
     session.link->send(std::make_shared<const std::string>("last"));
@@ -168,8 +168,8 @@ TEST_CASE("a session's close comes behind all that it sent, then the transport e
 TEST_CASE("a session may close before it was ever spoken to") {
   server_fixture fixture;
   wire_client client = fixture.open();
-  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 1; }));
-  fixture.house.at(0).link->close(1008, "not today");
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 1; }));
+  fixture.gateway.at(0).link->close(1008, "not today");
   CHECK(client.read_close() == 1008);
   CHECK(client.ended());
   CHECK(fixture.empties());
@@ -180,9 +180,9 @@ TEST_CASE("a client that does not answer a close is cut") {
   limits.close = std::chrono::milliseconds(100);
   server_fixture fixture(limits);
   wire_client client = fixture.open();
-  CHECK(fixture.house.eventually([](auto& sessions) { return sessions.size() == 1; }));
-  fixture.house.at(0).link->close(1000, "");
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 1; }));
+  fixture.gateway.at(0).link->close(1000, "");
   CHECK(client.read_data().close_code() == 1000);
-  CHECK(fixture.house.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
   CHECK(client.ended());
 }

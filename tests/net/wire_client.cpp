@@ -81,7 +81,7 @@ bool wire_client::fill() {
   char chunk[65536];
   const auto got = ::recv(socket_, chunk, sizeof chunk, 0);
   if (got <= 0) {
-    ::shutdown(socket_, SHUT_RDWR); // as any client does when its server has said goodbye
+    ::shutdown(socket_, SHUT_RDWR); // like any client after the server's close frame
     return false;
   }
   unread_.append(chunk, static_cast<std::size_t>(got));

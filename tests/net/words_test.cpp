@@ -1,4 +1,4 @@
-#include "net/words.hpp"
+#include "net/text.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "protocol/client_codec.hpp"
+#include "protocol/codec/client_codec.hpp"
 #include "tests/protocol/wire_material.hpp"
 
 #include <catch2/catch.hpp>

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-// PROTOCOL.md 3.5 and the chat columns of 8, seen from outside the machine.
+// docs/protocol.md 3.5 and the chat columns of 8, seen from outside the machine.
 namespace parley::protocol::test {
 
 namespace {

@@ -1,9 +1,9 @@
-#include "protocol/client_side.hpp"
+#include "protocol/codec/client_side.hpp"
 
-#include "protocol/client_codec.hpp"
-#include "protocol/server_codec.hpp"
-#include "protocol/server_glance.hpp"
-#include "protocol/wav.hpp"
+#include "protocol/codec/client_codec.hpp"
+#include "protocol/codec/server_codec.hpp"
+#include "protocol/codec/server_glance.hpp"
+#include "protocol/media/wav.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-// How full the context is: PROTOCOL.md 6.9, 6.10, seen from outside the machine.
+// How full the context is: docs/protocol.md 6.9, 6.10, seen from outside the machine.
 namespace parley::protocol::test {
 
 TEST_CASE("a step that might not fit is not started") {

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-// PROTOCOL.md 4.1, 4.2 and 6, seen from outside the machine.
+// docs/protocol.md 4.1, 4.2 and 6, seen from outside the machine.
 namespace parley::protocol::test {
 
 TEST_CASE("steps run one at a time, answers leave in order") {
@@ -21,7 +21,7 @@ TEST_CASE("steps run one at a time, answers leave in order") {
 TEST_CASE("small appends are gathered, long ones give several steps") {
   driver d;
   d.to_active();
-  CHECK(d.append(320) == "unit:0"); // the first one is a unit, behind silence
+  CHECK(d.append(320) == "unit:0"); // the first one is a unit, preceded by silence
   CHECK(d.step(listen_report(0)) == "listen[0]");
   for (int i = 0; i < 49; ++i) CHECK(d.append(320) == "");
   CHECK(d.append(320) == "unit:1");

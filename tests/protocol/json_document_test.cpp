@@ -1,5 +1,4 @@
-#include "protocol/json_document.hpp"
-
+#include "protocol/json/document.hpp"
 #include "tests/protocol/wire_material.hpp"
 
 #include <catch2/catch.hpp>

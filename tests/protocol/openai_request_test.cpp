@@ -1,6 +1,5 @@
-#include "protocol/openai_request.hpp"
-
-#include "protocol/client_codec.hpp"
+#include "protocol/codec/client_codec.hpp"
+#include "protocol/openai/request.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,9 +1,8 @@
-#include "protocol/openai_talk.hpp"
-
-#include "protocol/base64.hpp"
-#include "protocol/pcm.hpp"
-#include "protocol/server_codec.hpp"
-#include "protocol/wav.hpp"
+#include "protocol/codec/server_codec.hpp"
+#include "protocol/media/base64.hpp"
+#include "protocol/media/pcm.hpp"
+#include "protocol/media/wav.hpp"
+#include "protocol/openai/talk.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "protocol/pcm.hpp"
+#include "protocol/media/pcm.hpp"
 
 #include "tests/protocol/wire_material.hpp"
 

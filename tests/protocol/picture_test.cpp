@@ -1,4 +1,4 @@
-#include "protocol/picture.hpp"
+#include "protocol/media/picture.hpp"
 
 #include "tests/protocol/wire_material.hpp"
 

@@ -1,4 +1,4 @@
-#include "protocol/sent_events.hpp"
+#include "protocol/session/sent_events.hpp"
 #include "tests/protocol/session_driver.hpp"
 
 #include <catch2/catch.hpp>
@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-// Sessions whose client loses its connection and comes back (docs/PROTOCOL_EXTENSIONS.md).
+// Sessions whose client loses its connection and comes back (docs/protocol.md 14).
 namespace parley::protocol::test {
 
 namespace {
@@ -69,7 +69,8 @@ TEST_CASE("a session is taken up again where it was") {
   CHECK(d.resume({token, 2}) == "resumed:2,1 again:2");
   CHECK(d.wait(30s) == "");
   CHECK(d.step(listen_report(1)) == "listen[1]");
-  // queue_done came before the session; then each event has its number, and what is said on the new connection alone none.
+  // queue_done came before the session; from then on each event has its number, except those for the new connection
+  // only.
   CHECK(numbers(d.all) == std::vector<std::uint64_t>{0, 1, 2, 3, 0, 4});
 }
 

@@ -1,6 +1,6 @@
 #include "tests/protocol/samples.hpp"
 
-#include "protocol/server_codec.hpp"
+#include "protocol/codec/server_codec.hpp"
 #include "tests/protocol/wire_material.hpp"
 
 #include <array>
@@ -18,7 +18,7 @@ constexpr usage some_usage{3, 2, 64, 5, 7};
 constexpr metrics all_metrics{"libtorch", 1024, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5, 10, 11, 2, 128, 14, 15, 16};
 
 std::vector<server_event> common_events() {
-  queue_place place{2, 19.5, "ticket_0123456789ab", 3};
+  queue_position place{2, 19.5, "ticket_0123456789ab", 3};
   std::vector<server_event> out{session_queued{place}, session_queue_update{place}, session_queue_done{}};
   for (std::size_t i = 0; i < error_table.size(); ++i)
     out.emplace_back(error_event{static_cast<error_code>(i), "a \"message\"\n\xFF"});

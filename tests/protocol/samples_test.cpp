@@ -1,6 +1,6 @@
 #include "tests/protocol/samples.hpp"
 
-#include "protocol/client_codec.hpp"
+#include "protocol/codec/client_codec.hpp"
 
 #include <catch2/catch.hpp>
 

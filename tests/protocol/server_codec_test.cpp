@@ -1,4 +1,4 @@
-#include "protocol/server_codec.hpp"
+#include "protocol/codec/server_codec.hpp"
 
 #include "tests/protocol/wire_material.hpp"
 
@@ -49,7 +49,7 @@ output_delta speaking() {
 } // namespace
 
 TEST_CASE("server: queue events are the same in every dialect") {
-  queue_place place{2, 19.5, "ticket_0123456789ab", 3};
+  queue_position place{2, 19.5, "ticket_0123456789ab", 3};
   dom expected{{"type", "session.queued"},
                {"position", 2},
                {"estimated_wait_s", 19.5},

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-// PROTOCOL.md 8, and the waits of 5, with a clock that the test moves.
+// docs/protocol.md 8, and the waits of 5, with a clock that the test moves.
 namespace parley::protocol::test {
 
 TEST_CASE("the total duration counts from the accepted connection, whatever it was spent on") {

@@ -1,6 +1,6 @@
 #include "tests/protocol/session_driver.hpp"
 
-#include "protocol/pcm.hpp"
+#include "protocol/media/pcm.hpp"
 
 namespace parley::protocol::test {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "protocol/session_machine.hpp"
+#include "protocol/session/session_machine.hpp"
 
 #include <chrono>
 #include <optional>
@@ -73,7 +73,7 @@ struct driver {
   std::string update(int position) { return note(machine.on_queue_update({position, 1.5, "ticket_0", position}, now)); }
   std::string drain() { return note(machine.on_drain(now)); }
   std::string gone() { return note(machine.on_gone(now)); }
-  /// What is refused is told as `refused:` and the error's code.
+  /// A refusal is reported as `refused:` and the error's code.
   std::string resume(const resume_claim& claim, std::uint64_t oldest_kept = 1) {
     auto made = machine.on_resume(claim, oldest_kept, now);
     return made ? note(*std::move(made)) : "refused:" + std::string(traits(made.error().code).wire);
@@ -84,7 +84,7 @@ struct driver {
     return frame(append_frame(machine.spoken(), samples, extra));
   }
 
-  /// Moves the clock and strikes every deadline on the way at its own time.
+  /// Moves the clock and expires every deadline on the way at its own time.
   std::string wait(std::chrono::milliseconds span);
 
   /// Up to ACTIVE. In chat `spoken` has to be current.
@@ -100,7 +100,7 @@ struct driver {
   effects all;  ///< since the beginning
 };
 
-/// The delta (or other event) that the latest call said as its n-th one.
+/// The delta (or other event) that the latest call sent as its n-th one.
 template<class Event>
 const Event& said_event(const effects& made, std::size_t nth = 0) {
   for (const effect& each : made)

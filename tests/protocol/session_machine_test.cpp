@@ -5,7 +5,7 @@
 #include <functional>
 #include <set>
 
-// PROTOCOL.md 1, 2, 5, 9 and 10: what takes more than one event to show.
+// docs/protocol.md 1, 2, 5, 9 and 10: what takes more than one event to show.
 namespace parley::protocol::test {
 
 TEST_CASE("an unknown mode is told and closed") {
@@ -257,7 +257,7 @@ TEST_CASE("every error code, as it is provoked") {
   }
   driver d;
   d.to_active();
-  CHECK(d.resume({"resume_x", 0}) == "refused:resume_refused"); // the one that is told on another connection
+  CHECK(d.resume({"resume_x", 0}) == "refused:resume_refused"); // the one that is sent on another connection
   CHECK(provoked.size() + 1 == error_table.size());
 }
 

@@ -5,7 +5,8 @@
 #include <random>
 #include <set>
 
-// Random sequences of events, in any order that a real house can produce, against what must hold in all of them.
+// Random sequences of events, in any order that a real server can produce, checked against what must hold in all of
+// them.
 namespace parley::protocol::test {
 
 namespace {
@@ -57,7 +58,7 @@ private:
       break;
     case 5: hear(d_.wait(std::chrono::milliseconds(random_() % (chance(10) ? 40'000 : 1'500)))); break;
     case 6: rare(); break;
-    default: house_works(); break;
+    default: serves(); break;
     }
   }
 
@@ -139,7 +140,7 @@ private:
     hear(chance(8) ? d_.work_lost_twice() : d_.worker_lost());
   }
 
-  void house_works() {
+  void serves() {
     if (slot_ == slot::wanted || slot_ == slot::crossing) {
       if (chance(30)) hear(d_.queued(1));
       slot_ = slot::held;
@@ -324,7 +325,7 @@ private:
     closed_frame_ = true;
   }
 
-  // ---- what the house may rely on ---------------------------------------------------------------------------
+  // ---- what the server may rely on --------------------------------------------------------------------------
 
   void on(const enqueue&) {
     REQUIRE(slot_ == slot::none);
@@ -444,7 +445,7 @@ TEST_CASE("whatever happens, the promises of the machine hold") {
     each.play(static_cast<int>(20 + seed % 130));
     active += each.was_active();
   }
-  CHECK(active > 700); // most of them came to talk
+  CHECK(active > 700); // most of them reached the conversation
 }
 
 } // namespace parley::protocol::test

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-// Every cell of the table in PROTOCOL.md 5: each event in each state, in both dialects and all modes.
+// Every cell of the table in docs/protocol.md 5: each event in each state, in both dialects and all modes.
 namespace parley::protocol::test {
 
 namespace {
@@ -284,7 +284,7 @@ const std::vector<row>& table() {
        {" > CLOSED", " > CLOSED", " > CLOSED", "<w>", "<w>", ""},
        {},
        patient()},
-      // ---- the house ----------------------------------------------------------------------------------------
+      // ---- the server ---------------------------------------------------------------------------------------
       {"drain",
        {drain},
        [](driver& d, auto&) { return d.drain(); },

@@ -1,7 +1,7 @@
 #include "tests/protocol/transcript.hpp"
 
-#include "protocol/pcm.hpp"
-#include "protocol/server_codec.hpp"
+#include "protocol/codec/server_codec.hpp"
+#include "protocol/media/pcm.hpp"
 
 #include <fstream>
 #include <map>

@@ -1,4 +1,4 @@
-#include "protocol/unit_backlog.hpp"
+#include "protocol/session/unit_backlog.hpp"
 
 #include <catch2/catch.hpp>
 

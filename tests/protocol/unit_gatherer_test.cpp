@@ -1,4 +1,4 @@
-#include "protocol/unit_gatherer.hpp"
+#include "protocol/session/unit_gatherer.hpp"
 
 #include "protocol/limits.hpp"
 

@@ -1,4 +1,4 @@
-#include "protocol/voice.hpp"
+#include "protocol/media/voice.hpp"
 
 #include "tests/protocol/wire_material.hpp"
 

@@ -1,6 +1,6 @@
-#include "protocol/wav.hpp"
+#include "protocol/media/wav.hpp"
 
-#include "protocol/resampler.hpp"
+#include "protocol/media/resampler.hpp"
 #include "tests/protocol/wire_material.hpp"
 
 #include <catch2/catch.hpp>

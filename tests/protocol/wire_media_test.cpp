@@ -1,4 +1,4 @@
-#include "protocol/wire_media.hpp"
+#include "protocol/codec/wire_media.hpp"
 
 #include <catch2/catch.hpp>
 

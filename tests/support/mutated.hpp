@@ -8,7 +8,7 @@
 
 namespace parley::test {
 
-/// A file with a few of its bytes changed, moved, doubled or lost: what a stranger might send.
+/// A file with a few of its bytes changed, moved, doubled or lost, as an attacker might send it.
 inline std::string mutated(std::string file, std::mt19937& random) {
   const auto any = [&](std::size_t below) { return static_cast<std::size_t>(random() % below); };
   for (auto changes = 1 + any(6); changes > 0 && file.size() > 8; --changes) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/recording_desk.hpp"
+#include "actors/recording/recordings_api.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -11,12 +11,12 @@
 
 namespace parley::tests {
 
-/// Asks a desk and waits for its answers.
-class recording_desk_client {
+/// Asks for recordings and waits for its answers.
+class recordings_client {
 public:
-  explicit recording_desk_client(actors::recording_desk& desk) : desk_(desk) {}
+  explicit recordings_client(actors::recordings_api& desk) : desk_(desk) {}
 
-  nlohmann::json list(const actors::requester& who) {
+  nlohmann::json list(const actors::principal& who) {
     std::promise<std::string> answer;
     desk_.list(who, 1000, [&](std::string json) { answer.set_value(std::move(json)); });
     return nlohmann::json::parse(answer.get_future().get());
@@ -32,25 +32,25 @@ public:
   }
 
   struct file {
-    actors::desk_answer answer;
+    actors::recording_answer answer;
     std::string content;
   };
-  file fetch(const std::string& id, const std::string& name, const actors::requester& who = {"", true}) {
+  file fetch(const std::string& id, const std::string& name, const actors::principal& who = {"", true}) {
     std::promise<file> answer;
-    desk_.fetch(id, name, who, [&](actors::desk_answer what, std::string content) {
+    desk_.fetch(id, name, who, [&](actors::recording_answer what, std::string content) {
       answer.set_value({what, std::move(content)});
     });
     return answer.get_future().get();
   }
 
-  actors::desk_answer remove(const std::string& id, const actors::requester& who) {
-    std::promise<actors::desk_answer> answer;
-    desk_.remove(id, who, [&](actors::desk_answer what) { answer.set_value(what); });
+  actors::recording_answer remove(const std::string& id, const actors::principal& who) {
+    std::promise<actors::recording_answer> answer;
+    desk_.remove(id, who, [&](actors::recording_answer what) { answer.set_value(what); });
     return answer.get_future().get();
   }
 
 private:
-  actors::recording_desk& desk_;
+  actors::recordings_api& desk_;
 };
 
 } // namespace parley::tests

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/front_door.hpp"
+#include "actors/gateway_api.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -35,7 +35,7 @@ public:
     change([&] { taken_ += bytes; });
   }
 
-  /// The next event of this type, beginning behind the last one that was waited for.
+  /// The next event of this type after the last one that was waited for.
   nlohmann::json next(const std::string& type) {
     std::unique_lock lock(mutex_);
     const auto come = [&] {

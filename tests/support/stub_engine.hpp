@@ -18,7 +18,7 @@
 
 namespace parley::tests {
 
-/// The test's hand on a stub engine: what it shall answer, and what it was told. Thread-safe. Outlives the engine.
+/// A test's control of a stub engine: what it is to answer, and what it received. Thread-safe. Outlives the engine.
 class stub_script {
 public:
   using sink = inference::engine::sink;
@@ -44,15 +44,15 @@ public:
     change([&] { load_error_ = std::move(why); });
   }
 
-  /// Loading waits until `let_load`.
+  /// Loading waits until `allow_load`.
   void hold_loading() {
     change([&] { loading_held_ = true; });
   }
-  void let_load() {
+  void allow_load() {
     change([&] { loading_held_ = false; });
   }
 
-  /// From the next pass on the engine says that it keeps up with so many.
+  /// From the next pass on, the engine reports that it keeps up with this many.
   void change_slots(int slots) {
     change([&] { slots_now_ = slots; });
   }
@@ -62,7 +62,7 @@ public:
     change([&] { answer_ = std::move(how); });
   }
 
-  /// The same of units alone: `reply` says already which one it answers.
+  /// The same for units only: `reply` already says which one it answers.
   void answer_units_with(unit_answer how) {
     answer_with([how = std::move(how)](const inference::command& order, const sink& tell) {
       const auto* unit = std::get_if<inference::submit_unit>(&order);
@@ -130,7 +130,7 @@ private:
   std::size_t most_open_ = 0;
 };
 
-/// One command a pass. Opens and closes as an engine does; a unit is answered by one `listen`, a turn by two deltas and
+/// One command per pass. Opens and closes like an engine; a unit is answered by one `listen`, a turn by two deltas and
 /// their end, unless the script says otherwise.
 class stub_engine final : public inference::engine {
 public:
@@ -142,8 +142,8 @@ public:
   const inference::engine_info& info() const override { return info_; }
 
   /// A page for each open session.
-  inference::engine_load load() const override {
-    inference::engine_load now{100, 100, 3, 1, 5, 2};
+  inference::engine_capacity capacity() const override {
+    inference::engine_capacity now{100, 100, 3, 1, 5, 2};
     script_.change([&] {
       now.kv_pages_free -= static_cast<int>(script_.open_.size());
       now.slots = script_.slots_now_;

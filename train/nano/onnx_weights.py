@@ -1,4 +1,4 @@
-"""Replaces and reads weights inside an ONNX file without an ONNX library: the nodes stay as they are, initializers get new shapes and bytes (TALKER.md 6.2: the file is only a container)."""
+"""Replaces and reads weights inside an ONNX file without an ONNX library: the nodes stay as they are, initializers get new shapes and bytes (docs/model/talker.md 6.2: the file is only a container)."""
 import numpy as np
 
 

@@ -1,4 +1,4 @@
-"""Speech tokenizer and flow model of Token2wav (TALKER.md 6.2, 7) with the names of the checkpoint files: modules for training, whole utterances or blocks, without caches."""
+"""Speech tokenizer and flow model of Token2wav (docs/model/talker.md 6.2, 7) with the names of the checkpoint files: modules for training, whole utterances or blocks, without caches."""
 import math
 import torch
 import torch.nn as nn

@@ -1,4 +1,4 @@
-"""The TTS language model (TALKER.md 3, 4): words with the thinker's states in, speech tokens out. Tensor names of the checkpoint, below "tts."."""
+"""The TTS language model (docs/model/talker.md 3, 4): words with the thinker's states in, speech tokens out. Tensor names of the checkpoint, below "tts."."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

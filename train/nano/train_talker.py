@@ -77,7 +77,7 @@ def chat_form(text, r, question, codes, starts):
 
 
 def assemble(text, talker, groups, duplex, spoilt=0):
-    """One sentence as talker input: (rows [T,d], targets [T], -1 = none). What is fed and what is asked follows TALKER.md 3 and 4. groups = [(words' ids, their states, speech tokens, ends)].
+    """One sentence as talker input: (rows [T,d], targets [T], -1 = none). What is fed and what is asked follows docs/model/talker.md 3 and 4. groups = [(words' ids, their states, speech tokens, ends)].
     spoilt: share of the tokens in whose place another one of the group is fed."""
     rows, targets = [], []
     mark = lambda name: talker.emb_text.weight[text.id[name]][None]

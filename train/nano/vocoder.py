@@ -1,4 +1,4 @@
-"""The causal HiFT vocoder (TALKER.md 8, 10) with the names of hift.pt, for training on segments: mel frames at 50 Hz -> samples at 24 kHz."""
+"""The causal HiFT vocoder (docs/model/talker.md 8, 10) with the names of hift.pt, for training on segments: mel frames at 50 Hz -> samples at 24 kHz."""
 import math
 import torch
 import torch.nn as nn

@@ -40,7 +40,7 @@ SPEECH_BANK, TOKENIZER_BANK = slaney(80, 961, 0, 8000, RATE), slaney(128, 201, 0
 
 
 def prompt_mel(samples):
-    """24 kHz [n] -> natural log mel [n / 480, 80] of the flow model (TALKER.md 6.1)."""
+    """24 kHz [n] -> natural log mel [n / 480, 80] of the flow model (docs/model/talker.md 6.1)."""
     x = torch.nn.functional.pad(samples[None, None], (720, 720), mode="reflect")[0, 0]
     s = torch.view_as_real(torch.stft(x, 1920, HOP, window=torch.hann_window(1920), center=False, return_complex=True))
     return (s.pow(2).sum(-1) + 1e-9).sqrt().T.matmul(SPEECH_BANK).clamp(min=1e-5).log()

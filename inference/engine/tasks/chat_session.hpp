@@ -13,8 +13,8 @@ struct chat_session final : session {
       : session(number, seed_of_all, std::move(keys)), spoken_seeds(seed, substream::speech_tokens) {}
 
   /// Where its random streams stand, and taking them there.
-  chances chance_now() const { return {chance.where(), spoken_seeds.where(), {}}; }
-  void go_on_from(const chances& where) {
+  rng_state rng_now() const { return {chance.where(), spoken_seeds.where(), {}}; }
+  void go_on_from(const rng_state& where) {
     chance.go_on_from(where.text);
     spoken_seeds.go_on_from(where.speech);
   }

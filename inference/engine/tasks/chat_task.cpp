@@ -40,17 +40,17 @@ std::vector<std::int64_t> untold(std::span<const token_id> all, std::size_t& tol
 
 } // namespace
 
-chat_task::chat_task(chat_session& of, task_context& with, submit_turn&& order, std::shared_ptr<picture_order> pictures)
+chat_task::chat_task(chat_session& of, task_context& with, submit_turn&& order, std::shared_ptr<image_job> pictures)
     : task(of, transitions), session_(of), with_(with), turn_(std::move(order)), images_(std::move(pictures)),
       voice_(with, of.id) {}
 
 // ---- its life -----------------------------------------------------------------------------------------------------------
 
 void chat_task::begin() {
-  before_ = session_.chance_now();
+  before_ = session_.rng_now();
   began_ = engine_clock::now();
   if (const auto& replay = turn_.replay)
-    told_ = {replay->drawn.size(), replay->spoken.size(), replay->text_bytes, replay->samples};
+    told_ = {replay->sampled.size(), replay->spoken.size(), replay->text_bytes, replay->samples};
   if (images_.any())
     need(stage::look);
   else
@@ -104,7 +104,7 @@ std::optional<task_failure> chat_task::read_prompt(chat::conversation& talk) {
   how.enable_thinking = turn_.enable_thinking;
   how.use_tts_template = turn_.use_tts_template || turn_.tts || !talk.clips.empty();
   how.generation_prompt = !with_.options.how.chat_im_end_is_doubled;
-  // Judged before it is written out and cut into tokens: what surely does not fit costs no more than looking at it.
+  // Judged before it is written out and tokenized: what certainly does not fit costs no more than a look.
   if (const auto least = chat::least_tokens(talk); least >= context)
     return task_failure{failure::context_full, "the messages make at least " + std::to_string(least) +
                                                    " tokens, the context holds " + std::to_string(context)};
@@ -127,7 +127,7 @@ void chat_task::on_seen(at::Tensor rows) {
     need(stage::clips);
 }
 
-/// All that the prompt shows and plays becomes its rows.
+/// Everything that the prompt shows and plays becomes rows.
 void chat_task::embed(const at::Tensor& sound) {
   clips_.forget();
   feed_.wants_logits = true;
@@ -147,9 +147,9 @@ void chat_task::on_token_fed() {
 
 token_id chat_task::draw(std::span<float> logits) {
   auto& chance = chance_ ? *chance_ : session_.chance;
-  if (const auto& replay = turn_.replay; replay && drawn_.size() < replay->drawn.size()) {
+  if (const auto& replay = turn_.replay; replay && drawn_.size() < replay->sampled.size()) {
     if (!sampling_.greedy && !takes_the_likeliest(sampling_.temperature)) chance.next();
-    return replay->drawn[drawn_.size()];
+    return replay->sampled[drawn_.size()];
   }
   const auto& ids = with_.answer_ids;
   const auto banned = speaks_ ? std::span<const token_id>(ids.unspeakable) : std::span<const token_id>();
@@ -158,7 +158,7 @@ token_id chat_task::draw(std::span<float> logits) {
 
 void chat_task::on_token_drawn() {
   drawn_.push_back(feed_.token);
-  answer_->drawn(feed_.token, with_.answer_ids.terminators);
+  answer_->sampled(feed_.token, with_.answer_ids.terminators);
   const auto full = session_.cache.length() + 1 > with_.options.info.context_tokens;
   const auto over = answer_->finished() || full;
   if (full) answer_->end();
@@ -201,7 +201,7 @@ void chat_task::give_voice(std::shared_ptr<const speech::voice> voice) {
   if (turn_.replay) speech_->force(turn_.replay->spoken);
 }
 
-/// Words become groups as in the reference: a group is complete when the word behind it is known, or the answer is over.
+/// Words are grouped as in the reference: a group is complete when the next word is known, or the answer is over.
 void chat_task::group_words(bool over) {
   const auto& ids = answer_->tokens();
   auto add = [&](std::size_t count, bool last) {
@@ -213,14 +213,14 @@ void chat_task::group_words(bool over) {
   if (turn_.streaming)
     while (ids.size() > grouped_ + size) add(size, false);
   if (over) {
-    // The last token of an answer that reached its limit was never fed: there is nothing to speak it from.
+    // The last token of an answer that reached its limit was never fed: it has no state to be spoken from.
     if (hidden_.size() > grouped_) add(hidden_.size() - grouped_, answer_->complete() || !turn_.streaming);
     worded_ = engine_clock::now();
   }
   speak_on();
 }
 
-/// What the speaking half does next: sound before tokens, so that it is heard early.
+/// What the talker does next: sound before tokens, so that it is heard early.
 void chat_task::speak_on() {
   if (!speech_) return; // the voice is being prepared
   if (!speech_->window_waits() && !speech_->choosing()) {
@@ -260,9 +260,9 @@ void chat_task::tell_words(std::string text) {
   if (again < text.size()) tell_delta(text.substr(again), nullptr);
 }
 
-/// What was chosen since the last delta goes with it.
+/// What was chosen since the last delta is reported with it.
 void chat_task::tell_delta(std::string text, pcm audio) {
-  chat_delta delta{session_.id, turn_.turn, std::move(text), std::move(audio), untold(drawn_, told_.drawn)};
+  chat_delta delta{session_.id, turn_.turn, std::move(text), std::move(audio), untold(drawn_, told_.sampled)};
   if (speech_) delta.spoken = untold(speech_->tokens().chosen(), told_.spoken);
   with_.tell(std::move(delta));
 }
@@ -293,7 +293,7 @@ void chat_task::answer_over(finish reason) {
     done.metrics.llm_ms = milliseconds(worded_.value_or(now) - prefilled_);
   }
   done.metrics.n_tokens = static_cast<int>(drawn_.size());
-  done.after = session_.chance_now();
+  done.after = session_.rng_now();
   with_.tell(std::move(done));
   session_.cache.truncate(0);
   set_finished();

@@ -7,7 +7,7 @@
 #include "inference/engine/tasks/clip_input.hpp"
 #include "inference/engine/tasks/image_input.hpp"
 #include "inference/engine/tasks/voice_request.hpp"
-#include "inference/speech/chat_speech.hpp"
+#include "inference/tts/chat_speech.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -25,7 +25,7 @@ namespace parley::inference {
 ///   speaks:  voice → speak ⇄ sound
 class chat_task final : public task {
 public:
-  chat_task(chat_session& of, task_context& with, submit_turn&& order, std::shared_ptr<picture_order> pictures);
+  chat_task(chat_session& of, task_context& with, submit_turn&& order, std::shared_ptr<image_job> pictures);
 
   void begin() override;
   std::optional<std::uint64_t> number() const override { return turn_.turn; }
@@ -66,8 +66,8 @@ private:
 
   /// What deltas have told.
   struct told {
-    std::size_t drawn = 0, spoken = 0;  ///< tokens
-    std::size_t bytes = 0, samples = 0; ///< what still comes up that was told before the turn was replayed
+    std::size_t sampled = 0, spoken = 0; ///< tokens
+    std::size_t bytes = 0, samples = 0;  ///< text that comes up again but was sent before the turn was replayed
   };
 
   /// Words that are spoken together.
@@ -79,7 +79,7 @@ private:
   chat_session& session_;
   task_context& with_;
   submit_turn turn_;
-  chances before_; ///< where the session's streams stood
+  rng_state before_; ///< where the session's streams stood
 
   // the prompt
   image_input images_;

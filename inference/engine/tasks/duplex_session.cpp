@@ -52,14 +52,14 @@ void duplex_session::give_voice(std::shared_ptr<const speech::voice> voice) {
   speech.emplace(with.speaker->models(), std::move(voice), how, speech_chance, noise_chance, with.options.how);
 }
 
-chances duplex_session::chance_now() const {
-  chances now{chance.where(), {}, {}};
+rng_state duplex_session::rng_now() const {
+  rng_state now{chance.where(), {}, {}};
   if (speech_chance) now.speech = speech_chance->where();
   if (noise_chance) now.noise = noise_chance->where();
   return now;
 }
 
-void duplex_session::go_on_from(const chances& where) {
+void duplex_session::go_on_from(const rng_state& where) {
   chance.go_on_from(where.text);
   if (speech_chance) speech_chance->go_on_from(where.speech);
   if (noise_chance) noise_chance->go_on_from(where.noise);

@@ -6,7 +6,7 @@
 #include "inference/duplex/window.hpp"
 #include "inference/engine/session.hpp"
 #include "inference/engine/task_context.hpp"
-#include "inference/speech/duplex_speech.hpp"
+#include "inference/tts/duplex_speech.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -27,8 +27,8 @@ struct duplex_session final : session {
   void give_voice(std::shared_ptr<const speech::voice> voice);
 
   /// Where its random streams stand, and taking them there.
-  chances chance_now() const;
-  void go_on_from(const chances& where);
+  rng_state rng_now() const;
+  void go_on_from(const rng_state& where);
 
   task_context& with;
   const llm::duplex_sampling sampling;
@@ -38,11 +38,11 @@ struct duplex_session final : session {
   duplex::audio_intake intake;
   duplex::unit_decoder decoder;
   duplex::window window;
-  std::vector<token_id> history; ///< what the repetition penalty knows
+  std::vector<token_id> history; ///< what the repetition penalty sees
   std::vector<token_id> tail;    ///< terminator and `</unit>` of the last unit, to be fed before the next one
   std::int64_t owed_text = 0;    ///< text tokens that a cut fed after the usage was told: the next unit tells of them
   std::shared_ptr<random_stream> speech_chance, noise_chance; ///< with `speech`
-  std::optional<speech::duplex_speech> speech;                ///< none: it answers by text alone
+  std::optional<speech::duplex_speech> speech;                ///< none: it answers with text only
 };
 
 } // namespace parley::inference

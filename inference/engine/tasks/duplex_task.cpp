@@ -26,7 +26,7 @@ constexpr transition transitions[] = {
 
 } // namespace
 
-duplex_task::duplex_task(duplex_session& of, submit_unit&& order, std::shared_ptr<picture_order> pictures)
+duplex_task::duplex_task(duplex_session& of, submit_unit&& order, std::shared_ptr<image_job> pictures)
     : task(of, transitions), session_(of), unit_(std::move(order)), images_(std::move(pictures)) {}
 
 // ---- its life -----------------------------------------------------------------------------------------------------------
@@ -35,7 +35,7 @@ void duplex_task::begin() {
   auto& s = session_;
   if (auto why = objection(static_cast<int>(unit_.frames.size()))) return fail(why->kind, std::move(why->message));
   before_.emplace(snapshot{
-      s.cache.length(), s.encoder.length, s.stream, s.intake, s.decoder, s.history.size(), s.tail, s.chance_now(), {}});
+      s.cache.length(), s.encoder.length, s.stream, s.intake, s.decoder, s.history.size(), s.tail, s.rng_now(), {}});
   began_ = engine_clock::now();
   if (s.with.options.trace_draws) s.with.trace.begin(s.id);
   force_listen_ = unit_.force_listen;
@@ -174,7 +174,7 @@ token_id duplex_task::draw(std::span<float> logits) {
 
 void duplex_task::on_token_drawn() {
   drawn_.push_back(feed_.token);
-  session_.decoder.drawn(feed_.token);
+  session_.decoder.sampled(feed_.token);
   settle();
 }
 
@@ -200,10 +200,10 @@ void duplex_task::words_chosen() {
   out.end_of_turn = outcome.end_of_turn;
   // <unit>, </unit>, forced tokens, the marks of the pieces
   out.used.input_text =
-      2 + std::ssize(outcome.appended) - outcome.drawn + s.owed_text + 2 * std::int64_t{images_.pieces()};
+      2 + std::ssize(outcome.appended) - outcome.sampled + s.owed_text + 2 * std::int64_t{images_.pieces()};
   out.used.input_audio = sound_rows_;
   out.used.input_vision = std::int64_t{images_.pieces()} * s.with.model.config().vision.query_num;
-  out.used.output_text = outcome.drawn;
+  out.used.output_text = outcome.sampled;
   out.metrics.vision_slices = images_.pieces();
   out.metrics.vision_tokens = static_cast<int>(out.used.input_vision);
   out.metrics.kv_cache_length = static_cast<int>(s.cache.length());
@@ -230,8 +230,8 @@ void duplex_task::begin_speech() {
   tell_text();
 }
 
-/// The text leads, as soon as the step's usage and whether there will be sound are certain: at once in the middle of a
-/// turn.
+/// The text goes first, as soon as the step's usage is certain and whether there will be sound: in the middle of a
+/// turn, at once.
 void duplex_task::tell_text() {
   const auto tokens = session_.speech->unit_tokens();
   if (told_ || !tokens) return;
@@ -277,7 +277,7 @@ void duplex_task::spoken() {
   complete();
 }
 
-/// Stops a unit that is being spoken: what has not left is dropped, the turn is closed inside the model.
+/// Stops a unit that is being spoken: what has not been sent is dropped, and the turn is closed inside the model.
 void duplex_task::cut_speech() {
   need_speech(stage::idle);
   need(stage::decode);
@@ -294,14 +294,14 @@ std::shared_ptr<unit_choices> duplex_task::choices_so_far() const {
   auto made = std::make_shared<unit_choices>();
   made->forced = force_listen_;
   made->cut = cut_;
-  made->drawn = drawn_;
+  made->sampled = drawn_;
   made->remembered.assign(s.history.begin() + static_cast<std::ptrdiff_t>(before_->history), s.history.end());
   made->spoken = spoken_;
   if (before_->speech && spoken_.empty()) {
     const auto chosen = s.speech->tokens().group_chosen();
     made->spoken.assign(chosen.begin(), chosen.end());
   }
-  made->after = s.chance_now();
+  made->after = s.rng_now();
   return made;
 }
 

@@ -20,7 +20,7 @@ namespace parley::inference {
 ///                                  decode ←── cut
 class duplex_task : public task {
 public:
-  duplex_task(duplex_session& of, submit_unit&& order, std::shared_ptr<picture_order> pictures);
+  duplex_task(duplex_session& of, submit_unit&& order, std::shared_ptr<image_job> pictures);
 
   void begin() override;
   std::optional<std::uint64_t> number() const override;
@@ -60,7 +60,7 @@ protected:
   void conclude_unit();
   void end_unit();
 
-  /// What a failed unit is taken back to.
+  /// The state to which a failed unit is taken back.
   struct snapshot {
     std::int64_t cache_length;
     std::int64_t encoder_length;
@@ -69,7 +69,7 @@ protected:
     duplex::unit_decoder decoder;
     std::size_t history;
     std::vector<token_id> tail;
-    chances chance;
+    rng_state chance;
     std::optional<speech::duplex_speech::mark> speech; ///< once the unit is being spoken
   };
 
@@ -81,7 +81,7 @@ protected:
   std::vector<token_id> drawn_;
   std::vector<at::Tensor> reply_;    ///< [1, hidden] of each token that it says
   step_output answer_;               ///< once the words are chosen
-  std::optional<std::int64_t> told_; ///< its text has left, and told of so many text tokens
+  std::optional<std::int64_t> told_; ///< its text has been sent, with this many text tokens in its usage
 
 private:
   std::optional<task_failure> objection(int pieces) const;

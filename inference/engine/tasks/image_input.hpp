@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/engine/picture_desk.hpp"
+#include "inference/engine/image_preprocessor.hpp"
 #include "inference/vision/pieces.hpp"
 
 #include <ATen/core/Tensor.h>
@@ -16,7 +16,7 @@ namespace parley::inference {
 class image_input {
 public:
   /// `order`: being sliced; null = there are none.
-  explicit image_input(std::shared_ptr<picture_order> order) : order_(std::move(order)) {}
+  explicit image_input(std::shared_ptr<image_job> order) : order_(std::move(order)) {}
 
   bool any() const { return order_ != nullptr; }
 
@@ -48,7 +48,7 @@ public:
   void forget();
 
 private:
-  std::shared_ptr<picture_order> order_;
+  std::shared_ptr<image_job> order_;
   int pieces_ = 0;
   std::int64_t seen_pieces_ = 0;
   std::vector<at::Tensor> seen_;

@@ -68,7 +68,7 @@ void opening_task::on_clips_heard(at::Tensor rows) {
   build(std::move(rows));
 }
 
-/// What the prompt's parts are, once the rows of the voice are known.
+/// The parts of the prompt, once the rows of the voice are known.
 void opening_task::know_parts(std::int64_t voice_rows) {
   const auto prefix = std::ssize(prompt_.prefix);
   auto suffix = session_.with.model.text().encode(suffix_text);
@@ -77,7 +77,7 @@ void opening_task::know_parts(std::int64_t voice_rows) {
   session_.window.set_prompt(prefix + voice_rows, std::move(suffix));
 }
 
-/// Prefix, voice, suffix (THINKER.md 5.1). `voice`: its rows; undefined without one.
+/// Prefix, voice, suffix (docs/model/thinker.md 5.1). `voice`: its rows; undefined without one.
 void opening_task::build(at::Tensor voice) {
   const auto& model = session_.with.model;
   const auto& llm = model.llm();
@@ -109,7 +109,7 @@ void opening_task::on_voice(std::shared_ptr<const speech::voice> voice) {
   if (needs() == stage::idle) tell_opened();
 }
 
-/// The session's prompt is in its cache and its voice is there.
+/// The session's prompt is in its cache and its voice is ready.
 void opening_task::tell_opened() {
   session_.with.tell(opened{session_.id, static_cast<int>(session_.cache.length()), used_, session_.seed});
   set_finished();

@@ -36,7 +36,7 @@ private:
   duplex_session& session_;
   open_duplex order_;
   spoken_prompt prompt_;                       ///< until the session has it
-  std::optional<prompt_shelf::making> making_; ///< of this prompt
+  std::optional<prefix_cache::making> making_; ///< of this prompt
   clip_input voice_;                           ///< the prompt's, on its way to rows
   usage used_;
   voice_request speaker_; ///< the voice that it will speak in

@@ -21,7 +21,7 @@ void replay_task::cut() {
     duplex_task::cut();
 }
 
-/// All tokens of the unit follow its input in one go.
+/// All tokens of the unit are fed after its input, in one go.
 bool replay_task::append_known(std::vector<at::Tensor>& rows) {
   known_ = duplex::walk(session_.decoder, choices());
   if (known_.fed.empty()) return true;
@@ -33,12 +33,12 @@ bool replay_task::append_known(std::vector<at::Tensor>& rows) {
   return true;
 }
 
-/// The unit's words are in the cache, and all that follows them but the sound.
+/// The unit's words are in the cache, and everything that follows them except the sound.
 void replay_task::on_prefilled() {
   prefilled_ = engine_clock::now();
   need(stage::idle);
   reply_ = std::exchange(feed_.kept_hidden, {});
-  drawn_ = choices().drawn;
+  drawn_ = choices().sampled;
   cut_ = choices().cut;
   session_.history.insert(session_.history.end(), choices().remembered.begin(), choices().remembered.end());
   session_.chance.go_on_from(choices().after.text);

@@ -7,7 +7,7 @@
 namespace parley::inference {
 
 /// Behind a unit of a session with a window: feeds the end of the unit at once, and slides the window if the cache has
-/// become too long (THINKER.md 5.6). The unit has been answered, so the session ends when this fails.
+/// become too long (docs/model/thinker.md 5.6). The unit has been answered, so the session ends when this fails.
 class window_task final : public task {
 public:
   /// `unit_began`: its time counts as the unit's.

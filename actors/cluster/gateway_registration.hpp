@@ -1,0 +1,82 @@
+#pragma once
+
+#include "actors/cluster/node_link.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace parley::actors {
+
+/// What the process around a worker needs to know about it.
+struct registration_event {
+  enum class what : std::uint8_t {
+    joined,
+    link_lost, ///< it will try again
+    refused,   ///< it never joined, and trying again would not help
+    ended      ///< the engine could not be loaded or has thrown
+  };
+  what kind;
+  std::string reason;
+};
+
+struct dial_over;
+struct dial_now;
+using gateway_registration_inner =
+    gateway_registration_actor::extend<caf::reacts_to<engine_up>, caf::reacts_to<dial_over>, caf::reacts_to<dial_now>>;
+
+/// One attempt of the dialer has ended.
+struct dial_over {
+  std::shared_ptr<dialled> how;
+};
+/// The pause between two attempts is over.
+struct dial_now {};
+
+/// The settings of a member.
+struct registration_options {
+  std::string name;                              ///< of the node, for people
+  std::chrono::milliseconds patience{5000};      ///< for an answer over a fresh link
+  std::chrono::milliseconds longest_pause{5000}; ///< between two attempts
+};
+
+/// Keeps a worker joined to its gateway: waits for the engine, dials, introduces itself, and dials again whenever the
+/// link is lost, with growing pauses.
+class gateway_registration : public gateway_registration_inner::base {
+public:
+  /// `tell` is called on a scheduler thread and must not block.
+  gateway_registration(caf::actor_config& config, registration_options options, worker_actor worker, node_dialer dial,
+                       std::function<void(registration_event)> tell);
+
+  const char* name() const override { return "gateway_registration"; }
+  void on_exit() override;
+
+protected:
+  behavior_type make_behavior() override;
+
+private:
+  void dial();
+  void on_dialled(dialled& how);
+  void greet(const caf::strong_actor_ptr& registry);
+  void on_dialled(const node_verdict& verdict);
+  void gone(const caf::down_msg& down);
+  void retry(const std::string& reason, bool lasting = false);
+
+  const registration_options options_;
+  node_dialer dial_;
+  const std::function<void(registration_event)> tell_;
+  worker_actor worker_;
+  node_links links_;
+  std::optional<inference::engine_info> info_;
+  std::optional<node_registry_actor> registry_;
+  std::optional<node_socket> link_; ///< to hang up
+  bool was_joined_ = false;
+  std::string last_reason_; ///< told already
+  std::chrono::milliseconds pause_;
+};
+
+} // namespace parley::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::dial_over)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::dial_now)

@@ -1,0 +1,49 @@
+#include "actors/cluster/node_link.hpp"
+
+#include <caf/io/all.hpp>
+#include <caf/io/basp_broker.hpp>
+
+#include <set>
+#include <utility>
+
+namespace parley::actors {
+
+namespace {
+
+/// The middleman files what it publishes under a port number; there is only one thing.
+constexpr std::uint16_t only_port = 1;
+
+} // namespace
+
+void configure_remoting(caf::actor_system_config& config, std::chrono::milliseconds silence) {
+  config.load<caf::io::middleman>();
+  config.add_message_type<engine_event>("parley::engine_event");
+  config.add_message_type<engine_open>("parley::engine_open");
+  config.add_message_type<engine_command>("parley::engine_command");
+  config.add_message_type<open_denied>("parley::open_denied");
+  config.add_message_type<slots_offered>("parley::slots_offered");
+  config.add_message_type<capacity_report>("parley::capacity_report");
+  config.add_message_type<worker_leaves>("parley::worker_leaves");
+  config.add_message_type<slot_freed>("parley::slot_freed");
+  config.add_message_type<slot_orphaned>("parley::slot_orphaned");
+  config.add_message_type<worker_start>("parley::worker_start");
+  config.add_message_type<node_hello>("parley::node_hello");
+  config.add_message_type<node_verdict>("parley::node_verdict");
+  // CAF's own timeout stays off: it counts whole messages, so a large one over a slow line looks like silence. The
+  // maker of the socket watches its bytes (net/cluster/node_tunnel); these heartbeats keep them coming.
+  config.set("middleman.heartbeat-interval", caf::timespan(silence / 5));
+}
+
+node_links::node_links(caf::actor_system& system)
+    : system_(system), broker_(system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"))) {}
+
+void node_links::serve(node_socket socket, const node_registry_actor& registry) {
+  caf::anon_send(broker_, caf::publish_atom_v, scribe(std::move(socket)), only_port,
+                 caf::actor_cast<caf::strong_actor_ptr>(registry), std::set<std::string>{});
+}
+
+caf::io::scribe_ptr node_links::scribe(node_socket socket) {
+  return system_.middleman().backend().new_scribe(socket.release());
+}
+
+} // namespace parley::actors

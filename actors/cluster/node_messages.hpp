@@ -1,0 +1,46 @@
+#pragma once
+
+#include "actors/messages.hpp"
+
+// The messages with which a worker node joins a gateway.
+namespace parley::actors {
+
+struct node_hello;   // to the gateway's registry
+struct node_verdict; // back to the node's member
+
+using node_registry_actor = caf::typed_actor<caf::reacts_to<node_hello>>;
+using gateway_registration_actor = caf::typed_actor<caf::reacts_to<node_verdict>>;
+
+/// A request to be admitted. Answered to `member`.
+struct node_hello {
+  worker_actor worker;
+  gateway_registration_actor member;
+  std::string name; ///< of the node, for people
+  inference::engine_info info;
+};
+
+/// Whether a node may join.
+enum class node_answer : std::uint8_t {
+  welcome,
+  not_yet, ///< its previous link is not known to be gone yet: try again
+  refused  ///< for a reason that will not go away by itself
+};
+
+/// The registry's answer to `node_hello`.
+struct node_verdict {
+  node_answer answer = node_answer::refused;
+  worker_key key = 0; ///< for `welcome`: the worker's key there
+  std::string reason; ///< else
+};
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, node_hello& of) {
+  return inspect_packed(f, "parley::node_hello", of.info, of.worker, of.member, of.name);
+}
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, node_verdict& of) {
+  return f(caf::meta::type_name("parley::node_verdict"), of.answer, of.key, of.reason);
+}
+
+} // namespace parley::actors

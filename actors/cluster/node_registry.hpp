@@ -1,0 +1,33 @@
+#pragma once
+
+#include "actors/cluster/node_messages.hpp"
+
+#include <map>
+#include <string>
+
+namespace parley::actors {
+
+/// A gateway as worker nodes see it: checks that a worker gives the same answers as those already here, names it, and
+/// introduces it to the queue manager. The first worker decides on the model.
+class node_registry : public node_registry_actor::base {
+public:
+  node_registry(caf::actor_config& config, queue_actor queue);
+
+  const char* name() const override { return "node_registry"; }
+  void on_exit() override;
+
+protected:
+  behavior_type make_behavior() override;
+
+private:
+  void join(const node_hello& hello);
+  void gone(const caf::actor_addr& who);
+
+  queue_actor queue_;
+  worker_key last_key_ = 0;
+  std::string model_; ///< of the first worker, with its fingerprint
+  std::string fingerprint_;
+  std::map<worker_key, worker_actor> here_;
+};
+
+} // namespace parley::actors

@@ -1,0 +1,232 @@
+#include "actors/cluster/unit_codec.hpp"
+
+#include "actors/cluster/byte_archive.hpp"
+#include "actors/session/compact_pcm.hpp"
+
+// Every struct is destructured completely: a new member does not compile until it is handled here.
+namespace parley::conversation {
+
+/// A client's sound, in half the bytes where nothing is lost: most sound was 16-bit samples originally.
+static void sound(actors::byte_writer& a, const pcm& samples) {
+  actors::compact_pcm kept(samples);
+  a(kept);
+}
+
+static void sound(actors::byte_reader& a, pcm& samples) {
+  actors::compact_pcm kept;
+  a(kept);
+  samples = kept.samples();
+}
+
+template<class A>
+static void fields(A& a, text_item& of) {
+  auto& [text] = of;
+  a(text);
+}
+
+template<class A>
+static void fields(A& a, audio_item& of) {
+  auto& [samples] = of;
+  sound(a, samples);
+}
+
+template<class A>
+static void fields(A& a, image_item& of) {
+  auto& [file] = of;
+  a(file);
+}
+
+template<class A>
+static void fields(A& a, video_item& of) {
+  auto& [frames, samples, stack] = of;
+  sound(a, samples);
+  a(frames, stack);
+}
+
+template<class A>
+static void fields(A& a, message& of) {
+  auto& [from, content] = of;
+  a(from, content);
+}
+
+} // namespace parley::conversation
+
+namespace parley::inference {
+
+using conversation::sound;
+
+template<class A>
+static void fields(A& a, step_metrics& of) {
+  auto& [kv, prefill, generate, llm, tts, token2wav, tokens, tts_tokens, slices, vision, windows] = of;
+  a(kv, prefill, generate, llm, tts, token2wav, tokens, tts_tokens, slices, vision, windows);
+}
+
+template<class A>
+static void fields(A& a, rng_state& of) {
+  auto& [text, speech, noise] = of;
+  a(text, speech, noise);
+}
+
+template<class A>
+static void fields(A& a, unit_choices& of) {
+  auto& [finished, forced, cut, sampled, remembered, spoken, owed, open, after] = of;
+  a(finished, forced, cut, sampled, remembered, spoken, owed, open, after);
+}
+
+template<class A>
+static void fields(A& a, turn_choices& of) {
+  auto& [sampled, spoken, text_bytes, samples] = of;
+  a(sampled, spoken, text_bytes, samples);
+}
+
+template<class A>
+static void fields(A& a, open_duplex& of) {
+  auto& [session, prompt, options, voice, tts_voice, seed] = of;
+  a(session, prompt, options, voice, tts_voice, seed);
+}
+
+template<class A>
+static void fields(A& a, open_chat& of) {
+  auto& [session, seed, chance] = of;
+  a(session, seed, chance);
+}
+
+template<class A>
+static void fields(A& a, submit_unit& of) {
+  auto& [session, unit, samples, frames, slices, force, replay, mute] = of;
+  sound(a, samples);
+  a(session, unit, frames, slices, force, replay, mute);
+}
+
+template<class A>
+static void fields(A& a, submit_turn& of) {
+  turn_request& request = of;
+  a(request, of.session, of.turn, of.replay);
+}
+
+template<class A>
+static void fields(A& a, cut& of) {
+  auto& [session] = of;
+  a(session);
+}
+
+template<class A>
+static void fields(A& a, cancel_turn& of) {
+  auto& [session] = of;
+  a(session);
+}
+
+template<class A>
+static void fields(A& a, close_session& of) {
+  auto& [session] = of;
+  a(session);
+}
+
+template<class A>
+static void fields(A& a, opened& of) {
+  auto& [session, tokens, used, seed] = of;
+  a(session, tokens, used, seed);
+}
+
+template<class A>
+static void fields(A& a, step_output& of) {
+  auto& [session, unit, kind, text, audio, first, last, end, used, metrics, choices] = of;
+  a(session, unit, kind, text, audio, first, last, end, used, metrics, choices);
+}
+
+template<class A>
+static void fields(A& a, chat_delta& of) {
+  auto& [session, turn, text, audio, sampled, spoken] = of;
+  a(session, turn, text, audio, sampled, spoken);
+}
+
+template<class A>
+static void fields(A& a, chat_done& of) {
+  auto& [session, turn, reason, text, audio, used, metrics, after] = of;
+  a(session, turn, reason, text, audio, used, metrics, after);
+}
+
+template<class A>
+static void fields(A& a, failed& of) {
+  auto& [session, number, kind, words] = of;
+  a(session, number, kind, words);
+}
+
+template<class A>
+static void fields(A& a, replayed& of) {
+  auto& [session, unit] = of;
+  a(session, unit);
+}
+
+template<class A>
+static void fields(A& a, closed& of) {
+  auto& [session] = of;
+  a(session);
+}
+
+template<class A>
+static void fields(A& a, engine_info& of) {
+  auto& [model, fingerprint, device, slots, context, hears, sees, speaks, unit] = of;
+  a(model, fingerprint, device, slots, context, hears, sees, speaks, unit);
+}
+
+template<class A>
+static void fields(A& a, engine_capacity& of) {
+  auto& [pages, free_pages, voice_hits, voice_misses, prompt_hits, prompt_misses, slots] = of;
+  a(pages, free_pages, voice_hits, voice_misses, prompt_hits, prompt_misses, slots);
+}
+
+} // namespace parley::inference
+
+namespace parley::actors {
+
+template<class A>
+static void fields(A& a, worker_capacity& of) {
+  auto& [engine, busy, prompts] = of;
+  a(engine, busy, prompts);
+}
+
+namespace {
+
+template<class T>
+std::string write(const T& value) {
+  byte_writer out;
+  out(value);
+  return out.take();
+}
+
+template<class T>
+bool read(std::string_view bytes, T& value) {
+  byte_reader in(bytes);
+  in(value);
+  return in.complete();
+}
+
+} // namespace
+
+std::string pack(const inference::command& order) {
+  return write(order);
+}
+std::string pack(const inference::event& event) {
+  return write(event);
+}
+std::string pack(const inference::engine_info& info) {
+  return write(info);
+}
+std::string pack(const worker_capacity& load) {
+  return write(load);
+}
+bool unpack(std::string_view bytes, inference::command& order) {
+  return read(bytes, order);
+}
+bool unpack(std::string_view bytes, inference::event& event) {
+  return read(bytes, event);
+}
+bool unpack(std::string_view bytes, inference::engine_info& info) {
+  return read(bytes, info);
+}
+bool unpack(std::string_view bytes, worker_capacity& load) {
+  return read(bytes, load);
+}
+
+} // namespace parley::actors

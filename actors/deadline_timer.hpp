@@ -1,0 +1,37 @@
+#pragma once
+
+#include "actors/messages.hpp"
+
+#include <chrono>
+#include <optional>
+#include <set>
+
+namespace parley::actors {
+
+/// The clock of all actors.
+inline std::chrono::steady_clock::time_point steady_now() {
+  return std::chrono::steady_clock::now();
+}
+
+/// Wakes an actor with `timer_due` at the nearest deadline of its pure part. Postponing a deadline costs no message:
+/// the earlier wake-up finds nothing to do and sets the next one.
+class deadline_timer {
+public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  /// Call after every event that may have changed the deadline.
+  template<class Self>
+  void arm(Self* self, std::optional<time_point> deadline) {
+    if (!deadline || (!armed_.empty() && *armed_.begin() <= *deadline)) return;
+    armed_.insert(*deadline);
+    self->scheduled_send(self, *deadline, timer_due{});
+  }
+
+  /// Call on `timer_due`, before `arm`.
+  void fired(time_point now) { armed_.erase(armed_.begin(), armed_.upper_bound(now)); }
+
+private:
+  std::set<time_point> armed_; ///< pending wake-ups
+};
+
+} // namespace parley::actors

@@ -1,0 +1,98 @@
+#pragma once
+
+#include "actors/deadline_timer.hpp"
+#include "actors/messages.hpp"
+#include "actors/meters.hpp"
+#include "actors/queue/admission_queue.hpp"
+#include "actors/queue/status_report.hpp"
+#include "actors/queue/trial_queue.hpp"
+#include "actors/queue/worker_table.hpp"
+#include "actors/session/session_registry.hpp"
+#include "protocol/ids.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace parley::actors {
+
+/// The shell around the queue line, which is the ledger of slots, and the one that watches workers: names tickets, tells sessions what the line
+/// says, and learns from monitors who is gone. A session that dies while it waits leaves the line; one that dies with a slot has it freed by its
+/// worker, when the engine has closed what was open. A worker that dies is told here and nowhere else: its sessions go to the head of the line, and
+/// each hears `slot_lost`. Writes what it learns of workers on the board.
+///
+/// What fails on behalf of one session ends that session (`session_fault`) and takes its ticket away; the others stay.
+class queue_manager : public queue_actor::base {
+public:
+  /// What the actor uses of others, who outlive it.
+  struct surroundings {
+    worker_table& board;
+    const session_registry& sessions;
+    meters& counted;
+    std::atomic<std::uint64_t>& last_key; ///< of tickets
+  };
+
+  queue_manager(caf::actor_config& config, queue_settings settings, waiting_limits waiting, surroundings around);
+
+  const char* name() const override { return "queue_manager"; }
+  void on_exit() override;
+
+protected:
+  behavior_type make_behavior() override;
+
+private:
+  /// Whose ticket it is. What became of it is in the line.
+  struct party {
+    session_actor session; ///< null = it is gone, and its worker will free the slot
+    admission_queue::time_point since;
+    std::string address; ///< of the client, and the name of its API key
+    std::string key;
+  };
+
+  /// Carries out what a session wants of its ticket.
+  template<class Work>
+  void serve(ticket_key ticket, Work work);
+  template<class Work>
+  void isolate(ticket_key ticket, const session_actor& session, Work work);
+  void abandon(ticket_key ticket, const session_actor& session);
+
+  /// Forwards the queue's notices and sets the timer again.
+  void deliver(queue_events&& words);
+  void send_event(ticket_queued& word);
+  void send_event(position_changed& word);
+  void send_event(ticket_granted& word);
+  void send_event(ticket_refused& word);
+
+  party& party_of(ticket_key ticket);
+  void forget(ticket_key ticket);
+  void enqueue(slot_request& message);
+  void cancel(ticket_key ticket);
+  bool waits_too_often(const slot_request& message) const;
+  void rebalance(const affinity_request& message);
+  void try_again(const trial_request& message);
+  void end_trial(ticket_key ticket);
+  void session_gone(const caf::actor_addr& who);
+
+  void join(const worker_joins& message);
+  void offer(const slots_offered& message);
+  void note(capacity_report& message);
+  void drain(const worker_drain& message);
+  void take_no_more(worker_key key);
+  void take_again(worker_key key);
+  void ask_to_move(worker_key from, bool go);
+  void worker_gone(worker_key key, const caf::error& why);
+
+  server_snapshot snapshot() const;
+
+  admission_queue line_;
+  const waiting_limits waiting_limits_;
+  surroundings around_;
+  protocol::random_source random_;
+  deadline_timer deadline_timer_;
+  std::map<ticket_key, party> parties_; ///< in the order of the tickets
+  trial_queue trials_;
+};
+
+} // namespace parley::actors

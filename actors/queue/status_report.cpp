@@ -1,0 +1,127 @@
+#include "actors/queue/status_report.hpp"
+
+#include "protocol/json/writer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace parley::actors {
+
+std::string_view name_of(worker_state state) {
+  switch (state) {
+  case worker_state::loading: return "loading";
+  case worker_state::up: return "up";
+  case worker_state::draining: return "draining";
+  case worker_state::down: return "down";
+  }
+  return "";
+}
+
+std::string_view name_of(protocol::mode kind) {
+  switch (kind) {
+  case protocol::mode::chat: return "chat";
+  case protocol::mode::audio: return "audio";
+  case protocol::mode::video: return "video";
+  }
+  return "";
+}
+
+std::string_view name_of(protocol::session_state state) {
+  static constexpr std::array<std::string_view, protocol::session_states> names{"queued", "connected", "initializing",
+                                                                                "active", "closed"};
+  return names[static_cast<std::size_t>(state)];
+}
+
+namespace {
+
+using protocol::json::object_writer;
+
+bool has_room(const worker_view& worker, const std::vector<admission_queue::worker_view>& slots) {
+  return std::any_of(slots.begin(), slots.end(),
+                     [&](const auto& of) { return of.worker == worker.key && of.busy < of.slots; });
+}
+
+/// `"key":[` one object an item `]`.
+template<class Items, class Write>
+void list(std::string& out, std::string_view key, const Items& items, Write write) {
+  protocol::json::append_string(key, out);
+  out += ":[";
+  bool first = true;
+  for (const auto& item : items) {
+    if (!first) out += ',';
+    first = false;
+    write(item);
+  }
+  out += ']';
+}
+
+} // namespace
+
+std::string status_report(const server_snapshot& now) {
+  const auto& workers = now.workers;
+  const auto& slots = now.slots;
+  const auto& waits_s = now.waits_s;
+  const auto& sessions = now.sessions;
+  const auto up = [](const worker_view& worker) { return worker.state == worker_state::up; };
+  const auto idle = std::ranges::count_if(workers, [&](const auto& each) { return up(each) && has_room(each, slots); });
+  const auto busy = std::ranges::count_if(workers, up) - idle;
+  std::string out;
+  object_writer counts(out); // these in the words of the official demo's pages
+  counts.integer("total_workers", static_cast<std::int64_t>(workers.size()));
+  counts.integer("idle_workers", idle);
+  counts.integer("busy_workers", busy);
+  counts.integer("duplex_workers", 0); // none is bound to one kind of session
+  counts.integer("queue_length", static_cast<std::int64_t>(waits_s.size()));
+  out += ',';
+  list(out, "workers", workers, [&](const worker_view& worker) {
+    object_writer item(out);
+    item.integer("id", static_cast<std::int64_t>(worker.key));
+    item.text("node", worker.node.empty() ? "local" : worker.node);
+    item.text("device", worker.device);
+    for (const auto& of : slots) {
+      if (of.worker != worker.key) continue;
+      item.integer("slots", of.slots);
+      item.integer("busy", of.busy);
+    }
+    item.text("state", name_of(worker.state));
+    if (worker.state == worker_state::up || worker.state == worker_state::draining) {
+      item.text("model", worker.info.model);
+      item.text("fingerprint", worker.info.fingerprint);
+    }
+    if (worker.state == worker_state::down) item.text("reason", worker.reason);
+    item.close();
+  });
+  out += R"(,"queue":{"length":)" + std::to_string(waits_s.size()) + ',';
+  list(out, "waits", waits_s, [&](double seconds) { out += std::to_string(static_cast<std::int64_t>(seconds)); });
+  out += R"(},"sessions":)";
+  object_writer by_mode(out);
+  for (const auto kind : {protocol::mode::chat, protocol::mode::audio, protocol::mode::video}) {
+    auto by_state = by_mode.object(name_of(kind));
+    for (const auto& of : sessions)
+      if (of.kind == kind) by_state.integer(name_of(of.state), of.sessions);
+    by_state.close();
+  }
+  by_mode.close();
+  return out + '}';
+}
+
+std::string sessions_report(const std::vector<session_registry::view>& sessions,
+                            std::chrono::steady_clock::time_point now) {
+  std::string out = "[";
+  for (const auto& each : sessions) {
+    if (out.size() > 1) out += ',';
+    object_writer item(out);
+    item.text("session_id", each.id);
+    item.text("mode", name_of(each.kind));
+    item.text("state", name_of(each.state));
+    item.text("address", each.whose.address);
+    if (!each.whose.key.empty()) item.text("key", each.whose.key);
+    item.number("age_s", std::chrono::duration<double>(now - each.whose.since).count(), 1);
+    item.close();
+  }
+  return out + ']';
+}
+
+} // namespace parley::actors

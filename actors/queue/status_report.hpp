@@ -1,0 +1,37 @@
+#pragma once
+
+#include "actors/queue/admission_queue.hpp"
+#include "actors/queue/worker_table.hpp"
+#include "actors/session/session_registry.hpp"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parley::actors {
+
+/// The output of GET /status and GET /metrics.
+std::string_view name_of(worker_state state);
+std::string_view name_of(protocol::mode kind);
+std::string_view name_of(protocol::session_state state);
+
+/// What GET /status and GET /metrics tell, at one moment.
+struct server_snapshot {
+  std::vector<worker_view> workers;
+  std::vector<admission_queue::worker_view> slots; ///< of workers that are there
+  std::vector<admission_queue::waiter_view> waiters;
+  std::vector<double> waits_s; ///< one for each of `waiters`: seconds that it has waited so far
+  std::vector<admission_queue::conversation_view> conversations;
+  std::size_t queue_capacity = 0;
+  std::vector<session_registry::count> sessions;
+};
+
+/// The JSON object of GET /status (docs/protocol.md 13).
+std::string status_report(const server_snapshot& now);
+
+/// The JSON array of GET /sessions (docs/protocol.md 13).
+std::string sessions_report(const std::vector<session_registry::view>& sessions,
+                            std::chrono::steady_clock::time_point now);
+
+} // namespace parley::actors

@@ -1,0 +1,205 @@
+#include "actors/server_core.hpp"
+
+#include "actors/actor_threads.hpp"
+#include "actors/cluster/node_registry.hpp"
+#include "actors/demo_report.hpp"
+#include "actors/log.hpp"
+#include "actors/metrics_report.hpp"
+#include "actors/queue/queue_manager.hpp"
+#include "actors/queue/status_report.hpp"
+#include "actors/settings_parts.hpp"
+#include "actors/unix_time.hpp"
+#include "actors/worker/gpu_worker.hpp"
+#include "base/assert.hpp"
+#include "config/load.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace parley::actors {
+
+namespace {
+
+/// After the grace of a drain, time for closes that are still in progress.
+constexpr std::chrono::seconds drain_margin{5};
+
+/// What net/ holds of a session.
+class local_handle final : public session_handle {
+public:
+  explicit local_handle(session_actor session, link_number link = 0) : session_(std::move(session)), link_(link) {}
+  void text(std::string&& frame) override { caf::anon_send(session_, client_frame{std::move(frame), link_}); }
+  void binary() override { caf::anon_send(session_, client_binary{link_}); }
+  void gone() override { caf::anon_send(session_, client_gone{link_}); }
+
+private:
+  const session_actor session_;
+  const link_number link_;
+};
+
+/// The same when there is no session: the connection is being refused.
+class deaf_handle final : public session_handle {
+public:
+  void text(std::string&&) override {}
+  void binary() override {}
+  void gone() override {}
+};
+
+} // namespace
+
+server_core::server_core(const config::settings& settings, worker_table::watcher watch, nodes others)
+    : nodes_(others), limits_(limits_from(settings)), board_(std::move(watch)),
+      system_(prepare(config_, others == nodes::may_join ? std::optional(silence_from(settings)) : std::nullopt)) {
+  surroundings_.workers = &board_;
+  surroundings_.legacy_extras = settings.protocol.legacy_extras;
+  surroundings_.journal_bytes = settings.limits.journal_bytes;
+  surroundings_.resume_bytes = settings.limits.resume_bytes;
+  if (!settings.limits.journal_dir.empty()) start_spilling(settings);
+  if (!settings.record.dir.empty()) start_recording(settings);
+  queue_ = system_.spawn<queue_manager>(
+      queue_from(settings), waiting_from(settings),
+      queue_manager::surroundings{board_, surroundings_.registry, surroundings_.counted, surroundings_.last_key});
+  queue_->attach_functor([this](const caf::error&) { board_.close(closed_for::queue_ended); });
+  if (others == nodes::none) return;
+  links_.emplace(system_);
+  registry_ = system_.spawn<node_registry>(queue_);
+}
+
+void server_core::start_spilling(const config::settings& settings) {
+  try {
+    surroundings_.spill = std::make_unique<spill_writer>(settings.limits.journal_dir);
+  } catch (const std::exception& problem) {
+    throw config::settings_error("limits.journal_dir: " + std::string(problem.what()));
+  }
+}
+
+void server_core::start_recording(const config::settings& settings) {
+  auto& counted = surroundings_.counted.recording();
+  try {
+    surroundings_.recordings = std::make_unique<recorder_feed>(settings.record.queue_bytes, counted);
+    archive_ = std::make_unique<archive>(system_, settings, *surroundings_.recordings, counted);
+  } catch (const std::exception& problem) {
+    throw config::settings_error("record.dir: " + std::string(problem.what()));
+  }
+}
+
+server_core::~server_core() {
+  stop();
+}
+
+void server_core::stop() {
+  if (std::exchange(stopped_, true)) return;
+  for (const auto& session : surroundings_.registry.all())
+    caf::anon_send_exit(session, caf::exit_reason::user_shutdown);
+  for (const auto& worker : workers_) caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
+  if (registry_) caf::anon_send_exit(registry_, caf::exit_reason::user_shutdown);
+  caf::anon_send_exit(queue_, caf::exit_reason::user_shutdown);
+  registry_ = nullptr;
+  links_.reset();
+  if (archive_) archive_->stop();
+  system_.await_all_actors_done();
+  queue_ = nullptr;
+  workers_.clear();
+  surroundings_.spill.reset(); // its pending work may hold sessions
+  if (surroundings_.recordings) surroundings_.recordings->lead_nowhere();
+}
+
+void server_core::add_worker(std::string device, engine_factory make) {
+  const worker_key key = workers_.size() + 1;
+  workers_.push_back(system_.spawn<gpu_worker>(std::move(make)));
+  caf::anon_send(queue_, worker_joins{workers_.back(), key, {}, std::move(device)});
+  caf::anon_send(workers_.back(), worker_start{queue_, key});
+}
+
+void server_core::admit_node(node_socket socket, const std::string& address) {
+  log()->debug("a node comes from {}", address);
+  PARLEY_ASSERT(links_, "nodes may join");
+  links_->serve(std::move(socket), registry_);
+}
+
+void server_core::drain() {
+  board_.close(closed_for::shutdown);
+  // In this order: whoever is not among the sessions yet finds the queue closed.
+  caf::anon_send(queue_, drain_request{});
+  for (const auto& session : surroundings_.registry.all()) caf::anon_send(session, drain_request{});
+  if (!surroundings_.registry.wait_until_none_lives(limits_.drain + drain_margin))
+    log()->warn("{} sessions did not end in time", live_sessions());
+}
+
+session_terms server_core::terms() const {
+  session_terms terms{limits_, {}};
+  if (const auto engine = board_.engine()) {
+    terms.limits.context_tokens = engine->context_tokens;
+    terms.limits.unit = engine->unit;
+    terms.able = {engine->hears, engine->sees, engine->speaks};
+  }
+  return terms;
+}
+
+std::unique_ptr<session_handle> server_core::admit(connection_info info, std::shared_ptr<client_link> link) {
+  if (info.resume_token) return admit_again(info, std::move(link));
+  return std::make_unique<local_handle>(
+      system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)));
+}
+
+std::unique_ptr<session_handle> server_core::admit_again(const connection_info& info,
+                                                         std::shared_ptr<client_link> link) {
+  PARLEY_ASSERT(info.resume_token.has_value(), "whoever comes back says what it claims");
+  const auto offer =
+      std::make_shared<resume_request>(++surroundings_.last_link, std::move(link), info.remote, surroundings_.counted);
+  const auto seen = protocol::read_event_id(info.last_event_id);
+  if (!seen) {
+    offer->refuse(seen.error());
+    return std::make_unique<deaf_handle>();
+  }
+  const auto session =
+      surroundings_.registry.offer(protocol::sanitise_session_id(info.session_id.value_or("")), info.key, offer);
+  if (!session) {
+    offer->refuse(protocol::no_such_claim());
+    return std::make_unique<deaf_handle>();
+  }
+  caf::anon_send(*session, link_offer{offer, {*info.resume_token, *seen}});
+  return std::make_unique<local_handle>(*session, offer->number());
+}
+
+void server_core::status(std::function<void(std::string json)> done, status_part part) {
+  caf::anon_send(queue_, snapshot_request{[done = std::move(done), part](const server_snapshot& now) {
+                   switch (part) {
+                   case status_part::all: return done(status_report(now));
+                   case status_part::workers: return done(demo_workers(now));
+                   case status_part::queue: return done(demo_queue(now, unix_ms()));
+                   }
+                 }});
+}
+
+void server_core::metrics(std::function<void(std::string text)> done) {
+  caf::anon_send(queue_, snapshot_request{[this, done = std::move(done)](const server_snapshot& now) {
+                   done(metrics_report(now, surroundings_.counted));
+                 }});
+}
+
+std::string server_core::sessions(const principal& who) {
+  auto live = surroundings_.registry.list();
+  if (!who.sees_all) std::erase_if(live, [&](const auto& each) { return each.whose.key != who.key; });
+  return sessions_report(live, steady_now());
+}
+
+void server_core::close_session(std::string id, std::string reason, principal who,
+                                std::function<void(close_answer)> done) {
+  const auto found = surroundings_.registry.find(id);
+  if (!found.known) return done(close_answer::unknown);
+  if (!who.sees_all && found.key != who.key) return done(close_answer::forbidden);
+  if (found.session) caf::anon_send(*found.session, close_request{std::move(reason)});
+  done(close_answer::closed);
+}
+
+void server_core::move_session(std::string id, std::function<void(bool known)> done) {
+  const auto found = surroundings_.registry.find(id);
+  if (found.session) caf::anon_send(*found.session, move_request{});
+  done(found.session.has_value());
+}
+
+void server_core::drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) {
+  caf::anon_send(queue_, worker_drain{id, drain, std::move(done)});
+}
+
+} // namespace parley::actors

@@ -1,0 +1,92 @@
+#pragma once
+
+#include "actors/cluster/node_link.hpp"
+#include "actors/gateway_api.hpp"
+#include "actors/queue/worker_table.hpp"
+#include "actors/recording/archive.hpp"
+#include "actors/session/session.hpp"
+#include "actors/worker/engine_thread.hpp"
+#include "config/settings.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace parley::actors {
+
+/// All actors of a server: the queue manager first, then workers as they are added or join from other nodes, then a
+/// session for each connection.
+class server_core final : public gateway_api, public node_entrance {
+public:
+  /// Whether workers of other nodes may join.
+  enum class nodes : std::uint8_t { none, may_join };
+
+  /// `watch` is called after every change of a worker, on one of our threads; it must not block. An engine that could
+  /// not be loaded or has thrown is reported as a worker that is `down`. Throws config::settings_error when
+  /// `record.dir` or `limits.journal_dir` cannot be used.
+  server_core(const config::settings& settings, worker_table::watcher watch, nodes others = nodes::none);
+
+  /// Stops, if `stop` was not called.
+  ~server_core() override;
+
+  server_core(const server_core&) = delete;
+  server_core& operator=(const server_core&) = delete;
+
+  /// Starts a worker, which loads its engine on a thread of its own.
+  void add_worker(std::string device, engine_factory make);
+
+  /// Refuses new clients, tells running sessions (`session.go_away`), and waits until the last one is closed, for at
+  /// most a little longer than `limits.drain_seconds`. The sessions' last frames may still be on their way. Blocks.
+  void drain();
+
+  /// Ends what is left in this process, sessions first, and joins every thread. The last call; no connection may come any more: the server in front
+  /// of it is stopped. Blocks.
+  void stop();
+
+  // gateway_api; all thread-safe
+  std::unique_ptr<session_handle> admit(connection_info info, std::shared_ptr<client_link> link) override;
+  readiness ready() const override { return board_.ready(); }
+  bool loading() const override { return nodes_ == nodes::none && !board_.was_up(); }
+  void status(std::function<void(std::string json)> done, status_part part = status_part::all) override;
+  void metrics(std::function<void(std::string text)> done) override;
+  std::string sessions(const principal& who) override;
+  void close_session(std::string id, std::string reason, principal who,
+                     std::function<void(close_answer)> done) override;
+  void move_session(std::string id, std::function<void(bool known)> done) override;
+  void drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) override;
+
+  recordings_api* recordings() override { return archive_.get(); }
+
+  // node_entrance; thread-safe. Only where nodes may join.
+  void admit_node(node_socket socket, const std::string& address) override;
+
+  /// Sessions that are not yet closed.
+  std::size_t live_sessions() const { return surroundings_.registry.live(); }
+
+private:
+  void start_spilling(const config::settings& settings);
+  void start_recording(const config::settings& settings);
+  session_terms terms() const;
+  std::unique_ptr<session_handle> admit_again(const connection_info& info, std::shared_ptr<client_link> link);
+
+  const nodes nodes_;
+  const protocol::session_limits limits_;
+  session_surroundings surroundings_;
+  worker_table board_;
+  caf::actor_system_config config_;
+  caf::actor_system system_;
+  std::unique_ptr<archive> archive_; ///< null = nothing is recorded
+  queue_actor queue_;
+  std::vector<worker_actor> workers_; ///< of this process
+  std::optional<node_links> links_;
+  node_registry_actor registry_;
+  bool stopped_ = false;
+};
+
+} // namespace parley::actors

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "actors/cluster/byte_archive.hpp"
+#include "inference/unit.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace parley::actors {
+
+/// Samples (16 kHz) kept for later, bit for bit: in half the memory if they were 16-bit samples originally, as most
+/// clients' are; otherwise the shared floats themselves.
+class compact_pcm {
+public:
+  compact_pcm() = default;
+  explicit compact_pcm(inference::pcm samples);
+  explicit compact_pcm(std::vector<std::int16_t> numbers) : kept_(std::move(numbers)) {}
+
+  inference::pcm samples() const;
+
+  /// The 16-bit samples; null when it holds floats.
+  const std::vector<std::int16_t>* numbers() const { return std::get_if<std::vector<std::int16_t>>(&kept_); }
+
+  /// Of memory.
+  std::size_t bytes() const;
+
+private:
+  std::variant<inference::pcm, std::vector<std::int16_t>> kept_;
+};
+
+/// As bytes, in the form in which it is kept.
+void fields(byte_writer& to, compact_pcm& of);
+void fields(byte_reader& from, compact_pcm& of);
+
+/// The 16-bit samples that, divided by 32768, are exactly these floats; none if there are none.
+std::optional<std::vector<std::int16_t>> exact_pcm16(std::span<const float> samples);
+
+} // namespace parley::actors

@@ -1,0 +1,83 @@
+#include "actors/session/convert.hpp"
+
+#include <utility>
+
+namespace parley::actors {
+
+namespace {
+
+/// Everything that was measured; what this step did not have (speech, pictures, a sliding window) stays absent.
+protocol::metrics convert(const inference::step_metrics& from) {
+  protocol::metrics to;
+  to.backend = "libtorch";
+  to.kv_cache_length = from.kv_cache_length;
+  to.prefill_ms = from.prefill_ms;
+  to.generate_ms = from.generate_ms;
+  to.cost_llm_ms = from.llm_ms;
+  to.n_tokens = from.n_tokens;
+  if (from.n_tts_tokens > 0) {
+    to.cost_tts_ms = from.tts_ms;
+    to.cost_token2wav_ms = from.token2wav_ms;
+    to.n_tts_tokens = from.n_tts_tokens;
+  }
+  if (from.vision_slices > 0) {
+    to.vision_slices = from.vision_slices;
+    to.vision_tokens = from.vision_tokens;
+  }
+  if (from.window_events > 0) to.window_events = from.window_events;
+  return to;
+}
+
+} // namespace
+
+inference::command to_engine(const protocol::open_engine& order, inference::session_id session) {
+  const auto& init = *order.init;
+  if (order.kind == protocol::mode::chat) return inference::open_chat{session, init.seed};
+  return inference::open_duplex{session, init.system_prompt, init.config, init.voice, init.tts_voice, init.seed};
+}
+
+inference::command to_engine(protocol::submit_unit&& order, inference::session_id session) {
+  return inference::submit_unit{
+      session, order.unit, std::move(order.samples), std::move(order.frames), order.max_slice_nums, order.force_listen};
+}
+
+inference::command to_engine(const protocol::submit_turn& order, inference::session_id session) {
+  const conversation::turn_request& request = *order.request;
+  return inference::submit_turn{request, session, order.turn};
+}
+
+protocol::engine_opened from_engine(const inference::opened& event) {
+  return {event.prompt_tokens, event.prompt_usage};
+}
+
+protocol::step_report from_engine(inference::step_output&& event) {
+  protocol::step_report report;
+  report.unit = event.unit;
+  report.kind = event.kind;
+  report.text = std::move(event.text);
+  report.audio = std::move(event.audio);
+  report.first = event.first;
+  report.last = event.last;
+  report.end_of_turn = event.end_of_turn;
+  report.used = event.used;
+  if (event.last) {
+    report.measured = convert(event.metrics);
+  } else {
+    report.measured.kv_cache_length = event.metrics.kv_cache_length;
+  }
+  return report;
+}
+
+protocol::turn_report from_engine(inference::chat_delta&& event) {
+  return {event.turn, std::move(event.text), std::move(event.audio)};
+}
+
+protocol::turn_done_report from_engine(inference::chat_done&& event) {
+  return {event.turn, event.reason, std::move(event.text), std::move(event.audio), event.used, convert(event.metrics)};
+}
+
+protocol::engine_failure from_engine(inference::failed&& event) {
+  return {event.number, event.kind, std::move(event.message)};
+}
+
+} // namespace parley::actors

@@ -1,0 +1,170 @@
+#include "actors/session/journal.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace parley::actors {
+
+namespace {
+
+/// Enough to keep an engine busy, and few enough for its worker threads.
+constexpr std::size_t most_under_way = 4;
+
+} // namespace
+
+std::size_t journal::past_unit::bytes() const {
+  const auto& of = *choices;
+  const std::size_t all = sizeof(past_unit) + sizeof(inference::unit_choices) + input.bytes();
+  return all + (of.sampled.capacity() + of.remembered.capacity() + of.spoken.capacity()) * sizeof(std::int64_t);
+}
+
+inference::command journal::enter(inference::command order) {
+  if (const auto* duplex = std::get_if<inference::open_duplex>(&order)) {
+    begin_anew();
+    opening_ = *duplex;
+  } else if (const auto* chat = std::get_if<inference::open_chat>(&order)) {
+    begin_anew();
+    opening_ = *chat;
+  } else if (auto* unit = std::get_if<inference::submit_unit>(&order)) {
+    if (unit_ && unit_->number == unit->unit)
+      unit->replay = unit_->choices;
+    else
+      unit_ = past_unit{
+          unit->unit, {compact_pcm(unit->samples), unit->frames}, unit->max_slice_nums, unit->force_listen, nullptr};
+  } else if (auto* turn = std::get_if<inference::submit_turn>(&order)) {
+    if (turn_ == turn->turn) {
+      turn->replay = std::make_shared<const inference::turn_choices>(said_);
+    } else {
+      turn_ = turn->turn;
+      said_ = {};
+    }
+  }
+  return order;
+}
+
+void journal::note(const inference::event& answer) {
+  if (const auto* opened = std::get_if<inference::opened>(&answer)) {
+    if (auto* duplex = std::get_if<inference::open_duplex>(&opening_)) duplex->seed = opened->seed;
+    if (auto* chat = std::get_if<inference::open_chat>(&opening_)) chat->seed = opened->seed;
+    opened_ = reopened_ = true;
+  } else if (const auto* output = std::get_if<inference::step_output>(&answer)) {
+    on_unit_answered(*output);
+  } else if (const auto* delta = std::get_if<inference::chat_delta>(&answer)) {
+    on_delta(*delta);
+  } else if (const auto* done = std::get_if<inference::chat_done>(&answer)) {
+    if (turn_ != done->turn) return;
+    turn_.reset();
+    if (auto* chat = std::get_if<inference::open_chat>(&opening_)) chat->chance = done->after;
+  } else if (std::holds_alternative<inference::replayed>(answer)) {
+    ++confirmed_;
+  } else if (const auto* failed = std::get_if<inference::failed>(&answer); failed && !moving()) {
+    if (unit_ && unit_->number == failed->number) unit_.reset();
+    if (turn_ == failed->number) turn_.reset();
+  }
+}
+
+void journal::on_unit_answered(const inference::step_output& output) {
+  if (!unit_ || unit_->number != output.unit) return;
+  unit_->choices = output.choices;
+  if (!output.last) return;
+  auto answered = std::move(*unit_);
+  unit_.reset();
+  keep(std::move(answered));
+}
+
+void journal::keep(past_unit unit) {
+  if (overflown_) return;
+  if (!unit.choices) return give_up(); // an engine that does not report its choices
+  bytes_ += unit.bytes();
+  past_.push_back(std::move(unit));
+  sent_ = confirmed_ = past_.size();
+  spill();
+  if (bytes_ > most_.bytes) give_up();
+}
+
+/// Moves the oldest units to disk until the rest fits.
+void journal::spill() {
+  while (most_.disk && bytes_ > most_.bytes && spilled_ < past_.size()) {
+    auto& oldest = past_[spilled_];
+    if (!file_) file_ = std::make_shared<spill_file>();
+    oldest.spilled = most_.disk->put(file_, pack(oldest.input));
+    if (!oldest.spilled) return;
+    bytes_ -= oldest.input.bytes();
+    oldest.input = {};
+    ++spilled_;
+  }
+}
+
+void journal::give_up() {
+  overflown_ = true;
+  past_ = {};
+  file_.reset();
+  bytes_ = spilled_ = sent_ = confirmed_ = 0;
+}
+
+void journal::begin_anew() {
+  auto wake = std::move(wake_);
+  *this = journal(most_);
+  wake_ = std::move(wake);
+}
+
+void journal::on_delta(const inference::chat_delta& delta) {
+  if (turn_ != delta.turn) return;
+  said_.sampled.insert(said_.sampled.end(), delta.sampled.begin(), delta.sampled.end());
+  said_.spoken.insert(said_.spoken.end(), delta.spoken.begin(), delta.spoken.end());
+  said_.text_bytes += delta.text.size();
+  if (delta.audio) said_.samples += delta.audio->size();
+}
+
+void journal::rewind() {
+  reopened_ = asked_to_open_ = false;
+  sent_ = confirmed_ = 0;
+  // What was spoken in turns that are over does not matter any more.
+  audible_ = past_.size();
+  while (audible_ > 0 && past_[audible_ - 1].choices->voice_open) --audible_;
+  for (auto& unit : past_) unit.fetched = false;
+}
+
+/// Whether the next unit is in memory. Units on disk are fetched before they are needed.
+bool journal::at_hand() {
+  for (auto i = sent_; i < std::min(sent_ + 2 * most_under_way, spilled_); ++i)
+    if (!std::exchange(past_[i].fetched, true)) most_.disk->fetch(past_[i].spilled, wake_);
+  const auto& unit = past_[sent_];
+  if (unit.spilled && unit.spilled->lost()) give_up();
+  return !overflown_ && (!unit.spilled || unit.spilled->here());
+}
+
+std::optional<inference::command> journal::next(inference::session_id as) {
+  if (!whole()) return std::nullopt;
+  if (!std::exchange(asked_to_open_, true)) {
+    if (auto* duplex = std::get_if<inference::open_duplex>(&opening_)) {
+      duplex->session = as;
+      return *duplex;
+    }
+    auto& chat = std::get<inference::open_chat>(opening_);
+    chat.session = as;
+    return chat;
+  }
+  if (!reopened_ || sent_ == past_.size() || sent_ - confirmed_ >= most_under_way) return std::nullopt;
+  if (!at_hand()) return std::nullopt;
+  auto order = order_of(past_[sent_]);
+  order.session = as;
+  order.mute = sent_ < audible_;
+  ++sent_;
+  return order;
+}
+
+inference::submit_unit journal::order_of(past_unit& unit) const {
+  const journal_input input = unit.spilled ? unpack(unit.spilled->bytes()) : unit.input;
+  if (unit.spilled) unit.spilled->let_go();
+  inference::submit_unit order{};
+  order.unit = unit.number;
+  order.samples = input.sound.samples();
+  order.frames = input.frames;
+  order.max_slice_nums = unit.max_slice_nums;
+  order.force_listen = unit.force_listen;
+  order.replay = unit.choices;
+  return order;
+}
+
+} // namespace parley::actors

@@ -1,0 +1,114 @@
+#pragma once
+
+#include "actors/session/journal_input.hpp"
+#include "actors/session/spill_writer.hpp"
+#include "inference/unit.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+namespace parley::actors {
+
+/// What is kept of a session so that it can continue on another worker as if nothing had happened: how it was opened,
+/// its units as they were sent, and what the engine chose. Plain bookkeeping; not thread-safe.
+///
+///   talking:  every order to the engine passes `enter`, every answer of it passes `note` before anyone acts on it.
+///   moving:   `rewind`; then whatever `next` gives goes to the new engine, and its answers pass `note`, until
+///             `caught_up`. Then the unit or turn that was under way is sent again, through `enter` as ever, which adds
+///             what was chosen of it: the engine answers what has not left yet and nothing else.
+///
+/// A move that fails, because that engine is lost too, starts again with `rewind`.
+class journal {
+public:
+  struct bound {
+    std::size_t bytes = 64u << 20; ///< of units, in memory
+    spill_writer* disk = nullptr;  ///< takes the oldest units when there are more; null: then the session cannot be
+                                   ///< moved any more
+  };
+
+  journal() = default;
+  explicit journal(bound most) : most_(most) {}
+
+  /// `call` is called on another thread when `next` may have something after waiting for the disk.
+  void wake_with(std::function<void()> call) { wake_ = std::move(call); }
+
+  /// A command on its way to the engine, returned as it must be sent. An open starts a new journal.
+  inference::command enter(inference::command order);
+
+  /// An answer from the engine.
+  void note(const inference::event& answer);
+
+  /// Whether the session can be moved: it is open, and everything is kept. May change during a move, if the disk fails.
+  bool whole() const { return opened_ && !overflown_; }
+
+  /// There was more than fits, or the disk failed: the session cannot be moved any more.
+  bool overflown() const { return overflown_; }
+
+  /// Whether the engine has work that it has not finished answering: an open, a unit or a turn.
+  bool awaits_answer() const { return !opened_ || unit_ || turn_; }
+
+  /// The engine is lost.
+  void rewind();
+
+  /// The next command that rebuilds the session, as session `as`; nothing while answers must come first, or when it is
+  /// complete.
+  std::optional<inference::command> next(inference::session_id as);
+
+  /// The new engine's session has reached the state of the lost one.
+  bool caught_up() const { return whole() && !moving(); }
+
+  /// Bytes of units kept in memory.
+  std::size_t bytes() const { return bytes_; }
+  std::size_t units() const { return past_.size(); }
+  std::size_t spilled_units() const { return spilled_; }
+
+private:
+  struct past_unit {
+    std::uint64_t number = 0;
+    journal_input input;
+    int max_slice_nums = 1;
+    bool force_listen = false;
+    std::shared_ptr<const inference::unit_choices> choices;
+    std::shared_ptr<spilled_block> spilled = {}; ///< the input, if it is on disk
+    bool fetched = false;                        ///< it has been requested since `rewind`
+    std::size_t bytes() const;
+  };
+
+  bool moving() const { return !reopened_ || confirmed_ != past_.size(); }
+  void on_unit_answered(const inference::step_output& output);
+  void on_delta(const inference::chat_delta& delta);
+  void keep(past_unit unit);
+  void spill();
+  void give_up();
+  void begin_anew();
+  bool at_hand();
+  inference::submit_unit order_of(past_unit& unit) const;
+
+  bound most_;
+  std::function<void()> wake_;
+  std::variant<std::monostate, inference::open_duplex, inference::open_chat> opening_;
+  bool opened_ = false;
+  bool overflown_ = false;
+  std::vector<past_unit> past_;
+  std::size_t bytes_ = 0;
+  std::size_t spilled_ = 0; ///< of `past_`, from the front
+  std::shared_ptr<spill_file> file_;
+
+  // under way
+  std::optional<past_unit> unit_;
+  std::optional<std::uint64_t> turn_;
+  inference::turn_choices said_; ///< of it
+
+  // moving
+  bool reopened_ = true;
+  bool asked_to_open_ = true;
+  std::size_t sent_ = 0, confirmed_ = 0; ///< of `past_`
+  std::size_t audible_ = 0;              ///< the first unit of the turn that is still open
+};
+
+} // namespace parley::actors

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "actors/session/compact_pcm.hpp"
+#include "inference/unit.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parley::actors {
+
+/// The input of a unit, in memory.
+struct journal_input {
+  compact_pcm sound;
+  std::vector<inference::image_file> frames;
+
+  std::size_t bytes() const; ///< of memory
+};
+
+/// As one string, for this machine's disk.
+std::string pack(const journal_input& unit);
+
+/// `bytes` are of `pack`.
+journal_input unpack(std::string_view bytes);
+
+} // namespace parley::actors

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "actors/gateway_api.hpp"
+#include "actors/meters.hpp"
+#include "protocol/errors.hpp"
+#include "protocol/session/resume_token.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace parley::actors {
+
+/// A new connection that claims a session, on its way to the session's actor. Ends with `take` or `refuse`, whoever has it: the registry keeps it for
+/// an actor that ends before it comes (session_registry::offer).
+class resume_request {
+public:
+  /// `counted` outlives it.
+  resume_request(std::uint64_t number, std::shared_ptr<client_link> link, std::string remote, meters& counted)
+      : number_(number), link_(std::move(link)), remote_(std::move(remote)), meters_(counted) {}
+  resume_request(const resume_request&) = delete;
+  resume_request& operator=(const resume_request&) = delete;
+
+  /// What the connection's frames are marked with.
+  std::uint64_t number() const { return number_; }
+  const std::string& remote() const { return remote_; }
+
+  /// The session takes over the link; once.
+  std::shared_ptr<client_link> take();
+
+  /// Tells the client why, and closes the connection.
+  void refuse(const protocol::error& why);
+
+private:
+  std::uint64_t number_;
+  std::shared_ptr<client_link> link_;
+  std::string remote_; ///< address, for logs
+  meters& meters_;
+};
+
+} // namespace parley::actors

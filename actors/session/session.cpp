@@ -1,0 +1,268 @@
+#include "actors/session/session.hpp"
+
+#include "actors/log.hpp"
+#include "actors/log_exceptions.hpp"
+#include "actors/queue/status_report.hpp"
+#include "actors/secure_random.hpp"
+#include "actors/session/convert.hpp"
+#include "actors/unix_time.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace parley::actors {
+
+namespace {
+
+/// The reason of a session that was ended from outside.
+constexpr std::string_view cut_off = "cut off";
+
+std::string_view words_for(protocol::error_code code) {
+  switch (code) {
+  case protocol::error_code::queue_full: return "too many clients are waiting";
+  case protocol::error_code::worker_busy: return "all slots are taken and this server does not queue";
+  case protocol::error_code::worker_connect_failed: return "no worker could be reached";
+  default: return "no worker can take sessions now";
+  }
+}
+
+} // namespace
+
+session::session(caf::actor_config& config, session_surroundings& shared, session_terms terms, queue_actor queue,
+                 connection_info connection, std::shared_ptr<client_link> link)
+    : session_actor::base(config), shared_(shared), connection_(std::move(connection)), link_(std::move(link)),
+      meter_(shared.counted), sent_(shared.resume_bytes),
+      lease_(*this, std::move(queue), meter_, journal({shared.journal_bytes, shared.spill.get()}),
+             {shared.last_key, terms.limits.failover.count() > 0, connection_.group, connection_.key}) {
+  protocol::random_source random = secure_random;
+  current_id_ = protocol::sanitise_session_id(connection_.session_id.value_or(""));
+  if (current_id_.empty()) current_id_ = protocol::make_session_id(random);
+  entry_ = shared_.registry.add(this, {connection_.remote, connection_.key, connection_.accepted});
+  const auto claimed = entry_->claim(current_id_, [&] { return shared_.legacy_ids.next(unix_ms()); });
+  const bool unique = claimed.has_value();
+  legacy_id_ = claimed.value_or("");
+  protocol::session_origin origin{connection_.mode, current_id_, legacy_id_, {}, connection_.accepted};
+  if (unique && shared_.recordings) origin.recording_id = shared_.recordings->take_id(current_id_);
+  const auto recording_id = origin.recording_id;
+  machine_ =
+      std::make_unique<protocol::session_machine>(std::move(origin), terms.limits, terms.able, std::move(random));
+  const log_session about(current_id_);
+  log()->debug("connected from {}{}{}", connection_.remote, connection_.key.empty() ? "" : " with key ",
+               connection_.key);
+  auto first = unique ? machine_->start(steady_now()) : machine_->refuse_duplicate_id(steady_now());
+  if (recording_id) begin_recording(*recording_id);
+  // Here, not when a scheduler thread gets to it: connections queue in the order in which they are admitted.
+  carry_out(std::move(first));
+}
+
+session::behavior_type session::make_behavior() {
+  log_exceptions(this, [this] { tell_fault(); });
+  set_down_handler([this](const caf::down_msg& down) { forward(lease_.peer_gone(down)); });
+  if (shared_.spill) lease_.wake_with([self = session_actor(this)] { caf::anon_send(self, journal_woken{}); });
+  return {
+      [this](client_frame& frame) { take_frame(frame); },
+      [this](const client_binary& of) {
+        if (of.link == link_number_) carry_out(machine_->on_binary(steady_now()));
+      },
+      [this](const client_gone& of) {
+        if (of.link == link_number_) lose_client();
+      },
+      [this](const link_offer& offer) { take_offer(*offer.link, offer.claim); },
+      [this](const close_request& request) { carry_out(machine_->on_close_request(request.reason, steady_now())); },
+      [this](const queue_update& word) {
+        if (!lease_.waits_for(word.ticket)) return;
+        carry_out(word.first ? machine_->on_queued(word.place, steady_now())
+                             : machine_->on_queue_update(word.place, steady_now()));
+      },
+      [this](const slot_granted& grant) { forward(lease_.take(grant)); },
+      [this](const slot_refused& refusal) { forward(lease_.take(refusal), refusal.code); },
+      [this](const slot_lost& news) { forward(lease_.take(news)); },
+      [this](const session_fault&) { carry_out(machine_->on_fault(steady_now())); },
+      [this](engine_event& event) { take_event(event); },
+      [this](const open_denied& denial) { forward(lease_.take(denial)); },
+      [this](const trial_granted& grant) { forward(lease_.take(grant)); },
+      [this](const move_request& order) {
+        if (!order.go)
+          lease_.stay();
+        else if (active())
+          lease_.move();
+      },
+      [this](const drain_request&) { carry_out(machine_->on_drain(steady_now())); },
+      [this](const timer_due&) {
+        deadline_timer_.fired(steady_now());
+        carry_out(machine_->tick(steady_now()));
+      },
+      [this](const journal_woken&) { forward(lease_.woken()); },
+  };
+}
+
+void session::begin_recording(const std::string& id) {
+  recording_facts facts;
+  facts.id = id;
+  facts.legacy_id = legacy_id_;
+  facts.key = connection_.key;
+  facts.mode = name_of(machine_->kind());
+  facts.started_ms = unix_ms();
+  facts.folder = utc_date(facts.started_ms) + "/" + id;
+  recording_ = std::make_unique<recording_tap>(*shared_.recordings, std::move(facts), connection_.accepted);
+}
+
+void session::on_exit() {
+  log_end();
+  if (!link_closed_ && !client_gone_) link_->close(1011, "internal error");
+  lease_.leave();
+  for (const auto& offer : entry_->refuse_offers()) offer->refuse(protocol::no_such_claim());
+  entry_.reset();
+  machine_.reset();
+  if (recording_) recording_->end(std::string(cut_off));
+  recording_.reset();
+  sent_.clear(); // a pending timer keeps this object alive
+  link_.reset();
+  connection_.reservation.reset();
+  pending_.clear();
+}
+
+/// A handler has thrown, and this actor is about to end. The client is told as much as still can be.
+void session::tell_fault() noexcept {
+  try {
+    if (!machine_ || !link_) return;
+    const log_session about(machine_->id());
+    for (const auto& effect : machine_->on_fault(steady_now())) {
+      if (const auto* word = std::get_if<protocol::send>(&effect)) perform(*word);
+      if (const auto* close = std::get_if<protocol::close_link>(&effect)) perform(*close);
+    }
+  } catch (...) { // then on_exit closes the link
+  }
+}
+
+void session::log_end() {
+  const log_session about(machine_->id());
+  // Its actor may be ended from outside before the machine has ended.
+  const auto reason = machine_->closed_reason().empty() ? std::string(cut_off) : machine_->closed_reason();
+  const auto used = machine_->total();
+  log()->info("ended: {} after {:.1f} s, {} tokens in, {} out", reason,
+              std::chrono::duration<double>(steady_now() - connection_.accepted).count(),
+              used.input_text + used.input_audio + used.input_vision, used.output_text + used.output_audio);
+  shared_.counted.ended(machine_->kind(), machine_->ended_as(), connection_.key, used);
+}
+
+// ---- what comes in --------------------------------------------------------------------------------------------------
+
+void session::take_frame(client_frame& frame) {
+  if (frame.link != link_number_) return;
+  const auto text = std::make_shared<const std::string>(std::move(frame.text));
+  auto effects = machine_->on_frame(*text, steady_now());
+  if (recording_) recording_->pass(speaker::client, text, media_of_last_frame());
+  carry_out(std::move(effects));
+  link_->taken(text->size());
+}
+
+accepted_media session::media_of_last_frame() const {
+  if (!machine_->took_input()) return accepted_media::none;
+  return machine_->kind() == protocol::mode::chat ? accepted_media::files : accepted_media::samples;
+}
+
+void session::lose_client() {
+  client_gone_ = true;
+  carry_out(machine_->on_gone(steady_now()));
+  if (!machine_ || machine_->state() == protocol::session_state::closed) return;
+  const log_session about(machine_->id());
+  log()->info("its client is gone and may come back");
+}
+
+void session::take_offer(resume_request& offer, const protocol::resume_claim& claim) {
+  auto welcome = machine_->on_resume(claim, sent_.oldest(), steady_now());
+  if (!welcome) {
+    entry_->offer_came(offer);
+    return offer.refuse(welcome.error());
+  }
+  if (!client_gone_) link_->close(1008, "the session goes on over another connection");
+  link_ = offer.take();
+  entry_->offer_came(offer);
+  link_number_ = offer.number();
+  client_gone_ = false;
+  if (machine_->kind() == protocol::mode::chat) link_->became_chat();
+  {
+    const log_session about(machine_->id());
+    log()->info("its client is back, from {}", offer.remote());
+  }
+  carry_out(std::move(*welcome));
+}
+
+void session::take_event(engine_event& event) {
+  if (!lease_.concerns(event.event)) return;
+  if (lease_.restoring()) return forward(lease_.take_restored(event.event));
+  meter_.heard(event.event);
+  take_engine_event(std::move(event.event));
+}
+
+void session::take_engine_event(inference::event&& event) {
+  if (auto* opened = std::get_if<inference::opened>(&event))
+    return carry_out(machine_->on_engine_opened(from_engine(*opened), steady_now()));
+  if (auto* output = std::get_if<inference::step_output>(&event))
+    return carry_out(machine_->on_step_report(from_engine(std::move(*output)), steady_now()));
+  if (auto* delta = std::get_if<inference::chat_delta>(&event))
+    return carry_out(machine_->on_turn_report(from_engine(std::move(*delta)), steady_now()));
+  if (auto* done = std::get_if<inference::chat_done>(&event))
+    return carry_out(machine_->on_turn_done(from_engine(std::move(*done)), steady_now()));
+  if (auto* failed = std::get_if<inference::failed>(&event)) {
+    // A failed open leaves no engine session behind.
+    if (machine_->state() == protocol::session_state::initializing) lease_.engine_ended();
+    return carry_out(machine_->on_engine_failed(from_engine(std::move(*failed)), steady_now()));
+  }
+  if (!std::holds_alternative<inference::closed>(event)) return;
+  lease_.engine_ended();
+  carry_out(machine_->on_engine_closed(steady_now()));
+}
+
+/// If the client connected before a model was loaded, these were not known. A running session keeps those that it began
+/// with.
+void session::learn_abilities() {
+  if (active() || !shared_.workers) return;
+  if (const auto engine = shared_.workers->engine())
+    machine_->learn({engine->hears, engine->sees, engine->speaks}, engine->context_tokens, engine->unit);
+}
+
+void session::forward(lease_event word, protocol::error_code why) {
+  const auto now = steady_now();
+  switch (word) {
+  case lease_event::none: return;
+  case lease_event::granted: learn_abilities(); return carry_out(machine_->on_granted(now));
+  case lease_event::refused: return carry_out(machine_->on_refused(why, std::string(words_for(why)), now));
+  case lease_event::worker_lost: return carry_out(machine_->on_worker_lost(now));
+  case lease_event::given_up: return carry_out(machine_->on_work_lost_twice(now));
+  case lease_event::restored: return carry_out(machine_->on_restored(now));
+  case lease_event::closed: return carry_out(machine_->on_engine_closed(now));
+  }
+}
+
+// ---- what goes out --------------------------------------------------------------------------------------------------
+
+void session::carry_out(protocol::effects&& effects) {
+  std::move(effects.begin(), effects.end(), std::back_inserter(pending_));
+  // Whoever asks the server sees a state no later than the client is told of it.
+  if (machine_->state() != protocol::session_state::closed) entry_->update(machine_->kind(), machine_->state());
+  if (carrying_out_) return;
+  const log_session about(machine_->id());
+  carrying_out_ = true;
+  for (; !pending_.empty(); pending_.pop_front())
+    std::visit([this](auto& effect) { perform(effect); }, pending_.front());
+  carrying_out_ = false;
+  rearm();
+}
+
+void session::rearm() {
+  lease_.decline_unasked();
+  entry_->update(machine_->kind(), machine_->state());
+  deadline_timer_.arm(this, machine_->next_deadline());
+  if (recording_ && machine_->state() == protocol::session_state::closed) {
+    recording_->became(name_of(machine_->kind()));
+    recording_->end(machine_->closed_reason());
+  }
+  if (machine_->state() != protocol::session_state::closed || !client_gone_) return;
+  connection_.reservation.reset();
+  if (!machine_->holds_worker()) quit();
+}
+
+} // namespace parley::actors

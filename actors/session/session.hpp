@@ -1,0 +1,117 @@
+#pragma once
+
+#include "actors/deadline_timer.hpp"
+#include "actors/gateway_api.hpp"
+#include "actors/messages.hpp"
+#include "actors/queue/worker_table.hpp"
+#include "actors/recording/recorder_feed.hpp"
+#include "actors/secure_random.hpp"
+#include "actors/session/session_meter.hpp"
+#include "actors/session/session_registry.hpp"
+#include "actors/session/worker_lease.hpp"
+#include "protocol/session/sent_events.hpp"
+#include "protocol/session/session_machine.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace parley::actors {
+
+/// What a server's sessions share. Outlives them.
+struct session_surroundings {
+  bool legacy_extras = false;            ///< setting `protocol.legacy_extras`
+  std::size_t journal_bytes = 0;         ///< setting `limits.journal_bytes`
+  std::size_t resume_bytes = 0;          ///< setting `limits.resume_bytes`
+  std::unique_ptr<spill_writer> spill;   ///< takes what exceeds a journal's memory; null = there is none
+  const worker_table* workers = nullptr; ///< of the server
+  session_registry registry;
+  std::unique_ptr<recorder_feed> recordings; ///< null = nothing is recorded
+  meters counted;
+  protocol::legacy_ids legacy_ids;
+  /// Counts tickets and engine sessions. It starts at a random number, so that gateways that share a worker do not use
+  /// the same ones.
+  std::atomic<std::uint64_t> last_key{secure_random() >> 1};
+  std::atomic<link_number> last_link{0}; ///< of connections that resume sessions
+};
+
+/// What a session may use and what it can do, as of its start.
+struct session_terms {
+  protocol::session_limits limits;
+  protocol::capabilities able;
+};
+
+/// The actor around a session machine: one per WebSocket. Passes it frames, reports and deadlines, and carries its
+/// effects out; where its engine session lives is handled by its worker_lease. Ends when the machine is closed, holds
+/// nothing, and the socket is gone (another one may replace it). If anything ends it earlier, it closes the socket, and
+/// those who monitor it free what it held.
+class session : public session_actor::base {
+public:
+  session(caf::actor_config& config, session_surroundings& shared, session_terms terms, queue_actor queue,
+          connection_info connection, std::shared_ptr<client_link> link);
+
+  const char* name() const override { return "session"; }
+  void on_exit() override;
+
+protected:
+  behavior_type make_behavior() override;
+
+private:
+  void take_frame(client_frame& frame);
+  accepted_media media_of_last_frame() const;
+  void lose_client();
+  void take_offer(resume_request& offer, const protocol::resume_claim& claim);
+  void begin_recording(const std::string& id);
+  void take_event(engine_event& event);
+  void take_engine_event(inference::event&& event);
+  void tell_fault() noexcept;
+  void log_end();
+
+  /// Forwards a lease event to the state machine. `why` is the reason of a refusal.
+  void learn_abilities();
+  void forward(lease_event word, protocol::error_code why = protocol::error_code::service_unavailable);
+  bool active() const { return machine_->state() == protocol::session_state::active; }
+
+  /// Carries effects out in order; new ones that arise meanwhile are appended. Then sets the timer and ends the actor
+  /// when everything is done.
+  void carry_out(protocol::effects&& effects);
+  void rearm();
+
+  void perform(const protocol::send& effect);
+  void perform(const protocol::send_again& effect);
+  void perform(const protocol::close_link& effect);
+  void perform(const protocol::enqueue& effect);
+  void perform(const protocol::cancel_ticket& effect);
+  void perform(const protocol::retype& effect);
+  void perform(const protocol::release_worker& effect);
+  void perform(const protocol::open_engine& effect);
+  void perform(protocol::submit_unit& effect);
+  void perform(const protocol::cut_step& effect);
+  void perform(const protocol::submit_turn& effect);
+  void perform(const protocol::cancel_turn& effect);
+  void perform(const protocol::restore_session& effect);
+  void perform(const protocol::close_engine& effect);
+
+  session_surroundings& shared_;
+  connection_info connection_;
+  std::shared_ptr<client_link> link_;
+  link_number link_number_ = 0;
+  std::string current_id_;
+  std::string legacy_id_;
+  std::unique_ptr<session_registry::entry> entry_;
+  std::unique_ptr<protocol::session_machine> machine_;
+  deadline_timer deadline_timer_;
+  session_meter meter_;
+  std::unique_ptr<recording_tap> recording_; ///< null = not recorded
+  protocol::sent_events sent_;               ///< of a session that can be resumed
+  std::deque<protocol::effect> pending_;
+  bool carrying_out_ = false;
+  bool link_closed_ = false;
+  bool client_gone_ = false;
+  worker_lease lease_;
+};
+
+} // namespace parley::actors

@@ -1,0 +1,104 @@
+#include "actors/log.hpp"
+#include "actors/session/convert.hpp"
+#include "actors/session/session.hpp"
+#include "actors/unix_time.hpp"
+#include "protocol/codec/server_codec.hpp"
+
+#include <utility>
+
+// How a session carries out its machine's effects.
+namespace parley::actors {
+
+namespace {
+
+/// The same event as others than the client may see it; none = nothing has to be hidden.
+std::optional<protocol::server_event> without_secret(const protocol::server_event& event) {
+  std::optional<protocol::server_event> open;
+  if (const auto* created = std::get_if<protocol::session_created>(&event); created && created->resume_token) {
+    open = event;
+    std::get<protocol::session_created>(*open).resume_token.reset();
+  } else if (std::holds_alternative<protocol::session_resumed>(event)) {
+    open = event;
+    std::get<protocol::session_resumed>(*open).resume_token.clear();
+  }
+  return open;
+}
+
+} // namespace
+
+void session::perform(const protocol::send& effect) {
+  meter_.sent(effect.event, machine_->kind());
+  if (const auto* error = std::get_if<protocol::error_event>(&effect.event))
+    log()->debug("told: {}", protocol::traits(error->code).wire);
+  protocol::encode_context context;
+  context.spoken = effect.spoken;
+  context.session_id = effect.session_id;
+  context.legacy_extras = shared_.legacy_extras;
+  context.event_id = effect.event_id;
+  context.send_time_s = static_cast<double>(unix_ms()) / 1000;
+  auto frame = std::make_shared<const std::string>(protocol::encode(effect.event, context));
+  if (recording_) {
+    const auto open = without_secret(effect.event);
+    recording_->pass(speaker::server,
+                     open ? std::make_shared<const std::string>(protocol::encode(*open, context)) : frame,
+                     accepted_media::samples);
+  }
+  if (effect.event_id > 0) sent_.keep(effect.event_id, frame);
+  if (!client_gone_) link_->send(std::move(frame));
+}
+
+void session::perform(const protocol::send_again& effect) {
+  sent_.after(effect.after, [this](const auto& frame) { link_->send(frame); });
+}
+
+void session::perform(const protocol::close_link& effect) {
+  link_closed_ = true;
+  link_->close(effect.code, effect.reason);
+}
+
+void session::perform(const protocol::enqueue& effect) {
+  forward(lease_.ask(effect.kind, effect.at_head, active()));
+}
+
+void session::perform(const protocol::cancel_ticket&) {
+  lease_.cancel();
+}
+
+void session::perform(const protocol::retype& effect) {
+  if (effect.kind == protocol::mode::chat) link_->became_chat();
+  lease_.retype(effect.kind);
+}
+
+void session::perform(const protocol::release_worker&) {
+  lease_.release();
+}
+
+void session::perform(const protocol::open_engine& effect) {
+  lease_.open(effect);
+}
+
+void session::perform(protocol::submit_unit& effect) {
+  lease_.order(to_engine(std::move(effect), lease_.engine_session()));
+}
+
+void session::perform(const protocol::cut_step&) {
+  lease_.order(inference::cut{lease_.engine_session()});
+}
+
+void session::perform(const protocol::submit_turn& effect) {
+  lease_.order(to_engine(effect, lease_.engine_session()));
+}
+
+void session::perform(const protocol::cancel_turn&) {
+  lease_.order(inference::cancel_turn{lease_.engine_session()});
+}
+
+void session::perform(const protocol::restore_session&) {
+  forward(lease_.restore());
+}
+
+void session::perform(const protocol::close_engine&) {
+  forward(lease_.close());
+}
+
+} // namespace parley::actors

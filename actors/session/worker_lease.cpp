@@ -1,0 +1,321 @@
+#include "actors/session/worker_lease.hpp"
+
+#include "actors/log.hpp"
+#include "actors/session/convert.hpp"
+#include "base/assert.hpp"
+
+#include <utility>
+
+namespace parley::actors {
+
+namespace {
+
+bool opens(const inference::command& command) {
+  return std::holds_alternative<inference::open_duplex>(command) ||
+         std::holds_alternative<inference::open_chat>(command);
+}
+
+/// Whether the engine computes something for it, and answers.
+bool is_work(const inference::command& command) {
+  return opens(command) || std::holds_alternative<inference::submit_unit>(command) ||
+         std::holds_alternative<inference::submit_turn>(command);
+}
+
+} // namespace
+
+worker_lease::worker_lease(session_actor::base& tenant, queue_actor queue, session_meter& counted, journal kept,
+                           terms under)
+    : self_(tenant), queue_(std::move(queue)), counted_(counted), journal_(std::move(kept)), terms_(std::move(under)),
+      movable_(terms_.movable) {
+  self_.monitor(queue_);
+}
+
+void worker_lease::leave() {
+  if (queue_) self_.demonitor(queue_.address());
+  queue_ = nullptr;
+  state_ = lease::none{};
+  opened_with_.reset();
+  journal_ = journal(); // it may hold the actor, to wake it
+}
+
+const worker_slot& worker_lease::slot() const {
+  const auto* has = slot_of(state_);
+  PARLEY_ASSERT(has, "there is a slot");
+  return *has;
+}
+
+// ---- a slot -----------------------------------------------------------------------------------------------------------
+
+lease_event worker_lease::ask(protocol::mode kind, bool at_head, bool running) {
+  kind_ = kind;
+  const bool has_slot = slot_of(state_) != nullptr;
+  if (!queue_ || (!has_slot && running && !can_move())) return lease_event::refused;
+  const auto ticket = ticket_of(state_);
+  state_ = asked(std::move(state_), has_slot || ticket != 0 ? 0 : stand_in_line(at_head, running));
+  if (has_slot) {
+    counted_.runs_on(slot().key);
+    return lease_event::granted;
+  }
+  if (ticket != 0 && !running) tell_queue(slot_impatient{ticket});
+  return lease_event::none;
+}
+
+void worker_lease::decline_unasked() {
+  if (!in<lease::displaced>()) return;
+  if (const auto ticket = ticket_of(state_); ticket != 0) tell_queue(slot_cancelled{ticket});
+  if (const auto* unwanted = slot_of(state_)) tell_queue(slot_freed{unwanted->ticket});
+  state_ = released(std::move(state_));
+}
+
+void worker_lease::cancel() {
+  if (!in<lease::waiting>()) return;
+  tell_queue(slot_cancelled{ticket_of(state_)});
+  state_ = out_of_line(std::move(state_));
+}
+
+void worker_lease::retype(protocol::mode kind) {
+  kind_ = kind;
+  if (const auto* has = slot_of(state_))
+    tell_queue(slot_retyped{has->ticket, kind});
+  else if (const auto ticket = ticket_of(state_); ticket != 0)
+    tell_queue(slot_retyped{ticket, kind});
+}
+
+void worker_lease::release() {
+  if (in<lease::none>()) return; // its worker was lost, or the line left
+  const auto ticket = slot().ticket;
+  state_ = released(std::move(state_));
+  tell_queue(slot_freed{ticket});
+  trial_.forget();
+}
+
+lease_event worker_lease::take(const slot_granted& grant) {
+  worker_slot fresh{grant.ticket, grant.worker, grant.key};
+  if (in<lease::placing>() && slot().ticket == grant.ticket) {
+    state_ = granted(std::move(state_), std::move(fresh));
+    counted_.runs_on(grant.key);
+    open_here();
+    return lease_event::none;
+  }
+  if (!waits_for(grant.ticket)) {
+    tell_queue(slot_freed{grant.ticket});
+    return lease_event::none;
+  }
+  tell_queue(slot_accepted{grant.ticket});
+  if (in<lease::moving>()) leave_slot(); // for the machine it is lost
+  const auto* again = std::get_if<lease::reopening>(&state_);
+  const bool replay = again && again->replay;
+  const bool open = again && !replay;
+  state_ = granted(std::move(state_), std::move(fresh));
+  if (in<lease::displaced>()) return lease_event::worker_lost;
+  counted_.runs_on(grant.key);
+  if (replay) return rebuild();
+  if (!open) return lease_event::granted;
+  open_here();
+  return lease_event::none;
+}
+
+lease_event worker_lease::take(const slot_refused& refusal) {
+  if (!waits_for(refusal.ticket)) return lease_event::none;
+  const bool reopening = in<lease::reopening>();
+  state_ = out_of_line(std::move(state_));
+  if (reopening) return lease_event::worker_lost;
+  return in<lease::open>() ? lease_event::none : lease_event::refused; // one that was to be moved stays where it is
+}
+
+/// The worker was full, contrary to what the queue manager knew: back to the head of the queue, and the machine need
+/// not know.
+lease_event worker_lease::take(const open_denied& denial) {
+  if (denial.session != engine_session() || !(in<lease::open>() || in<lease::replaying>())) return lease_event::none;
+  tell_queue(slot_freed{slot().ticket});
+  trial_.forget();
+  const auto ticket = stand_in_line(true, restoring());
+  state_ = denied(std::move(state_), ticket);
+  return lease_event::none;
+}
+
+lease_event worker_lease::take(const slot_lost& news) {
+  const auto* has = slot_of(state_);
+  if (has && has->ticket == news.ticket) return lose(news.next, news.shut_down);
+  tell_queue(slot_cancelled{news.next}); // it was given back already
+  return lease_event::none;
+}
+
+lease_event worker_lease::lose(ticket_key next, bool shut_down) {
+  const bool too_often = !shut_down && trial_.lost(restoring());
+  if (in<lease::moving>() && next != 0) tell_queue(slot_cancelled{next}); // it is in line for another one already
+  state_ = lost(std::move(state_), next);
+  trial_.forget();
+  return too_often ? lease_event::given_up : lease_event::worker_lost;
+}
+
+/// Without a queue manager nobody else says that the worker is lost.
+lease_event worker_lease::peer_gone(const caf::down_msg& down) {
+  if (queue_ && down.source == queue_) {
+    queue_ = nullptr;
+    if (const auto* has = slot_of(state_)) self_.monitor(has->worker);
+    // What it was asked is answered by nobody.
+    if (in<lease::placing>()) return take(slot_granted{slot().ticket, slot().worker, slot().key});
+    if (trial_.pending()) return take(trial_granted{slot().ticket});
+    const auto ticket = ticket_of(state_);
+    return ticket != 0 ? take(slot_refused{ticket, protocol::error_code::service_unavailable}) : lease_event::none;
+  }
+  const auto* has = slot_of(state_);
+  if (!has || down.source != has->worker) return lease_event::none;
+  return lose(0, down.reason == caf::exit_reason::user_shutdown);
+}
+
+ticket_key worker_lease::stand_in_line(bool at_head, bool running, worker_key avoid) {
+  const ticket_key ticket = ++terms_.last_key;
+  tell_queue(slot_request{&self_, ticket, kind_, at_head, avoid, running, prompt_, terms_.address, terms_.key});
+  return ticket;
+}
+
+/// The worker ends what is there and frees the slot.
+void worker_lease::leave_slot() {
+  if (queue_) self_.send(slot().worker, slot_orphaned{queue_, slot().ticket});
+  trial_.forget();
+}
+
+// ---- an engine session ------------------------------------------------------------------------------------------------
+
+void worker_lease::open(const protocol::open_engine& order) {
+  opened_with_ = order;
+  prompt_ = prompt_of(to_engine(order, 0));
+  if (!prompt_) return open_here();
+  state_ = being_placed(std::move(state_));
+  tell_queue(affinity_request{slot().ticket, *prompt_});
+}
+
+void worker_lease::open_here() {
+  PARLEY_ASSERT(opened_with_.has_value(), "what is opened was described");
+  state_ = opened(std::move(state_), ++terms_.last_key);
+  order(to_engine(*opened_with_, engine_session()));
+}
+
+/// What was lost with a worker waits for its trial, and later work waits behind it.
+void worker_lease::order(inference::command&& command) {
+  PARLEY_ASSERT(engine_session() != 0, "commands go to an engine session");
+  auto entered = journal_.enter(std::move(command));
+  if (trial_.needed_for_work() && is_work(entered)) want_trial();
+  if (trial_.pending())
+    trial_.hold(std::move(entered));
+  else
+    dispatch(std::move(entered));
+}
+
+void worker_lease::dispatch(inference::command&& command) {
+  if (is_work(command)) trial_.sent();
+  if (opens(command))
+    self_.send(slot().worker, engine_open{&self_, slot().ticket, std::move(command)});
+  else
+    self_.send(slot().worker, engine_command{&self_, std::move(command)});
+}
+
+void worker_lease::want_trial() {
+  trial_.asked();
+  tell_queue(trial_request{slot().ticket});
+}
+
+void worker_lease::end_trial() {
+  if (trial_.end() && slot_of(state_)) tell_queue(trial_over{slot().ticket});
+}
+
+lease_event worker_lease::take(const trial_granted& grant) {
+  const auto* has = slot_of(state_);
+  if (!has || grant.ticket != has->ticket || !trial_.grant()) return lease_event::none;
+  if (restoring()) return rebuild_further();
+  for (auto& each : trial_.release()) dispatch(std::move(each));
+  return lease_event::none;
+}
+
+lease_event worker_lease::close() {
+  trial_.release();
+  end_trial();
+  if (in<lease::reopening>()) {
+    tell_queue(slot_cancelled{ticket_of(state_)});
+    state_ = out_of_line(std::move(state_));
+    return lease_event::closed;
+  }
+  if (in<lease::placing>() || in<lease::held>()) return lease_event::closed; // nothing is open
+  stay();
+  order(inference::close_session{engine_session()});
+  state_ = being_closed(std::move(state_));
+  return lease_event::none;
+}
+
+bool worker_lease::concerns(const inference::event& event) {
+  const auto of = std::visit([](const auto& each) { return each.session; }, event);
+  if (of == 0 || of != engine_session()) return false;
+  journal_.note(event);
+  if (restoring()) return true;
+  // An answer suggests that the work is not what kills workers; only its end proves it.
+  if (std::holds_alternative<inference::chat_delta>(event)) end_trial();
+  if (!journal_.awaits_answer() || std::holds_alternative<inference::failed>(event)) {
+    trial_.answered();
+    end_trial();
+  }
+  return true;
+}
+
+void worker_lease::engine_ended() {
+  stay();
+  state_ = actors::engine_ended(std::move(state_));
+}
+
+// ---- to another worker ------------------------------------------------------------------------------------------------
+
+void worker_lease::move() {
+  if (!in<lease::open>() || !can_move()) return;
+  const auto avoid = slot().key;
+  state_ = being_moved(std::move(state_), stand_in_line(true, true, avoid));
+}
+
+void worker_lease::stay() {
+  if (!in<lease::moving>()) return;
+  tell_queue(slot_cancelled{ticket_of(state_)});
+  state_ = out_of_line(std::move(state_));
+}
+
+lease_event worker_lease::restore() {
+  counted_.moved();
+  log()->info("goes on with worker {}: {} units to repeat", slot().key, journal_.units());
+  return rebuild();
+}
+
+/// Rebuilds the session on the worker of its slot, from the journal.
+lease_event worker_lease::rebuild() {
+  journal_.rewind();
+  state_ = being_replayed(std::move(state_), ++terms_.last_key);
+  if (!trial_.needed_for_replay()) return rebuild_further();
+  want_trial();
+  return lease_event::none;
+}
+
+lease_event worker_lease::rebuild_further() {
+  if (trial_.pending()) return lease_event::none;
+  while (auto next = journal_.next(engine_session())) dispatch(std::move(*next));
+  if (!journal_.whole()) return give_up_moving();
+  if (!journal_.caught_up()) return lease_event::none;
+  state_ = caught_up(std::move(state_));
+  trial_.replayed();
+  end_trial();
+  return lease_event::restored;
+}
+
+lease_event worker_lease::take_restored(const inference::event& event) {
+  return std::holds_alternative<inference::failed>(event) ? give_up_moving() : rebuild_further();
+}
+
+lease_event worker_lease::woken() {
+  return restoring() ? rebuild_further() : lease_event::none;
+}
+
+lease_event worker_lease::give_up_moving() {
+  movable_ = false;
+  leave_slot();
+  state_ = given_up(std::move(state_));
+  return lease_event::worker_lost;
+}
+
+} // namespace parley::actors

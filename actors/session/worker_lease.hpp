@@ -1,0 +1,128 @@
+#pragma once
+
+#include "actors/lease_state.hpp"
+#include "actors/messages.hpp"
+#include "actors/session/journal.hpp"
+#include "actors/session/session_meter.hpp"
+#include "actors/work_trial.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace parley::actors {
+
+/// What a session's machine has to learn about its worker. `none`: nothing has changed for it. `given_up`: the work in
+/// progress was lost with two workers, and is not sent to a third.
+enum class lease_event { none, granted, refused, worker_lost, given_up, restored, closed };
+
+/// Where a session lives: the slot that it asks for and holds, its engine session on that slot's worker, and the journal by
+/// which it is taken up on another one when its own is lost, drained, or left by an operator's wish; the machine learns of
+/// a lost worker in each case. Speaks with the queue manager and the workers in the name of its session's actor, and on
+/// its thread alone. What may follow what is lease_state's to say.
+///
+/// The queue manager alone watches workers. When one is lost it puts the worker's sessions at the head of the line and tells each of them so
+/// (`slot_lost`); a grant may follow at once, and the journal is replayed there.
+class worker_lease {
+public:
+  struct terms {
+    std::atomic<std::uint64_t>& last_key; ///< of tickets and engine sessions, in the whole server
+    bool movable;                         ///< the session may move to another worker
+    std::string address;                  ///< of the client, and the name of its API key (`slot_request`)
+    std::string key;
+  };
+
+  /// `tenant` owns it. `counted` outlives it.
+  worker_lease(session_actor::base& tenant, queue_actor queue, session_meter& counted, journal kept, terms under);
+
+  /// `call` is called on another thread when `woken` is due.
+  void wake_with(std::function<void()> call) { journal_.wake_with(std::move(call)); }
+
+  /// Releases every reference. Must be the last call.
+  void leave();
+
+  // ---- what the machine wants done
+
+  /// Requests a slot. `running`: for a session that has begun to talk and lost its worker.
+  lease_event ask(protocol::mode kind, bool at_head, bool running);
+  void cancel();
+  void retype(protocol::mode kind);
+  void release();
+  void open(const protocol::open_engine& order);
+  void order(inference::command&& command);
+  lease_event restore();
+  lease_event close();
+
+  inference::session_id engine_session() const { return engine_of(state_); }
+
+  /// To be called when all that the machine wanted is done: gives back what a loss of its worker has brought it, if the machine did not ask for it.
+  void decline_unasked();
+
+  // ---- what comes in
+
+  lease_event take(const slot_granted& grant);
+  lease_event take(const slot_refused& refusal);
+  lease_event take(const slot_lost& news);
+  lease_event take(const open_denied& denial);
+  lease_event take(const trial_granted& grant);
+
+  /// Whether this concerns the engine session in use; if so, its choices are recorded.
+  bool concerns(const inference::event& event);
+  bool restoring() const { return in<lease::replaying>(); }
+  /// Of what concerns a session that is being restored.
+  lease_event take_restored(const inference::event& event);
+  /// The engine session in use has ended.
+  void engine_ended();
+
+  /// Moves to another worker as soon as one has room, if the session can be moved now.
+  void move();
+  void stay();
+
+  /// The queue manager is no more; or, after that, the worker.
+  lease_event peer_gone(const caf::down_msg& down);
+  lease_event woken();
+
+  /// The ticket that `queue_update` is about.
+  bool waits_for(ticket_key ticket) const { return ticket != 0 && ticket_of(state_) == ticket; }
+
+private:
+  template<class State>
+  bool in() const {
+    return std::holds_alternative<State>(state_);
+  }
+  const worker_slot& slot() const;
+  template<class Message>
+  void tell_queue(Message&& message) {
+    if (queue_) self_.send(queue_, std::forward<Message>(message));
+  }
+
+  bool can_move() const { return movable_ && journal_.whole(); }
+  ticket_key stand_in_line(bool at_head, bool running, worker_key avoid = 0);
+  lease_event lose(ticket_key next, bool shut_down);
+  void leave_slot();
+  void open_here();
+  void dispatch(inference::command&& command);
+  void want_trial();
+  void end_trial();
+  lease_event rebuild();
+  lease_event rebuild_further();
+  lease_event give_up_moving();
+
+  session_actor::base& self_;
+  queue_actor queue_; ///< null = it is no more
+  session_meter& counted_;
+  journal journal_;
+  terms terms_;
+  protocol::mode kind_ = protocol::mode::video;
+  lease_state state_;
+  std::optional<protocol::open_engine> opened_with_; ///< to open it again on another worker
+  std::optional<prefix_hash> prompt_;                ///< of `opened_with_`
+  work_trial trial_;
+  bool movable_; ///< the session may move to another worker, and no attempt has failed
+};
+
+} // namespace parley::actors

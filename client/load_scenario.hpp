@@ -1,0 +1,73 @@
+#pragma once
+
+#include "client/listener.hpp"
+#include "protocol/events.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace parley::client {
+
+/// How the simulated people behave. Times in seconds.
+struct load_habits {
+  bool fast = false;    ///< send the next second as soon as the previous one is answered, instead of one per second
+  double jitter = 0.02; ///< a second is sent at most this much earlier or later than it should be
+  double think = 2;     ///< mean time between an answer and the next question, in chat
+  double pause = 1.5;   ///< mean silence between two recordings
+  double barge_in = 0;  ///< probability that a speaking second is interrupted by force_listen
+  bool tts = true;      ///< request spoken answers in chat
+  double playback_lead = usual_playback_lead; ///< what a listener buffers before a turn begins to play
+};
+
+/// One simulated person.
+struct load_scenario {
+  protocol::mode mode = protocol::mode::audio;
+  protocol::dialect spoken = protocol::dialect::current;
+  double start = 0; ///< when the connection is made
+  std::uint64_t seed = 0;
+};
+
+/// Who connects when: `sessions` people, with the modes assigned in turn, every other one of audio and video in the
+/// legacy dialect if `mixed_dialects`, spread evenly over `ramp` seconds. The same arguments give the same people.
+std::vector<load_scenario> cast_roles(int sessions, std::span<const protocol::mode> modes, bool mixed_dialects,
+                                      double ramp, std::uint64_t seed);
+
+/// The seconds of speech that a person can say: recordings cut into units, followed by silence. Units are referred to
+/// by number.
+struct load_script {
+  std::vector<std::size_t> recordings; ///< units of each recording, one after the other
+  std::size_t silent_unit() const;
+};
+
+/// Which unit is said when: recordings in random order with silence between them, and when exactly each second is due.
+/// The same seed gives the same choices. Script and habits outlive it.
+class load_pace {
+public:
+  load_pace(const load_script& script, const load_habits& habits, std::uint64_t seed);
+
+  /// The unit to say next.
+  std::size_t next_unit();
+
+  /// When second `number` is due, in seconds from the first one; never before the previous one.
+  double due(std::size_t number);
+
+  /// Seconds between an answer and the next question.
+  double thinking_time();
+
+  /// Whether a speaking second is interrupted.
+  bool interrupts();
+
+private:
+  double uniform();
+
+  const load_script* script_;
+  const load_habits* habits_;
+  std::mt19937_64 chance_;
+  std::size_t unit_ = 0, left_ = 0, silent_left_ = 0;
+};
+
+} // namespace parley::client

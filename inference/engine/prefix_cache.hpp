@@ -1,0 +1,94 @@
+#pragma once
+
+#include "base/lru_cache.hpp"
+#include "inference/llm/kv_pool.hpp"
+#include "inference/text/tokenizer.hpp"
+#include "inference/unit.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace parley::inference {
+
+/// What a duplex session begins with, up to the reference voice.
+struct spoken_prompt {
+  std::vector<token_id> prefix;
+  pcm voice; ///< 16 kHz; null = none
+
+  bool operator==(const spoken_prompt& other) const;
+};
+
+/// A reference voice, compared by its samples.
+struct prompt_voice {
+  pcm samples;
+
+  bool operator==(const prompt_voice& other) const;
+};
+
+/// The beginnings that sessions had last: keys and values of whole prompts, whose pages all sessions with that prompt
+/// share, and the rows that voices were heard as. Prompts are dropped before the pool runs out of pages. A prompt that
+/// several sessions ask for is made once, by the first of them. The engine's thread alone uses it.
+class prefix_cache {
+public:
+  struct prompt {
+    llm::kv_cache rows;
+    std::int64_t voice_rows; ///< of these, those of the reference voice
+  };
+
+  /// While it lives, its holder makes this prompt and the others wait.
+  class making {
+  public:
+    making(making&& other) noexcept : shelf_(std::exchange(other.shelf_, nullptr)), place_(other.place_) {}
+    making& operator=(making&&) = delete;
+    ~making() {
+      if (shelf_) shelf_->being_made_.erase(place_);
+    }
+
+  private:
+    friend class prefix_cache;
+    using list = std::list<const spoken_prompt*>;
+    making(prefix_cache& shelf, list::iterator place) : shelf_(&shelf), place_(place) {}
+
+    prefix_cache* shelf_;
+    list::iterator place_;
+  };
+
+  /// Keeps up to `most` prompts and as many voices. When this is destroyed, no pages may be taken from the pool any
+  /// more.
+  prefix_cache(const llm::kv_pool& pool, std::size_t most);
+
+  prefix_cache(const prefix_cache&) = delete;
+  prefix_cache& operator=(const prefix_cache&) = delete;
+
+  /// Null = not cached. Valid until a prompt is put or any cache of the pool grows, because a full pool evicts prompts.
+  const prompt* find(const spoken_prompt& what);
+
+  /// The right to make a prompt that is not at hand; none while somebody else has it. `what` outlives it.
+  std::optional<making> make(const spoken_prompt& what);
+
+  /// Caches the prompt in `made`, if the pool has room for it.
+  void put(spoken_prompt what, const llm::kv_cache& made, std::int64_t voice_rows);
+
+  /// The rows of a voice, [tokens, hidden] in the language model's dtype; undefined = not cached.
+  at::Tensor heard(const pcm& voice);
+  void put_heard(const pcm& voice, at::Tensor rows) { voices_.put({voice}, std::move(rows)); }
+
+  /// Pages held by nobody else.
+  int own_pages() const;
+
+  std::uint64_t hits() const { return hits_; }     ///< prompts that were found,
+  std::uint64_t misses() const { return misses_; } ///< and those that had to be prefilled
+
+private:
+  base::lru_cache<spoken_prompt, prompt> prompts_;
+  base::lru_cache<prompt_voice, at::Tensor> voices_;
+  making::list being_made_;
+  std::uint64_t hits_ = 0, misses_ = 0;
+};
+
+} // namespace parley::inference

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+// The last stage of a HiFT vocoder in plain memory: from a spectrum to samples (docs/model/talker.md 8).
+namespace parley::inference::cpu {
+
+/// Short-time spectra back to samples: overlapping windows of an inverse real transform.
+class overlapped_transform {
+public:
+  /// `window` [size]; `hop` divides `size`.
+  overlapped_transform(std::vector<float> window, std::int64_t hop);
+
+  /// `x` [size + 2][columns], `stride` apart: logarithms of magnitudes (e^x is limited to 100), above numbers whose
+  /// sines are the phases. Writes (columns - 1) * hop samples, limited to [-limit, limit].
+  void samples(const float* x, std::int64_t stride, std::int64_t columns, float limit, float* to) const;
+
+private:
+  std::int64_t size_, hop_;
+  std::vector<float> window_;
+  std::vector<float>
+      basis_; ///< [size][size + 2]: what each real and imaginary part contributes to each position, window included
+};
+
+} // namespace parley::inference::cpu

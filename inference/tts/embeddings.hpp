@@ -1,0 +1,40 @@
+#pragma once
+
+#include "inference/formats/checkpoint.hpp"
+#include "inference/formats/tensor_map.hpp"
+#include "inference/tts/speech_config.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace parley::inference::speech {
+
+/// The tensors below "tts." that the speech token model reads, as float32. Throws std::runtime_error when there are
+/// none.
+tensor_map read_tts_weights(const checkpoint& from, at::Device device = at::kCPU);
+
+/// What the speech token model is fed besides the words' rows, which `llm::tts_condition` makes: marks and speech
+/// tokens (docs/model/talker.md 3).
+class tts_embeddings {
+public:
+  /// codes float32 [speech tokens, width]; marks float32 [1, width].
+  tts_embeddings(at::Tensor codes, at::Tensor audio_bos, at::Tensor text_eos)
+      : codes_(std::move(codes)), audio_bos_(std::move(audio_bos)), text_eos_(std::move(text_eos)) {}
+
+  /// Throws std::runtime_error when a tensor is missing or the configuration names a token that it doesn't have.
+  static tts_embeddings open(const checkpoint& from, const tts_config& config, at::Device device = at::kCPU);
+
+  const at::Tensor& audio_bos() const { return audio_bos_; } ///< ends a group of words
+  const at::Tensor& text_eos() const { return text_eos_; }   ///< precedes it after an answer's last words
+
+  /// Speech tokens -> float32 [n, width]
+  at::Tensor codes(std::span<const std::int64_t> tokens) const;
+
+private:
+  at::Tensor codes_, audio_bos_, text_eos_;
+};
+
+} // namespace parley::inference::speech

@@ -1,0 +1,271 @@
+#include "inference/tts/llama.hpp"
+
+#include "inference/kernels/attention.hpp"
+#include "inference/kernels/rows.hpp"
+#include "inference/vocoder/ragged.hpp"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+namespace parley::inference::speech {
+namespace {
+
+constexpr std::int64_t smallest_capacity = 64;
+
+at::Tensor rotated(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin) {
+  const auto half = x.size(-1) / 2;
+  const auto turned = at::cat({-x.narrow(-1, half, half), x.narrow(-1, 0, half)}, -1);
+  return x * cos + turned * sin;
+}
+
+/// Everything between the matrix products, in our own loops: nothing is copied, cut or joined per session.
+class walk {
+public:
+  walk(std::span<const tts_llama::row> rows, std::span<const std::int64_t> lengths, const at::Tensor& cos,
+       const at::Tensor& sin, const tts_config& config, std::int64_t head_dim)
+      : rows_(rows), lengths_(lengths), heads_(config.heads), kv_heads_(config.kv_heads), head_dim_(head_dim),
+        eps_(static_cast<float>(config.rms_norm_eps)), cos_(cos),
+        sin_(at::cat({sin.narrow(1, 0, head_dim / 2).neg(), sin.narrow(1, head_dim / 2, head_dim / 2)}, 1)) {
+    std::int64_t longest = 0;
+    for (const auto& row : rows) {
+      longest = std::max(longest, row.past->length());
+      first_.push_back(first_.empty() ? 0 : first_.back() + lengths[first_.size() - 1]);
+    }
+    pages_.resize(static_cast<std::size_t>(longest / cpu::largest_page + 1));
+    std::iota(pages_.begin(), pages_.end(), 0);
+  }
+
+  at::Tensor norm(const at::Tensor& x, const at::Tensor& weight) const {
+    auto to = at::empty_like(x);
+    cpu::rms_norm(x.const_data_ptr<float>(), weight.const_data_ptr<float>(), to.mutable_data_ptr<float>(), x.size(0),
+                  x.size(1), eps_);
+    return to;
+  }
+
+  at::Tensor gate(const at::Tensor& gate_up) const {
+    auto to = at::empty({gate_up.size(0), gate_up.size(1) / 2}, gate_up.options());
+    cpu::silu_mul(gate_up.const_data_ptr<float>(), to.mutable_data_ptr<float>(), to.size(0), to.size(1));
+    return to;
+  }
+
+  /// `parts` [n, query | key | value heads]: rotated, written after each session's rows, and attended with them.
+  at::Tensor attend(std::size_t layer, const at::Tensor& parts) const {
+    auto queries = at::empty({parts.size(0), heads_ * head_dim_}, parts.options()), result = at::empty_like(queries);
+    auto *turned = queries.mutable_data_ptr<float>(), *to = result.mutable_data_ptr<float>();
+    at::parallel_for(0, std::ssize(rows_), 4, [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+        attend(i, layer, parts.const_data_ptr<float>(), turned, to);
+    });
+    return result;
+  }
+
+private:
+  void attend(std::size_t i, std::size_t layer, const float* parts, float* turned, float* to) const {
+    const auto past = rows_[i].past->keys(layer), past_values = rows_[i].past->values(layer);
+    auto *keys = past.mutable_data_ptr<float>(), *values = past_values.mutable_data_ptr<float>();
+    const auto fresh = lengths_[i], length = past.size(1), head = past.stride(0), d = head_dim_;
+    for (auto row = first_[i]; row < first_[i] + fresh; ++row) {
+      const auto* from = parts + row * (heads_ + 2 * kv_heads_) * d;
+      const auto place = (length - fresh + row - first_[i]) * d;
+      const cpu::rotation by{cos_.const_data_ptr<float>() + row * d, sin_.const_data_ptr<float>() + row * d};
+      for (std::int64_t h = 0; h < heads_; ++h, from += d)
+        cpu::turn_head(from, nullptr, by, turned + (row * heads_ + h) * d, d, eps_);
+      for (std::int64_t h = 0; h < kv_heads_; ++h, from += d)
+        cpu::turn_head(from, nullptr, by, keys + h * head + place, d, eps_);
+      for (std::int64_t h = 0; h < kv_heads_; ++h, from += d) std::copy(from, from + d, values + h * head + place);
+    }
+    const auto group = heads_ / kv_heads_;
+    for (std::int64_t h = 0; h < kv_heads_; ++h) {
+      const auto place = (first_[i] * heads_ + h * group) * d;
+      cpu::attend(turned + place, {keys + h * head, values + h * head, pages_.data(), cpu::largest_page, d},
+                  {fresh, length - fresh, group, heads_ * d}, d, to + place);
+    }
+  }
+
+  std::span<const tts_llama::row> rows_;
+  std::span<const std::int64_t> lengths_;
+  std::int64_t heads_, kv_heads_, head_dim_;
+  float eps_;
+  at::Tensor cos_, sin_; ///< the sign of the swapped halves in the sines
+  std::vector<std::int64_t> first_;
+  std::vector<std::int32_t> pages_;
+};
+
+} // namespace
+
+at::Tensor tts_cache::keys(std::size_t layer) const {
+  return keys_.at(layer).narrow(1, begin_, length_);
+}
+
+at::Tensor tts_cache::values(std::size_t layer) const {
+  return values_.at(layer).narrow(1, begin_, length_);
+}
+
+void tts_cache::keep_last(std::int64_t rows) {
+  if (length_ > rows) {
+    begin_ += length_ - rows;
+    length_ = rows;
+  }
+}
+
+void tts_cache::assign(std::vector<at::Tensor> keys, std::vector<at::Tensor> values) {
+  begin_ = 0;
+  length_ = keys.at(0).size(1);
+  keys_ = std::move(keys);
+  values_ = std::move(values);
+}
+
+void tts_cache::extend(std::size_t layers, std::int64_t more, const at::Tensor& like) {
+  const auto capacity = keys_.empty() ? 0 : keys_[0].size(1);
+  if (begin_ + length_ + more <= capacity) {
+    length_ += more;
+    return;
+  }
+  const auto wanted = std::max({smallest_capacity, 2 * length_, length_ + more});
+  auto grown = [&](const std::vector<at::Tensor>& side) {
+    std::vector<at::Tensor> result;
+    for (std::size_t n = 0; n < layers; ++n) {
+      result.push_back(at::empty({like.size(0), wanted, like.size(2)}, like.options()));
+      if (length_ > 0) result.back().narrow(1, 0, length_).copy_(side[n].narrow(1, begin_, length_));
+    }
+    return result;
+  };
+  auto keys = grown(keys_), values = grown(values_);
+  keys_ = std::move(keys);
+  values_ = std::move(values);
+  begin_ = 0;
+  length_ += more;
+}
+
+void tts_cache::write_last(std::size_t layer, const at::Tensor& keys, const at::Tensor& values) {
+  const auto from = begin_ + length_ - keys.size(1);
+  keys_[layer].narrow(1, from, keys.size(1)).copy_(keys);
+  values_[layer].narrow(1, from, keys.size(1)).copy_(values);
+}
+
+tts_llama::tts_llama(const tensor_map& weights, const tts_config& config)
+    : config_(config), final_norm_(weights.at("model.norm.weight", {-1})) {
+  const auto folded = fold_weight_norm(weights);
+  head_ = folded.at("head_code.0.weight", {-1, final_norm_.size(0)});
+  const auto count = weights.count("model.layers.");
+  for (int i = 0; i < count; ++i) {
+    const auto name = "model.layers." + std::to_string(i) + '.';
+    const linear q(weights, name + "self_attn.q_proj"), k(weights, name + "self_attn.k_proj"),
+        v(weights, name + "self_attn.v_proj"), gate(weights, name + "mlp.gate_proj"), up(weights, name + "mlp.up_proj");
+    layer made;
+    made.attention_norm = weights.at(name + "input_layernorm.weight", {-1});
+    made.feed_norm = weights.at(name + "post_attention_layernorm.weight", {-1});
+    made.query_key_value.weight = at::cat({q.weight, k.weight, v.weight}, 0);
+    made.gate_up.weight = at::cat({gate.weight, up.weight}, 0);
+    made.out = linear(weights, name + "self_attn.o_proj");
+    made.down = linear(weights, name + "mlp.down_proj");
+    layers_.push_back(std::move(made));
+  }
+  if (layers_.empty()) throw std::runtime_error(weights.origin() + ": no tensors model.layers.*");
+  head_dim_ = layers_[0].out.weight.size(1) / config_.heads;
+  if (layers_[0].query_key_value.weight.size(0) != (config_.heads + 2 * config_.kv_heads) * head_dim_)
+    throw std::runtime_error(weights.origin() + ": attention heads of config.json don't fit the weights");
+  const auto options = final_norm_.options().dtype(at::kFloat);
+  frequencies_ =
+      1.0 / at::pow(config_.rope_theta, at::arange(0, head_dim_, 2, options) / static_cast<double>(head_dim_));
+}
+
+at::Tensor tts_llama::norm(const at::Tensor& x, const at::Tensor& weight) const {
+  return x * at::rsqrt(x.square().mean(-1, true) + config_.rms_norm_eps) * weight;
+}
+
+tts_llama::angles tts_llama::angles_of(const at::Tensor& positions) const {
+  const auto half = positions.to(at::kFloat).unsqueeze(1) * frequencies_;
+  const auto both = at::cat({half, half}, 1);
+  return {at::cos(both), at::sin(both)};
+}
+
+at::Tensor tts_llama::rotate(const at::Tensor& keys, const at::Tensor& positions) const {
+  const auto [cos, sin] = angles_of(positions);
+  return rotated(keys, cos, sin);
+}
+
+/// q [heads, n, head_dim]; the cache holds the same n rows last. Causal. -> [n, heads * head_dim]
+at::Tensor tts_llama::attend(const at::Tensor& q, const tts_cache& past, std::size_t layer) const {
+  const auto fresh = q.size(1), total = past.length();
+  std::optional<at::Tensor> mask;
+  if (fresh > 1 && total > fresh) // row i sees the columns up to total - fresh + i
+    mask = at::ones({fresh, total}, q.options().dtype(at::kBool)).tril(total - fresh);
+  const auto y = at::scaled_dot_product_attention(
+      q.unsqueeze(0), past.keys(layer).unsqueeze(0), past.values(layer).unsqueeze(0), mask, 0.0,
+      fresh > 1 && total == fresh, std::nullopt, config_.heads != config_.kv_heads);
+  return y.squeeze(0).transpose(0, 1).reshape({fresh, -1});
+}
+
+template<class Call>
+auto tts_llama::undone_if_it_throws(std::span<const row> rows, Call call) {
+  std::vector<std::int64_t> before;
+  for (const auto& row : rows) before.push_back(row.past->length());
+  try {
+    return call();
+  } catch (...) {
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].past->length_ = before[i];
+    throw;
+  }
+}
+
+at::Tensor tts_llama::forward(std::span<const row> rows) const {
+  return undone_if_it_throws(rows, [&] { return extend(rows); });
+}
+
+std::vector<at::Tensor> tts_llama::next_logits(std::span<const row> rows) const {
+  return undone_if_it_throws(rows,
+                             [&] { return logits(extend(rows)).to(at::kCPU, at::kFloat).contiguous().unbind(0); });
+}
+
+at::Tensor tts_llama::extend(std::span<const row> rows) const {
+  std::vector<at::Tensor> pieces, positions;
+  std::vector<std::int64_t> lengths, last;
+  std::int64_t total = 0;
+  const auto integers = final_norm_.options().dtype(at::kLong);
+  for (const auto& row : rows) {
+    const auto n = row.embeddings.size(0);
+    pieces.push_back(row.embeddings);
+    positions.push_back(at::arange(row.position, row.position + n, integers));
+    lengths.push_back(n);
+    total += n;
+    last.push_back(total - 1);
+  }
+  auto x = at::cat(pieces, 0);
+  const auto [cos, sin] = angles_of(at::cat(positions, 0));
+  if (x.is_cpu() && head_dim_ <= cpu::largest_head) {
+    const auto one_row = at::empty({config_.kv_heads, 1, head_dim_}, x.options());
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].past->extend(layers_.size(), lengths[i], one_row);
+    const walk on(rows, lengths, cos, sin, config_, head_dim_);
+    for (std::size_t n = 0; n < layers_.size(); ++n) {
+      const auto& layer = layers_[n];
+      x = x + layer.out(on.attend(n, layer.query_key_value(on.norm(x, layer.attention_norm))));
+      x = x + layer.down(on.gate(layer.gate_up(on.norm(x, layer.feed_norm))));
+    }
+    return norm(x.index_select(0, at::tensor(last, integers)), final_norm_);
+  }
+  for (std::size_t n = 0; n < layers_.size(); ++n) {
+    const auto& layer = layers_[n];
+    const auto parts =
+        layer.query_key_value(norm(x, layer.attention_norm)).view({total, -1, head_dim_}).transpose(0, 1);
+    const auto q = cut(rotated(parts.narrow(0, 0, config_.heads), cos, sin), lengths, 1);
+    const auto k = cut(rotated(parts.narrow(0, config_.heads, config_.kv_heads), cos, sin), lengths, 1);
+    const auto v = cut(parts.narrow(0, config_.heads + config_.kv_heads, config_.kv_heads), lengths, 1);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      auto& past = *rows[i].past;
+      if (n == 0) past.extend(layers_.size(), lengths[i], k[i]);
+      past.write_last(n, k[i], v[i]);
+      pieces[i] = attend(q[i], past, n);
+    }
+    x = x + layer.out(at::cat(pieces, 0));
+    const auto halves = layer.gate_up(norm(x, layer.feed_norm)).chunk(2, 1);
+    x = x + layer.down(at::silu(halves[0]) * halves[1]);
+  }
+  return norm(x.index_select(0, at::tensor(last, integers)), final_norm_);
+}
+
+} // namespace parley::inference::speech

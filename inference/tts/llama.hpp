@@ -1,0 +1,98 @@
+#pragma once
+
+#include "inference/tts/speech_config.hpp"
+#include "inference/vocoder/layers.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace parley::inference::speech {
+
+/// Keys and values of one session's turn. Grows by doubling; what is cut off at the front costs nothing until it grows.
+/// Rows are written once: a copy shares them, and stays the same when the original grows.
+class tts_cache {
+public:
+  std::int64_t length() const { return length_; }
+
+  /// [kv_heads, length, head_dim] of a layer, keys rotated; views, valid until the next change.
+  at::Tensor keys(std::size_t layer) const;
+  at::Tensor values(std::size_t layer) const;
+
+  void clear() { *this = {}; }
+
+  /// Drops all but the last `rows`.
+  void keep_last(std::int64_t rows);
+
+  /// Replaces whole layers, [kv_heads, rows, head_dim] each.
+  void assign(std::vector<at::Tensor> keys, std::vector<at::Tensor> values);
+
+private:
+  friend class tts_llama;
+  void extend(std::size_t layers, std::int64_t more, const at::Tensor& like);
+  void write_last(std::size_t layer, const at::Tensor& keys, const at::Tensor& values);
+
+  std::vector<at::Tensor> keys_, values_; ///< [kv_heads, capacity, head_dim]
+  std::int64_t begin_ = 0, length_ = 0;
+};
+
+/// The TTS language model: a stock llama over given embeddings (docs/model/talker.md 4), in float32. One object serves
+/// all sessions.
+class tts_llama {
+public:
+  /// One session's part of a call.
+  struct row {
+    tts_cache* past;
+    at::Tensor embeddings; ///< [n, width]
+    std::int64_t position; ///< of the first one, for its rotation
+  };
+
+  /// `weights`: see `read_tts_weights`. Throws std::runtime_error naming a tensor that is missing or does not fit
+  /// `config`.
+  tts_llama(const tensor_map& weights, const tts_config& config);
+
+  /// One batched call: extends the caches and returns each session's last hidden state, after the final norm, [rows,
+  /// width]. When it throws, the caches are unchanged.
+  at::Tensor forward(std::span<const row> rows) const;
+
+  /// The same, up to each session's logits: float32 [codes] on the CPU.
+  std::vector<at::Tensor> next_logits(std::span<const row> rows) const;
+
+  /// [rows, width] -> [rows, codes]
+  at::Tensor logits(const at::Tensor& hidden) const { return at::linear(hidden, head_); }
+
+  /// Rotates keys [heads, n, head_dim] by the angles of `positions` [n] (int64).
+  at::Tensor rotate(const at::Tensor& keys, const at::Tensor& positions) const;
+
+  std::int64_t width() const { return final_norm_.size(0); }
+  std::int64_t codes() const { return head_.size(0); }
+  std::int64_t end_token() const { return codes() - 1; }
+  const at::Tensor& head() const { return head_; }
+  std::size_t layers() const { return layers_.size(); }
+  const tts_config& config() const { return config_; }
+
+private:
+  struct layer {
+    at::Tensor attention_norm, feed_norm;
+    linear query_key_value, out, gate_up, down;
+  };
+  struct angles {
+    at::Tensor cos, sin; ///< [n, head_dim]
+  };
+
+  template<class Call>
+  static auto undone_if_it_throws(std::span<const row> rows, Call call);
+  at::Tensor extend(std::span<const row> rows) const;
+  angles angles_of(const at::Tensor& positions) const;
+  at::Tensor norm(const at::Tensor& x, const at::Tensor& weight) const;
+  at::Tensor attend(const at::Tensor& q, const tts_cache& past, std::size_t layer) const;
+
+  tts_config config_;
+  std::int64_t head_dim_;
+  std::vector<layer> layers_;
+  at::Tensor final_norm_, head_, frequencies_;
+};
+
+} // namespace parley::inference::speech

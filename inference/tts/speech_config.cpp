@@ -1,0 +1,106 @@
+#include "inference/tts/speech_config.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <functional>
+#include <numeric>
+#include <stdexcept>
+#include <yaml-cpp/yaml.h>
+
+namespace parley::inference::speech {
+namespace {
+
+template<class T>
+void read(const nlohmann::json& from, const char* key, T& to) {
+  if (auto found = from.find(key); found != from.end() && !found->is_null()) found->get_to(to);
+}
+
+template<class T>
+void read(const YAML::Node& from, const char* key, T& to) {
+  if (auto found = from[key]) to = found.template as<T>();
+}
+
+/// The tags of hyperpyyaml (`!new:module.class`) name Python classes and are ignored.
+YAML::Node part(const std::filesystem::path& file, const char* key) {
+  auto root = YAML::LoadFile(file.string());
+  auto found = root[key];
+  if (!found || !found.IsMap()) throw std::runtime_error(std::string("no \"") + key + "\"");
+  return found;
+}
+
+} // namespace
+
+tts_attention tts_attention_named(const std::string& name) {
+  if (name == "full_attention") return tts_attention::full_attention;
+  if (name == "sliding_window") return tts_attention::sliding_window;
+  if (name == "sliding_recompute") return tts_attention::sliding_recompute;
+  if (name == "reindex") return tts_attention::reindex;
+  throw std::runtime_error("attention_type \"" + name + "\" is not known");
+}
+
+tts_config tts_config::open(const std::filesystem::path& config_json) {
+  try {
+    std::ifstream stream(config_json);
+    const auto root = nlohmann::json::parse(stream);
+    const auto& from = root.at("tts_config");
+    tts_config c;
+    read(from, "num_attention_heads", c.heads);
+    c.kv_heads = c.heads;
+    read(from, "num_key_value_heads", c.kv_heads);
+    read(from, "audio_bos_token_id", c.audio_bos_token_id);
+    read(from, "text_eos_token_id", c.text_eos_token_id);
+    read(from, "normalize_projected_hidden", c.normalize_projected_hidden);
+    read(from, "streaming_sliding_window_audio_window_size", c.token_window);
+    std::string attention = "sliding_recompute";
+    read(from, "attention_type", attention);
+    c.attention = tts_attention_named(attention);
+    if (c.heads < 1 || c.kv_heads < 1 || c.heads % c.kv_heads != 0 || c.token_window < 1)
+      throw std::runtime_error("tts_config: impossible head or window counts");
+    return c;
+  } catch (const std::exception& error) {
+    throw std::runtime_error(config_json.string() + ": " + error.what());
+  }
+}
+
+flow_config flow_config::open(const std::filesystem::path& flow_yaml) {
+  try {
+    flow_config c;
+    if (auto decoder = part(flow_yaml, "flow")["decoder"]) read(decoder, "inference_cfg_rate", c.guidance);
+    return c;
+  } catch (const std::exception& error) {
+    throw std::runtime_error(flow_yaml.string() + ": " + error.what());
+  }
+}
+
+std::int64_t hift_config::rate() const {
+  return std::accumulate(upsample_rates.begin(), upsample_rates.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+hift_config hift_config::open(const std::filesystem::path& config_yaml) {
+  try {
+    const auto from = part(config_yaml, "hift");
+    hift_config c;
+    read(from, "sampling_rate", c.sample_rate);
+    read(from, "nsf_alpha", c.sine_amplitude);
+    read(from, "nsf_sigma", c.noise_amplitude);
+    read(from, "nsf_voiced_threshold", c.voiced_threshold);
+    read(from, "upsample_rates", c.upsample_rates);
+    read(from, "resblock_dilation_sizes", c.dilations);
+    read(from, "source_resblock_dilation_sizes", c.source_dilations);
+    read(from, "lrelu_slope", c.leaky_slope);
+    read(from, "audio_limit", c.limit);
+    if (auto transform = from["istft_params"]) {
+      read(transform, "n_fft", c.fft);
+      read(transform, "hop_len", c.fft_hop);
+    }
+    if (c.upsample_rates.empty() || c.source_dilations.size() != c.upsample_rates.size() || c.dilations.empty() ||
+        c.rate() < 1 || c.fft < 2 || c.fft_hop < 1)
+      throw std::runtime_error("hift: impossible rates or dilations");
+    return c;
+  } catch (const std::exception& error) {
+    throw std::runtime_error(config_yaml.string() + ": " + error.what());
+  }
+}
+
+} // namespace parley::inference::speech

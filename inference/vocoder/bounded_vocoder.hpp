@@ -1,0 +1,68 @@
+#pragma once
+
+#include "inference/vocoder/hift_causal.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace parley::inference::speech {
+
+/// Streams the causal vocoder with a bounded memory of the past (docs/model/talker.md 10): the output does not depend
+/// on how the mel frames were divided into calls. One object serves all sessions; each has a `state`.
+class bounded_vocoder {
+public:
+  /// One stream's past. Offsets are frames since its start; tensors are float32 unless said otherwise.
+  struct state {
+    at::Tensor mel;    ///< [1, bins, frames], from `mel_offset`
+    at::Tensor source; ///< [1, samples], from `source_offset`
+    at::Tensor phase;  ///< [1, harmonics] cycles in [0, 1), double
+    std::int64_t mel_offset = 0;
+    std::int64_t source_offset = 0;
+    std::int64_t source_end = 0; ///< frames that have an excitation
+    std::int64_t emitted = 0;    ///< frames whose samples have been returned
+    bool finalized = false;
+  };
+
+  struct job {
+    state* session;
+    at::Tensor mel; ///< [1, bins, frames], fresh frames; may be empty in a final call
+    bool final = false;
+  };
+
+  /// noise [rows, harmonics]: uniform in [0, 1), one row per sample, read cyclically. `block_frames` frames go through
+  /// the network at a time; the reference uses 16. Throws std::runtime_error when the table does not fit the network.
+  bounded_vocoder(std::shared_ptr<const hift_causal> network, const at::Tensor& noise, std::int64_t block_frames = 16);
+
+  state start() const;
+
+  /// One batched call for all jobs. Returns each one's new samples, float32 [1, n], n possibly 0. A stream that is not
+  /// final keeps `delay_frames` back. Throws std::logic_error for a stream that has been finalized.
+  std::vector<at::Tensor> stream(std::span<const job> jobs) const;
+
+  std::int64_t delay_frames() const { return network_->f0_right() + network_->decoder_right(); }
+  std::int64_t history_frames() const { return history_; }
+  std::int64_t frame_samples() const { return network_->trunk().config().frame_samples(); }
+
+private:
+  struct step {
+    state* session;
+    bool final;
+    std::vector<at::Tensor>* speech;
+  };
+
+  void advance(std::span<const step> steps) const;
+  void extend_sources(std::span<const step> steps) const;
+  void emit(std::span<const step> steps) const;
+  at::Tensor excitation(state& session, const at::Tensor& f0) const;
+
+  std::shared_ptr<const hift_causal> network_;
+  at::Tensor mixed_noise_; ///< [rows]: the mixed value of each row of the noise table
+  std::int64_t block_frames_;
+  std::int64_t history_;
+};
+
+} // namespace parley::inference::speech

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "inference/vocoder/layers.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace parley::inference::speech {
+
+/// Speech tokens' embeddings to hidden states at mel rate, chunk by chunk: conformer layers with relative positions at
+/// 25 Hz, upsampling by two, more layers at 50 Hz (docs/model/talker.md 7.2). Looks three tokens ahead. Works in its
+/// weights' dtype.
+class flow_encoder {
+public:
+  /// One stream's memory. Tensors are replaced, never written to, so that copies of a cache may share them.
+  struct cache {
+    at::Tensor lookahead;              ///< [1, width, 2] last columns of the first look-ahead convolution
+    at::Tensor upsampled;              ///< [1, width, 4] last columns before the upsampling convolution
+    std::vector<at::Tensor> attention; ///< each layer's [heads, rows, k | v]; token layers first
+  };
+
+  struct job {
+    cache* stream;
+    at::Tensor embeddings; ///< [tokens, width]
+    bool last = false;     ///< otherwise the last three tokens are lookahead only
+  };
+
+  /// Rows that a chunk looks ahead.
+  static constexpr std::int64_t lookahead_rows = 3;
+
+  /// `weights` below "encoder.".
+  explicit flow_encoder(const tensor_map& weights);
+
+  /// One batched call. Returns [rows, width] each, rows = 2 * (tokens minus the three lookahead ones).
+  std::vector<at::Tensor> run(std::span<const job> jobs) const;
+
+  std::int64_t width() const { return width_; }
+  std::size_t token_layers() const { return token_layers_.size(); }
+  std::size_t layers() const { return token_layers_.size() + mel_layers_.size(); }
+
+private:
+  struct embedding {
+    linear project;
+    layer_norm norm;
+    at::Tensor operator()(const at::Tensor& x) const;
+  };
+
+  struct layer {
+    layer_norm attention_norm, feed_norm;
+    linear query, key, value, out, position;
+    linear widen, narrow;
+    at::Tensor content_bias, position_bias; ///< [heads, head_dim]
+    at::Tensor table; ///< projected positions [heads, 2 * reach - 1, head_dim], from reach - 1 down
+
+    layer(const tensor_map& weights, const std::string& name);
+    at::Tensor positions(std::int64_t total, std::int64_t fresh) const;
+    at::Tensor project_positions(std::int64_t highest, std::int64_t rows) const;
+    at::Tensor attend(const at::Tensor& q, const at::Tensor& kv) const;
+    at::Tensor run(at::Tensor x, std::span<const std::int64_t> lengths, std::span<const job> jobs,
+                   std::size_t index) const;
+  };
+
+  std::int64_t width_;
+  embedding embed_, embed_upsampled_;
+  padded_conv lookahead_first_, lookahead_second_, up_conv_;
+  std::vector<layer> token_layers_, mel_layers_;
+  layer_norm after_norm_;
+};
+
+} // namespace parley::inference::speech

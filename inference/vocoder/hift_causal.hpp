@@ -1,0 +1,44 @@
+#pragma once
+
+#include "inference/vocoder/hift_trunk.hpp"
+
+#include <ATen/core/Tensor.h>
+
+namespace parley::inference::speech {
+
+/// The HiFT vocoder that sees the past and a few frames ahead (docs/model/talker.md 10). Stateless; `bounded_vocoder`
+/// streams it. Tensors are float32.
+class hift_causal {
+public:
+  /// `state_dict`: from `read_vocoder`. Throws std::runtime_error naming a tensor that is missing or does not fit.
+  hift_causal(const tensor_map& state_dict, hift_config config);
+
+  /// mel [B, bins, frames] → Hz, float32 [B, frames], or `f0_right` frames fewer when more sound will follow
+  /// (`!final`). Computed in double precision.
+  at::Tensor f0(const at::Tensor& mel, bool final) const;
+
+  /// mel [B, bins, frames], source [B, samples of these frames] → samples [B, …]: of all frames, or of all but the last
+  /// `decoder_right` when more sound will follow.
+  at::Tensor decode(const at::Tensor& mel, const at::Tensor& source, bool final) const;
+
+  const hift_trunk& trunk() const { return trunk_; }
+
+  // Number of neighbouring frames that a frame's f0, and its samples, depend on.
+  std::int64_t f0_left() const { return f0_left_; }
+  std::int64_t f0_right() const { return f0_convs_.front().kernel() - 1; }
+  std::int64_t decoder_right() const { return conv_pre_.kernel(); }
+
+private:
+  struct folded {
+    tensor_map weights; ///< without weight norm
+  };
+  hift_causal(const folded& from, hift_config config);
+
+  hift_trunk trunk_;
+  padded_conv conv_pre_;
+  std::vector<padded_conv> f0_convs_;
+  linear f0_out_;
+  std::int64_t f0_left_ = 0;
+};
+
+} // namespace parley::inference::speech

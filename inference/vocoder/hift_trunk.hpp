@@ -1,0 +1,91 @@
+#pragma once
+
+#include "inference/kernels/vocoder.hpp"
+#include "inference/tts/speech_config.hpp"
+#include "inference/vocoder/layers.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace parley::inference::speech {
+
+/// In which direction a vocoder's convolutions look.
+enum class reach { both_sides, past_only };
+
+/// Residual block with snake activations x + sin(a x)^2 / a, one `a` per channel (docs/model/talker.md 8).
+class snake_block {
+public:
+  snake_block(const tensor_map& weights, const std::string& name, const std::vector<std::int64_t>& dilations,
+              reach looks);
+
+  /// [B, channels, T] -> the same.
+  at::Tensor operator()(at::Tensor x) const;
+
+  /// How many columns to the left of a column it reads.
+  std::int64_t history() const;
+
+private:
+  /// The same in plain memory: activation, convolution and residual, one channel's row at a time.
+  at::Tensor run_on_cpu(const at::Tensor& x) const;
+
+  struct unit {
+    at::Tensor alpha, inverse; ///< [1, channels, 1]
+    padded_conv conv;
+  };
+  std::vector<unit> units_; ///< two for each dilation
+};
+
+/// The common part of both HiFT vocoders (docs/model/talker.md 8): everything between `conv_pre` and the waveform, and
+/// the mixing of the excitation. Stateless; tensors are float32.
+class hift_trunk {
+public:
+  /// `weights` without weight norm. Throws std::runtime_error when a tensor is missing or doesn't fit `config`.
+  hift_trunk(const tensor_map& weights, hift_config config, reach looks);
+
+  /// The short-time spectrum of the excitation [B, samples]: real parts above imaginary ones, [B, fft + 2, columns].
+  at::Tensor source_spectrum(const at::Tensor& source) const;
+
+  /// x: `conv_pre`'s output [B, channels, frames]; spectrum of the same frames. Returns samples
+  /// [B, frames * frame_samples].
+  at::Tensor decode(at::Tensor x, const at::Tensor& spectrum) const;
+
+  /// The mix of noise [rows, harmonics], to be passed to `excite`: [rows].
+  at::Tensor mix_noise(const at::Tensor& noise) const;
+
+  /// Sines [1, frames, harmonics] and f0 [1, frames] that hold for a whole frame, mixed noise [frames, samples] →
+  /// excitation [1, frames * samples].
+  at::Tensor excite(const at::Tensor& sines, const at::Tensor& f0, const at::Tensor& mixed_noise) const;
+
+  /// Sines and noise [B, samples, harmonics], f0 in Hz per sample [B, samples, 1] -> excitation [B, samples].
+  at::Tensor mix_source(const at::Tensor& sines, const at::Tensor& noise, const at::Tensor& f0) const;
+
+  std::int64_t harmonics() const { return source_mix_.weight.size(1); }
+  const hift_config& config() const { return config_; }
+
+  /// Mel frames to the left of a frame that its samples depend on, rounded up generously as in the reference
+  /// (bounded_vocoder.py:15-37).
+  std::int64_t history_frames() const;
+
+private:
+  struct stage {
+    std::int64_t rate = 1;
+    padded_conv up; ///< past_only: after nearest-neighbour upsampling; both_sides: weight of a transposed conv
+    padded_conv source_down;
+    snake_block source_block;
+    std::vector<snake_block> blocks;
+  };
+
+  hift_config config_;
+  reach looks_;
+  std::vector<stage> stages_;
+  padded_conv conv_post_;
+  linear source_mix_;
+  at::Tensor window_;
+  at::Tensor transform_; ///< [fft + 2, fft]: the window, then cosines above negative sines
+  std::optional<cpu::overlapped_transform> to_samples_; ///< on the CPU
+};
+
+} // namespace parley::inference::speech

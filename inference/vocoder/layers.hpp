@@ -1,0 +1,62 @@
+#pragma once
+
+#include "inference/formats/tensor_map.hpp"
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <string>
+
+// The small layers that the talker is made of, each with its weights.
+namespace parley::inference::speech {
+
+/// x W^T + b over the last dimension. The bias may be missing.
+struct linear {
+  at::Tensor weight, bias; ///< [out, in], [out]
+
+  linear() = default;
+  linear(const tensor_map& from, const std::string& name)
+      : weight(from.at(name + ".weight", {-1, -1})), bias(from.find(name + ".bias")) {}
+
+  at::Tensor operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+};
+
+/// Over the last dimension.
+struct layer_norm {
+  at::Tensor weight, bias; ///< [n] each
+  double eps = 1e-5;
+
+  layer_norm() = default;
+  layer_norm(const tensor_map& from, const std::string& name, double epsilon)
+      : weight(from.at(name + ".weight", {-1})), bias(from.at(name + ".bias", {-1})), eps(epsilon) {}
+
+  at::Tensor operator()(const at::Tensor& x) const { return at::layer_norm(x, {weight.size(0)}, weight, bias, eps); }
+};
+
+/// [B, in, T] → [B, out, T']. Zeros are added on either side before an unpadded convolution.
+struct padded_conv {
+  at::Tensor weight, bias; ///< [out, in, kernel], [out]
+  std::int64_t left = 0, right = 0, dilation = 1, stride = 1;
+
+  padded_conv() = default;
+  padded_conv(const tensor_map& from, const std::string& name)
+      : weight(from.at(name + ".weight", {-1, -1, -1}).contiguous()), bias(from.find(name + ".bias")) {}
+
+  std::int64_t kernel() const { return weight.size(2); }
+
+  at::Tensor operator()(const at::Tensor& x) const;
+};
+
+/// Whether our own loops should do a convolution: float32 in plain memory, with weights that fit in a cache.
+bool convolves_by_hand(const at::Tensor& x, const padded_conv& conv);
+
+/// By hand, without padding and stride: [B, in, T] → [B, out, T - (kernel - 1) dilation]. Uses `x` in place; its last
+/// axis must be dense.
+at::Tensor convolve_by_hand(const at::Tensor& x, const padded_conv& conv);
+
+/// Folds every pair `X.parametrizations.weight.original0/1` (g and v) into `X.weight` = g v / |v|, with the norm over
+/// all axes but the first (docs/model/talker.md 2). Tensors whose names begin with `widened` are converted to double
+/// before the norm is taken.
+tensor_map fold_weight_norm(const tensor_map& from, const std::string& widened = {});
+
+} // namespace parley::inference::speech

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "inference/random.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace parley::inference::speech {
+
+/// Random numbers, float32, that stay the same for all streams of an engine (docs/model/talker.md 7.4, 10). Any draw
+/// sounds the same; recorded ones are replayed.
+struct noise_tables {
+  at::Tensor flow;       ///< [bins, columns] Gaussian, where the flow starts
+  at::Tensor excitation; ///< [rows, harmonics] uniform in [0, 1), read cyclically by the causal vocoder
+
+  /// Enough columns for the longest stream, and 30 s of excitation.
+  static noise_tables draw(std::uint64_t seed, std::int64_t bins = 80, std::int64_t harmonics = 9);
+};
+
+/// Normally distributed numbers, float32 [1, rows, columns].
+at::Tensor gaussian_noise(random_source& chance, std::int64_t rows, std::int64_t columns);
+
+} // namespace parley::inference::speech

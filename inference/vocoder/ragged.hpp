@@ -1,0 +1,40 @@
+#pragma once
+
+#include "inference/vocoder/layers.hpp"
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+// Sequences of different lengths side by side: the rows of all of them in one matrix, cut where one ends and the next
+// begins.
+namespace parley::inference::speech {
+
+/// Cuts `all` along `axis` into pieces of these lengths (views).
+inline std::vector<at::Tensor> cut(const at::Tensor& all, std::span<const std::int64_t> lengths, std::int64_t axis) {
+  return at::split_with_sizes(all, at::IntArrayRef(lengths.data(), lengths.size()), axis);
+}
+
+/// One convolution, without padding, for sequences [B, in, T_i]; returns [B, out, T_i - kernel + 1] each. Columns that
+/// straddle two sequences are computed and discarded.
+inline std::vector<at::Tensor> convolve_each(const std::vector<at::Tensor>& sequences, const padded_conv& conv) {
+  if (convolves_by_hand(sequences.front(), conv)) {
+    std::vector<at::Tensor> each;
+    each.reserve(sequences.size());
+    for (const auto& sequence : sequences) each.push_back(convolve_by_hand(sequence, conv));
+    return each;
+  }
+  const auto joined = at::conv1d(sequences.size() == 1 ? sequences[0] : at::cat(sequences, 2), conv.weight, conv.bias);
+  std::vector<at::Tensor> result;
+  result.reserve(sequences.size());
+  std::int64_t at = 0;
+  for (const auto& sequence : sequences) {
+    result.push_back(joined.narrow(2, at, sequence.size(2) - conv.kernel() + 1));
+    at += sequence.size(2);
+  }
+  return result;
+}
+
+} // namespace parley::inference::speech

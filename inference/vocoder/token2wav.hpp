@@ -1,0 +1,103 @@
+#pragma once
+
+#include "inference/vocoder/bounded_vocoder.hpp"
+#include "inference/vocoder/flow.hpp"
+#include "inference/vocoder/legacy_vocoder.hpp"
+#include "inference/vocoder/noise.hpp"
+#include "inference/voice/reference_voice.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <variant>
+#include <vector>
+
+namespace parley::inference::speech {
+
+/// What a server may choose; everything else is in the folder.
+struct token2wav_options {
+  int steps = 5; ///< of the flow solver; what the reference's server uses
+  /// The silence that the reference puts before a turn's first samples (docs/model/talker.md 9, 10).
+  bool leading_silence = false;
+  /// The reference uses 16; a whole chunk at a time sounds the same and costs less than half.
+  std::int64_t vocoder_block_frames = 56;
+  /// The dtype in which the flow model works; its mel is float32. The vocoder turns the mel's rounding errors into
+  /// phase, which accumulates: float64 tells a processor's errors from those of the arithmetic.
+  at::ScalarType acoustics = at::kFloat;
+  partial_window speaker_windows = partial_window::by_opset; ///< of the network that identifies the speaker
+};
+
+/// Speech tokens to 24 kHz sound, in the voice of a recording, stream by stream (docs/model/talker.md 5 to 10). Serves
+/// all sessions.
+class token2wav {
+public:
+  /// The two published generations (docs/model/talker.md 0); they sound different.
+  enum class generation { legacy, causal };
+
+  /// One session's turn.
+  struct stream {
+    std::shared_ptr<const voice> speaker;
+    flow::state acoustic;
+    std::variant<bounded_vocoder::state, legacy_vocoder::state> vocoder;
+    bool sounded = false; ///< some samples have been returned
+    bool ended = false;
+  };
+
+  struct job {
+    stream* session;
+    std::span<const std::int64_t> tokens; ///< the last three are lookahead only, unless `last`
+    bool last = false;
+    random_source* chance = nullptr; ///< the legacy generation draws noise at each call
+    at::Tensor noise;                ///< … unless it is given: float32 [1, samples, harmonics]
+  };
+
+  /// For comparing with recorded values: mel of each job, [1, bins, frames].
+  struct trace {
+    std::vector<at::Tensor> mels;
+  };
+
+  /// Which generation a folder contains, judged by its files.
+  static generation generation_of(const std::filesystem::path& folder);
+
+  /// Throws std::runtime_error naming the file that is missing or wrong.
+  token2wav(const std::filesystem::path& folder, const noise_tables& noise, token2wav_options options = {},
+            at::Device device = at::kCPU);
+
+  /// Prepares a voice. Takes seconds at real sizes, so the caller should keep it (`voice_cache`).
+  std::shared_ptr<const voice> prepare(voice_features heard) const;
+
+  /// A turn's beginning in this voice. Costs nothing: it shares the voice's tensors.
+  stream start(std::shared_ptr<const voice> speaker) const;
+
+  /// One batched call for all jobs. Returns each one's new samples, float32 [n], finite, on the CPU. Throws
+  /// std::logic_error for a stream that has ended, and for a call with fewer than four tokens that is not the last;
+  /// std::runtime_error when a network's output is NaN. When it throws, the streams are unchanged, and so are the jobs'
+  /// random sources.
+  std::vector<at::Tensor> run(std::span<const job> jobs, trace* seen = nullptr) const;
+
+  generation kind() const { return kind_; }
+  const flow& acoustic() const { return *flow_; }
+  const voice_ear& ear() const { return *ear_; }
+
+private:
+  std::vector<at::Tensor> extend(std::span<const job> jobs, trace* seen) const;
+  std::vector<at::Tensor> mels_of(std::span<const job> jobs) const;
+  std::vector<at::Tensor> vocode(std::span<const job> jobs, const std::vector<at::Tensor>& mels) const;
+
+  generation kind_;
+  token2wav_options options_;
+  at::Device device_;
+  std::unique_ptr<flow> flow_;
+  std::unique_ptr<voice_ear> ear_;
+  std::unique_ptr<bounded_vocoder> causal_; ///< the one or the other
+  std::unique_ptr<legacy_vocoder> legacy_;
+};
+
+/// Reads hift.pt or hift_original.pt (docs/model/talker.md 2); some of them prefix their names with "generator.".
+/// Throws like `read_state_dict`.
+tensor_map read_vocoder(const std::filesystem::path& file);
+
+} // namespace parley::inference::speech

@@ -1,0 +1,52 @@
+#include "net/access/access_control.hpp"
+
+#include "net/access/origin.hpp"
+
+namespace parley::net {
+
+access_control::entry access_control::let_in(const credentials& from, admission::time_point now, bool returning) {
+  std::string key;
+  if (keys_.asked()) {
+    const auto offered = offered_key(from.authorization, from.subprotocols, from.query);
+    const auto owner = offered ? keys_.find(*offered) : std::nullopt;
+    if (!owner) return {refusal::key, {}, {}};
+    key = owner->name;
+  }
+  if (!may_come_from(from)) return {refusal::origin, {}, {}};
+  auto [verdict, reservation] = admission_.enter(from.address, key, now, returning);
+  switch (verdict) {
+  case admission::verdict::too_many_sessions: return {refusal::sessions, {}, {}};
+  case admission::verdict::too_many_starts: return {refusal::rate, {}, {}};
+  case admission::verdict::welcome: break;
+  }
+  return {std::nullopt, std::move(key), std::move(reservation)};
+}
+
+permissions access_control::permissions_of(const credentials& from) const {
+  permissions has;
+  has.key_asked = keys_.asked();
+  if (has.key_asked) {
+    const auto offered = offered_key(from.authorization, from.subprotocols, from.query);
+    if (const auto owner = offered ? keys_.find(*offered) : std::nullopt)
+      has.who = actors::principal{owner->name, owner->admin};
+  } else if (is_local(from)) {
+    has.who = actors::principal{{}, true};
+  }
+  has.may_watch = has.who || is_local(from);
+  return has;
+}
+
+bool access_control::may_come_from(const credentials& from) const {
+  return origin_allowed(allowed_origins_, from.origin, from.host, keys_.asked() ? nullptr : &names_);
+}
+
+/// A loopback connection alone proves little, because proxies and browsers make them on behalf of others. So the
+/// request must also address this machine by a name that always leads to it, and not come from another host's page.
+bool access_control::is_local(const credentials& from) const {
+  if (!from.from_loopback || from.forwarded) return false;
+  const auto asked = read_authority(from.host);
+  if (!asked || !names_.is_local(asked->host)) return false;
+  return from.origin.empty() || is_own_page(from.origin, from.host, &names_);
+}
+
+} // namespace parley::net

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace parley::net {
+
+/// What one client may have; 0 = no limit.
+struct admission_limits {
+  std::size_t sessions_per_address = 0;
+  std::size_t sessions_per_key = 0;
+  std::size_t starts_per_address = 0; ///< new sessions per minute
+  std::size_t starts_per_key = 0;
+};
+
+/// Tracks how many sessions each client has and how often it starts one, for refusals with 429. Starts are limited by a
+/// token bucket that holds a minute's worth. Time is an argument. Thread-safe.
+class admission {
+  struct ledger;
+
+public:
+  using time_point = std::chrono::steady_clock::time_point;
+  enum class verdict { welcome, too_many_sessions, too_many_starts };
+
+  /// One session's share of the limits, held as long as it is open. May outlive the admission.
+  class reservation {
+  public:
+    reservation() = default;
+    reservation(std::shared_ptr<ledger> of, std::string address, std::string key)
+        : of_(std::move(of)), address_(std::move(address)), key_(std::move(key)) {}
+    reservation(reservation&& other) noexcept = default;
+    reservation& operator=(reservation&&) = delete;
+    ~reservation();
+
+  private:
+    std::shared_ptr<ledger> of_; ///< null = holds nothing
+    std::string address_;
+    std::string key_;
+  };
+
+  explicit admission(admission_limits limits);
+
+  /// `key` is the name of an API key, empty without keys. The reservation holds only what a `welcome` granted. `returning`: a
+  /// resumed session, which already holds its share; only the start is counted, and the reservation holds nothing.
+  std::pair<verdict, reservation> enter(const std::string& address, const std::string& key, time_point now,
+                                        bool returning = false);
+
+  /// The number of clients remembered, by address and by key: those that hold something or started recently.
+  std::size_t remembered() const;
+
+private:
+  struct client {
+    std::size_t sessions = 0;
+    double starts_left = 0;
+    time_point counted_at{};
+  };
+  using clients = std::map<std::string, client, std::less<>>;
+  struct ledger {
+    std::mutex mutex;
+    clients addresses;
+    clients keys;
+    std::size_t sweep_at = 1024; ///< number of clients at which those that hold nothing are forgotten
+  };
+
+  void forget_idle(time_point now);
+
+  const admission_limits limits_;
+  std::shared_ptr<ledger> ledger_;
+};
+
+} // namespace parley::net

@@ -1,0 +1,74 @@
+#include "net/access/api_keys.hpp"
+
+#include "config/load.hpp"
+
+#include <charconv>
+#include <fstream>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+
+namespace parley::net {
+namespace {
+
+constexpr std::size_t hash_bytes = 32;
+
+std::array<std::uint8_t, hash_bytes> sha256(std::string_view text) {
+  std::array<std::uint8_t, hash_bytes> hash{};
+  if (EVP_Digest(text.data(), text.size(), hash.data(), nullptr, EVP_sha256(), nullptr) != 1)
+    throw std::runtime_error("SHA-256 is not to be had");
+  return hash;
+}
+
+std::optional<std::array<std::uint8_t, hash_bytes>> from_hex(std::string_view text) {
+  std::array<std::uint8_t, hash_bytes> bytes{};
+  if (text.size() != 2 * bytes.size()) return std::nullopt;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const char* at = text.data() + 2 * i;
+    if (std::from_chars(at, at + 2, bytes[i], 16).ptr != at + 2) return std::nullopt;
+  }
+  return bytes;
+}
+
+} // namespace
+
+api_keys api_keys::load(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  if (!in) throw config::settings_error("auth.keys_file: " + file.string() + " cannot be read");
+  api_keys keys;
+  keys.asked_ = true;
+  std::set<std::string> names;
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string name;
+    std::string hash;
+    std::string role;
+    std::string more;
+    if (!(words >> name)) continue;
+    words >> hash >> role >> more;
+    const auto refuse = [&](const std::string& why) {
+      throw config::settings_error(file.string() + ":" + std::to_string(number) + ": " + why);
+    };
+    const auto bytes = from_hex(hash);
+    if (!bytes) refuse("a key is NAME HASH [admin], HASH being 64 hexadecimal digits");
+    if (!more.empty() || (!role.empty() && role != "admin")) refuse("behind the hash only \"admin\" may stand");
+    if (!names.insert(name).second) refuse("the name " + name + " is there twice");
+    keys.entries_.push_back({*bytes, {name, role == "admin"}});
+  }
+  if (in.bad()) throw config::settings_error("auth.keys_file: " + file.string() + " cannot be read");
+  return keys;
+}
+
+std::optional<api_keys::owner> api_keys::find(std::string_view key) const {
+  const digest hash = sha256(key);
+  const entry* found = nullptr;
+  for (const entry& each : entries_)
+    if (CRYPTO_memcmp(each.hash.data(), hash.data(), hash.size()) == 0) found = &each;
+  if (!found) return std::nullopt;
+  return found->whose;
+}
+
+} // namespace parley::net

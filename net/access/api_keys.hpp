@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parley::net {
+
+/// The API keys of a server. The file contains SHA-256 hashes: keys are long and random, so a plain hash keeps them
+/// secret. Immutable after `load`; may be used from several threads.
+class api_keys {
+public:
+  struct owner {
+    std::string name;
+    bool admin = false; ///< may see and close all sessions, and drain workers
+  };
+
+  /// No keys: none is needed.
+  api_keys() = default;
+
+  /// Lines `NAME HASH [admin]`; `#` begins a comment. With a file that lists no key, nobody is let in.
+  /// \throws config::settings_error with file and line
+  static api_keys load(const std::filesystem::path& file);
+
+  /// Whether a key is needed at all.
+  bool asked() const { return asked_; }
+
+  /// Whose key it is; none = nobody's. Takes the same time for every key, however much of it is right.
+  std::optional<owner> find(std::string_view key) const;
+
+private:
+  using digest = std::array<std::uint8_t, 32>;
+  struct entry {
+    digest hash;
+    owner whose;
+  };
+
+  bool asked_ = false;
+  std::vector<entry> entries_;
+};
+
+} // namespace parley::net

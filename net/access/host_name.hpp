@@ -1,0 +1,69 @@
+#pragma once
+
+#include <boost/asio/ip/address.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Hosts as written in URLs and HTTP headers (RFC 3986 3.2, RFC 6454 7). They are parsed, never compared as text: a name
+// can look like an address and resolve to one. Pure.
+namespace parley::net {
+
+struct host_name {
+  std::optional<boost::asio::ip::address>
+      address;      ///< of an IP literal; an IPv4 address written as IPv6 becomes the IPv4 one
+  std::string name; ///< of anything else: lower case, without a final dot
+
+  bool operator==(const host_name&) const = default;
+
+  /// An address of this machine, or `localhost`. Other names prove nothing: their owners decide where they lead.
+  bool is_loopback() const;
+};
+
+struct authority {
+  host_name host;
+  std::optional<std::uint16_t> port;
+};
+
+struct page_origin {
+  std::string scheme; ///< lower case
+  host_name host;
+  std::uint16_t port = 0; ///< the scheme's default if none is given; 0 = unknown
+
+  bool operator==(const page_origin&) const = default;
+};
+
+/// A name, an IPv4 address, or an IPv6 address in brackets. Nothing that a browser might read differently: no short or
+/// hexadecimal IPv4 addresses, no zones, ASCII only.
+std::optional<host_name> read_host(std::string_view text);
+
+/// HOST or HOST:PORT: the header Host, or what follows `://`. No user and no path.
+std::optional<authority> read_authority(std::string_view text);
+
+/// The header Origin: SCHEME://HOST or SCHEME://HOST:PORT. None for `null`, which many pages may share.
+std::optional<page_origin> read_origin(std::string_view text);
+
+/// The hosts under which a server is reached.
+class server_names {
+public:
+  /// \param listening the setting `server.host`
+  /// \param more the setting `server.names`, separated by spaces
+  /// \throws config::settings_error if one of `more` is not a host
+  server_names(std::string_view listening, std::string_view more);
+
+  /// Whether a page that was reached under this host came from this server: the host is an address, which nobody can
+  /// redirect, `localhost`, or one of the names in the settings.
+  bool knows(const host_name& host) const;
+
+  /// Whether only the server's own machine reaches it this way: a loopback address, `localhost`, or `server.host`.
+  bool is_local(const host_name& host) const;
+
+private:
+  std::optional<host_name> listening_;
+  std::vector<host_name> more_;
+};
+
+} // namespace parley::net

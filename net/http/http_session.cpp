@@ -1,0 +1,336 @@
+#include "net/http/http_session.hpp"
+
+#include "net/http/completion_session.hpp"
+#include "net/http/refusals.hpp"
+#include "net/http/request_facts.hpp"
+#include "net/http/target.hpp"
+#include "net/http/transfer_deadline.hpp"
+#include "net/log.hpp"
+#include "net/text.hpp"
+#include "net/websocket/subprotocol.hpp"
+#include "net/websocket/websocket_session.hpp"
+#include "protocol/openai/request.hpp"
+#include "protocol/openai/talk.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace parley::net {
+namespace {
+
+constexpr std::size_t most_lingered_bytes = 1u << 20;
+constexpr std::size_t large_body_bytes = 256u << 10;
+constexpr std::string_view completions_path = "/v1/chat/completions";
+
+protocol::openai_fault openai_fault_of(const protocol::error& why) {
+  return protocol::openai_fault_of(protocol::traits(why.code).wire, why.message);
+}
+
+} // namespace
+
+http_session::http_session(tcp::socket&& socket, connections::slot place, service& shared)
+    : stream_(std::move(socket)), strand_(stream_.get_executor()), answer_timer_(strand_),
+      buffer_(shared.limits.header_bytes + 4096), place_(std::move(place)), shared_(shared) {}
+
+http_session::~http_session() {
+  finish();
+}
+
+void http_session::run() {
+  asio::dispatch(strand_, [self = shared_from_this()] {
+    self->place_->move_to(self->weak_from_this());
+    error_code gone;
+    const auto remote = self->stream_.plain().socket().remote_endpoint(gone);
+    if (gone) return self->finish();
+    self->peer_ = peer_at(remote.address());
+    self->shared_.tls ? self->secure() : self->read();
+  });
+}
+
+void http_session::secure() {
+  stream_.plain().expires_after(shared_.limits.handshake);
+  stream_.async_secure(*shared_.tls, [self = shared_from_this()](error_code ec) {
+    if (!ec) return self->read();
+    log()->debug("no TLS with {}: {}", self->peer_.address, ec.message());
+    self->finish();
+  });
+}
+
+void http_session::drain() {
+  asio::post(strand_, [self = weak_from_this()] {
+    if (const auto live = self.lock(); live && live->idle_) live->finish();
+  });
+}
+
+void http_session::cut() {
+  asio::post(strand_, [self = weak_from_this()] {
+    if (const auto live = self.lock()) live->finish();
+  });
+}
+
+void http_session::read() {
+  if (!place_) return;
+  parser_.emplace();
+  parser_->header_limit(static_cast<std::uint32_t>(shared_.limits.header_bytes));
+  // For the largest request there is; others are limited further once they are known.
+  parser_->body_limit(std::max(shared_.limits.body_bytes, shared_.limits.chat_message_bytes));
+  stream_.plain().expires_after(response_ ? shared_.limits.keep_alive : shared_.limits.handshake);
+  http::async_read_header(stream_, buffer_, *parser_,
+                          [self = shared_from_this()](error_code ec, std::size_t) { self->on_header(ec); });
+}
+
+void http_session::on_header(error_code ec) {
+  idle_ = false;
+  if (ec) return refuse(ec);
+  const auto& request = parser_->get();
+  if (request.method() == http::verb::post && split_target(request.target()).path == completions_path)
+    return admit_completion();
+  if (parser_->content_length().value_or(0) > shared_.limits.body_bytes) return refuse(http::error::body_limit);
+  parser_->body_limit(shared_.limits.body_bytes);
+  stream_.plain().expires_after(shared_.limits.handshake);
+  http::async_read(stream_, buffer_, *parser_,
+                   [self = shared_from_this()](error_code ec, std::size_t) { self->on_request(ec); });
+}
+
+/// Admits the request, or says why not.
+std::optional<access_control::entry> http_session::let_in(const credentials& from, bool returning,
+                                                          http_reply (*refused)(refusal)) {
+  auto entry = shared_.entrance.let_in(from, std::chrono::steady_clock::now(), returning);
+  if (!entry.refused) return entry;
+  shared_.counted.refused(*entry.refused);
+  if (entry.refused == refusal::origin) log_refused_page(from);
+  log()->debug("refused {}: {}", peer_.address, words_for(*entry.refused));
+  write(refused(*entry.refused), false);
+  return std::nullopt;
+}
+
+/// The operator can do something about it; a credentials of the page cannot.
+void http_session::log_refused_page(const credentials& from) {
+  const auto more = shared_.refused_pages.pass(std::chrono::steady_clock::now());
+  if (!more) return;
+  log()->warn("refused a page of {} that reached this server as {}: auth.allowed_origins has the pages that may, "
+              "server.names the names of this server ({} more in the last minute)",
+              for_log(from.origin), for_log(from.host), *more);
+}
+
+actors::connection_info http_session::connection_of(std::string key) const {
+  actors::connection_info info;
+  info.remote = peer_.address;
+  info.group = peer_.group;
+  info.key = std::move(key);
+  info.accepted = std::chrono::steady_clock::now();
+  return info;
+}
+
+void http_session::admit_completion() {
+  // Nobody may send a hundred megabytes before we know who it is.
+  const auto& request = parser_->get();
+  if (shared_.all.draining())
+    return write(completion_error({503, "service_unavailable", "the server is shutting down"}), false);
+  const std::string subprotocols;
+  auto entry = let_in(credentials_of(request, subprotocols, peer_), false, completion_refusal);
+  if (!entry) return;
+  entry_.emplace(std::move(*entry));
+  parser_->body_limit(shared_.limits.chat_message_bytes);
+  if (parser_->content_length().value_or(0) > shared_.limits.chat_message_bytes) return refuse(http::error::body_limit);
+  read_completion();
+}
+
+void http_session::read_completion() {
+  if (!place_) return;
+  if (parser_->is_done()) return on_completion();
+  // The silence allowed within a message, as for a WebSocket.
+  stream_.plain().expires_after(shared_.limits.ping);
+  http::async_read_some(stream_, buffer_, *parser_, [self = shared_from_this()](error_code ec, std::size_t) {
+    if (ec) return self->refuse(ec);
+    self->read_completion();
+  });
+}
+
+/// Parsing a body of a hundred megabytes takes a tenth of a second: too long for the I/O thread.
+void http_session::on_completion() {
+  const auto& body = parser_->get().body();
+  if (body.size() <= large_body_bytes) return begin_completion(protocol::read_openai_request(body));
+  asio::post(shared_.body_readers, [self = shared_from_this(), &body] {
+    std::optional<protocol::result<protocol::openai_request>> request;
+    try {
+      request = protocol::read_openai_request(body);
+    } catch (const std::exception& problem) {
+      log()->error("a completion: {}", problem.what());
+    }
+    asio::post(self->strand_, [self, request = std::move(request)]() mutable {
+      if (!self->place_) return; // cut meanwhile
+      if (!request) return self->finish();
+      self->begin_completion(std::move(*request));
+    });
+  });
+}
+
+void http_session::begin_completion(protocol::result<protocol::openai_request> request) {
+  if (!request) return write(completion_error(openai_fault_of(request.error())), false);
+  auto info = connection_of(std::move(entry_->key));
+  info.mode = "chat";
+  auto next = std::make_shared<completion_session>(
+      std::move(stream_), std::move(*place_), std::make_shared<admission::reservation>(std::move(entry_->reservation)),
+      shared_);
+  place_.reset();
+  next->run(std::move(*request), std::move(info));
+}
+
+void http_session::on_request(error_code ec) {
+  if (ec) return refuse(ec);
+  const auto path = split_target(parser_->get().target()).path;
+  if (path == "/v1/realtime" && websocket::is_upgrade(parser_->get())) return upgrade();
+  route();
+}
+
+void http_session::refuse(error_code why) {
+  // Only a peer that sent something wrong gets an answer; one that is gone or silent does not.
+  static const auto& http_errors = http::make_error_code(http::error::bad_method).category();
+  if (why.category() != http_errors || why == http::error::end_of_stream || why == http::error::partial_message)
+    return finish();
+  write(unreadable(why), false);
+}
+
+void http_session::upgrade() {
+  const auto& request = parser_->get();
+  if (auto fault = upgrade_fault(request, buffer_.size() > 0)) return write(std::move(*fault), false);
+  if (shared_.all.draining())
+    return write(error_reply(503, "service_unavailable", "the server is shutting down"), false);
+  const std::string subprotocols = join(request, http::field::sec_websocket_protocol);
+  const std::string_view query = split_target(request.target()).query;
+  auto token = query_value(query, "resume_token");
+  auto entry = let_in(credentials_of(request, subprotocols, peer_), token.has_value(), reply_to);
+  if (!entry) return;
+  auto info = connection_of(std::move(entry->key));
+  info.mode = query_value(query, "mode");
+  info.session_id = query_value(query, "session_id");
+  info.resume_token = std::move(token);
+  info.last_event_id = query_value(query, "last_event_id");
+  const auto reservation = std::make_shared<admission::reservation>(std::move(entry->reservation));
+  info.reservation = reservation;
+  auto next = std::make_shared<websocket_session>(std::move(stream_), std::move(*place_), reservation, shared_);
+  place_.reset();
+  next->run(request, std::move(info), choose_subprotocol(subprotocols));
+}
+
+void http_session::route() {
+  const auto& request = parser_->get();
+  const std::string subprotocols = join(request, http::field::sec_websocket_protocol);
+  const credentials from = credentials_of(request, subprotocols, peer_);
+  if (changes_something(request.method()) && !shared_.entrance.may_come_from(from)) {
+    log_refused_page(from);
+    return write(reply_to(refusal::origin), request.keep_alive());
+  }
+  http_request plain;
+  plain.method = request.method_string();
+  plain.path = split_target(request.target()).path;
+  plain.body = request.body();
+  plain.if_none_match = header(request, http::field::if_none_match);
+  plain.may = shared_.entrance.permissions_of(from);
+
+  pending_ = std::make_shared<pending_reply>([self = weak_from_this(), strand = strand_] {
+    asio::post(strand, [self] {
+      if (const auto live = self.lock()) live->deliver();
+    });
+  });
+  answer_timer_.expires_after(shared_.limits.handshake);
+  // This wait also keeps the connection alive until its answer arrives.
+  answer_timer_.async_wait([self = shared_from_this(), late = pending_](error_code ec) {
+    if (ec) return;
+    late->give(error_reply(504, "timeout", "no answer from inside the server"));
+    self->deliver();
+  });
+  shared_.routes.route(plain, [to = pending_](http_reply reply) { to->give(std::move(reply)); });
+}
+
+void http_session::deliver() {
+  if (!pending_) return;
+  if (auto reply = pending_->take()) on_reply(std::move(*reply));
+}
+
+void http_session::on_reply(http_reply reply) {
+  pending_->detach();
+  pending_.reset();
+  answer_timer_.cancel();
+  if (!place_) return;
+  write(std::move(reply), parser_->get().keep_alive() && !shared_.all.draining());
+}
+
+void http_session::write(http_reply reply, bool keep_alive) {
+  shared_.counted.answered(reply.status);
+  const auto& request = parser_->get();
+  auto& response = response_.emplace(static_cast<http::status>(reply.status), 11);
+  response.set(http::field::server, "parley");
+  response.set(http::field::content_type, beast::string_view(reply.type.data(), reply.type.size()));
+  response.set(http::field::cache_control, "no-store");
+  for (const auto& [name, value] : reply.headers)
+    response.set(beast::string_view(name.data(), name.size()), beast::string_view(value.data(), value.size()));
+  if (!reply.allow.empty()) response.set(http::field::allow, reply.allow);
+  if (reply.status == 426) {
+    response.set(http::field::upgrade, "websocket");
+    response.set(http::field::sec_websocket_version, "13");
+  }
+  if (reply.status == 401) response.set(http::field::www_authenticate, "Bearer");
+  response.keep_alive(keep_alive);
+  if (reply.status == 426) response.insert(http::field::connection, "upgrade");
+  if (reply.status != 304) response.content_length(reply.body.size());
+  if (request.method() != http::verb::head) response.body() = std::move(reply.body);
+  if (response.body().size() > large_body_bytes) stream_.hold_little_unsent();
+  writing_.emplace(response);
+  write_begun_ = std::chrono::steady_clock::now();
+  written_ = 0;
+  write_some(keep_alive);
+}
+
+void http_session::write_some(bool keep_alive) {
+  stream_.plain().expires_at(
+      transfer_deadline(write_begun_, std::chrono::steady_clock::now(), written_, shared_.limits.handshake));
+  http::async_write_some(stream_, *writing_, [self = shared_from_this(), keep_alive](error_code ec, std::size_t bytes) {
+    self->written_ += bytes;
+    if (ec || self->writing_->is_done()) return self->on_write(ec, keep_alive);
+    self->write_some(keep_alive);
+  });
+}
+
+void http_session::on_write(error_code ec, bool keep_alive) {
+  if (ec || !place_) return finish();
+  response_->body().clear();
+  if (keep_alive && !shared_.all.draining()) {
+    idle_ = true;
+    return read();
+  }
+  say_goodbye();
+}
+
+void http_session::say_goodbye() {
+  stream_.plain().expires_after(shared_.limits.handshake);
+  if (stream_.secure()) return stream_.async_shutdown([self = shared_from_this()](error_code) { self->finish(); });
+  error_code ignored;
+  stream_.plain().socket().shutdown(tcp::socket::shutdown_send, ignored);
+  linger();
+}
+
+void http_session::linger() {
+  // Closing with unread input would reset the connection, and the peer could lose the answer.
+  if (!place_) return;
+  buffer_.clear();
+  stream_.async_read_some(buffer_.prepare(4096), [self = shared_from_this()](error_code ec, std::size_t bytes) {
+    self->lingered_ += bytes;
+    if (ec || self->lingered_ > most_lingered_bytes) return self->finish();
+    self->linger();
+  });
+}
+
+void http_session::finish() {
+  if (pending_) pending_->detach();
+  answer_timer_.cancel();
+  if (!place_) return;
+  error_code ignored;
+  stream_.plain().socket().close(ignored);
+  place_.reset();
+}
+
+} // namespace parley::net

@@ -1,0 +1,77 @@
+#pragma once
+
+#include "net/access/access_control.hpp"
+#include "net/access/peer.hpp"
+#include "net/beast.hpp"
+#include "net/connections.hpp"
+#include "net/http/http_message.hpp"
+#include "net/http/pending_reply.hpp"
+#include "net/service.hpp"
+#include "net/stream.hpp"
+#include "protocol/openai/request.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace parley::net {
+
+/// One HTTP/1.1 connection: one request after another, until it closes or becomes a WebSocket. Everything runs on its
+/// stream's strand.
+class http_session final : public connection, public std::enable_shared_from_this<http_session> {
+public:
+  /// `shared` outlives it; `place` is returned at the end, or passed on to the WebSocket.
+  http_session(tcp::socket&& socket, connections::slot place, service& shared);
+  ~http_session() override;
+
+  /// The first call; may be made on any thread.
+  void run();
+
+  void drain() override;
+  void cut() override;
+
+private:
+  void secure();
+  void read();
+  void on_header(error_code ec);
+  std::optional<access_control::entry> let_in(const credentials& from, bool returning, http_reply (*refused)(refusal));
+  void log_refused_page(const credentials& from);
+  actors::connection_info connection_of(std::string key) const;
+  void admit_completion();
+  void read_completion();
+  void on_completion();
+  void begin_completion(protocol::result<protocol::openai_request> request);
+  void on_request(error_code ec);
+  void refuse(error_code why);
+  void upgrade();
+  void route();
+  void deliver();
+  void on_reply(http_reply reply);
+  void write(http_reply reply, bool keep_alive);
+  void write_some(bool keep_alive);
+  void on_write(error_code ec, bool keep_alive);
+  void say_goodbye();
+  void linger();
+  void finish();
+
+  stream stream_;
+  const asio::any_io_executor strand_; ///< remains when the stream has moved on
+  asio::steady_timer answer_timer_;
+  beast::flat_buffer buffer_;
+  std::optional<connections::slot> place_;
+  service& shared_;
+  peer peer_;
+  std::optional<http::request_parser<http::string_body>> parser_;
+  std::optional<http::response<http::string_body>> response_;
+  std::optional<http::response_serializer<http::string_body>> writing_;
+  std::chrono::steady_clock::time_point write_begun_;
+  std::size_t written_ = 0; ///< of the response being written
+  std::shared_ptr<pending_reply> pending_;
+  std::optional<access_control::entry> entry_; ///< of the completion being read
+  std::size_t lingered_ = 0;
+  bool idle_ = true; ///< between two requests
+};
+
+} // namespace parley::net

@@ -1,0 +1,58 @@
+#include "net/http/request_facts.hpp"
+
+#include "net/http/target.hpp"
+#include "net/text.hpp"
+
+namespace parley::net {
+
+std::optional<http_reply> upgrade_fault(const request& sent, bool early_bytes) {
+  if (sent[http::field::sec_websocket_version] != "13")
+    return error_reply(426, "upgrade_required", "only version 13 of WebSocket is spoken here");
+  if (sent[http::field::sec_websocket_key].empty())
+    return error_reply(400, "bad_request", "Sec-WebSocket-Key is missing");
+  if (early_bytes) return error_reply(400, "bad_request", "frames were sent before the upgrade was answered");
+  return std::nullopt;
+}
+
+std::string join(const request& sent, http::field name) {
+  std::string all;
+  const auto [first, last] = sent.equal_range(name);
+  for (auto field = first; field != last; ++field) all.append(field->value()).push_back(',');
+  return all;
+}
+
+std::string_view header(const request& sent, http::field name) {
+  const auto value = sent[name];
+  return {value.data(), value.size()};
+}
+
+namespace {
+
+bool is_forwarded(const request& sent) {
+  for (const auto& field : sent) {
+    const std::string name = lower({field.name_string().data(), field.name_string().size()});
+    if (name == "forwarded" || name == "via" || name == "x-real-ip" || name.starts_with("x-forwarded")) return true;
+  }
+  return false;
+}
+
+} // namespace
+
+credentials credentials_of(const request& sent, std::string_view subprotocols, const peer& who) {
+  credentials from;
+  from.authorization = header(sent, http::field::authorization);
+  from.subprotocols = subprotocols;
+  from.origin = header(sent, http::field::origin);
+  if (sent.count(http::field::host) == 1) from.host = header(sent, http::field::host);
+  from.forwarded = is_forwarded(sent);
+  from.query = split_target(sent.target()).query;
+  from.address = who.group;
+  from.from_loopback = who.loopback;
+  return from;
+}
+
+bool changes_something(http::verb method) {
+  return method != http::verb::get && method != http::verb::head && method != http::verb::options;
+}
+
+} // namespace parley::net

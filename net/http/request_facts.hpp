@@ -1,0 +1,32 @@
+#pragma once
+
+#include "net/access/access_control.hpp"
+#include "net/access/peer.hpp"
+#include "net/beast.hpp"
+#include "net/http/http_message.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+// What is read from an HTTP request before it is answered.
+namespace parley::net {
+
+using request = http::request<http::string_body>;
+
+/// What is wrong with an upgrade that would otherwise be accepted (RFC 6455 4.2.1). `early_bytes`: bytes have already
+/// arrived after it.
+std::optional<http_reply> upgrade_fault(const request& sent, bool early_bytes);
+
+/// All headers of one name, joined by commas.
+std::string join(const request& sent, http::field name);
+
+/// Points into the request.
+std::string_view header(const request& sent, http::field name);
+
+/// Points into the request and its joined subprotocols.
+credentials credentials_of(const request& sent, std::string_view subprotocols, const peer& who);
+
+bool changes_something(http::verb method);
+
+} // namespace parley::net

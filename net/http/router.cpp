@@ -1,0 +1,70 @@
+#include "net/http/router.hpp"
+
+#include "net/http/target.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace parley::net {
+namespace {
+
+std::string_view cut_segment(std::string_view& path) {
+  const auto slash = std::min(path.find('/', 1), path.size());
+  const auto segment = path.substr(0, slash);
+  path.remove_prefix(slash);
+  return segment;
+}
+
+/// The segments that match each `{}`; nothing when the path does not match. Both begin with a slash.
+std::optional<path_segments> match(std::string_view pattern, std::string_view path) {
+  path_segments found;
+  while (!pattern.empty() && !path.empty()) {
+    const auto wanted = cut_segment(pattern);
+    const auto given = cut_segment(path);
+    if (wanted == "/{}" && given.size() > 1) {
+      found.push_back(percent_decode(given.substr(1)));
+    } else if (wanted != given) {
+      return std::nullopt;
+    }
+  }
+  if (!pattern.empty() || !path.empty()) return std::nullopt;
+  return found;
+}
+
+} // namespace
+
+http_reply error_reply(unsigned status, std::string_view code, std::string_view message) {
+  std::string body = R"({"error":{"code":")";
+  body.append(code).append(R"(","message":")").append(message).append(R"("}})");
+  return {status, std::move(body)};
+}
+
+void router::add(std::string_view method, std::string_view pattern, handler run) {
+  entries_.push_back({std::string(method), std::string(pattern), std::move(run)});
+}
+
+std::vector<std::string> router::listed() const {
+  std::vector<std::string> all;
+  all.reserve(entries_.size());
+  for (const entry& each : entries_) all.push_back(each.method + " " + each.pattern);
+  return all;
+}
+
+void router::route(const http_request& request, responder respond) const {
+  const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
+  std::string allow;
+  for (const entry& candidate : entries_) {
+    const std::optional<path_segments> segments = match(candidate.pattern, request.path);
+    if (!segments) continue;
+    if (candidate.method == method) return candidate.run(request, *segments, std::move(respond));
+    if (!allow.empty()) allow += ", ";
+    allow += candidate.method;
+  }
+  if (allow.empty()) return respond(error_reply(404, "not_found", "there is nothing at this path"));
+  http_reply reply = error_reply(405, "method_not_allowed", "this path has other methods, see Allow");
+  reply.allow = std::move(allow);
+  respond(std::move(reply));
+}
+
+} // namespace parley::net

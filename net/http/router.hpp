@@ -1,0 +1,41 @@
+#pragma once
+
+#include "net/http/http_message.hpp"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parley::net {
+
+/// Answers one request, at once or later, from any thread. Calls after the first do nothing.
+using responder = std::function<void(http_reply)>;
+
+/// The segments that match each `{}` of a pattern.
+using path_segments = std::vector<std::string>;
+
+/// The table of HTTP routes: filled before the server starts, then only read, by all I/O threads. `{}` in a pattern
+/// matches one path segment, which the handler receives percent-decoded.
+class router {
+public:
+  using handler = std::function<void(const http_request&, const path_segments&, responder)>;
+
+  void add(std::string_view method, std::string_view pattern, handler run);
+
+  /// Its contents, as `METHOD PATTERN`.
+  std::vector<std::string> listed() const;
+
+  /// 404 for an unknown path, 405 for a method that the path does not have; HEAD is handled as GET.
+  void route(const http_request& request, responder respond) const;
+
+private:
+  struct entry {
+    std::string method;
+    std::string pattern;
+    handler run;
+  };
+  std::vector<entry> entries_;
+};
+
+} // namespace parley::net

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "actors/gateway_api.hpp"
+#include "net/http/router.hpp"
+#include "net/meters.hpp"
+#include "net/server.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace parley::net {
+
+/// What the routes answer from.
+struct route_sources {
+  actors::gateway_api& core;
+  default_voice voice;
+  std::string model; ///< id in GET /v1/models
+  meters& counted;
+  std::function<std::size_t()> connections; ///< open sockets
+  std::int64_t created_s = 0;               ///< of the model: Unix time of the start
+};
+
+/// All routes of docs/protocol.md 13. `core` and `counted` outlive the table.
+router make_routes(route_sources sources);
+
+} // namespace parley::net

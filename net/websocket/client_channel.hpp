@@ -1,0 +1,66 @@
+#pragma once
+
+#include "actors/gateway_api.hpp"
+#include "net/limits.hpp"
+#include "net/websocket/doorbell.hpp"
+#include "net/websocket/outbox.hpp"
+#include "net/websocket/read_credit.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace parley::net {
+
+/// The part of a WebSocket connection that its session holds. It may outlive the connection; then it does nothing.
+/// The functions of `client_link` may be called on any thread.
+class client_channel final : public actors::client_link {
+public:
+  /// `ring` passes work to the connection's strand. `outbox_bytes` is the sum over all links; each keeps its share up
+  /// to date.
+  client_channel(const connection_limits& limits, std::shared_ptr<std::atomic<std::int64_t>> outbox_bytes,
+                 std::function<void()> ring);
+
+  void send(std::shared_ptr<const std::string> frame) override;
+  void close(std::uint16_t code, std::string reason) override;
+  void taken(std::size_t bytes) override;
+  void became_chat() override;
+
+  // ---- for the connection's strand ----
+
+  struct work {
+    outbox::frame write;                      ///< start this write, then call `written`
+    std::optional<outbox::close_frame> close; ///< everything is written: start the closing handshake
+    bool closing = false;                     ///< a close was requested: input is of no use any more
+    bool may_read = false;
+    bool chat = false; ///< the message limit of chat applies
+  };
+
+  /// What there is to do now. Answers the bell.
+  work next();
+
+  /// The last write returned by `next` is done.
+  void written();
+
+  /// A message of that size was passed to the session. False: no further one for now.
+  bool spend(std::size_t bytes);
+
+  /// The socket is gone: nothing is queued, and the bell is silent from now on.
+  void detach();
+
+private:
+  void recount();
+
+  doorbell bell_;
+  std::mutex mutex_;
+  outbox outbox_;
+  read_credit credit_;
+  bool chat_ = false;
+  std::shared_ptr<std::atomic<std::int64_t>> all_bytes_;
+  std::int64_t counted_bytes_ = 0; ///< our part of it
+};
+
+} // namespace parley::net

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace parley::net {
+
+/// The frames that wait to be written to one WebSocket, with one write in flight. When the bound is reached, what waits
+/// is dropped and the connection is closed with 1008. Not thread-safe.
+class outbox {
+public:
+  using frame = std::shared_ptr<const std::string>;
+
+  struct close_frame {
+    std::uint16_t code;
+    std::string reason;
+  };
+
+  /// `bound` in bytes, including the frame being written. A larger frame is accepted when nothing else waits.
+  explicit outbox(std::size_t bound) : bound_(bound) {}
+
+  /// Ignored after a close was requested.
+  void push(frame text);
+
+  /// The close frame is sent after what is queued now. Only the first close counts.
+  void close(std::uint16_t code, std::string reason);
+
+  /// The next frame to write; null while one is in flight or nothing waits.
+  frame next();
+
+  /// The frame returned by the last `next` has been written.
+  void written();
+
+  /// The close frame, once, when everything before it has been written.
+  std::optional<close_frame> take_close();
+
+  bool closing() const { return closing_; }
+  std::size_t bytes() const { return bytes_; }
+
+private:
+  std::size_t bound_;
+  std::size_t bytes_ = 0; ///< waiting and in flight
+  std::size_t in_flight_bytes_ = 0;
+  bool in_flight_ = false;
+  bool closing_ = false;
+  std::deque<frame> waiting_;
+  std::optional<close_frame> close_;
+};
+
+} // namespace parley::net

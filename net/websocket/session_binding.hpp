@@ -1,0 +1,45 @@
+#pragma once
+
+#include "actors/gateway_api.hpp"
+#include "net/access/admission.hpp"
+#include "net/beast.hpp"
+#include "net/connections.hpp"
+#include "net/service.hpp"
+#include "net/websocket/client_channel.hpp"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace parley::net {
+
+/// What a connection with a session behind it holds, from the upgrade or the request until it releases the session.
+struct session_binding {
+  std::optional<connections::slot> slot;
+  std::shared_ptr<admission::reservation> reservation; ///< may be held by its session too
+  std::shared_ptr<client_channel> link = nullptr;
+  std::unique_ptr<actors::session_handle> handle = nullptr;
+
+  /// Takes over `owner`'s place, with a link that calls its `on_ring` on `strand`.
+  template<class Connection>
+  void take_over(std::weak_ptr<Connection> owner, const asio::any_io_executor& strand, const connection_limits& limits,
+                 service& shared) {
+    slot->move_to(owner);
+    link = std::make_shared<client_channel>(limits, shared.counted.outbox_bytes(), [owner = std::move(owner), strand] {
+      asio::post(strand, [owner] {
+        if (const auto live = owner.lock()) live->on_ring();
+      });
+    });
+  }
+
+  /// The socket is gone.
+  void let_go() {
+    if (link) link->detach();
+    if (handle) handle->gone();
+    handle.reset();
+    reservation.reset();
+    slot.reset();
+  }
+};
+
+} // namespace parley::net

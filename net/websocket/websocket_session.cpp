@@ -1,0 +1,193 @@
+#include "net/websocket/websocket_session.hpp"
+
+#include "net/service.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace parley::net {
+namespace {
+
+/// A close reason has at most 123 bytes, and must not be cut within a character.
+websocket::close_reason reason_of(const outbox::close_frame& why) {
+  constexpr std::size_t most = 123;
+  std::size_t size = std::min(why.reason.size(), most);
+  while (size < why.reason.size() && size > 0 && (static_cast<unsigned char>(why.reason[size]) & 0xC0) == 0x80) --size;
+  return {static_cast<websocket::close_code>(why.code), beast::string_view(why.reason.data(), size)};
+}
+
+} // namespace
+
+websocket_session::websocket_session(stream&& from, connections::slot place,
+                                     std::shared_ptr<admission::reservation> reservation, service& shared)
+    : ws_(std::move(from)), strand_(ws_.get_executor()), heart_(strand_),
+      closing_timer_(strand_), held_{std::move(place), std::move(reservation)}, shared_(shared) {}
+
+websocket_session::~websocket_session() {
+  finish();
+}
+
+void websocket_session::run(const http::request<http::string_body>& upgrade, actors::connection_info info,
+                            std::optional<std::string> subprotocol) {
+  auto limits = shared_.limits;
+  if (info.resume_token) limits.outbox_bytes += limits.resume_bytes;
+  held_.take_over(weak_from_this(), strand_, limits, shared_);
+  const bool chat = info.mode == "chat";
+  ws_.read_message_max(chat ? shared_.limits.chat_message_bytes : shared_.limits.duplex_message_bytes);
+  ws_.auto_fragment(false);
+  ws_.text(true);
+  ws_.set_option(websocket::stream_base::decorator([&](websocket::response_type& response) {
+    response.set(http::field::server, "parley");
+    if (subprotocol) response.set(http::field::sec_websocket_protocol, *subprotocol);
+  }));
+  ws_.control_callback([this](websocket::frame_type kind, beast::string_view) { on_control(kind); });
+  ws_.next_layer().plain().expires_after(shared_.limits.handshake);
+  ws_.async_accept(upgrade, [self = shared_from_this(), info = std::move(info)](error_code ec) mutable {
+    self->on_accept(ec, std::move(info));
+  });
+}
+
+void websocket_session::cut() {
+  asio::post(strand_, [self = weak_from_this()] {
+    if (const auto live = self.lock()) live->finish();
+  });
+}
+
+void websocket_session::on_accept(error_code ec, actors::connection_info info) {
+  if (ec || finished_) return finish();
+  ws_.set_option(websocket::stream_base::decorator([](websocket::response_type&) {}));
+  ws_.next_layer().plain().expires_never();
+  held_.handle = shared_.core.admit(std::move(info), held_.link);
+  tick();
+  read();
+}
+
+void websocket_session::read() {
+  if (reading_ || finished_) return;
+  if (!may_read_ && !discarding_ && buffer_.size() == 0) return beat_.not_reading();
+  reading_ = true;
+  const std::span<char> room = buffer_.prepare(ws_.is_message_done() ? 0 : ws_.read_size_hint(1));
+  ws_.async_read_some(asio::buffer(room.data(), room.size()),
+                      asio::bind_cancellation_slot(
+                          end_of_reading_.slot(),
+                          [self = shared_from_this()](error_code ec, std::size_t bytes) { self->on_read(ec, bytes); }));
+}
+
+void websocket_session::on_read(error_code ec, std::size_t bytes) {
+  reading_ = false;
+  if (finished_) return;
+  if (ec) {
+    if (!shaking_hands_) finish();
+    return;
+  }
+  beat_.received();
+  if (!discarding_ && ws_.got_binary()) {
+    discarding_ = true;
+    held_.handle->binary();
+  }
+  if (discarding_) {
+    buffer_.clear();
+  } else {
+    buffer_.commit(bytes);
+    if (ws_.is_message_done()) on_message();
+  }
+  read();
+}
+
+void websocket_session::on_message() {
+  std::string text = buffer_.take();
+  may_read_ = held_.link->spend(text.size());
+  held_.handle->text(std::move(text));
+}
+
+void websocket_session::on_control(websocket::frame_type kind) {
+  if (kind == websocket::frame_type::pong) beat_.ponged();
+  if (kind == websocket::frame_type::close) start_closing();
+}
+
+void websocket_session::on_ring() {
+  if (finished_) return;
+  client_channel::work work = held_.link->next();
+  may_read_ = work.may_read;
+  if (work.chat) ws_.read_message_max(shared_.limits.chat_message_bytes);
+  if (work.closing) {
+    discarding_ = true;
+    start_closing();
+  }
+  if (work.write) write(std::move(work.write));
+  if (work.close) shake_hands(*work.close);
+  read();
+}
+
+void websocket_session::write(outbox::frame text) {
+  in_flight_ = std::move(text);
+  ws_.async_write(asio::buffer(*in_flight_),
+                  [self = shared_from_this()](error_code ec, std::size_t) { self->on_write(ec); });
+}
+
+void websocket_session::on_write(error_code ec) {
+  in_flight_.reset();
+  if (finished_) return;
+  if (ec) return finish();
+  held_.link->written();
+  on_ring();
+}
+
+void websocket_session::start_closing() {
+  if (std::exchange(closing_, true)) return;
+  closing_timer_.expires_after(shared_.limits.close);
+  closing_timer_.async_wait([self = shared_from_this()](error_code ec) {
+    if (!ec) self->finish();
+  });
+}
+
+void websocket_session::shake_hands(const outbox::close_frame& why) {
+  if (!ws_.is_open()) return; // the read that found the end is closing
+  shaking_hands_ = true;
+  ws_.async_close(reason_of(why),
+                  asio::bind_cancellation_slot(end_of_closing_.slot(),
+                                               [self = shared_from_this()](error_code) { self->finish(); }));
+}
+
+void websocket_session::tick() {
+  heart_.expires_after(shared_.limits.ping);
+  heart_.async_wait([self = shared_from_this()](error_code ec) {
+    if (!ec && !self->finished_) self->on_tick();
+  });
+}
+
+void websocket_session::on_tick() {
+  if (!reading_) beat_.not_reading();
+  switch (beat_.tick(buffer_.size() > 0)) {
+  case heartbeat::verdict::dead: return finish();
+  case heartbeat::verdict::wait: break;
+  case heartbeat::verdict::ping: ping(); break;
+  }
+  tick();
+}
+
+void websocket_session::ping() {
+  // A ping that still waits behind a write is not sent twice.
+  if (pinging_ || !ws_.is_open()) return;
+  pinging_ = true;
+  ws_.async_ping({}, [self = shared_from_this()](error_code ec) {
+    self->pinging_ = false;
+    if (ec && !self->reading_ && !self->shaking_hands_) self->finish();
+  });
+}
+
+void websocket_session::finish() {
+  if (std::exchange(finished_, true)) return;
+  heart_.cancel();
+  closing_timer_.cancel();
+  error_code ignored;
+  ws_.next_layer().plain().socket().close(ignored);
+  // A read that fails while our goodbye is being written waits in Beast for the goodbye, and that for the read: neither has
+  // anything to do with the socket any more.
+  end_of_closing_.emit(asio::cancellation_type::terminal);
+  end_of_reading_.emit(asio::cancellation_type::terminal);
+  held_.let_go();
+  buffer_.clear();
+}
+
+} // namespace parley::net

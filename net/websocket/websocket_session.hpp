@@ -1,0 +1,68 @@
+#pragma once
+
+#include "net/beast.hpp"
+#include "net/stream.hpp"
+#include "net/websocket/frame_buffer.hpp"
+#include "net/websocket/heartbeat.hpp"
+#include "net/websocket/session_binding.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace parley::net {
+
+/// One WebSocket, from the upgrade to the end. Everything runs on the strand of its stream.
+class websocket_session final : public connection, public std::enable_shared_from_this<websocket_session> {
+public:
+  /// `reservation`, which its session may also hold, and `shared` are released in this order, and outlive it.
+  websocket_session(stream&& from, connections::slot place, std::shared_ptr<admission::reservation> reservation,
+                    service& shared);
+  ~websocket_session() override;
+
+  /// Answers the upgrade request, echoing `subprotocol`, and continues from there.
+  void run(const http::request<http::string_body>& upgrade, actors::connection_info info,
+           std::optional<std::string> subprotocol);
+
+  void drain() override {}
+  void cut() override;
+
+  /// Its link has something to report.
+  void on_ring();
+
+private:
+  void on_accept(error_code ec, actors::connection_info info);
+  void read();
+  void on_read(error_code ec, std::size_t bytes);
+  void on_message();
+  void on_control(websocket::frame_type kind);
+  void write(outbox::frame text);
+  void on_write(error_code ec);
+  void start_closing();
+  void shake_hands(const outbox::close_frame& why);
+  void tick();
+  void on_tick();
+  void ping();
+  void finish();
+
+  websocket::stream<stream, false> ws_;
+  const asio::any_io_executor strand_;
+  asio::steady_timer heart_;
+  asio::steady_timer closing_timer_;
+  asio::cancellation_signal end_of_reading_;
+  asio::cancellation_signal end_of_closing_;
+  session_binding held_;
+  service& shared_;
+  frame_buffer buffer_;
+  outbox::frame in_flight_;
+  heartbeat beat_;
+  bool reading_ = false;
+  bool may_read_ = true;
+  bool discarding_ = false; ///< input is of no use any more, but is read so that control frames are seen
+  bool pinging_ = false;
+  bool closing_ = false;
+  bool shaking_hands_ = false; ///< we started the closing handshake, and its end is the connection's
+  bool finished_ = false;
+};
+
+} // namespace parley::net

@@ -1,0 +1,72 @@
+#pragma once
+
+#include "protocol/errors.hpp"
+#include "protocol/events.hpp"
+#include "protocol/json/document.hpp"
+
+#include <tl/expected.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+// Client frames → events, in both dialects (docs/protocol.md 3). This takes two steps, because the state of a session
+// is checked before the content of an event: `peek` checks the JSON and finds the type; one of the `decode_*` functions
+// then reads the fields, including base64. All functions are pure and thread-safe.
+namespace parley::protocol {
+
+/// The event types of docs/protocol.md 3; any other is `unknown`.
+enum class client_event_type : std::uint8_t {
+  session_init,
+  session_update,
+  input_append,
+  input_audio_buffer_append,
+  session_close,
+  unknown,
+};
+
+/// A JSON object with a string `type`. It is a view of the frame's text, which must outlive it and may not move.
+struct envelope {
+  client_event_type type = client_event_type::unknown;
+  std::string type_name; ///< as sent, cut to 64 bytes; for messages
+  json::document body;
+};
+
+/// Why a frame is not an event.
+struct frame_fault {
+  bool not_json = false; ///< close with 1003, without an error event; otherwise `reason` is sent and the connection
+                         ///< stays open
+  error reason;
+};
+
+/// Checks a whole text frame (valid UTF-8) and finds its type (docs/protocol.md 1). The text needs no padding behind
+/// it. A frame that is JSON but not an event gives missing_field or invalid_payload.
+tl::expected<envelope, frame_fault> peek(std::string_view frame);
+
+/// A temporary string would be destroyed before its envelope is read.
+template<std::same_as<std::string> Text>
+tl::expected<envelope, frame_fault> peek(Text&& frame) = delete;
+
+// Errors of all decoders below are missing_field or invalid_payload and name the field.
+
+/// session.init (docs/protocol.md 3.1). `url_mode` is the mode given in the URL, if any; otherwise `payload.mode`
+/// decides, and sets `turn_based` if it is given. In chat, all fields but the system prompt are ignored.
+result<init_event> decode_session_init(const envelope& from, std::optional<mode> url_mode);
+
+/// session.update (docs/protocol.md 3.2) in audio or video.
+result<init_event> decode_session_update(const envelope& from, mode kind);
+
+/// input.append (docs/protocol.md 3.3) or input_audio_buffer.append (3.4), in audio or video. In audio, frames are
+/// ignored. In video they must be base64 of JPEG files with a readable header; pixels are not checked.
+result<append_event> decode_append(const envelope& from, mode kind, std::size_t min_legacy_samples);
+
+/// input.append in chat (docs/protocol.md 3.5).
+result<chat_append_event> decode_chat_append(const envelope& from);
+
+/// session.close (docs/protocol.md 3.6). Never fails.
+close_event decode_close(const envelope& from);
+
+} // namespace parley::protocol

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "protocol/events.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// The wire as a client writes it: client events -> text frames (docs/protocol.md 3). Pure and thread-safe.
+namespace parley::protocol {
+
+/// session.init or session.update.
+struct init_request {
+  dialect spoken = dialect::current;
+  std::optional<std::string> system_prompt{}; ///< required by the legacy dialect; a plain default is sent without it
+  std::optional<int> force_listen_count{};    ///< current dialect only, like `greedy` and `seed`
+  bool greedy = false;
+  std::optional<std::uint64_t> seed{};
+  std::string_view voice{}; ///< bytes of a WAV file for LLM and vocoder; empty = none
+};
+
+/// input.append of a whole conversation in chat.
+struct chat_request {
+  std::string_view prompt{};
+  std::vector<std::string> images{}; ///< bytes of picture files, shown before the prompt,
+  std::vector<std::string> sounds{}; ///< and of WAV files, played before it
+  std::optional<std::string> system{};
+  std::optional<int> max_new_tokens{};
+  bool greedy = false;
+  std::optional<std::uint64_t> seed{};
+  bool streaming = true;
+  bool tts = false; ///< request a spoken answer
+};
+
+/// One text frame, as all below.
+std::string encode_init(const init_request& request);
+
+/// `samples` at 16 kHz. `picture`: bytes of an image file, for video; empty = none.
+std::string encode_append(dialect spoken, std::span<const float> samples, bool force_listen = false,
+                          std::string_view picture = {});
+std::string encode_chat(const chat_request& request);
+std::string encode_close(std::string_view reason);
+
+} // namespace parley::protocol

@@ -1,0 +1,112 @@
+#include "protocol/codec/client_codec.hpp"
+#include "protocol/codec/duplex_config_codec.hpp"
+#include "protocol/json/field_reader.hpp"
+#include "protocol/media/picture.hpp"
+#include "protocol/media/voice.hpp"
+
+namespace parley::protocol {
+namespace {
+
+constexpr std::string_view default_prompt = "You are a helpful assistant.";
+constexpr std::size_t max_prompt_bytes = 32'768;
+
+std::string read_prompt(field_reader& in, const field& from) {
+  std::string scratch;
+  std::string out(in.required_text(from, scratch));
+  if (out.size() > max_prompt_bytes)
+    in.fail(error_code::invalid_payload, from.path,
+            std::to_string(out.size()) + " bytes, at most " + std::to_string(max_prompt_bytes) + " are allowed");
+  return out;
+}
+
+std::optional<bool> read_turn_based(field_reader& in, const field& payload) {
+  auto from = field_reader::find(payload, {"mode"});
+  std::string scratch;
+  auto text = in.text(from, scratch);
+  if (!text) return {};
+  if (*text != "turn_based" && *text != "full_duplex")
+    in.fail(error_code::invalid_payload, from.path, "neither turn_based nor full_duplex");
+  return *text == "turn_based";
+}
+
+pcm read_voice(field_reader& in, const field& from) {
+  std::string scratch;
+  auto text = in.text(from, scratch);
+  return text ? in.take(decode_sound(*text, voice_seconds, from.path)) : nullptr;
+}
+
+/// Clients often send the same voice twice: it is decoded once.
+void read_voices(field_reader& in, const field& llm, const field& vocoder, init_event& out) {
+  out.voice = read_voice(in, llm);
+  auto same =
+      !vocoder.at.given() || (out.voice && vocoder.at.is(json::kind::string) && vocoder.at.raw() == llm.at.raw());
+  out.tts_voice = same ? out.voice : read_voice(in, vocoder);
+}
+
+/// The names of docs/protocol.md 3.7 for a reference voice, in `object`.
+field find_voice(const field& object, std::string_view canonical, std::string_view alias) {
+  return field_reader::find(object, {canonical, alias});
+}
+
+void read_duplex_payload(field_reader& in, const field& payload, init_event& out) {
+  auto config = in.object(field_reader::find(payload, {"config", "duplex"}));
+  read_duplex_config(in, config, out);
+  in.integer(field_reader::either(field_reader::find(payload, {"max_slice_nums"}),
+                                  field_reader::find(config, {"max_slice_nums"})),
+             1, max_slices, out.max_slice_nums);
+  auto voice = in.object(field_reader::find(payload, {"voice"}));
+  auto find = [&](std::string_view canonical, std::string_view alias) {
+    return field_reader::either(find_voice(voice, canonical, alias), find_voice(payload, canonical, alias));
+  };
+  read_voices(in, find("ref_audio_base64", "ref_audio"), find("tts_ref_audio_base64", "tts_ref_audio"), out);
+}
+
+} // namespace
+
+result<init_event> decode_session_init(const envelope& from, std::optional<mode> url_mode) {
+  field_reader in;
+  init_event out;
+  out.spoken = dialect::current;
+  auto payload = in.require({json::root(from.body), {}}, {"payload"});
+  if (in.failed()) return in.failure();
+  payload = in.required_object(std::move(payload));
+
+  if (!url_mode) out.turn_based = read_turn_based(in, payload);
+  in.boolean(field_reader::find(payload, {"resume"}), out.resume);
+  auto chat = url_mode ? *url_mode == mode::chat : out.turn_based.value_or(false);
+  auto prompt = field_reader::find(payload, {"system_prompt", "instructions"});
+  out.has_system_prompt = prompt.at.given();
+  if (out.has_system_prompt) {
+    out.system_prompt = read_prompt(in, prompt);
+  } else if (!chat) {
+    out.system_prompt = default_prompt;
+  }
+  if (!chat && !in.failed()) read_duplex_payload(in, payload, out);
+  if (in.failed()) return in.failure();
+  return out;
+}
+
+result<init_event> decode_session_update(const envelope& from, mode kind) {
+  field_reader in;
+  init_event out;
+  out.spoken = dialect::legacy;
+  auto session = in.require({json::root(from.body), {}}, {"session"});
+  if (in.failed()) return in.failure();
+  session = in.required_object(std::move(session));
+  if (in.failed()) return in.failure();
+
+  auto prompt = in.require(session, {"instructions"});
+  if (in.failed()) return in.failure();
+  out.has_system_prompt = true;
+  out.system_prompt = read_prompt(in, prompt);
+  if (out.system_prompt.empty()) in.fail(error_code::invalid_payload, prompt.path, "empty");
+  if (kind == mode::video)
+    in.integer(field_reader::find(session, {"max_slice_nums"}), 1, max_slices, out.max_slice_nums);
+  if (!in.failed())
+    read_voices(in, find_voice(session, "ref_audio", "ref_audio_base64"),
+                find_voice(session, "tts_ref_audio", "tts_ref_audio_base64"), out);
+  if (in.failed()) return in.failure();
+  return out;
+}
+
+} // namespace parley::protocol

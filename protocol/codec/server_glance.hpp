@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Server events as their clients read them: at a glance, or in full.
+namespace parley::protocol {
+
+/// What an event means, whatever the dialect calls it (docs/protocol.md 2 and 4).
+enum class server_event_type : std::uint8_t {
+  queued,
+  queue_update,
+  queue_done,
+  created,
+  listen,
+  spoken, ///< text, audio or both
+  response_done,
+  go_away,
+  closed,
+  error,
+  other,
+};
+
+/// Finds it by the event's name on the wire.
+server_event_type server_event_type_of(std::string_view name);
+
+/// What a load generator counts of a server event of either dialect: read in one pass, without a DOM and without
+/// decoding its sound. Members that the event does not have keep their defaults.
+struct server_glance {
+  server_event_type type = server_event_type::other;
+  bool text = false;             ///< it has some
+  std::size_t audio_samples = 0; ///< 24 kHz
+  bool answers_unit = false;     ///< the last event of a step (docs/protocol.md 6.2)
+  bool end_of_turn = false;
+  std::int64_t input = 0;         ///< ordinal of the append that is answered, 1-based; 0 in the legacy dialect
+  std::int64_t dropped_units = 0; ///< so far
+  std::string reason;             ///< of response.done and session.closed
+  std::string error_code;
+};
+
+/// Of valid UTF-8, which the WebSocket layer sees to. None when the frame is no JSON object with a name as its `type`.
+std::optional<server_glance> glance(std::string_view frame);
+
+/// A server event of either dialect, in full. Members that the event does not have keep their defaults.
+struct server_message {
+  server_event_type type = server_event_type::other;
+  std::string type_name;
+  std::string session_id;
+  std::string text;
+  std::vector<float> audio;  ///< 24 kHz; also empty when what came is not sound
+  bool answers_unit = false; ///< this is the last event of a step, so the unit is answered (docs/protocol.md 6.2)
+  bool end_of_turn = false;
+  std::int64_t input = 0; ///< ordinal of the append that completed the unit, from 1; 0 in the legacy dialect
+  std::optional<int> kv_cache_length;
+  std::optional<int> prompt_length;
+  std::int64_t dropped_units = 0; ///< so far
+  int position = 0;
+  int queue_length = 0;
+  double estimated_wait_s = 0;
+  std::int64_t time_left_ms = 0;
+  std::string reason;
+  std::string error_code;
+  std::string error_message;
+};
+
+/// As `glance`.
+std::optional<server_message> read_server_message(std::string_view frame);
+
+} // namespace parley::protocol

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// A JSON text, checked as a whole in one pass and indexed in place: no DOM, and nothing is copied out of the text. An
+// 85 KB append has a dozen values, so its index fits into one small allocation.
+namespace parley::protocol::json {
+
+inline constexpr int max_depth = 32;                 ///< docs/protocol.md 1
+inline constexpr std::size_t max_values = 1'048'576; ///< limits the index of a message to 16 MiB
+
+/// The types of RFC 8259.
+enum class kind : std::uint8_t { null, boolean, number, string, object, array };
+
+/// One value. In an object, keys (strings) and values alternate.
+struct node {
+  std::uint32_t begin; ///< of its text, in bytes; for strings without the quotes
+  std::uint32_t end;
+  std::uint32_t next; ///< index of the first node after it and everything it contains
+  kind type;
+  bool escaped; ///< a string that contains a backslash
+};
+
+/// The result of a scan.
+enum class verdict : std::uint8_t {
+  good,
+  malformed,      ///< not JSON (RFC 8259)
+  too_deep,       ///< JSON, nested deeper than `max_depth`
+  too_many_values ///< JSON, more than `max_values`
+};
+
+/// The index of a text, which must outlive it. Thread-compatible.
+struct document {
+  std::string_view text;
+  std::vector<node> nodes; ///< the first one is the root; empty unless `good`
+  verdict outcome = verdict::malformed;
+  std::size_t offset = 0; ///< of the first wrong byte, if malformed
+};
+
+/// Checks and indexes `text`, which is valid UTF-8 (the WebSocket layer closes with 1007 otherwise). Linear in its
+/// length, whatever it contains.
+document scan(std::string_view text);
+
+/// A value of a document, or the absence of one. A view of the document, which must not move.
+class value {
+public:
+  value() = default;
+  value(const document& of, std::uint32_t index) : document_(&of), index_(index) {}
+
+  bool present() const { return document_ != nullptr; }
+
+  /// Neither absent nor null: null counts as absent for optional fields (docs/protocol.md 3).
+  bool given() const { return present() && at().type != kind::null; }
+
+  bool is(kind type) const { return present() && at().type == type; }
+
+  /// The text of a number or literal; for a string, what is between its quotes, escapes included.
+  std::string_view raw() const { return document_->text.substr(at().begin, at().end - at().begin); }
+
+  bool escaped() const { return at().escaped; }
+
+  const document& in() const { return *document_; }
+  std::uint32_t index() const { return index_; }
+
+private:
+  const node& at() const { return document_->nodes[index_]; }
+
+  const document* document_ = nullptr;
+  std::uint32_t index_ = 0;
+};
+
+/// The document's outermost value.
+value root(const document& of);
+
+/// An object's member, the last one with that name; absent if there is none, or if `object` is absent or not an object.
+value member(value object, std::string_view name);
+
+/// An array's elements, at most `at_most`; none if `array` is absent or not an array.
+std::vector<value> elements(value array, std::size_t at_most);
+
+/// A number, if it is one and fits into a double.
+std::optional<double> to_double(value number);
+
+/// A number without a fraction (`20`, `20.0` and `2e1` alike), if it is one and fits.
+std::optional<std::int64_t> to_integer(value number);
+
+/// The meaning of a string: escapes are resolved, an unpaired surrogate becomes U+FFFD. UTF-8; may contain NUL.
+std::string unescape(value string);
+
+/// Whether a string (a key, for instance) means `text`.
+bool means(value string, std::string_view text);
+
+} // namespace parley::protocol::json

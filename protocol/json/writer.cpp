@@ -1,0 +1,94 @@
+#include "protocol/json/writer.hpp"
+
+#include "base/utf8.hpp"
+#include "protocol/media/pcm.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace parley::protocol::json {
+namespace {
+
+void append_escape(char c, std::string& out) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  switch (c) {
+  case '"': out += "\\\""; break;
+  case '\\': out += "\\\\"; break;
+  case '\n': out += "\\n"; break;
+  case '\r': out += "\\r"; break;
+  case '\t': out += "\\t"; break;
+  case '\b': out += "\\b"; break;
+  case '\f': out += "\\f"; break;
+  default:
+    out += "\\u00";
+    out += digits[static_cast<std::size_t>(c) >> 4];
+    out += digits[static_cast<std::size_t>(c) & 15];
+  }
+}
+
+} // namespace
+
+void append_string(std::string_view text, std::string& out) {
+  out += '"';
+  while (!text.empty()) {
+    auto c = text.front();
+    if (auto length = base::utf8::sequence_length(text); length == 0) {
+      out += base::utf8::replacement;
+      text.remove_prefix(1);
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\') {
+      append_escape(c, out);
+      text.remove_prefix(1);
+    } else {
+      out.append(text, 0, length);
+      text.remove_prefix(length);
+    }
+  }
+  out += '"';
+}
+
+void object_writer::begin(std::string_view key) {
+  if (!first_) out_ += ',';
+  first_ = false;
+  out_ += '"';
+  out_ += key;
+  out_ += "\":";
+}
+
+void object_writer::text(std::string_view key, std::string_view value) {
+  begin(key);
+  append_string(value, out_);
+}
+
+void object_writer::boolean(std::string_view key, bool value) {
+  begin(key);
+  out_ += value ? "true" : "false";
+}
+
+void object_writer::integer(std::string_view key, std::int64_t value) {
+  begin(key);
+  out_ += std::to_string(value);
+}
+
+void object_writer::number(std::string_view key, double value, int decimals) {
+  begin(key);
+  std::array<char, 400> digits; // the longest double has 309 digits before the decimal point
+  auto shown = std::isfinite(value) ? value : 0.0;
+  out_.append(
+      digits.data(),
+      std::to_chars(digits.data(), digits.data() + digits.size(), shown, std::chars_format::fixed, decimals).ptr);
+}
+
+void object_writer::samples(std::string_view key, std::span<const float> value) {
+  begin(key);
+  out_ += '"';
+  append_samples(value, out_);
+  out_ += '"';
+}
+
+object_writer object_writer::object(std::string_view key) {
+  begin(key);
+  return object_writer(out_);
+}
+
+} // namespace parley::protocol::json

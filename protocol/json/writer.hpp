@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace parley::protocol::json {
+
+/// Appends a JSON string, escaped, with malformed UTF-8 replaced by U+FFFD.
+void append_string(std::string_view text, std::string& out);
+
+/// Writes one object into a string, member by member: there is no DOM, and base64 is written directly to its place.
+/// Keys are literals of ours and need no escaping.
+class object_writer {
+public:
+  explicit object_writer(std::string& out) : out_(out) { out_ += '{'; }
+
+  void text(std::string_view key, std::string_view value);
+  void boolean(std::string_view key, bool value);
+  void integer(std::string_view key, std::int64_t value);
+
+  /// With this many digits after the decimal point; a number that is not finite is written as 0.
+  void number(std::string_view key, double value, int decimals);
+
+  /// Samples in the wire's format (pcm.hpp).
+  void samples(std::string_view key, std::span<const float> value);
+
+  /// A nested object; close it before continuing with this one.
+  object_writer object(std::string_view key);
+
+  void close() { out_ += '}'; }
+
+private:
+  void begin(std::string_view key);
+
+  std::string& out_;
+  bool first_ = true;
+};
+
+} // namespace parley::protocol::json

@@ -1,0 +1,88 @@
+#include "protocol/media/picture.hpp"
+
+#include "conversation/image_format.hpp"
+#include "protocol/media/base64.hpp"
+#include "protocol/media/voice.hpp"
+
+namespace parley::protocol {
+namespace {
+
+constexpr std::string_view start_of_image = "\xFF\xD8\xFF";
+
+int big_endian16(std::string_view bytes, std::size_t at) {
+  return static_cast<unsigned char>(bytes[at]) * 256 + static_cast<unsigned char>(bytes[at + 1]);
+}
+
+/// SOF0 to SOF15, except for three codes in between that mean something else (DHT, JPG, DAC).
+bool is_frame_header(int marker) {
+  return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
+}
+
+/// Markers that are not followed by a length: TEM and RST0 to SOI.
+bool stands_alone(int marker) {
+  return marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8);
+}
+
+bool is_png_or_webp(std::string_view file) {
+  const auto format = conversation::format_of(file);
+  return format == conversation::image_format::png || format == conversation::image_format::webp;
+}
+
+/// Recognises MP4 and its relatives, Matroska and WebM by their first bytes in base64.
+bool is_video(std::string_view base64_text) {
+  constexpr std::size_t characters = 16;
+  const auto head = base64::decode(base64_text.substr(0, characters));
+  if (!head) return false;
+  return (head->size() >= 8 && std::string_view(*head).substr(4, 4) == "ftyp") || head->starts_with("\x1A\x45\xDF\xA3");
+}
+
+} // namespace
+
+std::optional<jpeg_size> read_jpeg_size(std::string_view file) {
+  if (!file.starts_with(start_of_image)) return {};
+  for (std::size_t at = 2; at + 4 <= file.size();) {
+    if (file[at] != '\xFF') return {};
+    auto marker = static_cast<unsigned char>(file[at + 1]);
+    if (marker == 0xFF) { // fill byte
+      ++at;
+    } else if (stands_alone(marker)) {
+      at += 2;
+    } else if (is_frame_header(marker)) {
+      if (at + 9 > file.size()) return {};
+      return jpeg_size{big_endian16(file, at + 7), big_endian16(file, at + 5)};
+    } else if (marker == 0xDA || marker == 0xD9 ||
+               marker == 0x00) { // image data, or the end of the file, before any frame header
+      return {};
+    } else {
+      auto length = big_endian16(file, at + 2);
+      if (length < 2) return {};
+      at += 2 + static_cast<std::size_t>(length);
+    }
+  }
+  return {};
+}
+
+result<image_file> decode_image(std::string_view base64_text, std::string_view field, picture_kinds taken) {
+  auto text = without_data_url(base64_text);
+  auto bytes = base64::decoded_size(text);
+  if (!bytes) return invalid(field, base64::fault(text));
+  if (is_video(text))
+    return invalid(field, "a video file; send its frames as JPEG pictures, and its sound beside them");
+  if (*bytes > max_image_bytes)
+    return invalid(field,
+                   std::to_string(*bytes) + " bytes, at most " + std::to_string(max_image_bytes) + " are allowed");
+  auto file = base64::decode(text);
+  if (!file) return invalid(field, base64::fault(text));
+  if (taken == picture_kinds::jpeg_png_webp && is_png_or_webp(*file))
+    return std::make_shared<const std::string>(std::move(*file));
+  if (!file->starts_with(start_of_image))
+    return invalid(field, taken == picture_kinds::jpeg ? "not a JPEG file" : "neither a JPEG, a PNG nor a WebP file");
+  auto size = read_jpeg_size(*file);
+  if (!size) return invalid(field, "a JPEG file without a frame header");
+  if (size->width < 1 || size->height < 1 || size->width > max_image_side || size->height > max_image_side)
+    return invalid(field, std::to_string(size->width) + "x" + std::to_string(size->height) + " pixels, outside 1.." +
+                              std::to_string(max_image_side) + " a side");
+  return std::make_shared<const std::string>(std::move(*file));
+}
+
+} // namespace parley::protocol

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+struct soxr;
+
+namespace parley::protocol {
+
+/// Changes the rate of mono samples, block by block (libsoxr, high quality, no delay: the output starts where the input
+/// does). At the same rate it copies. Rates in Hz.
+class resampler {
+public:
+  /// Throws std::runtime_error when libsoxr can't do it.
+  resampler(double from_rate, double to_rate);
+
+  /// Takes samples and appends what is ready. Samples are in [-1, 1]; results may slightly exceed that range.
+  void feed(std::span<const float> samples, std::vector<float>& out);
+
+  /// Appends the rest.
+  void finish(std::vector<float>& out);
+
+private:
+  struct deleter {
+    void operator()(soxr* held) const;
+  };
+
+  double ratio_;
+  std::unique_ptr<soxr, deleter> soxr_; ///< null = same rate
+};
+
+} // namespace parley::protocol

@@ -1,0 +1,58 @@
+#include "protocol/media/voice.hpp"
+
+#include "protocol/media/base64.hpp"
+#include "protocol/media/pcm.hpp"
+#include "protocol/media/wav.hpp"
+
+#include <cmath>
+
+namespace parley::protocol {
+namespace {
+
+constexpr double raw_rate = 16'000;
+
+/// `RIFF` in base64, without its last two bits, which share a character with what follows.
+constexpr std::string_view riff_base64 = "UklGR";
+
+/// Far more base64 than the chunks before a WAV file's data need.
+constexpr std::size_t head_characters = 64u << 10;
+
+} // namespace
+
+std::string_view without_data_url(std::string_view text) {
+  constexpr std::string_view mark = ";base64,";
+  if (!text.starts_with("data:")) return text;
+  // A media type and its parameters are short; searching further would only search through sound.
+  auto found = text.substr(0, 256).find(mark);
+  return found == std::string_view::npos ? text : text.substr(found + mark.size());
+}
+
+std::optional<double> seconds_of_sound(std::string_view base64_text) {
+  const auto text = without_data_url(base64_text);
+  const auto bytes = base64::decoded_size(text);
+  if (!bytes) return std::nullopt;
+  const auto head = text.starts_with(riff_base64) ? base64::decode(text.substr(0, head_characters)) : std::nullopt;
+  if (head && looks_like_wav(*head)) return wav_seconds(*head, *bytes);
+  const std::size_t samples = *bytes / sizeof(float);
+  return static_cast<double>(samples) / raw_rate;
+}
+
+result<pcm> decode_sound(std::string_view base64_text, seconds_range allowed, std::string_view field) {
+  auto text = without_data_url(base64_text);
+  if (!text.starts_with(riff_base64)) {
+    auto least = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(allowed.least * raw_rate)));
+    return decode_samples(text, {least, static_cast<std::size_t>(allowed.most * raw_rate)}, field);
+  }
+  auto bytes = base64::decode(text);
+  if (!bytes) return invalid(field, base64::fault(text));
+  // Raw samples may begin with the letters RIFF by chance, but not with the letters WAVE after them.
+  if (!looks_like_wav(*bytes)) {
+    auto least = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(allowed.least * raw_rate)));
+    return samples_from_bytes(*bytes, {least, static_cast<std::size_t>(allowed.most * raw_rate)}, field);
+  }
+  auto samples = read_wav(*bytes, {static_cast<std::uint32_t>(raw_rate), allowed.least, allowed.most});
+  if (!samples) return invalid(field, samples.error());
+  return std::make_shared<const std::vector<float>>(std::move(*samples));
+}
+
+} // namespace parley::protocol

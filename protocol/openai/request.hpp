@@ -1,0 +1,28 @@
+#pragma once
+
+#include "protocol/errors.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace parley::protocol {
+
+/// `audio.format` of the request; `none` = the answer is text.
+enum class sound_format { none, wav, pcm16 };
+
+/// A request of `POST /v1/chat/completions` as one chat turn.
+struct openai_request {
+  std::string append; ///< input.append for the session (docs/protocol.md 3.5), a text frame
+  std::string model;  ///< as requested; any name is accepted
+  bool streaming = false;
+  bool include_usage = false; ///< send a final chunk with the usage
+  sound_format sound = sound_format::none;
+};
+
+/// Reads text, `image_url` parts with data URLs, `input_audio` parts (WAV), and the usual numbers. Fields that would
+/// change the answer and are not supported (tools, several choices, stop words, other formats) are refused; other
+/// unknown fields are ignored. Sound and pictures are neither decoded nor checked here: the session does that. Errors
+/// name the field.
+result<openai_request> read_openai_request(std::string_view body);
+
+} // namespace parley::protocol

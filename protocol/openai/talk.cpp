@@ -1,0 +1,200 @@
+#include "protocol/openai/talk.hpp"
+
+#include "base/wav.hpp"
+#include "protocol/codec/client_side.hpp"
+#include "protocol/codec/server_glance.hpp"
+#include "protocol/json/document.hpp"
+#include "protocol/json/writer.hpp"
+#include "protocol/media/base64.hpp"
+#include "protocol/media/pcm.hpp"
+#include "protocol/media/wav.hpp"
+
+#include <limits>
+#include <span>
+#include <utility>
+
+namespace parley::protocol {
+namespace {
+
+constexpr std::uint32_t output_rate = 24'000;
+
+std::string text_of(json::value at) {
+  return at.is(json::kind::string) ? json::unescape(at) : std::string();
+}
+
+/// The wire's float32 samples as base64 of PCM16, with a WAV header if requested.
+std::string to_pcm16(std::string_view float_base64, sound_format as) {
+  const auto samples = decode_samples(float_base64, {0, std::numeric_limits<std::size_t>::max()}, "audio");
+  std::string out;
+  if (!samples) return out;
+  const std::string wav = write_wav(**samples, output_rate);
+  const auto bytes = std::string_view(wav).substr(as == sound_format::wav ? 0 : base::wav_header_bytes);
+  base64::append(std::as_bytes(std::span(bytes)), out);
+  return out;
+}
+
+/// The protocol's usage in the OpenAI API's words (the same numbers).
+std::string usage_of(json::value usage) {
+  const auto count = [](json::value in, std::string_view name) {
+    return json::to_integer(json::member(in, name)).value_or(0);
+  };
+  std::string out;
+  json::object_writer write(out);
+  write.integer("prompt_tokens", count(usage, "input_tokens"));
+  write.integer("completion_tokens", count(usage, "output_tokens"));
+  write.integer("total_tokens", count(usage, "total_tokens"));
+  auto prompt = write.object("prompt_tokens_details");
+  prompt.integer("audio_tokens", count(json::member(usage, "input_token_details"), "audio_tokens"));
+  prompt.integer("cached_tokens", 0);
+  prompt.close();
+  auto completion = write.object("completion_tokens_details");
+  completion.integer("audio_tokens", count(json::member(usage, "output_token_details"), "audio_tokens"));
+  completion.integer("reasoning_tokens", 0);
+  completion.close();
+  write.close();
+  return out;
+}
+
+std::string_view finish_of(std::string_view reason) {
+  return reason == "length" ? "length" : "stop";
+}
+
+std::string as_event(std::string_view data) {
+  return std::string("data: ").append(data).append("\n\n");
+}
+
+} // namespace
+
+std::string encode_openai_error(const openai_fault& fault) {
+  std::string out;
+  json::object_writer write(out);
+  auto error = write.object("error");
+  error.text("message", fault.message);
+  error.text("type", fault.status == 429   ? "rate_limit_error"
+                     : fault.status >= 500 ? "server_error"
+                                           : "invalid_request_error");
+  out += R"(,"param":null)";
+  error.text("code", fault.code);
+  error.close();
+  write.close();
+  return out;
+}
+
+openai_fault openai_fault_of(std::string_view wire_code, std::string message) {
+  unsigned status = 400;
+  if (wire_code == "queue_full" || wire_code == "worker_busy") status = 429;
+  if (wire_code == "service_unavailable" || wire_code == "worker_connect_failed") status = 503;
+  if (wire_code == "inference_error") status = 500;
+  return {status, std::string(wire_code), std::move(message)};
+}
+
+openai_talk::openai_talk(openai_request request, std::int64_t created_s)
+    : request_(std::move(request)), created_s_(created_s) {}
+
+openai_step openai_talk::begin() {
+  return {R"({"type":"session.init","payload":{}})", {}, false, {}};
+}
+
+openai_step openai_talk::on_frame(std::string_view frame) {
+  openai_step step;
+  if (over_) return step;
+  const auto event = json::scan(frame);
+  const auto root = json::root(event);
+  switch (server_event_type_of(text_of(json::member(root, "type")))) {
+  case server_event_type::created: {
+    const std::string session = text_of(json::member(root, "session_id"));
+    constexpr std::string_view prefix = "sess_";
+    id_ = "chatcmpl-" + session.substr(session.starts_with(prefix) ? prefix.size() : 0);
+    step.to_session = std::move(request_.append);
+    break;
+  }
+  case server_event_type::spoken: {
+    if (!request_.streaming) break;
+    const auto audio = json::member(root, "audio");
+    return on_delta(text_of(json::member(root, "text")),
+                    audio.is(json::kind::string) ? audio.raw() : std::string_view());
+  }
+  case server_event_type::response_done: {
+    const auto text = text_of(json::member(root, "text"));
+    const auto finish = finish_of(text_of(json::member(root, "reason")));
+    const auto usage = usage_of(json::member(root, "usage"));
+    over_ = step.over = true;
+    step.to_session = encode_close("user_stop");
+    if (request_.streaming) {
+      if (!began_) step.to_client = chunk(R"({"role":"assistant","content":""})", {});
+      step.to_client += chunk("{}", finish);
+      if (request_.include_usage)
+        step.to_client += as_event(head("chat.completion.chunk") + R"(,"choices":[],"usage":)" + usage + "}");
+      step.to_client += as_event("[DONE]");
+      break;
+    }
+    std::string message = R"({"role":"assistant","refusal":null,"content":)";
+    if (const auto audio = json::member(root, "audio");
+        request_.sound != sound_format::none && audio.is(json::kind::string)) {
+      message += R"(null,"audio":)";
+      json::object_writer sound(message);
+      sound.text("id", "audio-" + id_);
+      sound.integer("expires_at", created_s_);
+      sound.text("data", to_pcm16(audio.raw(), request_.sound));
+      sound.text("transcript", text);
+      sound.close();
+    } else {
+      json::append_string(text, message);
+    }
+    message += '}';
+    step.to_client = head("chat.completion") + R"(,"choices":[{"index":0,"message":)" + message +
+                     R"(,"logprobs":null,"finish_reason":")" + std::string(finish) + R"("}],"usage":)" + usage + "}";
+    break;
+  }
+  case server_event_type::error: {
+    const auto error = json::member(root, "error");
+    over_ = step.over = true;
+    step.fault = openai_fault_of(text_of(json::member(error, "code")), text_of(json::member(error, "message")));
+    step.to_session = encode_close("user_stop");
+    break;
+  }
+  case server_event_type::closed:
+    over_ = step.over = true;
+    step.fault = openai_fault{503, text_of(json::member(root, "reason")), "the session ended before its answer"};
+    break;
+  default: break;
+  }
+  return step;
+}
+
+openai_step openai_talk::on_delta(const std::string& text, std::string_view audio) {
+  std::string delta = "{";
+  if (!began_) delta += R"("role":"assistant",)";
+  began_ = true;
+  if (request_.sound == sound_format::none) {
+    delta += R"("content":)";
+    json::append_string(text, delta);
+  } else {
+    delta += R"("audio":)";
+    json::object_writer sound(delta);
+    sound.text("id", "audio-" + id_);
+    if (!text.empty()) sound.text("transcript", text);
+    if (!audio.empty()) sound.text("data", to_pcm16(audio, sound_format::pcm16));
+    sound.close();
+  }
+  return {{}, chunk(delta + "}", {}), false, {}};
+}
+
+std::string openai_talk::chunk(std::string_view delta, std::string_view finish_reason) {
+  std::string data = head("chat.completion.chunk") + R"(,"choices":[{"index":0,"delta":)";
+  data.append(delta).append(R"(,"logprobs":null,"finish_reason":)");
+  data += finish_reason.empty() ? "null" : "\"" + std::string(finish_reason) + "\"";
+  return as_event(data + "}]}");
+}
+
+std::string openai_talk::head(std::string_view object) const {
+  std::string out;
+  json::object_writer write(out);
+  write.text("id", id_);
+  write.text("object", object);
+  write.integer("created", created_s_);
+  write.text("model", request_.model);
+  return out;
+}
+
+} // namespace parley::protocol

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "protocol/openai/request.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace parley::protocol {
+
+/// Why a completion cannot be given, in terms of HTTP.
+struct openai_fault {
+  unsigned status = 500;
+  std::string code; ///< of the wire, or `invalid_api_key` and similar
+  std::string message;
+};
+
+/// `{"error":{"message","type","param":null,"code"}}`.
+std::string encode_openai_error(const openai_fault& fault);
+
+/// The fault that corresponds to an error on the wire.
+openai_fault openai_fault_of(std::string_view wire_code, std::string message);
+
+/// What to do next.
+struct openai_step {
+  std::string to_session; ///< a client frame; empty = none
+  std::string to_client;  ///< server-sent events, or the whole body at once; empty = nothing yet
+  bool over = false;      ///< the answer is complete
+  std::optional<openai_fault> fault{};
+};
+
+/// One completion, played as a client's conversation with a chat session: begin, then every frame of the server, until
+/// `over` or a fault. Pure.
+class openai_talk {
+public:
+  /// `created_s`: Unix time.
+  openai_talk(openai_request request, std::int64_t created_s);
+
+  /// The session's init, to be sent.
+  openai_step begin();
+
+  /// A text frame of the server.
+  openai_step on_frame(std::string_view frame);
+
+  bool streaming() const { return request_.streaming; }
+
+private:
+  openai_step on_delta(const std::string& text, std::string_view audio);
+  std::string chunk(std::string_view delta, std::string_view finish_reason);
+  std::string head(std::string_view object) const;
+
+  openai_request request_;
+  std::string id_; ///< after the session's
+  const std::int64_t created_s_;
+  bool began_ = false; ///< the first chunk, which names the role, has been sent
+  bool over_ = false;
+};
+
+} // namespace parley::protocol

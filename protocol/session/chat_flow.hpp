@@ -1,0 +1,92 @@
+#pragma once
+
+#include "protocol/ids.hpp"
+#include "protocol/limits.hpp"
+#include "protocol/session/effect_writer.hpp"
+#include "protocol/session/engine_reports.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace parley::protocol {
+
+/// An ACTIVE chat session: one turn at a time, with up to `max_pending_turns` waiting behind it (docs/protocol.md 3.5,
+/// 8).
+class chat_flow {
+public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  chat_flow(std::shared_ptr<const init_event> init, random_source& random) : init_(std::move(init)), random_(random) {}
+
+  /// GENERATING if true, otherwise IDLE.
+  bool generating() const { return running_.has_value(); }
+
+  /// Whether another append would exceed the limit.
+  bool full() const { return pending_.size() >= max_pending_turns; }
+
+  /// When the running turn began.
+  std::optional<time_point> started() const { return running_ ? std::optional(running_->started) : std::nullopt; }
+
+  /// Requires !full().
+  void on_append(chat_append_event event, time_point now, effect_writer& out);
+
+  // Reports of any other turn than the running one are late, and ignored.
+  void on_report(turn_report report, effect_writer& out);
+
+  /// True if the running turn ended.
+  bool on_done(turn_done_report report, time_point now, effect_writer& out);
+
+  bool is_running(std::uint64_t turn) const { return running_ && running_->number == turn; }
+
+  /// The engine reported that the running turn failed. With `tell`, `response.done{error}` ends it on the wire;
+  /// without, the `error` event was the whole answer. `proceed` starts the next turn.
+  void on_failure(bool tell, time_point now, effect_writer& out);
+  void proceed(time_point now, effect_writer& out) { start_next(now, out); }
+
+  /// The engine confirmed the end of a turn that `on_turn_over` had abandoned.
+  void on_abandoned_end(std::uint64_t turn, effect_writer& out);
+
+  /// The running turn takes too long and is abandoned. `proceed` starts the next one.
+  void on_turn_over(time_point now, effect_writer& out);
+
+  /// The client closes: a running turn ends as `cancelled`.
+  void on_leave(time_point now, effect_writer& out);
+
+  /// From here to `on_restored` nothing is submitted; then the running turn is submitted again.
+  void on_worker_lost();
+  void on_restored(effect_writer& out);
+
+  const usage& total() const { return total_; }
+
+private:
+  struct turn {
+    std::uint64_t number = 0;
+    std::shared_ptr<const chat_append_event> request;
+    std::string input_id;
+    std::string response_id;
+    time_point received;
+    time_point started;
+    bool submitted = false;
+    std::string text; ///< text sent so far
+  };
+
+  void start_next(time_point now, effect_writer& out);
+  void submit(effect_writer& out);
+  turn_done_report what_was_said() const;
+  void end_turn(turn_done_report report, std::string reason, time_point now, effect_writer& out);
+
+  std::shared_ptr<const init_event> init_;
+  random_source& random_;
+  std::deque<turn> pending_;
+  std::optional<turn> running_;
+  std::optional<std::uint64_t> abandoned_; ///< the engine is still working on it
+  std::uint64_t next_number_ = 1;
+  bool suspended_ = false; ///< no worker
+  usage total_;
+};
+
+} // namespace parley::protocol

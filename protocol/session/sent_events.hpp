@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace parley::protocol {
+
+/// The last numbered events of a session as they were sent, for a client that comes back (docs/protocol.md 14).
+/// When the bound is reached, the oldest are dropped. An event larger than the bound is not kept at all, nor is
+/// anything before it.
+class sent_events {
+public:
+  using frame = std::shared_ptr<const std::string>;
+
+  explicit sent_events(std::size_t bound_bytes) : bound_(bound_bytes) {}
+
+  /// Events come in the order of their numbers, without a gap.
+  void keep(std::uint64_t id, frame text) {
+    bytes_ += text->size();
+    next_ = id + 1;
+    kept_.push_back(std::move(text));
+    for (; bytes_ > bound_; kept_.pop_front()) bytes_ -= kept_.front()->size();
+  }
+
+  /// The number of the oldest event kept; if none is, the number of the next event.
+  std::uint64_t oldest() const { return next_ - kept_.size(); }
+
+  /// Passes every event after number `seen` to `give`, in order. `seen` is at least `oldest() - 1`.
+  template<class Give>
+  void after(std::uint64_t seen, Give give) const {
+    for (std::size_t i = seen + 1 - oldest(); i < kept_.size(); ++i) give(kept_[i]);
+  }
+
+  /// Drops everything.
+  void clear() {
+    bytes_ = 0;
+    std::deque<frame>().swap(kept_);
+  }
+
+  std::size_t bytes() const { return bytes_; }
+
+private:
+  std::size_t bound_;
+  std::size_t bytes_ = 0;
+  std::uint64_t next_ = 1;
+  std::deque<frame> kept_;
+};
+
+} // namespace parley::protocol

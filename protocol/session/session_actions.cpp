@@ -1,0 +1,309 @@
+#include "base/assert.hpp"
+#include "protocol/session/session_machine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+// What the cells of the session table do.
+namespace parley::protocol {
+
+namespace {
+
+/// How long before the limit a client is warned (docs/protocol.md 8).
+session_limits::milliseconds go_away_lead(session_limits::milliseconds limit) {
+  return limit <= std::chrono::seconds(60) ? std::chrono::seconds(10) : std::chrono::seconds(30);
+}
+
+std::int64_t milliseconds_until(time_point when, time_point now) {
+  return std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::milliseconds>(when - now).count());
+}
+
+bool shows_something(const chat_append_event& event) {
+  for (const message& each : event.messages)
+    for (const content_item& item : each.content)
+      if (std::holds_alternative<image_item>(item) || std::holds_alternative<video_item>(item)) return true;
+  return false;
+}
+
+bool sounds(const chat_append_event& event) {
+  for (const message& each : event.messages)
+    for (const content_item& item : each.content)
+      if (std::holds_alternative<audio_item>(item)) return true;
+  return false;
+}
+
+} // namespace
+
+// ---- up to session.created ----------------------------------------------------------------------------------
+
+void session_machine::connect(time_point now) {
+  holding_ = holding::slot;
+  if (!told_to_begin_ || told_to_wait_) {
+    say(session_queue_done{});
+    told_to_begin_ = true;
+    told_to_wait_ = false;
+    init_deadline_ = now + limits_.init;
+  }
+  if (init_) return begin_init();
+  back_to_connected();
+}
+
+void session_machine::back_to_connected() {
+  state_ = session_state::connected;
+  holding_ = holding::slot;
+  init_.reset();
+  clocks_.set(session_clock::init_wait, init_deadline_);
+}
+
+void session_machine::read_init(const envelope& frame, time_point now) {
+  auto init = frame.type == client_event_type::session_init ? decode_session_init(frame, url_mode_)
+                                                            : decode_session_update(frame, mode_);
+  if (!init) return reject(std::move(init.error()), now);
+  if (!url_mode_) choose_mode(init->turn_based.value_or(false) ? mode::chat : mode::video);
+  auto& config = init->config;
+  config.generate_audio &= able_.speaks;
+  if (!limits_.allow_client_window || !config.window) config.window = limits_.window;
+  init_ = std::make_shared<const init_event>(std::move(*init));
+  if (state_ == session_state::connected) begin_init();
+}
+
+void session_machine::begin_init() {
+  PARLEY_ASSERT(init_ && holding_ == holding::slot, "what is opened has an init and a slot");
+  spoken_ = init_->spoken;
+  state_ = session_state::initializing;
+  holding_ = holding::engine;
+  clocks_.stop(session_clock::init_wait);
+  writer().order(open_engine{mode_, init_});
+}
+
+void session_machine::begin_talk(const engine_opened& opened, time_point now) {
+  PARLEY_ASSERT(init_ && holding_ == holding::engine && !chat_ && !duplex_, "a session begins to talk once");
+  state_ = session_state::active;
+  created_ = true;
+  session_created created;
+  created.turn_based = mode_ == mode::chat;
+  created.recording_id = origin_.recording_id;
+  if (init_->resume && limits_.resume.count() > 0) {
+    resume_token_.emplace(random_);
+    created.resume_token = resume_token_->token();
+    created.resume_seconds = std::chrono::duration<double>(limits_.resume).count();
+  }
+  if (mode_ == mode::chat) {
+    chat_.emplace(init_, random_);
+  } else {
+    duplex_.emplace(limits_, init_, opened, random_);
+    created.prompt_length = opened.prompt_tokens;
+    created.measured.kv_cache_length = opened.prompt_tokens;
+  }
+  created.total = total();
+  say(std::move(created));
+  idle_since_ = now;
+  const time_point warning = time_limit_ - go_away_lead(duration_limit(limits_, mode_));
+  if (warning <= now) {
+    warn_of_time(now);
+  } else {
+    clocks_.set(session_clock::go_away, warning);
+  }
+}
+
+void session_machine::fail_init(const engine_failure& failure) {
+  say(error_event{error_code::inference_error, failure.message});
+  back_to_connected();
+  if (++failed_inits_ >= max_failed_inits) end(close_cause::backend);
+}
+
+// ---- input --------------------------------------------------------------------------------------------------
+
+void session_machine::take_append(const envelope& frame, time_point now) {
+  if (chat_) {
+    take_turn(frame, now);
+  } else {
+    take_units(frame, now);
+  }
+}
+
+/// An append that its client has not named gets the number of its arrival (docs/protocol.md 4).
+void session_machine::name_input(std::string& input_id) const {
+  if (input_id.empty()) input_id = "input_" + std::to_string(inputs_);
+}
+
+void session_machine::take_units(const envelope& frame, time_point now) {
+  auto event = decode_append(frame, mode_, limits_.min_legacy_samples);
+  if (!event) return reject(std::move(event.error()), now);
+  if (!able_.sees && !event->frames.empty()) {
+    return reject({error_code::invalid_payload, "video_frames: this server's model does not see"}, now);
+  }
+  took_input_ = true;
+  name_input(event->input_id);
+  auto out = writer();
+  follow(its_duplex().on_append(std::move(*event), inputs_, now, out));
+}
+
+void session_machine::take_turn(const envelope& frame, time_point now) {
+  if (its_chat().full()) return reject({error_code::invalid_event, "too many turns are waiting"}, now);
+  auto event = decode_chat_append(frame);
+  if (!event) return reject(std::move(event.error()), now);
+  if (!able_.sees && shows_something(*event)) {
+    return reject({error_code::invalid_payload, "messages: this server's model does not see images or video"}, now);
+  }
+  if (!able_.hears && sounds(*event))
+    return reject({error_code::invalid_payload, "messages: this server's model does not hear"}, now);
+  event->tts &= able_.speaks;
+  took_input_ = true;
+  name_input(event->input_id);
+  auto out = writer();
+  its_chat().on_append(std::move(*event), now, out);
+}
+
+void session_machine::refuse_input(const engine_failure& failure, time_point now) {
+  if (duplex_ && failure.kind == failure_kind::context_full) return end(close_cause::context_full);
+  reject({error_code::invalid_payload, failure.message}, now);
+  if (state_ == session_state::closed) return;
+  auto out = writer();
+  if (chat_) {
+    its_chat().on_failure(false, now, out);
+    its_chat().proceed(now, out);
+    idle_since_ = now;
+  } else {
+    its_duplex().on_failure(out);
+    follow(its_duplex().proceed(now, out));
+  }
+}
+
+void session_machine::fail_input(const engine_failure& failure, time_point now) {
+  say(error_event{error_code::inference_error, failure.message});
+  auto out = writer();
+  if (chat_) {
+    its_chat().on_failure(true, now, out);
+    if (one_failure_too_many()) return end(close_cause::backend);
+    its_chat().proceed(now, out);
+    idle_since_ = now;
+  } else {
+    its_duplex().on_failure(out);
+    if (one_failure_too_many()) return end(close_cause::backend);
+    follow(its_duplex().proceed(now, out));
+  }
+}
+
+void session_machine::follow(flow_verdict verdict) {
+  if (verdict == flow_verdict::answered) failures_in_a_row_ = 0;
+  if (verdict == flow_verdict::context_full) end(close_cause::context_full);
+}
+
+// ---- a worker is lost ---------------------------------------------------------------------------------------
+
+void session_machine::queue_again() {
+  constexpr int tries = 2;
+  if (++lost_before_talk_ > tries) {
+    say(error_event{error_code::worker_connect_failed, "no worker could be reached"});
+    return hang_up(traits(error_code::worker_connect_failed).close_code,
+                   std::string(traits(error_code::worker_connect_failed).wire));
+  }
+  state_ = session_state::queued;
+  holding_ = holding::ticket;
+  clocks_.stop(session_clock::init_wait);
+  writer().order(enqueue{mode_, true});
+}
+
+void session_machine::move_on(time_point now) {
+  if (limits_.failover.count() == 0) return end(close_cause::backend);
+  if (duplex_) its_duplex().on_worker_lost();
+  if (chat_) its_chat().on_worker_lost();
+  if (!clocks_.runs(session_clock::failover)) clocks_.set(session_clock::failover, now + limits_.failover);
+  holding_ = holding::ticket;
+  writer().order(enqueue{mode_, true});
+}
+
+// ---- clocks -------------------------------------------------------------------------------------------------
+
+void session_machine::choose_mode(mode chosen) {
+  time_limit_ = origin_.accepted + duration_limit(limits_, chosen);
+  clocks_.set(session_clock::total, time_limit_);
+  if (chosen == mode_) return;
+  mode_ = chosen;
+  writer().order(retype{mode_});
+}
+
+void session_machine::expire(session_clock clock, time_point now) {
+  switch (clock) {
+  case session_clock::go_away: warn_of_time(now); break;
+  case session_clock::turn: expire_turn(now); break;
+  case session_clock::init_wait: perform(session_event::init_wait_over, {.now = now}); break;
+  case session_clock::resume: perform(session_event::return_over, {.now = now}); break;
+  case session_clock::failover: perform(session_event::refused, {.now = now}); break;
+  case session_clock::idle:
+  case session_clock::total: perform(session_event::time_over, {.now = now}); break;
+  case session_clock::drain: perform(session_event::grace_over, {.now = now}); break;
+  }
+}
+
+void session_machine::expire_turn(time_point now) {
+  say(error_event{error_code::inference_error, "the turn takes too long"});
+  auto out = writer();
+  its_chat().on_turn_over(now, out);
+  if (one_failure_too_many()) return end(close_cause::backend);
+  its_chat().proceed(now, out);
+  idle_since_ = now;
+  wind_chat_clocks();
+}
+
+void session_machine::warn_of_time(time_point now) {
+  say(session_go_away{std::string(close_word(close_cause::timeout, spoken_)), milliseconds_until(time_limit_, now)});
+}
+
+void session_machine::wind_chat_clocks() {
+  if (state_ != session_state::active || !chat_) return;
+  if (const auto started = its_chat().started()) {
+    clocks_.stop(session_clock::idle);
+    clocks_.set(session_clock::turn, *started + limits_.chat_turn);
+  } else {
+    clocks_.stop(session_clock::turn);
+    clocks_.set(session_clock::idle, idle_since_ + limits_.chat_idle);
+  }
+}
+
+// ---- ends ---------------------------------------------------------------------------------------------------
+
+void session_machine::reject(error why, time_point now) {
+  say(error_event{why.code, std::move(why.message)});
+  if (flood_.count(now)) hang_up(hang_up_cause::too_many_errors);
+}
+
+void session_machine::end(close_cause cause, std::string_view asked) {
+  session_closed closed{std::string(close_word(cause, spoken_, asked)), std::nullopt};
+  if (created_) closed.total = total();
+  ended_as_ = end_of(cause, spoken_, asked);
+  std::string why = closed.reason;
+  say(std::move(closed));
+  hang_up(close_code(cause), std::move(why));
+}
+
+void session_machine::hang_up(hang_up_cause cause) {
+  hang_up(traits(cause).close_code, std::string(traits(cause).words));
+}
+
+void session_machine::hang_up(std::uint16_t code, std::string why) {
+  PARLEY_ASSERT(state_ != session_state::closed, "a session ends once");
+  closed_reason_ = std::move(why);
+  writer().order(close_link{code, closed_reason_});
+  let_go();
+}
+
+void session_machine::let_go() {
+  state_ = session_state::closed;
+  clocks_.stop_all();
+  switch (std::exchange(holding_, holding_ == holding::engine ? holding::ending_engine : holding::nothing)) {
+  case holding::nothing:
+  case holding::ending_engine: break;
+  case holding::ticket: writer().order(cancel_ticket{}); break;
+  case holding::slot: writer().order(release_worker{}); break;
+  case holding::engine: writer().order(close_engine{}); break;
+  }
+}
+
+effect_writer session_machine::writer() {
+  return {out_, spoken_, created_ ? std::string_view(id()) : std::string_view(),
+          resume_token_ ? &last_event_id_ : nullptr};
+}
+
+} // namespace parley::protocol

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace parley::protocol {
+
+/// The clocks of docs/protocol.md section 8. Of two that are due together the earlier one in this list expires first.
+enum class session_clock : std::uint8_t { go_away, turn, idle, init_wait, failover, resume, total, drain };
+
+/// The deadlines of a session. Data only: somebody else reads the clock.
+class session_clocks {
+public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  void set(session_clock which, time_point when) { at(which) = when; }
+  void stop(session_clock which) { at(which).reset(); }
+  bool runs(session_clock which) const { return when_[static_cast<std::size_t>(which)].has_value(); }
+  void stop_all() { when_.fill(std::nullopt); }
+
+  /// The next deadline; nothing if no clock is running.
+  std::optional<std::pair<session_clock, time_point>> earliest() const {
+    std::optional<std::pair<session_clock, time_point>> first;
+    for (std::size_t i = 0; i < when_.size(); ++i) {
+      const auto when = when_[i];
+      if (when && (!first || *when < first->second)) first.emplace(static_cast<session_clock>(i), *when);
+    }
+    return first;
+  }
+
+private:
+  std::optional<time_point>& at(session_clock which) { return when_[static_cast<std::size_t>(which)]; }
+
+  std::array<std::optional<time_point>, 8> when_;
+};
+
+} // namespace parley::protocol

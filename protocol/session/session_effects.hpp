@@ -1,0 +1,93 @@
+#pragma once
+
+#include "protocol/events.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+// What the session machine wants done, in order. The session actor carries it out and decides nothing.
+namespace parley::protocol {
+
+/// Encode and queue one event.
+struct send {
+  server_event event;
+  dialect spoken = dialect::undecided; ///< in use at this moment
+  std::string_view session_id;         ///< empty before `session.created`; points into the machine
+  std::uint64_t event_id = 0;          ///< in a session that can be resumed, from 1 on; 0 = not numbered
+};
+
+/// Queue the events after this number again, exactly as they were sent, on the new connection.
+struct send_again {
+  std::uint64_t after = 0;
+};
+
+/// The last effect on the socket: a close frame after everything that is queued.
+struct close_link {
+  std::uint16_t code = 1000;
+  std::string reason; ///< for the close frame, in plain words
+};
+
+/// Ask the queue for a slot. Answered by on_queued and on_queue_update, then on_granted or on_refused.
+struct enqueue {
+  mode kind = mode::video;
+  bool at_head = false; ///< it lost its worker: first in line, whatever the capacity
+};
+
+/// Withdraw the request for a slot. A grant that is already on its way is answered with `release_worker`.
+struct cancel_ticket {};
+
+/// `payload.mode` chose another mode than the one that was enqueued: from now on, the ETA model counts this session as
+/// `kind`.
+struct retype {
+  mode kind = mode::video;
+};
+
+/// The slot is free. Exactly once for every grant, except when the worker was lost; comes after the engine has
+/// confirmed the end.
+struct release_worker {};
+
+/// Create an engine session: open_duplex, or open_chat if `kind` is chat. Answered by on_engine_opened or
+/// on_engine_failed.
+struct open_engine {
+  mode kind = mode::video;
+  std::shared_ptr<const init_event> init; ///< what the client left open is filled in from the settings
+};
+
+/// One second. Answered by on_step_report until `last`, or on_engine_failed.
+struct submit_unit {
+  std::uint64_t unit = 0;
+  pcm samples; ///< exactly 16 000
+  std::vector<image_file> frames;
+  int max_slice_nums = 1;
+  bool force_listen = false;
+};
+
+/// Stop the running step at the next token; it answers `listen`.
+struct cut_step {};
+
+/// One chat turn. Answered by on_turn_report and one on_turn_done, or on_engine_failed.
+struct submit_turn {
+  std::uint64_t turn = 0;
+  std::shared_ptr<const chat_append_event> request;
+};
+
+/// Stop the running turn; it answers on_turn_done with `cancelled`.
+struct cancel_turn {};
+
+/// A new worker was granted to an active session: open an engine session there, replay the journal, then call
+/// on_restored. After that, the unit or turn that was running is submitted again; of a turn, only what has not been
+/// reported yet is then reported.
+struct restore_session {};
+
+/// End the engine session. Always answered by on_engine_closed, even if its open has failed meanwhile.
+struct close_engine {};
+
+using effect = std::variant<send, send_again, close_link, enqueue, cancel_ticket, retype, release_worker, open_engine,
+                            submit_unit, cut_step, submit_turn, cancel_turn, restore_session, close_engine>;
+using effects = std::vector<effect>;
+
+} // namespace parley::protocol

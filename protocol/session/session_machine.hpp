@@ -1,0 +1,271 @@
+#pragma once
+
+#include "base/assert.hpp"
+#include "protocol/codec/client_codec.hpp"
+#include "protocol/ids.hpp"
+#include "protocol/limits.hpp"
+#include "protocol/session/chat_flow.hpp"
+#include "protocol/session/closing.hpp"
+#include "protocol/session/duplex_flow.hpp"
+#include "protocol/session/effect_writer.hpp"
+#include "protocol/session/engine_reports.hpp"
+#include "protocol/session/flood_guard.hpp"
+#include "protocol/session/resume_token.hpp"
+#include "protocol/session/session_clocks.hpp"
+#include "protocol/session/session_effects.hpp"
+#include "protocol/session/session_table.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace parley::protocol {
+
+using time_point = std::chrono::steady_clock::time_point;
+
+/// What is known about a connection when its session begins.
+struct session_origin {
+  std::optional<std::string> mode;         ///< `?mode=` as received; none = absent
+  std::string session_id;                  ///< in the current dialect: sanitise_session_id of the query's id, or
+                                           ///< make_session_id
+  std::string legacy_id;                   ///< legacy_ids::next
+  std::optional<std::string> recording_id; ///< reported in `session.created`
+  time_point accepted;                     ///< all total durations are measured from here
+};
+
+/// What the session holds of the server.
+enum class holding : std::uint8_t { nothing, ticket, slot, engine, ending_engine };
+
+/// The session's side of the wire as a pure function of (state, event, time): every rule of docs/protocol.md sections
+/// 2, 5, 6, 8, 9 and 10. Each call takes one event and returns what is to be done, in order. Nothing here blocks, reads
+/// a clock, or throws for anything that a client can cause.
+///
+/// Contract with the shell: carry the effects out in order; after every call, set one timer to `next_deadline()` and
+/// answer it with `tick`; drop reports of an engine session that was replaced (worker epoch). Not thread-safe. Neither
+/// copied nor moved, because effects point to its ids.
+class session_machine {
+public:
+  session_machine(session_origin origin, session_limits limits, capabilities able, random_source random);
+  session_machine(const session_machine&) = delete;
+  session_machine& operator=(const session_machine&) = delete;
+
+  // ---- the connection ---------------------------------------------------------------------------------------
+
+  /// The first call: enqueues the session, or refuses an unknown mode.
+  effects start(time_point now);
+
+  /// Instead of `start`, when the session id of the query belongs to a live session: `invalid_payload`, close 1008.
+  effects refuse_duplicate_id(time_point now);
+
+  /// One text frame, valid UTF-8.
+  effects on_frame(std::string_view frame, time_point now);
+
+  /// A binary frame: close 1003.
+  effects on_binary(time_point now);
+
+  /// `POST /sessions/{id}/close`: as if the client had sent session.close.
+  effects on_close_request(std::string_view reason, time_point now);
+
+  /// The socket is gone. Call it also after the machine itself closed the socket: then it does nothing. A session that
+  /// can be resumed lives on for a while.
+  effects on_gone(time_point now);
+
+  /// A new connection asks to resume the session, whether or not its last connection is known to be gone. On success
+  /// the effects are for the new connection, and the shell closes the old one. Otherwise the error is for the new
+  /// connection, and nothing has changed.
+  /// \param oldest_kept the number of the oldest event that can be sent again
+  tl::expected<effects, error> on_resume(const resume_claim& claim, std::uint64_t oldest_kept, time_point now);
+
+  /// What the workers can do, if that has become known since the start. Only before `session.created`.
+  void learn(capabilities able, int context_tokens, const conversation::unit_cost& unit) {
+    able_ = able;
+    limits_.context_tokens = context_tokens;
+    limits_.unit = unit;
+  }
+
+  // ---- the queue --------------------------------------------------------------------------------------------
+
+  // Answers to `enqueue` (docs/protocol.md 7).
+  effects on_queued(queue_position place, time_point now);
+  effects on_queue_update(queue_position place, time_point now);
+  effects on_granted(time_point now);
+
+  /// service_unavailable, queue_full, worker_busy or worker_connect_failed.
+  effects on_refused(error_code code, std::string message, time_point now);
+
+  // ---- the engine -------------------------------------------------------------------------------------------
+
+  // Answers to `open_engine`, `submit_unit` and `submit_turn`.
+  effects on_engine_opened(const engine_opened& report, time_point now);
+  effects on_engine_failed(engine_failure failure, time_point now);
+  effects on_step_report(step_report report, time_point now);
+  effects on_turn_report(turn_report report, time_point now);
+  effects on_turn_done(turn_done_report report, time_point now);
+
+  /// The engine session is gone and its slot is free.
+  effects on_engine_closed(time_point now);
+
+  /// The worker died or left, and its slot with it: no `release_worker` follows.
+  effects on_worker_lost(time_point now);
+
+  /// The same, but it was the second worker to die with the work that is under way: no third one gets it.
+  effects on_work_lost_twice(time_point now);
+
+  /// The journal has been replayed on the new worker (after `restore_session`).
+  effects on_restored(time_point now);
+
+  // ---- the server -------------------------------------------------------------------------------------------
+
+  /// The server is shutting down (docs/protocol.md 5, "server drains").
+  effects on_drain(time_point now);
+
+  /// The server has failed at something that it did for this session. What the failed call left undone is forgotten.
+  effects on_fault(time_point now);
+
+  /// Call it at `next_deadline()`; earlier or later calls are harmless.
+  effects tick(time_point now);
+
+  /// When `tick` has something to do next; none = never.
+  std::optional<time_point> next_deadline() const;
+
+  // ---- what the shell may ask -------------------------------------------------------------------------------
+
+  session_state state() const { return state_; }
+  dialect spoken() const { return spoken_; }
+  mode kind() const { return mode_; }
+
+  /// In the dialect in use; the current one's before a dialect is fixed.
+  const std::string& id() const { return spoken_ == dialect::legacy ? origin_.legacy_id : origin_.session_id; }
+
+  /// Whether the last frame was an accepted append.
+  bool took_input() const { return took_input_; }
+
+  /// Whether `session.created` has been sent.
+  bool created() const { return created_; }
+
+  /// Whether it can be resumed; its events are numbered then.
+  bool resumable() const { return resume_token_.has_value(); }
+
+  /// Whether the session holds a slot, or one that has yet to be returned.
+  bool holds_worker() const { return holding_ != holding::nothing && holding_ != holding::ticket; }
+
+  /// Why it ended, for logs and recordings: the reason on the wire, `client_closed`, or the text of the close frame.
+  /// Empty before the end.
+  const std::string& closed_reason() const { return closed_reason_; }
+
+  /// The same as one of a closed set, for metrics. `other` before the end.
+  session_end ended_as() const { return ended_as_; }
+
+  /// Tokens of the whole session so far.
+  usage total() const;
+
+private:
+  /// The data of an event; each action reads what it needs.
+  struct occurrence {
+    time_point now;
+    const envelope* frame = nullptr;
+    engine_failure* failure = nullptr;
+    const engine_opened* opened = nullptr;
+    std::string_view reason = {}; ///< of a client's close
+    error refusal = {};
+
+    // What the table's actions may count on.
+    const envelope& its_frame() const {
+      PARLEY_ASSERT(frame, "a client's event comes with its frame");
+      return *frame;
+    }
+    const engine_failure& its_failure() const {
+      PARLEY_ASSERT(failure, "a failure comes with its words");
+      return *failure;
+    }
+    const engine_opened& its_opened() const {
+      PARLEY_ASSERT(opened, "an engine that is ready says how it is");
+      return *opened;
+    }
+  };
+
+  // The flow of a session that has begun to talk, in its mode.
+  chat_flow& its_chat() {
+    PARLEY_ASSERT(chat_, "a chat that talks has a flow");
+    return *chat_;
+  }
+  duplex_flow& its_duplex() {
+    PARLEY_ASSERT(duplex_, "a session of audio or video that talks has a flow");
+    return *duplex_;
+  }
+
+  void perform(session_event event, const occurrence& what);
+  session_event classify(const envelope& frame) const;
+
+  void connect(time_point now);
+  void read_init(const envelope& frame, time_point now);
+  void begin_init();
+  void back_to_connected();
+  void begin_talk(const engine_opened& opened, time_point now);
+  void take_append(const envelope& frame, time_point now);
+  void name_input(std::string& input_id) const;
+  void take_units(const envelope& frame, time_point now);
+  void take_turn(const envelope& frame, time_point now);
+  void fail_init(const engine_failure& failure);
+  void refuse_input(const engine_failure& failure, time_point now);
+  void fail_input(const engine_failure& failure, time_point now);
+  void queue_again();
+  void move_on(time_point now);
+
+  void expire(session_clock clock, time_point now);
+  void expire_turn(time_point now);
+  void warn_of_time(time_point now);
+  void wind_chat_clocks();
+  void choose_mode(mode chosen);
+
+  void follow(flow_verdict verdict);
+  bool one_failure_too_many() { return ++failures_in_a_row_ >= max_inference_failures; }
+  void reject(error why, time_point now);
+  void end(close_cause cause, std::string_view asked = "user_stop");
+  void hang_up(hang_up_cause cause);
+  void hang_up(std::uint16_t code, std::string why);
+  void let_go();
+
+  effect_writer writer();
+  void say(server_event event) { writer().say(std::move(event)); }
+  effects take() { return std::exchange(out_, {}); }
+
+  session_origin origin_;
+  session_limits limits_;
+  capabilities able_;
+  random_source random_;
+
+  session_state state_ = session_state::queued;
+  holding holding_ = holding::nothing;
+  dialect spoken_ = dialect::undecided;
+  mode mode_ = mode::video;
+  std::optional<mode> url_mode_;
+  std::shared_ptr<const init_event> init_; ///< held, being opened, or in use
+  bool told_to_wait_ = false;              ///< `session.queued` without its `queue_done` yet
+  bool told_to_begin_ = false;             ///< `queue_done` has been sent
+  bool created_ = false;
+  int lost_before_talk_ = 0;
+  int failed_inits_ = 0;
+  int failures_in_a_row_ = 0;
+  std::uint64_t inputs_ = 0;
+  bool took_input_ = false;
+  bool draining_ = false;
+  time_point time_limit_;
+  time_point init_deadline_;
+  time_point idle_since_;
+  session_clocks clocks_;
+  flood_guard flood_;
+  std::optional<duplex_flow> duplex_;
+  std::optional<chat_flow> chat_;
+  std::optional<resume_token> resume_token_;
+  std::uint64_t last_event_id_ = 0;
+  std::string closed_reason_;
+  session_end ended_as_ = session_end::other;
+  effects out_;
+};
+
+} // namespace parley::protocol

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+// The table of docs/protocol.md section 5, cell by cell.
+namespace parley::protocol {
+
+/// The columns: QUEUED to CLOSED.
+enum class session_state : std::uint8_t { queued, connected, initializing, active, closed };
+inline constexpr std::size_t session_states = 5;
+
+/// The rows.
+enum class session_event : std::uint8_t {
+  worker_assigned,
+  init,         ///< session.init or session.update that fits mode and dialect; content is judged after the state
+  init_foreign, ///< session.update in chat, or an init of the dialect that the connection does not speak
+  append_own,
+  append_foreign,
+  close,
+  other, ///< any other `type`
+  engine_ready,
+  engine_refusal, ///< a bad voice, prompt or picture found by the engine, or something that exceeds the context
+  engine_failure,
+  worker_lost,
+  work_lost_twice, ///< the second worker was lost with the same work
+  refused,         ///< no slot for this session: reported by the queue, or by the failover clock
+  init_wait_over,
+  time_over,  ///< the mode's limit, or chat's idle limit
+  grace_over, ///< of a drain
+  drain,
+  gone,
+  return_over, ///< a client that may come back has not done so in time
+  fault,       ///< a defect of the server's showed in what it did for this session
+};
+inline constexpr std::size_t session_events = 20;
+
+/// What a cell contains; the session machine knows how to do it.
+enum class action : std::uint8_t {
+  ignore,
+  impossible, ///< the shell never causes it: asserted
+  connect,
+  give_back,
+  hold_init,
+  begin_init,
+  say_not_ready,
+  say_invalid_event,
+  say_unknown_event,
+  take_append,
+  leave, ///< requested by the client
+  begin_talk,
+  refuse_init,
+  fail_init,
+  refuse_input,
+  fail_input,
+  queue_again,
+  move_on, ///< to another worker, with the whole conversation
+  restore,
+  turn_away,
+  give_up,
+  lose_backend,
+  time_out,
+  shut_down,
+  grace,
+  part, ///< the client may come back
+  vanish,
+};
+
+/// What an event means in a state.
+constexpr action lookup(session_event event, session_state state) {
+  using enum action;
+  constexpr std::array<std::array<action, session_states>, session_events> table{{
+      // queued           connected          initializing       active             closed
+      {connect, impossible, impossible, restore, give_back},                                // worker_assigned
+      {hold_init, begin_init, say_invalid_event, say_invalid_event, ignore},                // init
+      {say_invalid_event, say_invalid_event, say_invalid_event, say_invalid_event, ignore}, // init_foreign
+      {say_not_ready, say_not_ready, say_not_ready, take_append, ignore},                   // append_own
+      {say_not_ready, say_not_ready, say_not_ready, say_invalid_event, ignore},             // append_foreign
+      {leave, leave, leave, leave, ignore},                                                 // close
+      {say_unknown_event, say_unknown_event, say_unknown_event, say_unknown_event, ignore}, // other
+      {impossible, impossible, begin_talk, impossible, ignore},                             // engine_ready
+      {impossible, impossible, refuse_init, refuse_input, ignore},                          // engine_refusal
+      {impossible, impossible, fail_init, fail_input, ignore},                              // engine_failure
+      {impossible, queue_again, queue_again, move_on, ignore},                              // worker_lost
+      {impossible, give_up, give_up, give_up, ignore},                                      // work_lost_twice
+      {turn_away, impossible, impossible, lose_backend, ignore},                            // refused
+      {impossible, time_out, impossible, impossible, ignore},                               // init_wait_over
+      {time_out, time_out, time_out, time_out, ignore},                                     // time_over
+      {impossible, impossible, impossible, shut_down, impossible},                          // grace_over
+      {turn_away, shut_down, shut_down, grace, ignore},                                     // drain
+      {vanish, vanish, vanish, part, ignore},                                               // gone
+      {impossible, impossible, impossible, vanish, impossible},                             // return_over
+      {lose_backend, lose_backend, lose_backend, lose_backend, ignore},                     // fault
+  }};
+  return table[static_cast<std::size_t>(event)][static_cast<std::size_t>(state)];
+}
+
+} // namespace parley::protocol

@@ -1,0 +1,39 @@
+#include "protocol/session/unit_backlog.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace parley::protocol {
+
+void unit_backlog::push(std::vector<gathered_unit>& units) {
+  std::move(units.begin(), units.end(), std::back_inserter(units_));
+  units.clear();
+}
+
+void unit_backlog::trim(std::size_t limit, std::uint64_t keep) {
+  for (; units_.size() > limit && units_.front().append != keep; units_.pop_front()) {
+    aside_.push_back(std::move(units_.front()));
+    ++dropped_;
+  }
+  for (; aside_.size() > keep_aside_; aside_.pop_front()) forced_ |= aside_.front().force_listen;
+}
+
+std::optional<gathered_unit> unit_backlog::pop() {
+  if (units_.empty()) return std::nullopt;
+  gathered_unit unit = std::move(units_.front());
+  units_.pop_front();
+  unit.force_listen |=
+      forced_ || std::any_of(aside_.begin(), aside_.end(), [](const auto& of) { return of.force_listen; });
+  forced_ = false;
+  aside_.clear();
+  return unit;
+}
+
+void unit_backlog::bring_back() {
+  dropped_ -= static_cast<std::int64_t>(aside_.size());
+  units_.insert(units_.begin(), std::make_move_iterator(aside_.begin()), std::make_move_iterator(aside_.end()));
+  aside_.clear();
+}
+
+} // namespace parley::protocol

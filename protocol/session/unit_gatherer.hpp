@@ -1,0 +1,52 @@
+#pragma once
+
+#include "protocol/events.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace parley::protocol {
+
+/// One second of input, ready for a step.
+struct gathered_unit {
+  pcm samples; ///< exactly `unit_samples`
+  std::vector<image_file> frames;
+  int max_slice_nums = 1;
+  bool force_listen = false;
+  std::uint64_t append = 0;                       ///< ordinal of the append that completed it
+  std::string input_id;                           ///< of that append
+  std::chrono::steady_clock::time_point received; ///< when that append arrived
+};
+
+/// Cuts appends of any length into units (docs/protocol.md 6.1). A session's first append that is shorter than a unit
+/// becomes one, preceded by silence. A sample is copied at most once, and not at all when an append is exactly one unit
+/// and nothing is pending. Frames belong to the first unit that their append completes; if there is none they wait, the
+/// newest `max_waiting_frames` of them.
+class unit_gatherer {
+public:
+  explicit unit_gatherer(int max_slice_nums) : session_slices_(max_slice_nums) {}
+
+  /// Appends the completed units to `out`, oldest first.
+  void append(append_event event, std::uint64_t ordinal, std::chrono::steady_clock::time_point now,
+              std::vector<gathered_unit>& out);
+
+  /// Samples of the incomplete unit.
+  std::size_t pending_samples() const { return partial_ ? partial_->size() : 0; }
+
+private:
+  gathered_unit finish(pcm samples, bool forced, const append_event& of, std::uint64_t ordinal,
+                       std::chrono::steady_clock::time_point now);
+
+  int session_slices_;
+  bool begun_ = false; ///< an append has arrived
+  std::shared_ptr<std::vector<float>> partial_;
+  bool partial_forced_ = false; ///< an append with force_listen has samples in `partial_`
+  std::vector<image_file> frames_;
+  int frame_slices_ = 1; ///< of the newest append with frames
+};
+
+} // namespace parley::protocol

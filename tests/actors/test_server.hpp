@@ -1,0 +1,79 @@
+#pragma once
+
+#include "actors/server_core.hpp"
+#include "tests/support/recording_link.hpp"
+#include "tests/support/stub_engine.hpp"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace parley::tests {
+
+/// A connection to a server without a socket.
+struct test_client {
+  std::shared_ptr<recording_link> link;
+  std::unique_ptr<actors::session_handle> handle;
+
+  void send_text(std::string frame) { handle->text(std::move(frame)); }
+
+  /// `session.init`, and back comes `session.created`.
+  nlohmann::json init(const std::string& payload = "{}");
+
+  /// One second of silence goes out; back comes the next event of that type.
+  nlohmann::json step(const std::string& answer = "response.output.delta");
+
+  /// Leaves without a word.
+  void vanish() { handle->gone(); }
+
+  /// Sends session.close, waits for the answer and returns the reason.
+  std::string close_session();
+};
+
+/// One second of silence as input.append, or as much as is asked for.
+std::string append_frame(std::size_t samples = 16'000, bool force_listen = false);
+std::string chat_frame(const std::string& words);
+
+/// A server with stub engines. The scripts outlive it.
+class test_server {
+public:
+  explicit test_server(config::settings settings = quick_settings());
+
+  /// Starts a worker that follows `script`.
+  void add(stub_script& script);
+
+  /// Starts it and waits until it takes sessions.
+  void add_up(stub_script& script);
+
+  /// `mode` as in the URL; empty = none.
+  test_client connect(const std::string& mode = "audio", std::shared_ptr<recording_link> link = {},
+                      std::optional<std::string> session_id = {}, std::shared_ptr<void> place = {});
+
+  /// A connection that resumes a session.
+  test_client come_back(const std::string& session_id, const std::string& token,
+                        std::optional<std::string> last_event_id = {}, const std::string& key = "");
+
+  /// Waits for a worker in that state and returns what is known about it.
+  actors::worker_view wait_for(actors::worker_state state);
+
+  /// GET /status.
+  nlohmann::json status(actors::status_part part = actors::status_part::all);
+
+  /// Waits until no session is live any more and every slot is free.
+  bool all_free();
+
+  actors::server_core& core() { return *core_; }
+
+  static config::settings quick_settings();
+
+private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<actors::worker_view> news_;
+  std::size_t heard_ = 0;
+  std::unique_ptr<actors::server_core> core_;
+};
+
+} // namespace parley::tests

@@ -1,0 +1,66 @@
+#pragma once
+
+#include "actors/gateway_api.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace parley::net {
+
+/// A server core whose sessions answer every frame with itself, until a test says otherwise. It records what it was
+/// told.
+class echo_gateway final : public actors::gateway_api {
+public:
+  struct session {
+    actors::connection_info info;
+    std::shared_ptr<actors::client_link> link;
+    std::vector<std::string> frames;
+    int binaries = 0;
+    bool gone = false;
+  };
+
+  std::unique_ptr<actors::session_handle> admit(actors::connection_info info,
+                                                std::shared_ptr<actors::client_link> link) override;
+  actors::readiness ready() const override;
+  bool loading() const override { return still_loading; }
+  void status(std::function<void(std::string json)> done, actors::status_part part = actors::status_part::all) override;
+  void metrics(std::function<void(std::string text)> done) override;
+  std::string sessions(const actors::principal& who) override;
+  void close_session(std::string id, std::string reason, actors::principal who,
+                     std::function<void(actors::close_answer)> done) override;
+  void move_session(std::string id, std::function<void(bool known)> done) override;
+  void drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) override;
+
+  /// Runs `look` under the lock each time something happens, until it is true. False after ten seconds.
+  bool eventually(const std::function<bool(const std::vector<std::shared_ptr<session>>&)>& look);
+
+  /// Session number `index`, copied under the lock.
+  session at(std::size_t index);
+  std::size_t open();
+
+  // Set before the server starts.
+  std::function<void(session&, std::string&&)> on_text; ///< instead of the echo; called under the lock
+  actors::readiness readiness{true, ""};
+  std::string status_json = R"({"workers":[]})";
+  bool answers_status = true;
+  bool still_loading = false;
+  std::string known_session = "sess_known";
+  std::string known_key;        ///< whose session that is
+  std::optional<bool> draining; ///< of worker 1, as the last drain_worker said
+  std::string close_reason;     ///< of the last close_session
+
+private:
+  class handle;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::shared_ptr<session>> sessions_;
+};
+
+} // namespace parley::net
