@@ -1,6 +1,6 @@
 #include "actors/meters.hpp"
 
-#include "actors/queue/status_report.hpp"
+#include "actors/reports/status_report.hpp"
 
 #include <prometheus/text_serializer.h>
 

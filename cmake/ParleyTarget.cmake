@@ -36,9 +36,10 @@ function(parley_tests folder)
   parley_defaults(${binary})
   parley_unity(${binary} ${arg_ALONE})
   # What is tested is optimized as everywhere else; the tests themselves are compiled more often than they run.
-  target_compile_options(${binary} PRIVATE $<IF:$<CONFIG:Debug>,-O0,-O1>)
+  target_compile_options(${binary} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
   set(labels ${folder})
-  if(NOT "parley::inference" IN_LIST arg_LINK)
+  if(NOT "parley::inference" IN_LIST arg_LINK) # else at -O1, too, as the precompiled ATen is
+    target_compile_options(${binary} PRIVATE $<$<CONFIG:Debug>:-O0>)
     list(APPEND labels plain)
     add_dependencies(plain ${binary})
   endif()

@@ -69,10 +69,10 @@ void gateway_registration::on_dialled(dialled& how) {
 void gateway_registration::greet(const caf::strong_actor_ptr& registry) {
   PARLEY_ASSERT(info_, "only a loaded engine is joined");
   node_hello hello{worker_, this, options_.name, *info_};
-  auto door = caf::actor_cast<node_registry_actor>(registry);
-  monitor(door);
-  send(door, std::move(hello));
-  registry_ = std::move(door);
+  auto entrance = caf::actor_cast<node_registry_actor>(registry);
+  monitor(entrance);
+  send(entrance, std::move(hello));
+  registry_ = std::move(entrance);
 }
 
 void gateway_registration::on_dialled(const node_verdict& verdict) {

@@ -52,7 +52,7 @@ queue_manager::behavior_type queue_manager::make_behavior() {
       [this](const slot_impatient& of) {
         serve(of.ticket, [&] {
           line_.make_impatient(of.ticket, steady_now());
-          tell({});
+          deliver({});
         });
       },
       [this](const affinity_request& of) { serve(of.ticket, [&] { rebalance(of); }); },
@@ -253,10 +253,10 @@ void queue_manager::offer(const slots_offered& message) {
 }
 
 void queue_manager::note(capacity_report& message) {
-  const auto loads = around_.board.report(message.key, std::move(message.capacity));
-  if (!loads) return;
-  around_.counted.loaded(message.key, loads->before, loads->now);
-  line_.prompts_at(message.key, loads->now.prompts);
+  const auto told = around_.board.report(message.key, std::move(message.capacity));
+  if (!told) return;
+  around_.counted.loaded(message.key, told->before, told->now);
+  line_.prompts_at(message.key, told->now.prompts);
 }
 
 void queue_manager::drain(const worker_drain& message) {

@@ -4,9 +4,9 @@
 #include "actors/messages.hpp"
 #include "actors/meters.hpp"
 #include "actors/queue/admission_queue.hpp"
-#include "actors/queue/status_report.hpp"
 #include "actors/queue/trial_queue.hpp"
 #include "actors/queue/worker_table.hpp"
+#include "actors/reports/status_report.hpp"
 #include "actors/session/session_registry.hpp"
 #include "protocol/ids.hpp"
 

@@ -90,12 +90,12 @@ bool worker_table::leave(worker_key key) {
   return true;
 }
 
-std::optional<worker_table::loads> worker_table::report(worker_key key, worker_capacity load) {
+std::optional<worker_table::capacities> worker_table::report(worker_key key, worker_capacity told) {
   const std::lock_guard lock(mutex_);
   auto* of = live(key);
   if (!of) return {};
-  auto before = std::exchange(of->load, std::move(load));
-  return loads{std::move(before), of->load};
+  auto before = std::exchange(of->capacity, std::move(told));
+  return capacities{std::move(before), of->capacity};
 }
 
 bool worker_table::lose(worker_key key, bool left, std::string reason) {
@@ -109,7 +109,7 @@ bool worker_table::lose(worker_key key, bool left, std::string reason) {
       return true;
     }
     of->worker = nullptr;
-    of->load = {};
+    of->capacity = {};
     of->drained = false;
     of->seen.state = worker_state::down;
     of->seen.info = {};

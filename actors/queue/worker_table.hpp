@@ -55,12 +55,12 @@ public:
   /// It was asked to end, and does when it has no session. False for unknown ones.
   bool leave(worker_key key);
 
-  /// What it has told of its load, and what it told before.
-  struct loads {
+  /// The capacity that it has reported, and what it told before.
+  struct capacities {
     worker_capacity before;
     worker_capacity now;
   };
-  std::optional<loads> report(worker_key key, worker_capacity load);
+  std::optional<capacities> report(worker_key key, worker_capacity told);
 
   /// It has ended: of its own accord, then nothing is known of it any more and the answer is true, or for that reason.
   bool lose(worker_key key, bool left, std::string reason);

@@ -2,7 +2,7 @@
 
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
-#include "actors/queue/status_report.hpp"
+#include "actors/reports/status_report.hpp"
 #include "actors/secure_random.hpp"
 #include "actors/session/convert.hpp"
 #include "actors/unix_time.hpp"

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "actors/lease_state.hpp"
 #include "actors/messages.hpp"
 #include "actors/session/journal.hpp"
+#include "actors/session/lease_state.hpp"
 #include "actors/session/session_meter.hpp"
-#include "actors/work_trial.hpp"
+#include "actors/session/work_trial.hpp"
 
 #include <atomic>
 #include <cstdint>

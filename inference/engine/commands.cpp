@@ -38,7 +38,7 @@ void omni_engine::handle(command&& order) {
   try {
     c10::InferenceMode guard;
     use_threads();
-    std::visit([this](auto&& o) { handle(std::move(o)); }, std::move(order));
+    std::visit([this](auto&& o) { apply(std::move(o)); }, std::move(order));
   } catch (...) {
     const words_of_exception why;
     auto* s = sessions_.find(id);
@@ -66,7 +66,7 @@ std::uint64_t omni_engine::choose_seed(std::optional<std::uint64_t> wanted) cons
   return wanted ? *wanted : options_.seed ? *options_.seed : random_seed();
 }
 
-void omni_engine::handle(open_duplex&& order) {
+void omni_engine::apply(open_duplex&& order) {
   const auto id = order.session;
   if (!may_open(id)) return;
   if (!model_->hears()) return sessions_.refuse(id, 0, failure::invalid, "this model does not hear");
@@ -76,7 +76,7 @@ void omni_engine::handle(open_duplex&& order) {
   sessions_.enqueue(s, std::make_unique<opening_task>(s, std::move(order)));
 }
 
-void omni_engine::handle(open_chat&& order) {
+void omni_engine::apply(open_chat&& order) {
   const auto id = order.session;
   if (!may_open(id)) return;
   auto fresh = std::make_unique<chat_session>(id, choose_seed(order.seed), pool_.open());
@@ -87,7 +87,7 @@ void omni_engine::handle(open_chat&& order) {
   out_(opened{id, 0, {}, seed});
 }
 
-void omni_engine::handle(submit_unit&& order) {
+void omni_engine::apply(submit_unit&& order) {
   const auto id = order.session;
   const auto number = order.unit;
   auto* s = sessions_.find<duplex_session>(id);
@@ -101,7 +101,7 @@ void omni_engine::handle(submit_unit&& order) {
     sessions_.enqueue(*s, std::make_unique<duplex_task>(*s, std::move(order), *std::move(pictures)));
 }
 
-void omni_engine::handle(submit_turn&& order) {
+void omni_engine::apply(submit_turn&& order) {
   const auto id = order.session;
   const auto number = order.turn;
   auto* s = sessions_.find<chat_session>(id);
@@ -113,16 +113,16 @@ void omni_engine::handle(submit_turn&& order) {
   sessions_.enqueue(*s, std::make_unique<chat_task>(*s, context_, std::move(order), *std::move(pictures)));
 }
 
-void omni_engine::handle(cut&& order) {
+void omni_engine::apply(cut&& order) {
   if (auto* s = sessions_.find(order.session); s && s->running) sessions_.step(*s->running, [](task& t) { t.cut(); });
 }
 
-void omni_engine::handle(cancel_turn&& order) {
+void omni_engine::apply(cancel_turn&& order) {
   if (auto* s = sessions_.find(order.session); s && s->running)
     sessions_.step(*s->running, [](task& t) { t.cancel(); });
 }
 
-void omni_engine::handle(close_session&& order) {
+void omni_engine::apply(close_session&& order) {
   sessions_.end(order.session);
   out_(closed{order.session});
 }

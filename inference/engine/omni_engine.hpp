@@ -36,13 +36,13 @@ public:
 
 private:
   // commands
-  void handle(open_duplex&& order);
-  void handle(open_chat&& order);
-  void handle(submit_unit&& order);
-  void handle(submit_turn&& order);
-  void handle(cut&& order);
-  void handle(cancel_turn&& order);
-  void handle(close_session&& order);
+  void apply(open_duplex&& order);
+  void apply(open_chat&& order);
+  void apply(submit_unit&& order);
+  void apply(submit_turn&& order);
+  void apply(cut&& order);
+  void apply(cancel_turn&& order);
+  void apply(close_session&& order);
   bool may_open(session_id id);
   std::uint64_t choose_seed(std::optional<std::uint64_t> wanted) const;
 

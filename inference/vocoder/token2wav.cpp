@@ -143,17 +143,17 @@ std::vector<at::Tensor> token2wav::run(std::span<const job> jobs, trace* seen) c
       throw std::logic_error("token2wav: a call that is not the last needs more than three tokens");
   }
   std::vector<stream> before; // shares the tensors: a stream replaces them and never writes to them
-  std::vector<random_source::state> before(jobs.size());
+  std::vector<random_source::state> rng_before(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     before.push_back(*jobs[i].session);
-    if (jobs[i].chance != nullptr) before[i] = jobs[i].chance->where();
+    if (jobs[i].chance != nullptr) rng_before[i] = jobs[i].chance->where();
   }
   try {
     return extend(jobs, seen);
   } catch (...) {
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       *jobs[i].session = std::move(before[i]);
-      if (jobs[i].chance != nullptr) jobs[i].chance->go_on_from(before[i]);
+      if (jobs[i].chance != nullptr) jobs[i].chance->go_on_from(rng_before[i]);
     }
     throw;
   }

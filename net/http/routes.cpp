@@ -1,7 +1,7 @@
 #include "net/http/routes.hpp"
 
-#include "net/demo_routes.hpp"
-#include "net/guarded.hpp"
+#include "net/http/demo_routes.hpp"
+#include "net/http/guarded.hpp"
 #include "net/http/page.hpp"
 #include "net/http/recording_routes.hpp"
 #include "net/http/refusals.hpp"

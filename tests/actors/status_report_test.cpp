@@ -1,6 +1,6 @@
-#include "actors/queue/status_report.hpp"
+#include "actors/reports/status_report.hpp"
 
-#include "actors/demo_report.hpp"
+#include "actors/reports/demo_report.hpp"
 #include "tests/actors/test_server.hpp"
 
 #include <catch2/catch.hpp>

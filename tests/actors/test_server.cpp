@@ -81,7 +81,7 @@ test_client test_server::connect(const std::string& mode, std::shared_ptr<record
   if (!mode.empty()) info.mode = mode;
   info.session_id = std::move(session_id);
   info.remote = "test";
-  info.place = std::move(place);
+  info.reservation = std::move(place);
   info.accepted = std::chrono::steady_clock::now();
   return {link, core_->admit(std::move(info), link)};
 }

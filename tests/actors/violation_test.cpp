@@ -37,9 +37,9 @@ public:
   }
 };
 
-double violations_in(test_server& server core) {
+double violations_in(test_server& core) {
   std::promise<std::string> answer;
-  server core.server core().metrics([&](std::string text) { answer.set_value(std::move(text)); });
+  core.core().metrics([&](std::string text) { answer.set_value(std::move(text)); });
   const auto text = answer.get_future().get();
   const std::string name = "\nparley_invariant_violations_total ";
   const auto at = text.find(name);
@@ -51,24 +51,24 @@ double violations_in(test_server& server core) {
 TEST_CASE("an invariant that breaks in a session's handler ends that session, in words, and is counted") {
   const silent quiet;
   stub_script script(2);
-  test_server server core;
-  server core.add_up(script);
-  const auto before = violations_in(server core);
+  test_server core;
+  core.add_up(script);
+  const auto before = violations_in(core);
   CHECK(before == static_cast<double>(base::violation_count()));
-  auto client = server core.connect("audio", std::make_shared<planted_link>());
-  auto neighbour = server core.connect();
+  auto client = core.connect("audio", std::make_shared<planted_link>());
+  auto neighbour = core.connect();
   client.init();
   neighbour.init();
   client.send_text(append_frame());
   CHECK(client.link->next("session.closed")["reason"] == "backend_error");
   CHECK(client.link->closed() == 1011);
   for (int i = 0; i < 3; ++i) CHECK(neighbour.step()["kind"] == "listen");
-  CHECK(violations_in(server core) == before + 1);
-  auto next = server core.connect(); // its slot is free again
+  CHECK(violations_in(core) == before + 1);
+  auto next = core.connect(); // its slot is free again
   next.init();
   CHECK(next.close_session() == "user_stop");
   CHECK(neighbour.close_session() == "user_stop");
-  CHECK(server core.all_free());
+  CHECK(core.all_free());
 }
 
 namespace {

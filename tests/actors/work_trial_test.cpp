@@ -1,4 +1,4 @@
-#include "actors/work_trial.hpp"
+#include "actors/session/work_trial.hpp"
 
 #include <catch2/catch.hpp>
 

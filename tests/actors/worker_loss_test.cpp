@@ -17,62 +17,62 @@ TEST_CASE("a session that cannot be replayed gives its new slot back at once, no
       return tell(inference::failed{unit->session, unit->unit, inference::failure::inference, "it cannot be repeated"});
     stub_script::answer_as_usual(order, tell);
   });
-  test_server server core;
-  server core.add_up(first);
-  auto client = server core.connect();
+  test_server core;
+  core.add_up(first);
+  auto client = core.connect();
   client.init();
   client.step();
-  server core.add_up(second);
+  core.add_up(second);
   first.die();
   client.send_text(append_frame());
   CHECK(client.link->next("session.closed")["reason"] == "backend_error");
-  CHECK(server core.all_free());
+  CHECK(core.all_free());
   CHECK(second.eventually([](const auto& s) { return s.open_sessions() == 0; }));
-  auto next = server core.connect();
+  auto next = core.connect();
   next.init();
   CHECK(next.step()["kind"] == "listen");
   CHECK(next.close_session() == "user_stop");
   client.vanish();
-  CHECK(server core.all_free());
+  CHECK(core.all_free());
 }
 
 TEST_CASE("those who lose their worker are served in the order in which they came") {
   stub_script first(3);
   stub_script second(1);
-  test_server server core;
-  server core.add_up(first);
+  test_server core;
+  core.add_up(first);
   std::vector<test_client> clients;
   for (int i = 0; i < 3; ++i) {
-    clients.push_back(server core.connect());
+    clients.push_back(core.connect());
     clients.back().init();
     clients.back().step();
   }
   first.die();
   clients[1].send_text(append_frame());
-  server core.wait_for(worker_state::down);
-  server core.add_up(second);
+  core.wait_for(worker_state::down);
+  core.add_up(second);
   // One slot: the oldest has it, and each leaves it to the next.
   for (auto& client : clients) {
     CHECK(client.step()["kind"] == "listen");
     CHECK(client.close_session() == "user_stop");
   }
-  CHECK(server core.all_free());
+  CHECK(core.all_free());
 }
 
 TEST_CASE("a session that ends while its worker is lost leaves nothing in line") {
   stub_script first;
   stub_script second(1);
-  test_server server core;
-  server core.add_up(first);
-  auto client = server core.connect();
+  test_server core;
+  core.add_up(first);
+  auto client = core.connect();
   client.init();
   first.die();
   client.send_text(append_frame());
   client.vanish();
-  server core.wait_for(worker_state::down);
-  server core.add_up(second);
-  auto next = server core.connect();
+  core.wait_for(worker_state::down);
+  core.add_up(second);
+  auto next = core.connect();
   next.init();
   CHECK(next.close_session() == "user_stop");
-  CHECK(server core.all_free());
+  CHECK(core.all_free());
 }

@@ -31,7 +31,7 @@ public:
   void gone() override {
     const std::lock_guard lock(core_.mutex_);
     mine_->gone = true;
-    mine_->info.place.reset();
+    mine_->info.reservation.reset();
     core_.changed_.notify_all();
   }
 

@@ -1,4 +1,4 @@
-#include "actors/queue/status_report.hpp"
+#include "actors/reports/status_report.hpp"
 
 #include "protocol/json/writer.hpp"
 

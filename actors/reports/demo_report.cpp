@@ -1,4 +1,4 @@
-#include "actors/demo_report.hpp"
+#include "actors/reports/demo_report.hpp"
 
 #include "base/assert.hpp"
 #include "protocol/json/writer.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/queue/status_report.hpp"
+#include "actors/reports/status_report.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-#include "actors/lease_state.hpp"
+#include "actors/session/lease_state.hpp"
 
 #include "base/assert.hpp"
 

@@ -1,4 +1,4 @@
-#include "actors/metrics_report.hpp"
+#include "actors/reports/metrics_report.hpp"
 
 #include "base/assert.hpp"
 

@@ -1,6 +1,6 @@
-#include "net/demo_routes.hpp"
+#include "net/http/demo_routes.hpp"
 
-#include "net/guarded.hpp"
+#include "net/http/guarded.hpp"
 
 #include <array>
 #include <string>
@@ -58,16 +58,16 @@ constexpr std::array<gone_endpoint, 24> gone{{
 
 /// A part of the server core's status as it is.
 router::handler part_of(actors::gateway_api& core, actors::status_part part) {
-  return watched([&door, part](auto&, auto&, auto respond) {
-    door.status([respond = std::move(respond)](std::string json) { respond({200, std::move(json)}); }, part);
+  return watched([&core, part](auto&, auto&, auto respond) {
+    core.status([respond = std::move(respond)](std::string json) { respond({200, std::move(json)}); }, part);
   });
 }
 
 } // namespace
 
 void add_demo_routes(router& table, actors::gateway_api& core) {
-  table.add("GET", "/workers", part_of(door, actors::status_part::workers));
-  table.add("GET", "/api/queue", part_of(door, actors::status_part::queue));
+  table.add("GET", "/workers", part_of(core, actors::status_part::workers));
+  table.add("GET", "/api/queue", part_of(core, actors::status_part::queue));
   for (const gone_endpoint& each : gone)
     table.add(each.method, each.pattern,
               [&each](auto&, auto&, auto respond) { respond(error_reply(410, "gone", each.instead)); });

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/meters.hpp"
-#include "actors/queue/status_report.hpp"
+#include "actors/reports/status_report.hpp"
 
 #include <string>
 
