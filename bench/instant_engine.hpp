@@ -25,12 +25,12 @@ public:
 
   const inference::engine_info& info() const override { return info_; }
 
-  void handle(inference::command&& order) override { inbox_.push_back(std::move(order)); }
+  void handle(inference::command&& order) override { commands_.push_back(std::move(order)); }
 
   bool advance() override {
-    while (!inbox_.empty()) {
-      std::visit([this](const auto& each) { take(each); }, inbox_.front());
-      inbox_.pop_front();
+    while (!commands_.empty()) {
+      std::visit([this](const auto& each) { take(each); }, commands_.front());
+      commands_.pop_front();
     }
     return false;
   }
@@ -57,7 +57,7 @@ private:
 
   sink tell_;
   inference::engine_info info_;
-  std::deque<inference::command> inbox_;
+  std::deque<inference::command> commands_;
   inference::pcm second_; ///< shared by all answers
 };
 

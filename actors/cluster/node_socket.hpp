@@ -11,7 +11,7 @@
 namespace parley::actors {
 
 /// What both ends of a link must have in common besides the version. Increment it when a message between nodes changes.
-inline constexpr int node_wire = 3;
+inline constexpr int node_wire = 4;
 
 /// A connected stream socket; closed with its owner unless released.
 class node_socket {

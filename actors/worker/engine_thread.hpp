@@ -39,7 +39,7 @@ public:
   engine_thread(const engine_thread&) = delete;
   engine_thread& operator=(const engine_thread&) = delete;
 
-  /// Passes on a command. False when the inbox is full; `close_session`, which frees room, is accepted even then (there
+  /// Passes on a command. False when its queue is full; `close_session`, which frees room, is accepted even then (there
   /// is at most one per session). After the engine's end, commands are dropped. Thread-safe, never blocks.
   bool post(inference::command&& order);
 

@@ -176,7 +176,8 @@ void gpu_worker::open(engine_open& message) {
   offer();
   if (!engine_->post(std::move(message.order))) {
     forget(clients_.find(id));
-    send(session, engine_event{inference::failed{id, 0, inference::failure::inference, "the engine's inbox is full"}});
+    send(session,
+         engine_event{inference::failed{id, 0, inference::failure::inference, "the engine's command queue is full"}});
   }
 }
 
@@ -191,8 +192,8 @@ void gpu_worker::order(engine_command& message) {
   if (found == clients_.end() || found->second.closing) return;
   const auto number = answer_number(message.order);
   if (!engine_->post(std::move(message.order)) && number)
-    send(message.session,
-         engine_event{inference::failed{id, *number, inference::failure::inference, "the engine's inbox is full"}});
+    send(message.session, engine_event{inference::failed{id, *number, inference::failure::inference,
+                                                         "the engine's command queue is full"}});
 }
 
 void gpu_worker::close(inference::session_id id, client& of) {

@@ -16,7 +16,7 @@
 namespace parley::inference {
 
 /// The engine over a loaded model. Commands give sessions their tasks; each pass asks the tasks which stage they need,
-/// the planner which of them take part, and runs one batched call a stage. It knows tasks and stages, and nothing of
+/// the scheduler which of them take part, and runs one batched call a stage. It knows tasks and stages, and nothing of
 /// what a task is about (engine/tasks/).
 class omni_engine final : public engine {
 public:

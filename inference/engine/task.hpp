@@ -93,7 +93,7 @@ public:
   virtual void cut() {}
   virtual void cancel() {}
 
-  // ---- what the planner asks
+  // ---- what the scheduler asks
 
   session& owner() const { return session_; }
   stage needs() const { return needs_; }               ///< of the thinker: idle to decode

@@ -12,9 +12,6 @@ using namespace parley::base;
 
 namespace {
 
-int told = 0;
-std::string last_meaning;
-
 void at_least_two(int value) {
   PARLEY_ASSERT(value >= 2, "callers pass two or more");
 }
@@ -41,6 +38,13 @@ TEST_CASE("a violation aborts a sanitized build") {
   CHECK(WTERMSIG(status) == SIGABRT);
 }
 #elif !defined(__SANITIZE_THREAD__)
+namespace {
+
+int told = 0;
+std::string last_meaning;
+
+} // namespace
+
 TEST_CASE("a violation is counted each time, told once for each place, and thrown") {
   told = 0;
   set_violation_handler([](const assertion_site& site) noexcept {

@@ -218,7 +218,7 @@ TEST_CASE("without keys only the machine of the server may watch and run it, and
   }
 }
 
-TEST_CASE("metrics of the gateway and of the door come in one text") {
+TEST_CASE("the metrics of the server core and of the network come in one text") {
   server_fixture fixture;
   wire_client session = fixture.open();
   CHECK(fixture.connect().upgrade("/v1/realtime", "Origin: https://evil.example\r\n").status == 403);

@@ -62,7 +62,7 @@ void echo_gateway::status(std::function<void(std::string json)> done, actors::st
 }
 
 void echo_gateway::metrics(std::function<void(std::string text)> done) {
-  done("# HELP parley_core From the gateway.\n# TYPE parley_core gauge\nparley_house 1\n");
+  done("# HELP parley_core From the gateway.\n# TYPE parley_core gauge\nparley_core 1\n");
 }
 
 std::string echo_gateway::sessions(const actors::principal& who) {

@@ -50,7 +50,7 @@ TEST_CASE("readiness is the gateway's") {
   }
 }
 
-TEST_CASE("status joins the gateway's object with what the door knows") {
+TEST_CASE("status joins the gateway's object with what the network side knows") {
   server_fixture fixture;
   fixture.gateway.status_json = GENERATE("{}", " { } ", R"({"workers":[{"id":"w"}],"queue":{"length":3}})");
   const auto got = fixture.connect().get("/status");

@@ -151,19 +151,19 @@ public:
     return now;
   }
 
-  void handle(inference::command&& order) override { inbox_.push_back(std::move(order)); }
+  void handle(inference::command&& order) override { commands_.push_back(std::move(order)); }
 
   bool advance() override {
-    if (inbox_.empty()) return false;
-    const inference::command order = std::move(inbox_.front());
-    inbox_.pop_front();
+    if (commands_.empty()) return false;
+    const inference::command order = std::move(commands_.front());
+    commands_.pop_front();
     stub_script::answer how;
     script_.change([&] {
       script_.seen_.push_back(order);
       how = script_.answer_;
     });
     if (!lifecycle(order)) how ? how(order, tell_) : stub_script::answer_as_usual(order, tell_);
-    return !inbox_.empty();
+    return !commands_.empty();
   }
 
 private:
@@ -196,7 +196,7 @@ private:
   stub_script& script_;
   sink tell_;
   const inference::engine_info info_;
-  std::deque<inference::command> inbox_;
+  std::deque<inference::command> commands_;
 };
 
 inline void stub_script::answer_as_usual(const inference::command& order, const sink& tell) {
