@@ -8,6 +8,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -61,7 +62,8 @@ void log_violation(const base::assertion_site& site) noexcept {
   try {
     spdlog::error("invariant violated: {} ({}) at {}:{}; the session ends. Further ones at this place are only counted",
                   site.meaning, site.condition, site.file, site.line);
-  } catch (...) { // the counter tells
+  } catch (...) {
+    std::fputs(site.meaning, stderr);
   }
 }
 

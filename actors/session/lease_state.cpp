@@ -78,7 +78,7 @@ lease_state asked(lease_state in, ticket_key fresh) {
   return lease::waiting{fresh};
 }
 
-lease_state granted(lease_state in, worker_slot slot) {
+lease_state granted(const lease_state& in, worker_slot slot) {
   check(lease_step::grant, in);
   if (std::holds_alternative<lease::moving>(in)) return lease::displaced{0, std::move(slot)};
   return lease::held{std::move(slot)};
@@ -113,7 +113,7 @@ lease_state caught_up(lease_state in) {
   return lease::open{take_slot(in), engine};
 }
 
-lease_state denied(lease_state in, ticket_key fresh) {
+lease_state denied(const lease_state& in, ticket_key fresh) {
   check(lease_step::deny, in);
   PARLEY_ASSERT(fresh != 0, "a ticket has a number");
   return lease::reopening{fresh, std::holds_alternative<lease::replaying>(in)};
@@ -143,12 +143,12 @@ lease_state lost(lease_state in, ticket_key next) {
   return lease::displaced{next};
 }
 
-lease_state given_up(lease_state in) {
+lease_state given_up(const lease_state& in) {
   check(lease_step::give_up, in);
   return lease::displaced{};
 }
 
-lease_state released(lease_state in) {
+lease_state released(const lease_state& in) {
   check(lease_step::release, in);
   return lease::none{};
 }

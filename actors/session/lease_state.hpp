@@ -137,7 +137,7 @@ ticket_key ticket_of(const lease_state& in);
 lease_state asked(lease_state in, ticket_key fresh);
 
 /// A slot for `ticket_of`, or for the ticket that is being placed. Moving: the old slot is to be left, and the machine told.
-lease_state granted(lease_state in, worker_slot slot);
+lease_state granted(const lease_state& in, worker_slot slot);
 
 /// The line has no slot for it, or it left the line. Moving: it stays where it is.
 lease_state out_of_line(lease_state in);
@@ -146,7 +146,7 @@ lease_state being_placed(lease_state in);
 lease_state opened(lease_state in, inference::session_id engine);
 lease_state being_replayed(lease_state in, inference::session_id engine);
 lease_state caught_up(lease_state in);
-lease_state denied(lease_state in, ticket_key fresh);
+lease_state denied(const lease_state& in, ticket_key fresh);
 lease_state being_moved(lease_state in, ticket_key fresh);
 lease_state being_closed(lease_state in);
 lease_state engine_ended(lease_state in);
@@ -155,9 +155,9 @@ lease_state engine_ended(lease_state in);
 lease_state lost(lease_state in, ticket_key next);
 
 /// Its worker was left, because nothing can be replayed there.
-lease_state given_up(lease_state in);
+lease_state given_up(const lease_state& in);
 
 /// It has no slot any more, nor is it in line.
-lease_state released(lease_state in);
+lease_state released(const lease_state& in);
 
 } // namespace parley::actors

@@ -132,7 +132,8 @@ void session::tell_fault() noexcept {
       if (const auto* word = std::get_if<protocol::send>(&effect)) perform(*word);
       if (const auto* close = std::get_if<protocol::close_link>(&effect)) perform(*close);
     }
-  } catch (...) { // then on_exit closes the link
+  } catch (...) {
+    log()->error("the client could not be told of the fault; its connection is closed");
   }
 }
 
