@@ -64,7 +64,7 @@ void worker_lease::decline_unasked() {
   if (!in<lease::displaced>()) return;
   if (const auto ticket = ticket_of(state_); ticket != 0) tell_queue(slot_cancelled{ticket});
   if (const auto* unwanted = slot_of(state_)) tell_queue(slot_freed{unwanted->ticket});
-  state_ = released(std::move(state_));
+  state_ = released(state_);
 }
 
 void worker_lease::cancel() {
@@ -84,7 +84,7 @@ void worker_lease::retype(protocol::mode kind) {
 void worker_lease::release() {
   if (in<lease::none>()) return; // its worker was lost, or the line left
   const auto ticket = slot().ticket;
-  state_ = released(std::move(state_));
+  state_ = released(state_);
   tell_queue(slot_freed{ticket});
   trial_.forget();
 }
@@ -92,7 +92,7 @@ void worker_lease::release() {
 lease_event worker_lease::take(const slot_granted& grant) {
   worker_slot fresh{grant.ticket, grant.worker, grant.key};
   if (in<lease::placing>() && slot().ticket == grant.ticket) {
-    state_ = granted(std::move(state_), std::move(fresh));
+    state_ = granted(state_, std::move(fresh));
     counted_.runs_on(grant.key);
     open_here();
     return lease_event::none;
@@ -106,7 +106,7 @@ lease_event worker_lease::take(const slot_granted& grant) {
   const auto* again = std::get_if<lease::reopening>(&state_);
   const bool replay = again && again->replay;
   const bool open = again && !replay;
-  state_ = granted(std::move(state_), std::move(fresh));
+  state_ = granted(state_, std::move(fresh));
   if (in<lease::displaced>()) return lease_event::worker_lost;
   counted_.runs_on(grant.key);
   if (replay) return rebuild();
@@ -130,7 +130,7 @@ lease_event worker_lease::take(const open_denied& denial) {
   tell_queue(slot_freed{slot().ticket});
   trial_.forget();
   const auto ticket = stand_in_line(true, restoring());
-  state_ = denied(std::move(state_), ticket);
+  state_ = denied(state_, ticket);
   return lease_event::none;
 }
 
@@ -314,7 +314,7 @@ lease_event worker_lease::woken() {
 lease_event worker_lease::give_up_moving() {
   movable_ = false;
   leave_slot();
-  state_ = given_up(std::move(state_));
+  state_ = given_up(state_);
   return lease_event::worker_lost;
 }
 
