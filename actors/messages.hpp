@@ -149,15 +149,16 @@ struct slot_refused {
   protocol::error_code code;
 };
 
-/// The worker of this slot is gone, and the slot with it. The session is first in line for another one under the ticket `next`, so that a grant
-/// may follow at once. One that does not want it cancels; one that has no clock of its own for how long it waits says so (`slot_impatient`).
+/// The worker of this slot is gone, and the slot with it. The session is at the head of the queue for another one with the
+/// ticket `next`, and a grant may follow at once. A session that does not want it cancels; one without a timeout of its own
+/// for waiting sends `slot_impatient`.
 struct slot_lost {
   ticket_key ticket;
   ticket_key next;
   bool shut_down; ///< the worker was asked to end
 };
 
-/// What the server did on its behalf has failed, by a defect: the session ends, and nobody else's.
+/// Work on behalf of this session has failed because of a defect: this session ends, and no other.
 struct session_fault {};
 
 /// An engine event for one session. A session drops those of an engine session that it has given up.
@@ -218,12 +219,12 @@ struct slot_retyped {
   protocol::mode kind;
 };
 
-/// Whoever waits with this ticket has no clock of its own for how long it waits without any worker.
+/// The session that waits with this ticket has no timeout of its own for waiting without any worker.
 struct slot_impatient {
   ticket_key ticket;
 };
 
-/// The holder of this slot is about to begin, with this prompt: is there a better worker? Answered by `slot_granted`
+/// The holder of this slot is about to begin with this prompt: is there a better worker? Answered by `slot_granted`
 /// with the same ticket, for the same worker or another one.
 struct affinity_request {
   ticket_key ticket;
@@ -316,7 +317,7 @@ struct engine_up {
   inference::engine_info info;
 };
 
-/// There is a new report in the load box.
+/// `latest_capacity` has a new report.
 struct capacity_measured {};
 
 /// The engine could not be loaded or has thrown: the worker ends.

@@ -9,8 +9,8 @@ void note_violation(const assertion_site& site, std::atomic<bool>& reported) noe
 
 } // namespace parley::base
 
-/// PARLEY_ASSERT for destructors and whatever else may not throw: counted and reported in the same way, and what comes after it is carried out. Sanitized
-/// builds abort.
+/// PARLEY_ASSERT for destructors and other code that must not throw: a violation is counted and reported in the same way, and
+/// execution continues. Sanitized builds abort.
 #define PARLEY_EXPECT(condition, meaning)                                                                              \
   do {                                                                                                                 \
     if (!(condition)) [[unlikely]] {                                                                                   \

@@ -77,8 +77,8 @@ using queue_events = std::vector<queue_event>;
 /// time is an argument, and notices are returned. Taking and returning slots costs O(log n); reporting positions costs
 /// one walk along the queue, at most ten times a second for updates. Not thread-safe.
 ///
-/// Each slot is free, granted (on its way to a session) or taken. `free` returns it from both of the latter. This is the only ledger of slots:
-/// others know tickets.
+/// Each slot is free, granted (on its way to a session) or taken. `free` returns it from both of the latter. This is the
+/// only ledger of slots: everybody else knows tickets.
 class admission_queue {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -116,18 +116,19 @@ public:
   /// A worker offers `slots` slots, or a different number than before. If fewer than are in use, nobody loses one.
   queue_events offer(worker_key worker, int slots, time_point now);
 
-  /// Who stands in line instead of one that held a slot of a lost worker.
+  /// The ticket that waits in place of one that held a slot of a lost worker.
   struct successor {
     ticket_key lost;
     ticket_key ticket; ///< new
     std::string ticket_id;
   };
 
-  /// A worker is gone with all its slots. Tickets that held one are forgotten, and their successors are first in line, in this order; whatever the
-  /// capacity. They want what those wanted, and are patient.
+  /// A worker is gone with all its slots. Tickets that held one are forgotten; their successors go to the head of the queue
+  /// in this order, whatever its capacity. They want what those wanted, and are patient.
   queue_events worker_down(worker_key worker, time_point now, std::vector<successor> successors = {});
 
-  /// Whoever waits with this ticket has no clock of its own for how long it waits without any worker. Other tickets are left alone.
+  /// The session that waits with this ticket has no timeout of its own for waiting without any worker. Ignored for tickets
+  /// that do not wait.
   void make_impatient(ticket_key ticket, time_point now);
 
   /// No more grants: everybody who waits is refused with service_unavailable, and so are newcomers.
@@ -144,7 +145,7 @@ public:
   /// The worker of the slot that this ticket was granted; none while it waits, or is unknown.
   std::optional<worker_key> worker_of(ticket_key ticket) const;
 
-  /// Those that hold a slot of that worker, the oldest first.
+  /// Tickets that hold a slot of that worker, the oldest first.
   std::vector<ticket_key> holders_of(worker_key worker) const;
 
   // ---- for GET /status and tests ----------------------------------------------------------------------------

@@ -18,15 +18,15 @@
 
 namespace parley::actors {
 
-/// The shell around the queue line, which is the ledger of slots, and the one that watches workers: names tickets, tells sessions what the line
-/// says, and learns from monitors who is gone. A session that dies while it waits leaves the line; one that dies with a slot has it freed by its
-/// worker, when the engine has closed what was open. A worker that dies is told here and nowhere else: its sessions go to the head of the line, and
-/// each hears `slot_lost`. Writes what it learns of workers on the board.
+/// The shell around the admission queue, which is the ledger of slots: assigns tickets, forwards the queue's notices to
+/// sessions, and monitors sessions and workers. A session that dies while it waits leaves the queue. If it dies with a
+/// slot, its worker frees the slot once the engine has closed what was open. The death of a worker is handled here and
+/// nowhere else: its sessions go to the head of the queue, and each receives `slot_lost`. Keeps the worker table up to date.
 ///
-/// What fails on behalf of one session ends that session (`session_fault`) and takes its ticket away; the others stay.
+/// A failure on behalf of one session ends that session (`session_fault`) and withdraws its ticket; all others go on.
 class queue_manager : public queue_actor::base {
 public:
-  /// What the actor uses of others, who outlive it.
+  /// What the actor uses but does not own. All of it outlives the actor.
   struct surroundings {
     worker_table& board;
     const session_registry& sessions;
@@ -43,15 +43,15 @@ protected:
   behavior_type make_behavior() override;
 
 private:
-  /// Whose ticket it is. What became of it is in the line.
+  /// The owner of a ticket. The state of the ticket is in the admission queue.
   struct party {
-    session_actor session; ///< null = it is gone, and its worker will free the slot
+    session_actor session; ///< null = it has died, and its worker will free the slot
     admission_queue::time_point since;
     std::string address; ///< of the client, and the name of its API key
     std::string key;
   };
 
-  /// Carries out what a session wants of its ticket.
+  /// Carries out a session's request about its ticket.
   template<class Work>
   void serve(ticket_key ticket, Work work);
   template<class Work>

@@ -21,23 +21,15 @@ readiness not_ready(unready why) {
   return {false, std::string(unready_words.at(static_cast<std::size_t>(why)))};
 }
 
-bool is_up(worker_state state) {
-  return state == worker_state::up || state == worker_state::draining;
+/// The row of a worker that is known and not down; null otherwise.
+auto* live(auto& workers, worker_key key) {
+  const auto found = workers.find(key);
+  return found == workers.end() || found->second.seen.state == worker_state::down ? nullptr : &found->second;
 }
 
 } // namespace
 
-worker_table::row* worker_table::live(worker_key key) {
-  const auto found = workers_.find(key);
-  return found == workers_.end() || found->second.seen.state == worker_state::down ? nullptr : &found->second;
-}
-
-const worker_table::row* worker_table::live(worker_key key) const {
-  const auto found = workers_.find(key);
-  return found == workers_.end() || found->second.seen.state == worker_state::down ? nullptr : &found->second;
-}
-
-// ---- what happens to workers ------------------------------------------------------------------------------------------
+// ---- changes ---------------------------------------------------------------------------------------------------------
 
 std::optional<worker_key> worker_table::join(worker_key key, worker_actor worker, std::string node,
                                              std::string device) {
@@ -62,7 +54,7 @@ std::optional<int> worker_table::offer(worker_key key, const inference::engine_i
   worker_view seen;
   {
     const std::lock_guard lock(mutex_);
-    auto* of = live(key);
+    auto* of = live(workers_, key);
     if (!of) return {};
     of->seen.state = of->drained ? worker_state::draining : worker_state::up;
     was_up_ = true;
@@ -76,7 +68,7 @@ std::optional<int> worker_table::offer(worker_key key, const inference::engine_i
 
 bool worker_table::drain(worker_key key, bool drained) {
   const std::lock_guard lock(mutex_);
-  auto* of = live(key);
+  auto* of = live(workers_, key);
   if (!of) return false;
   of->drained = drained || of->leaving;
   return true;
@@ -84,7 +76,7 @@ bool worker_table::drain(worker_key key, bool drained) {
 
 bool worker_table::leave(worker_key key) {
   const std::lock_guard lock(mutex_);
-  auto* of = live(key);
+  auto* of = live(workers_, key);
   if (!of) return false;
   of->leaving = of->drained = true;
   return true;
@@ -92,7 +84,7 @@ bool worker_table::leave(worker_key key) {
 
 std::optional<worker_table::capacities> worker_table::report(worker_key key, worker_capacity told) {
   const std::lock_guard lock(mutex_);
-  auto* of = live(key);
+  auto* of = live(workers_, key);
   if (!of) return {};
   auto before = std::exchange(of->capacity, std::move(told));
   return capacities{std::move(before), of->capacity};
@@ -102,7 +94,7 @@ bool worker_table::lose(worker_key key, bool left, std::string reason) {
   worker_view seen;
   {
     const std::lock_guard lock(mutex_);
-    auto* of = live(key);
+    auto* of = live(workers_, key);
     if (!of) return false;
     if (left || of->leaving) {
       workers_.erase(key);
@@ -129,7 +121,7 @@ bool worker_table::was_up() const {
 
 worker_actor worker_table::actor_of(worker_key key) const {
   const std::lock_guard lock(mutex_);
-  const auto* of = live(key);
+  const auto* of = live(workers_, key);
   return of ? of->worker : worker_actor();
 }
 
@@ -142,7 +134,7 @@ std::optional<worker_key> worker_table::key_of(const caf::actor_addr& worker) co
 
 std::optional<inference::engine_info> worker_table::offered_by(worker_key key) const {
   const std::lock_guard lock(mutex_);
-  const auto* of = live(key);
+  const auto* of = live(workers_, key);
   return of && is_up(of->seen.state) ? std::optional(of->seen.info) : std::nullopt;
 }
 
@@ -167,7 +159,7 @@ std::vector<worker_view> worker_table::all() const {
   return views;
 }
 
-// ---- for answers at once ----------------------------------------------------------------------------------------------
+// ---- answers that must not wait -----------------------------------------------------------------------------------------
 
 void worker_table::close(closed_for why) {
   const std::lock_guard lock(mutex_);

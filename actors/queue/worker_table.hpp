@@ -19,6 +19,11 @@ namespace parley::actors {
 /// `draining`: up, but accepts no new sessions.
 enum class worker_state : std::uint8_t { loading, up, draining, down };
 
+/// Whether its engine is loaded and running.
+constexpr bool is_up(worker_state state) {
+  return state == worker_state::up || state == worker_state::draining;
+}
+
 /// One worker as the server knows it.
 struct worker_view {
   worker_key key = 0;
@@ -32,8 +37,8 @@ struct worker_view {
 /// Why nobody new is taken.
 enum class closed_for : std::uint8_t { nothing, shutdown, queue_ended };
 
-/// What a server core knows of its workers at this moment: the one table of them. The queue manager writes it; others read it for answers that may not wait:
-/// GET /ready, and what a new session is told it can do. Thread-safe.
+/// The one table of a server's workers. The queue manager writes it; others read it for answers that must not wait: GET
+/// /ready, and the capabilities that a new session is told. Thread-safe.
 class worker_table {
 public:
   using watcher = std::function<void(const worker_view&)>;
@@ -41,47 +46,50 @@ public:
   /// `watch` is called after each change of a worker, on the thread that made it, without a lock held; it may not block.
   explicit worker_table(watcher watch) : watch_(std::move(watch)) {}
 
-  // ---- what happens to workers; those that are not there, or are down, are left alone
+  // ---- changes; calls for unknown workers and for those that are down change nothing
 
-  /// It was started. Takes the place of a lost one of its node, if there is such: that one's key.
+  /// A worker was started. It replaces the lost worker of the same node, if there is one, and that one's key is
+  /// returned.
   std::optional<worker_key> join(worker_key key, worker_actor worker, std::string node, std::string device);
 
-  /// It has so many slots; the first time, it is loaded with that. How many of them may be filled: none while it is drained. None for unknown ones.
+  /// The worker offers `info.slots`; its first offer means that it is loaded. Returns how many may be filled: 0 while it
+  /// is drained, none if it is unknown.
   std::optional<int> offer(worker_key key, const inference::engine_info& info);
 
-  /// Whether it takes new sessions. One that leaves never does again. False for unknown ones.
+  /// Stops or resumes giving it new sessions. A worker that is leaving is never resumed. False if it is unknown.
   bool drain(worker_key key, bool drained);
 
-  /// It was asked to end, and does when it has no session. False for unknown ones.
+  /// The worker was asked to stop, and ends once it has no session. False if it is unknown.
   bool leave(worker_key key);
 
-  /// The capacity that it has reported, and what it told before.
+  /// A report and the one before it.
   struct capacities {
     worker_capacity before;
     worker_capacity now;
   };
   std::optional<capacities> report(worker_key key, worker_capacity told);
 
-  /// It has ended: of its own accord, then nothing is known of it any more and the answer is true, or for that reason.
+  /// The worker has ended. True if it left on purpose: then it is forgotten. Otherwise it stays listed as down, with the
+  /// reason.
   bool lose(worker_key key, bool left, std::string reason);
 
   // ---- who is there
 
-  /// Null when it is not there, or down.
+  /// Null if it is unknown or down.
   worker_actor actor_of(worker_key key) const;
   std::optional<worker_key> key_of(const caf::actor_addr& worker) const;
 
-  /// What it offered last; none while it loads, and for unknown ones.
+  /// Its last offer; none while it loads or if it is unknown.
   std::optional<inference::engine_info> offered_by(worker_key key) const;
 
-  /// Those that are there and drained, if any other worker is there that is not.
+  /// Drained workers whose sessions can move, because some other worker is not drained.
   std::vector<worker_key> to_be_cleared() const;
 
   std::vector<worker_view> all() const;
 
-  // ---- for answers at once
+  // ---- answers that must not wait
 
-  /// From now on nobody new is taken.
+  /// No new sessions from now on.
   void close(closed_for why);
 
   /// Whether some worker that is up has slots, and if not, why.
@@ -93,20 +101,17 @@ public:
   /// The capabilities of a worker that is up: all workers of a server load the same checkpoint.
   std::optional<inference::engine_info> engine() const;
 
-  /// Lets go of all workers, so that their system can end.
+  /// Releases every reference to a worker, so that the actor system can end.
   void let_go();
 
 private:
   struct row {
     worker_view seen;
     worker_actor worker;      ///< null when it is down
-    worker_capacity capacity; ///< as it was told last
+    worker_capacity capacity; ///< its last report
     bool drained = false;
     bool leaving = false;
   };
-
-  row* live(worker_key key);
-  const row* live(worker_key key) const;
 
   const watcher watch_;
   mutable std::mutex mutex_;

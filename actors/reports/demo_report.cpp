@@ -3,7 +3,6 @@
 #include "base/assert.hpp"
 #include "protocol/json/writer.hpp"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <ctime>
@@ -65,19 +64,16 @@ std::int64_t before(std::int64_t now_unix_ms, double seconds) {
 
 std::string demo_workers(const server_snapshot& now) {
   const auto& workers = now.workers;
-  const auto& slots = now.slots;
   std::string out = R"({"total":)" + std::to_string(workers.size()) + R"(,"workers":[)";
   for (const worker_view& worker : workers) {
     if (&worker != &workers.front()) out += ',';
-    const auto of = std::ranges::find(slots, worker.key, &admission_queue::worker_view::worker);
-    const bool known = of != slots.end();
     object_writer item(out);
     item.text("worker_id", std::to_string(worker.key));
     item.text("host", worker.node.empty() ? "local" : worker.node);
     item.text("device", worker.device);
     if (const auto gpu = gpu_of(worker.device)) item.integer("gpu_id", *gpu);
-    item.text("status", status_of(worker, known && of->busy < of->slots));
-    if (known) {
+    item.text("status", status_of(worker, has_room(now, worker.key)));
+    if (const auto* of = slots_of(now, worker.key)) {
       item.integer("slots", of->slots);
       item.integer("busy", of->busy);
     }

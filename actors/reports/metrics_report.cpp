@@ -8,7 +8,7 @@ std::string metrics_report(const server_snapshot& now, meters& counted) {
   counted.queue_length().Set(static_cast<double>(now.waits_s.size()));
   for (const auto& worker : now.workers) {
     const auto kept = counted.of_worker(worker.key);
-    kept->up->Set(worker.state == worker_state::up || worker.state == worker_state::draining ? 1 : 0);
+    kept->up->Set(is_up(worker.state) ? 1 : 0);
     kept->slots->Set(0);
     kept->busy_slots->Set(0);
   }

@@ -38,11 +38,6 @@ namespace {
 
 using protocol::json::object_writer;
 
-bool has_room(const worker_view& worker, const std::vector<admission_queue::worker_view>& slots) {
-  return std::any_of(slots.begin(), slots.end(),
-                     [&](const auto& of) { return of.worker == worker.key && of.busy < of.slots; });
-}
-
 /// `"key":[` one object an item `]`.
 template<class Items, class Write>
 void list(std::string& out, std::string_view key, const Items& items, Write write) {
@@ -59,13 +54,23 @@ void list(std::string& out, std::string_view key, const Items& items, Write writ
 
 } // namespace
 
+const admission_queue::worker_view* slots_of(const server_snapshot& now, worker_key worker) {
+  const auto found = std::ranges::find(now.slots, worker, &admission_queue::worker_view::worker);
+  return found == now.slots.end() ? nullptr : &*found;
+}
+
+bool has_room(const server_snapshot& now, worker_key worker) {
+  const auto* of = slots_of(now, worker);
+  return of != nullptr && of->busy < of->slots;
+}
+
 std::string status_report(const server_snapshot& now) {
   const auto& workers = now.workers;
-  const auto& slots = now.slots;
   const auto& waits_s = now.waits_s;
   const auto& sessions = now.sessions;
   const auto up = [](const worker_view& worker) { return worker.state == worker_state::up; };
-  const auto idle = std::ranges::count_if(workers, [&](const auto& each) { return up(each) && has_room(each, slots); });
+  const auto idle =
+      std::ranges::count_if(workers, [&](const auto& each) { return up(each) && has_room(now, each.key); });
   const auto busy = std::ranges::count_if(workers, up) - idle;
   std::string out;
   object_writer counts(out); // these in the words of the official demo's pages
@@ -80,13 +85,12 @@ std::string status_report(const server_snapshot& now) {
     item.integer("id", static_cast<std::int64_t>(worker.key));
     item.text("node", worker.node.empty() ? "local" : worker.node);
     item.text("device", worker.device);
-    for (const auto& of : slots) {
-      if (of.worker != worker.key) continue;
-      item.integer("slots", of.slots);
-      item.integer("busy", of.busy);
+    if (const auto* of = slots_of(now, worker.key)) {
+      item.integer("slots", of->slots);
+      item.integer("busy", of->busy);
     }
     item.text("state", name_of(worker.state));
-    if (worker.state == worker_state::up || worker.state == worker_state::draining) {
+    if (is_up(worker.state)) {
       item.text("model", worker.info.model);
       item.text("fingerprint", worker.info.fingerprint);
     }

@@ -27,6 +27,12 @@ struct server_snapshot {
   std::vector<session_registry::count> sessions;
 };
 
+/// The slots of a worker, and how many are taken; null while it offers none.
+const admission_queue::worker_view* slots_of(const server_snapshot& now, worker_key worker);
+
+/// Whether the worker has a free slot.
+bool has_room(const server_snapshot& now, worker_key worker);
+
 /// The JSON object of GET /status (docs/protocol.md 13).
 std::string status_report(const server_snapshot& now);
 

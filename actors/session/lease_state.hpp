@@ -23,7 +23,7 @@ namespace lease {
 /// It has no slot and asks for none.
 struct none {};
 
-/// In line for a slot.
+/// Waiting in the queue for a slot.
 struct waiting {
   ticket_key ticket = 0;
 };
@@ -33,7 +33,7 @@ struct held {
   worker_slot slot;
 };
 
-/// The queue manager was asked whether another worker has its prompt at hand; it opens where the answer says.
+/// The queue manager was asked whether another worker has the prompt cached; the session opens where the answer says.
 struct placing {
   worker_slot slot;
 };
@@ -44,20 +44,20 @@ struct open {
   inference::session_id engine = 0;
 };
 
-/// The same, and it is in line for another worker.
+/// The same, and it waits in the queue for another worker.
 struct moving {
   worker_slot slot;
   inference::session_id engine = 0;
   ticket_key ticket = 0;
 };
 
-/// The worker had no room for it, against what the queue manager knew: in line again, first, and the session machine does not know.
+/// The worker turned out to be full: back at the head of the queue, without the session machine knowing.
 struct reopening {
   ticket_key ticket = 0;
   bool replay = false; ///< it was replaying, and will again
 };
 
-/// Its engine session is made anew from the journal.
+/// Its engine session is being rebuilt from the journal.
 struct replaying {
   worker_slot slot;
   inference::session_id engine = 0;
@@ -69,9 +69,10 @@ struct closing {
   inference::session_id engine = 0;
 };
 
-/// Its worker is lost, or was left. The session machine is told so; if it asks for a slot, it gets this one, or goes on waiting with this ticket.
+/// Its worker was lost or left. The session machine is told; when it asks for a slot it gets this one, or keeps waiting
+/// with this ticket.
 struct displaced {
-  ticket_key ticket = 0;                ///< 0 = it is not in line
+  ticket_key ticket = 0;                ///< 0 = it is not waiting
   std::optional<worker_slot> slot = {}; ///< it has one already
 };
 
@@ -81,26 +82,26 @@ using lease_state = std::variant<lease::none, lease::waiting, lease::held, lease
                                  lease::reopening, lease::replaying, lease::closing, lease::displaced>;
 inline constexpr std::size_t lease_states = std::variant_size_v<lease_state>;
 
-/// What can happen to a lease. Each has a function below, which asserts that it may happen in the state that it is given.
+/// What can happen to a lease. Each step has a function below that asserts that it is allowed in the given state.
 enum class lease_step : std::uint8_t {
   ask,          ///< the machine wants a slot
   grant,        ///< a slot came for its ticket
   leave_line,   ///< none will, or it is not wanted any more
   place,        ///< the queue manager is asked for the best worker
   open,         ///< an engine session is opened
-  replay,       ///< one is made anew from the journal
-  caught_up,    ///< it is where the lost one was
+  replay,       ///< one is rebuilt from the journal
+  caught_up,    ///< the rebuilt one is where the lost one was
   deny,         ///< the worker had no room
   move,         ///< another worker is wanted
   close,        ///< the engine session is to be closed
-  engine_ended, ///< it is no more
+  engine_ended, ///< it has ended
   lose,         ///< the worker is lost
   give_up,      ///< nothing can be replayed: the worker is left
   release,      ///< the slot is given back
 };
 inline constexpr std::size_t lease_steps = 14;
 
-/// Whether a step may be taken in a state, given by its place in the variant.
+/// Whether a step is allowed in a state, given by its index in the variant.
 constexpr bool allowed(lease_step step, std::size_t state) {
   constexpr std::array<std::array<bool, lease_states>, lease_steps> table{{
       // none waiting held placing open moving reopening replaying closing displaced
@@ -128,18 +129,19 @@ const worker_slot* slot_of(const lease_state& in);
 /// The engine session in use; 0 = none.
 inference::session_id engine_of(const lease_state& in);
 
-/// The ticket with which it stands in line; 0 = none.
+/// The ticket with which it waits in the queue; 0 = none.
 ticket_key ticket_of(const lease_state& in);
 
 // ---- the steps -----------------------------------------------------------------------------------------------------
 
-/// `fresh`: the ticket with which it stands in line now, unless what it was displaced with is enough.
+/// `fresh`: the ticket with which it waits now, unless it was displaced with a slot or a ticket.
 lease_state asked(lease_state in, ticket_key fresh);
 
-/// A slot for `ticket_of`, or for the ticket that is being placed. Moving: the old slot is to be left, and the machine told.
+/// A slot for `ticket_of`, or for the ticket that is being placed. If it was moving, the caller leaves the old slot and tells
+/// the machine.
 lease_state granted(const lease_state& in, worker_slot slot);
 
-/// The line has no slot for it, or it left the line. Moving: it stays where it is.
+/// The queue refused it, or it left the queue. If it was moving, it stays where it is.
 lease_state out_of_line(lease_state in);
 
 lease_state being_placed(lease_state in);
@@ -151,13 +153,13 @@ lease_state being_moved(lease_state in, ticket_key fresh);
 lease_state being_closed(lease_state in);
 lease_state engine_ended(lease_state in);
 
-/// `next`: the ticket with which it is in line for another slot; 0 = it is not. One that was moving keeps its own.
+/// `next`: the ticket with which it waits for another slot; 0 = it does not wait. A lease that was moving keeps its own.
 lease_state lost(lease_state in, ticket_key next);
 
-/// Its worker was left, because nothing can be replayed there.
+/// It left its worker, because nothing can be replayed there.
 lease_state given_up(const lease_state& in);
 
-/// It has no slot any more, nor is it in line.
+/// It has no slot any more and does not wait for one.
 lease_state released(const lease_state& in);
 
 } // namespace parley::actors

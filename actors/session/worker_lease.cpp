@@ -149,12 +149,12 @@ lease_event worker_lease::lose(ticket_key next, bool shut_down) {
   return too_often ? lease_event::given_up : lease_event::worker_lost;
 }
 
-/// Without a queue manager nobody else says that the worker is lost.
+/// Without a queue manager nobody else reports that the worker is lost.
 lease_event worker_lease::peer_gone(const caf::down_msg& down) {
   if (queue_ && down.source == queue_) {
     queue_ = nullptr;
     if (const auto* has = slot_of(state_)) self_.monitor(has->worker);
-    // What it was asked is answered by nobody.
+    // Nobody will answer what it was asked.
     if (in<lease::placing>()) return take(slot_granted{slot().ticket, slot().worker, slot().key});
     if (trial_.pending()) return take(trial_granted{slot().ticket});
     const auto ticket = ticket_of(state_);

@@ -21,12 +21,12 @@ namespace parley::actors {
 enum class lease_event { none, granted, refused, worker_lost, given_up, restored, closed };
 
 /// Where a session lives: the slot that it asks for and holds, its engine session on that slot's worker, and the journal by
-/// which it is taken up on another one when its own is lost, drained, or left by an operator's wish; the machine learns of
-/// a lost worker in each case. Speaks with the queue manager and the workers in the name of its session's actor, and on
-/// its thread alone. What may follow what is lease_state's to say.
+/// which another worker takes it over when its own is lost or drained, or when an operator moves it; the machine hears of a
+/// lost worker in each case. Talks to the queue manager and the workers on behalf of its session's actor, on that actor's
+/// thread only. `lease_state` says which steps are allowed.
 ///
-/// The queue manager alone watches workers. When one is lost it puts the worker's sessions at the head of the line and tells each of them so
-/// (`slot_lost`); a grant may follow at once, and the journal is replayed there.
+/// Only the queue manager monitors workers. When one is lost, it puts the worker's sessions at the head of the queue and
+/// sends each of them `slot_lost`. A grant may follow at once; the journal is then replayed there.
 class worker_lease {
 public:
   struct terms {
@@ -59,7 +59,8 @@ public:
 
   inference::session_id engine_session() const { return engine_of(state_); }
 
-  /// To be called when all that the machine wanted is done: gives back what a loss of its worker has brought it, if the machine did not ask for it.
+  /// Call this when everything that the machine wanted is done: returns a slot or ticket that a lost worker brought, if the
+  /// machine did not ask for one.
   void decline_unasked();
 
   // ---- what comes in
@@ -82,7 +83,7 @@ public:
   void move();
   void stay();
 
-  /// The queue manager is no more; or, after that, the worker.
+  /// The queue manager has ended, or after that, the worker.
   lease_event peer_gone(const caf::down_msg& down);
   lease_event woken();
 
@@ -113,7 +114,7 @@ private:
   lease_event give_up_moving();
 
   session_actor::base& self_;
-  queue_actor queue_; ///< null = it is no more
+  queue_actor queue_; ///< null = it has ended
   session_meter& counted_;
   journal journal_;
   terms terms_;

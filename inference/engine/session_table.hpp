@@ -14,9 +14,9 @@
 
 namespace parley::inference {
 
-/// The sessions of an engine, and what isolates them from each other: whatever one of them causes in a step of its task
-/// ends that task, or that session, and nothing else. Sessions and tasks that are part of a running batch stay where they
-/// are: a session that is over goes in `bury`. The engine's thread alone uses it.
+/// The sessions of an engine, isolated from each other: whatever a step of one session's task causes ends that task or that
+/// session, and nothing else. Sessions and tasks of a running batch stay in place; sessions that have ended are removed by
+/// `bury`. Only the engine's thread uses it.
 class session_table {
 public:
   /// `tell` outlives the table.
@@ -76,16 +76,16 @@ public:
                         [this](const Part& p, const char* what) { fail(p.by->owner(), failure::inference, what); });
   }
 
-  /// What the session was doing came to nothing; it is as before and goes on, unless it can't.
+  /// The session's task has failed: the session is restored to its state before it and goes on, or ends if it can't.
   void fail(session& s, failure kind, const char* message) noexcept;
 
-  /// Tells a failure of something that never became a task, or of a session that never was (`number` 0).
+  /// Reports the failure of something that never became a task, or of a session that never opened (`number` 0).
   void refuse(session_id id, std::uint64_t number, failure kind, const char* message) noexcept;
 
-  /// Nothing is left of the session.
+  /// Drops everything that the session holds.
   void end(session_id id) noexcept;
 
-  /// Ends the sessions that are over. Nobody works with them any more.
+  /// Removes the sessions that have ended. Nothing may still use them.
   void bury() noexcept;
 
 private:

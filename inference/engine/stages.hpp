@@ -10,8 +10,8 @@
 namespace parley::inference {
 
 /// The stages of the model. Each is one batched call for all tasks that the plan names and that still need it: their
-/// input is gathered, the model called once, and each task handed its part. When a call throws, the tasks are tried one
-/// by one, so that only whose fault it is fails.
+/// input is gathered, the model is called once, and each task receives its part. When a call throws, the tasks are tried one
+/// by one, so that only the culprit fails.
 class stages {
 public:
   /// All of them outlive this. `speaker` is null when no task ever speaks.

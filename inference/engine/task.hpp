@@ -26,7 +26,7 @@ inline double milliseconds(engine_clock::duration d) {
 
 struct session;
 
-/// Why a task came to nothing, in words for whoever asked for it.
+/// Why a task failed, in words for the client.
 struct task_failure {
   failure kind = failure::inference;
   std::string message;
@@ -51,7 +51,7 @@ struct llm_feed {
   std::int64_t left() const { return rows.defined() ? rows.size(0) - done : 0; }
 };
 
-/// That a task which needs one stage may need another one next.
+/// Whether a task that needs one stage may need another one next.
 struct transition {
   stage from, to;
 };
@@ -62,19 +62,19 @@ struct speech_costs {
   double token2wav_ms = 0;
 };
 
-/// What a session is doing: it is being opened, answers a unit or a turn, slides its window. A task owns the state of
-/// that and decides what comes next: it names the stage that it needs, the engine runs the stage for all tasks that need
-/// it in one batched call and hands each its result, and so on until the task has finished or failed. Its thinking and
-/// its speaking half each need a stage; a chat answer thinks on while it speaks.
+/// What a session is doing: opening, answering a unit or a turn, or sliding its window. A task owns that state and decides
+/// what comes next: it names the stage that it needs, the engine runs the stage in one batched call for all tasks that need
+/// it and gives each its result, until the task has finished or failed. The thinker and the talker each need a stage: a
+/// chat answer continues to be generated while it is spoken.
 ///
-/// What a task throws is its failure. The engine's thread alone touches it, but for `draw`.
+/// An exception from a task is its failure. Only the engine's thread uses it, except for `draw`.
 class task {
 public:
   virtual ~task() = default;
   task(const task&) = delete;
   task& operator=(const task&) = delete;
 
-  // ---- its life
+  // ---- life cycle
 
   /// Called once, when the session has nothing else to do.
   virtual void begin() = 0;
@@ -82,8 +82,8 @@ public:
   bool finished() const { return finished_; }
   const std::optional<task_failure>& failed_with() const { return failure_; }
 
-  /// The unit or turn that is answered, with its failure if need be: then the session goes on behind it. None = a
-  /// session whose task fails here ends.
+  /// The number of the unit or turn under way. If the task fails, that number is answered and the session goes on. None =
+  /// a failure ends the session.
   virtual std::optional<std::uint64_t> number() const { return std::nullopt; }
 
   /// Takes the session back to where it was before `begin`. Only with a `number`.
@@ -97,11 +97,11 @@ public:
 
   session& owner() const { return session_; }
   stage needs() const { return needs_; }               ///< of the thinker: idle to decode
-  stage speech_needs() const { return speech_needs_; } ///< of the half that speaks: idle, voice, speak or sound
+  stage speech_needs() const { return speech_needs_; } ///< of the talker: idle, voice, speak or sound
   virtual engine_clock::time_point deadline() const { return began_ + std::chrono::seconds(1); }
   virtual std::int64_t rows_left() const { return feed_.left(); } ///< of a prefill; pieces to be seen
   virtual bool divisible() const { return false; }                ///< its prefill may be cut into several passes
-  virtual bool is_unit() const { return false; } ///< of a conversation under way: it is late if it waits
+  virtual bool is_unit() const { return false; }                  ///< of a running conversation: waiting makes it late
 
   // ---- stages prepared elsewhere: look, same_prompt, voice
 
@@ -169,7 +169,7 @@ protected:
   speech_costs costs_;
 };
 
-/// What is prepared elsewhere: the engine can only wait.
+/// Stages that are prepared on other threads: the engine can only wait.
 bool is_elsewhere(stage at);
 
 } // namespace parley::inference

@@ -49,7 +49,7 @@ void replay_task::on_prefilled() {
     words_chosen();
 }
 
-/// It was cut while it was spoken: its speech tokens up to there are chosen again, and nothing is heard of them.
+/// The unit was cut while it was being spoken: its speech tokens up to the cut are forced again, and nothing is sent.
 void replay_task::speak_half() {
   auto& speech = *session_.speech;
   before_->speech = speech.remember();

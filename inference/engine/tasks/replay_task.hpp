@@ -5,16 +5,16 @@
 
 namespace parley::inference {
 
-/// A unit of a session that goes on from another engine's: what was chosen there is chosen here, whatever chance and
-/// rounding say. Of a finished one nothing is told but that it is there. Of another one the text has left already: all
-/// that follows is told.
+/// A unit of a session that continues from another engine's: what was chosen there is chosen here, whatever the random
+/// numbers and rounding say. A finished unit only reports that it was replayed. Of an unfinished one the text was sent
+/// before; everything after it is sent.
 class replay_task final : public duplex_task {
 public:
   using duplex_task::duplex_task;
 
   void begin() override;
   void cut() override;
-  bool is_unit() const override { return false; } ///< nobody hears it
+  bool is_unit() const override { return false; } ///< nobody waits for it
   void on_prefilled() override;
   void on_speech_token() override;
 
@@ -22,7 +22,7 @@ private:
   const unit_choices& choices() const { return *unit_.replay; }
   bool append_known(std::vector<at::Tensor>& rows) override;
   void begin_speech() override;
-  void tell_text() override {} ///< it has left
+  void tell_text() override {} ///< sent before
   void complete() override;
   void speak_half();
 

@@ -6,7 +6,7 @@
 
 namespace parley::inference {
 
-/// The reference voice that a task waits for, if it has to. Who goes before it is there waits no more.
+/// The reference voice that a task waits for, if it has to. Destroying it cancels the wait.
 class voice_request {
 public:
   voice_request(task_context& with, session_id who) : with_(with), who_(who) {}
