@@ -1,7 +1,7 @@
 # How every target of ours is made: same include root, same warnings.
 function(parley_defaults target)
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}")
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Werror)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic $<$<BOOL:${PARLEY_WERROR}>:-Werror>)
 endfunction()
 
 # parley_unity(<target> [files to leave alone…]): with PARLEY_UNITY, so many of its sources are compiled as one.
@@ -61,7 +61,7 @@ set(_cache "$ENV{PARLEY_CACHE}")
 if(NOT _cache)
   set(_cache "$ENV{HOME}/.cache/parley")
 endif()
-set(PARLEY_PYTHON "${_cache}/venv/bin/python" CACHE FILEPATH "Python with the packages of scripts/requirements.txt")
+set(PARLEY_PYTHON "${_cache}/venv/bin/python" CACHE FILEPATH "Python with the packages of scripts/requirements.tests.txt")
 function(parley_python_test name)
   add_test(NAME ${name} COMMAND "${PARLEY_PYTHON}" ${ARGN} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES TIMEOUT 900 ENVIRONMENT "PARLEY_BINARY=${PROJECT_BINARY_DIR}/parley;PYTHONDONTWRITEBYTECODE=1")

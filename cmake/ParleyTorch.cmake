@@ -1,6 +1,20 @@
 # LibTorch straight from the PyTorch wheel (CPU or CUDA). TorchConfig.cmake is bypassed: for a CUDA wheel it insists on
 # nvcc and a whole CUDA toolkit, even for programs with no CUDA source of their own.
 #   -DTORCH_ROOT=<site-packages/torch>; default: the virtual environment that scripts/setup.sh makes
+#   -DPARLEY_FIND_TORCH=ON: find_package(Torch) instead, for a LibTorch of your own (-DTorch_DIR, CMAKE_PREFIX_PATH)
+option(PARLEY_FIND_TORCH "Take LibTorch by find_package(Torch), not from a PyTorch wheel" OFF)
+if(PARLEY_FIND_TORCH)
+  find_package(Torch REQUIRED)
+  add_library(parley_torch INTERFACE)
+  add_library(parley::torch ALIAS parley_torch)
+  target_include_directories(parley_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+  # The libraries without the flags that come with them: the C++ standard and what to warn of are ours to say.
+  target_link_libraries(parley_torch INTERFACE ${TORCH_LIBRARIES})
+  get_filename_component(TORCH_ROOT "${TORCH_INSTALL_PREFIX}" ABSOLUTE)
+  set(PARLEY_TORCH_CUDA ${TORCH_CUDA_LIBRARIES})
+  message(STATUS "LibTorch ${Torch_VERSION} by find_package")
+  return()
+endif()
 if(NOT TORCH_ROOT)
   set(_cache "$ENV{PARLEY_CACHE}")
   if(NOT _cache)

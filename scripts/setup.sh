@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Brings a bare Debian 12 to the point where CMake can configure Parley. Safe to run again: a second run takes a moment.
-#   scripts/setup.sh            compiler, libraries, LibTorch
-#   scripts/setup.sh tsan       also CAF rebuilt from Debian's source package with ThreadSanitizer
-#   scripts/setup.sh fuzz       also clang with libFuzzer
+#   scripts/setup.sh            what building and serving take: compiler, libraries, LibTorch
+#   scripts/setup.sh tests      also what the tests take: Catch2, Chromium, clang-format, clang-tidy, Python packages
+#   scripts/setup.sh tsan       as tests, and CAF rebuilt from Debian's source package with ThreadSanitizer
+#   scripts/setup.sh fuzz       as tests, and clang with libFuzzer
 # What it builds or downloads outside the package manager goes to ${PARLEY_CACHE:-~/.cache/parley}, shared by all checkouts.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -27,7 +28,9 @@ as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 say() { printf 'setup: %s\n' "$*" >&2; }
 
 # --- Debian packages -------------------------------------------------------------------------------------------------
-mapfile -t packages < <(grep -v '^#' "$root/scripts/packages.txt" | awk 'NF {print $1}')
+lists=("$root/scripts/packages.txt")
+[ -z "${1:-}" ] || lists+=("$root/scripts/packages.tests.txt")
+mapfile -t packages < <(grep -hv '^#' "${lists[@]}" | awk 'NF {print $1}')
 [ "${1:-}" != fuzz ] || packages+=(clang-14 libclang-rt-14-dev)
 mapfile -t missing < <(comm -23 <(printf '%s\n' "${packages[@]}" | sort) \
   <(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null | awk '$1 == "installed" {print $2}' | sort -u))
@@ -38,18 +41,23 @@ if [ ${#missing[@]} -gt 0 ]; then
   as_root apt-get install -q -y --no-install-recommends "${missing[@]}" >>"$cache/apt.log" 2>&1 || { tail -20 "$cache/apt.log" >&2; exit 1; }
 fi
 
-# --- LibTorch, from the PyTorch wheel, and what the tests need of Python; clang-tidy, as Debian's takes three times as long ---
+# --- LibTorch, from the PyTorch wheel; what the tests take of Python; clang-tidy, as Debian's takes three times as long -----
 venv=$cache/venv
-stamp=$venv/.installed
-wanted=$(sha256sum "$root/scripts/requirements.txt" | cut -d' ' -f1)
-if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
-  say "installing LibTorch (the PyTorch wheel) into $venv; this takes a minute or two"
+
+# python_packages <list in scripts/> <what to say>: installed once for each state of the list.
+python_packages() {
+  local list=$root/scripts/$1 stamp=$venv/.$1 wanted
+  wanted=$(sha256sum "$list" | cut -d' ' -f1)
+  [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || return 0
+  say "$2"
   [ -x "$venv/bin/python" ] || /usr/bin/python3 -m venv "$venv"
-  # Plain PyPI serves a CUDA build of several gigabytes. A CPU build is taken wherever pip is configured to find one.
-  "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$root/scripts/requirements.txt" >"$cache/pip.log" 2>&1 || { tail -20 "$cache/pip.log" >&2; exit 1; }
-  case $("$venv/bin/python" -c 'import torch; print(torch.version.cuda)') in None) ;; *) say "pip found a CUDA build of LibTorch: --device cuda:N works too" ;; esac
+  "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$list" >"$cache/pip.log" 2>&1 || { tail -20 "$cache/pip.log" >&2; exit 1; }
   echo "$wanted" >"$stamp"
-fi
+}
+
+# Plain PyPI serves a CUDA build of several gigabytes. A CPU build is taken wherever pip is configured to find one.
+python_packages requirements.txt "installing LibTorch (the PyTorch wheel) into $venv; this takes a minute or two"
+[ -z "${1:-}" ] || python_packages requirements.tests.txt "installing the Python packages of the tests"
 
 # --- CAF with ThreadSanitizer ------------------------------------------------------------------------------------------
 # Debian's libcaf is not instrumented: TSan then either drowns in false reports or, with a suppression, hides our own races.

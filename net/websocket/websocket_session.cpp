@@ -2,21 +2,9 @@
 
 #include "net/service.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace parley::net {
-namespace {
-
-/// A close reason has at most 123 bytes, and must not be cut within a character.
-websocket::close_reason reason_of(const outbox::close_frame& why) {
-  constexpr std::size_t most = 123;
-  std::size_t size = std::min(why.reason.size(), most);
-  while (size < why.reason.size() && size > 0 && (static_cast<unsigned char>(why.reason[size]) & 0xC0) == 0x80) --size;
-  return {static_cast<websocket::close_code>(why.code), beast::string_view(why.reason.data(), size)};
-}
-
-} // namespace
 
 websocket_session::websocket_session(stream&& from, connections::slot place,
                                      std::shared_ptr<admission::reservation> reservation, service& shared)
@@ -28,21 +16,15 @@ websocket_session::~websocket_session() {
 }
 
 void websocket_session::run(const http::request<http::string_body>& upgrade, actors::connection_info info,
-                            std::optional<std::string> subprotocol) {
+                            const std::optional<std::string>& subprotocol) {
   auto limits = shared_.limits;
   if (info.resume_token) limits.outbox_bytes += limits.resume_bytes;
   held_.take_over(weak_from_this(), strand_, limits, shared_);
   const bool chat = info.mode == "chat";
   ws_.read_message_max(chat ? shared_.limits.chat_message_bytes : shared_.limits.duplex_message_bytes);
-  ws_.auto_fragment(false);
-  ws_.text(true);
-  ws_.set_option(websocket::stream_base::decorator([&](websocket::response_type& response) {
-    response.set(http::field::server, "parley");
-    if (subprotocol) response.set(http::field::sec_websocket_protocol, *subprotocol);
-  }));
-  ws_.control_callback([this](websocket::frame_type kind, beast::string_view) { on_control(kind); });
-  ws_.next_layer().plain().expires_after(shared_.limits.handshake);
-  ws_.async_accept(upgrade, [self = shared_from_this(), info = std::move(info)](error_code ec) mutable {
+  ws_.on_control([this](websocket::frame_type kind) { on_control(kind); });
+  ws_.plain().expires_after(shared_.limits.handshake);
+  ws_.async_accept(upgrade, subprotocol, [self = shared_from_this(), info = std::move(info)](error_code ec) mutable {
     self->on_accept(ec, std::move(info));
   });
 }
@@ -55,8 +37,7 @@ void websocket_session::cut() {
 
 void websocket_session::on_accept(error_code ec, actors::connection_info info) {
   if (ec || finished_) return finish();
-  ws_.set_option(websocket::stream_base::decorator([](websocket::response_type&) {}));
-  ws_.next_layer().plain().expires_never();
+  ws_.plain().expires_never();
   held_.handle = shared_.core.admit(std::move(info), held_.link);
   tick();
   read();
@@ -66,11 +47,11 @@ void websocket_session::read() {
   if (reading_ || finished_) return;
   if (!may_read_ && !discarding_ && buffer_.size() == 0) return beat_.not_reading();
   reading_ = true;
-  const std::span<char> room = buffer_.prepare(ws_.is_message_done() ? 0 : ws_.read_size_hint(1));
-  ws_.async_read_some(asio::buffer(room.data(), room.size()),
-                      asio::bind_cancellation_slot(
-                          end_of_reading_.slot(),
-                          [self = shared_from_this()](error_code ec, std::size_t bytes) { self->on_read(ec, bytes); }));
+  const std::span<char> room = buffer_.prepare(ws_.is_message_done() ? 0 : ws_.read_size_hint());
+  ws_.async_read_some(room, asio::bind_cancellation_slot(end_of_reading_.slot(),
+                                                         [self = shared_from_this()](error_code ec, std::size_t bytes) {
+                                                           self->on_read(ec, bytes);
+                                                         }));
 }
 
 void websocket_session::on_read(error_code ec, std::size_t bytes) {
@@ -121,8 +102,7 @@ void websocket_session::on_ring() {
 
 void websocket_session::write(outbox::frame text) {
   in_flight_ = std::move(text);
-  ws_.async_write(asio::buffer(*in_flight_),
-                  [self = shared_from_this()](error_code ec, std::size_t) { self->on_write(ec); });
+  ws_.async_write(*in_flight_, [self = shared_from_this()](error_code ec, std::size_t) { self->on_write(ec); });
 }
 
 void websocket_session::on_write(error_code ec) {
@@ -144,7 +124,7 @@ void websocket_session::start_closing() {
 void websocket_session::shake_hands(const outbox::close_frame& why) {
   if (!ws_.is_open()) return; // the read that found the end is closing
   shaking_hands_ = true;
-  ws_.async_close(reason_of(why),
+  ws_.async_close(why.code, why.reason,
                   asio::bind_cancellation_slot(end_of_closing_.slot(),
                                                [self = shared_from_this()](error_code) { self->finish(); }));
 }
@@ -170,7 +150,7 @@ void websocket_session::ping() {
   // A ping that still waits behind a write is not sent twice.
   if (pinging_ || !ws_.is_open()) return;
   pinging_ = true;
-  ws_.async_ping({}, [self = shared_from_this()](error_code ec) {
+  ws_.async_ping([self = shared_from_this()](error_code ec) {
     self->pinging_ = false;
     if (ec && !self->reading_ && !self->shaking_hands_) self->finish();
   });
@@ -181,7 +161,7 @@ void websocket_session::finish() {
   heart_.cancel();
   closing_timer_.cancel();
   error_code ignored;
-  ws_.next_layer().plain().socket().close(ignored);
+  ws_.plain().socket().close(ignored);
   // A read that fails while our goodbye is being written waits in Beast for the goodbye, and that for the read: neither has
   // anything to do with the socket any more.
   end_of_closing_.emit(asio::cancellation_type::terminal);

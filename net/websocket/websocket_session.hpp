@@ -1,10 +1,9 @@
 #pragma once
 
-#include "net/beast.hpp"
-#include "net/stream.hpp"
 #include "net/websocket/frame_buffer.hpp"
 #include "net/websocket/heartbeat.hpp"
 #include "net/websocket/session_binding.hpp"
+#include "net/websocket/websocket_stream.hpp"
 
 #include <memory>
 #include <optional>
@@ -22,7 +21,7 @@ public:
 
   /// Answers the upgrade request, echoing `subprotocol`, and continues from there.
   void run(const http::request<http::string_body>& upgrade, actors::connection_info info,
-           std::optional<std::string> subprotocol);
+           const std::optional<std::string>& subprotocol);
 
   void drain() override {}
   void cut() override;
@@ -45,7 +44,7 @@ private:
   void ping();
   void finish();
 
-  websocket::stream<stream, false> ws_;
+  websocket_stream ws_;
   const asio::any_io_executor strand_;
   asio::steady_timer heart_;
   asio::steady_timer closing_timer_;

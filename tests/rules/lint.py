@@ -18,7 +18,7 @@ from pathlib import Path
 from include_rules import ALLOWED, INCLUDE, ROOT
 
 TORCH = re.compile(r"(ATen|c10|torch)/")
-TIDY = Path(sys.executable).with_name("clang-tidy")  # of scripts/requirements.txt
+TIDY = Path(sys.executable).with_name("clang-tidy")  # of scripts/requirements.tests.txt
 CACHE = Path(os.environ.get("PARLEY_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parley")
 KEPT_DAYS = 30
 BATCH = 8  # sources that are read as one
