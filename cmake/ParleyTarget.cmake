@@ -4,12 +4,22 @@ function(parley_defaults target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic $<$<BOOL:${PARLEY_WERROR}>:-Werror>)
 endfunction()
 
-# parley_unity(<target> [files to leave alone…]): with PARLEY_UNITY, so many of its sources are compiled as one.
+# parley_unity(<target> [files to leave alone…]): with PARLEY_UNITY, so many of its small sources are compiled as one. Large ones are what
+# people wait for when they edit, and gain least; those that do not fit together with their neighbours are named.
 function(parley_unity target)
-  if(PARLEY_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE "${PARLEY_UNITY}")
-    set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  if(NOT PARLEY_UNITY)
+    return()
   endif()
+  set(alone ${ARGN})
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    file(SIZE "${CMAKE_CURRENT_SOURCE_DIR}/${source}" bytes)
+    if(bytes GREATER PARLEY_UNITY_BYTES)
+      list(APPEND alone ${source})
+    endif()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE "${PARLEY_UNITY}")
+  set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # parley_library(<name> SOURCES … [PUBLIC libs…] [PRIVATE libs…] [ALONE sources that a unity build leaves alone…]): static library parley_<name>, alias parley::<name>.

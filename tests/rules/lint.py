@@ -91,6 +91,14 @@ def look_at(batch: list[Path], flags: tuple[str, ...]) -> dict[Path, str]:
     return look_at(batch[:middle], flags) | look_at(batch[middle:], flags)
 
 
+def sources_of(entry: dict) -> list[Path]:
+    """What a command compiles: a source, or the sources that CMake has joined in one."""
+    file = Path(entry["file"])
+    if file.parent.name != "Unity":
+        return [file]
+    return [Path(path) for path in re.findall(r'^#include "(.+)"$', file.read_text(encoding="utf-8"), re.M)]
+
+
 def main() -> int:
     build, remembered = Path(sys.argv[1]).resolve(), CACHE / "lint"
     remembered.mkdir(parents=True, exist_ok=True)
@@ -99,24 +107,22 @@ def main() -> int:
             old.unlink(missing_ok=True)
     given, alike, keys, bad = machine(), {}, {}, 0
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        source = Path(entry["file"])
         if "-Werror" not in entry["command"].split():
-            print(f"{source}: compiled without -Werror")
+            print(f"{entry['file']}: compiled without -Werror")
             bad += 1
-        if not source.is_relative_to(ROOT) or source.relative_to(ROOT).parts[0] not in ALLOWED:
-            continue
-        ours, others = seen_by(source)
-        if source in keys:  # compiled for two targets
-            continue
-        if any(map(TORCH.match, others)):
-            continue
         flags = flags_of(entry["command"])
         said = " ".join(flags).replace(str(ROOT), ".").replace(str(CACHE), "cache")
-        keys[source] = hashlib.sha256("\n".join([given, said, *map(digest, ours)]).encode()).hexdigest()
-        if (remembered / keys[source]).exists():
-            (remembered / keys[source]).touch()
-        else:
-            alike.setdefault(tuple(flags), []).append(source)
+        for source in sources_of(entry):
+            if source in keys or not source.is_relative_to(ROOT) or source.relative_to(ROOT).parts[0] not in ALLOWED:
+                continue  # compiled for two targets, or made by the build
+            ours, others = seen_by(source)
+            if any(map(TORCH.match, others)):
+                continue
+            keys[source] = hashlib.sha256("\n".join([given, said, *map(digest, ours)]).encode()).hexdigest()
+            if (remembered / keys[source]).exists():
+                (remembered / keys[source]).touch()
+            else:
+                alike.setdefault(tuple(flags), []).append(source)
     batches = [(sources[at : at + BATCH], flags) for flags, sources in alike.items() for at in range(0, len(sources), BATCH)]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for found_in in pool.map(lambda batch: look_at(*batch), batches):
