@@ -141,7 +141,8 @@ void load_client::take_output(double now, const protocol::server_glance& event, 
   if (event.type == protocol::server_event_type::listen) {
     ear_.silence(listener::seconds(now));
     turn_has_text_ = turn_has_sound_ = false;
-    if (silence_due_) into_->silenced.add(between(*std::exchange(silence_due_, std::nullopt), now));
+    if (silence_due_) into_->silenced.add(between(*silence_due_, now));
+    silence_due_.reset();
     return;
   }
   if (event.text) {

@@ -49,13 +49,13 @@ api_keys api_keys::load(const std::filesystem::path& file) {
     std::string more;
     if (!(words >> name)) continue;
     words >> hash >> role >> more;
-    const auto refuse = [&](const std::string& why) {
-      throw config::settings_error(file.string() + ":" + std::to_string(number) + ": " + why);
+    const auto problem = [&](const std::string& why) {
+      return config::settings_error(file.string() + ":" + std::to_string(number) + ": " + why);
     };
     const auto bytes = from_hex(hash);
-    if (!bytes) refuse("a key is NAME HASH [admin], HASH being 64 hexadecimal digits");
-    if (!more.empty() || (!role.empty() && role != "admin")) refuse("behind the hash only \"admin\" may stand");
-    if (!names.insert(name).second) refuse("the name " + name + " is there twice");
+    if (!bytes) throw problem("a key is NAME HASH [admin], HASH being 64 hexadecimal digits");
+    if (!more.empty() || (!role.empty() && role != "admin")) throw problem("behind the hash only \"admin\" may stand");
+    if (!names.insert(name).second) throw problem("the name " + name + " is there twice");
     keys.entries_.push_back({*bytes, {name, role == "admin"}});
   }
   if (in.bad()) throw config::settings_error("auth.keys_file: " + file.string() + " cannot be read");

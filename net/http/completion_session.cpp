@@ -1,5 +1,6 @@
 #include "net/http/completion_session.hpp"
 
+#include "base/assert.hpp"
 #include "net/http/transfer_deadline.hpp"
 
 #include <chrono>
@@ -78,6 +79,7 @@ void completion_session::on_ring() {
     const client_channel::work work = held_.link->next();
     if (work.write) {
       frame_held_ = true;
+      PARLEY_ASSERT(talk_, "a session answers what was asked");
       follow(talk_->on_frame(*work.write));
     } else {
       if (work.close && !answered_) fail({503, "service_unavailable", "the session ended: " + work.close->reason});
@@ -92,6 +94,7 @@ void completion_session::follow(protocol::openai_step&& step) {
   if (step.fault) return fail(*step.fault);
   if (step.to_client.empty()) return;
   answered_ = step.over;
+  PARLEY_ASSERT(talk_, "a session answers what was asked");
   if (!talk_->streaming()) return write(whole(200, step.to_client));
   std::string bytes = std::exchange(began_, true) ? "" : std::string(stream_head);
   bytes += chunk(step.to_client);

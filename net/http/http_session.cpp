@@ -1,5 +1,6 @@
 #include "net/http/http_session.hpp"
 
+#include "base/assert.hpp"
 #include "net/http/completion_session.hpp"
 #include "net/http/refusals.hpp"
 #include "net/http/request_facts.hpp"
@@ -70,27 +71,45 @@ void http_session::cut() {
   });
 }
 
+http_session::request_parser& http_session::parser() {
+  PARLEY_ASSERT(parser_, "a request is read, or was");
+  return *parser_;
+}
+
+const http::request<http::string_body>& http_session::request() {
+  return parser().get();
+}
+
+/// This connection's place, for the session that takes the connection over.
+connections::slot http_session::leave() {
+  PARLEY_ASSERT(place_, "a connection that is still there");
+  auto place = std::move(*place_);
+  place_.reset();
+  return place;
+}
+
 void http_session::read() {
   if (!place_) return;
-  parser_.emplace();
-  parser_->header_limit(static_cast<std::uint32_t>(shared_.limits.header_bytes));
+  auto& parser = parser_.emplace();
+  parser.header_limit(static_cast<std::uint32_t>(shared_.limits.header_bytes));
   // For the largest request there is; others are limited further once they are known.
-  parser_->body_limit(std::max(shared_.limits.body_bytes, shared_.limits.chat_message_bytes));
+  parser.body_limit(std::max(shared_.limits.body_bytes, shared_.limits.chat_message_bytes));
   stream_.plain().expires_after(response_ ? shared_.limits.keep_alive : shared_.limits.handshake);
-  http::async_read_header(stream_, buffer_, *parser_,
+  http::async_read_header(stream_, buffer_, parser,
                           [self = shared_from_this()](error_code ec, std::size_t) { self->on_header(ec); });
 }
 
 void http_session::on_header(error_code ec) {
   idle_ = false;
+  if (!place_) return; // cut meanwhile
   if (ec) return refuse(ec);
-  const auto& request = parser_->get();
+  const auto& request = this->request();
   if (request.method() == http::verb::post && split_target(request.target()).path == completions_path)
     return admit_completion();
-  if (parser_->content_length().value_or(0) > shared_.limits.body_bytes) return refuse(http::error::body_limit);
-  parser_->body_limit(shared_.limits.body_bytes);
+  if (parser().content_length().value_or(0) > shared_.limits.body_bytes) return refuse(http::error::body_limit);
+  parser().body_limit(shared_.limits.body_bytes);
   stream_.plain().expires_after(shared_.limits.handshake);
-  http::async_read(stream_, buffer_, *parser_,
+  http::async_read(stream_, buffer_, parser(),
                    [self = shared_from_this()](error_code ec, std::size_t) { self->on_request(ec); });
 }
 
@@ -126,24 +145,24 @@ actors::connection_info http_session::connection_of(std::string key) const {
 
 void http_session::admit_completion() {
   // Nobody may send a hundred megabytes before we know who it is.
-  const auto& request = parser_->get();
+  const auto& request = this->request();
   if (shared_.all.draining())
     return write(completion_error({503, "service_unavailable", "the server is shutting down"}), false);
   const std::string subprotocols;
   auto entry = let_in(credentials_of(request, subprotocols, peer_), false, completion_refusal);
   if (!entry) return;
   entry_.emplace(std::move(*entry));
-  parser_->body_limit(shared_.limits.chat_message_bytes);
-  if (parser_->content_length().value_or(0) > shared_.limits.chat_message_bytes) return refuse(http::error::body_limit);
+  parser().body_limit(shared_.limits.chat_message_bytes);
+  if (parser().content_length().value_or(0) > shared_.limits.chat_message_bytes) return refuse(http::error::body_limit);
   read_completion();
 }
 
 void http_session::read_completion() {
   if (!place_) return;
-  if (parser_->is_done()) return on_completion();
+  if (parser().is_done()) return on_completion();
   // The silence allowed within a message, as for a WebSocket.
   stream_.plain().expires_after(shared_.limits.ping);
-  http::async_read_some(stream_, buffer_, *parser_, [self = shared_from_this()](error_code ec, std::size_t) {
+  http::async_read_some(stream_, buffer_, parser(), [self = shared_from_this()](error_code ec, std::size_t) {
     if (ec) return self->refuse(ec);
     self->read_completion();
   });
@@ -151,7 +170,7 @@ void http_session::read_completion() {
 
 /// Parsing a body of a hundred megabytes takes a tenth of a second: too long for the I/O thread.
 void http_session::on_completion() {
-  const auto& body = parser_->get().body();
+  const auto& body = request().body();
   if (body.size() <= large_body_bytes) return begin_completion(protocol::read_openai_request(body));
   asio::post(shared_.body_readers, [self = shared_from_this(), &body] {
     std::optional<protocol::result<protocol::openai_request>> request;
@@ -170,19 +189,21 @@ void http_session::on_completion() {
 
 void http_session::begin_completion(protocol::result<protocol::openai_request> request) {
   if (!request) return write(completion_error(openai_fault_of(request.error())), false);
-  auto info = connection_of(std::move(entry_->key));
+  PARLEY_ASSERT(entry_, "a completion is read for a client that was let in");
+  auto entry = std::move(*entry_);
+  entry_.reset();
+  auto info = connection_of(std::move(entry.key));
   info.mode = "chat";
   auto next = std::make_shared<completion_session>(
-      std::move(stream_), std::move(*place_), std::make_shared<admission::reservation>(std::move(entry_->reservation)),
-      shared_);
-  place_.reset();
+      std::move(stream_), leave(), std::make_shared<admission::reservation>(std::move(entry.reservation)), shared_);
   next->run(std::move(*request), std::move(info));
 }
 
 void http_session::on_request(error_code ec) {
+  if (!place_) return; // cut meanwhile
   if (ec) return refuse(ec);
-  const auto path = split_target(parser_->get().target()).path;
-  if (path == "/v1/realtime" && websocket::is_upgrade(parser_->get())) return upgrade();
+  const auto path = split_target(request().target()).path;
+  if (path == "/v1/realtime" && websocket::is_upgrade(request())) return upgrade();
   route();
 }
 
@@ -195,7 +216,7 @@ void http_session::refuse(error_code why) {
 }
 
 void http_session::upgrade() {
-  const auto& request = parser_->get();
+  const auto& request = this->request();
   if (auto fault = upgrade_fault(request, buffer_.size() > 0)) return write(std::move(*fault), false);
   if (shared_.all.draining())
     return write(error_reply(503, "service_unavailable", "the server is shutting down"), false);
@@ -211,13 +232,12 @@ void http_session::upgrade() {
   info.last_event_id = query_value(query, "last_event_id");
   const auto reservation = std::make_shared<admission::reservation>(std::move(entry->reservation));
   info.reservation = reservation;
-  auto next = std::make_shared<websocket_session>(std::move(stream_), std::move(*place_), reservation, shared_);
-  place_.reset();
+  auto next = std::make_shared<websocket_session>(std::move(stream_), leave(), reservation, shared_);
   next->run(request, std::move(info), choose_subprotocol(subprotocols));
 }
 
 void http_session::route() {
-  const auto& request = parser_->get();
+  const auto& request = this->request();
   const std::string subprotocols = join(request, http::field::sec_websocket_protocol);
   const credentials from = credentials_of(request, subprotocols, peer_);
   if (changes_something(request.method()) && !shared_.entrance.may_come_from(from)) {
@@ -256,12 +276,12 @@ void http_session::on_reply(http_reply reply) {
   pending_.reset();
   answer_timer_.cancel();
   if (!place_) return;
-  write(std::move(reply), parser_->get().keep_alive() && !shared_.all.draining());
+  write(std::move(reply), request().keep_alive() && !shared_.all.draining());
 }
 
 void http_session::write(http_reply reply, bool keep_alive) {
   shared_.counted.answered(reply.status);
-  const auto& request = parser_->get();
+  const auto& request = this->request();
   auto& response = response_.emplace(static_cast<http::status>(reply.status), 11);
   response.set(http::field::server, "parley");
   response.set(http::field::content_type, beast::string_view(reply.type.data(), reply.type.size()));
@@ -286,6 +306,7 @@ void http_session::write(http_reply reply, bool keep_alive) {
 }
 
 void http_session::write_some(bool keep_alive) {
+  PARLEY_ASSERT(writing_ && response_, "an answer is being written");
   stream_.plain().expires_at(
       transfer_deadline(write_begun_, std::chrono::steady_clock::now(), written_, shared_.limits.handshake));
   http::async_write_some(stream_, *writing_, [self = shared_from_this(), keep_alive](error_code ec, std::size_t bytes) {
@@ -297,6 +318,7 @@ void http_session::write_some(bool keep_alive) {
 
 void http_session::on_write(error_code ec, bool keep_alive) {
   if (ec || !place_) return finish();
+  PARLEY_ASSERT(response_, "an answer was written");
   response_->body().clear();
   if (keep_alive && !shared_.all.draining()) {
     idle_ = true;

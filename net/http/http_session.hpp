@@ -33,6 +33,11 @@ public:
   void cut() override;
 
 private:
+  using request_parser = http::request_parser<http::string_body>;
+
+  request_parser& parser();
+  const http::request<http::string_body>& request();
+  connections::slot leave();
   void secure();
   void read();
   void on_header(error_code ec);
@@ -63,7 +68,7 @@ private:
   std::optional<connections::slot> place_;
   service& shared_;
   peer peer_;
-  std::optional<http::request_parser<http::string_body>> parser_;
+  std::optional<request_parser> parser_;
   std::optional<http::response<http::string_body>> response_;
   std::optional<http::response_serializer<http::string_body>> writing_;
   std::chrono::steady_clock::time_point write_begun_;

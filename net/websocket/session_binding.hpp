@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/gateway_api.hpp"
+#include "base/assert.hpp"
 #include "net/access/admission.hpp"
 #include "net/beast.hpp"
 #include "net/connections.hpp"
@@ -24,6 +25,7 @@ struct session_binding {
   template<class Connection>
   void take_over(std::weak_ptr<Connection> owner, const asio::any_io_executor& strand, const connection_limits& limits,
                  service& shared) {
+    PARLEY_ASSERT(slot, "taken over once");
     slot->move_to(owner);
     link = std::make_shared<client_channel>(limits, shared.counted.outbox_bytes(), [owner = std::move(owner), strand] {
       asio::post(strand, [owner] {

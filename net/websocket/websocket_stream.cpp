@@ -13,7 +13,7 @@ websocket::close_reason close_reason_of(unsigned code, std::string_view reason) 
   constexpr std::size_t most = 123;
   std::size_t size = std::min(reason.size(), most);
   while (size < reason.size() && size > 0 && (static_cast<unsigned char>(reason[size]) & 0xC0) == 0x80) --size;
-  return {static_cast<websocket::close_code>(code), beast::string_view(reason.data(), size)};
+  return {static_cast<websocket::close_code>(code), reason.substr(0, size)};
 }
 
 } // namespace

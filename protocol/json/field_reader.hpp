@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/assert.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/json/document.hpp"
 
@@ -27,7 +28,11 @@ public:
   static constexpr double unlimited = std::numeric_limits<double>::infinity();
 
   bool failed() const { return failure_.has_value(); }
-  tl::unexpected<error> failure() { return tl::unexpected(std::move(*failure_)); }
+  /// What has failed; once.
+  tl::unexpected<error> failure() {
+    PARLEY_ASSERT(failure_, "something has failed");
+    return tl::unexpected(std::move(*failure_));
+  }
 
   /// Records what is wrong, as "path: what", unless an error was recorded before.
   void fail(error_code code, std::string_view path, std::string_view what);

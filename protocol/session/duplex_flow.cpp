@@ -84,6 +84,7 @@ flow_verdict duplex_flow::on_report(step_report report, time_point now, effect_w
 }
 
 void duplex_flow::on_failure(effect_writer& out) {
+  PARLEY_ASSERT(running_, "a step is running");
   std::string turn_id = turn_.turn_id();
   turn_.finish("error", running_->unit.input_id, total_, out);
   close_unit("error", std::move(turn_id), out);
@@ -101,10 +102,12 @@ flow_verdict duplex_flow::on_restored(time_point now, effect_writer& out) {
 flow_verdict duplex_flow::start_next(time_point now, effect_writer& out) {
   if (running_ || suspended_ || !backlog_.next()) return flow_verdict::go_on;
   if (bounded_ && kv_length_ + worst_case(*backlog_.next()) > limits_.context_tokens) return flow_verdict::context_full;
-  running_ = running_step{};
-  running_->number = next_number_++;
-  running_->unit = *backlog_.pop();
-  running_->started = now;
+  auto next = backlog_.pop();
+  PARLEY_ASSERT(next, "the backlog has a unit");
+  running_step& step = running_.emplace();
+  step.number = next_number_++;
+  step.unit = std::move(*next);
+  step.started = now;
   turn_.begin_unit();
   if (backlog_.size() <= limits_.backlog_units && now >= catch_up_until_) catching_up_ = false;
   submit(out);
@@ -176,6 +179,7 @@ void duplex_flow::answer(step_report&& report, time_point now, effect_writer& ou
 /// With `config.unit_responses`: the last event of a unit that was not answered by `listen`.
 void duplex_flow::close_unit(std::string_view reason, std::string turn_id, effect_writer& out) {
   if (!init_->unit_responses) return;
+  PARLEY_ASSERT(running_, "a step is running");
   running_step& step = *running_;
   response_done done{.response_id = turn_.listen(),
                      .input_id = step.unit.input_id,
@@ -190,6 +194,7 @@ void duplex_flow::close_unit(std::string_view reason, std::string turn_id, effec
 }
 
 metrics duplex_flow::full_metrics(metrics measured, time_point now) const {
+  PARLEY_ASSERT(running_, "a step is running");
   const running_step& step = *running_;
   measured.kv_cache_length = kv_length_;
   measured.wall_clock_ms = milliseconds_f(now - step.started).count();
