@@ -79,8 +79,7 @@ void omni_engine::apply(open_duplex&& order) {
 void omni_engine::apply(open_chat&& order) {
   const auto id = order.session;
   if (!may_open(id)) return;
-  auto fresh = std::make_unique<chat_session>(id, choose_seed(order.seed), pool_.open());
-  if (options_.draws) fresh->scratch.records = &(*options_.draws)[id];
+  auto fresh = std::make_unique<chat_session>(id, choose_seed(order.seed), pool_.open(), options_.draws);
   if (order.chance) fresh->go_on_from(*order.chance);
   const auto seed = fresh->seed;
   sessions_.add(std::move(fresh));

@@ -1,13 +1,20 @@
 #include "inference/engine/draw_trace.hpp"
 
+#include "inference/log.hpp"
+
 #include <algorithm>
 #include <sstream>
 
 namespace parley::inference {
 
-void draw_trace::begin(session_id id) {
+void draw_trace::unit_begun(session_id id) {
   text_[id].clear();
   speech_[id].clear();
+}
+
+void draw_trace::unit_done(session_id id, std::uint64_t seed, std::uint64_t unit,
+                           std::span<const std::int64_t> spoken) {
+  log_trace(line(id, seed, unit, spoken));
 }
 
 std::string draw_trace::line(session_id id, std::uint64_t seed, std::uint64_t unit,
@@ -27,7 +34,7 @@ std::string draw_trace::line(session_id id, std::uint64_t seed, std::uint64_t un
   return line.str();
 }
 
-void draw_trace::forget(session_id id) {
+void draw_trace::session_ended(session_id id) {
   text_.erase(id);
   speech_.erase(id);
 }

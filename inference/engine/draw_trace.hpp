@@ -1,7 +1,6 @@
 #pragma once
 
-#include "inference/llm/sampling.hpp"
-#include "inference/unit.hpp"
+#include "inference/engine/draw_observer.hpp"
 
 #include <cstdint>
 #include <map>
@@ -11,25 +10,22 @@
 
 namespace parley::inference {
 
-/// How close the draws of each session's running unit were. Two runs of a conversation that round differently may
-/// diverge where a draw was close, and nowhere else, so they are judged by this. It costs a few percent of a speaking
-/// second. Used by the engine's thread only.
-class draw_trace {
+/// Logs how close the draws of each unit were. Two runs of a conversation that round differently may diverge where a
+/// draw was close, and nowhere else, so they are judged by this. It costs a few percent of a speaking second.
+class draw_trace final : public draw_observer {
 public:
-  std::vector<llm::draw_record>& text(session_id id) { return text_[id]; }
-  std::vector<double>& speech(session_id id) { return speech_[id]; }
+  std::vector<llm::draw_record>& text(session_id id) override { return text_[id]; }
+  std::vector<double>& speech(session_id id) override { return speech_[id]; }
+  void unit_begun(session_id id) override;
+  void unit_done(session_id id, std::uint64_t seed, std::uint64_t unit, std::span<const std::int64_t> spoken) override;
+  void session_ended(session_id id) override;
 
-  /// A unit begins: the record of the last one is dropped.
-  void begin(session_id id);
-
+private:
   /// The unit in one line, `spoken` its speech tokens:
   ///   draws of unit 4, seed 11: text 0.21 0.003; speech 812 17:0.00012 90:0.00007
   /// which are the margins of its text's draws, then each speech token, and its margin unless it was known before.
   std::string line(session_id id, std::uint64_t seed, std::uint64_t unit, std::span<const std::int64_t> spoken) const;
 
-  void forget(session_id id);
-
-private:
   std::map<session_id, std::vector<llm::draw_record>> text_;
   std::map<session_id, std::vector<double>> speech_;
 };

@@ -1,17 +1,15 @@
 #pragma once
 
 #include "inference/engine.hpp"
+#include "inference/engine/draw_observer.hpp"
 #include "inference/engine/scheduler.hpp"
 #include "inference/engine/slot_estimate.hpp"
-#include "inference/llm/sampling.hpp"
 #include "inference/quirks.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <vector>
 
 namespace parley::inference {
 
@@ -32,9 +30,7 @@ struct engine_options {
   int most_sessions = 0;                      ///< number for which there is memory; 0 = info.slots
   std::optional<slot_estimate> slots_by_pace; ///< none: info.slots is a fixed number
   int picture_threads = 2;
-  bool trace_draws = false;                                             ///< log how close the draws of each unit were
-  std::map<session_id, std::vector<llm::draw_record>>* draws = nullptr; ///< receives every draw of text; for tests
-  std::map<session_id, std::vector<double>>* speech_margins = nullptr;  ///< receives how close each draw of speech was
+  std::shared_ptr<draw_observer> draws; ///< null: nobody wants to know how close they were
 };
 
 } // namespace parley::inference

@@ -2,6 +2,7 @@
 #include "inference/duplex/unit_cost.hpp"
 #include "inference/engine/capacity.hpp"
 #include "inference/engine/default_model.hpp"
+#include "inference/engine/draw_trace.hpp"
 #include "inference/engine/fingerprint.hpp"
 #include "inference/engine/omni_engine.hpp"
 #include "inference/formats/wav_file.hpp"
@@ -162,7 +163,7 @@ std::unique_ptr<engine> make_engine(const config::settings& settings, engine::si
   how.how = quirk;
   how.seed = settings.engine.seed;
   how.threads = threads;
-  how.trace_draws = traces();
+  if (traces()) how.draws = std::make_shared<draw_trace>();
   llm::kv_pool pool(llm, how.most_sessions, context, precision, device);
   log_info("engine: a pool of " + std::to_string(pool.pages()) + " pages of " +
            std::to_string(llm::kv_pool::page_tokens) + " tokens, " +

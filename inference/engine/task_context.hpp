@@ -2,8 +2,6 @@
 
 #include "inference/chat/answer_decoder.hpp"
 #include "inference/duplex/unit_decoder.hpp"
-#include "inference/engine/draw_trace.hpp"
-#include "inference/engine/encoder_caches.hpp"
 #include "inference/engine/engine_options.hpp"
 #include "inference/engine/image_preprocessor.hpp"
 #include "inference/engine/pace_meter.hpp"
@@ -16,9 +14,37 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace parley::inference {
+
+/// Audio encoder caches of sessions that are over, for those that come.
+class encoder_caches {
+public:
+  /// `model` outlives this.
+  explicit encoder_caches(const thinker& model) : model_(model) {}
+
+  /// An empty one. Only if the model `hears`.
+  audio::encoder_cache take() {
+    if (spare_.empty()) return model_.make_encoder_cache();
+    auto spare = std::move(spare_.back());
+    spare_.pop_back();
+    spare.clear();
+    return spare;
+  }
+
+  void give_back(audio::encoder_cache&& used) noexcept {
+    try {
+      spare_.push_back(std::move(used));
+    } catch (...) { // the next session gets a new one
+    }
+  }
+
+private:
+  const thinker& model_;
+  std::vector<audio::encoder_cache> spare_;
+};
 
 /// What all tasks of an engine share: the model, what is prepared beside it or kept for the next one, and who hears what
 /// they have to tell. Nothing here belongs to a session. The engine's thread alone uses it.
@@ -44,7 +70,6 @@ struct task_context {
   std::optional<voice_preparer> voices;       ///< none without a speaker
   std::optional<image_preprocessor> pictures; ///< none when the model does not see
   pace_meter meter;
-  draw_trace trace; ///< with `options.trace_draws`
 };
 
 /// Why a recording (16 kHz) can't be a reference voice, in words for the client; none = it can. Null and empty ones

@@ -9,7 +9,6 @@
 #include "protocol/session/duplex_flow.hpp"
 #include "protocol/session/effect_writer.hpp"
 #include "protocol/session/engine_reports.hpp"
-#include "protocol/session/flood_guard.hpp"
 #include "protocol/session/resume_token.hpp"
 #include "protocol/session/session_clocks.hpp"
 #include "protocol/session/session_effects.hpp"
@@ -17,6 +16,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +39,20 @@ struct session_origin {
 
 /// What the session holds of the server.
 enum class holding : std::uint8_t { nothing, ticket, slot, engine, ending_engine };
+
+/// Counts a client's errors in a sliding window (docs/protocol.md 10). Stores at most `max_flood_errors` + 1 times.
+class flood_guard {
+public:
+  /// Returns true when this error exceeds the limit.
+  bool count(std::chrono::steady_clock::time_point now) {
+    times_.push_back(now);
+    while (now - times_.front() >= flood_span || times_.size() > max_flood_errors + 1) times_.pop_front();
+    return times_.size() > max_flood_errors;
+  }
+
+private:
+  std::deque<std::chrono::steady_clock::time_point> times_;
+};
 
 /// The session's side of the wire as a pure function of (state, event, time): every rule of docs/protocol.md sections
 /// 2, 5, 6, 8, 9 and 10. Each call takes one event and returns what is to be done, in order. Nothing here blocks, reads

@@ -85,8 +85,7 @@ void add_sound(told& to, const pcm& sound) {
 
 /// Runs these people on one engine. `arrival` decides who speaks when: between two passes, anybody may.
 std::map<int, told> play(const std::vector<int>& who, int units, able to, std::mt19937 arrival) {
-  std::map<session_id, std::vector<llm::draw_record>> draws;
-  engine_fixture h(static_cast<int>(who.size()), 1024, {}, 1, to, &draws);
+  engine_fixture h(static_cast<int>(who.size()), 1024, {}, 1, to);
   std::vector<std::vector<command>> left;
   for (auto p : who) left.push_back(script(p, units, to == able::to_speak));
   for (auto& orders : left) std::reverse(orders.begin(), orders.end());
@@ -106,8 +105,8 @@ std::map<int, told> play(const std::vector<int>& who, int units, able to, std::m
   for (auto p : who) {
     auto& t = all[p];
     t.lines = h.told(static_cast<session_id>(p));
-    t.speech_margins = h.speech_margins[static_cast<session_id>(p)];
-    for (const auto& d : draws[static_cast<session_id>(p)]) t.least_margin = std::min(t.least_margin, d.margin);
+    t.speech_margins = h.draws->speech(static_cast<session_id>(p));
+    for (const auto& d : h.draws->text(static_cast<session_id>(p))) t.least_margin = std::min(t.least_margin, d.margin);
   }
   for (const auto& e : h.events) {
     if (const auto* o = std::get_if<step_output>(&e)) {

@@ -64,11 +64,9 @@ inline pcm second(int number) {
 enum class able { to_write, to_speak };
 
 inline omni_engine::options options_for(int slots, int context, const quirks& how, std::optional<std::uint64_t> seed,
-                                        able to, std::map<session_id, std::vector<llm::draw_record>>* draws,
-                                        std::map<session_id, std::vector<double>>* speech_margins = nullptr) {
+                                        able to, std::shared_ptr<draw_observer> draws = nullptr) {
   omni_engine::options o;
-  o.draws = draws;
-  o.speech_margins = speech_margins;
+  o.draws = std::move(draws);
   o.info.slots = slots;
   o.info.context_tokens = context;
   o.info.hears = true;
@@ -79,14 +77,21 @@ inline omni_engine::options options_for(int slots, int context, const quirks& ho
   return o;
 }
 
+/// Keeps all draws of an engine.
+struct all_draws final : draw_observer {
+  std::map<session_id, std::vector<llm::draw_record>> texts;
+  std::map<session_id, std::vector<double>> speech_margins; ///< how close each draw of speech was
+
+  std::vector<llm::draw_record>& text(session_id id) override { return texts[id]; }
+  std::vector<double>& speech(session_id id) override { return speech_margins[id]; }
+};
+
 struct engine_fixture {
-  /// `draws`, if given, gets every draw of text.
   explicit engine_fixture(int slots, int context = 2048, quirks how = {}, std::optional<std::uint64_t> seed = 1,
-                          able to = able::to_write,
-                          std::map<session_id, std::vector<llm::draw_record>>* draws = nullptr)
+                          able to = able::to_write)
       : total_slots(slots), engine(model(), to == able::to_speak ? voice_box() : nullptr,
                                    llm::kv_pool(model()->config().llm, slots, context, at::kFloat, at::kCPU),
-                                   options_for(slots, context, how, seed, to, draws, &speech_margins),
+                                   options_for(slots, context, how, seed, to, draws),
                                    [this](event&& e) { events.push_back(std::move(e)); }) {}
 
   void run() {
@@ -136,7 +141,7 @@ struct engine_fixture {
   }
 
   int total_slots;
-  std::map<session_id, std::vector<double>> speech_margins; ///< how close each draw of speech was
+  std::shared_ptr<all_draws> draws = std::make_shared<all_draws>();
   std::vector<event> events;
   omni_engine engine;
 };

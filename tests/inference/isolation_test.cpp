@@ -43,7 +43,7 @@ struct scene {
 
   explicit scene(int slots = 4)
       : engine(model(), voice_box(), llm::kv_pool(model()->config().llm, slots, 1024, at::kFloat, at::kCPU),
-               options_for(slots, 1024, {}, 1, able::to_speak, nullptr), [this](event&& e) {
+               options_for(slots, 1024, {}, 1, able::to_speak), [this](event&& e) {
                  const counting none(false); // what the test keeps is no fault
                  if (fault) fault(e);
                  events.push_back(std::move(e));

@@ -70,7 +70,7 @@ inline answered play(engine_fixture& h, submit_unit order, session_id as, std::o
   order.session = as;
   const auto begin = h.events.size();
   answered result;
-  const auto sampled = h.speech_margins[as].size();
+  const auto sampled = h.draws->speech_margins[as].size();
   const auto collect = [&] {
     result.deltas.clear();
     for (auto i = begin; i < h.events.size(); ++i)
@@ -87,7 +87,7 @@ inline answered play(engine_fixture& h, submit_unit order, session_id as, std::o
     if (!h.engine.advance()) break;
   }
   collect();
-  const auto& margins = h.speech_margins[as];
+  const auto& margins = h.draws->speech_margins[as];
   result.margins.assign(margins.begin() + static_cast<std::ptrdiff_t>(sampled), margins.end());
   return result;
 }

@@ -229,9 +229,9 @@ void lose_chat(bool tts, bool streaming) {
   engine_fixture h(1, 2048, {}, 5, able::to_speak);
   h.engine.handle(open_chat{lost, 31});
   const auto first = run_turn(h, question(1, tts, streaming), lost);
-  h.speech_margins.clear();
+  h.draws->speech_margins.clear();
   const auto second_turn = run_turn(h, question(2, tts, streaming), lost);
-  const auto margins = std::exchange(h.speech_margins[lost], {});
+  const auto margins = std::exchange(h.draws->speech_margins[lost], {});
   const auto events = h.events;
   const auto third = run_turn(h, question(3, tts, streaming), lost);
   REQUIRE(first.done);

@@ -49,7 +49,7 @@ TEST_CASE("the engine slides as the reference did, whether the prompt is its own
   const auto tiny = std::make_shared<const thinker>(files.weights(), files.config(), at::kFloat, at::kCPU);
   std::vector<event> events;
   omni_engine engine(tiny, nullptr, llm::kv_pool(tiny->config().llm, 3, 512, at::kFloat, at::kCPU),
-                     options_for(3, 512, quirks::literal(), 1, able::to_write, nullptr),
+                     options_for(3, 512, quirks::literal(), 1, able::to_write),
                      [&](event&& e) { events.push_back(std::move(e)); });
   const auto voice = std::make_shared<const std::vector<float>>(files.clip(reference));
   for (session_id id : {1, 2, 3}) {

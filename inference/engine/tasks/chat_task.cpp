@@ -192,7 +192,7 @@ void chat_task::on_voice(std::shared_ptr<const speech::voice> voice) {
 
 void chat_task::give_voice(std::shared_ptr<const speech::voice> voice) {
   speech::tts_sampling how;
-  if (with_.options.speech_margins) how.margins = &(*with_.options.speech_margins)[session_.id];
+  if (with_.options.draws) how.margins = &with_.options.draws->speech(session_.id);
   const auto seed = turn_.seed ? *turn_.seed : session_.spoken_seeds.bits();
   const auto form = turn_.streaming ? speech::tts_form::streamed : speech::tts_form::whole;
   speech_.emplace(with_.speaker->models(), std::move(voice), form, how,

@@ -3,7 +3,7 @@
 #include "inference/chat/answer_decoder.hpp"
 #include "inference/chat/conversation.hpp"
 #include "inference/chat/prompt.hpp"
-#include "inference/engine/tasks/chat_session.hpp"
+#include "inference/engine/session.hpp"
 #include "inference/engine/tasks/clip_input.hpp"
 #include "inference/engine/tasks/image_input.hpp"
 #include "inference/engine/tasks/voice_request.hpp"
@@ -14,9 +14,33 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace parley::inference {
+
+/// What a chat session carries from turn to turn: where chance stands, and nothing else. Its tasks are `chat_task`s.
+struct chat_session final : session {
+  chat_session(session_id number, std::uint64_t seed_of_all, llm::kv_cache keys,
+               std::shared_ptr<draw_observer> observer)
+      : session(number, seed_of_all, std::move(keys)), spoken_seeds(seed, substream::speech_tokens),
+        draws(std::move(observer)) {
+    if (draws) scratch.records = &draws->text(id);
+  }
+  ~chat_session() override {
+    if (draws) draws->session_ended(id);
+  }
+
+  /// Where its random streams stand, and taking them there.
+  rng_state rng_now() const { return {chance.where(), spoken_seeds.where(), {}}; }
+  void go_on_from(const rng_state& where) {
+    chance.go_on_from(where.text);
+    spoken_seeds.go_on_from(where.speech);
+  }
+
+  random_stream spoken_seeds; ///< one for the speech of each turn without a seed of its own
+  const std::shared_ptr<draw_observer> draws;
+};
 
 /// One chat turn, from `submit_turn` to `chat_done`: its messages become a prompt, the model answers token by token, and
 /// an answer that is to be heard is spoken while it is still being thought.

@@ -32,21 +32,19 @@ duplex_session::duplex_session(session_id number, std::uint64_t seed_of_all, llm
       speech_temperature(chosen.tts_temperature), encoder(with.encoders.take()),
       decoder(with.model.text(), with.options.how, decoder_options(chosen)),
       window(with.model.text(), window_options(chosen)) {
-  if (with.options.draws) scratch.records = &(*with.options.draws)[id];
-  if (with.options.trace_draws) scratch.records = &with.trace.text(id);
+  if (with.options.draws) scratch.records = &with.options.draws->text(id);
 }
 
 duplex_session::~duplex_session() {
   with.encoders.give_back(std::move(encoder));
-  with.trace.forget(id);
+  if (with.options.draws) with.options.draws->session_ended(id);
 }
 
 void duplex_session::give_voice(std::shared_ptr<const speech::voice> voice) {
   PARLEY_ASSERT(with.speaker && !speech, "a session gets one voice, of a model that speaks");
   speech::tts_sampling how;
   how.temperature = static_cast<float>(speech_temperature);
-  if (with.options.speech_margins) how.margins = &(*with.options.speech_margins)[id];
-  if (with.options.trace_draws) how.margins = &with.trace.speech(id);
+  if (with.options.draws) how.margins = &with.options.draws->speech(id);
   speech_chance = std::make_shared<random_stream>(seed, substream::speech_tokens);
   noise_chance = std::make_shared<random_stream>(seed, substream::noise);
   speech.emplace(with.speaker->models(), std::move(voice), how, speech_chance, noise_chance, with.options.how);

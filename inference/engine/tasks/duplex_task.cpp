@@ -37,7 +37,7 @@ void duplex_task::begin() {
   before_.emplace(snapshot{
       s.cache.length(), s.encoder.length, s.stream, s.intake, s.decoder, s.history.size(), s.tail, s.rng_now(), {}});
   began_ = engine_clock::now();
-  if (s.with.options.trace_draws) s.with.trace.begin(s.id);
+  if (const auto& draws = s.with.options.draws) draws->unit_begun(s.id);
   force_listen_ = unit_.force_listen;
   need(stage::hear);
 }
@@ -308,7 +308,7 @@ std::shared_ptr<unit_choices> duplex_task::choices_so_far() const {
 void duplex_task::complete() {
   auto& s = session_;
   const auto choices = choices_so_far();
-  if (s.with.options.trace_draws) log_trace(s.with.trace.line(s.id, s.seed, unit_.unit, choices->spoken));
+  if (const auto& draws = s.with.options.draws) draws->unit_done(s.id, s.seed, unit_.unit, choices->spoken);
   s.with.meter.unit(engine_clock::now() - began_ > std::chrono::seconds(1));
   conclude_unit();
   choices->finished = true;

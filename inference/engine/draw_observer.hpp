@@ -1,0 +1,28 @@
+#pragma once
+
+#include "inference/llm/sampling.hpp"
+#include "inference/unit.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace parley::inference {
+
+/// Learns how close the random draws of each session were. Called on the engine's thread only.
+class draw_observer {
+public:
+  virtual ~draw_observer() = default;
+
+  /// Where the draws of a session's text, and the margins of those of its speech, are appended. Valid until `session_ended`.
+  virtual std::vector<llm::draw_record>& text(session_id id) = 0;
+  virtual std::vector<double>& speech(session_id id) = 0;
+
+  virtual void unit_begun(session_id) {}
+  /// `spoken`: the unit's speech tokens.
+  virtual void unit_done(session_id, std::uint64_t /*seed*/, std::uint64_t /*unit*/,
+                         std::span<const std::int64_t> /*spoken*/) {}
+  virtual void session_ended(session_id) {}
+};
+
+} // namespace parley::inference
