@@ -39,10 +39,6 @@ meters::meters()
       units_(counter(registry_, "parley_units_total", "Answered units, by what the model decided.")),
       late_(counter(registry_, "parley_deadline_misses_total", "Units that were answered later than a second.")),
       tokens_(counter(registry_, "parley_tokens_total", "Tokens into and out of the model.")),
-      voices_(
-          counter(registry_, "parley_voice_cache_total", "Reference voices asked for, by whether they were at hand.")),
-      prompts_(counter(registry_, "parley_prompt_cache_total",
-                       "Prompts of audio and video sessions, by whether another session had left their rows.")),
       busy_s_(counter(registry_, "parley_worker_busy_seconds_total",
                       "Time that the model was at work; its rate is the share of a device's time.")),
       ended_(counter(registry_, "parley_sessions_ended_total", "Sessions that are over, by reason.")),
@@ -117,10 +113,11 @@ std::shared_ptr<meters::worker> meters::of_worker(worker_key key) {
   of.busy_slots = series(slots_, labels{{"worker", name}, {"state", "busy"}});
   of.kv_pages_used = series(kv_pages_, labels{{"worker", name}, {"state", "used"}});
   of.kv_pages_free = series(kv_pages_, labels{{"worker", name}, {"state", "free"}});
-  of.voice_hits = series(voices_, labels{{"worker", name}, {"result", "hit"}});
-  of.voice_misses = series(voices_, labels{{"worker", name}, {"result", "miss"}});
-  of.prompt_hits = series(prompts_, labels{{"worker", name}, {"result", "hit"}});
-  of.prompt_misses = series(prompts_, labels{{"worker", name}, {"result", "miss"}});
+  for (std::size_t i = 0; i < of.counted.size(); ++i) {
+    const auto& what = engine_counters[i];
+    of.counted[i] =
+        series(counter(registry_, what.metric, what.help), labels{{"worker", name}, {"result", what.result}});
+  }
   of.busy_s = series(busy_s_, labels{{"worker", name}});
   return kept = std::move(made);
 }
@@ -131,15 +128,12 @@ void meters::loaded(worker_key key, const worker_capacity& before, const worker_
   const auto add = [](prometheus::Counter& to, double was, double is) {
     if (is > was) to.Increment(is - was);
   };
-  const auto count = [&](prometheus::Counter& to, std::uint64_t inference::engine_capacity::*what) {
-    add(to, static_cast<double>(before.engine.*what), static_cast<double>(now.engine.*what));
-  };
   of.kv_pages_used->Set(now.engine.kv_pages - now.engine.kv_pages_free);
   of.kv_pages_free->Set(now.engine.kv_pages_free);
-  count(*of.voice_hits, &inference::engine_capacity::voice_hits);
-  count(*of.voice_misses, &inference::engine_capacity::voice_misses);
-  count(*of.prompt_hits, &inference::engine_capacity::prompt_hits);
-  count(*of.prompt_misses, &inference::engine_capacity::prompt_misses);
+  for (std::size_t i = 0; i < of.counted.size(); ++i) {
+    const auto value = engine_counters[i].value;
+    add(*of.counted[i], static_cast<double>(before.engine.*value), static_cast<double>(now.engine.*value));
+  }
   add(*of.busy_s, before.busy_s, now.busy_s);
 }
 

@@ -2,6 +2,7 @@
 
 #include "actors/queue/admission_queue.hpp"
 #include "actors/recording/recording_meter.hpp"
+#include "actors/worker/engine_counters.hpp"
 #include "actors/worker/worker_capacity.hpp"
 #include "inference/engine.hpp"
 #include "protocol/errors.hpp"
@@ -18,6 +19,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -58,10 +60,7 @@ public:
     prometheus::Gauge* busy_slots;
     prometheus::Gauge* kv_pages_used;
     prometheus::Gauge* kv_pages_free;
-    prometheus::Counter* voice_hits;
-    prometheus::Counter* voice_misses;
-    prometheus::Counter* prompt_hits;
-    prometheus::Counter* prompt_misses;
+    std::array<prometheus::Counter*, std::size(engine_counters)> counted; ///< by the engine
     prometheus::Counter* busy_s;
     std::vector<std::function<void()>> withdraw; ///< each of these from its family
   };
@@ -110,8 +109,6 @@ private:
   counters& units_;
   counters& late_;
   counters& tokens_;
-  counters& voices_;
-  counters& prompts_;
   counters& busy_s_;
   counters& ended_;
   counters& key_tokens_;

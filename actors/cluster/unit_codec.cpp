@@ -2,6 +2,7 @@
 
 #include "actors/cluster/byte_archive.hpp"
 #include "actors/session/compact_pcm.hpp"
+#include "actors/worker/engine_counters.hpp"
 
 // Every struct is destructured completely: a new member does not compile until it is handled here.
 namespace parley::conversation {
@@ -172,8 +173,9 @@ static void fields(A& a, engine_info& of) {
 
 template<class A>
 static void fields(A& a, engine_capacity& of) {
-  auto& [pages, free_pages, voice_hits, voice_misses, prompt_hits, prompt_misses, slots] = of;
-  a(pages, free_pages, voice_hits, voice_misses, prompt_hits, prompt_misses, slots);
+  a(of.kv_pages, of.kv_pages_free);
+  for (const auto& counter : actors::engine_counters) a(of.*counter.value);
+  a(of.slots);
 }
 
 } // namespace parley::inference

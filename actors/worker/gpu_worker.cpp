@@ -3,6 +3,7 @@
 #include "actors/deadline_timer.hpp"
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
+#include "actors/worker/engine_counters.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -36,10 +37,7 @@ std::optional<std::uint64_t> answer_number(const inference::command& order) {
 
 /// What has been counted since then.
 inference::engine_capacity since(const inference::engine_capacity& then, inference::engine_capacity now) {
-  now.voice_hits -= then.voice_hits;
-  now.voice_misses -= then.voice_misses;
-  now.prompt_hits -= then.prompt_hits;
-  now.prompt_misses -= then.prompt_misses;
+  for (const auto& counter : engine_counters) now.*counter.value -= then.*counter.value;
   return now;
 }
 
