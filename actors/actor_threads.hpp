@@ -13,11 +13,11 @@
 
 namespace parley::actors {
 
-/// Configures an actor system. With `silence`, for links between nodes too.
+/// Configures an actor system; with `silence`, also for links between nodes.
 inline caf::actor_system_config& prepare(caf::actor_system_config& config,
                                          std::optional<std::chrono::milliseconds> silence) {
-  // A handful is enough: decoding a second of sound takes a scheduler thread well under a millisecond. They sleep when
-  // there is nothing to do; CAF's default, work stealing, keeps looking for work and costs more than the work.
+  // A few are enough: decoding a second of sound takes a scheduler thread well under a millisecond. They sleep when
+  // idle. With CAF's default, work stealing, idle threads keep looking for work, which costs more than the work itself.
   const std::size_t threads = std::clamp(std::thread::hardware_concurrency(), 2u, 8u);
   config.set("scheduler.max-threads", threads);
   // Work queued by a busy actor may start before that actor goes idle.

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-// Where net/ meets actors/: two small interfaces, free of CAF and of Boost. A connection talks to its session through
-// `session_handle`, and the session talks back through `client_link`. Both are thread-safe and never block.
+// The interfaces between net/ and actors/; they depend on neither CAF nor Boost. A connection talks to its session
+// through `session_handle`, and the session talks back through `client_link`. Both are thread-safe and never block.
 namespace parley::actors {
 
 /// The socket as its session sees it. Implemented by net/; may be called from any thread, even after the socket is
@@ -22,18 +22,17 @@ class client_link {
 public:
   virtual ~client_link() = default;
 
-  /// Queues one text frame. A client that reads so slowly that the outbox exceeds its bound is closed with 1008.
+  /// Queues one text frame. If a client reads so slowly that the outbox exceeds its limit, it is closed with 1008.
   virtual void send(std::shared_ptr<const std::string> frame) = 0;
 
-  /// Writes what is queued, then the close frame. Later calls of send and close do nothing.
+  /// Sends what is queued, then the close frame. Later calls of send and close do nothing.
   virtual void close(std::uint16_t code, std::string reason) = 0;
 
-  /// Returns the credit of one frame of that many bytes, received through `session_handle::text`: the connection reads
+  /// Returns the credit for one frame of that many bytes from `session_handle::text`, so that the connection may read
   /// on.
   virtual void taken(std::size_t bytes) = 0;
 
-  /// The URL named no mode and the init chose chat (docs/protocol.md 1): from now on, messages up to chat's limit are
-  /// read.
+  /// Called if the URL named no mode and the init chose chat (docs/protocol.md 1): applies chat's message limit.
   virtual void became_chat() {}
 };
 
@@ -42,14 +41,14 @@ class session_handle {
 public:
   virtual ~session_handle() = default;
 
-  /// One text frame, valid UTF-8. The connection stops reading while too many frames or bytes have not been `taken`:
-  /// this bounds the session's mailbox.
+  /// Passes on one text frame, valid UTF-8. The connection stops reading while too many frames or bytes have not been
+  /// `taken`, which bounds the session's mailbox.
   virtual void text(std::string&& frame) = 0;
 
-  /// A binary frame arrived: the session answers with close 1003.
+  /// A binary frame arrived; the session closes with 1003.
   virtual void binary() = 0;
 
-  /// The socket is gone, whoever closed it. The last call.
+  /// The socket is gone, whoever closed it. Must be the last call.
   virtual void gone() = 0;
 };
 
@@ -58,11 +57,11 @@ struct connection_info {
   std::optional<std::string> mode;                ///< last `mode` of the query, percent-decoded; none = absent
   std::optional<std::string> session_id;          ///< `session_id` of the query as received
   std::string remote;                             ///< address, for logs
-  std::string group;                              ///< whom limits apply to: the address, or for IPv6 the network
-  std::string key;                                ///< name of the API key, empty without keys
-  std::optional<std::string> resume_token;        ///< of the query: the connection resumes the session `session_id`
-  std::optional<std::string> last_event_id;       ///< of the query, as received
-  std::shared_ptr<void> reservation;              ///< its share of its client's sessions, held as long as it can go on
+  std::string group;                              ///< what limits apply to: the address, or the IPv6 network
+  std::string key;                                ///< name of the API key; empty without keys
+  std::optional<std::string> resume_token;        ///< from the query: the connection resumes the session `session_id`
+  std::optional<std::string> last_event_id;       ///< from the query, as received
+  std::shared_ptr<void> reservation;              ///< counts the session for its client until it cannot resume
   std::chrono::steady_clock::time_point accepted; ///< the clocks of docs/protocol.md section 8 start here
 };
 
@@ -72,55 +71,54 @@ enum class close_answer : std::uint8_t { closed, unknown, forbidden };
 /// The answer to GET /ready.
 struct readiness {
   bool ready = false;
-  std::string reason; ///< why not, in plain words
+  std::string reason; ///< if not ready: why, in plain words
 };
 
-/// What of GET /status is asked for. The last two in the words of the official demo (docs/demo_endpoints.md).
+/// Which part of GET /status to return. The last two use the terms of the official demo (docs/demo_endpoints.md).
 enum class status_part : std::uint8_t {
   all,
   workers, ///< GET /workers
   queue    ///< GET /api/queue
 };
 
-/// What net/ asks of the server core in actors/. Thread-safe and never blocks, like the two above; callbacks run on any
-/// thread and must not block.
+/// What net/ requests of the server core in actors/. Thread-safe and never blocks, like the two above; callbacks run on
+/// any thread and must not block.
 class gateway_api {
 public:
   virtual ~gateway_api() = default;
 
-  /// A WebSocket was accepted. Never fails: a refusal is sent over the link.
+  /// Admits an accepted WebSocket. Never fails: a refusal is sent over the link.
   virtual std::unique_ptr<session_handle> admit(connection_info info, std::shared_ptr<client_link> link) = 0;
 
   /// Whether a worker can take a session (GET /ready).
   virtual readiness ready() const = 0;
 
-  /// Whether the first worker of its own is still to be loaded (GET /health). Never, where only others join.
+  /// Whether a worker of this process is still loading its model for the first time (GET /health). Always false if
+  /// workers only join from elsewhere.
   virtual bool loading() const = 0;
 
-  /// The JSON object of GET /status (docs/protocol.md 13), without the fields that net/ itself knows; or one part of it
-  /// in other words.
+  /// The JSON object of GET /status (docs/protocol.md 13), without the fields that net/ adds; or only one part of it.
   virtual void status(std::function<void(std::string json)> done, status_part part = status_part::all) = 0;
 
-  /// GET /metrics: everything that actors/ counts, in Prometheus's text format.
+  /// GET /metrics: all metrics of actors/, in Prometheus's text format.
   virtual void metrics(std::function<void(std::string text)> done) = 0;
 
   /// GET /sessions: a JSON array of the live sessions that `who` may see.
   virtual std::string sessions(const principal& who) = 0;
 
-  /// POST /sessions/{id}/close. `forbidden` for a session of another key, `unknown` if there has never been such a
-  /// session.
+  /// POST /sessions/{id}/close. `forbidden` for a session of another key, `unknown` if there was never such a session.
   virtual void close_session(std::string id, std::string reason, principal who,
                              std::function<void(close_answer)> done) = 0;
 
-  /// POST /sessions/{id}/move: the session moves to another worker as soon as one has room. False if there is no such
-  /// live session.
+  /// POST /sessions/{id}/move: moves the session to another worker as soon as one has room. Calls back with false if
+  /// there is no such live session.
   virtual void move_session(std::string id, std::function<void(bool known)> done) = 0;
 
-  /// POST /workers/{id}/drain and /resume: whether it takes new sessions. Calls back with false if there is no such
-  /// worker.
+  /// POST /workers/{id}/drain and /resume: stops or resumes giving the worker new sessions. Calls back with false if
+  /// there is no such worker.
   virtual void drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) = 0;
 
-  /// Null when nothing is recorded; lives as long as this object.
+  /// Null if nothing is recorded. Lives as long as this object.
   virtual recordings_api* recordings() { return nullptr; }
 };
 

@@ -8,13 +8,13 @@
 
 namespace parley::actors {
 
-/// The log of this layer, with a level of its own (`log.actors_level`).
+/// The log of this layer, with its own level (`log.actors_level`).
 inline std::shared_ptr<spdlog::logger> log() {
   auto own = spdlog::get("actors");
   return own ? own : spdlog::default_logger();
 }
 
-/// While it lives, everything that this thread logs is labelled with that session. The id must outlive it.
+/// While it lives, everything that this thread logs is labelled with this session. The id must outlive it.
 class log_session {
 public:
   explicit log_session(std::string_view id) : before_(std::exchange(current(), id)) {}

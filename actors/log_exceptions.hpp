@@ -8,8 +8,9 @@
 
 namespace parley::actors {
 
-/// An exception in a handler ends the actor, and those who monitor it learn it. CAF would tell standard output of it,
-/// which belongs to the ready line. `last` is called first, on the actor's thread; it does not throw.
+/// Installs an exception handler: an exception ends the actor, and those who monitor it learn of it. CAF would also
+/// print it to standard output, which belongs to the ready line. `last` is called first, on the actor's thread; it must
+/// not throw.
 template<class Self, class Last>
 void log_exceptions(Self* self, Last last) {
   self->set_exception_handler([name = self->name(), last](std::exception_ptr& problem) -> caf::error {

@@ -19,9 +19,9 @@
 #include <optional>
 #include <string>
 
-// The messages between the actors of a server: aggregates without behaviour, immutable once sent (a handler that is the
-// only receiver may move from a message through a mutable reference). Samples travel as shared pointers; between two
-// nodes, an engine's commands and events are one string of bytes.
+// The messages between the actors of a server: aggregates without behaviour, immutable once sent (except that a handler
+// which is the only receiver may move from a message through a mutable reference). Samples travel as shared pointers;
+// between two nodes, an engine's commands and events are one string of bytes.
 namespace parley::actors {
 
 struct server_snapshot;
@@ -97,8 +97,7 @@ using worker_actor =
 
 // ---- the messages themselves
 
-/// Numbers a session's connections: 0 is the one that it began with. What arrives from another one than the current is
-/// late, and dropped.
+/// Numbers a session's connections: 0 is the first. Messages from connections before the current one are dropped.
 using link_number = std::uint64_t;
 
 /// One text frame as received (session_handle::text).
@@ -123,20 +122,20 @@ struct link_offer {
   protocol::resume_claim claim;
 };
 
-/// As if the client had sent session.close, with this reason.
+/// Handled as if the client had sent session.close, with this reason.
 struct close_request {
   std::string reason;
 };
 
-/// `session.queued` (first) or `session.queue_update`.
+/// `session.queued` (if first) or `session.queue_update`.
 struct queue_update {
   ticket_key ticket;
   bool first;
   protocol::queue_position place;
 };
 
-/// A slot of `worker`, known as `key` in this server, is granted to this ticket. Answered by `slot_accepted`, or by
-/// `slot_freed` if the session does not want it any more. Also the answer to `affinity_request`.
+/// Grants this ticket a slot of `worker`, whose key in this server is `key`. Answered by `slot_accepted`, or by
+/// `slot_freed` if the session no longer wants it. Also the answer to `affinity_request`.
 struct slot_granted {
   ticket_key ticket;
   worker_actor worker;
@@ -149,61 +148,61 @@ struct slot_refused {
   protocol::error_code code;
 };
 
-/// The worker of this slot is gone, and the slot with it. The session is at the head of the queue for another one with the
-/// ticket `next`, and a grant may follow at once. A session that does not want it cancels; one without a timeout of its own
-/// for waiting sends `slot_impatient`.
+/// The worker of this slot is gone, and the slot with it. The session is at the head of the queue for another one with
+/// the ticket `next`, and a grant may follow at once. A session that does not want it cancels; one that has no timeout
+/// of its own for waiting sends `slot_impatient`.
 struct slot_lost {
   ticket_key ticket;
   ticket_key next;
-  bool shut_down; ///< the worker was asked to end
+  bool shut_down; ///< the worker was asked to stop
 };
 
 /// Work on behalf of this session has failed because of a defect: this session ends, and no other.
 struct session_fault {};
 
-/// An engine event for one session. A session drops those of an engine session that it has given up.
+/// An engine event for one session, which ignores it if it has given up that engine session.
 struct engine_event {
   inference::event event;
 };
 
-/// The worker has no slot left for this open: others were faster. The slot of the grant must be returned.
+/// The worker has no slot left for this open, because others were faster. The granted slot must be returned.
 struct open_denied {
   inference::session_id session = 0;
 };
 
-/// Whether to move to another worker as soon as one has room.
+/// Whether the session should move to another worker as soon as one has room.
 struct move_request {
   bool go = true;
 };
 
-/// The server is shutting down: no new sessions; running ones are told.
+/// The server is shutting down: no new sessions; running ones are warned.
 struct drain_request {};
 
-/// The nearest deadline of a pure part has come.
+/// The nearest deadline of a pure part has been reached.
 struct timer_due {};
 
-/// What the journal asked to have read from disk has arrived.
+/// A read from disk that the journal requested has finished.
 struct journal_woken {};
 
-/// Asks for a slot. Answered by `queue_update`s and then `slot_granted` or `slot_refused`.
+/// Requests a slot. Answered by `queue_update`s, then `slot_granted` or `slot_refused`.
 struct slot_request {
   session_actor session;
   ticket_key ticket; ///< unique in the whole server
   protocol::mode kind;
   bool at_head;
   worker_key avoid;                  ///< any worker but this one; 0 = any
-  bool patient;                      ///< it has its own clock for how long it waits without any worker
-  std::optional<prefix_hash> prompt; ///< the prompt that it begins with, if known
-  std::string address;               ///< of the client, and the name of its API key, for the limits on waiting
+  bool patient;                      ///< the session has its own timeout for waiting without any worker
+  std::optional<prefix_hash> prompt; ///< the session's prompt, if known
+  std::string address;               ///< address of the client and name of its API key, for the limits on waiting
   std::string key;
 };
 
-/// The session stops waiting. A grant that is on its way comes back as `slot_freed`.
+/// The session stops waiting. If a grant is on its way, `slot_freed` returns it.
 struct slot_cancelled {
   ticket_key ticket;
 };
 
-/// The grant has reached its session, which holds the slot from now on.
+/// The grant has reached its session, which now holds the slot.
 struct slot_accepted {
   ticket_key ticket;
 };
@@ -213,7 +212,7 @@ struct slot_freed {
   ticket_key ticket = 0;
 };
 
-/// `payload.mode` has chosen another mode (docs/protocol.md 1): it counts as `kind` for the ETA.
+/// `payload.mode` has chosen another mode (docs/protocol.md 1), so the ETA counts this session as `kind`.
 struct slot_retyped {
   ticket_key ticket;
   protocol::mode kind;
@@ -224,20 +223,20 @@ struct slot_impatient {
   ticket_key ticket;
 };
 
-/// The holder of this slot is about to begin with this prompt: is there a better worker? Answered by `slot_granted`
-/// with the same ticket, for the same worker or another one.
+/// The session with this slot will begin with this prompt: is there a better worker? Answered by `slot_granted` with
+/// the same ticket, for the same worker or another one.
 struct affinity_request {
   ticket_key ticket;
   prefix_hash prompt;
 };
 
-/// The holder of this slot wants to retry, on this slot's worker, work that was in progress when another worker died.
-/// Answered by `trial_granted` as soon as no other session is retrying such work there.
+/// The session with this slot wants to retry work there that was in progress when another worker died. Answered by
+/// `trial_granted` as soon as no other session is retrying such work on that worker.
 struct trial_request {
   ticket_key ticket;
 };
 
-/// The work was answered, or abandoned.
+/// The retried work was answered or abandoned.
 struct trial_over {
   ticket_key ticket;
 };
@@ -251,11 +250,11 @@ struct trial_granted {
 struct worker_joins {
   worker_actor worker;
   worker_key key;
-  std::string node; ///< the machine or process that it runs in; empty = this one
+  std::string node; ///< the machine or process where it runs; empty = this process
   std::string device;
 };
 
-/// `info.slots` are those that this server may fill.
+/// `info.slots`: those that this server may fill.
 struct slots_offered {
   worker_key key = 0;
   inference::engine_info info;
@@ -267,49 +266,49 @@ struct capacity_report {
   worker_capacity capacity;
 };
 
-/// A worker was asked to stop: it accepts no more sessions, and ends when it has none.
+/// A worker was asked to stop: it accepts no more sessions, and ends once it has none.
 struct worker_leaves {
   worker_key key = 0;
 };
 
-/// Answered through `done`, on a scheduler thread.
+/// Answered by calling `done`, on a scheduler thread.
 struct snapshot_request {
   std::function<void(const server_snapshot&)> done;
 };
 
-/// Whether a worker accepts new sessions. Answered like those; false if there is no such worker.
+/// Sets whether a worker accepts new sessions. Answered by `done`, like the above; false if there is no such worker.
 struct worker_drain {
   worker_key key;
   bool drain;
   std::function<void(bool known)> done;
 };
 
-/// `open_duplex` or `open_chat` for the session that sends it, with an engine session id of its own.
+/// `open_duplex` or `open_chat` for the sending session, with a new engine session id.
 struct engine_open {
   session_actor session;
-  ticket_key ticket = 0; ///< of the slot that it was granted
+  ticket_key ticket = 0; ///< ticket of the slot that it was granted
   inference::command order;
 };
 
-/// Any other command of the session that owns the engine session.
+/// Any other command from the session that owns the engine session.
 struct engine_command {
   session_actor session;
   inference::command order;
 };
 
-/// The holder of this ticket has died or moved: the worker ends what it had there and then frees the slot.
+/// The holder of this ticket has died or moved: the worker ends its engine session there, then frees the slot.
 struct slot_orphaned {
   queue_actor queue;
   ticket_key ticket = 0;
 };
 
-/// Where a worker offers its slots, and what it is called there.
+/// Tells a worker where to offer its slots, and its key there.
 struct worker_start {
   queue_actor queue;
   worker_key key = 0;
 };
 
-/// End as soon as no session is left; the gateways move theirs elsewhere.
+/// Ends the worker as soon as it has no sessions; the gateways move theirs elsewhere.
 struct worker_stop {};
 
 /// The engine is loaded and accepts sessions.
@@ -325,12 +324,12 @@ struct engine_down {
   std::string reason;
 };
 
-/// The worker may report its load now.
+/// The worker may report its load again.
 struct report_due {};
 
-// ---- on the way between two nodes ----------------------------------------------------------------------------
+// ---- between two nodes
 
-/// A value of the engine as one string of bytes.
+/// A value of the engine, packed into one string of bytes.
 template<class Inspector, class Value, class... Ts>
 typename Inspector::result_type inspect_packed(Inspector& f, const char* name, Value& value, Ts&... others) {
   std::string bytes;

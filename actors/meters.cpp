@@ -12,7 +12,7 @@ namespace {
 
 using buckets = prometheus::Histogram::BucketBoundaries;
 
-/// A unit is a second: what matters is how close to it an answer comes.
+/// A unit lasts a second, so the buckets show how close to a second its answer comes.
 const buckets unit_seconds{0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 5, 10};
 const buckets turn_seconds{0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 40, 80, 120};
 const buckets stage_seconds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5};
@@ -37,7 +37,7 @@ meters::meters()
           histogram(registry_, "parley_turn_latency_seconds", "From a chat request to the end of its answer.")),
       stages_(histogram(registry_, "parley_stage_seconds", "Time of one step in each stage of the model.")),
       units_(counter(registry_, "parley_units_total", "Answered units, by what the model decided.")),
-      late_(counter(registry_, "parley_deadline_misses_total", "Units that were answered later than a second.")),
+      late_(counter(registry_, "parley_deadline_misses_total", "Units that were answered after more than a second.")),
       tokens_(counter(registry_, "parley_tokens_total", "Tokens into and out of the model.")),
       busy_s_(counter(registry_, "parley_worker_busy_seconds_total",
                       "Time that the model was at work; its rate is the share of a device's time.")),
@@ -45,26 +45,27 @@ meters::meters()
       key_tokens_(counter(registry_, "parley_key_tokens_total", "Tokens of ended sessions, by name of the API key.")),
       sessions_(gauge(registry_, "parley_sessions", "Live sessions.")),
       up_(gauge(registry_, "parley_worker_up", "1 while the worker has a loaded engine.")),
-      slots_(gauge(registry_, "parley_worker_slots", "Slots for sessions, by whether one has them.")),
+      slots_(gauge(registry_, "parley_worker_slots", "Slots for sessions, by whether they are in use.")),
       kv_pages_(gauge(registry_, "parley_kv_pages", "Pages of the KV cache, by whether a session holds them.")) {
   auto& errors = counter(registry_, "parley_errors_total", "Error events sent to clients.");
   for (std::size_t i = 0; i < errors_.size(); ++i)
     errors_[i] = &errors.Add({{"code", std::string(protocol::error_table[i].wire)}});
-  // Series that begin at 0 show their first change.
+  // Prometheus only sees a series' first change if the series has begun at 0.
   for (const auto kind : {protocol::mode::chat, protocol::mode::audio, protocol::mode::video})
     for (const auto reason : protocol::session_end_words)
       ended_.Add({{"mode", std::string(name_of(kind))}, {"reason", std::string(reason)}});
   dropped_units_ =
       &counter(registry_, "parley_dropped_units_total", "Seconds of input dropped because newer ones came.").Add({});
   failovers_ = &counter(registry_, "parley_failovers_total", "Sessions moved to another worker.").Add({});
-  auto& resumes = counter(registry_, "parley_resumes_total", "Connections that claimed a session, by the answer.");
+  auto& resumes =
+      counter(registry_, "parley_resumes_total", "Connections that tried to resume a session, by the answer.");
   resumed_ = &resumes.Add({{"result", "resumed"}});
   not_resumed_ = &resumes.Add({{"result", "refused"}});
   violations_ = &counter(registry_, "parley_invariant_violations_total",
-                         "Assertions that did not hold: defects of the server, each of which ended one session.")
+                         "Failed assertions: defects of the server, each of which ended one session.")
                      .Add({});
-  queue_wait_ =
-      &histogram(registry_, "parley_queue_wait_seconds", "From asking for a slot to the grant.").Add({}, wait_seconds);
+  queue_wait_ = &histogram(registry_, "parley_queue_wait_seconds", "Time from requesting a slot to the grant.")
+                     .Add({}, wait_seconds);
   queue_length_ = &gauge(registry_, "parley_queue_length", "Clients that wait for a slot.").Add({});
 }
 

@@ -29,7 +29,7 @@
 
 namespace parley::actors {
 
-/// What a server counts, for GET /metrics. Thread-safe. Counting costs an atomic addition or two; looking up a worker
+/// What a server counts for GET /metrics. Thread-safe. Counting costs an atomic addition or two; looking up a worker
 /// takes a lock, so keep the result.
 class meters {
 public:
@@ -44,7 +44,7 @@ public:
     prometheus::Histogram* turn_latency; ///< all latencies and times are in seconds
     prometheus::Counter* listened;
     prometheus::Counter* spoke;
-    prometheus::Counter* late; ///< units that took longer than they last
+    prometheus::Counter* late; ///< units that took longer than a second
     prometheus::Counter* input_text;
     prometheus::Counter* input_audio;
     prometheus::Counter* input_vision;
@@ -60,9 +60,9 @@ public:
     prometheus::Gauge* busy_slots;
     prometheus::Gauge* kv_pages_used;
     prometheus::Gauge* kv_pages_free;
-    std::array<prometheus::Counter*, std::size(engine_counters)> counted; ///< by the engine
+    std::array<prometheus::Counter*, std::size(engine_counters)> counted; ///< one for each engine counter
     prometheus::Counter* busy_s;
-    std::vector<std::function<void()>> withdraw; ///< each of these from its family
+    std::vector<std::function<void()>> withdraw; ///< removes each of these from its family
   };
 
   meters();
@@ -76,7 +76,7 @@ public:
   /// The worker is down and holds nothing.
   void gone(worker_key key);
 
-  /// The worker has left, or another one has replaced it: it will not come back under this number.
+  /// The worker has left or was replaced: it will not come back under this number.
   void remove(worker_key key);
 
   prometheus::Counter& errors(protocol::error_code code) { return *errors_[static_cast<std::size_t>(code)]; }
@@ -85,13 +85,12 @@ public:
   prometheus::Counter& resumes(bool welcome) { return *(welcome ? resumed_ : not_resumed_); }
   prometheus::Histogram& queue_wait() { return *queue_wait_; }
   prometheus::Gauge& queue_length() { return *queue_length_; }
-  /// So many invariants were violated in this process so far.
+  /// The number of invariants violated in this process so far.
   void violations(std::uint64_t so_far);
   recording_meter& recording() { return recording_; }
   prometheus::Gauge& sessions(protocol::mode kind, protocol::session_state state);
 
-  /// A session is over.
-  /// `key` is the name of its API key, empty without keys.
+  /// A session has ended. `key` is the name of its API key; empty without keys.
   void ended(protocol::mode kind, protocol::session_end how, const std::string& key, const protocol::usage& used);
 
   /// Everything in Prometheus's text format.

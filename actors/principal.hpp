@@ -4,10 +4,10 @@
 
 namespace parley::actors {
 
-/// Who asks for something over HTTP.
+/// Who makes an HTTP request.
 struct principal {
-  std::string key;       ///< name of the API key, empty without keys
-  bool sees_all = false; ///< an admin's key; without keys, the server's own machine
+  std::string key;       ///< name of the API key; empty without keys
+  bool sees_all = false; ///< an admin's key; without keys, a request from the server's own machine
 };
 
 } // namespace parley::actors

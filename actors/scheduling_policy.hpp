@@ -10,9 +10,9 @@
 
 namespace parley::actors {
 
-/// How scheduler threads share work: one queue, as in CAF's work sharing, but no thread is woken for what an awake one
-/// will take. When an actor gives work to another, its own thread continues with it as soon as that actor is done; only
-/// further work, or work from other threads, wakes a sleeper.
+/// How scheduler threads share work: one queue, as in CAF's work sharing, but no thread is woken for work that an awake
+/// one will take. When an actor sends work to another, its own thread continues with it as soon as that actor is done;
+/// only additional work, or work from other threads, wakes a sleeping thread.
 class scheduling_policy : public caf::policy::unprofiled {
 public:
   struct coordinator_data {
@@ -38,7 +38,7 @@ public:
     central_enqueue(self->parent(), job);
   }
 
-  /// Called on the thread of `self`, which comes back for it.
+  /// Called on the thread of `self`, which will come back for the job.
   template<class Worker>
   void internal_enqueue(Worker* self, caf::resumable* job) {
     auto& shared = d(self->parent());
@@ -74,7 +74,7 @@ public:
   }
 
 private:
-  /// How many there are now.
+  /// Adds a job; returns the number of jobs in the queue.
   static std::size_t put(coordinator_data& shared, caf::resumable* job) {
     const std::lock_guard lock(shared.mutex);
     shared.jobs.push_back(job);

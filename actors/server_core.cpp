@@ -20,7 +20,7 @@ namespace parley::actors {
 
 namespace {
 
-/// After the grace of a drain, time for closes that are still in progress.
+/// Extra time after the grace period of a drain, for closes still in progress.
 constexpr std::chrono::seconds drain_margin{5};
 
 /// What net/ holds of a session.
@@ -36,7 +36,7 @@ private:
   const link_number link_;
 };
 
-/// The same when there is no session: the connection is being refused.
+/// The same without a session, for a connection that is being refused.
 class deaf_handle final : public session_handle {
 public:
   void text(std::string&&) override {}
@@ -111,14 +111,14 @@ void server_core::add_worker(std::string device, engine_factory make) {
 }
 
 void server_core::admit_node(node_socket socket, const std::string& address) {
-  log()->debug("a node comes from {}", address);
+  log()->debug("a node connects from {}", address);
   PARLEY_ASSERT(links_, "nodes may join");
   links_->serve(std::move(socket), registry_);
 }
 
 void server_core::drain() {
   board_.close(closed_for::shutdown);
-  // In this order: whoever is not among the sessions yet finds the queue closed.
+  // In this order: a client that has no session yet then finds the queue closed.
   caf::anon_send(queue_, drain_request{});
   for (const auto& session : surroundings_.registry.all()) caf::anon_send(session, drain_request{});
   if (!surroundings_.registry.wait_until_none_lives(limits_.drain + drain_margin))

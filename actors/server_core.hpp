@@ -28,25 +28,25 @@ public:
   enum class nodes : std::uint8_t { none, may_join };
 
   /// `watch` is called after every change of a worker, on one of our threads; it must not block. An engine that could
-  /// not be loaded or has thrown is reported as a worker that is `down`. Throws config::settings_error when
-  /// `record.dir` or `limits.journal_dir` cannot be used.
+  /// not be loaded or has thrown is reported as a worker that is `down`. Throws config::settings_error if `record.dir`
+  /// or `limits.journal_dir` cannot be used.
   server_core(const config::settings& settings, worker_table::watcher watch, nodes others = nodes::none);
 
-  /// Stops, if `stop` was not called.
+  /// Calls `stop` if nobody has.
   ~server_core() override;
 
   server_core(const server_core&) = delete;
   server_core& operator=(const server_core&) = delete;
 
-  /// Starts a worker, which loads its engine on a thread of its own.
+  /// Starts a worker, which loads its engine on its own thread.
   void add_worker(std::string device, engine_factory make);
 
-  /// Refuses new clients, tells running sessions (`session.go_away`), and waits until the last one is closed, for at
+  /// Refuses new clients, warns running sessions (`session.go_away`), and waits until the last one is closed, for at
   /// most a little longer than `limits.drain_seconds`. The sessions' last frames may still be on their way. Blocks.
   void drain();
 
-  /// Ends what is left in this process, sessions first, and joins every thread. The last call; no connection may come any more: the server in front
-  /// of it is stopped. Blocks.
+  /// Ends everything in this process, sessions first, and joins every thread. Must be the last call: stop the server in
+  /// front first, so that no more connections arrive. Blocks.
   void stop();
 
   // gateway_api; all thread-safe
@@ -63,10 +63,10 @@ public:
 
   recordings_api* recordings() override { return archive_.get(); }
 
-  // node_entrance; thread-safe. Only where nodes may join.
+  // node_entrance; thread-safe. Only if nodes may join.
   void admit_node(node_socket socket, const std::string& address) override;
 
-  /// Sessions that are not yet closed.
+  /// Number of sessions that are not yet closed.
   std::size_t live_sessions() const { return surroundings_.registry.live(); }
 
 private:
@@ -83,7 +83,7 @@ private:
   caf::actor_system system_;
   std::unique_ptr<archive> archive_; ///< null = nothing is recorded
   queue_actor queue_;
-  std::vector<worker_actor> workers_; ///< of this process
+  std::vector<worker_actor> workers_; ///< those of this process
   std::optional<node_links> links_;
   node_registry_actor registry_;
   bool stopped_ = false;

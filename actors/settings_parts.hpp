@@ -6,7 +6,7 @@
 
 #include <chrono>
 
-// The parts of the settings that the pure classes need.
+// Converts the settings to what the pure classes need.
 namespace parley::actors {
 
 // Converts seconds to milliseconds. Silence and rejoin are of section `nodes`.

@@ -17,13 +17,13 @@ void add_check_model(CLI::App& app, job& chosen) {
     service_flags flags;
   };
   auto* sub =
-      app.add_subcommand("check-model", "Looks whether a model folder is whole and would run, without starting it");
+      app.add_subcommand("check-model", "Checks that a model folder is complete and would run, without serving it");
   const auto made = std::make_shared<wish>();
   sub->add_option("folder", made->model, "Checkpoint folder")->required();
   sub->add_flag("--hash", made->hash, "Compares SHA-256 with the revision that most people have");
-  sub->add_flag("--run", made->run, "Reads all weights, and lets it hear a silent second and say some words");
+  sub->add_flag("--run", made->run, "Reads all weights, and tries a second of silence and some words");
   made->flags.add_common(*sub);
-  made->flags.add(*sub, "--assets", "worker.assets", "Folder whose assets are taken; none = the checkpoint folder");
+  made->flags.add(*sub, "--assets", "worker.assets", "Folder whose assets are used; default: the checkpoint folder");
   made->flags.add(*sub, "--device", "worker.device", "cpu or cuda:N");
   made->flags.add(*sub, "--quant", "engine.quant", "int8 or int4: the language model's layers in fewer bits");
   sub->callback([made, &chosen] {

@@ -4,11 +4,10 @@
 
 #include <functional>
 
-// The subcommands. Each adds its flags; the chosen one leaves a job to be run once the whole command line is known to
-// be valid.
+// The subcommands. Each adds its flags. The chosen one stores a job, which runs if the whole command line is valid.
 namespace parley::app {
 
-/// Does the job and returns the exit status: 0 done, 1 failed at run time, 2 wrong usage or settings. May throw
+/// Does the job and returns the exit status: 0 = done, 1 = failed at run time, 2 = wrong usage or settings. May throw
 /// config::settings_error (2) and other exceptions (1).
 using job = std::function<int()>;
 

@@ -52,10 +52,10 @@ void add_gateway(CLI::App& app, job& chosen) {
   const auto flags = std::make_shared<service_flags>();
   flags->add_common(*sub);
   flags->add(*sub, "--host", "server.host", "Address to listen on");
-  flags->add(*sub, "--port", "server.port", "Port to listen on; 0 takes a free one");
+  flags->add(*sub, "--port", "server.port", "Port to listen on; 0 = any free port");
   flags->add(*sub, "--tls", "tls.mode", "off, auto (a self-signed certificate) or file (tls.cert, tls.key)");
   flags->add(*sub, "--nodes-host", "nodes.host", "Address at which workers join");
-  flags->add(*sub, "--nodes-port", "nodes.port", "Port at which workers join; 0 takes a free one");
+  flags->add(*sub, "--nodes-port", "nodes.port", "Port at which workers join; 0 = any free port");
   sub->callback([flags, &chosen] { chosen = [flags] { return gateway(*flags); }; });
 }
 

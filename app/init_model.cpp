@@ -22,7 +22,7 @@ void add_init_model(CLI::App& app, job& chosen) {
       ->check(CLI::IsMember({"tiny", "mid", "minicpm-o-4.5"}));
   sub->add_option("--seed", made->seed, "Same seed, same weights")->required();
   sub->add_option("--out", made->out, "Folder to write: missing or empty")->required();
-  sub->add_option("--tokenizer", made->tokenizer, "Folder whose vocabulary is taken; none = bytes");
+  sub->add_option("--tokenizer", made->tokenizer, "Folder whose vocabulary is used; default: single bytes");
   sub->callback([made, &chosen] {
     chosen = [made] {
       inference::init_model(made->preset, made->seed, made->out, {.tokenizer = made->tokenizer});

@@ -36,30 +36,30 @@ int run(client::load_options options) {
 } // namespace
 
 void add_load(CLI::App& app, job& chosen) {
-  auto* sub = app.add_subcommand("load", "Many simulated people at once against a running server");
+  auto* sub = app.add_subcommand("load", "Simulates many people talking to a running server");
   const auto options = std::make_shared<client::load_options>();
   auto& habits = options->habits;
   sub->add_option("--url", options->url, "http(s) or ws(s), with or without /v1/realtime")->required();
   sub->add_option("--key", options->key, "API key");
   sub->add_option("--ca", options->ca_file, "PEM file of the certificates to trust, instead of the system's");
-  sub->add_option("--mode", options->modes, "chat, audio, video; several are dealt in turn")->delimiter(',');
+  sub->add_option("--mode", options->modes, "chat, audio, video; several are assigned in turn")->delimiter(',');
   sub->add_option("--sessions", options->sessions, "How many people");
-  sub->add_option("--seconds", options->seconds, "How long, after the last one came");
-  sub->add_option("--ramp", options->ramp, "Seconds over which they come; otherwise 100 a second");
-  sub->add_option("--wav", options->wavs, "What is spoken: any rate and channel count");
-  sub->add_option("--picture", options->picture, "Image file that video sends with each second");
-  sub->add_option("--prompt", options->prompts, "What is asked in chat");
+  sub->add_option("--seconds", options->seconds, "Seconds to run, once the last client has connected");
+  sub->add_option("--ramp", options->ramp, "Seconds over which clients connect; default: 100 clients a second");
+  sub->add_option("--wav", options->wavs, "WAV file to speak: any rate and channel count");
+  sub->add_option("--picture", options->picture, "Image file to send with each second of video");
+  sub->add_option("--prompt", options->prompts, "Question to ask in chat");
   sub->add_flag("--no-tts{false}", habits.tts, "Chat answers in text only");
-  sub->add_option("--max-new-tokens", options->max_new_tokens, "Longest answer in chat");
-  sub->add_flag("--mixed-dialects", options->mixed_dialects, "Every other duplex session in the legacy dialect");
-  sub->add_flag("--fast", habits.fast, "Each second, or question, as soon as the one before is answered");
-  sub->add_option("--jitter", habits.jitter, "A second is sent up to so many seconds early or late");
+  sub->add_option("--max-new-tokens", options->max_new_tokens, "Most tokens in a chat answer");
+  sub->add_flag("--mixed-dialects", options->mixed_dialects, "Use the legacy dialect in every other duplex session");
+  sub->add_flag("--fast", habits.fast, "Send each second, or question, as soon as the previous one is answered");
+  sub->add_option("--jitter", habits.jitter, "Send a second up to this many seconds early or late");
   sub->add_option("--think", habits.think, "Mean seconds between an answer and the next question");
   sub->add_option("--pause", habits.pause, "Mean seconds of silence between two recordings");
   sub->add_option("--barge-in", habits.barge_in, "Chance that a speaking second is interrupted");
-  sub->add_option("--playback-lead", habits.playback_lead, "Seconds of sound that a listener's buffer waits for");
+  sub->add_option("--playback-lead", habits.playback_lead, "Seconds of sound that a listener buffers before playing");
   sub->add_option("--seed", options->seed, "Same seed, same people");
-  sub->add_option("--threads", options->threads, "Of the load generator; 0 = one a core");
+  sub->add_option("--threads", options->threads, "Threads of the load generator; 0 = one per core");
   sub->add_option("--json", options->json, "File for the figures");
   sub->add_option("--plot", options->plot, "SVG file of the latencies");
   sub->callback([options, &chosen] { chosen = [options] { return run(*options); }; });

@@ -17,7 +17,7 @@ namespace parley::app {
 
 namespace {
 
-/// A text as a JSON string, quotes and all.
+/// Appends `text` as a quoted JSON string.
 void append_json(std::string_view text, spdlog::memory_buf_t& to) {
   std::string quoted;
   protocol::json::append_string(text, quoted);
@@ -32,7 +32,7 @@ public:
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<json_message>(); }
 };
 
-/// The session that the logging thread is working for, if any: a log call is formatted on its own thread.
+/// The session that the logging thread works for, if any. spdlog formats a message on the thread that logs it.
 class json_session final : public spdlog::custom_flag_formatter {
 public:
   void format(const spdlog::details::log_msg&, const std::tm&, spdlog::memory_buf_t& to) override {
@@ -57,11 +57,12 @@ public:
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<text_session>(); }
 };
 
-/// A defect of ours showed, for the first time at that place.
+/// Called when an invariant of ours is violated, the first time at each place in the code.
 void log_violation(const base::assertion_site& site) noexcept {
   try {
-    spdlog::error("invariant violated: {} ({}) at {}:{}; the session ends. Further ones at this place are only counted",
-                  site.meaning, site.condition, site.file, site.line);
+    spdlog::error(
+        "invariant violated: {} ({}) at {}:{}; the session ends. Further violations at this place are only counted",
+        site.meaning, site.condition, site.file, site.line);
   } catch (...) {
     std::fputs(site.meaning, stderr);
   }

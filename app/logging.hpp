@@ -4,8 +4,8 @@
 
 namespace parley::app {
 
-/// Sends the logs of all parts (net, actors, engine, and the rest as "parley") to standard error, as section `log` of
-/// the settings says. Each line names the session that it is about. A violated invariant is logged once for each place.
+/// Sends all logs (net, actors, engine, and the rest as "parley") to standard error, as configured in the section
+/// `log`. Each line names the session that it concerns. A violated invariant is logged once per place in the code.
 void start_logging(const config::settings& settings);
 
 } // namespace parley::app

@@ -10,7 +10,7 @@ namespace {
 constexpr int failed = 1;
 constexpr int wrong_usage = 2;
 
-/// One line on standard error.
+/// Prints one line to standard error and returns `status`.
 int complain(std::string what, int status) {
   for (auto& c : what)
     if (c == '\n') c = ' ';
@@ -18,7 +18,7 @@ int complain(std::string what, int status) {
   return status;
 }
 
-/// The word given in place of a command, if that is what is wrong.
+/// The word that was given instead of a command, if that is the mistake.
 std::string unknown_command(const CLI::App& app) {
   const CLI::App* reached = &app;
   while (!reached->get_subcommands().empty()) reached = reached->get_subcommands().front();

@@ -21,7 +21,7 @@ namespace {
 /// Time for the last frames of closed sessions to reach their clients.
 constexpr std::chrono::seconds flush_time{2};
 
-/// Runs until the server has to end; returns the exit status.
+/// Runs until the server has to stop; returns the exit status.
 int serve_until_told(service_news& news, const std::string& url) {
   while (true) {
     const auto next = news.wait();
@@ -30,7 +30,7 @@ int serve_until_told(service_news& news, const std::string& url) {
       if (news.first_worker()) std::cout << "ready " << url << std::endl;
       break;
     case service_news::what::worker_down:
-      // There is no other worker: the supervisor of this process restarts it.
+      // This was the only worker. Exiting lets the supervisor restart the process.
       std::cerr << "parley: the model cannot be served: " << next.reason << std::endl;
       return 1;
     case service_news::what::asked_to_stop: spdlog::info("asked to stop"); return 0;
@@ -74,8 +74,8 @@ void add_serve(CLI::App& app, job& chosen) {
   const auto flags = std::make_shared<service_flags>();
   flags->add_common(*sub);
   flags->add(*sub, "--host", "server.host", "Address to listen on");
-  flags->add(*sub, "--port", "server.port", "Port to listen on; 0 takes a free one");
-  flags->add(*sub, "--model", "worker.model", "Checkpoint folder; none = the embedded default model");
+  flags->add(*sub, "--port", "server.port", "Port to listen on; 0 = any free port");
+  flags->add(*sub, "--model", "worker.model", "Checkpoint folder; default: the embedded model");
   flags->add(*sub, "--device", "worker.device", "cpu or cuda:N");
   flags->add(*sub, "--quant", "engine.quant", "int8 or int4: the language model's layers in fewer bits");
   flags->add(*sub, "--tls", "tls.mode", "off, auto (a self-signed certificate) or file (tls.cert, tls.key)");

@@ -17,7 +17,7 @@ namespace parley::app {
 
 namespace {
 
-/// `timeout` and some shells signal a process and its group: two signals within this time count as one request to stop.
+/// `timeout` and some shells signal both a process and its group: two signals within this time are one request to stop.
 constexpr std::chrono::seconds same_request{1};
 
 using std::chrono::steady_clock;
@@ -61,7 +61,7 @@ public:
             asked = steady_clock::now();
             news.ask_to_stop();
           } else if (steady_clock::now() - *asked > same_request) {
-            spdlog::warn("asked to stop again: leaving at once");
+            spdlog::warn("asked to stop again: exiting at once");
             std::_Exit(0);
           }
         }) {}

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-// What the long-running commands have in common.
+// What the long-running commands share.
 namespace parley::app {
 
-/// Their flags, each naming a setting.
+/// Their flags, each of which sets a setting.
 struct service_flags {
   std::string config;
   /// `section.key=value`, in the order given.
@@ -29,18 +29,18 @@ struct service_flags {
   /// `--config` and `--set`.
   void add_common(CLI::App& sub);
 
-  /// A flag that sets a key.
+  /// Adds a flag that sets `key`.
   void add(CLI::App& sub, const std::string& flag, std::string key, std::string help);
 };
 
-/// File, environment, `--set` and flags, in this order. \throws config::settings_error
+/// Merges file, environment, `--set` and flags; later ones win. \throws config::settings_error
 config::settings settings_from(const service_flags& flags);
 
-/// Prepares the process: raises the limit on descriptors as far as possible, and survives the death of whoever reads
-/// its log.
+/// Prepares the process: raises the limit on open descriptors as far as possible, and keeps it running when the reader
+/// of its log goes away.
 void prepare_process();
 
-/// While this object lives, SIGINT and SIGTERM ask to stop; the second signal exits at once.
+/// While this object lives, SIGINT and SIGTERM request a stop; the second signal exits at once.
 class stop_requests {
 public:
   explicit stop_requests(service_news& news);
@@ -51,8 +51,8 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
-/// The checkpoint that the settings name, or the embedded one; afterwards `worker.model` names it. Throws
-/// std::runtime_error when the embedded one is missing.
+/// Returns the checkpoint that the settings name, or else the embedded one, and stores its path in `worker.model`.
+/// Throws std::runtime_error if the embedded one is missing.
 std::string resolve_model(config::settings& settings);
 
 } // namespace parley::app

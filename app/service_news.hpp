@@ -10,21 +10,21 @@
 
 namespace parley::app {
 
-/// The events that a server's main thread waits for. All functions but `wait`, `wait_until` and `first_worker` may be
-/// called on any thread, and none of those blocks.
+/// The events that a server's main thread waits for. All functions except `wait`, `wait_until` and `first_worker` may
+/// be called from any thread and never block.
 class service_news {
 public:
   enum class what { worker_up, worker_down, asked_to_stop };
   struct item {
     what kind;
-    std::string reason; ///< of `worker_down`
+    std::string reason; ///< only for `worker_down`
   };
 
   void worker_up() { post({what::worker_up, {}}); }
   void worker_down(std::string reason) { post({what::worker_down, std::move(reason)}); }
   void ask_to_stop() { post({what::asked_to_stop, {}}); }
 
-  /// Nothing if the time is up first.
+  /// Returns nothing if the time runs out first.
   std::optional<item> wait_until(std::chrono::steady_clock::time_point end) {
     std::unique_lock lock(mutex_);
     if (!come_.wait_until(lock, end, [&] { return !items_.empty(); })) return std::nullopt;
@@ -41,7 +41,7 @@ public:
     return next;
   }
 
-  /// True the first time.
+  /// True on the first call only.
   bool first_worker() { return !std::exchange(had_worker_, true); }
 
 private:

@@ -7,16 +7,16 @@
 
 namespace parley::base {
 
-/// What was used last, by key; the least recently used item is dropped first. Looked through from the front, so keep it
-/// small, or let keys compare a hash first. Not thread-safe.
+/// A cache that drops the least recently used item first. Searched linearly from the front, so keep it small, or let
+/// keys compare a hash first. Not thread-safe.
 template<class Key, class Value>
 class lru_cache {
 public:
   /// Holds up to `capacity` items; with 0 it keeps nothing.
   explicit lru_cache(std::size_t capacity) : capacity_(capacity) {}
 
-  /// Whatever compares equal to its key finds an item, which becomes the most recently used one. Valid until something
-  /// is put or dropped; null = it is not there.
+  /// Finds the item whose key compares equal to `wanted`, and makes it the most recently used one. Valid until
+  /// something is put or dropped; null = not found.
   template<class Wanted>
   Value* find(const Wanted& wanted) {
     const auto found = std::ranges::find_if(items_, [&](const auto& item) { return item.first == wanted; });
@@ -25,14 +25,14 @@ public:
     return &items_.front().second;
   }
 
-  /// A key that is there already keeps its value.
+  /// If the key exists, it keeps its value.
   void put(Key key, Value value) {
     if (capacity_ == 0 || find(key)) return;
     if (items_.size() == capacity_) drop_oldest();
     items_.emplace_front(std::move(key), std::move(value));
   }
 
-  /// False when there is nothing left.
+  /// Returns false if nothing is left.
   bool drop_oldest() {
     if (items_.empty()) return false;
     items_.pop_back();

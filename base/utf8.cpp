@@ -11,8 +11,8 @@ decoded decode(std::string_view bytes) {
   };
   const auto lead = at(0);
   if (lead < 0x80) return {char32_t{lead}, 1, true};
-  // Lead byte → length and the range of the second byte; the others are 80..BF. Overlong forms, surrogates and code
-  // points past U+10FFFF all show in the second byte.
+  // Lead byte → length and the range of the second byte; the other bytes are 80..BF. The second byte reveals overlong
+  // forms, surrogates and code points past U+10FFFF.
   std::size_t size = 0;
   unsigned low = 0x80;
   unsigned high = 0xBF;
@@ -54,7 +54,7 @@ bool valid(std::string_view text) {
   while (!text.empty()) {
     if (std::uint64_t eight = 0; text.size() >= sizeof eight) {
       std::memcpy(&eight, text.data(), sizeof eight);
-      if ((eight & high_bits) == 0) { // base64, mostly
+      if ((eight & high_bits) == 0) { // fast path, mostly for base64
         text.remove_prefix(sizeof eight);
         continue;
       }

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-// RIFF/WAVE files: where their sound lies and what its bytes mean. Nothing is allocated for what a header claims.
+// RIFF/WAVE files: where their sound is, and what its bytes mean. Never allocates what a header merely claims.
 namespace parley::base {
 
 static_assert(std::endian::native == std::endian::little, "RIFF is little-endian");
@@ -35,30 +35,30 @@ struct wav_format {
   std::size_t frame_bytes() const { return channels * sample_bytes; }
 };
 
-/// The sound of a file, where it lies.
+/// The sound inside a file's bytes.
 struct wav_view {
   wav_format format;
-  std::string_view data;      ///< as much of it as there is
-  std::size_t data_at = 0;    ///< where it begins
-  std::size_t data_bytes = 0; ///< as the header says
+  std::string_view data;      ///< as much of it as exists
+  std::size_t data_at = 0;    ///< its offset in the file
+  std::size_t data_bytes = 0; ///< size according to the header
 
-  /// Whole frames (one sample of each channel) that are there.
+  /// Number of whole frames (one sample of each channel) that exist.
   std::size_t frames() const { return data.size() / format.frame_bytes(); }
 
-  /// One sample: integers in [-1, 1), floats as they are stored, which may be any number and none.
+  /// One sample: integers become [-1, 1); floats are returned as stored, which may be any value, even NaN.
   float sample(std::size_t frame, std::size_t channel) const;
 };
 
-/// Whether bytes start with a RIFF/WAVE header.
+/// Whether the bytes start with a RIFF/WAVE header.
 bool looks_like_wav(std::string_view bytes);
 
-/// Finds the sound, plain or WAVE_FORMAT_EXTENSIBLE; a data chunk that claims more than there is gives what is there. None
-/// if there is something wrong, and `problem` says what in plain words.
+/// Finds the sound, plain or WAVE_FORMAT_EXTENSIBLE; if a data chunk is shorter than it claims, returns what exists.
+/// None if something is wrong, which `problem` then explains in plain words.
 std::optional<wav_view> view_wav(std::string_view bytes, std::string& problem);
 
 inline constexpr std::size_t wav_header_bytes = 44;
 
-/// What stands in front of `data_bytes` bytes of mono PCM16.
+/// The header for `data_bytes` bytes of mono PCM16.
 std::array<char, wav_header_bytes> wav_header(std::uint32_t rate, std::uint32_t data_bytes);
 
 inline float wav_view::sample(std::size_t frame, std::size_t channel) const {

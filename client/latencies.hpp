@@ -17,7 +17,7 @@ public:
   std::size_t count() const { return times_.size(); }
   bool empty() const { return times_.empty(); }
 
-  /// The smallest measured time that at least the given share of all do not exceed (nearest rank); zero without
+  /// The smallest measured time that at least this share of all times do not exceed (nearest rank); zero without
   /// measurements.
   seconds quantile(double share) const;
 
@@ -25,10 +25,10 @@ private:
   std::vector<seconds> times_;
 };
 
-/// `123.4 ms`.
+/// For example `123.4 ms`.
 std::string milliseconds_text(latencies::seconds time);
 
-/// `1.23 s`.
+/// For example `1.23 s`.
 std::string seconds_text(latencies::seconds time);
 
 /// `0.123`.

@@ -15,7 +15,7 @@
 namespace parley::client {
 namespace {
 
-constexpr double patience = 20; ///< seconds after the end for everybody to leave
+constexpr double patience = 20; ///< seconds after the end in which all clients must leave
 
 tl::expected<std::string, std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -64,7 +64,7 @@ struct lane {
   std::vector<std::unique_ptr<load_connection>> people;
 };
 
-/// Runs everybody to the end, and reports progress.
+/// Runs all clients to the end, and reports progress.
 void run_lanes(std::vector<std::unique_ptr<lane>>& lanes, load_world& world, std::size_t sessions, std::ostream& err) {
   std::mutex mutex;
   std::condition_variable changed;
@@ -79,7 +79,7 @@ void run_lanes(std::vector<std::unique_ptr<lane>>& lanes, load_world& world, std
       --running;
       changed.notify_one();
     });
-  // On a terminal the line is overwritten; a log gets one now and then.
+  // On a terminal the line is overwritten; a log gets a new line from time to time.
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const std::chrono::seconds between(terminal ? 1 : 10);
   std::unique_lock lock(mutex);
@@ -144,7 +144,7 @@ int load(const load_options& options, std::ostream& out, std::ostream& err) {
   const bool written = write_file(options.json, load_json(all, run), err);
   if (!write_file(options.plot, load_plot(all, run), err) || !written) return 1;
   if (all.held > 0) return 0;
-  err << "parley load: none of " << all.asked << " sessions came about";
+  err << "parley load: none of " << all.asked << " sessions was created";
   for (const auto& [code, count] : all.errors) err << ", " << count << ' ' << code;
   err << std::endl;
   return 1;

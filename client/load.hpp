@@ -14,26 +14,25 @@ struct load_options {
   std::string url{};
   std::string key{};                       ///< API key; empty = none
   std::string ca_file{};                   ///< PEM: trusted certificates instead of the system's
-  std::vector<std::string> modes{"audio"}; ///< chat, audio, video: assigned in turn
+  std::vector<std::string> modes{"audio"}; ///< chat, audio, video: assigned to clients in turn
   int sessions = 1;
-  double seconds = 30; ///< after the last one has connected
-  double ramp = -1;    ///< seconds over which they connect; negative = 100 per second
+  double seconds = 30; ///< duration after the last client has connected
+  double ramp = -1;    ///< seconds over which the clients connect; negative = 100 clients per second
   bool mixed_dialects = false;
   load_habits habits{};
-  std::vector<std::string> wavs{};                                      ///< what is spoken; at least one, except in
-                                                                        ///< chat
-  std::vector<std::string> prompts{"Tell me something about the sea."}; ///< what is asked in chat
-  std::string picture{};   ///< image file that video sends with each second; empty = none
-  int max_new_tokens = 64; ///< of a chat answer
+  std::vector<std::string> wavs{};                                      ///< to be spoken; not empty, except in chat
+  std::vector<std::string> prompts{"Tell me something about the sea."}; ///< questions to ask in chat
+  std::string picture{};   ///< image file to send with each second of video; empty = none
+  int max_new_tokens = 64; ///< for each chat answer
   std::uint64_t seed = 1;  ///< seed of all randomness
   int threads = 0;         ///< 0 = one per core
   std::string json{};      ///< file for the figures; empty = none
   std::string plot{};      ///< file for an SVG image of the latencies; empty = none
 };
 
-/// Prints one line per second on `err` while it runs, and the figures on `out`. Returns 0 when the run was completed,
-/// whatever the figures; 1 when no session could be opened or a file could not be written; 2 for wrong options, which
-/// one line on `err` names.
+/// Prints one line per second on `err` while it runs, and the figures on `out`. Returns 0 if the run was completed,
+/// whatever the figures; 1 if no session could be opened or a file could not be written; 2 for wrong options, which one
+/// line on `err` names.
 int load(const load_options& options, std::ostream& out, std::ostream& err);
 
 } // namespace parley::client

@@ -7,10 +7,10 @@
 namespace parley::client {
 namespace {
 
-constexpr double deadline = 1; ///< an answer after this is a miss
+constexpr double deadline = 1; ///< seconds; a later answer is a miss
 constexpr double closing_time = 10;
 
-/// Codes are sent by a server and become keys of a report.
+/// Error codes come from a server and become keys of a report, so they are cleaned.
 std::string code_name(std::string_view code) {
   std::string name(code.substr(0, 64));
   for (auto& c : name) {
@@ -109,7 +109,7 @@ void load_client::woken(double now) {
   case state::connecting:
   case state::initialising: fail("not_created"); return close(now);
   case state::active: return send_chunk(now);
-  case state::closing: // the server still has to close
+  case state::closing: // waiting for the server to close
     fail("close_unanswered");
     finish(now);
     return hands_->leave();
@@ -128,7 +128,7 @@ void load_client::answer(double now, const protocol::server_glance& event) {
     }
     return;
   }
-  // The legacy dialect does not say which unit an answer belongs to: they come in order.
+  // Legacy answers do not name their unit, but they come in order.
   const auto unit = event.input > 0 ? static_cast<std::size_t>(event.input - 1) : answered_;
   if (unit < answered_ || unit >= said_) return;
   take_output(now, event, open_[unit - answered_]);
@@ -201,7 +201,7 @@ void load_client::close(double now) {
   give_up(now);
 }
 
-/// What is late already counts as a miss; what is still in time might have been answered.
+/// Unanswered units that are already late count as misses; the others might still have been answered in time.
 void load_client::give_up(double now) {
   for (const auto due : open_)
     if (!chats() && now - due > deadline) ++into_->unanswered;

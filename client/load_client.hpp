@@ -12,28 +12,28 @@
 
 namespace parley::client {
 
-/// What a simulated person can do; nothing blocks. Implemented by a connection, and by tests.
+/// The actions of a simulated person; none of them blocks. Implemented by a connection, and by tests.
 class load_hands {
 public:
   virtual ~load_hands() = default;
 
   virtual void send_init() = 0;
-  virtual void send_unit(std::size_t unit, bool force_listen) = 0; ///< of `load_script`
+  virtual void send_unit(std::size_t unit, bool force_listen) = 0; ///< index in `load_script`
   virtual void send_question() = 0;
   virtual void send_close() = 0;
 
-  /// Calls `woken` at that time of the run; a new call replaces the one before.
+  /// Calls `woken` at that time of the run; replaces an earlier call.
   virtual void wake_at(double time) = 0;
 
   /// Ends the connection.
   virtual void leave() = 0;
 };
 
-/// One simulated person, from the connection to its end: decides what to do when, and measures what comes back. Times
-/// are seconds of the run and are passed in: no clock, no sockets, no threads.
+/// One simulated person, from connecting to the end: decides what to do when, and measures what comes back. Times are
+/// passed in, in seconds of the run: no clock, no sockets, no threads.
 class load_client {
 public:
-  /// Asks nothing more after `end`. Everything referred to outlives it.
+  /// Asks nothing more after `end`. All arguments must outlive it.
   load_client(const load_scenario& role, const load_script& script, const load_habits& habits, double end,
               load_hands& hands, load_figures& into);
 
@@ -41,7 +41,7 @@ public:
   void heard(double now, const protocol::server_glance& event);
   void woken(double now);
 
-  /// The connection ended. `failure` says why, in one word, if it was not a closing handshake.
+  /// The connection ended. `failure` gives the reason in one word, if it was not a closing handshake.
   void ended(double now, std::string_view failure);
 
   bool holds_session() const { return state_ == state::active; }
@@ -72,10 +72,10 @@ private:
   double connected_ = 0, asked_ = 0; ///< when the connection, and the init, began
   double first_due_ = 0, next_due_ = 0;
   std::deque<double> open_;  ///< when each unanswered second or question was due, oldest first
-  std::size_t said_ = 0;     ///< units or questions
-  std::size_t answered_ = 0; ///< of those, how many are behind us
+  std::size_t said_ = 0;     ///< units or questions sent
+  std::size_t answered_ = 0; ///< how many of them are answered or given up
   std::int64_t dropped_ = 0;
-  std::optional<double> silence_due_; ///< of the force_listen that has not been obeyed yet
+  std::optional<double> silence_due_; ///< due time of the force_listen that has not been obeyed yet
   bool held_ = false, failed_ = false;
   bool turn_has_text_ = false, turn_has_sound_ = false, unit_spoke_ = false, interrupt_ = false;
 };

@@ -24,17 +24,17 @@ struct load_world {
   server_url url;
   load_material material;
   load_habits habits;
-  double end = 0; ///< of the run, in its seconds
+  double end = 0; ///< end of the run, in its seconds
   std::chrono::steady_clock::time_point start;
   load_progress progress;
 
   double now() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
 };
 
-/// A simulated person's socket and clock. Everything happens on the thread of `io`.
+/// A simulated person's socket and clock. Runs entirely on the thread of `io`.
 class load_connection final : public load_hands {
 public:
-  /// All outlive it. `into` is written on the thread of `io` alone.
+  /// All arguments must outlive it. Only the thread of `io` writes to `into`.
   load_connection(boost::asio::io_context& io, load_world& world, const load_scenario& role, load_figures& into);
 
 private:

@@ -63,8 +63,8 @@ latencies load_figures::unit_latency() const {
 std::string load_table(const load_figures& all, const load_run& run) {
   std::ostringstream out;
   const auto line = [&](const char* name) -> std::ostream& { return out << std::left << std::setw(20) << name; };
-  line("sessions") << all.asked << " asked for, " << all.held << " held (" << run.most_at_once << " at once), "
-                   << all.completed << " to their end\n";
+  line("sessions") << all.asked << " requested, " << all.held << " held (" << run.most_at_once << " at once), "
+                   << all.completed << " completed\n";
   line("units") << all.units << " sent, " << all.answered << " answered, " << all.spoken << " spoken, " << all.dropped
                 << " dropped, " << all.unanswered << " unanswered\n";
   line("turns") << all.turns << ", " << all.interruptions << " interruptions\n\n";

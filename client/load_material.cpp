@@ -37,11 +37,11 @@ tl::expected<load_material, std::string> load_material::make(std::span<const std
     spoken.insert(spoken.end(), samples->begin(), samples->end());
     made.script_.recordings.push_back(units);
   }
-  spoken.resize(spoken.size() + unit_samples); // silence
+  spoken.resize(spoken.size() + unit_samples); // one unit of silence
   for (const auto which : {mode::audio, mode::video})
     for (const auto words : {dialect::current, dialect::legacy})
       for (const bool force : {false, true}) {
-        if (which == mode::video && picture.empty()) continue; // as audio
+        if (which == mode::video && picture.empty()) continue; // sent as audio
         auto& frames = made.units_[kind_of(which, words, force)];
         for (std::size_t at = 0; at < spoken.size(); at += unit_samples)
           frames.push_back(shared(protocol::encode_append(words, std::span(spoken).subspan(at, unit_samples), force,

@@ -34,7 +34,8 @@ public:
 private:
   load_script script_;
   std::array<frame, 2> inits_;
-  /// By unit; the last one is silence. Without and with force_listen, current and legacy, audio and video.
+  /// Indexed by unit, of which the last is silence. The eight variants: without or with force_listen, current or
+  /// legacy, audio or video.
   std::array<std::vector<frame>, 8> units_;
   std::vector<frame> questions_;
   frame close_;

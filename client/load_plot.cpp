@@ -10,9 +10,9 @@ namespace parley::client {
 namespace {
 
 constexpr double width = 860, height = 250, left = 70, top = 40, gap = 70;
-constexpr double least = 1e-4; ///< seconds; the scale of latencies is logarithmic
+constexpr double least = 1e-4; ///< seconds; the latency axis is logarithmic
 
-/// Pixels from the bottom, of `height`, for a latency on a scale up to `most`.
+/// Height in pixels, out of `height`, of a latency on an axis up to `most`.
 double rise(double latency, double most) {
   const auto share = std::log(std::max(latency, least) / least) / std::log(most / least);
   return height * std::clamp(share, 0.0, 1.0);
@@ -31,7 +31,7 @@ void write_text(std::ostream& out, double x, double y, const std::string& text, 
   out << "<text x=\"" << x << "\" y=\"" << y << "\" text-anchor=\"" << anchor << "\">" << text << "</text>\n";
 }
 
-/// The answers of each second of the run, by when they were due.
+/// The latencies of each second of the run, by when they were due.
 std::vector<latencies> by_second(const load_figures& all) {
   std::vector<latencies> seconds;
   for (const auto& a : all.answers) {
@@ -74,7 +74,7 @@ std::string load_plot(const load_figures& all, const load_run& run) {
   const auto whole = all.unit_latency();
   const auto most = std::max(2.0, whole.quantile(1).count());
   const auto seconds = by_second(all);
-  const auto base = top + 2 * height + gap; // of the lower picture
+  const auto base = top + 2 * height + gap; // bottom of the lower chart
   std::ostringstream out;
   out << std::fixed << std::setprecision(1);
   out << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " << left + width + 30 << ' ' << base + 50

@@ -15,36 +15,35 @@ namespace parley::client {
 /// How the simulated people behave. Times in seconds.
 struct load_habits {
   bool fast = false;    ///< send the next second as soon as the previous one is answered, instead of one per second
-  double jitter = 0.02; ///< a second is sent at most this much earlier or later than it should be
+  double jitter = 0.02; ///< a second is sent at most this much too early or too late
   double think = 2;     ///< mean time between an answer and the next question, in chat
   double pause = 1.5;   ///< mean silence between two recordings
   double barge_in = 0;  ///< probability that a speaking second is interrupted by force_listen
   bool tts = true;      ///< request spoken answers in chat
-  double playback_lead = usual_playback_lead; ///< what a listener buffers before a turn begins to play
+  double playback_lead = usual_playback_lead; ///< how much a listener buffers before a turn begins to play
 };
 
 /// One simulated person.
 struct load_scenario {
   protocol::mode mode = protocol::mode::audio;
   protocol::dialect spoken = protocol::dialect::current;
-  double start = 0; ///< when the connection is made
+  double start = 0; ///< when to connect
   std::uint64_t seed = 0;
 };
 
-/// Who connects when: `sessions` people, with the modes assigned in turn, every other one of audio and video in the
-/// legacy dialect if `mixed_dialects`, spread evenly over `ramp` seconds. The same arguments give the same people.
+/// Who connects when: `sessions` people with the modes assigned in turn, spread evenly over `ramp` seconds. With
+/// `mixed_dialects`, half of those in audio and video use the legacy dialect. The same arguments give the same people.
 std::vector<load_scenario> cast_roles(int sessions, std::span<const protocol::mode> modes, bool mixed_dialects,
                                       double ramp, std::uint64_t seed);
 
-/// The seconds of speech that a person can say: recordings cut into units, followed by silence. Units are referred to
-/// by number.
+/// The seconds of speech that a person can say: recordings cut into numbered units, then one of silence.
 struct load_script {
-  std::vector<std::size_t> recordings; ///< units of each recording, one after the other
+  std::vector<std::size_t> recordings; ///< units in each recording, in order
   std::size_t silent_unit() const;
 };
 
-/// Which unit is said when: recordings in random order with silence between them, and when exactly each second is due.
-/// The same seed gives the same choices. Script and habits outlive it.
+/// Decides which unit is said when: recordings in random order with silence between them, and when exactly each second
+/// is due. The same seed gives the same choices. Script and habits must outlive it.
 class load_pace {
 public:
   load_pace(const load_script& script, const load_habits& habits, std::uint64_t seed);
@@ -52,7 +51,7 @@ public:
   /// The unit to say next.
   std::size_t next_unit();
 
-  /// When second `number` is due, in seconds from the first one; never before the previous one.
+  /// When second `number` is due, counted in seconds from the first one; never before the previous one.
   double due(std::size_t number);
 
   /// Seconds between an answer and the next question.

@@ -9,7 +9,7 @@
 
 namespace parley::client {
 
-/// The sound that a probe receives, as a person would hear it: kept to be saved, measured as it arrives.
+/// The sound that a probe receives, as a person would hear it: kept for saving, and measured as it arrives.
 class playback_timeline {
 public:
   using seconds = listener::seconds;
@@ -24,7 +24,7 @@ public:
 
   const listener& ear() const { return ear_; }
 
-  /// The whole session as heard, 24 kHz: every stretch at its place in time, with silence between them and up to `end`.
+  /// The whole session as heard, 24 kHz, up to `end`: every stretch at its time, with silence between.
   std::vector<float> timeline(seconds end) const;
 
 private:
@@ -32,8 +32,8 @@ private:
   std::vector<float> samples_;
 };
 
-/// Writes a 24 kHz WAV file and says so on `out`; without a `path` it does nothing. False when it cannot be written:
-/// one line on `err` says so.
+/// Writes a 24 kHz WAV file and reports it on `out`; does nothing without a `path`. If the file cannot be written,
+/// prints one line on `err` and returns false.
 bool save_heard(const std::string& path, std::span<const float> samples, std::ostream& out, std::ostream& err);
 
 } // namespace parley::client

@@ -9,7 +9,7 @@ std::string printable(std::string_view text) {
   shown.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    // U+0080 to U+009F are C2 80 to C2 9F: some terminals obey them like escape sequences.
+    // U+0080 to U+009F are encoded as C2 80 to C2 9F; some terminals treat them as escape sequences.
     const bool c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
     if (c1) ++i;
     if (c1 || byte == 0x7F || (byte < 0x20 && byte != '\n' && byte != '\t')) {

@@ -8,7 +8,7 @@ namespace parley::client {
 /// A server's text made safe for a terminal: control characters except line feed and tab become U+FFFD.
 std::string printable(std::string_view text);
 
-/// The same on one line, with line feeds and tabs as blanks.
+/// The same as a single line, with line feeds and tabs as spaces.
 std::string printable_line(std::string_view text);
 
 } // namespace parley::client

@@ -32,7 +32,7 @@ std::optional<std::string> read_file(const std::string& path) {
 
 class audio_probe final : public probe_session {
 public:
-  /// What is played and shown. `samples` hold whole units; `pictures` are one per second, as long as there are any.
+  /// What is played and shown. `samples` holds whole units; `pictures` has one per second, until they run out.
   struct material {
     std::vector<float> samples;
     std::string voice;
@@ -63,7 +63,7 @@ public:
 private:
   using seconds = latencies::seconds;
 
-  /// When the first part of a unit's answer arrived, measured from when the unit was sent.
+  /// When the first part of a unit's answer arrived, relative to when the unit was sent.
   struct first_time {
     std::size_t unit;
     seconds after;
@@ -85,7 +85,7 @@ private:
   }
 
   void on_output(const protocol::server_message& event) override {
-    // The legacy dialect does not say which unit an answer belongs to: they come in order.
+    // Legacy answers do not name their unit, but they come in order.
     const std::size_t unit = event.input > 0 ? static_cast<std::size_t>(event.input) : last_unit_ + 1;
     if (unit > sent_) return fail("an answer to a unit that was not sent");
     take(event, unit);
@@ -104,7 +104,7 @@ private:
   void take(const protocol::server_message& event, std::size_t unit) {
     const auto now = clock::now();
     const first_time here{unit, now - sent_at_[unit - 1]};
-    // Seconds that are sent as fast as they are answered are timed as if they had been spoken.
+    // With `fast`, answers are placed in time as if the seconds had been spoken at normal pace.
     const auto heard_at = options_.fast ? seconds(static_cast<double>(unit)) : seconds(now - start_);
     text_ += event.text;
     if (!event.text.empty() && !first_text_) first_text_ = here;
@@ -142,8 +142,7 @@ private:
     if (all_sound_ <= seconds(0)) return "nothing was heard";
     const auto& ear = heard_.ear();
     auto text = seconds_text(ear.heard_time()) + " heard of " + seconds_text(all_sound_);
-    if (!options_.fast)
-      text += ", " + std::to_string(ear.gaps()) + " gaps of together " + milliseconds_text(ear.gap_time());
+    if (!options_.fast) text += ", " + std::to_string(ear.gaps()) + " gaps (" + milliseconds_text(ear.gap_time()) + ")";
     return text + ", real-time factor " + factor_text(sounding_time_ / all_sound_);
   }
 
@@ -169,12 +168,12 @@ private:
   const std::string voice_;
   const std::vector<std::string> pictures_;
   boost::asio::steady_timer pace_;
-  std::vector<clock::time_point> sent_at_; ///< one for each unit there is
+  std::vector<clock::time_point> sent_at_; ///< one entry per unit
   clock::time_point start_;
   std::size_t sent_ = 0;
   std::size_t last_unit_ = 0;
   std::string text_;
-  seconds sound_{0}; ///< of this unit
+  seconds sound_{0}; ///< in this unit
   bool speaking_ = false;
   int answered_ = 0;
   int spoken_ = 0;
@@ -182,7 +181,7 @@ private:
   latencies measured_;
   playback_timeline heard_{listener::seconds(usual_playback_lead)};
   std::optional<first_time> first_text_, first_sound_;
-  seconds sounding_time_{0}; ///< latency of the answers with sound
+  seconds sounding_time_{0}; ///< total latency of the answers with sound
   seconds all_sound_{0};
 };
 
@@ -207,7 +206,7 @@ tl::expected<audio_probe::material, std::string> read_sound(const audio_probe_op
       return tl::unexpected("--voice: " + options.voice + " is no WAV file");
     voice = std::move(*bytes);
   }
-  // The last second is filled up with silence: an incomplete unit would never be answered.
+  // The last second is padded with silence, because an incomplete unit would never be answered.
   const auto units = (samples->size() + unit_samples - 1) / unit_samples + static_cast<std::size_t>(options.listen);
   samples->resize(units * unit_samples, 0.0f);
   return audio_probe::material{std::move(*samples), std::move(voice)};

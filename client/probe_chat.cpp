@@ -32,7 +32,7 @@ public:
 private:
   std::string init_frame() const override { return protocol::encode_init({}); }
 
-  // The id is not shown: the same prompt with the same seed prints the same output, except for times.
+  // Does not print the id, so that the same prompt and seed give the same output, except for times.
   void on_created(const protocol::server_message&) override {
     asked_ = clock::now();
     send(protocol::encode_chat({.prompt = options_.prompt,
@@ -66,7 +66,7 @@ private:
     if (first_sound_) line += "first sound " + milliseconds_text(*first_sound_ - asked_) + ", ";
     print_event("response.done", line + "whole answer " + milliseconds_text(now - asked_));
     if (!options_.save.empty()) print_event("sound", sound_text());
-    if (event.reason == "error" || event.reason == "cancelled") return fail("the answer is not whole");
+    if (event.reason == "error" || event.reason == "cancelled") return fail("the answer is incomplete");
     close_session("turn_done");
   }
 
@@ -84,7 +84,7 @@ private:
   std::vector<float> heard_;
 };
 
-/// Appends the files' contents; false when one of them cannot be read, which is reported on `err`.
+/// Appends the files' contents. If a file cannot be read, reports it on `err` and returns false.
 bool read_files(const std::vector<std::string>& paths, std::string_view option, std::vector<std::string>& into,
                 std::ostream& err) {
   for (const auto& path : paths) {

@@ -29,7 +29,7 @@ int probe_session::run(const server_url& url, std::string_view mode) {
 
 void probe_session::on_text(std::string_view frame) {
   const auto event = protocol::read_server_message(frame);
-  if (!event) return fail("the server sent something that is no event");
+  if (!event) return fail("the server sent something that is not an event");
   using type = protocol::server_event_type;
   switch (event->type) {
   case type::queued:
@@ -65,14 +65,14 @@ void probe_session::print_event(std::string_view event, std::string_view what) {
 }
 
 void probe_session::tell_place(const protocol::server_message& event) {
-  overdue_.cancel(); // how long a queue takes is not for us to judge
+  overdue_.cancel(); // waiting in a queue may take any time
   print_event(event.type_name, "position " + std::to_string(event.position) + " of " +
                                    std::to_string(event.queue_length) + ", about " +
                                    std::to_string(std::lround(event.estimated_wait_s)) + " s");
 }
 
 void probe_session::fail(std::string_view why) {
-  if (status_ != 0) return; // the first reason is the useful one
+  if (status_ != 0) return; // keep the first reason, which is the useful one
   status_ = 1;
   err_ << "parley probe: " << why << std::endl;
   if (!stopped()) close_session("user_stop");

@@ -14,15 +14,13 @@
 
 namespace parley::client {
 
-/// What all probes have in common: connect, wait in the queue, initialise, report what arrives, close, and return an
-/// exit status.
+/// What all probes share: connect, queue, initialise, report what arrives, close, return an exit status.
 class probe_session {
 public:
   probe_session(std::ostream& out, std::ostream& err);
   virtual ~probe_session() = default;
 
-  /// Blocks until the end of the session and returns the exit status; everything else is called on this thread
-  /// meanwhile.
+  /// Blocks until the end of the session and returns the exit status; calls the functions below on the same thread.
   int run(const server_url& url, std::string_view mode);
 
 protected:
@@ -30,10 +28,10 @@ protected:
   virtual void on_created(const protocol::server_message& event) = 0;
   virtual void on_output(const protocol::server_message& event) = 0;
 
-  /// One aligned line.
+  /// Prints one aligned line.
   void print_event(std::string_view event, std::string_view what);
 
-  /// One line on the error stream, and exit status 1.
+  /// Prints one line on the error stream and sets exit status 1.
   void fail(std::string_view why);
 
   void send(std::string frame) { socket_.send(std::move(frame)); }
@@ -41,11 +39,11 @@ protected:
   /// The session has done its work: requests its close.
   void close_session(std::string_view reason);
 
-  /// The server owes an answer from now on.
+  /// From now on the server owes an answer.
   void expect_answer();
   void expect_nothing() { overdue_.cancel(); }
 
-  /// Nothing more is to be sent.
+  /// Nothing more will be sent.
   bool stopped() const { return close_asked_ || closed_ || gone_; }
 
   boost::asio::io_context io_{1};
@@ -62,8 +60,8 @@ private:
   boost::asio::steady_timer overdue_;
   int status_ = 0;
   bool close_asked_ = false;
-  bool closed_ = false; ///< session.closed came
-  bool gone_ = false;   ///< the connection ended
+  bool closed_ = false; ///< session.closed has arrived
+  bool gone_ = false;   ///< the connection has ended
 };
 
 } // namespace parley::client

@@ -11,13 +11,13 @@ namespace parley::client {
 struct server_url {
   std::string host; ///< without the brackets of an IPv6 address
   std::string port;
-  std::string path;      ///< of the realtime endpoint
-  bool secure = false;   ///< TLS
+  std::string path;      ///< path of the realtime endpoint
+  bool secure = false;   ///< use TLS
   std::string key{};     ///< API key; empty = none
   std::string ca_file{}; ///< PEM: trusted certificates; empty = the system's
 };
 
-/// ws(s):// or http(s)://, with or without /v1/realtime at its end; a query is dropped. The error says what is wrong.
+/// ws(s):// or http(s)://, optionally with /v1/realtime at the end; a query is dropped. The error says what is wrong.
 tl::expected<server_url, std::string> parse_server_url(std::string_view text);
 
 } // namespace parley::client

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The exit status; 127 when there is no such program.
+/// Runs a program and returns its exit status; 127 if there is no such program.
 int run(std::vector<std::string> words) {
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
@@ -52,7 +52,7 @@ tl::expected<video_reader, std::string> take_apart(const std::string& file) {
   const int status = run({"ffmpeg", "-nostdin", "-v", "error", "-i", file, "-vf", "fps=1", "-q:v", "3",
                           parts.frames() + "/%06d.jpg", "-ac", "1", "-ar", "16000", parts.wav()});
   if (status == 127) return tl::unexpected<std::string>("ffmpeg is not installed; --frames and --wav need none");
-  if (status != 0) return tl::unexpected("ffmpeg cannot take " + file + " apart");
+  if (status != 0) return tl::unexpected("ffmpeg cannot split " + file);
   return parts;
 }
 

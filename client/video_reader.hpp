@@ -9,7 +9,7 @@
 
 namespace parley::client {
 
-/// A video taken apart in a temporary folder, which is deleted with the object.
+/// A video split into sound and pictures in a temporary folder, which is deleted with the object.
 class video_reader {
 public:
   explicit video_reader(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -24,11 +24,10 @@ private:
   std::filesystem::path folder_;
 };
 
-/// Uses ffmpeg, which must be installed. Blocks until it is done. Errors are meant for the person at the command line.
+/// Splits the file with ffmpeg, which must be installed. Blocks until done. Errors are for the user.
 tl::expected<video_reader, std::string> take_apart(const std::string& file);
 
-/// The contents of a folder's JPEG files, ordered by name; at least one, or an error meant for the person at the
-/// command line.
+/// The contents of a folder's JPEG files, ordered by name. None is an error, worded for the user of the command.
 tl::expected<std::vector<std::string>, std::string> read_pictures(const std::string& folder);
 
 } // namespace parley::client

@@ -18,15 +18,15 @@ using boost::system::error_code;
 using tcp = asio::ip::tcp;
 
 constexpr std::chrono::seconds handshake_time{30};
-constexpr std::size_t write_buffer_bytes = 32u << 10; ///< masked and written in one go
-constexpr std::size_t most_message_bytes = 64u << 20; ///< a whole chat answer with its sound
+constexpr std::size_t write_buffer_bytes = 32u << 10; ///< frames are masked and written in pieces of this size
+constexpr std::size_t most_message_bytes = 64u << 20; ///< enough for a whole chat answer with its sound
 
 } // namespace
 
 /// One connection, over plain TCP or over TLS.
 class ws_client::impl : public std::enable_shared_from_this<impl> {
 public:
-  /// `tls` null = plain.
+  /// `tls` null = plain TCP.
   impl(const asio::any_io_executor& executor, callbacks told, std::shared_ptr<asio::ssl::context> tls)
       : tls_(std::move(tls)), resolver_(executor), ws_(net::stream(tcp::socket(executor))), told_(std::move(told)) {
     ws_.read_message_max(most_message_bytes);
@@ -128,7 +128,7 @@ private:
         writing_ = false;
         return;
       }
-      // The pending read reports how it ended.
+      // The pending read reports how the connection ended.
       ws_.async_close(websocket::close_code::normal, [self = shared_from_this()](error_code ec) {
         if (!self->ended_) self->end(ec ? "the closing handshake failed" : "", ec);
       });
@@ -137,7 +137,7 @@ private:
     ws_.async_write(asio::buffer(*waiting_.front()), [self = shared_from_this()](error_code ec, std::size_t) {
       self->writing_ = false;
       self->waiting_.pop_front();
-      if (!ec) self->write(); // the read reports a broken connection
+      if (!ec) self->write(); // the pending read reports a broken connection
     });
   }
 
@@ -150,15 +150,15 @@ private:
     if (told.ended) told.ended(how);
   }
 
-  std::shared_ptr<asio::ssl::context> tls_; ///< null = plain
+  std::shared_ptr<asio::ssl::context> tls_; ///< null = plain TCP
   tcp::resolver resolver_;
   websocket::stream<net::stream, false> ws_;
   callbacks told_;
   beast::flat_buffer buffer_;
   websocket::response_type response_;
   std::deque<std::shared_ptr<const std::string>> waiting_;
-  std::string name_; ///< of the server
-  std::string host_; ///< with the port
+  std::string name_; ///< host name of the server
+  std::string host_; ///< host name with the port
   std::string target_;
   bool open_ = false;
   bool writing_ = false;

@@ -11,37 +11,37 @@
 
 namespace parley::client {
 
-/// One WebSocket to a server. It never blocks. All calls and callbacks are on `executor`, which runs one handler at a
-/// time (a strand, or an io_context with one thread).
+/// One WebSocket to a server. Never blocks. All calls and callbacks must run on `executor`, one at a time (a strand, or
+/// an io_context with one thread).
 class ws_client {
 public:
   /// How a connection ended.
   struct ending {
-    std::uint16_t code = 0; ///< of the server's close frame; 0 when there was none
-    std::string error;      ///< why, when it was not a closing handshake
+    std::uint16_t code = 0; ///< from the server's close frame; 0 if there was none
+    std::string error;      ///< the reason, if there was no closing handshake
   };
 
   struct callbacks {
     std::function<void()> opened;
     std::function<void(std::string_view)> text; ///< a frame, valid during the call
-    std::function<void(const ending&)> ended;   ///< the last callback, also when the connection could not be made
+    std::function<void(const ending&)> ended;   ///< the last callback; also called if the connection could not be made
   };
 
   ws_client(boost::asio::any_io_executor executor, callbacks told);
 
-  /// Cuts the connection; no further callbacks.
+  /// Cuts the connection; no callbacks follow.
   ~ws_client();
 
   ws_client(const ws_client&) = delete;
   ws_client& operator=(const ws_client&) = delete;
 
-  /// Call once. `mode` becomes the query of the URL. A certificate that cannot be trusted ends the connection.
+  /// Call once. `mode` becomes the query of the URL. An untrusted certificate ends the connection.
   void connect(const server_url& url, std::string_view mode);
 
-  /// Queues a text frame, without a limit. Dropped before `connect`, and after `close` or the end.
+  /// Queues a text frame; the queue is unlimited. Dropped before `connect`, and after `close` or the end.
   void send(std::string frame);
 
-  /// The same for a frame that many connections send.
+  /// The same for a frame shared by many connections.
   void send(std::shared_ptr<const std::string> frame);
 
   /// Sends what is queued, then closes with 1000.
@@ -51,7 +51,7 @@ public:
 
 private:
   boost::asio::any_io_executor executor_;
-  callbacks told_; ///< until `connect`
+  callbacks told_; ///< kept until `connect`
   std::shared_ptr<impl> impl_;
 };
 

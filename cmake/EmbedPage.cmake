@@ -1,4 +1,5 @@
-# cmake -DFOLDER=web -DOUTPUT=page_files.cpp "-DFILES=index.html;app.js" -P EmbedPage.cmake: files as a C++ table of parley::net::page_file.
+# cmake -DFOLDER=web -DOUTPUT=page_files.cpp "-DFILES=index.html;app.js" -P EmbedPage.cmake: writes files as a C++ table
+# of parley::net::page_file.
 set(type_html "text/html; charset=utf-8")
 set(type_js "text/javascript; charset=utf-8")
 set(type_css "text/css; charset=utf-8")

@@ -1,17 +1,18 @@
-# cmake --install BUILD --prefix DIR: the program with its page, the default model, settings, manual, completions, systemd unit.
+# cmake --install BUILD --prefix DIR installs the program with its page, the default model, settings, manual,
+# completions and systemd unit.
 include(GNUInstallDirs)
 option(PARLEY_INSTALL_LIBTORCH "Install LibTorch's libraries, too, beside the program's own" ON)
 
 install(TARGETS parley RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 if(PARLEY_INSTALL_LIBTORCH)
-  # A property of the target: CMake writes it into the installed file instead of the build's, and escapes what has to be.
+  # As a property of the target, the path goes into the installed file only, and CMake escapes what has to be escaped.
   set_target_properties(parley PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/parley")
   file(GLOB torch_libraries "${TORCH_ROOT}/lib/*.so*" "${TORCH_ROOT}/../nvidia/*/lib/*.so*")
   list(FILTER torch_libraries EXCLUDE REGEX "torch_python|shm")
   install(FILES ${torch_libraries} DESTINATION "${CMAKE_INSTALL_LIBDIR}/parley")
 else()
   set_target_properties(parley PROPERTIES INSTALL_RPATH "${TORCH_ROOT}/lib")
-  # The unit hides all homes from the program (ProtectHome).
+  # The unit hides all home directories from the program (ProtectHome).
   install(CODE "
     if(\"${TORCH_ROOT}/\" MATCHES \"^(/home/|/root/|/run/user/)\")
       message(FATAL_ERROR \"LibTorch lies in a home, ${TORCH_ROOT}, where a service cannot see it: configure with -DPARLEY_INSTALL_LIBTORCH=ON\")
@@ -25,7 +26,7 @@ install(FILES LICENSE README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(FILES packaging/parley.bash DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME parley)
 install(FILES packaging/_parley DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
-# The unit and the manual name the place of this installation, which is known only now.
+# The unit and the manual name the installation's path, which is known only now.
 install(CODE "
   get_filename_component(prefix \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)
   set(root \"\$ENV{DESTDIR}\${prefix}\")

@@ -1,11 +1,11 @@
-# How every target of ours is made: same include root, same warnings.
+# Settings of all our targets: the same include root, the same warnings.
 function(parley_defaults target)
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}")
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic $<$<BOOL:${PARLEY_WERROR}>:-Werror>)
 endfunction()
 
-# parley_unity(<target> [files to leave alone…]): with PARLEY_UNITY, so many of its small sources are compiled as one. Large ones are what
-# people wait for when they edit, and gain least; those that do not fit together with their neighbours are named.
+# parley_unity(<target> [sources to compile alone…]): with PARLEY_UNITY, compiles several small sources as one. Large
+# sources stay alone: they gain least, and recompiling them after an edit takes longest.
 function(parley_unity target)
   if(NOT PARLEY_UNITY)
     return()
@@ -22,7 +22,8 @@ function(parley_unity target)
   set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# parley_library(<name> SOURCES … [PUBLIC libs…] [PRIVATE libs…] [ALONE sources that a unity build leaves alone…]): static library parley_<name>, alias parley::<name>.
+# parley_library(<name> SOURCES … [PUBLIC libs…] [PRIVATE libs…] [ALONE sources that a unity build compiles alone…]):
+# static library parley_<name>, alias parley::<name>.
 function(parley_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC;PRIVATE;ALONE" ${ARGN})
   add_library(parley_${name} STATIC ${arg_SOURCES})
@@ -32,9 +33,10 @@ function(parley_library name)
   parley_unity(parley_${name} ${arg_ALONE})
 endfunction()
 
-# parley_tests(<folder> [BINARY b] SOURCES a_test.cpp … LINK libs… [ALONE sources that a unity build leaves alone…]): a binary b_tests (<folder>_tests), one ctest entry <folder>/a per source file.
-# The working directory is the source root, so that tests find tests/data and models.
-# Those that do without LibTorch have the label `plain`; the target `plain` builds them.
+# parley_tests(<folder> [BINARY b] SOURCES a_test.cpp … LINK libs… [ALONE sources that a unity build compiles alone…]):
+# a binary b_tests (<folder>_tests), one ctest entry <folder>/a per source file. The working directory is the source
+# root, so that tests find tests/data and models. Tests that do not need LibTorch have the label `plain`; the target
+# `plain` builds them.
 function(parley_tests folder)
   cmake_parse_arguments(arg "" "BINARY" "SOURCES;LINK;ALONE" ${ARGN})
   if(NOT arg_BINARY)
@@ -45,10 +47,11 @@ function(parley_tests folder)
   target_link_libraries(${binary} PRIVATE ${arg_LINK} parley_catch_main)
   parley_defaults(${binary})
   parley_unity(${binary} ${arg_ALONE})
-  # What is tested is optimized as everywhere else; the tests themselves are compiled more often than they run.
+  # The code under test keeps its optimization. The tests themselves only get -O1: they are compiled more often than
+  # they run.
   target_compile_options(${binary} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
   set(labels ${folder})
-  if(NOT "parley::inference" IN_LIST arg_LINK) # else at -O1, too, as the precompiled ATen is
+  if(NOT "parley::inference" IN_LIST arg_LINK) # with it, -O1 in Debug too, like the precompiled ATen headers
     target_compile_options(${binary} PRIVATE $<$<CONFIG:Debug>:-O0>)
     list(APPEND labels plain)
     add_dependencies(plain ${binary})
@@ -59,14 +62,14 @@ function(parley_tests folder)
       string(REGEX REPLACE "_test$" "" short ${stem})
       # -# gives each test case a tag with the name of its file.
       add_test(NAME ${folder}/${short} COMMAND ${binary} -w NoTests -\# "[#${stem}]" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-      # One intra-op thread: on a busy machine LibTorch's spinning helper threads cost a thousand times what they give.
+      # One intra-op thread: on a busy machine LibTorch's spinning helper threads cost a thousand times what they gain.
       set_tests_properties(${folder}/${short} PROPERTIES LABELS "${labels}" TIMEOUT 900 ENVIRONMENT OMP_NUM_THREADS=1)
     endif()
   endforeach()
 endfunction()
 
-# parley_python_test(<name> <script or arguments of python…>): one ctest entry, run from the source root by the virtual environment's Python,
-# with PARLEY_BINARY pointing at the build's own binary.
+# parley_python_test(<name> <script or arguments of python…>): one ctest entry, run from the source root with the
+# virtual environment's Python; PARLEY_BINARY names the built program.
 set(_cache "$ENV{PARLEY_CACHE}")
 if(NOT _cache)
   set(_cache "$ENV{HOME}/.cache/parley")

@@ -1,13 +1,13 @@
 # Compiler cache, linker and sanitizers.
 find_program(PARLEY_CCACHE ccache)
 if(PARLEY_CCACHE)
-  # The sloppiness is what ccache asks for to cache compilations that use a precompiled header; the rest lets checkouts and
-  # build folders with other paths share what was compiled once.
+  # ccache asks for this sloppiness to cache compilations with a precompiled header. The rest lets checkouts and build
+  # folders with other paths share the cache.
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
       "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${PARLEY_CCACHE}")
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()
-# Programs are compiled as libraries are: what one has precompiled serves the other.
+# Programs are compiled like libraries, so that they can share precompiled headers.
 set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)
 find_program(PARLEY_MOLD mold)
 if(PARLEY_MOLD)

@@ -1,14 +1,14 @@
 # LibTorch straight from the PyTorch wheel (CPU or CUDA). TorchConfig.cmake is bypassed: for a CUDA wheel it insists on
 # nvcc and a whole CUDA toolkit, even for programs with no CUDA source of their own.
 #   -DTORCH_ROOT=<site-packages/torch>; default: the virtual environment that scripts/setup.sh makes
-#   -DPARLEY_FIND_TORCH=ON: find_package(Torch) instead, for a LibTorch of your own (-DTorch_DIR, CMAKE_PREFIX_PATH)
-option(PARLEY_FIND_TORCH "Take LibTorch by find_package(Torch), not from a PyTorch wheel" OFF)
+#   -DPARLEY_FIND_TORCH=ON: uses find_package(Torch) to find your own LibTorch (-DTorch_DIR, CMAKE_PREFIX_PATH)
+option(PARLEY_FIND_TORCH "Find LibTorch with find_package(Torch), not in a PyTorch wheel" OFF)
 if(PARLEY_FIND_TORCH)
   find_package(Torch REQUIRED)
   add_library(parley_torch INTERFACE)
   add_library(parley::torch ALIAS parley_torch)
   target_include_directories(parley_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
-  # The libraries without the flags that come with them: the C++ standard and what to warn of are ours to say.
+  # Without TORCH_CXX_FLAGS: we choose the C++ standard and the warnings ourselves.
   target_link_libraries(parley_torch INTERFACE ${TORCH_LIBRARIES})
   get_filename_component(TORCH_ROOT "${TORCH_INSTALL_PREFIX}" ABSOLUTE)
   set(PARLEY_TORCH_CUDA ${TORCH_CUDA_LIBRARIES})
@@ -43,11 +43,12 @@ endforeach()
 set(PARLEY_TORCH_CUDA OFF)
 if(EXISTS "${TORCH_ROOT}/lib/libtorch_cuda.so")
   set(PARLEY_TORCH_CUDA ON)
-  # Kept although no symbol of it is named: loading it registers the CUDA kernels.
+  # Linked although no symbol of it is used: loading it registers the CUDA kernels.
   target_link_options(parley_torch INTERFACE "LINKER:--push-state,--no-as-needed" "${TORCH_ROOT}/lib/libtorch_cuda.so" "LINKER:--pop-state"
                       "LINKER:--allow-shlib-undefined")
   target_link_libraries(parley_torch INTERFACE "${TORCH_ROOT}/lib/libc10_cuda.so")
 endif()
-# The wheel brings its own libgomp with the SONAME of Debian's: it must be the only OpenMP runtime, so nothing here uses -fopenmp.
-# Programs find the libraries by the run path that CMake gives to what it links by path, and takes away when it installs.
+# The wheel brings its own libgomp, with the same SONAME as Debian's. It must be the only OpenMP runtime, so nothing
+# here uses -fopenmp. Programs find the libraries through the run path that CMake adds for libraries linked by path and
+# removes on installation.
 message(STATUS "LibTorch ${TORCH_VERSION}, CUDA: ${PARLEY_TORCH_CUDA}")

@@ -1,10 +1,11 @@
-# cmake -DBINARY=… -DTEMPLATE=… -DOUTPUT=… -DPARLEY_VERSION=… … -P WriteManPage.cmake: the manual, with what the program says of its commands.
+# cmake -DBINARY=… -DTEMPLATE=… -DOUTPUT=… -DPARLEY_VERSION=… … -P WriteManPage.cmake: writes the manual, using the
+# program's own help texts.
 function(help_of out)
   execute_process(COMMAND "${BINARY}" ${ARGN} --help OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-# Names of the subcommands in a help text.
+# Extracts the names of the subcommands from a help text.
 function(subcommands_in out text)
   string(FIND "${text}" "Subcommands:" at)
   set(names "")

@@ -60,7 +60,7 @@ constexpr double mebibyte = 1 << 20;
 const std::array table{
     key{"server.host", PARLEY_MEMBER(server.host), "Address to listen on: a name or an address, IPv6 without brackets.",
         0, 0, is_not_empty, "a host name or address"},
-    key{"server.port", PARLEY_MEMBER(server.port), "0 takes any free port; the ready line says which.", 0, 65535},
+    key{"server.port", PARLEY_MEMBER(server.port), "0 = any free port; the ready line names it.", 0, 65535},
     key{"server.io_threads", PARLEY_MEMBER(server.io_threads),
         "Threads that read and write sockets. One is enough for hundreds of sessions.", 1, 256},
     key{"server.names", PARLEY_MEMBER(server.names),
@@ -101,8 +101,7 @@ const std::array table{
     key{"queue.no_worker_seconds", PARLEY_MEMBER(queue.no_worker_seconds),
         "How long waiting clients stay after the last worker has gone, before service_unavailable.", 0, day},
     key{"queue.base_chat_seconds", PARLEY_MEMBER(queue.base_chat_seconds),
-        "Expected length of a session, for the estimated wait, until three of its kind have been measured.", 0.001,
-        day},
+        "Expected length of a session, for the estimated wait, until three of its kind were measured.", 0.001, day},
     key{"queue.base_audio_seconds", PARLEY_MEMBER(queue.base_audio_seconds), "", 0.001, day},
     key{"queue.base_video_seconds", PARLEY_MEMBER(queue.base_video_seconds), "", 0.001, day},
 
@@ -112,15 +111,15 @@ const std::array table{
     key{"limits.video_seconds", PARLEY_MEMBER(limits.video_seconds), "", 0.001, day},
     key{"limits.chat_seconds", PARLEY_MEMBER(limits.chat_seconds), "", 0.001, day},
     key{"limits.chat_idle_seconds", PARLEY_MEMBER(limits.chat_idle_seconds),
-        "A chat session with nothing running and no request for that long is closed.", 0.001, day},
-    key{"limits.chat_turn_seconds", PARLEY_MEMBER(limits.chat_turn_seconds), "One chat turn; then inference_error.",
-        0.001, day},
+        "A chat session that is idle for this long is closed.", 0.001, day},
+    key{"limits.chat_turn_seconds", PARLEY_MEMBER(limits.chat_turn_seconds),
+        "Time limit of one chat turn; then inference_error.", 0.001, day},
     key{"limits.init_seconds", PARLEY_MEMBER(limits.init_seconds),
         "Time from session.queue_done to the initialising event; then the session is closed.", 0.001, day},
     key{"limits.backlog_units", PARLEY_MEMBER(limits.backlog_units),
         "Seconds of sound that may wait behind the running one; the oldest are dropped and counted.", 1, 10000},
     key{"limits.failover_units", PARLEY_MEMBER(limits.failover_units),
-        "The same while a session has no worker, and until it is known that it has none.", 1, 10000},
+        "The same while a session has no worker, even before the loss is noticed.", 1, 10000},
     key{"limits.failover_seconds", PARLEY_MEMBER(limits.failover_seconds),
         "How long a session that lost its worker waits for another one. 0 = it ends at once.", 0, day},
     key{"limits.journal_bytes", PARLEY_MEMBER(limits.journal_bytes),
@@ -131,7 +130,7 @@ const std::array table{
         "Folder for what exceeds that, in files without a name. Empty = a session that needs more ends with its "
         "worker."},
     key{"limits.min_legacy_samples", PARLEY_MEMBER(limits.min_legacy_samples),
-        "Shortest append of the legacy dialect, in samples of 16 kHz.", 1, 160000},
+        "Shortest append in the legacy dialect, in samples at 16 kHz.", 1, 160000},
     key{"limits.drain_seconds", PARLEY_MEMBER(limits.drain_seconds),
         "On shutdown, how long running sessions may go on after session.go_away.", 0, day},
     key{"limits.resume_seconds", PARLEY_MEMBER(limits.resume_seconds),
@@ -146,7 +145,7 @@ const std::array table{
     key{"limits.duplex_message_bytes", PARLEY_MEMBER(limits.duplex_message_bytes),
         "Largest message of a client in audio and video; larger ones close with 1009.", 4096, 4096 * mebibyte},
     key{"limits.chat_message_bytes", PARLEY_MEMBER(limits.chat_message_bytes),
-        "The same in chat, and the largest body of POST /v1/chat/completions.", 4096, 4096 * mebibyte},
+        "Largest message in chat, and the largest body of POST /v1/chat/completions.", 4096, 4096 * mebibyte},
     key{"limits.header_bytes", PARLEY_MEMBER(limits.header_bytes), "HTTP request line and headers; above, 431.", 1024,
         mebibyte},
     key{"limits.body_bytes", PARLEY_MEMBER(limits.body_bytes), "Body of any other HTTP request; above, 413.", 1024,
@@ -159,13 +158,13 @@ const std::array table{
     key{"limits.connections", PARLEY_MEMBER(limits.connections), "Open sockets; further ones are closed at once.", 1,
         1e6},
     key{"limits.handshake_seconds", PARLEY_MEMBER(limits.handshake_seconds),
-        "For one HTTP request, its answer, and the upgrade.", 0.001, 3600},
-    key{"limits.keep_alive_seconds", PARLEY_MEMBER(limits.keep_alive_seconds), "Between two HTTP requests.", 0.001,
+        "Time limit for one HTTP request, its answer, and the upgrade.", 0.001, 3600},
+    key{"limits.keep_alive_seconds", PARLEY_MEMBER(limits.keep_alive_seconds), "Time limit between two HTTP requests.",
+        0.001, 3600},
+    key{"limits.ping_seconds", PARLEY_MEMBER(limits.ping_seconds), "Ping interval, and time limit for a pong.", 0.001,
         3600},
-    key{"limits.ping_seconds", PARLEY_MEMBER(limits.ping_seconds),
-        "Interval of pings, and the time that a pong may take.", 0.001, 3600},
     key{"limits.close_seconds", PARLEY_MEMBER(limits.close_seconds),
-        "For the last frames and the closing handshake of a connection.", 0.001, 3600},
+        "Time limit for the last frames and the closing handshake of a connection.", 0.001, 3600},
     key{"limits.sessions_per_address", PARLEY_MEMBER(limits.sessions_per_address),
         "Open sessions per client address and per API key; more are refused with 429. 0 = no limit. Behind a proxy, "
         "all clients have the proxy's address.",
@@ -184,7 +183,7 @@ const std::array table{
         "Sends response.done in audio and video too, for clients of other servers."},
 
     key{"engine.seed", PARLEY_MEMBER(engine.seed),
-        "Seed of sessions that bring none: a whole number, or \"none\" = random."},
+        "Seed of sessions without their own: a whole number, or \"none\" = random."},
     key{"engine.dtype", PARLEY_MEMBER(engine.precision),
         "Number format of weights and activations: float32, bfloat16 or "
         "float16."},
@@ -200,17 +199,17 @@ const std::array table{
 
     key{"nodes.host", PARLEY_MEMBER(nodes.host), "Address of a gateway at which workers join.", 0, 0, is_not_empty,
         "a host name or address"},
-    key{"nodes.port", PARLEY_MEMBER(nodes.port), "0 takes any free port; the log says which.", 0, 65535},
+    key{"nodes.port", PARLEY_MEMBER(nodes.port), "0 = any free port; the log names it.", 0, 65535},
     key{"nodes.join", PARLEY_MEMBER(nodes.join),
         "HOST:PORT of the gateway that a worker joins; several, separated by spaces, share it."},
-    key{"nodes.name", PARLEY_MEMBER(nodes.name), "Name of a worker's node. Empty = the machine's."},
+    key{"nodes.name", PARLEY_MEMBER(nodes.name), "Name of a worker's node. Empty = the machine's name."},
     key{"nodes.cert", PARLEY_MEMBER(nodes.cert),
         "Certificate of this node, PEM, its key, and the authority that signed those of all nodes. Anybody with a "
         "certificate of that authority is let in. Empty = plain text, on loopback only."},
     key{"nodes.key", PARLEY_MEMBER(nodes.key), ""},
     key{"nodes.ca", PARLEY_MEMBER(nodes.ca), ""},
     key{"nodes.silence_seconds", PARLEY_MEMBER(nodes.silence_seconds),
-        "A node that is silent for that long is considered dead. The same on all nodes.", 0.5, 3600},
+        "A node that is silent for this long counts as dead. Must be equal on all nodes.", 0.5, 3600},
     key{"nodes.rejoin_seconds", PARLEY_MEMBER(nodes.rejoin_seconds),
         "Longest pause of a worker between two attempts to reach its gateway.", 0.1, 3600},
 
@@ -267,7 +266,7 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-/// One complaint, or none, depending on the type of the member.
+/// Assigns a value, depending on the member's type; returns the complaint, if any.
 class assignment {
 public:
   assignment(const key& which, const value& given) : which_(which), given_(given) {}
@@ -373,7 +372,7 @@ std::optional<std::string> assign(settings& target, const key& which, const valu
 }
 
 std::string to_toml(const settings& source, const key& which) {
-  // The table holds one accessor for reading and writing; nothing is written here.
+  // The table has one accessor for both reading and writing; nothing is written here.
   return std::visit(printer{}, which.member(const_cast<settings&>(source)));
 }
 

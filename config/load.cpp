@@ -52,7 +52,7 @@ std::optional<value> parse(std::string_view text) {
   return number;
 }
 
-/// Converts command-line text to the type that the key wants, as far as it can; `assign` refuses the rest.
+/// Converts command-line text to the key's type as far as possible; `assign` refuses the rest.
 value read_as(const field& member, std::string_view text) {
   if (!std::holds_alternative<std::string*>(member)) {
     if (text == "true" || text == "false") return text == "true";

@@ -8,7 +8,7 @@ namespace parley::config {
 
 namespace {
 
-/// A comment, wrapped at the project's line length.
+/// Adds a comment, wrapped at the project's line length.
 void add_comment(std::string& out, std::string_view doc) {
   constexpr std::size_t width = 118;
   while (!doc.empty()) {

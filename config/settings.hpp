@@ -14,13 +14,13 @@ using conversation::window_mode;
 /// Number format of weights and activations.
 enum class dtype { float32, bfloat16, float16 };
 
-/// Number format of the language model's matrices; none = as `dtype`.
+/// Number format of the language model's matrices; none = the same as `dtype`.
 enum class quantization { none, int8, int4 };
 
-/// How a log line looks: for people, or one JSON object.
+/// The format of a log line: for humans, or one JSON object.
 enum class log_format { text, json };
 
-/// Where the server's certificate comes from: nowhere (plain text), made by the server itself, or files.
+/// The source of the server's certificate: none (plain text), made by the server itself, or files.
 enum class tls_mode { off, automatic, file };
 
 /// Every setting of Parley with its default: one struct per section of `config/parley.toml`, one member per key. That
@@ -30,12 +30,12 @@ struct settings {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8006; ///< 0 = any free port
     int io_threads = 1;
-    std::string names; ///< further host names by which it is reached, separated by spaces
+    std::string names; ///< other host names of the server, separated by spaces
   } server;
 
   struct {
     tls_mode mode = tls_mode::off;
-    std::string cert; ///< PEM, the chain included
+    std::string cert; ///< PEM, including the chain
     std::string key;
   } tls;
 
@@ -46,16 +46,16 @@ struct settings {
 
   struct {
     std::string model;          ///< checkpoint folder; empty = the embedded default
-    std::string assets;         ///< folder whose `assets` are taken; empty = the checkpoint folder
+    std::string assets;         ///< folder whose `assets` are used; empty = the checkpoint folder
     std::string device = "cpu"; ///< "cpu" or "cuda:N"
-    int max_sessions = 0;       ///< slots; 0 = from memory and measured speed
-    int threads = 0;            ///< intra-op threads of the engine; 0 = from the cores
+    int max_sessions = 0;       ///< slots; 0 = derived from memory and measured speed
+    int threads = 0;            ///< intra-op threads of the engine; 0 = derived from the cores
   } worker;
 
   struct {
     int capacity = 1000; ///< waiting clients; 0 = no queue
     double no_worker_seconds = 10;
-    double base_chat_seconds = 15; ///< expected session lengths, until three have been measured
+    double base_chat_seconds = 15; ///< expected session lengths until three have been measured
     double base_audio_seconds = 120;
     double base_video_seconds = 90;
   } queue;
@@ -70,23 +70,23 @@ struct settings {
     int backlog_units = 2;
     int failover_units = 60;
     double failover_seconds = 30;
-    std::size_t journal_bytes = 64u << 20; ///< of one session
-    std::string journal_dir;               ///< takes what exceeds that; empty = the journal is given up
+    std::size_t journal_bytes = 64u << 20; ///< for one session
+    std::string journal_dir;               ///< folder for what exceeds that; empty = the journal is given up
     int min_legacy_samples = 4000;
     double drain_seconds = 30;
     double resume_seconds = 30;
-    std::size_t resume_bytes = 4u << 20; ///< of one session
+    std::size_t resume_bytes = 4u << 20; ///< for one session
     std::size_t outbox_bytes = 8u << 20;
     std::size_t duplex_message_bytes = 32u << 20;
     std::size_t chat_message_bytes = 128u << 20;
     std::size_t header_bytes = 16u << 10;
     std::size_t body_bytes = 64u << 10;
-    std::size_t read_ahead_bytes = 4u << 20; ///< passed to the session and not yet taken
+    std::size_t read_ahead_bytes = 4u << 20; ///< passed to the session but not yet taken
     int read_ahead_frames = 16;
     int connections = 10000;
     double handshake_seconds = 10;
     double keep_alive_seconds = 30;
-    double ping_seconds = 20; ///< ping interval, and the time a pong may take
+    double ping_seconds = 20; ///< ping interval, and the time limit for a pong
     double close_seconds = 10;
     int sessions_per_address = 0; ///< here and below: 0 = no limit
     int sessions_per_key = 0;
@@ -112,10 +112,10 @@ struct settings {
   } engine;
 
   struct {
-    std::string host = "127.0.0.1"; ///< of a gateway: where workers join
+    std::string host = "127.0.0.1"; ///< for a gateway: where workers join
     std::uint16_t port = 8007;      ///< 0 = any free port
-    std::string join;               ///< of a worker: HOST:PORT of its gateway
-    std::string name;               ///< of a worker; empty = the machine's
+    std::string join;               ///< for a worker: HOST:PORT of its gateway
+    std::string name;               ///< for a worker; empty = the machine's name
     std::string cert;               ///< PEM; empty = plain text, on loopback only
     std::string key;
     std::string ca;
@@ -136,7 +136,7 @@ struct settings {
 
   struct {
     std::string level = "info";
-    std::string net_level; ///< here and below: empty = as `level`
+    std::string net_level; ///< here and below: empty = the same as `level`
     std::string actors_level;
     std::string engine_level;
     log_format format = log_format::text;

@@ -5,10 +5,10 @@
 
 namespace parley::conversation {
 
-/// The kinds of image file that a conversation may bring.
+/// The kinds of image files that a conversation may contain.
 enum class image_format : std::uint8_t { unknown, jpeg, png, webp };
 
-/// By a file's first bytes alone.
+/// Judged by the file's first bytes alone.
 constexpr image_format format_of(std::string_view file) {
   if (file.starts_with("\xFF\xD8\xFF")) return image_format::jpeg;
   if (file.starts_with("\x89PNG\r\n\x1A\n")) return image_format::png;

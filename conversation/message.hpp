@@ -23,8 +23,8 @@ struct image_item {
 };
 struct video_item {
   std::vector<image_file> frames;
-  pcm samples;          ///< 16 kHz, may be null
-  int stack_frames = 1; ///< this many frames follow each second of the sound
+  pcm samples;          ///< 16 kHz; may be null
+  int stack_frames = 1; ///< frames after each second of the sound
 };
 using content_item = std::variant<text_item, audio_item, image_item, video_item>;
 

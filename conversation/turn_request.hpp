@@ -8,8 +8,8 @@
 
 namespace parley::conversation {
 
-/// One self-contained chat request: a conversation, and how its answer is to be made (docs/protocol.md 3.5). What is
-/// not given is the model's to say.
+/// One self-contained chat request: a conversation, and options for its answer (docs/protocol.md 3.5). The model
+/// decides what is not set.
 struct turn_request {
   std::vector<message> messages;
   int max_new_tokens = 256;
@@ -23,12 +23,12 @@ struct turn_request {
   bool omni_mode = false;
   bool use_tts_template = false; ///< implied by `tts`
   bool enable_thinking = false;
-  bool tts = false;      ///< the answer is to be spoken too
+  bool tts = false;      ///< the answer should also be spoken
   pcm tts_voice;         ///< 16 kHz; null = the server's default
-  bool streaming = true; ///< the answer comes in deltas; otherwise at once, sound made of the whole text
+  bool streaming = true; ///< the answer comes in deltas; otherwise all at once, with the sound of the whole text
 };
 
-/// All members, for archives (actors/cluster/byte_archive.hpp): a new one does not compile until it stands here.
+/// All members, for archives (actors/cluster/byte_archive.hpp): a new member does not compile until it is added here.
 template<class A>
 void fields(A& a, turn_request& of) {
   auto& [messages, most, penalty, temperature, top_k, top_p, sample, seed, slices, omni, tts_template, thinking, tts,

@@ -4,15 +4,14 @@
 
 namespace parley::conversation {
 
-/// How many rows of the KV cache one unit of a duplex session takes at the most. The engine reports it, because it
-/// depends on the model.
+/// The most KV cache rows that one unit of a duplex session can take. The engine reports it for its model.
 struct unit_cost {
-  int rows = 0;             ///< of every unit: its marks and its sound, without pictures and what the model says
-  int rows_per_picture = 0; ///< of each frame and of each slice of one, with the marks around it
+  int rows = 0;             ///< for every unit: its marks and its sound, without pictures and the model's words
+  int rows_per_picture = 0; ///< for each frame and each slice of one, including its marks
   bool slices = false;      ///< frames are cut into slices if the client allows it
 
-  /// \param max_slice_nums that the client allows of each frame; 1 = the overview alone
-  /// \param most_said tokens that the model may say
+  /// \param max_slice_nums limit that the client set for each frame; 1 = only the overview \param most_said maximum
+  /// number of tokens that the model may say
   constexpr int most_rows(std::size_t frames, int max_slice_nums, int most_said) const {
     const int pictures_per_frame = slices && max_slice_nums > 1 ? max_slice_nums + 1 : 1; // the overview and the slices
     return rows + rows_per_picture * pictures_per_frame * static_cast<int>(frames) + most_said;
@@ -21,7 +20,7 @@ struct unit_cost {
   friend bool operator==(const unit_cost&, const unit_cost&) = default;
 };
 
-/// All members, for archives (actors/cluster/byte_archive.hpp): a new one does not compile until it stands here.
+/// All members, for archives (actors/cluster/byte_archive.hpp): a new member does not compile until it is added here.
 template<class A>
 void fields(A& a, unit_cost& of) {
   auto& [rows, picture, slices] = of;

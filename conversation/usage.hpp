@@ -4,7 +4,7 @@
 
 namespace parley::conversation {
 
-/// Tokens by kind (docs/protocol.md 4.2). Totals over the kinds are sums and not stored.
+/// Tokens by kind (docs/protocol.md 4.2). Totals over the kinds are computed, not stored.
 struct usage {
   std::int64_t input_text = 0;
   std::int64_t input_audio = 0;
@@ -23,7 +23,7 @@ struct usage {
   friend bool operator==(const usage&, const usage&) = default;
 };
 
-/// All members, for archives (actors/cluster/byte_archive.hpp): a new one does not compile until it stands here.
+/// All members, for archives (actors/cluster/byte_archive.hpp): a new member does not compile until it is added here.
 template<class A>
 void fields(A& a, usage& of) {
   auto& [in_text, in_audio, in_vision, out_text, out_audio] = of;

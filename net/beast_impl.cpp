@@ -1,4 +1,4 @@
-// The only file in which Asio and Beast are compiled; all others see only declarations.
+// The only file that compiles Asio and Beast; all others see only declarations.
 #include <boost/asio/impl/src.hpp>
 #include <boost/asio/ssl/impl/src.hpp>
 #include <boost/beast/src.hpp>

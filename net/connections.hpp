@@ -12,13 +12,13 @@
 
 namespace parley::net {
 
-/// An open socket as seen by the server when it stops. Both calls may come from any thread, and only post to the
+/// An open socket, as seen by the server when it stops. Both calls may come from any thread, and only post to the
 /// connection's strand.
 class connection {
 public:
   virtual ~connection() = default;
 
-  /// Close when nothing is in progress any more.
+  /// Close as soon as nothing is in progress.
   virtual void drain() = 0;
 
   /// Close now.
@@ -28,7 +28,7 @@ public:
 /// All open sockets of a server. Thread-safe.
 class connections {
 public:
-  /// One slot among the connections, held by the owner of the socket.
+  /// One place among the connections, held by the owner of the socket.
   class slot {
   public:
     slot(connections& all, std::uint64_t id) : all_(&all), id_(id) {}
@@ -36,7 +36,7 @@ public:
     slot& operator=(slot&&) = delete;
     ~slot();
 
-    /// The socket has a new owner from now on.
+    /// Changes the owner of the socket.
     void move_to(const std::weak_ptr<connection>& owner);
 
   private:
@@ -46,17 +46,18 @@ public:
 
   explicit connections(std::size_t bound) : bound_(bound) {}
 
-  /// A slot without an owner yet (`move_to` sets it); none when there are too many connections or after `close_entrance`.
+  /// A slot, still without an owner (`move_to` sets it); none if there are too many connections, or after
+  /// `close_entrance`.
   std::optional<slot> enter();
 
   std::size_t count() const;
   bool draining() const;
 
-  /// No further `enter`; all connections are told to drain.
+  /// `enter` fails from now on, and all connections are told to drain.
   void close_entrance();
   void cut_all();
 
-  /// False when some are left at the deadline.
+  /// Waits until no connection is left; false if some are left at the deadline.
   bool wait_empty(std::chrono::steady_clock::time_point deadline);
 
 private:

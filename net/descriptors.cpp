@@ -7,7 +7,7 @@ namespace parley::net {
 
 namespace {
 
-/// Used where there is practically no limit.
+/// Used if there is practically no limit.
 constexpr rlim_t enough = 1u << 20;
 
 rlimit limit_now() {

@@ -11,8 +11,8 @@ void raise_descriptor_limit();
 /// The soft limit.
 std::size_t descriptor_limit();
 
-/// How many of the wanted connections a process with this many descriptors should accept: a quarter is left for files,
-/// links between nodes and libraries. Pure.
+/// How many of the wanted connections a process with that many descriptors should accept: a quarter is reserved for
+/// files, links between nodes and libraries. Pure.
 std::size_t connections_within(std::size_t wanted, std::size_t descriptors);
 
 } // namespace parley::net

@@ -8,8 +8,8 @@
 
 namespace parley::net {
 
-/// Runs `io` until it is stopped or has nothing left to do. If a handler throws, only that handler is lost: it is
-/// logged and the others go on. `whose` names the thread in the log.
+/// Runs `io` until it is stopped or has nothing left to do. A handler that throws is logged, and the others continue.
+/// `whose` names the thread in the log.
 inline void run_guarded(asio::io_context& io, std::string_view whose) {
   for (;;) {
     try {

@@ -7,13 +7,13 @@
 
 namespace parley::net {
 
-/// What one connection may hold and how long it may take: section `limits` of the settings, with its defaults.
+/// How much one connection may hold and how long it may take: section `limits` of the settings, with its defaults.
 struct connection_limits {
   std::size_t duplex_message_bytes = 32u << 20; ///< a larger message: close 1009
   std::size_t chat_message_bytes = 128u << 20;
-  std::size_t outbox_bytes = 8u << 20;  ///< not yet written; beyond that: close 1008
-  std::size_t resume_bytes = 4u << 20;  ///< extra for a connection that resumes a session: what is sent again
-  std::size_t credit_frames = 16;       ///< frames passed to the session and not yet taken; then reading stops
+  std::size_t outbox_bytes = 8u << 20;  ///< bytes not yet written; beyond: close 1008
+  std::size_t resume_bytes = 4u << 20;  ///< added for a connection that resumes a session, for events sent again
+  std::size_t credit_frames = 16;       ///< frames passed to the session that it has not taken yet; then reading stops
   std::size_t credit_bytes = 4u << 20;  ///< the same in bytes; one frame may exceed it
   std::size_t header_bytes = 16u << 10; ///< HTTP request line and headers; beyond: 431
   std::size_t body_bytes = 64u << 10;   ///< HTTP request body; beyond: 413
@@ -22,11 +22,11 @@ struct connection_limits {
   std::chrono::milliseconds handshake{10000};  ///< for one HTTP request, its answer, and the upgrade
   std::chrono::milliseconds keep_alive{30000}; ///< between two HTTP requests
   std::chrono::milliseconds ping{
-      20000}; ///< ping interval, the time a pong may take, and the silence allowed inside a message
+      20000}; ///< ping interval, time limit for a pong, and the silence allowed inside a message
   std::chrono::milliseconds close{10000}; ///< to flush the outbox and finish the closing handshake
 };
 
-/// The limits as the settings have them.
+/// Reads the limits from the settings.
 connection_limits limits_from(const config::settings& settings);
 
 } // namespace parley::net

@@ -50,7 +50,7 @@ void listener::on_accept(error_code ec, tcp::socket socket) {
   try {
     if (socket.is_open()) take(std::move(socket));
   } catch (const std::exception& error) {
-    log()->error("a connection could not be taken: {}", error.what());
+    log()->error("a connection could not be accepted: {}", error.what());
   }
   accept();
 }
@@ -68,7 +68,7 @@ void listener::log_shortage(error_code why) {
     log()->warn("cannot accept a connection: {} ({} more in the last minute)", why.message(), *more);
 }
 
-/// A busy loop would not help.
+/// Waits before the next accept, since retrying at once would not help.
 void listener::pause(error_code why) {
   if (why != asio::error::would_block) log_shortage(why);
   pause_.expires_after(std::chrono::milliseconds(100));

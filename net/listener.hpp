@@ -12,13 +12,13 @@
 
 namespace parley::net {
 
-/// Accepts connections and gives each one its strand.
+/// Accepts connections and gives each its own strand.
 class listener final : public std::enable_shared_from_this<listener> {
 public:
-  /// Binds and listens; port 0 = any free one. `io` and `shared` outlive it. \throws boost::system::system_error
+  /// Binds and listens; port 0 = any free port. `io` and `shared` must outlive it. \throws boost::system::system_error
   listener(asio::io_context& io, const std::string& host, std::uint16_t port, service& shared);
 
-  // Both may be called on any thread and return at once.
+  // Both may be called from any thread and return at once.
   void run();
   void stop();
 

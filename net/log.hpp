@@ -6,7 +6,7 @@
 
 namespace parley::net {
 
-/// The log of this layer, with a level of its own (`log.net_level`).
+/// The log of this layer, with its own level (`log.net_level`).
 inline std::shared_ptr<spdlog::logger> log() {
   auto own = spdlog::get("net");
   return own ? own : spdlog::default_logger();

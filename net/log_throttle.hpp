@@ -8,7 +8,7 @@
 
 namespace parley::net {
 
-/// Lets one line per interval into the log about something that outsiders can repeat at will. Time is an argument.
+/// Limits the log to one line per interval for events that outsiders can repeat at will. Time is an argument.
 /// Thread-safe.
 class log_throttle {
 public:

@@ -13,9 +13,9 @@
 
 namespace parley::net {
 
-enum class refusal : int; // net/access/access_control.hpp
+enum class refusal : int; // defined in net/access/access_control.hpp
 
-/// What the network side of a server counts, for GET /metrics. Thread-safe.
+/// What the network side counts for GET /metrics. Thread-safe.
 class meters {
 public:
   meters();
@@ -23,7 +23,7 @@ public:
   void refused(refusal why) { refused_[static_cast<std::size_t>(why)]->Increment(); }
   void answered(unsigned status) { requests_.Add({{"status", std::to_string(status)}}).Increment(); }
 
-  /// Bytes waiting in all outboxes. Links outlive their server, and so does this.
+  /// Bytes waiting in all outboxes. Shared, because links may outlive the server.
   std::shared_ptr<std::atomic<std::int64_t>> outbox_bytes() const { return outbox_bytes_; }
 
   /// Everything in Prometheus's text format.

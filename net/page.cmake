@@ -1,4 +1,4 @@
-# The page is part of the binary: every file of web/ as bytes in a table that http/page.hpp describes.
+# The page is part of the binary: every file of web/ becomes bytes in a table that http/page.hpp describes.
 set(page_files
     index.html
     replay.html

@@ -56,7 +56,7 @@ std::string alternative_names(const std::string& host) {
   boost::system::error_code not_an_address;
   const auto address = boost::asio::ip::make_address(host, not_an_address);
   if (not_an_address) {
-    // A comma would begin another name.
+    // A comma would start another name.
     if (host != "localhost" && host.find_first_of(",:") == std::string::npos) names += ",DNS:" + host;
   } else if (!address.is_unspecified() && !address.is_loopback()) {
     names += ",IP:" + address.to_string();
@@ -70,7 +70,7 @@ owned<X509> sign(EVP_PKEY* key, const std::string& host) {
   std::uint64_t serial = 0;
   must(RAND_bytes(reinterpret_cast<unsigned char*>(&serial), sizeof serial) == 1);
   must(ASN1_INTEGER_set_uint64(X509_get_serialNumber(cert.get()), serial >> 1) == 1);
-  must(X509_gmtime_adj(X509_getm_notBefore(cert.get()), -day_s) != nullptr); // clocks differ
+  must(X509_gmtime_adj(X509_getm_notBefore(cert.get()), -day_s) != nullptr); // yesterday: clocks differ
   must(X509_gmtime_adj(X509_getm_notAfter(cert.get()), valid_s) != nullptr);
   must(X509_set_pubkey(cert.get(), key) == 1);
   name(cert.get());
@@ -81,7 +81,7 @@ owned<X509> sign(EVP_PKEY* key, const std::string& host) {
   return cert;
 }
 
-/// Written to a temporary file and then moved, so that nobody ever finds half a file.
+/// Writes a temporary file and renames it, so that nobody ever reads half a file.
 void write(const std::filesystem::path& file, int permissions, const std::function<bool(std::FILE*)>& content) {
   std::error_code ec;
   if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), ec);

@@ -22,16 +22,16 @@ struct named_voice {
   std::shared_ptr<const std::vector<float>> samples; ///< 16 kHz mono
 };
 
-/// The server's default voice; without samples = there is none (GET /api/default_ref_audio answers 404). Called on an
-/// I/O thread.
+/// Returns the server's default voice; no samples = none (GET /api/default_ref_audio answers 404). Called on an I/O
+/// thread.
 using default_voice = std::function<named_voice()>;
 
-/// The server's options, fixed at its start.
+/// The server's options, fixed when it starts.
 struct server_options {
   std::string host = "127.0.0.1"; ///< an address or a name; an IPv6 address without brackets
   std::uint16_t port = 0;         ///< 0 = any free port
-  std::string names;              ///< further host names by which it is reached, separated by spaces
-  int threads = 1;                ///< I/O threads
+  std::string names;              ///< other host names of the server, separated by spaces
+  int threads = 1;                ///< number of I/O threads
   tls_options tls;
   std::filesystem::path keys_file; ///< empty = no key is needed
   std::string allowed_origins = "same";
@@ -41,15 +41,14 @@ struct server_options {
   std::string model = "default"; ///< id in GET /v1/models
 };
 
-/// Those that the settings contain; voice and model keep their defaults.
+/// Takes the options from the settings; voice and model keep their defaults.
 server_options options_from(const config::settings& settings);
 
-/// HTTP and WebSocket on one port: docs/protocol.md 1 and 13. It accepts connections from construction to `stop`.
+/// HTTP and WebSocket on one port: docs/protocol.md 1 and 13. Accepts connections from construction to `stop`.
 class server {
 public:
-  /// Binds, listens and starts the I/O threads. `core` must outlive the server.
-  /// \throws std::system_error with the address in its text when it cannot listen there, config::settings_error for
-  /// keys and certificates that cannot be used.
+  /// Binds, listens and starts the I/O threads. `core` must outlive the server. \throws std::system_error naming the
+  /// address if it cannot listen there, config::settings_error for keys and certificates that cannot be used.
   server(server_options options, actors::gateway_api& core);
 
   /// Cuts connections that are still open.
@@ -60,15 +59,15 @@ public:
 
   std::uint16_t port() const;
 
-  /// `http://HOST:PORT` or `https://…`, with the port that is actually bound.
+  /// `http://HOST:PORT` or `https://…`, with the actual port.
   std::string url() const;
 
-  /// Open sockets now, HTTP and WebSocket.
+  /// Number of open sockets, HTTP and WebSocket.
   std::size_t connections() const;
 
   /// Stops accepting, lets open connections close by themselves for up to `grace`, then cuts the rest and joins the I/O
-  /// threads. Blocks; must not be called on an I/O thread. Sessions are closed by their owner: drain the server behind
-  /// it first, so that late clients still get its refusal. A second call does nothing.
+  /// threads. Blocks; must not be called on an I/O thread. Does not end sessions: drain the server core first, so that
+  /// late clients still get its refusal. A second call does nothing.
   void stop(std::chrono::milliseconds grace);
 
 private:

@@ -7,7 +7,7 @@
 namespace parley::net {
 
 /// One descriptor kept in reserve. Without it, a listener that has run out of descriptors could not even close the
-/// connections that wait, and their clients would wait until they time out. Used on one listener's strand.
+/// waiting connections, and their clients would wait until they time out. Used on one listener's strand.
 class spare_descriptor {
 public:
   spare_descriptor() { take(); }
@@ -15,11 +15,11 @@ public:
   spare_descriptor(const spare_descriptor&) = delete;
   spare_descriptor& operator=(const spare_descriptor&) = delete;
 
-  /// Whether an accept failed for lack of a descriptor.
+  /// Whether an accept failed because no descriptor was left.
   static bool is_short(error_code failed);
 
-  /// Takes the connection that has waited longest, and closes it unless the shortage has passed meanwhile. An error
-  /// when not even that could be done, or none waits. The acceptor must be non-blocking.
+  /// Takes the connection that has waited longest, and closes it unless the shortage has passed meanwhile. Returns an
+  /// error if even that failed, or if none waits. The acceptor must be non-blocking.
   struct rescued {
     error_code failed;
     std::optional<tcp::socket> socket;

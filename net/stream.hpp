@@ -14,9 +14,9 @@
 
 namespace parley::net {
 
-/// The bytes of one connection, plain or through TLS: a stream for Beast either way. What is below it is compiled once, in
-/// stream.cpp, and not again for every operation that reads or writes: an operation's handler is erased on its way down
-/// (its memory is recycled by Asio, as that of any other). Moves only. All calls are on its executor.
+/// The bytes of one connection, plain or through TLS; either way a stream for Beast. The layers below are compiled
+/// once, in stream.cpp, not again for every operation that reads or writes: handlers are type-erased on the way down
+/// (Asio recycles their memory as usual). Move-only. All calls must be on its executor.
 class stream {
 public:
   using executor_type = beast::tcp_stream::executor_type;
@@ -30,26 +30,26 @@ public:
 
   executor_type get_executor() noexcept { return tcp_->get_executor(); }
 
-  /// What is below TLS: the socket and its deadline.
+  /// The layer below TLS: the socket and its deadline.
   beast::tcp_stream& plain() { return *tcp_; }
 
-  /// Limits, as far as possible, how many bytes the system accepts ahead of the reader: then the end of a write tells
-  /// how fast the other side reads, not how large a buffer is.
+  /// Limits, as far as possible, how many unsent bytes the system accepts. Then the end of a write shows how fast the
+  /// other side reads, not how large a buffer is.
   void hold_little_unsent();
 
   bool secure() const { return tls_ != nullptr; }
 
-  /// TLS from now on, by default as the server of the handshake.
+  /// Starts TLS, by default as the server of the handshake.
   void async_secure(asio::ssl::context& context, handler<> done,
                     asio::ssl::stream_base::handshake_type as = asio::ssl::stream_base::server);
 
-  /// TLS as a client that asks for `server` (a host name or an address) and takes no certificate of another one.
+  /// Starts TLS as a client that asks for `server` (a host name or an address) and accepts only its certificate.
   void async_secure_as_client(asio::ssl::context& context, const std::string& server, handler<> done);
 
-  /// Why the other side's certificate was refused; empty when it was not. Only while secure.
+  /// Why the other side's certificate was refused; empty if it was not. Only after TLS has started.
   std::string certificate_fault() const;
 
-  /// The closing message of TLS; only while secure.
+  /// Sends the closing message of TLS; only after TLS has started.
   void async_shutdown(handler<> done);
 
   template<class Buffers, class Token>
@@ -66,7 +66,7 @@ public:
         token, buffers);
   }
 
-  // What Beast's WebSocket requires of a custom stream.
+  // Required by Beast's WebSocket for a custom stream.
 
   friend void beast_close_socket(stream& of) { of.tcp_->close(); }
 
@@ -78,7 +78,8 @@ public:
 private:
   using tls_stream = asio::ssl::stream<beast::tcp_stream&>;
 
-  /// A sequence of buffers of one type, whatever the caller's is. An operation that transfers "some" may leave out the rest.
+  /// A sequence of buffers of a single type, whatever type the caller uses. An operation that transfers "some" may
+  /// leave out the rest.
   template<class Buffer>
   class buffer_list {
   public:

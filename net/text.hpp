@@ -8,14 +8,14 @@
 // Small text functions for headers and settings. Pure.
 namespace parley::net {
 
-/// ASCII letters in lower case.
+/// ASCII letters to lower case.
 inline std::string lower(std::string_view text) {
   std::string small(text);
   std::ranges::transform(small, small.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
   return small;
 }
 
-/// Removes and returns the first word of a list separated by spaces; nothing = there is none left.
+/// Removes and returns the first word of a list separated by spaces; nothing if none is left.
 inline std::optional<std::string_view> take_word(std::string_view& list) {
   list.remove_prefix(std::min(list.find_first_not_of(' '), list.size()));
   if (list.empty()) return std::nullopt;
@@ -24,7 +24,7 @@ inline std::optional<std::string_view> take_word(std::string_view& list) {
   return word;
 }
 
-/// What an outsider sent, for the log: one short line of printable ASCII.
+/// Input from outside, made safe for the log: one short line of printable ASCII.
 inline std::string for_log(std::string_view text) {
   constexpr std::size_t longest = 200;
   std::string shown(text.substr(0, longest));

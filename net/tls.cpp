@@ -11,7 +11,7 @@ namespace {
 
 namespace ssl = boost::asio::ssl;
 
-/// Where programs keep files that they made themselves (XDG Base Directory Specification).
+/// The folder for files that programs create themselves (XDG Base Directory Specification).
 std::filesystem::path state_folder() {
   if (const char* state = std::getenv("XDG_STATE_HOME"); state && *state)
     return std::filesystem::path(state) / "parley";

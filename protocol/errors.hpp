@@ -21,14 +21,14 @@ enum class error_code : std::uint8_t {
   worker_busy,
   worker_connect_failed,
   inference_error,
-  resume_refused, ///< ours (docs/protocol.md 14)
+  resume_refused, ///< our addition (docs/protocol.md 14)
 };
 
 /// The properties of an error code (docs/protocol.md section 10).
 struct error_traits {
   std::string_view wire;    ///< `error.code`
   bool client_fault;        ///< `error.type`: client_error or server_error
-  std::uint16_t close_code; ///< of the WebSocket; 0 = the session goes on
+  std::uint16_t close_code; ///< for the WebSocket; 0 = the session continues
 };
 
 /// In the order of `error_code`.
@@ -50,13 +50,13 @@ constexpr const error_traits& traits(error_code code) {
   return error_table[static_cast<std::size_t>(code)];
 }
 
-/// Something that a client can cause: a code for the wire and a message for a person.
+/// An error that a client can cause: a code for the wire and a message for humans.
 struct error {
   error_code code;
   std::string message;
 };
 
-/// What a client can get wrong is returned, never thrown.
+/// Errors that clients can cause are returned, never thrown.
 template<class T>
 using result = tl::expected<T, error>;
 

@@ -15,11 +15,11 @@
 #include <variant>
 #include <vector>
 
-// The vocabulary of the wire: what clients say and what the server answers, the same for both dialects
+// The vocabulary of the wire: what clients send and what the server answers, the same for both dialects
 // (docs/protocol.md sections 3 and 4).
 namespace parley::protocol {
 
-/// Fixed by the first accepted initialising event (docs/protocol.md 2).
+/// Fixed by the first accepted session.init or session.update (docs/protocol.md 2).
 enum class dialect : std::uint8_t { undecided, current, legacy };
 
 /// `?mode=` (docs/protocol.md 1).
@@ -29,32 +29,32 @@ using conversation::image_file;
 using conversation::pcm;
 using conversation::window_mode;
 
-// ---- client events ----------------------------------------------------------------------------------------------------
+// ---- client events
 
 /// session.init and session.update (docs/protocol.md 3.1, 3.2).
 struct init_event {
   dialect spoken = dialect::current;
-  std::string system_prompt; ///< the default is filled in, except in chat
+  std::string system_prompt; ///< with the default filled in, except in chat
   bool has_system_prompt = false;
   conversation::duplex_options config;
   std::optional<std::uint64_t> seed; ///< `config.seed`; none = the server's
   bool unit_responses =
-      false; ///< `config.unit_responses`: each unit's answer is a response of its own (docs/protocol.md 15)
+      false; ///< `config.unit_responses`: each unit's answer is its own response (docs/protocol.md 15)
   bool listen_at_turn_end = false; ///< `config.listen_at_turn_end`: a turn's last second ends with a `listen`
   int max_slice_nums = 1;
   pcm voice;     ///< reference voice for the LLM, 16 kHz; null = none
-  pcm tts_voice; ///< reference voice for the vocoder, fallback to `voice` applied; null = the server's default
+  pcm tts_voice; ///< reference voice for the vocoder, or a copy of `voice`; null = the server's default
   std::optional<bool> turn_based; ///< `payload.mode`; read only when the URL names no mode
-  bool resume = false;            ///< the client wants to be able to come back after losing its connection
+  bool resume = false;            ///< the client wants to be able to resume after losing its connection
 };
 
 /// input.append in video and audio, input_audio_buffer.append (docs/protocol.md 3.3, 3.4).
 struct append_event {
   pcm samples;                    ///< 16 kHz, 1 … 160 000
-  std::vector<image_file> frames; ///< at most 4; none in audio
+  std::vector<image_file> frames; ///< at most 4; empty in audio
   bool force_listen = false;
   std::optional<int> max_slice_nums; ///< none = the session's
-  std::string input_id;              ///< the client's own name for it; empty = none given
+  std::string input_id;              ///< the client's own name for this input; empty = none
 };
 
 using conversation::audio_item;
@@ -67,7 +67,7 @@ using conversation::video_item;
 
 /// input.append in chat (docs/protocol.md 3.5).
 struct chat_append_event : conversation::turn_request {
-  std::string input_id; ///< as of `append_event`
+  std::string input_id; ///< as in `append_event`
 };
 
 /// session.close (docs/protocol.md 3.6).
@@ -75,11 +75,11 @@ struct close_event {
   std::string reason; ///< as sent if it is `^[a-z0-9_]{1,64}$`, else "user_stop"
 };
 
-// ---- what server events carry -------------------------------------------------------------------------------------------
+// ---- what server events carry
 
 using conversation::usage;
 
-/// docs/protocol.md 4.1: absent keys are not sent. Times in milliseconds.
+/// docs/protocol.md 4.1: unset values are not sent. Times in milliseconds.
 struct metrics {
   std::string_view backend; ///< what runs the model; a constant of the program
   std::optional<int> kv_cache_length;
@@ -100,14 +100,14 @@ struct metrics {
   std::optional<int> window_events;
 };
 
-// ---- server events ----------------------------------------------------------------------------------------------------
+// ---- server events
 
-/// Where a client stands in the queue (docs/protocol.md 7).
+/// A client's position in the queue (docs/protocol.md 7).
 struct queue_position {
   int position = 1; ///< 1 = next
   double estimated_wait_s = 0;
   std::string ticket_id;
-  int queue_length = 1; ///< clients waiting now, this one included
+  int queue_length = 1; ///< clients waiting now, including this one
 };
 struct session_queued {
   queue_position place;
@@ -124,15 +124,15 @@ struct session_created {
   metrics measured;
   usage total;
   std::optional<std::string> recording_id;
-  std::optional<std::string> resume_token; ///< the session outlives its connection ...
-  double resume_seconds = 0;               ///< ... by this long (docs/protocol.md 14)
+  std::optional<std::string> resume_token; ///< set if the session outlives its connection ...
+  double resume_seconds = 0;               ///< ... for this long (docs/protocol.md 14)
 };
 
 /// The first event on a connection that resumes a session (docs/protocol.md 14).
 struct session_resumed {
-  std::string resume_token; ///< the next token
+  std::string resume_token; ///< for the next time
   std::uint64_t inputs = 0; ///< append events received so far
-  std::uint64_t resent = 0; ///< number of events that follow and were sent before
+  std::uint64_t resent = 0; ///< how many earlier events follow again
 };
 
 using conversation::output_kind;
@@ -144,29 +144,29 @@ struct output_delta {
   pcm audio; ///< 24 kHz
   std::string response_id;
   std::string input_id;
-  std::optional<std::int64_t> chunk_index; ///< on a step's first delta, with both usages
+  std::optional<std::int64_t> chunk_index; ///< on a step's first delta, together with both usages
   std::optional<usage> chunk_usage;
   std::optional<usage> total;
   bool end_of_turn = false;
   metrics measured;
-  std::string turn_id;      ///< with `config.unit_responses`; else empty and not sent
-  bool closes_turn = false; ///< the `listen` of `config.listen_at_turn_end`: the metrics are those of the delta before
+  std::string turn_id;      ///< with `config.unit_responses`; otherwise empty and not sent
+  bool closes_turn = false; ///< this is the `listen` of `config.listen_at_turn_end`, with the last delta's metrics
 };
 
-/// A chat turn is over; in duplex with `protocol.duplex_response_done` (docs/protocol.md 12), or a unit's answer with
-/// `config.unit_responses`.
+/// Ends a chat turn; in duplex with `protocol.duplex_response_done` (docs/protocol.md 12), or with
+/// `config.unit_responses` a unit's answer.
 struct response_done {
   std::string response_id;
   std::string input_id;
   std::string text;
-  pcm audio;          ///< 24 kHz, of a turn without streaming; else null
+  pcm audio;          ///< 24 kHz, for a turn without streaming; otherwise null
   std::string reason; ///< turn_end, length, cancelled, error; unit_end
   metrics measured;
-  std::optional<usage> used; ///< this turn's, or this unit's
-  std::string turn_id = {};  ///< as of `output_delta`
+  std::optional<usage> used; ///< of this turn or unit
+  std::string turn_id = {};  ///< as in `output_delta`
 };
 
-/// The session ends soon (docs/protocol.md 8); at most once per reason.
+/// The session will end soon (docs/protocol.md 8); at most once per reason.
 struct session_go_away {
   std::string reason; ///< timeout, context_full, server_shutdown
   std::int64_t time_left_ms = 0;
@@ -174,11 +174,11 @@ struct session_go_away {
 
 /// The last event before the close frame (docs/protocol.md 9).
 struct session_closed {
-  std::string reason; ///< in the dialect's own words
+  std::string reason; ///< in the words of the dialect
   std::optional<usage> total;
 };
 
-/// docs/protocol.md 10; `message` is for people.
+/// docs/protocol.md 10; `message` is for humans.
 struct error_event {
   error_code code;
   std::string message;

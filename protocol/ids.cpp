@@ -8,7 +8,7 @@ namespace parley::protocol {
 
 namespace {
 
-/// `count` characters of `bits` bits each; at most 64 bits are taken from one draw.
+/// `count` characters of `bits` bits each; one random number provides at most 64 bits.
 std::string draw(random_source& random, std::string prefix, std::string_view alphabet, int bits, int count) {
   const std::uint64_t mask = alphabet.size() - 1;
   std::uint64_t pool = 0;

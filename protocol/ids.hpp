@@ -25,8 +25,8 @@ std::string make_response_id(random_source& random);
 /// `resume_` + 32 characters of base32 (160 bits): a secret.
 std::string make_resume_token(random_source& random);
 
-/// The id that a client asked for with `?session_id=`: characters outside `[A-Za-z0-9_-]` become `_`, and it is cut at
-/// 64. Empty if it asked for none.
+/// The id requested with `?session_id=`: characters outside `[A-Za-z0-9_-]` become `_`, and it is cut to 64 characters.
+/// Empty if none was requested.
 std::string sanitise_session_id(std::string_view asked);
 
 /// `rt_<unix ms>`, incremented until it is unique. Thread-safe; one per process.

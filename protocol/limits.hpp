@@ -6,8 +6,8 @@
 #include <chrono>
 #include <cstddef>
 
-// The numbers of the wire: fixed ones as constants, settings as a struct that the shell fills
-// (docs/protocol.md sections 3, 6, 8).
+// The limits of the wire: fixed ones as constants, settings as a struct that the server fills in (docs/protocol.md
+// sections 3, 6, 8).
 namespace parley::protocol {
 
 inline constexpr std::size_t unit_samples = 16'000;  ///< one step of a duplex session: a second
@@ -17,7 +17,7 @@ inline constexpr int max_inference_failures = 3;     ///< consecutive failures t
 inline constexpr int max_failed_inits = 3;           ///< failed inits that end a session
 inline constexpr std::size_t max_flood_errors = 50;  ///< client errors within `flood_span`; one more closes with 1008
 inline constexpr std::chrono::seconds flood_span{10};
-inline constexpr std::size_t max_session_id_bytes = 64; ///< of `?session_id=`
+inline constexpr std::size_t max_session_id_bytes = 64; ///< for `?session_id=`
 inline constexpr double go_away_fill = 0.9; ///< share of the context at which `go_away{context_full}` is sent
 
 /// The limits of a session: settings of the server (docs/operations.md).
@@ -29,23 +29,23 @@ struct session_limits {
   milliseconds chat = std::chrono::seconds(1800);
   milliseconds chat_idle = std::chrono::seconds(60);
   milliseconds chat_turn = std::chrono::seconds(120);
-  milliseconds init = std::chrono::seconds(30); ///< from `session.queue_done`
+  milliseconds init = std::chrono::seconds(30); ///< since `session.queue_done`
   milliseconds failover =
-      std::chrono::seconds(30); ///< without a worker; 0 = a lost worker ends its active sessions at once
+      std::chrono::seconds(30); ///< time without a worker; 0 = losing the worker ends active sessions at once
   milliseconds drain = std::chrono::seconds(30);
-  milliseconds resume = std::chrono::seconds(30); ///< how long a session outlives its connection, if asked to; 0 =
+  milliseconds resume = std::chrono::seconds(30); ///< how long a session outlives its connection, if requested; 0 =
                                                   ///< never
   std::size_t backlog_units = 2;                  ///< waiting units besides the running step
   std::size_t failover_units = 60;                ///< the same while the session has no worker
-  std::size_t min_legacy_samples = 4000;          ///< of input_audio_buffer.append (docs/protocol.md 3.4)
+  std::size_t min_legacy_samples = 4000;          ///< for input_audio_buffer.append (docs/protocol.md 3.4)
   int context_tokens = 8192;
-  conversation::unit_cost unit; ///< as the engine reports it
+  conversation::unit_cost unit; ///< as reported by the engine
   window_mode window = window_mode::off;
-  bool allow_client_window = true;   ///< whether `config.sliding_window_mode` is obeyed (docs/protocol.md 6.10)
+  bool allow_client_window = true;   ///< whether `config.sliding_window_mode` is honoured (docs/protocol.md 6.10)
   bool duplex_response_done = false; ///< docs/protocol.md 12 (f)
 };
 
-/// What the workers' build and checkpoint can do.
+/// What the workers' builds and checkpoints can do.
 struct capabilities {
   bool hears = true;
   bool sees = false;

@@ -14,17 +14,17 @@
 #include <variant>
 #include <vector>
 
-// Plain structs as bytes. One description of a struct, `fields(archive, value)`, serves both the writer and the reader.
+// Plain structs as bytes. A single description of a struct, `fields(archive, value)`, serves both writer and reader.
 // Numbers are little-endian, lengths take eight bytes, blocks of samples are copied whole.
 namespace parley::actors {
 
 static_assert(std::endian::native == std::endian::little);
 
-/// Copied byte by byte.
+/// Types that are copied byte by byte.
 template<class T>
 concept plain_value = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
-/// `fields` is looked up next to each struct. Grows as it is written; not thread-safe.
+/// Finds `fields` by argument-dependent lookup. Grows as needed; not thread-safe.
 class byte_writer {
 public:
   template<class... Ts>
@@ -96,7 +96,7 @@ public:
     (get(values), ...);
   }
 
-  /// Everything was there, and nothing is left over.
+  /// Whether everything was read, and nothing is left over.
   bool complete() const { return good_ && rest_.empty(); }
 
 private:
@@ -107,7 +107,7 @@ private:
     return true;
   }
 
-  /// A length whose items take at least `least` bytes each.
+  /// Reads a length; each item must take at least `least` bytes.
   std::size_t length(std::size_t least) {
     std::size_t count = 0;
     get(count);

@@ -10,12 +10,12 @@
 
 namespace parley::actors {
 
-/// What the process around a worker needs to know about it.
+/// What the process that runs a worker needs to know about it.
 struct registration_event {
   enum class what : std::uint8_t {
     joined,
-    link_lost, ///< it will try again
-    refused,   ///< it never joined, and trying again would not help
+    link_lost, ///< it will try to join again
+    refused,   ///< it never joined, and further attempts would fail too
     ended      ///< the engine could not be loaded or has thrown
   };
   what kind;
@@ -27,22 +27,22 @@ struct dial_now;
 using gateway_registration_inner =
     gateway_registration_actor::extend<caf::reacts_to<engine_up>, caf::reacts_to<dial_over>, caf::reacts_to<dial_now>>;
 
-/// One attempt of the dialer has ended.
+/// One connection attempt has ended.
 struct dial_over {
   std::shared_ptr<dialled> how;
 };
 /// The pause between two attempts is over.
 struct dial_now {};
 
-/// The settings of a member.
+/// The settings of a registration.
 struct registration_options {
-  std::string name;                              ///< of the node, for people
-  std::chrono::milliseconds patience{5000};      ///< for an answer over a fresh link
-  std::chrono::milliseconds longest_pause{5000}; ///< between two attempts
+  std::string name;                              ///< name of the node, for humans
+  std::chrono::milliseconds patience{5000};      ///< how long to wait for an answer over a new link
+  std::chrono::milliseconds longest_pause{5000}; ///< longest pause between two attempts
 };
 
-/// Keeps a worker joined to its gateway: waits for the engine, dials, introduces itself, and dials again whenever the
-/// link is lost, with growing pauses.
+/// Keeps a worker joined to its gateway: waits for the engine, connects, introduces itself, and connects again whenever
+/// the link is lost, after increasing pauses.
 class gateway_registration : public gateway_registration_inner::base {
 public:
   /// `tell` is called on a scheduler thread and must not block.
@@ -70,9 +70,9 @@ private:
   node_links links_;
   std::optional<inference::engine_info> info_;
   std::optional<node_registry_actor> registry_;
-  std::optional<node_socket> link_; ///< to hang up
+  std::optional<node_socket> link_; ///< kept so that it can be hung up
   bool was_joined_ = false;
-  std::string last_reason_; ///< told already
+  std::string last_reason_; ///< the last reason reported
   std::chrono::milliseconds pause_;
 };
 

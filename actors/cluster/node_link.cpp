@@ -10,7 +10,7 @@ namespace parley::actors {
 
 namespace {
 
-/// The middleman files what it publishes under a port number; there is only one thing.
+/// The middleman publishes actors under port numbers; there is only one actor to publish.
 constexpr std::uint16_t only_port = 1;
 
 } // namespace
@@ -29,8 +29,8 @@ void configure_remoting(caf::actor_system_config& config, std::chrono::milliseco
   config.add_message_type<worker_start>("parley::worker_start");
   config.add_message_type<node_hello>("parley::node_hello");
   config.add_message_type<node_verdict>("parley::node_verdict");
-  // CAF's own timeout stays off: it counts whole messages, so a large one over a slow line looks like silence. The
-  // maker of the socket watches its bytes (net/cluster/node_tunnel); these heartbeats keep them coming.
+  // CAF's own timeout stays off: it counts whole messages, so a large message over a slow line looks like silence. The
+  // owner of the socket watches its bytes instead (net/cluster/node_tunnel); these heartbeats keep bytes coming.
   config.set("middleman.heartbeat-interval", caf::timespan(silence / 5));
 }
 

@@ -5,32 +5,32 @@
 // The messages with which a worker node joins a gateway.
 namespace parley::actors {
 
-struct node_hello;   // to the gateway's registry
-struct node_verdict; // back to the node's member
+struct node_hello;   // sent to the gateway's registry
+struct node_verdict; // sent back to the node's `gateway_registration`
 
 using node_registry_actor = caf::typed_actor<caf::reacts_to<node_hello>>;
 using gateway_registration_actor = caf::typed_actor<caf::reacts_to<node_verdict>>;
 
-/// A request to be admitted. Answered to `member`.
+/// A request to be admitted. The answer goes to `member`.
 struct node_hello {
   worker_actor worker;
   gateway_registration_actor member;
-  std::string name; ///< of the node, for people
+  std::string name; ///< name of the node, for humans
   inference::engine_info info;
 };
 
 /// Whether a node may join.
 enum class node_answer : std::uint8_t {
   welcome,
-  not_yet, ///< its previous link is not known to be gone yet: try again
+  not_yet, ///< its previous link does not yet count as gone: try again
   refused  ///< for a reason that will not go away by itself
 };
 
 /// The registry's answer to `node_hello`.
 struct node_verdict {
   node_answer answer = node_answer::refused;
-  worker_key key = 0; ///< for `welcome`: the worker's key there
-  std::string reason; ///< else
+  worker_key key = 0; ///< for `welcome`: the key of the worker at this gateway
+  std::string reason; ///< for the other answers
 };
 
 template<class Inspector>

@@ -7,8 +7,8 @@
 
 namespace parley::actors {
 
-/// A gateway as worker nodes see it: checks that a worker gives the same answers as those already here, names it, and
-/// introduces it to the queue manager. The first worker decides on the model.
+/// A gateway as seen by worker nodes: checks that a worker gives the same answers as those already here, gives it a
+/// key, and introduces it to the queue manager. The first worker decides on the model.
 class node_registry : public node_registry_actor::base {
 public:
   node_registry(caf::actor_config& config, queue_actor queue);
@@ -25,7 +25,7 @@ private:
 
   queue_actor queue_;
   worker_key last_key_ = 0;
-  std::string model_; ///< of the first worker, with its fingerprint
+  std::string model_; ///< the first worker's model, with its fingerprint
   std::string fingerprint_;
   std::map<worker_key, worker_actor> here_;
 };

@@ -6,14 +6,14 @@
 #include <utility>
 #include <variant>
 
-// Where net/ meets actors/ for the links between nodes: net/ establishes them and checks the other end, actors/ gets a
-// plain stream socket. Free of CAF and of Boost.
+// The interface between net/ and actors/ for links between nodes: net/ establishes them and checks the other end;
+// actors/ gets a plain stream socket. Depends on neither CAF nor Boost.
 namespace parley::actors {
 
-/// What both ends of a link must have in common besides the version. Increment it when a message between nodes changes.
+/// Both ends of a link must agree on this and the version. Increment it when a message between nodes changes.
 inline constexpr int node_wire = 4;
 
-/// A connected stream socket; closed with its owner unless released.
+/// A connected stream socket. Destroying it closes the socket, unless it was released.
 class node_socket {
 public:
   /// Takes ownership of the descriptor; -1 = none.
@@ -25,15 +25,15 @@ public:
   }
   ~node_socket();
 
-  /// Releases the descriptor, which is the caller's from now on.
+  /// Releases the descriptor, which the caller now owns.
   int release() { return std::exchange(fd_, -1); }
 
-  /// A duplicate of the descriptor; empty when there is none left.
+  /// A duplicate of the descriptor; empty if no descriptor is left.
   node_socket twin() const;
 
   explicit operator bool() const { return fd_ >= 0; }
 
-  /// Ends the connection for every descriptor of it.
+  /// Ends the connection for all duplicates of the descriptor.
   void hang_up();
 
 private:
@@ -56,7 +56,7 @@ class node_entrance {
 public:
   virtual ~node_entrance() = default;
 
-  /// A node was admitted. Thread-safe, never blocks.
+  /// Admits a node that has passed the checks. Thread-safe, never blocks.
   virtual void admit_node(node_socket socket, const std::string& address) = 0;
 };
 

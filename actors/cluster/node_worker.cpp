@@ -13,7 +13,7 @@ namespace parley::actors {
 
 namespace {
 
-/// Tells the member about the engine that was loaded; the member may be created later than the engine's thread.
+/// Tells the registrations that the engine is loaded; they may be created later than the engine's thread.
 class up_teller {
 public:
   void engine_is_up(const inference::engine_info& info) {

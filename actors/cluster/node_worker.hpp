@@ -13,21 +13,21 @@
 
 namespace parley::actors {
 
-/// All actors of a worker node: one worker, and for each of its gateways the member that keeps it joined there.
+/// All actors of a worker node: one worker, and a `gateway_registration` for each gateway that it joins.
 class node_worker {
 public:
-  /// The worker loads its engine at once and joins when it is loaded. `tell` is called on one of its threads and must
+  /// The worker loads its engine at once, and joins when it is loaded. `tell` is called on one of its threads and must
   /// not block.
   node_worker(const config::settings& settings, std::string name, engine_factory make,
               std::vector<node_dialer> gateways, std::function<void(registration_event)> tell);
-  /// Stops, if `stop` was not called.
+  /// Calls `stop` if nobody has.
   ~node_worker();
 
-  /// Ends all actors and joins every thread. The last call; blocks.
+  /// Ends all actors and joins every thread. Must be the last call; blocks.
   void stop();
 
-  /// Accepts no more sessions, asks that those it has move elsewhere, and reports `ended` when none is left. Does not
-  /// block.
+  /// Accepts no more sessions, asks the gateways to move the running ones elsewhere, and reports `ended` when none is
+  /// left. Does not block.
   void leave();
 
   node_worker(const node_worker&) = delete;

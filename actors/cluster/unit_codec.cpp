@@ -4,10 +4,11 @@
 #include "actors/session/compact_pcm.hpp"
 #include "actors/worker/engine_counters.hpp"
 
-// Every struct is destructured completely: a new member does not compile until it is handled here.
+// Structs are destructured completely, so that a new member does not compile until it is handled here; engine_capacity
+// has an assertion for that.
 namespace parley::conversation {
 
-/// A client's sound, in half the bytes where nothing is lost: most sound was 16-bit samples originally.
+/// A client's sound, in half the bytes if nothing is lost: most sound was 16-bit samples originally.
 static void sound(actors::byte_writer& a, const pcm& samples) {
   actors::compact_pcm kept(samples);
   a(kept);

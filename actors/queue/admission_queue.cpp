@@ -13,8 +13,8 @@ using namespace std::chrono_literals;
 
 constexpr auto coalesce = 500ms;      // minimum time between two reports of a changed position
 constexpr auto refresh = 3000ms;      // maximum time between two reports
-constexpr auto refresh_early = 250ms; // a walk also includes those that are due soon ...
-constexpr auto walk_gap = 100ms;      // ... so that this gap between walks makes nobody late
+constexpr auto refresh_early = 250ms; // a walk along the queue also reports to those that are due soon ...
+constexpr auto walk_gap = 100ms;      // ... so that nobody is late although walks are this far apart
 
 double seconds_between(admission_queue::time_point from, admission_queue::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -35,7 +35,7 @@ queue_events admission_queue::enqueue(ticket_key ticket, std::string ticket_id, 
   };
   if (draining_) return refuse(protocol::error_code::service_unavailable);
   const bool first = std::all_of(line_.begin(), line_.end(), [](const auto& each) {
-    return each.second.wanted.avoid != 0; // there may be a free slot, but none that suits them
+    return each.second.wanted.avoid != 0; // there may be a free slot, but none that this ticket accepts
   });
   if (at_head || first) {
     if (const auto worker = best_for(wanted); worker != workers_.end()) {
@@ -289,8 +289,8 @@ void admission_queue::leave_line(line::iterator who) {
   line_.erase(who);
 }
 
-/// Nobody is told at once about a position changed by a grant or a departure: one walk tells all, `coalesce` after the
-/// previous one.
+/// A position changed by a grant or a departure is not reported at once: one walk along the queue reports all changes,
+/// `coalesce` after the previous walk.
 void admission_queue::positions_changed(time_point now) {
   if (line_.empty()) {
     next_walk_.reset();
@@ -309,7 +309,7 @@ std::vector<worker_candidate> admission_queue::candidates(std::optional<prefix_h
   return all;
 }
 
-/// end() if no suitable worker has a free slot.
+/// Returns end() if no suitable worker has a free slot.
 std::map<worker_key, admission_queue::slots>::iterator admission_queue::best_for(const queue_wish& wanted) {
   auto all = candidates(wanted.prompt);
   std::erase_if(all, [&](const worker_candidate& each) { return each.worker == wanted.avoid; });
@@ -334,7 +334,7 @@ std::optional<worker_key> admission_queue::rebalance(ticket_key ticket, prefix_h
     ++workers_.at(where).busy;
     serve(now, words);
   } else if (!own->has_prompt) {
-    workers_.at(where).prompts.push_back(prompt); // it will have one, and says so soon
+    workers_.at(where).prompts.push_back(prompt); // soon it will have the prompt, and report it
   }
   return where;
 }

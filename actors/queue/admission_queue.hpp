@@ -17,7 +17,7 @@
 
 namespace parley::actors {
 
-/// The queue manager's own numbers; never reused.
+/// Assigned by the queue manager; never reused.
 using worker_key = std::uint64_t;
 using ticket_key = std::uint64_t;
 
@@ -25,25 +25,25 @@ using ticket_key = std::uint64_t;
 struct queue_settings {
   std::size_t capacity = 1000;                                    ///< waiting tickets; 0 = no queue
   std::chrono::milliseconds no_worker = std::chrono::seconds(10); ///< how long clients wait without any worker
-  double base_chat_s = 15; ///< expected session lengths, until three have been measured
+  double base_chat_s = 15; ///< expected session lengths until three have been measured
   double base_audio_s = 120;
   double base_video_s = 90;
 };
 
-/// How many of one client may wait at a time; 0 = no limit.
+/// How many sessions of one client may wait at a time; 0 = no limit.
 struct waiting_limits {
   std::size_t per_address = 0;
   std::size_t per_key = 0;
 };
 
-/// Further wishes of a session that is already running.
+/// Additional wishes of a session for its slot.
 struct queue_wish {
-  worker_key avoid = 0; ///< it wants a slot elsewhere, without holding up those behind it. 0 = any will do
-  bool patient = false; ///< it has its own clock for how long it waits without any worker
-  std::optional<prefix_hash> prompt = {}; ///< the prompt that it begins with: a worker that has it cached is preferred
+  worker_key avoid = 0;                   ///< any worker but this one, without holding up those behind it; 0 = any
+  bool patient = false;                   ///< the session has its own timeout for waiting without any worker
+  std::optional<prefix_hash> prompt = {}; ///< its prompt: a worker that has it cached is preferred
 };
 
-// ---- what is to be told, in order ---------------------------------------------------------------------------
+// ---- notices, in order
 
 /// First notice to a ticket that has to wait: `session.queued`.
 struct ticket_queued {
@@ -57,8 +57,7 @@ struct position_changed {
   protocol::queue_position place;
 };
 
-/// A slot of `worker` is granted to this ticket. The session answers with `accept` (it is there) or `free` (it has left
-/// meanwhile).
+/// Grants this ticket a slot of `worker`. Call `accept` when the session has received it, or `free` if it has left.
 struct ticket_granted {
   ticket_key ticket;
   worker_key worker;
@@ -77,8 +76,8 @@ using queue_events = std::vector<queue_event>;
 /// time is an argument, and notices are returned. Taking and returning slots costs O(log n); reporting positions costs
 /// one walk along the queue, at most ten times a second for updates. Not thread-safe.
 ///
-/// Each slot is free, granted (on its way to a session) or taken. `free` returns it from both of the latter. This is the
-/// only ledger of slots: everybody else knows tickets.
+/// Each slot is free, granted (on its way to a session) or taken. `free` returns it from either of the last two. No
+/// other object counts slots: all others only know tickets.
 class admission_queue {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -87,60 +86,62 @@ public:
   admission_queue(const admission_queue&) = delete;
   admission_queue& operator=(const admission_queue&) = delete;
 
-  /// A session asks for a slot. `ticket` is new; `ticket_id` is what the client sees. `at_head`: it lost its worker, so
-  /// it goes to the head of the queue whatever the capacity (the session machine counts its tries).
+  /// Requests a slot for a session. `ticket` must be new; `ticket_id` is what the client sees. `at_head`: the session
+  /// lost its worker, so it goes to the head of the queue whatever the capacity (the session machine counts its
+  /// attempts).
   queue_events enqueue(ticket_key ticket, std::string ticket_id, protocol::mode kind, bool at_head, time_point now,
                        queue_wish wanted = {});
 
   /// The client left or closed while it waited. Unknown and granted tickets are ignored.
   queue_events cancel(ticket_key ticket, time_point now);
 
-  /// The session took the grant: from now on, its time counts as conversation.
+  /// The session has received its grant: from now on, its time counts as conversation.
   void accept(ticket_key ticket, time_point now);
 
   /// The session of this ticket ended or never took its grant: the slot goes to the next in the queue. Unknown tickets
   /// are ignored.
   queue_events free(ticket_key ticket, time_point now);
 
-  /// `payload.mode` changed what kind of conversation this is.
+  /// `payload.mode` chose another kind of conversation.
   void retype(ticket_key ticket, protocol::mode kind);
 
-  /// The holder of a slot is about to begin, with this prompt. If its own worker does not have the prompt cached, it
-  /// moves to one that does and is not much fuller; its old slot goes to the next in the queue. Returns its worker;
+  /// The session with this slot is about to begin with this prompt. If its own worker does not have the prompt cached,
+  /// it moves to one that does and is not much fuller; its old slot goes to the next in the queue. Returns its worker;
   /// none for a ticket without a slot.
   std::optional<worker_key> rebalance(ticket_key ticket, prefix_hash prompt, time_point now, queue_events& words);
 
   /// A worker has these prompts cached.
   void prompts_at(worker_key worker, std::vector<prefix_hash> prompts);
 
-  /// A worker offers `slots` slots, or a different number than before. If fewer than are in use, nobody loses one.
+  /// A worker offers `slots` slots, or a different number than before. If more are in use, no session loses its slot.
   queue_events offer(worker_key worker, int slots, time_point now);
 
-  /// The ticket that waits in place of one that held a slot of a lost worker.
+  /// The ticket that replaces one whose slot was on a lost worker.
   struct successor {
     ticket_key lost;
-    ticket_key ticket; ///< new
+    ticket_key ticket; ///< the new ticket
     std::string ticket_id;
   };
 
-  /// A worker is gone with all its slots. Tickets that held one are forgotten; their successors go to the head of the queue
-  /// in this order, whatever its capacity. They want what those wanted, and are patient.
+  /// A worker is gone with all its slots. Tickets that held one are forgotten; their successors go to the head of the
+  /// queue in this order, whatever its capacity. They keep the wishes of the tickets that they replace, and have their
+  /// own timeouts.
   queue_events worker_down(worker_key worker, time_point now, std::vector<successor> successors = {});
 
-  /// The session that waits with this ticket has no timeout of its own for waiting without any worker. Ignored for tickets
-  /// that do not wait.
+  /// The session that waits with this ticket has no timeout of its own for waiting without any worker. Ignored for
+  /// tickets that are not waiting.
   void make_impatient(ticket_key ticket, time_point now);
 
-  /// No more grants: everybody who waits is refused with service_unavailable, and so are newcomers.
+  /// No more grants: everybody in the queue is refused with service_unavailable, and so are newcomers.
   queue_events drain(time_point now);
 
-  /// Position updates that are due, and the timeout of waiting without a worker.
+  /// Reports position updates that are due, and checks the timeout for waiting without a worker.
   queue_events tick(time_point now);
 
   /// When `tick` has something to do next; none = never.
   std::optional<time_point> next_deadline() const;
 
-  // ---- the ledger -------------------------------------------------------------------------------------------
+  // ---- the ledger
 
   /// The worker of the slot that this ticket was granted; none while it waits, or is unknown.
   std::optional<worker_key> worker_of(ticket_key ticket) const;
@@ -148,7 +149,7 @@ public:
   /// Tickets that hold a slot of that worker, the oldest first.
   std::vector<ticket_key> holders_of(worker_key worker) const;
 
-  // ---- for GET /status and tests ----------------------------------------------------------------------------
+  // ---- for GET /status and tests
 
   struct worker_view {
     worker_key worker;
@@ -163,16 +164,16 @@ public:
     protocol::mode kind;
     double estimated_wait_s;
   };
-  /// Who waits, the next one first.
+  /// The waiting tickets, the next one first.
   std::vector<waiter_view> waiters(time_point now) const;
 
   struct conversation_view {
     worker_key worker;
     protocol::mode kind;
     double elapsed_s;
-    double expected_s; ///< that it will still take
+    double expected_s; ///< seconds that it will probably still take
   };
-  /// Who holds a slot, in no order.
+  /// The tickets that hold a slot, in no order.
   std::vector<conversation_view> conversations(time_point now) const;
 
   std::size_t capacity() const { return settings_.capacity; }
@@ -193,7 +194,7 @@ private:
     protocol::mode kind;
     bool accepted;
     time_point since;
-    std::optional<prefix_hash> prompt; ///< that it began with, if that is known
+    std::optional<prefix_hash> prompt; ///< the prompt of its session, if known
   };
   struct slots {
     int offered = 0;
@@ -216,14 +217,14 @@ private:
 
   queue_settings settings_;
   conversation_lengths lengths_;
-  line line_; ///< by order of service
+  line line_; ///< in order of service
   std::int64_t tail_ = 0;
   std::int64_t head_ = -1;
   std::unordered_map<ticket_key, std::int64_t> order_of_;
   std::unordered_map<ticket_key, holder> holders_;
   std::map<worker_key, slots> workers_;
   bool draining_ = false;
-  std::optional<time_point> patience_ends_; ///< no worker is up
+  std::optional<time_point> patience_ends_; ///< set while no worker is up
   std::optional<time_point> next_walk_;
   time_point last_walk_{};
 };

@@ -37,19 +37,19 @@ private:
   std::array<one_kind, 3> kinds_; ///< in the order of protocol::mode
 };
 
-/// How long a conversation will still take.
+/// How much longer a conversation will probably take.
 inline double remaining_s(double expected_s, double elapsed_s) {
   constexpr double overdue_s = 15;
   return elapsed_s < expected_s ? expected_s - elapsed_s : overdue_s;
 }
 
-/// Hands the earliest slot to each waiter in turn.
+/// Assigns each waiter in turn the slot that will be free first.
 class slot_forecast {
 public:
-  /// A busy slot: how long its conversation is expected to take, and how long it has lasted.
+  /// Adds a busy slot: how long its conversation is expected to take, and how long it has lasted.
   void busy(double expected_s, double elapsed_s) { free_at_.push(remaining_s(expected_s, elapsed_s)); }
 
-  /// When the next waiter gets a slot, which it then keeps for `expected_s`. Without any slot, waiters wait for each
+  /// When the next waiter gets a slot, which it then keeps for `expected_s`. Without any slots, waiters wait for each
   /// other.
   double next(double expected_s) {
     double at = 0;

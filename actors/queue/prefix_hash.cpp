@@ -7,7 +7,7 @@ namespace parley::actors {
 
 namespace {
 
-/// Eight bytes at a time, because a voice may have four million.
+/// Processes eight bytes at a time, because a voice may have four million.
 class hash {
 public:
   void add(std::string_view bytes) {
@@ -45,7 +45,7 @@ std::optional<prefix_hash> prompt_of(const inference::command& open) {
     const auto& samples = *duplex->voice;
     all.add({reinterpret_cast<const char*>(samples.data()), samples.size() * sizeof(float)});
   } else {
-    all.add({}); // an empty voice is none
+    all.add({}); // an empty voice counts as none
   }
   return std::max<prefix_hash>(1, all.value());
 }

@@ -11,15 +11,15 @@
 
 namespace parley::actors {
 
-/// A hash of what a duplex session begins with, system prompt and reference voice: an engine caches the rows of such a
-/// beginning for the next session with the same. Never 0. A collision only costs a wrong preference.
+/// A hash of the beginning of a duplex session, system prompt and reference voice: an engine caches the rows of such a
+/// beginning for the next session with the same one. Never 0. A collision only costs a wrong preference.
 using prefix_hash = std::uint64_t;
 
 /// None if there is nothing to share.
 std::optional<prefix_hash> prompt_of(const inference::command& open);
 
-/// The prompts of a worker's most recent sessions, newest first: those whose rows its engine has cached, unless it
-/// needed the memory for sessions.
+/// The prompts of a worker's most recent sessions, newest first: its engine has these cached, unless it needed the
+/// memory for sessions.
 class recent_prompts {
 public:
   void note(prefix_hash key) {

@@ -12,7 +12,7 @@ namespace parley::actors {
 
 namespace {
 
-/// The reason that a worker gave for its end.
+/// The reason that a worker gave when it ended.
 std::string reason_of(const caf::error& why) {
   if (!why) return "it has ended";
   if (why.context().match_elements<std::string>()) return why.context().get_as<std::string>(0);
@@ -81,12 +81,12 @@ void queue_manager::on_exit() {
   around_.board.let_go();
 }
 
-// ---- one session's business is no other's -----------------------------------------------------------------------------
+// ---- isolation of sessions
 
 template<class Work>
 void queue_manager::serve(ticket_key ticket, Work work) {
   const auto found = parties_.find(ticket);
-  if (found == parties_.end()) return; // it has another one by now, or none
+  if (found == parties_.end()) return; // it has another ticket by now, or none
   const auto session = found->second.session;
   isolate(ticket, session, std::move(work));
 }
@@ -96,12 +96,12 @@ void queue_manager::isolate(ticket_key ticket, const session_actor& session, Wor
   try {
     work();
   } catch (const std::exception& problem) {
-    log()->error("ticket {} is taken away: {}", ticket, problem.what());
+    log()->error("ticket {} is withdrawn: {}", ticket, problem.what());
     abandon(ticket, session);
   }
 }
 
-/// Ends the session, and its ticket if that is its own.
+/// Ends the session, and removes the ticket if the session owns it.
 void queue_manager::abandon(ticket_key ticket, const session_actor& session) {
   if (session) send(session, session_fault{});
   if (const auto found = parties_.find(ticket); found != parties_.end() && found->second.session != session) return;
@@ -110,11 +110,11 @@ void queue_manager::abandon(ticket_key ticket, const session_actor& session) {
     auto words = line_.worker_of(ticket) ? line_.free(ticket, steady_now()) : line_.cancel(ticket, steady_now());
     deliver(std::move(words));
   } catch (const std::exception& problem) {
-    log()->error("the slot of ticket {} is not given back: {}", ticket, problem.what());
+    log()->error("the slot of ticket {} was not returned: {}", ticket, problem.what());
   }
 }
 
-// ---- the line's words -------------------------------------------------------------------------------------------------
+// ---- notices of the queue
 
 void queue_manager::deliver(queue_events&& words) {
   for (auto& word : words) {
@@ -153,7 +153,7 @@ void queue_manager::send_event(ticket_refused& word) {
   forget(word.ticket);
 }
 
-// ---- sessions -----------------------------------------------------------------------------------------------------------
+// ---- sessions
 
 void queue_manager::enqueue(slot_request& message) {
   PARLEY_ASSERT(!parties_.contains(message.ticket), "a ticket is used once");
@@ -166,15 +166,15 @@ void queue_manager::enqueue(slot_request& message) {
                         {message.avoid, message.patient, message.prompt}));
 }
 
-/// A grant that is on its way comes back as `slot_freed`.
+/// If a grant is on its way, `slot_freed` returns it.
 void queue_manager::cancel(ticket_key ticket) {
   if (line_.worker_of(ticket)) return;
   forget(ticket);
   deliver(line_.cancel(ticket, steady_now()));
 }
 
-/// Whether it would have to wait while others of its address or key already do, as many as allowed. A session that lost
-/// its worker has waited before.
+/// Whether it would have to wait although the limit for its address or key is reached. Sessions that lost their worker
+/// are exempt.
 bool queue_manager::waits_too_often(const slot_request& message) const {
   if (message.at_head || (line_.waiting() == 0 && line_.free_slots() > 0)) return false;
   const auto full = [&](std::size_t limit, std::string party::*by, const std::string& who) {
@@ -218,7 +218,7 @@ void queue_manager::end_trial(ticket_key ticket) {
     send(found->second.session, trial_granted{*next});
 }
 
-/// If it waited, it leaves the queue; if it held a slot, the worker frees it.
+/// If the session was waiting, it leaves the queue; if it had a slot, the worker frees it.
 void queue_manager::session_gone(const caf::actor_addr& who) {
   std::vector<ticket_key> waiting;
   for (auto& [ticket, of] : parties_) {
@@ -234,13 +234,13 @@ void queue_manager::session_gone(const caf::actor_addr& who) {
   for (const auto ticket : waiting) cancel(ticket);
 }
 
-// ---- workers ------------------------------------------------------------------------------------------------------------
+// ---- workers
 
 void queue_manager::join(const worker_joins& message) {
   if (const auto replaced = around_.board.join(message.key, message.worker, message.node, message.device))
     around_.counted.remove(*replaced);
   monitor(message.worker);
-  deliver(line_.offer(message.key, 0, steady_now())); // clients wait for it while it loads
+  deliver(line_.offer(message.key, 0, steady_now())); // clients may wait for it while it loads
 }
 
 void queue_manager::offer(const slots_offered& message) {
@@ -269,8 +269,8 @@ void queue_manager::drain(const worker_drain& message) {
   message.done(true);
 }
 
-/// What runs there goes on elsewhere as soon as there is room, and until then where it is. One that is still being loaded
-/// offers its slots later, and none while it is drained.
+/// Sessions on this worker move elsewhere as soon as there is room, and stay where they are until then. A worker that
+/// is still loading offers its slots later, but none while it is drained.
 void queue_manager::take_no_more(worker_key key) {
   if (const auto info = around_.board.offered_by(key)) offer({key, *info});
   for (const auto drained : around_.board.to_be_cleared()) ask_to_move(drained, true);
@@ -281,14 +281,14 @@ void queue_manager::take_again(worker_key key) {
   ask_to_move(key, false);
 }
 
-/// Who was asked already does nothing.
+/// Sessions that were asked already do nothing.
 void queue_manager::ask_to_move(worker_key from, bool go) {
   for (const auto ticket : line_.holders_of(from))
     if (const auto found = parties_.find(ticket); found != parties_.end() && found->second.session)
       send(found->second.session, move_request{go});
 }
 
-/// The one place where the loss of a worker is told. Sessions that are gone themselves have nothing to lose.
+/// The only place that reports the loss of a worker. Sessions that have ended need no report.
 void queue_manager::worker_gone(worker_key key, const caf::error& why) {
   const auto reason = reason_of(why);
   const bool shut_down = why == caf::exit_reason::user_shutdown;
@@ -315,7 +315,7 @@ void queue_manager::worker_gone(worker_key key, const caf::error& why) {
   deliver(line_.worker_down(key, steady_now(), std::move(displaced)));
 }
 
-// ---- for GET /status and GET /metrics -----------------------------------------------------------------------------------
+// ---- for GET /status and GET /metrics
 
 server_snapshot queue_manager::snapshot() const {
   const auto now = steady_now();

@@ -18,20 +18,22 @@
 
 namespace parley::actors {
 
-/// The shell around the admission queue, which is the ledger of slots: assigns tickets, forwards the queue's notices to
+/// The actor around the admission queue, which is the ledger of slots: assigns tickets, forwards the queue's notices to
 /// sessions, and monitors sessions and workers. A session that dies while it waits leaves the queue. If it dies with a
 /// slot, its worker frees the slot once the engine has closed what was open. The death of a worker is handled here and
-/// nowhere else: its sessions go to the head of the queue, and each receives `slot_lost`. Keeps the worker table up to date.
+/// nowhere else: its sessions go to the head of the queue, and each receives `slot_lost`. Keeps the worker table up to
+/// date.
 ///
-/// A failure on behalf of one session ends that session (`session_fault`) and withdraws its ticket; all others go on.
+/// A failure in the work for one session ends that session (`session_fault`) and withdraws its ticket; all others
+/// continue.
 class queue_manager : public queue_actor::base {
 public:
-  /// What the actor uses but does not own. All of it outlives the actor.
+  /// What the actor uses but does not own. All of it must outlive the actor.
   struct surroundings {
     worker_table& board;
     const session_registry& sessions;
     meters& counted;
-    std::atomic<std::uint64_t>& last_key; ///< of tickets
+    std::atomic<std::uint64_t>& last_key; ///< last ticket that was assigned
   };
 
   queue_manager(caf::actor_config& config, queue_settings settings, waiting_limits waiting, surroundings around);
@@ -43,11 +45,11 @@ protected:
   behavior_type make_behavior() override;
 
 private:
-  /// The owner of a ticket. The state of the ticket is in the admission queue.
+  /// The owner of a ticket. The admission queue keeps the ticket's state.
   struct party {
     session_actor session; ///< null = it has died, and its worker will free the slot
     admission_queue::time_point since;
-    std::string address; ///< of the client, and the name of its API key
+    std::string address; ///< address of the client, and name of its API key
     std::string key;
   };
 

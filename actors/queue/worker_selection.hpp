@@ -6,7 +6,7 @@
 
 namespace parley::actors {
 
-/// A worker as a candidate for one more session. Its slots are what it can do in real time.
+/// A worker as a candidate for one more session. Its slots are the number of sessions that it can serve in real time.
 struct worker_candidate {
   std::uint64_t worker = 0;
   int busy = 0; ///< slots in use, without that session
@@ -15,11 +15,11 @@ struct worker_candidate {
 };
 
 /// A worker that has the prompt cached wins unless it is fuller by more than this share of its slots: prefilling the
-/// prompt again costs a moment, sharing a device with many costs every second.
+/// prompt again costs a moment, but sharing a device with many costs every second.
 inline constexpr double prompt_worth = 0.25;
 
-/// Chooses a worker for the session: the one that it would load least relative to its slots, where one that has the
-/// prompt cached counts as less loaded. None when no slot is free. Pure.
+/// Chooses the worker that would be loaded least relative to its slots; one that has the prompt cached counts as less
+/// loaded. None if no slot is free. Pure.
 inline std::optional<worker_candidate> choose_worker(const std::vector<worker_candidate>& all) {
   std::optional<worker_candidate> best;
   double least = 0;

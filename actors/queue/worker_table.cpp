@@ -8,7 +8,7 @@ namespace parley::actors {
 
 namespace {
 
-/// Why no session is taken, in plain words; the first three in the order of `closed_for`.
+/// Why no session is accepted, in plain words; the first three in the order of `closed_for`.
 enum class unready : std::uint8_t { nothing, shutdown, queue_ended, loading, drained, no_worker };
 constexpr std::array<std::string_view, 6> unready_words{"",
                                                         "the server is shutting down",
@@ -29,7 +29,7 @@ auto* live(auto& workers, worker_key key) {
 
 } // namespace
 
-// ---- changes ---------------------------------------------------------------------------------------------------------
+// ---- changes
 
 std::optional<worker_key> worker_table::join(worker_key key, worker_actor worker, std::string node,
                                              std::string device) {
@@ -117,7 +117,7 @@ bool worker_table::was_up() const {
   return was_up_;
 }
 
-// ---- who is there -----------------------------------------------------------------------------------------------------
+// ---- queries
 
 worker_actor worker_table::actor_of(worker_key key) const {
   const std::lock_guard lock(mutex_);
@@ -159,7 +159,7 @@ std::vector<worker_view> worker_table::all() const {
   return views;
 }
 
-// ---- answers that must not wait -----------------------------------------------------------------------------------------
+// ---- queries that must not wait
 
 void worker_table::close(closed_for why) {
   const std::lock_guard lock(mutex_);

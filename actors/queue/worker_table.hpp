@@ -30,33 +30,34 @@ struct worker_view {
   worker_state state = worker_state::loading;
   std::string node; ///< where it runs; empty = in this process
   std::string device;
-  inference::engine_info info; ///< since `up`
-  std::string reason;          ///< of `down`
+  inference::engine_info info; ///< since it was first `up`
+  std::string reason;          ///< why it is `down`
 };
 
-/// Why nobody new is taken.
+/// Why no new sessions are accepted.
 enum class closed_for : std::uint8_t { nothing, shutdown, queue_ended };
 
 /// The one table of a server's workers. The queue manager writes it; others read it for answers that must not wait: GET
-/// /ready, and the capabilities that a new session is told. Thread-safe.
+/// /ready, and the capabilities that a new session needs. Thread-safe.
 class worker_table {
 public:
   using watcher = std::function<void(const worker_view&)>;
 
-  /// `watch` is called after each change of a worker, on the thread that made it, without a lock held; it may not block.
+  /// `watch` is called after each change of a worker, on the thread that made it, without a lock held; it must not
+  /// block.
   explicit worker_table(watcher watch) : watch_(std::move(watch)) {}
 
   // ---- changes; calls for unknown workers and for those that are down change nothing
 
-  /// A worker was started. It replaces the lost worker of the same node, if there is one, and that one's key is
-  /// returned.
+  /// A worker was started. If it replaces the lost worker of the same node, that one's key is returned.
   std::optional<worker_key> join(worker_key key, worker_actor worker, std::string node, std::string device);
 
-  /// The worker offers `info.slots`; its first offer means that it is loaded. Returns how many may be filled: 0 while it
-  /// is drained, none if it is unknown.
+  /// The worker offers `info.slots`; its first offer means that it is loaded. Returns how many may be filled: 0 while
+  /// it is drained, none if it is unknown.
   std::optional<int> offer(worker_key key, const inference::engine_info& info);
 
-  /// Stops or resumes giving it new sessions. A worker that is leaving is never resumed. False if it is unknown.
+  /// Stops or resumes giving the worker new sessions. A worker that is leaving is never resumed. False if it is
+  /// unknown.
   bool drain(worker_key key, bool drained);
 
   /// The worker was asked to stop, and ends once it has no session. False if it is unknown.
@@ -69,11 +70,11 @@ public:
   };
   std::optional<capacities> report(worker_key key, worker_capacity told);
 
-  /// The worker has ended. True if it left on purpose: then it is forgotten. Otherwise it stays listed as down, with the
-  /// reason.
+  /// The worker has ended. Returns true if it left on purpose; it is then forgotten. Otherwise it stays listed as down,
+  /// with the reason.
   bool lose(worker_key key, bool left, std::string reason);
 
-  // ---- who is there
+  // ---- queries
 
   /// Null if it is unknown or down.
   worker_actor actor_of(worker_key key) const;
@@ -87,15 +88,15 @@ public:
 
   std::vector<worker_view> all() const;
 
-  // ---- answers that must not wait
+  // ---- queries that must not wait
 
-  /// No new sessions from now on.
+  /// Accept no new sessions from now on.
   void close(closed_for why);
 
-  /// Whether some worker that is up has slots, and if not, why.
+  /// Whether any worker that is up has slots, and if not, why.
   readiness ready() const;
 
-  /// Whether some worker has ever been up.
+  /// Whether any worker has ever been up.
   bool was_up() const;
 
   /// The capabilities of a worker that is up: all workers of a server load the same checkpoint.
@@ -107,7 +108,7 @@ public:
 private:
   struct row {
     worker_view seen;
-    worker_actor worker;      ///< null when it is down
+    worker_actor worker;      ///< null if it is down
     worker_capacity capacity; ///< its last report
     bool drained = false;
     bool leaving = false;

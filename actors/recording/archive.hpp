@@ -9,14 +9,14 @@
 
 namespace parley::actors {
 
-/// Recording as the rest of the server sees it: the recorder and the archivist. Throws std::runtime_error or
-/// std::filesystem::filesystem_error when `record.dir` cannot be used.
+/// Recording, as seen by the rest of the server: the recorder and the archivist. Throws std::runtime_error or
+/// std::filesystem::filesystem_error if `record.dir` cannot be used.
 class archive final : public recordings_api {
 public:
-  /// `feed` leads to the recorder from now on.
+  /// Connects `feed` to the recorder.
   archive(caf::actor_system& system, const config::settings& settings, recorder_feed& feed, recording_meter& counted);
 
-  /// No further session starts; both actors end with the last recording.
+  /// No further recordings start; both actors end with the last recording.
   void stop();
 
   void list(principal who, std::size_t most, std::function<void(std::string json)> done) override;

@@ -29,7 +29,7 @@ bool may(const principal& who, const recording_facts& of) {
   return who.sees_all || who.key == of.key;
 }
 
-/// Whether a recording can have a file of that name. A name that leads out of its folder is never one.
+/// Whether a recording can have a file of that name. Names that lead out of its folder never qualify.
 bool is_file_name(std::string_view name) {
   static constexpr std::array<std::string_view, 4> fixed{"input.wav", "output.wav", "events.jsonl", "meta.json"};
   if (std::find(fixed.begin(), fixed.end(), name) != fixed.end()) return true;
@@ -145,8 +145,7 @@ bool archivist::erase(const recording_facts& which) {
     log()->warn("{} cannot be removed: {}", folder.string(), problem.message());
     return false;
   }
-  // Removes the folder of the day if this was its last recording, but not today's, where the recorder may be about to
-  // put another.
+  // Removes the folder of the day if this was its last recording, except today's, which may get more.
   if (folder.parent_path().filename() != utc_date(unix_ms())) fs::remove(folder.parent_path(), problem);
   index_.remove(which.id);
   feed_.forgotten(which.id);

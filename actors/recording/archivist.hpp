@@ -10,11 +10,11 @@
 
 namespace parley::actors {
 
-/// Manages existing recordings on a thread of its own: the index, HTTP requests, and retention. The recorder never
-/// waits for it. If the disk refuses something, only that request fails.
+/// Manages existing recordings on its own thread: the index, HTTP requests, and retention. The recorder never waits for
+/// it. If a disk operation fails, only that request fails.
 class archivist : public archivist_actor::base {
 public:
-  /// `feed` and `counted` outlive it. Spawn it `detached`: it waits for the disk.
+  /// `feed` and `counted` must outlive it. Spawn it `detached`, because it waits for the disk.
   archivist(caf::actor_config& config, std::filesystem::path directory, recording_index index, retention keep,
             recorder_feed& feed, recording_meter& counted);
 
@@ -32,7 +32,7 @@ private:
   void fetch(const recording_file_asked& question);
   void remove(const recording_unwanted& order);
   void sweep();
-  /// Whether its files are gone.
+  /// Returns whether its files are gone.
   bool erase(const recording_facts& which);
   void count();
 

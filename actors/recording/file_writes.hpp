@@ -4,14 +4,14 @@
 #include <filesystem>
 #include <string_view>
 
-// Files of recordings, written with POSIX calls: nothing stays in a buffer of this process. Every call throws
-// std::system_error when the disk refuses.
+// Writes files of recordings with POSIX calls, so that nothing stays in a buffer of this process. Every call throws
+// std::system_error if the disk fails.
 namespace parley::actors {
 
 /// Creates a new file that only its owner can read; returns its descriptor.
 int make_file(const std::filesystem::path& file);
 
-/// Writes all of it at that offset.
+/// Writes all bytes at that offset.
 void write_at(int file, const void* bytes, std::size_t size, std::size_t offset);
 
 /// Writes a whole small file atomically, replacing an older one.

@@ -29,7 +29,7 @@ struct recordings_asked; // from GET /sessions
 struct recording_file_asked;
 struct recording_unwanted; // from DELETE /sessions/{id}
 struct archive_swept;      // from itself
-struct archivist_stops;    // from the recorder, its last message
+struct archivist_stops;    // from the recorder, as its last message
 
 using archivist_actor = caf::typed_actor<caf::reacts_to<recording_noted>, caf::reacts_to<recordings_asked>,
                                          caf::reacts_to<recording_file_asked>, caf::reacts_to<recording_unwanted>,
@@ -52,16 +52,16 @@ struct recording_event {
   accepted_media media;
 };
 
-/// The session ended, or stops being recorded.
+/// The session has ended, or will no longer be recorded.
 struct recording_ends {
   std::uint64_t number;
-  std::string mode;     ///< an init may have changed it
+  std::string mode;     ///< repeated because an init may have changed it
   std::string reason;   ///< why the session ended
   double seconds;       ///< since the connection was accepted
   std::int64_t dropped; ///< events that did not fit into the feed
 };
 
-/// No further recording starts: it ends with the last one.
+/// No further recordings start; the recorder ends with the last one.
 struct recorder_stops {};
 
 /// A recording has started or ended.
@@ -93,7 +93,7 @@ struct recording_unwanted {
 /// Time to look for recordings that are too old.
 struct archive_swept {};
 
-/// No recording is in progress any more: it ends.
+/// No recording is in progress any more, so the archivist ends.
 struct archivist_stops {};
 
 } // namespace parley::actors

@@ -11,7 +11,7 @@ namespace parley::actors {
 
 namespace {
 
-/// The queue events of a long wait come first; the newest of them are enough.
+/// Limits the events kept before the first client event: of a long wait's queue updates, the newest are enough.
 constexpr std::size_t most_before = 64;
 
 } // namespace

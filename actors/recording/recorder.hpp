@@ -13,12 +13,12 @@
 
 namespace parley::actors {
 
-/// Writes the recordings of all sessions, on a thread of its own. A recording starts on disk with its client's first
-/// event: a client that only waited in the queue leaves none. If the disk refuses one, that recording ends as `failed`
-/// and the others continue.
+/// Writes the recordings of all sessions on its own thread. A recording starts on disk with its client's first event: a
+/// client that only waited in the queue leaves none. If the disk fails, that recording ends as `failed` and the others
+/// continue.
 class recorder : public recorder_actor::base {
 public:
-  /// `feed` and `counted` outlive it. Spawn it `detached`: it waits for the disk.
+  /// `feed` and `counted` must outlive it. Spawn it `detached`, because it waits for the disk.
   recorder(caf::actor_config& config, std::filesystem::path directory, recorder_feed& feed, recording_meter& counted,
            archivist_actor archivist);
 
@@ -31,7 +31,7 @@ protected:
 private:
   struct open_recording {
     recording_facts facts;
-    std::vector<recording_event> before; ///< what the server said before the client's first event
+    std::vector<recording_event> before; ///< server events before the client's first event
     std::unique_ptr<recording_folder> folder;
     bool failed = false;
   };
@@ -40,7 +40,7 @@ private:
   void write(const recording_event& event);
   void end(const recording_ends& order);
 
-  /// Runs `work` on the recording's folder; if the disk refuses, the recording ends.
+  /// Runs `work` on the recording's folder; if the disk fails, the recording ends.
   template<class Work>
   void on_disk(open_recording& of, Work work);
 

@@ -6,7 +6,7 @@ namespace parley::actors {
 
 namespace {
 
-/// The cost of a message besides its frame, so that many small frames do not evade the bound.
+/// The cost of a message besides its frame, so that many small frames cannot evade the limit.
 constexpr std::size_t message_bytes = 256;
 
 } // namespace

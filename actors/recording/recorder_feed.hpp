@@ -14,32 +14,32 @@
 
 namespace parley::actors {
 
-/// The bounded channel of events from sessions to the recorder. What does not fit is dropped and counted: no session
-/// ever waits for the disk. Thread-safe; outlives the actors.
+/// The bounded channel of events from sessions to the recorder. Events that do not fit are dropped and counted: no
+/// session ever waits for the disk. Thread-safe; must outlive the actors.
 class recorder_feed {
 public:
-  /// `most_bytes`: of frames that the recorder has not written yet. `counted` outlives it.
+  /// `most_bytes` limits the frames that the recorder has not written yet. `counted` must outlive it.
   recorder_feed(std::size_t most_bytes, recording_meter& counted) : most_bytes_(most_bytes), counted_(counted) {}
 
-  /// Before the first session.
+  /// Call before the first session.
   void lead_to(recorder_actor recorder) { recorder_ = std::move(recorder); }
-  /// When all actors are done.
+  /// Call when all actors have ended.
   void lead_nowhere() { recorder_ = nullptr; }
   recorder_actor& recorder() { return recorder_; }
 
-  /// The id of a new recording: `wanted`, with a number appended if that exists already.
+  /// Reserves the id of a new recording: `wanted`, with a number appended if that is taken.
   std::string take_id(const std::string& wanted);
 
-  /// That recording is on the disk, or not any more.
+  /// Marks an id as in use on the disk, or as free again.
   void taken(std::string id);
   void forgotten(const std::string& id);
 
   std::uint64_t next_number() { return ++last_number_; }
 
-  /// Sends it and returns true, or drops it.
+  /// Sends it and returns true, or drops it and returns false.
   bool send(recording_event event);
 
-  /// The recorder has dealt with a frame of that many bytes.
+  /// The recorder has finished with a frame of that many bytes.
   void written(std::size_t bytes);
 
 private:
@@ -52,23 +52,23 @@ private:
   std::set<std::string> ids_;
 };
 
-/// One session's end of the feed. Its functions are the session's, which ends the recording when it ends.
+/// One session's end of the feed. Only the session calls it, and ends the recording when it ends.
 class recording_tap {
 public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// `facts` with the id from take_id, and whatever else is known at the start.
+  /// `facts`: with the id from take_id, and whatever else is known at the start.
   recording_tap(recorder_feed& feed, recording_facts facts, time_point accepted);
   recording_tap(const recording_tap&) = delete;
   recording_tap& operator=(const recording_tap&) = delete;
 
-  /// One frame as it crosses the wire, and what is kept of its sound and pictures. Never blocks.
+  /// Records one frame that crosses the wire; `media` says what to keep of its sound and pictures. Never blocks.
   void pass(speaker from, std::shared_ptr<const std::string> frame, accepted_media media);
 
-  /// The mode as it is now; an init may choose it.
+  /// Sets the current mode; an init may choose it.
   void became(std::string_view mode) { mode_ = mode; }
 
-  /// The last call; later ones do nothing.
+  /// Ends the recording; later calls do nothing.
   void end(std::string reason);
 
 private:

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr std::uint32_t input_rate = 16'000;
 constexpr std::uint32_t output_rate = 24'000;
 
-/// Limit for the text of a client's frame that is not accepted input. The longest init is shorter.
+/// Length limit for recording a client's frame that is not accepted input. The longest init is shorter.
 constexpr std::size_t longest_refused_event = 64u << 10;
 
 fs::path make_folder(const fs::path& folder) {
@@ -33,7 +33,7 @@ fs::path make_folder(const fs::path& folder) {
   return folder;
 }
 
-/// A JSON object with one number.
+/// A JSON object with one number, which replaces a frame.
 std::string bytes_left_out(std::string_view why, std::size_t bytes) {
   std::string out;
   protocol::json::object_writer write(out);

@@ -14,9 +14,9 @@ namespace parley::actors {
 /// Which side of the wire a frame came from.
 enum class speaker { client, server };
 
-/// What is kept of a frame's sound and pictures.
+/// How much to keep of a frame's sound and pictures.
 enum class accepted_media {
-  none,    ///< the frame was refused, or is not input: nothing of it is decoded
+  none,    ///< the frame was refused, or is not input: none of it is decoded
   samples, ///< sound is raw samples
   files,   ///< sound may be WAV files
 };
@@ -28,21 +28,21 @@ enum class accepted_media {
 ///                          sound replaced by `{"wav":file,"at":first sample,"samples":n}`, pictures by `{"file":…}`
 ///   frames/                accepted pictures as they came
 ///   meta.json              recording_facts
-/// Whatever ends the process, what was written so far is whole. Every call throws std::system_error when the disk
-/// refuses.
+/// Whatever ends the process, what was written so far is complete. Every call throws std::system_error if the disk
+/// fails.
 class recording_folder {
 public:
-  /// Makes the folder `facts.folder` below `directory`, readable by its owner alone.
+  /// Creates the folder `facts.folder` below `directory`, readable by its owner only.
   recording_folder(const std::filesystem::path& directory, recording_facts facts);
   ~recording_folder();
   recording_folder(const recording_folder&) = delete;
   recording_folder& operator=(const recording_folder&) = delete;
 
-  /// One event; `t_ms` since the connection was accepted. For a frame that is not JSON, or that is long and was
-  /// refused, only its size is written.
+  /// Writes one event; `t_ms` is the time since the connection was accepted. For a frame that is not JSON, or that is
+  /// long and was refused, only its size is written.
   void write(speaker from, double t_ms, std::string_view frame, accepted_media media);
 
-  /// Writes the last state of meta.json.
+  /// Writes the final meta.json.
   void finish(std::string state, std::string mode, std::string reason, double seconds, std::int64_t dropped);
 
   const recording_facts& facts() const { return facts_; }

@@ -22,7 +22,7 @@ std::int64_t size_of(const fs::path& file) {
   return absent ? 0 : static_cast<std::int64_t>(size);
 }
 
-/// What a folder contains whose session was never closed.
+/// Counts the contents of a folder whose session was never closed.
 void count_files(const fs::path& folder, recording_facts& facts) {
   constexpr std::int64_t header_bytes = 44;
   const auto samples = [&](const char* name) {
@@ -70,7 +70,7 @@ recording_index::recording_index(const fs::path& directory) {
 void recording_index::read_folder(const fs::path& folder) {
   auto facts = read_meta(folder);
   if (!facts) return;
-  // A folder may have been moved by hand.
+  // The folder may have been moved by hand.
   facts->folder = (folder.parent_path().filename() / folder.filename()).string();
   facts->id = folder.filename().string();
   if (facts->state == "recording") {

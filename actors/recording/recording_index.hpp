@@ -12,20 +12,21 @@
 
 namespace parley::actors {
 
-/// An in-memory index of all recordings below one directory, read from the meta.json of each folder. It is never written
-/// to disk, so recordings can be listed and deleted even when the disk is full. Not thread-safe.
+/// An in-memory index of all recordings below one directory, read from the meta.json of each folder. It is never
+/// written to disk, so recordings can be listed and deleted even if the disk is full. Not thread-safe.
 class recording_index {
 public:
-  /// Reads the folders. Recordings that an ended process left growing become `cut`, with what they hold counted; that this
-  /// cannot be written down is logged. Throws std::filesystem::filesystem_error when the directory can't be made or read.
+  /// Reads the folders. Recordings that an earlier process left unfinished become `cut`, and their contents are
+  /// counted; if that cannot be written to disk, it is logged. Throws std::filesystem::filesystem_error if the
+  /// directory can't be created or read.
   explicit recording_index(const std::filesystem::path& directory);
 
-  /// Adds it or replaces the one with the same id.
+  /// Adds a recording, or replaces the one with the same id.
   void put(const recording_facts& facts);
 
   void remove(std::string_view id);
 
-  /// By the id of either dialect.
+  /// Finds it by the id of either dialect.
   std::optional<recording_facts> find(std::string_view id) const;
 
   /// Newest first. `key` = only that key's recordings.

@@ -6,7 +6,7 @@
 
 namespace parley::actors {
 
-/// What recording counts, for GET /metrics. Lives as long as the meters.
+/// The metrics of recording. Lives as long as the meters.
 struct recording_meter {
   explicit recording_meter(prometheus::Registry& in)
       : kept(gauge(in, "parley_recordings", "Recordings on the disk.")),

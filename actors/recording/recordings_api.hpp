@@ -14,16 +14,16 @@ enum class recording_answer : std::uint8_t {
   done,
   unknown,   ///< no such recording, or no such file in it
   forbidden, ///< the recording of another API key
-  in_use,    ///< it is still being recorded and cannot be removed
-  failed,    ///< the disk refuses
+  in_use,    ///< it is still in progress and cannot be removed
+  failed,    ///< the disk failed
 };
 
-/// A server's recordings as net/ asks for them. Thread-safe, never blocks; callbacks run on another thread.
+/// A server's recordings, as net/ accesses them. Thread-safe, never blocks; callbacks run on another thread.
 class recordings_api {
 public:
   virtual ~recordings_api() = default;
 
-  /// A JSON array of the recordings that `who` may see, newest first, at most `most`; without those in progress.
+  /// A JSON array of the recordings that `who` may see, newest first, at most `most`, without those in progress.
   virtual void list(principal who, std::size_t most, std::function<void(std::string json)> done) = 0;
 
   /// One file of a recording: `input.wav`, `output.wav`, `events.jsonl`, `meta.json` or `frames/NAME`; other names are

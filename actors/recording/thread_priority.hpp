@@ -5,7 +5,7 @@
 
 namespace parley::actors {
 
-/// Lowers this thread's priority below that of every session's thread: on Linux each thread has a niceness of its own.
+/// Lowers this thread's priority below that of every session's thread (on Linux each thread has its own niceness).
 /// Writing a moment later does no harm; answering a unit later does.
 inline void lower_thread_priority() {
   constexpr int niceness = 10;

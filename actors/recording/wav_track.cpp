@@ -35,7 +35,7 @@ std::uint64_t wav_track::append(std::span<const float> samples) {
     throw std::system_error(std::make_error_code(std::errc::file_too_large), "a WAV file holds 4 GiB");
   scratch_.resize(samples.size());
   std::transform(samples.begin(), samples.end(), scratch_.begin(), to_pcm16);
-  // The sound first: the header never promises what is not there.
+  // The sound first, so that the header never promises more than the file holds.
   write_at(file_, scratch_.data(), scratch_.size() * 2, header_bytes + samples_ * 2);
   const auto before = samples_;
   samples_ += samples.size();

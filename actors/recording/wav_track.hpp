@@ -7,9 +7,9 @@
 
 namespace parley::actors {
 
-/// A growing mono PCM16 WAV file. After every append the header describes what is there, so the file opens whatever
-/// ends the process. Every call throws std::system_error when the disk refuses, or when the file would exceed WAV's
-/// limit (4 GiB).
+/// A growing mono PCM16 WAV file. After every append the header matches the contents, so the file is readable whatever
+/// ends the process. Every call throws std::system_error if the disk fails, or if the file would exceed WAV's limit (4
+/// GiB).
 class wav_track {
 public:
   /// Creates a file that only its owner can read; it must not exist. `rate` in Hz.

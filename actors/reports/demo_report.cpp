@@ -36,7 +36,7 @@ std::string_view request_type(protocol::mode kind) {
   return "";
 }
 
-/// `N` of `cuda:N`; none for others.
+/// The N of `cuda:N`; none for other devices.
 std::optional<int> gpu_of(std::string_view device) {
   constexpr std::string_view prefix = "cuda:";
   if (!device.starts_with(prefix)) return {};

@@ -5,14 +5,13 @@
 #include <cstdint>
 #include <string>
 
-// What the pages of the official demo ask of a server, in the demo's own words (docs/demo_endpoints.md).
+// What the pages of the official demo request of a server, in the demo's own terms (docs/demo_endpoints.md).
 namespace parley::actors {
 
 /// The JSON object of GET /workers.
 std::string demo_workers(const server_snapshot& now);
 
-/// The JSON object of GET /api/queue.
-/// \param now_unix_ms from which the times of the day are counted back
+/// The JSON object of GET /api/queue. \param now_unix_ms the reference for the times of day in it
 std::string demo_queue(const server_snapshot& now, std::int64_t now_unix_ms);
 
 } // namespace parley::actors

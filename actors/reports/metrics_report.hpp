@@ -7,7 +7,7 @@
 
 namespace parley::actors {
 
-/// GET /metrics: what was counted, and how things are now, in the text format of Prometheus.
+/// GET /metrics: the counters and the current state, in Prometheus's text format.
 std::string metrics_report(const server_snapshot& now, meters& counted);
 
 } // namespace parley::actors

@@ -38,7 +38,7 @@ namespace {
 
 using protocol::json::object_writer;
 
-/// `"key":[` one object an item `]`.
+/// Writes `"key":[` and one JSON object per item, then `]`.
 template<class Items, class Write>
 void list(std::string& out, std::string_view key, const Items& items, Write write) {
   protocol::json::append_string(key, out);
@@ -73,11 +73,11 @@ std::string status_report(const server_snapshot& now) {
       std::ranges::count_if(workers, [&](const auto& each) { return up(each) && has_room(now, each.key); });
   const auto busy = std::ranges::count_if(workers, up) - idle;
   std::string out;
-  object_writer counts(out); // these in the words of the official demo's pages
+  object_writer counts(out); // the same counts in the terms of the official demo's pages
   counts.integer("total_workers", static_cast<std::int64_t>(workers.size()));
   counts.integer("idle_workers", idle);
   counts.integer("busy_workers", busy);
-  counts.integer("duplex_workers", 0); // none is bound to one kind of session
+  counts.integer("duplex_workers", 0); // no worker is bound to one kind of session
   counts.integer("queue_length", static_cast<std::int64_t>(waits_s.size()));
   out += ',';
   list(out, "workers", workers, [&](const worker_view& worker) {

@@ -16,18 +16,18 @@ std::string_view name_of(worker_state state);
 std::string_view name_of(protocol::mode kind);
 std::string_view name_of(protocol::session_state state);
 
-/// What GET /status and GET /metrics tell, at one moment.
+/// The contents of GET /status and GET /metrics at one moment.
 struct server_snapshot {
   std::vector<worker_view> workers;
-  std::vector<admission_queue::worker_view> slots; ///< of workers that are there
+  std::vector<admission_queue::worker_view> slots; ///< slots of the workers that are present
   std::vector<admission_queue::waiter_view> waiters;
-  std::vector<double> waits_s; ///< one for each of `waiters`: seconds that it has waited so far
+  std::vector<double> waits_s; ///< for each of `waiters`: seconds that it has waited so far
   std::vector<admission_queue::conversation_view> conversations;
   std::size_t queue_capacity = 0;
   std::vector<session_registry::count> sessions;
 };
 
-/// The slots of a worker, and how many are taken; null while it offers none.
+/// The slots of a worker, and how many are in use; null while it offers none.
 const admission_queue::worker_view* slots_of(const server_snapshot& now, worker_key worker);
 
 /// Whether the worker has a free slot.

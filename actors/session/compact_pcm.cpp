@@ -23,7 +23,7 @@ std::optional<std::vector<std::int16_t>> exact_pcm16(std::span<const float> samp
     const float scaled = x * full_scale;
     if (!(scaled >= -full_scale && scaled < full_scale)) return std::nullopt;
     const auto number = static_cast<std::int16_t>(scaled);
-    // Compares bits, not values: a negative zero is not a 16-bit sample.
+    // Compares bits, not values, because a negative zero is not a 16-bit sample.
     if (std::bit_cast<std::uint32_t>(sample_of(number)) != std::bit_cast<std::uint32_t>(x)) return std::nullopt;
     if (numbers.empty()) numbers.reserve(samples.size());
     numbers.push_back(number);

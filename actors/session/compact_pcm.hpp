@@ -13,8 +13,8 @@
 
 namespace parley::actors {
 
-/// Samples (16 kHz) kept for later, bit for bit: in half the memory if they were 16-bit samples originally, as most
-/// clients' are; otherwise the shared floats themselves.
+/// Samples (16 kHz) stored bit for bit: in half the memory if they were 16-bit samples originally, as with most
+/// clients; otherwise as the shared floats themselves.
 class compact_pcm {
 public:
   compact_pcm() = default;
@@ -23,21 +23,21 @@ public:
 
   inference::pcm samples() const;
 
-  /// The 16-bit samples; null when it holds floats.
+  /// The 16-bit samples; null if it holds floats.
   const std::vector<std::int16_t>* numbers() const { return std::get_if<std::vector<std::int16_t>>(&kept_); }
 
-  /// Of memory.
+  /// Size in memory.
   std::size_t bytes() const;
 
 private:
   std::variant<inference::pcm, std::vector<std::int16_t>> kept_;
 };
 
-/// As bytes, in the form in which it is kept.
+/// Packs it in the form in which it is stored.
 void fields(byte_writer& to, compact_pcm& of);
 void fields(byte_reader& from, compact_pcm& of);
 
-/// The 16-bit samples that, divided by 32768, are exactly these floats; none if there are none.
+/// The 16-bit samples that, divided by 32768, are exactly these floats; none if they are not all such.
 std::optional<std::vector<std::int16_t>> exact_pcm16(std::span<const float> samples);
 
 } // namespace parley::actors

@@ -6,7 +6,7 @@ namespace parley::actors {
 
 namespace {
 
-/// Everything that was measured; what this step did not have (speech, pictures, a sliding window) stays absent.
+/// Copies all measurements; those that this step did not have (speech, pictures, a sliding window) stay absent.
 protocol::metrics convert(const inference::step_metrics& from) {
   protocol::metrics to;
   to.backend = "libtorch";

@@ -4,11 +4,11 @@
 #include "protocol/session/engine_reports.hpp"
 #include "protocol/session/session_effects.hpp"
 
-// Converts between the types of the wire (protocol/) and those of the engine (inference/). Samples and pictures stay
-// where they are: only their shared pointers are passed on. Pure; `session` is the engine session's id.
+// Converts between the types of the wire (protocol/) and those of the engine (inference/). Samples and pictures are not
+// copied, only their shared pointers. Pure; `session` is the engine session's id.
 namespace parley::actors {
 
-/// `open_duplex`, or in chat `open_chat`.
+/// Returns `open_duplex`, or in chat `open_chat`.
 inference::command to_engine(const protocol::open_engine& order, inference::session_id session);
 inference::command to_engine(protocol::submit_unit&& order, inference::session_id session);
 inference::command to_engine(const protocol::submit_turn& order, inference::session_id session);

@@ -7,7 +7,7 @@ namespace parley::actors {
 
 namespace {
 
-/// Enough to keep an engine busy, and few enough for its worker threads.
+/// Enough to keep an engine busy, but not too many for its helper threads.
 constexpr std::size_t most_under_way = 4;
 
 } // namespace
@@ -74,7 +74,7 @@ void journal::on_unit_answered(const inference::step_output& output) {
 
 void journal::keep(past_unit unit) {
   if (overflown_) return;
-  if (!unit.choices) return give_up(); // an engine that does not report its choices
+  if (!unit.choices) return give_up(); // from an engine that does not report its choices
   bytes_ += unit.bytes();
   past_.push_back(std::move(unit));
   sent_ = confirmed_ = past_.size();
@@ -119,7 +119,7 @@ void journal::on_delta(const inference::chat_delta& delta) {
 void journal::rewind() {
   reopened_ = asked_to_open_ = false;
   sent_ = confirmed_ = 0;
-  // What was spoken in turns that are over does not matter any more.
+  // The speech of turns that are over no longer matters.
   audible_ = past_.size();
   while (audible_ > 0 && past_[audible_ - 1].choices->voice_open) --audible_;
   for (auto& unit : past_) unit.fetched = false;

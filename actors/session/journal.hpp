@@ -15,51 +15,50 @@
 namespace parley::actors {
 
 /// What is kept of a session so that it can continue on another worker as if nothing had happened: how it was opened,
-/// its units as they were sent, and what the engine chose. Plain bookkeeping; not thread-safe.
+/// its units as they were sent, and the engine's choices. Plain bookkeeping; not thread-safe.
 ///
-///   talking:  every order to the engine passes `enter`, every answer of it passes `note` before anyone acts on it.
-///   moving:   `rewind`; then whatever `next` gives goes to the new engine, and its answers pass `note`, until
-///             `caught_up`. Then the unit or turn that was under way is sent again, through `enter` as ever, which adds
-///             what was chosen of it: the engine answers what has not left yet and nothing else.
+///   talking:  pass every command to the engine through `enter`, and every answer through `note` before acting on it.
+///   moving:   `rewind`; then send whatever `next` returns to the new engine and pass its answers through `note`, until
+///             `caught_up`. Then send the unit or turn that was under way again, through `enter` as usual, which adds
+///             the choices already made: the engine answers only what has not been sent yet.
 ///
-/// A move that fails, because that engine is lost too, starts again with `rewind`.
+/// If a move fails, because that engine is lost too, start again with `rewind`.
 class journal {
 public:
   struct bound {
     std::size_t bytes = 64u << 20; ///< of units, in memory
-    spill_writer* disk = nullptr;  ///< takes the oldest units when there are more; null: then the session cannot be
-                                   ///< moved any more
+    spill_writer* disk = nullptr;  ///< takes the oldest units if there are more; null: then the session can never move
   };
 
   journal() = default;
   explicit journal(bound most) : most_(most) {}
 
-  /// `call` is called on another thread when `next` may have something after waiting for the disk.
+  /// `call` will be called on another thread when `next` may have something after waiting for the disk.
   void wake_with(std::function<void()> call) { wake_ = std::move(call); }
 
-  /// A command on its way to the engine, returned as it must be sent. An open starts a new journal.
+  /// Records a command on its way to the engine and returns it as it must be sent. An open starts a new journal.
   inference::command enter(inference::command order);
 
-  /// An answer from the engine.
+  /// Records an answer from the engine.
   void note(const inference::event& answer);
 
-  /// Whether the session can be moved: it is open, and everything is kept. May change during a move, if the disk fails.
+  /// Whether the session can be moved: it is open, and everything is kept. May change during a move if the disk fails.
   bool whole() const { return opened_ && !overflown_; }
 
-  /// There was more than fits, or the disk failed: the session cannot be moved any more.
+  /// Whether the memory was exceeded or the disk failed, so that the session can no longer be moved.
   bool overflown() const { return overflown_; }
 
   /// Whether the engine has work that it has not finished answering: an open, a unit or a turn.
   bool awaits_answer() const { return !opened_ || unit_ || turn_; }
 
-  /// The engine is lost.
+  /// Call when the engine is lost.
   void rewind();
 
-  /// The next command that rebuilds the session, as session `as`; nothing while answers must come first, or when it is
-  /// complete.
+  /// The next command for rebuilding the session, addressed to session `as`. Nothing while an answer must come first,
+  /// or if all is rebuilt.
   std::optional<inference::command> next(inference::session_id as);
 
-  /// The new engine's session has reached the state of the lost one.
+  /// Whether the new engine's session has reached the state of the lost one.
   bool caught_up() const { return whole() && !moving(); }
 
   /// Bytes of units kept in memory.
@@ -96,18 +95,18 @@ private:
   bool overflown_ = false;
   std::vector<past_unit> past_;
   std::size_t bytes_ = 0;
-  std::size_t spilled_ = 0; ///< of `past_`, from the front
+  std::size_t spilled_ = 0; ///< how many of `past_` are on disk, from the front
   std::shared_ptr<spill_file> file_;
 
   // under way
   std::optional<past_unit> unit_;
   std::optional<std::uint64_t> turn_;
-  inference::turn_choices said_; ///< of it
+  inference::turn_choices said_; ///< the running turn's choices so far
 
-  // moving
+  // while moving
   bool reopened_ = true;
   bool asked_to_open_ = true;
-  std::size_t sent_ = 0, confirmed_ = 0; ///< of `past_`
+  std::size_t sent_ = 0, confirmed_ = 0; ///< how many of `past_`
   std::size_t audible_ = 0;              ///< the first unit of the turn that is still open
 };
 

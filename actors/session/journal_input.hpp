@@ -15,13 +15,13 @@ struct journal_input {
   compact_pcm sound;
   std::vector<inference::image_file> frames;
 
-  std::size_t bytes() const; ///< of memory
+  std::size_t bytes() const; ///< Size in memory.
 };
 
-/// As one string, for this machine's disk.
+/// Packs it into one string, for this machine's disk.
 std::string pack(const journal_input& unit);
 
-/// `bytes` are of `pack`.
+/// `bytes` must come from `pack`.
 journal_input unpack(std::string_view bytes);
 
 } // namespace parley::actors

@@ -13,7 +13,7 @@ void check(lease_step step, const lease_state& in) {
   PARLEY_ASSERT(allowed(step, in.index()), "a step of a lease fits its state");
 }
 
-/// Of the states that have one.
+/// For states that have a slot.
 worker_slot take_slot(lease_state& in) {
   return std::visit(
       [](auto& of) -> worker_slot {

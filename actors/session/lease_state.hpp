@@ -20,7 +20,7 @@ struct worker_slot {
 
 namespace lease {
 
-/// It has no slot and asks for none.
+/// It has no slot and requests none.
 struct none {};
 
 /// Waiting in the queue for a slot.
@@ -28,12 +28,12 @@ struct waiting {
   ticket_key ticket = 0;
 };
 
-/// It has a slot, and nothing is open there.
+/// It has a slot, but nothing is open there.
 struct held {
   worker_slot slot;
 };
 
-/// The queue manager was asked whether another worker has the prompt cached; the session opens where the answer says.
+/// The queue manager was asked which worker has the prompt cached; the session will open there.
 struct placing {
   worker_slot slot;
 };
@@ -44,17 +44,17 @@ struct open {
   inference::session_id engine = 0;
 };
 
-/// The same, and it waits in the queue for another worker.
+/// The same, but it also waits in the queue for another worker.
 struct moving {
   worker_slot slot;
   inference::session_id engine = 0;
   ticket_key ticket = 0;
 };
 
-/// The worker turned out to be full: back at the head of the queue, without the session machine knowing.
+/// The worker turned out to be full: it is back at the head of the queue, and the session machine does not know.
 struct reopening {
   ticket_key ticket = 0;
-  bool replay = false; ///< it was replaying, and will again
+  bool replay = false; ///< it was replaying, and will do so again
 };
 
 /// Its engine session is being rebuilt from the journal.
@@ -69,11 +69,11 @@ struct closing {
   inference::session_id engine = 0;
 };
 
-/// Its worker was lost or left. The session machine is told; when it asks for a slot it gets this one, or keeps waiting
-/// with this ticket.
+/// Its worker was lost or left, and the session machine has been told. When the machine requests a slot, it gets this
+/// one, or keeps waiting with this ticket.
 struct displaced {
   ticket_key ticket = 0;                ///< 0 = it is not waiting
-  std::optional<worker_slot> slot = {}; ///< it has one already
+  std::optional<worker_slot> slot = {}; ///< set if it has one already
 };
 
 } // namespace lease
@@ -82,22 +82,22 @@ using lease_state = std::variant<lease::none, lease::waiting, lease::held, lease
                                  lease::reopening, lease::replaying, lease::closing, lease::displaced>;
 inline constexpr std::size_t lease_states = std::variant_size_v<lease_state>;
 
-/// What can happen to a lease. Each step has a function below that asserts that it is allowed in the given state.
+/// What can happen to a lease. For each step there is a function below, which asserts that the step is allowed.
 enum class lease_step : std::uint8_t {
-  ask,          ///< the machine wants a slot
-  grant,        ///< a slot came for its ticket
-  leave_line,   ///< none will, or it is not wanted any more
+  ask,          ///< the machine requests a slot
+  grant,        ///< its ticket is granted a slot
+  leave_line,   ///< it will get none, or no longer wants one
   place,        ///< the queue manager is asked for the best worker
   open,         ///< an engine session is opened
   replay,       ///< one is rebuilt from the journal
-  caught_up,    ///< the rebuilt one is where the lost one was
+  caught_up,    ///< the rebuilt session has reached the state of the lost one
   deny,         ///< the worker had no room
   move,         ///< another worker is wanted
-  close,        ///< the engine session is to be closed
-  engine_ended, ///< it has ended
+  close,        ///< close the engine session
+  engine_ended, ///< the engine session has ended
   lose,         ///< the worker is lost
-  give_up,      ///< nothing can be replayed: the worker is left
-  release,      ///< the slot is given back
+  give_up,      ///< leave the worker, because nothing can be replayed
+  release,      ///< return the slot
 };
 inline constexpr std::size_t lease_steps = 14;
 
@@ -123,7 +123,7 @@ constexpr bool allowed(lease_step step, std::size_t state) {
   return table[static_cast<std::size_t>(step)][state];
 }
 
-/// Its slot; null without one.
+/// Its slot; null if it has none.
 const worker_slot* slot_of(const lease_state& in);
 
 /// The engine session in use; 0 = none.
@@ -132,13 +132,13 @@ inference::session_id engine_of(const lease_state& in);
 /// The ticket with which it waits in the queue; 0 = none.
 ticket_key ticket_of(const lease_state& in);
 
-// ---- the steps -----------------------------------------------------------------------------------------------------
+// ---- the steps
 
 /// `fresh`: the ticket with which it waits now, unless it was displaced with a slot or a ticket.
 lease_state asked(lease_state in, ticket_key fresh);
 
-/// A slot for `ticket_of`, or for the ticket that is being placed. If it was moving, the caller leaves the old slot and tells
-/// the machine.
+/// Grants a slot for `ticket_of`, or for the ticket that is being placed. If it was moving, the caller leaves the old
+/// slot and informs the machine.
 lease_state granted(const lease_state& in, worker_slot slot);
 
 /// The queue refused it, or it left the queue. If it was moving, it stays where it is.
@@ -153,13 +153,14 @@ lease_state being_moved(lease_state in, ticket_key fresh);
 lease_state being_closed(lease_state in);
 lease_state engine_ended(lease_state in);
 
-/// `next`: the ticket with which it waits for another slot; 0 = it does not wait. A lease that was moving keeps its own.
+/// `next`: the ticket with which it waits for another slot; 0 = it does not wait. A lease that was moving keeps its
+/// ticket.
 lease_state lost(lease_state in, ticket_key next);
 
-/// It left its worker, because nothing can be replayed there.
+/// It left its worker because nothing can be replayed there.
 lease_state given_up(const lease_state& in);
 
-/// It has no slot any more and does not wait for one.
+/// It no longer has a slot and does not wait for one.
 lease_state released(const lease_state& in);
 
 } // namespace parley::actors

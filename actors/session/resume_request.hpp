@@ -11,21 +11,21 @@
 
 namespace parley::actors {
 
-/// A new connection that claims a session, on its way to the session's actor. Ends with `take` or `refuse`, whoever has it: the registry keeps it for
-/// an actor that ends before it comes (session_registry::offer).
+/// A new connection that claims a session, on its way to the session's actor. It must end with `take` or `refuse`: if
+/// the actor ends first, the registry still has it (session_registry::offer).
 class resume_request {
 public:
-  /// `counted` outlives it.
+  /// `counted` must outlive it.
   resume_request(std::uint64_t number, std::shared_ptr<client_link> link, std::string remote, meters& counted)
       : number_(number), link_(std::move(link)), remote_(std::move(remote)), meters_(counted) {}
   resume_request(const resume_request&) = delete;
   resume_request& operator=(const resume_request&) = delete;
 
-  /// What the connection's frames are marked with.
+  /// The connection's number, which marks its frames.
   std::uint64_t number() const { return number_; }
   const std::string& remote() const { return remote_; }
 
-  /// The session takes over the link; once.
+  /// The session takes over the link; call it once.
   std::shared_ptr<client_link> take();
 
   /// Tells the client why, and closes the connection.

@@ -15,7 +15,7 @@ namespace parley::actors {
 
 namespace {
 
-/// The reason of a session that was ended from outside.
+/// The reason for a session that was ended from outside.
 constexpr std::string_view cut_off = "cut off";
 
 std::string_view words_for(protocol::error_code code) {
@@ -52,7 +52,7 @@ session::session(caf::actor_config& config, session_surroundings& shared, sessio
                connection_.key);
   auto first = unique ? machine_->start(steady_now()) : machine_->refuse_duplicate_id(steady_now());
   if (recording_id) begin_recording(*recording_id);
-  // Here, not when a scheduler thread gets to it: connections queue in the order in which they are admitted.
+  // Here, not when a scheduler thread runs the actor: clients queue in the order in which they are admitted.
   carry_out(std::move(first));
 }
 
@@ -123,7 +123,7 @@ void session::on_exit() {
   pending_.clear();
 }
 
-/// A handler has thrown, and this actor is about to end. The client is told as much as still can be.
+/// A handler has thrown, and this actor is about to end: tells the client as much as is still possible.
 void session::tell_fault() noexcept {
   try {
     if (!machine_ || !link_) return;
@@ -133,13 +133,13 @@ void session::tell_fault() noexcept {
       if (const auto* close = std::get_if<protocol::close_link>(&effect)) perform(*close);
     }
   } catch (...) {
-    log()->error("the client could not be told of the fault; its connection is closed");
+    log()->error("the fault could not be reported to the client; its connection is closed");
   }
 }
 
 void session::log_end() {
   const log_session about(machine_->id());
-  // Its actor may be ended from outside before the machine has ended.
+  // The actor may be ended from outside before the machine has ended.
   const auto reason = machine_->closed_reason().empty() ? std::string(cut_off) : machine_->closed_reason();
   const auto used = machine_->total();
   log()->info("ended: {} after {:.1f} s, {} tokens in, {} out", reason,
@@ -148,7 +148,7 @@ void session::log_end() {
   shared_.counted.ended(machine_->kind(), machine_->ended_as(), connection_.key, used);
 }
 
-// ---- what comes in --------------------------------------------------------------------------------------------------
+// ---- what comes in
 
 void session::take_frame(client_frame& frame) {
   if (frame.link != link_number_) return;
@@ -178,7 +178,7 @@ void session::take_offer(resume_request& offer, const protocol::resume_claim& cl
     entry_->offer_came(offer);
     return offer.refuse(welcome.error());
   }
-  if (!client_gone_) link_->close(1008, "the session goes on over another connection");
+  if (!client_gone_) link_->close(1008, "the session continues over another connection");
   link_ = offer.take();
   entry_->offer_came(offer);
   link_number_ = offer.number();
@@ -217,8 +217,8 @@ void session::take_engine_event(inference::event&& event) {
   carry_out(machine_->on_engine_closed(steady_now()));
 }
 
-/// If the client connected before a model was loaded, these were not known. A running session keeps those that it began
-/// with.
+/// If the client connected before a model was loaded, these were unknown then. A running session keeps those with which
+/// it began.
 void session::learn_abilities() {
   if (active() || !shared_.workers) return;
   if (const auto engine = shared_.workers->engine())
@@ -238,11 +238,11 @@ void session::forward(lease_event word, protocol::error_code why) {
   }
 }
 
-// ---- what goes out --------------------------------------------------------------------------------------------------
+// ---- what goes out
 
 void session::carry_out(protocol::effects&& effects) {
   std::move(effects.begin(), effects.end(), std::back_inserter(pending_));
-  // Whoever asks the server sees a state no later than the client is told of it.
+  // Status queries must not lag behind what the client has been told.
   if (machine_->state() != protocol::session_state::closed) entry_->update(machine_->kind(), machine_->state());
   if (carrying_out_) return;
   const log_session about(machine_->id());

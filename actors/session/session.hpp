@@ -21,21 +21,20 @@
 
 namespace parley::actors {
 
-/// What a server's sessions share. Outlives them.
+/// What a server's sessions share. Must outlive them.
 struct session_surroundings {
   bool legacy_extras = false;            ///< setting `protocol.legacy_extras`
   std::size_t journal_bytes = 0;         ///< setting `limits.journal_bytes`
   std::size_t resume_bytes = 0;          ///< setting `limits.resume_bytes`
-  std::unique_ptr<spill_writer> spill;   ///< takes what exceeds a journal's memory; null = there is none
-  const worker_table* workers = nullptr; ///< of the server
+  std::unique_ptr<spill_writer> spill;   ///< takes what exceeds a journal's memory; null = none
+  const worker_table* workers = nullptr; ///< those of the server
   session_registry registry;
   std::unique_ptr<recorder_feed> recordings; ///< null = nothing is recorded
   meters counted;
   protocol::legacy_ids legacy_ids;
-  /// Counts tickets and engine sessions. It starts at a random number, so that gateways that share a worker do not use
-  /// the same ones.
+  /// The last ticket or engine session id. Starts at a random number, so that gateways sharing a worker differ.
   std::atomic<std::uint64_t> last_key{secure_random() >> 1};
-  std::atomic<link_number> last_link{0}; ///< of connections that resume sessions
+  std::atomic<link_number> last_link{0}; ///< the last number of a connection that resumed a session
 };
 
 /// What a session may use and what it can do, as of its start.
@@ -44,10 +43,10 @@ struct session_terms {
   protocol::capabilities able;
 };
 
-/// The actor around a session machine: one per WebSocket. Passes it frames, reports and deadlines, and carries its
-/// effects out; where its engine session lives is handled by its worker_lease. Ends when the machine is closed, holds
-/// nothing, and the socket is gone (another one may replace it). If anything ends it earlier, it closes the socket, and
-/// those who monitor it free what it held.
+/// The actor around a session machine: one per WebSocket. Passes it frames, reports and deadlines, and carries out its
+/// effects; its worker_lease handles where its engine session lives. Ends when the machine is closed, holds nothing,
+/// and the socket is gone (which another one may replace). If anything ends it earlier, it closes the socket, and those
+/// who monitor it free what it held.
 class session : public session_actor::base {
 public:
   session(caf::actor_config& config, session_surroundings& shared, session_terms terms, queue_actor queue,
@@ -70,13 +69,13 @@ private:
   void tell_fault() noexcept;
   void log_end();
 
-  /// Forwards a lease event to the state machine. `why` is the reason of a refusal.
+  /// Forwards a lease event to the state machine. `why` is the reason for a refusal.
   void learn_abilities();
   void forward(lease_event word, protocol::error_code why = protocol::error_code::service_unavailable);
   bool active() const { return machine_->state() == protocol::session_state::active; }
 
-  /// Carries effects out in order; new ones that arise meanwhile are appended. Then sets the timer and ends the actor
-  /// when everything is done.
+  /// Carries out effects in order, including those that arise meanwhile. Then sets the timer, and ends the actor if
+  /// everything is done.
   void carry_out(protocol::effects&& effects);
   void rearm();
 
@@ -106,7 +105,7 @@ private:
   deadline_timer deadline_timer_;
   session_meter meter_;
   std::unique_ptr<recording_tap> recording_; ///< null = not recorded
-  protocol::sent_events sent_;               ///< of a session that can be resumed
+  protocol::sent_events sent_;               ///< for a session that can be resumed
   std::deque<protocol::effect> pending_;
   bool carrying_out_ = false;
   bool link_closed_ = false;

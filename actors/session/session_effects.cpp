@@ -11,7 +11,7 @@ namespace parley::actors {
 
 namespace {
 
-/// The same event as others than the client may see it; none = nothing has to be hidden.
+/// The event without what only the client may see; none = there is nothing to hide.
 std::optional<protocol::server_event> without_secret(const protocol::server_event& event) {
   std::optional<protocol::server_event> open;
   if (const auto* created = std::get_if<protocol::session_created>(&event); created && created->resume_token) {

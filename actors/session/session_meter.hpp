@@ -8,18 +8,18 @@
 
 namespace parley::actors {
 
-/// Counts what is sent to one session's client and what its engine reports. Owned by the session; `all` outlives it.
+/// Counts what is sent to a session's client and what its engine reports. The session owns it; `all` must outlive it.
 class session_meter {
 public:
   explicit session_meter(meters& all) : all_(all) {}
 
-  /// It holds a slot there from now on.
+  /// From now on it has a slot on this worker.
   void runs_on(worker_key key) { worker_ = all_.of_worker(key); }
 
-  /// An event goes to the client.
+  /// Counts an event sent to the client.
   void sent(const protocol::server_event& event, protocol::mode kind);
 
-  /// An event of the engine, as it came.
+  /// Counts an event of the engine.
   void heard(const inference::event& event);
 
   void moved() { all_.failovers().Increment(); }
@@ -30,8 +30,8 @@ private:
   void count(const inference::step_metrics& cost);
 
   meters& all_;
-  std::shared_ptr<meters::worker> worker_; ///< the last one
-  std::int64_t dropped_ = 0;               ///< units counted so far
+  std::shared_ptr<meters::worker> worker_; ///< the last worker
+  std::int64_t dropped_ = 0;               ///< dropped units counted so far
 };
 
 } // namespace parley::actors

@@ -19,14 +19,14 @@
 
 namespace parley::actors {
 
-/// Whose session it is.
+/// Who owns a session.
 struct session_owner {
-  std::string address; ///< of the client
-  std::string key;     ///< name of its API key, empty without keys
+  std::string address; ///< address of the client
+  std::string key;     ///< name of its API key; empty without keys
   std::chrono::steady_clock::time_point since{};
 };
 
-/// A server's sessions by their ids. Thread-safe; only `wait_until_none_lives` blocks.
+/// A server's sessions by id. Thread-safe; only `wait_until_none_lives` blocks.
 class session_registry {
 public:
   /// A session's entry in the registry, held by its actor: whatever ends the actor removes the entry.
@@ -37,19 +37,19 @@ public:
     entry(const entry&) = delete;
     entry& operator=(const entry&) = delete;
 
-    /// Reserves the ids by which clients and operators refer to the session: `id`, which a client may have asked for,
-    /// and the first id from `next_legacy` that is unused, so that no client can take an id that the server gives to
-    /// others. None if `id` belongs to a live session: then the entry has no ids.
+    /// Reserves the ids by which clients and operators refer to the session: `id`, which a client may have requested,
+    /// and the first unused id from `next_legacy`, so that no client can take an id that the server gives to others.
+    /// Returns none if `id` belongs to a live session; the entry then has no ids.
     std::optional<std::string> claim(const std::string& id, const std::function<std::string()>& next_legacy) {
       return registry_.claim(number_, id, next_legacy);
     }
 
     void update(protocol::mode kind, protocol::session_state state) { registry_.update(number_, kind, state); }
 
-    /// An offer has come to the session, which takes or refuses it.
+    /// An offer has reached the session, which takes or refuses it.
     void offer_came(const resume_request& offer) { registry_.offer_came(number_, offer); }
 
-    /// No more offers, and those that have not come: they are the session's to refuse.
+    /// Accepts no more offers, and returns those still on their way, which the session must refuse.
     std::vector<std::shared_ptr<resume_request>> refuse_offers() { return registry_.refuse_offers(number_); }
 
   private:
@@ -57,19 +57,19 @@ public:
     std::uint64_t number_;
   };
 
-  /// A session has begun. The entry must not outlive the registry.
+  /// Adds a new session. The entry must not outlive the registry.
   std::unique_ptr<entry> add(session_actor session, session_owner whose = {});
 
   struct lookup {
     bool known = false;                   ///< such a session exists or existed
-    std::string key;                      ///< of its owner
-    std::optional<session_actor> session; ///< while it lives
+    std::string key;                      ///< its owner's key
+    std::optional<session_actor> session; ///< set while it lives
   };
-  /// By the id of either dialect. Ids of closed sessions are remembered for a while.
+  /// Looks up the id of either dialect. Ids of closed sessions are remembered for a while.
   lookup find(const std::string& id) const;
 
-  /// Keeps an offer for a live session of that owner until it has come to the session's actor, to whom it is to be sent. None when there is no such
-  /// session: then the offer is the caller's to refuse.
+  /// Keeps an offer for a live session of that owner until it reaches the session's actor, to which the caller must
+  /// send it. Returns none if there is no such session; the caller must then refuse the offer.
   std::optional<session_actor> offer(const std::string& id, const std::string& key,
                                      std::shared_ptr<resume_request> link);
 
@@ -90,10 +90,10 @@ public:
     protocol::session_state state;
     int sessions;
   };
-  /// Live sessions by mode and state.
+  /// Number of live sessions by mode and state.
   std::vector<count> counts() const;
 
-  /// Sessions that are not yet closed.
+  /// Number of sessions that are not yet closed.
   std::size_t live() const;
 
   /// Waits until every session is closed. False on timeout.
@@ -103,10 +103,10 @@ private:
   struct record {
     session_actor session;
     session_owner whose;
-    std::vector<std::string> ids; ///< the one of the current dialect first
+    std::vector<std::string> ids; ///< the current dialect's id comes first
     protocol::mode kind = protocol::mode::video;
     protocol::session_state state = protocol::session_state::queued;
-    std::vector<std::shared_ptr<resume_request>> offers; ///< on their way to it
+    std::vector<std::shared_ptr<resume_request>> offers; ///< offers on their way to it
     bool takes_offers = true;
   };
 
@@ -125,7 +125,7 @@ private:
   std::size_t live_ = 0;
   std::map<std::uint64_t, record> records_;
   std::unordered_map<std::string, std::uint64_t> live_ids_;
-  std::unordered_map<std::string, std::string> past_ids_; ///< of the last sessions that were closed, with their keys
+  std::unordered_map<std::string, std::string> past_ids_; ///< ids of the sessions closed last, with their keys
   std::deque<std::string> past_order_;
 };
 

@@ -13,8 +13,8 @@ namespace parley::actors {
 
 namespace {
 
-/// `call(done)` transfers some bytes and returns how many; repeats until all are transferred. False when it fails or
-/// transfers none.
+/// Calls `call(done)`, which transfers some bytes and returns how many, until all are transferred. Returns false if it
+/// fails or transfers none.
 template<class Call>
 bool all_of(std::size_t size, Call call) {
   for (std::size_t done = 0; done < size;) {
@@ -100,12 +100,12 @@ void spill_writer::work() {
       } else {
         what.at_.store(write(what) ? stored : lost, std::memory_order_release);
       }
-    } catch (const std::exception&) { // no memory: that session cannot be moved any more, but others can
+    } catch (const std::exception&) { // out of memory: that session can no longer be moved, but others can
       what.at_.store(lost, std::memory_order_release);
     }
     lock.lock();
     if (!next.back) waiting_ -= what.size_;
-    // Not under the lock, which others wait for: the last one to release it may close a file.
+    // Not under the lock, which others wait for: releasing the last reference may close a file.
     lock.unlock();
     next = {};
     lock.lock();

@@ -32,10 +32,10 @@ private:
 /// Bytes on their way to disk and back. Used by its owner, one thread at a time.
 class spilled_block {
 public:
-  /// The bytes have been fetched: `bytes` may be read.
+  /// Whether the bytes have been fetched, so that `bytes` may be read.
   bool here() const { return at_.load(std::memory_order_acquire) == state::here; }
 
-  /// The disk failed; the bytes are gone.
+  /// Whether the disk failed, so that the bytes are gone.
   bool lost() const { return at_.load(std::memory_order_acquire) == state::lost; }
 
   const std::string& bytes() const { return bytes_; }
@@ -52,30 +52,30 @@ private:
   std::uint64_t offset_ = 0, size_ = 0;
 };
 
-/// Writes and reads on a thread of its own, so that nobody waits for a disk. Thread-safe.
+/// Writes and reads on its own thread, so that nobody waits for a disk. Thread-safe.
 class spill_writer {
 public:
-  /// Creates `folder` for its user alone, if it does not exist. Throws std::runtime_error when no file can be made in
-  /// it. `most_waiting`: bytes in progress; more are rejected.
+  /// Creates `folder` for its user only, if it does not exist. Throws std::runtime_error if no file can be created in
+  /// it. `most_waiting`: limit of bytes in progress; more are rejected.
   explicit spill_writer(std::filesystem::path folder, std::size_t most_waiting = 256u << 20);
 
-  /// Finishes the current operation; the rest is not carried out.
+  /// Finishes the current operation and drops the rest.
   ~spill_writer();
 
   spill_writer(const spill_writer&) = delete;
   spill_writer& operator=(const spill_writer&) = delete;
 
-  /// Appends bytes to the file. Null when too much is in progress.
+  /// Appends bytes to the file. Null if too much is in progress.
   std::shared_ptr<spilled_block> put(std::shared_ptr<spill_file> file, std::string bytes);
 
-  /// Fetches what was written; `there`, if given, is called on the writer's thread when the bytes are here, or lost.
+  /// Reads back what was written; `there`, if given, is called on the writer's thread when the bytes are here, or lost.
   void fetch(std::shared_ptr<spilled_block> what, std::function<void()> there);
 
 private:
   struct job {
     std::shared_ptr<spilled_block> what;
-    bool back = false;           ///< it is a fetch
-    std::function<void()> there; ///< of a fetch
+    bool back = false;           ///< true for a fetch
+    std::function<void()> there; ///< for a fetch
   };
 
   void work();

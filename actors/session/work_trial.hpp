@@ -7,56 +7,58 @@
 
 namespace parley::actors {
 
-/// What a session does about work that was in flight when a worker died, and may have killed it: how often that has happened, and what is held
-/// back until the queue manager says that it may be retried (trial_queue). Plain bookkeeping; sends nothing.
+/// What a session does about work that was in progress when a worker died, and may have killed it: counts how often
+/// that has happened, and holds back commands until the queue manager allows a retry (trial_queue). Plain bookkeeping;
+/// sends nothing.
 class work_trial {
 public:
-  /// So many workers die of the same work, or of the replay of the same journal. No further one gets it.
+  /// After this many workers have died with the same work, or while replaying the same journal, no other worker gets
+  /// it.
   static constexpr int most_losses = 2;
 
-  /// A worker has work now that it has not answered.
+  /// A worker now has work that it has not answered.
   void sent() { exposed_ = true; }
 
-  /// All of it was answered.
+  /// All of it has been answered.
   void answered() {
     exposed_ = false;
     work_losses_ = 0;
   }
 
-  /// The journal was replayed.
+  /// The journal has been replayed.
   void replayed() {
     exposed_ = false;
     replay_losses_ = 0;
   }
 
-  /// The worker has died. Whether too many have, of this work or replay.
+  /// The worker has died. Returns whether too many have, with this work or replay.
   bool lost(bool replaying) {
     if (!exposed_) return false;
     return ++(replaying ? replay_losses_ : work_losses_) >= most_losses;
   }
 
-  /// Whether a trial has to be asked for before this work is sent, or the journal replayed.
+  /// Whether a trial must be requested before this work is sent, or the journal replayed.
   bool needed_for_work() const { return work_losses_ > 0 && stage_ == stage::none; }
   bool needed_for_replay() const { return replay_losses_ > 0; }
 
   void asked() { stage_ = stage::asked; }
   bool pending() const { return stage_ == stage::asked; }
 
-  /// False when nobody asked, or it was granted already.
+  /// Returns false if nobody asked, or it was granted already.
   bool grant() {
     if (stage_ != stage::asked) return false;
     stage_ = stage::granted;
     return true;
   }
 
-  /// It is over, or no longer wanted. Whether there was one.
+  /// The trial is over, or no longer wanted. Returns whether there was one.
   bool end() { return std::exchange(stage_, stage::none) != stage::none; }
 
-  /// Waits for the trial.
+  /// Holds a command back until the trial is granted.
   void hold(inference::command&& command) { held_.push_back(std::move(command)); }
   std::vector<inference::command> release() { return std::exchange(held_, {}); }
 
-  /// Nothing is left with any worker. The queue manager forgets a trial together with its slot.
+  /// No worker has anything left. The queue manager forgets a trial together with its slot.
   void forget() {
     exposed_ = false;
     stage_ = stage::none;
@@ -68,8 +70,7 @@ private:
   stage stage_ = stage::none;
   bool exposed_ = false;  ///< the worker has unanswered work of this session
   int work_losses_ = 0;   ///< workers that died with the work in progress
-  int replay_losses_ = 0; ///< workers that died while the journal was being replayed, since the last time it was
-                          ///< replayed completely
+  int replay_losses_ = 0; ///< workers that died during a replay of the journal, since it was last replayed completely
   std::vector<inference::command> held_;
 };
 

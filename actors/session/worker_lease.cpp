@@ -15,7 +15,7 @@ bool opens(const inference::command& command) {
          std::holds_alternative<inference::open_chat>(command);
 }
 
-/// Whether the engine computes something for it, and answers.
+/// Whether the engine computes an answer to it.
 bool is_work(const inference::command& command) {
   return opens(command) || std::holds_alternative<inference::submit_unit>(command) ||
          std::holds_alternative<inference::submit_turn>(command);
@@ -35,7 +35,7 @@ void worker_lease::leave() {
   queue_ = nullptr;
   state_ = lease::none{};
   opened_with_.reset();
-  journal_ = journal(); // it may hold the actor, to wake it
+  journal_ = journal(); // it may hold the actor, in order to wake it
 }
 
 const worker_slot& worker_lease::slot() const {
@@ -44,7 +44,7 @@ const worker_slot& worker_lease::slot() const {
   return *has;
 }
 
-// ---- a slot -----------------------------------------------------------------------------------------------------------
+// ---- a slot
 
 lease_event worker_lease::ask(protocol::mode kind, bool at_head, bool running) {
   kind_ = kind;
@@ -82,7 +82,7 @@ void worker_lease::retype(protocol::mode kind) {
 }
 
 void worker_lease::release() {
-  if (in<lease::none>()) return; // its worker was lost, or the line left
+  if (in<lease::none>()) return; // its worker was lost, or it left the queue
   const auto ticket = slot().ticket;
   state_ = released(state_);
   tell_queue(slot_freed{ticket});
@@ -102,7 +102,7 @@ lease_event worker_lease::take(const slot_granted& grant) {
     return lease_event::none;
   }
   tell_queue(slot_accepted{grant.ticket});
-  if (in<lease::moving>()) leave_slot(); // for the machine it is lost
+  if (in<lease::moving>()) leave_slot(); // to the machine, this is a lost worker
   const auto* again = std::get_if<lease::reopening>(&state_);
   const bool replay = again && again->replay;
   const bool open = again && !replay;
@@ -120,11 +120,10 @@ lease_event worker_lease::take(const slot_refused& refusal) {
   const bool reopening = in<lease::reopening>();
   state_ = out_of_line(std::move(state_));
   if (reopening) return lease_event::worker_lost;
-  return in<lease::open>() ? lease_event::none : lease_event::refused; // one that was to be moved stays where it is
+  return in<lease::open>() ? lease_event::none : lease_event::refused; // a session that should move stays
 }
 
-/// The worker was full, contrary to what the queue manager knew: back to the head of the queue, and the machine need
-/// not know.
+/// The worker was full, contrary to the ledger: back to the head of the queue, without telling the machine.
 lease_event worker_lease::take(const open_denied& denial) {
   if (denial.session != engine_session() || !(in<lease::open>() || in<lease::replaying>())) return lease_event::none;
   tell_queue(slot_freed{slot().ticket});
@@ -137,24 +136,24 @@ lease_event worker_lease::take(const open_denied& denial) {
 lease_event worker_lease::take(const slot_lost& news) {
   const auto* has = slot_of(state_);
   if (has && has->ticket == news.ticket) return lose(news.next, news.shut_down);
-  tell_queue(slot_cancelled{news.next}); // it was given back already
+  tell_queue(slot_cancelled{news.next}); // the slot was already returned
   return lease_event::none;
 }
 
 lease_event worker_lease::lose(ticket_key next, bool shut_down) {
   const bool too_often = !shut_down && trial_.lost(restoring());
-  if (in<lease::moving>() && next != 0) tell_queue(slot_cancelled{next}); // it is in line for another one already
+  if (in<lease::moving>() && next != 0) tell_queue(slot_cancelled{next}); // it already waits for another slot
   state_ = lost(std::move(state_), next);
   trial_.forget();
   return too_often ? lease_event::given_up : lease_event::worker_lost;
 }
 
-/// Without a queue manager nobody else reports that the worker is lost.
+/// Without a queue manager, nobody else reports that the worker is lost.
 lease_event worker_lease::peer_gone(const caf::down_msg& down) {
   if (queue_ && down.source == queue_) {
     queue_ = nullptr;
     if (const auto* has = slot_of(state_)) self_.monitor(has->worker);
-    // Nobody will answer what it was asked.
+    // The pending question will not be answered.
     if (in<lease::placing>()) return take(slot_granted{slot().ticket, slot().worker, slot().key});
     if (trial_.pending()) return take(trial_granted{slot().ticket});
     const auto ticket = ticket_of(state_);
@@ -171,13 +170,13 @@ ticket_key worker_lease::stand_in_line(bool at_head, bool running, worker_key av
   return ticket;
 }
 
-/// The worker ends what is there and frees the slot.
+/// The worker ends the engine session and frees the slot.
 void worker_lease::leave_slot() {
   if (queue_) self_.send(slot().worker, slot_orphaned{queue_, slot().ticket});
   trial_.forget();
 }
 
-// ---- an engine session ------------------------------------------------------------------------------------------------
+// ---- an engine session
 
 void worker_lease::open(const protocol::open_engine& order) {
   opened_with_ = order;
@@ -193,7 +192,7 @@ void worker_lease::open_here() {
   order(to_engine(*opened_with_, engine_session()));
 }
 
-/// What was lost with a worker waits for its trial, and later work waits behind it.
+/// Work that was lost with a worker waits for its trial, and later work waits behind it.
 void worker_lease::order(inference::command&& command) {
   PARLEY_ASSERT(engine_session() != 0, "commands go to an engine session");
   auto entered = journal_.enter(std::move(command));
@@ -249,7 +248,7 @@ bool worker_lease::concerns(const inference::event& event) {
   if (of == 0 || of != engine_session()) return false;
   journal_.note(event);
   if (restoring()) return true;
-  // An answer suggests that the work is not what kills workers; only its end proves it.
+  // A first answer suggests that this work does not kill workers, although only its end proves it.
   if (std::holds_alternative<inference::chat_delta>(event)) end_trial();
   if (!journal_.awaits_answer() || std::holds_alternative<inference::failed>(event)) {
     trial_.answered();
@@ -263,7 +262,7 @@ void worker_lease::engine_ended() {
   state_ = actors::engine_ended(std::move(state_));
 }
 
-// ---- to another worker ------------------------------------------------------------------------------------------------
+// ---- to another worker
 
 void worker_lease::move() {
   if (!in<lease::open>() || !can_move()) return;
@@ -279,7 +278,7 @@ void worker_lease::stay() {
 
 lease_event worker_lease::restore() {
   counted_.moved();
-  log()->info("goes on with worker {}: {} units to repeat", slot().key, journal_.units());
+  log()->info("continues on worker {}: {} units to replay", slot().key, journal_.units());
   return rebuild();
 }
 

@@ -20,34 +20,35 @@ namespace parley::actors {
 /// progress was lost with two workers, and is not sent to a third.
 enum class lease_event { none, granted, refused, worker_lost, given_up, restored, closed };
 
-/// Where a session lives: the slot that it asks for and holds, its engine session on that slot's worker, and the journal by
-/// which another worker takes it over when its own is lost or drained, or when an operator moves it; the machine hears of a
-/// lost worker in each case. Talks to the queue manager and the workers on behalf of its session's actor, on that actor's
-/// thread only. `lease_state` says which steps are allowed.
+/// Where a session lives: the slot that it requests and holds, its engine session on that slot's worker, and the
+/// journal with which another worker takes over when its own is lost or drained, or when an operator moves the session;
+/// to the machine, each of these is a lost worker. Talks to the queue manager and the workers on behalf of its
+/// session's
+/// actor, on that actor's thread only. `lease_state` defines which steps are allowed.
 ///
-/// Only the queue manager monitors workers. When one is lost, it puts the worker's sessions at the head of the queue and
-/// sends each of them `slot_lost`. A grant may follow at once; the journal is then replayed there.
+/// Only the queue manager monitors workers. When one is lost, it puts the worker's sessions at the head of the queue
+/// and sends each of them `slot_lost`. A grant may follow at once; the journal is then replayed there.
 class worker_lease {
 public:
   struct terms {
-    std::atomic<std::uint64_t>& last_key; ///< of tickets and engine sessions, in the whole server
+    std::atomic<std::uint64_t>& last_key; ///< for tickets and engine sessions, in the whole server
     bool movable;                         ///< the session may move to another worker
-    std::string address;                  ///< of the client, and the name of its API key (`slot_request`)
+    std::string address;                  ///< address of the client, and name of its API key (`slot_request`)
     std::string key;
   };
 
-  /// `tenant` owns it. `counted` outlives it.
+  /// `tenant` owns it. `counted` must outlive it.
   worker_lease(session_actor::base& tenant, queue_actor queue, session_meter& counted, journal kept, terms under);
 
-  /// `call` is called on another thread when `woken` is due.
+  /// `call` will be called on another thread when `woken` is due.
   void wake_with(std::function<void()> call) { journal_.wake_with(std::move(call)); }
 
   /// Releases every reference. Must be the last call.
   void leave();
 
-  // ---- what the machine wants done
+  // ---- requests of the machine
 
-  /// Requests a slot. `running`: for a session that has begun to talk and lost its worker.
+  /// Requests a slot. `running`: the session is ACTIVE and lost its worker.
   lease_event ask(protocol::mode kind, bool at_head, bool running);
   void cancel();
   void retype(protocol::mode kind);
@@ -59,11 +60,11 @@ public:
 
   inference::session_id engine_session() const { return engine_of(state_); }
 
-  /// Call this when everything that the machine wanted is done: returns a slot or ticket that a lost worker brought, if the
-  /// machine did not ask for one.
+  /// Call when everything that the machine wanted is done: returns a slot or ticket that came with the loss of a
+  /// worker, if the machine did not request one.
   void decline_unasked();
 
-  // ---- what comes in
+  // ---- incoming messages
 
   lease_event take(const slot_granted& grant);
   lease_event take(const slot_refused& refusal);
@@ -74,7 +75,7 @@ public:
   /// Whether this concerns the engine session in use; if so, its choices are recorded.
   bool concerns(const inference::event& event);
   bool restoring() const { return in<lease::replaying>(); }
-  /// Of what concerns a session that is being restored.
+  /// Takes an event of a session that is being restored.
   lease_event take_restored(const inference::event& event);
   /// The engine session in use has ended.
   void engine_ended();
@@ -87,7 +88,7 @@ public:
   lease_event peer_gone(const caf::down_msg& down);
   lease_event woken();
 
-  /// The ticket that `queue_update` is about.
+  /// Whether `queue_update` for this ticket concerns the session.
   bool waits_for(ticket_key ticket) const { return ticket != 0 && ticket_of(state_) == ticket; }
 
 private:
@@ -120,8 +121,8 @@ private:
   terms terms_;
   protocol::mode kind_ = protocol::mode::video;
   lease_state state_;
-  std::optional<protocol::open_engine> opened_with_; ///< to open it again on another worker
-  std::optional<prefix_hash> prompt_;                ///< of `opened_with_`
+  std::optional<protocol::open_engine> opened_with_; ///< the command that opens it again on another worker
+  std::optional<prefix_hash> prompt_;                ///< the prompt of `opened_with_`
   work_trial trial_;
   bool movable_; ///< the session may move to another worker, and no attempt has failed
 };

@@ -13,14 +13,14 @@
 
 namespace parley::actors {
 
-/// Creates a worker's engine. Called on the engine's own thread; may take as long as loading a checkpoint takes, and
+/// Creates a worker's engine. Called on the engine's own thread. May take as long as loading a checkpoint takes, and
 /// throws if it cannot be loaded.
 using engine_factory = std::function<std::unique_ptr<inference::engine>(inference::engine::sink)>;
 
-/// The only thread that touches an engine: it loads it, passes it commands between two passes, and destroys it.
+/// The only thread that touches an engine: loads it, passes it commands between two passes, and destroys it.
 class engine_thread {
 public:
-  /// All are called on the engine's thread and must not block.
+  /// All functions are called on the engine's thread and must not block.
   struct listener {
     std::function<void(const inference::engine_info&)> up; ///< called first, once: the engine is loaded
     std::function<void(inference::event&&)> event;
@@ -30,7 +30,7 @@ public:
     std::function<void(const inference::engine_capacity&, double busy_s)> load = {};
   };
 
-  /// At most `max_commands` commands wait for the next pass; `post` refuses more.
+  /// At most `max_commands` commands may wait for the next pass; `post` refuses more.
   engine_thread(engine_factory make, listener tell, std::size_t max_commands);
 
   /// Stops and joins; waits for the pass (or the loading) in progress.
@@ -39,11 +39,11 @@ public:
   engine_thread(const engine_thread&) = delete;
   engine_thread& operator=(const engine_thread&) = delete;
 
-  /// Passes on a command. False when its queue is full; `close_session`, which frees room, is accepted even then (there
-  /// is at most one per session). After the engine's end, commands are dropped. Thread-safe, never blocks.
+  /// Passes on a command. Returns false if the queue is full; `close_session`, which frees room, is accepted even then
+  /// (there is at most one per session). After the engine's end, commands are dropped. Thread-safe, never blocks.
   bool post(inference::command&& order);
 
-  /// No pass after the current one. Does not wait. Thread-safe.
+  /// Makes the current pass the last one. Does not wait. Thread-safe.
   void stop();
 
 private:

@@ -12,7 +12,7 @@ namespace parley::actors {
 
 namespace {
 
-/// Each session has one running command and at most one new one waiting, besides a cut and a close.
+/// Each session has one running command and at most one waiting, besides a cut and a close.
 constexpr std::size_t max_commands = 4096;
 
 /// Minimum time between two reports of the load.
@@ -26,7 +26,7 @@ inference::session_id session_of(const inference::event& event) {
   return std::visit([](const auto& of) { return of.session; }, event);
 }
 
-/// The number under which a refused command is answered; none = it needs no answer.
+/// The number of the unit or turn in a refused command; none = it needs no answer.
 std::optional<std::uint64_t> answer_number(const inference::command& order) {
   if (std::holds_alternative<inference::open_duplex>(order) || std::holds_alternative<inference::open_chat>(order))
     return 0;
@@ -35,7 +35,7 @@ std::optional<std::uint64_t> answer_number(const inference::command& order) {
   return {};
 }
 
-/// What has been counted since then.
+/// The counts between two reports.
 inference::engine_capacity since(const inference::engine_capacity& then, inference::engine_capacity now) {
   for (const auto& counter : engine_counters) now.*counter.value -= then.*counter.value;
   return now;
@@ -88,17 +88,17 @@ void gpu_worker::on_exit() {
   gateways_.clear();
   if (!engine_) return;
   engine_->stop();
-  // Its destructor waits for the pass in progress, which no scheduler thread may do.
+  // The destructor of engine_thread waits for the pass in progress, which no scheduler thread may do.
   using held = std::shared_ptr<std::unique_ptr<engine_thread>>;
   system().spawn<caf::detached>([](const held& last) { last->reset(); },
                                 std::make_shared<std::unique_ptr<engine_thread>>(std::move(engine_)));
 }
 
-// ---- gateways -------------------------------------------------------------------------------------------------------
+// ---- gateways
 
 void gpu_worker::start(const worker_start& message) {
   monitor(message.queue);
-  // What was counted before anybody was told belongs to the first one.
+  // Counts from before the first gateway joined belong to that one.
   const bool first = reported_ == std::chrono::steady_clock::time_point();
   capacity_ = box_->take();
   gateways_.push_back({message.queue, message.key, -1, first ? latest_capacity::measured() : capacity_});
@@ -119,8 +119,8 @@ void gpu_worker::measure() {
   report();
 }
 
-/// Reports the load to every gateway, now or as soon as allowed. Until then it stays in the box, and the engine wakes
-/// nobody for more.
+/// Reports the load to every gateway, now or as soon as allowed. Until then the newest report stays in
+/// `latest_capacity`, and the engine wakes nobody for more.
 void gpu_worker::report() {
   if (!info_ || gateways_.empty() || report_waits_) return;
   const auto now = steady_now();
@@ -142,7 +142,7 @@ void gpu_worker::stop() {
   if (clients_.empty()) quit(caf::exit_reason::user_shutdown);
 }
 
-/// Tells every gateway that does not know it yet how many slots it may fill: all but those that others hold.
+/// Tells every gateway that does not know it yet how many slots it may fill: all except those that other gateways hold.
 void gpu_worker::offer() {
   if (!info_) return;
   const auto& whole = *info_;
@@ -161,7 +161,7 @@ void gpu_worker::peer_gone(const caf::actor_addr& who) {
     if (of.session == who) close(id, of);
 }
 
-// ---- sessions -------------------------------------------------------------------------------------------------------
+// ---- sessions
 
 void gpu_worker::open(engine_open& message) {
   const auto id = session_of(message.order);
@@ -183,7 +183,7 @@ void gpu_worker::order(engine_command& message) {
   const auto id = session_of(message.order);
   const auto found = clients_.find(id);
   if (std::holds_alternative<inference::close_session>(message.order)) {
-    // A session that failed to open, or was closed already, is closed.
+    // A session that failed to open, or was already closed, counts as closed.
     if (found == clients_.end()) return send(message.session, engine_event{inference::closed{id}});
     return close(id, found->second);
   }
@@ -207,7 +207,7 @@ void gpu_worker::route(engine_event& message) {
   const bool failed_open = to.opening && std::holds_alternative<inference::failed>(message.event);
   const bool closing = to.closing;
   to.opening = false;
-  // A failed open leaves nothing behind in the engine, so a close that crossed it is done too.
+  // A failed open leaves nothing in the engine, so a close sent at the same time is done, too.
   if (failed_open || std::holds_alternative<inference::closed>(message.event)) forget(found);
   const auto id = session_of(message.event);
   send(session, std::move(message));

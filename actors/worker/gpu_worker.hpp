@@ -14,11 +14,11 @@ namespace parley::actors {
 
 /// One device: owns the engine's thread, passes commands in and events out by engine session id, and offers slots to
 /// the queue managers of one or several gateways once the engine is loaded, and again whenever it can take more or
-/// fewer. Reports its load at most twice a second. It grants a slot itself, when an open arrives: a session that is
-/// slower than another gateway's is denied. When a session dies, its engine session is closed. When the engine cannot
-/// be loaded or throws, the actor ends with the reason as its error, which everybody who monitors it receives.
+/// fewer. Reports its load at most twice a second. When an open arrives, it checks itself whether a slot is left: if a
+/// session of another gateway was faster, the open is denied. When a session dies, its engine session is closed. If the
+/// engine cannot be loaded or throws, the actor ends with the reason as its error, which all who monitor it receive.
 ///
-/// When it ends, an actor of its own joins the engine's thread: waiting for all actors therefore waits for that too.
+/// When it ends, another actor joins the engine's thread: waiting for all actors therefore includes that.
 class gpu_worker : public worker_actor::base {
 public:
   gpu_worker(caf::actor_config& config, engine_factory make);
@@ -43,9 +43,9 @@ private:
   /// A gateway that may fill its slots.
   struct gateway_client {
     queue_actor queue;
-    worker_key key;                   ///< the worker's key there
-    int offered = -1;                 ///< number of slots last reported to it
-    latest_capacity::measured joined; ///< the load when it joined: what was counted before is not its own
+    worker_key key;                   ///< the worker's key at that gateway
+    int offered = -1;                 ///< slots last offered to it
+    latest_capacity::measured joined; ///< the counts when it joined, which are not its own
   };
 
   void open(engine_open& message);

@@ -7,16 +7,16 @@
 
 namespace parley::actors {
 
-/// The newest load of an engine, on its way from the engine's thread to its worker: a report that is not taken in time
+/// The newest load of an engine, on its way from the engine's thread to its worker: a report that is not read in time
 /// is replaced. Thread-safe.
 class latest_capacity {
 public:
   struct measured {
     inference::engine_capacity capacity;
-    double busy_s = 0; ///< that the engine's thread has worked so far
+    double busy_s = 0; ///< seconds that the engine's thread has worked so far
   };
 
-  /// Returns true when the worker must be woken: no report was waiting, or the number of slots has changed.
+  /// Returns true if the worker must be woken: no report was waiting, or the number of slots has changed.
   bool put(measured now) {
     const std::lock_guard lock(mutex_);
     const bool other_slots = now.capacity.slots != now_.capacity.slots;

@@ -7,11 +7,11 @@
 
 namespace parley::actors {
 
-/// What a worker reports to its gateways, at most twice a second when something has changed. Its counts start when it
-/// joined.
+/// What a worker reports to a gateway, at most twice a second and only if something has changed. Counts start when the
+/// worker joined the gateway.
 struct worker_capacity {
   inference::engine_capacity engine;
-  double busy_s = 0; ///< that the engine's thread has worked
+  double busy_s = 0; ///< seconds that the engine's thread has worked
   std::vector<prefix_hash> prompts;
 };
 

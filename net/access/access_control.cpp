@@ -41,7 +41,8 @@ bool access_control::may_come_from(const credentials& from) const {
 }
 
 /// A loopback connection alone proves little, because proxies and browsers make them on behalf of others. So the
-/// request must also address this machine by a name that always leads to it, and not come from another host's page.
+/// request must also address this machine by a name that always leads to it, and must not come from another host's
+/// page.
 bool access_control::is_local(const credentials& from) const {
   if (!from.from_loopback || from.forwarded) return false;
   const auto asked = read_authority(from.host);

@@ -18,24 +18,24 @@ struct credentials {
   std::string_view subprotocols;
   std::string_view origin;
   std::string_view host;  ///< also empty if there are several
-  bool forwarded = false; ///< a proxy says that it forwards for somebody else
+  bool forwarded = false; ///< a proxy says that it forwards a request
   std::string_view query;
-  std::string address; ///< whom limits apply to: an IPv6 network counts as one client
+  std::string address; ///< the client to which limits apply; an IPv6 network counts as one client
   bool from_loopback = false;
 };
 
-/// What a request may do besides public things.
+/// What a request may do beyond public routes.
 struct permissions {
   std::optional<actors::principal>
-      who;                ///< the sessions of its key, or all; none = it needs a key, or must come from this machine
-  bool may_watch = false; ///< GET /status and GET /metrics: for keys and for the server's own machine
+      who;                ///< whose sessions it may see: its key's, or all; none = it needs a key or a local address
+  bool may_watch = false; ///< GET /status and GET /metrics: with a key, or from the server's own machine
   bool key_asked = false;
 };
 
-/// Why a request is refused; the names are the reasons that are counted.
+/// Why a request is refused; metrics count refusals by these names.
 enum class refusal : int { key, origin, sessions, rate };
 
-/// Access control: API keys, origins of pages, and the limits of one client. Thread-safe.
+/// Access control: API keys, origins of pages, and limits per client. Thread-safe.
 class access_control {
 public:
   access_control(api_keys keys, std::string allowed_origins, server_names names, admission_limits limits)
@@ -50,13 +50,13 @@ public:
     admission::reservation reservation;
   };
 
-  /// A new session, or a connection that resumes one: that counts as a start but not as one more session.
+  /// Admits a new session, or a connection that resumes one; the latter counts as a start, but not as one more session.
   entry let_in(const credentials& from, admission::time_point now, bool returning = false);
 
-  /// For a request that needs no session.
+  /// Permissions of a request that needs no session.
   permissions permissions_of(const credentials& from) const;
 
-  /// A page of another host must not use a browser's user permissions.
+  /// Whether its origin is acceptable: a page of another host must not use a browser user's permissions.
   bool may_come_from(const credentials& from) const;
 
 private:

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double minute_s = 60;
 
-/// The present content of the bucket.
+/// The current content of the token bucket.
 double refilled(double left, std::chrono::steady_clock::time_point since, std::chrono::steady_clock::time_point now,
                 std::size_t per_minute) {
   const double passed = std::chrono::duration<double>(now - since).count();

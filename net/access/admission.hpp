@@ -11,7 +11,7 @@
 
 namespace parley::net {
 
-/// What one client may have; 0 = no limit.
+/// Limits per client; 0 = no limit.
 struct admission_limits {
   std::size_t sessions_per_address = 0;
   std::size_t sessions_per_key = 0;
@@ -19,8 +19,8 @@ struct admission_limits {
   std::size_t starts_per_key = 0;
 };
 
-/// Tracks how many sessions each client has and how often it starts one, for refusals with 429. Starts are limited by a
-/// token bucket that holds a minute's worth. Time is an argument. Thread-safe.
+/// Counts each client's sessions and how often it starts one, to refuse with 429. Starts are limited by a token bucket
+/// that holds one minute's worth. Time is an argument. Thread-safe.
 class admission {
   struct ledger;
 
@@ -28,7 +28,7 @@ public:
   using time_point = std::chrono::steady_clock::time_point;
   enum class verdict { welcome, too_many_sessions, too_many_starts };
 
-  /// One session's share of the limits, held as long as it is open. May outlive the admission.
+  /// One session's share of the limits, held while it is open. May outlive the admission.
   class reservation {
   public:
     reservation() = default;
@@ -46,12 +46,13 @@ public:
 
   explicit admission(admission_limits limits);
 
-  /// `key` is the name of an API key, empty without keys. The reservation holds only what a `welcome` granted. `returning`: a
-  /// resumed session, which already holds its share; only the start is counted, and the reservation holds nothing.
+  /// `key` is the name of an API key; empty without keys. The reservation holds only what a `welcome` granted.
+  /// `returning`: a resumed session, which already holds its share; only the start is counted, and the reservation
+  /// holds nothing.
   std::pair<verdict, reservation> enter(const std::string& address, const std::string& key, time_point now,
                                         bool returning = false);
 
-  /// The number of clients remembered, by address and by key: those that hold something or started recently.
+  /// Number of clients remembered, by address and by key: those that hold something or started recently.
   std::size_t remembered() const;
 
 private:
@@ -65,7 +66,7 @@ private:
     std::mutex mutex;
     clients addresses;
     clients keys;
-    std::size_t sweep_at = 1024; ///< number of clients at which those that hold nothing are forgotten
+    std::size_t sweep_at = 1024; ///< once this many clients are remembered, those that hold nothing are forgotten
   };
 
   void forget_idle(time_point now);

@@ -18,7 +18,7 @@ constexpr std::size_t hash_bytes = 32;
 std::array<std::uint8_t, hash_bytes> sha256(std::string_view text) {
   std::array<std::uint8_t, hash_bytes> hash{};
   if (EVP_Digest(text.data(), text.size(), hash.data(), nullptr, EVP_sha256(), nullptr) != 1)
-    throw std::runtime_error("SHA-256 is not to be had");
+    throw std::runtime_error("SHA-256 is not available");
   return hash;
 }
 
@@ -54,8 +54,8 @@ api_keys api_keys::load(const std::filesystem::path& file) {
     };
     const auto bytes = from_hex(hash);
     if (!bytes) throw problem("a key is NAME HASH [admin], HASH being 64 hexadecimal digits");
-    if (!more.empty() || (!role.empty() && role != "admin")) throw problem("behind the hash only \"admin\" may stand");
-    if (!names.insert(name).second) throw problem("the name " + name + " is there twice");
+    if (!more.empty() || (!role.empty() && role != "admin")) throw problem("only \"admin\" may follow the hash");
+    if (!names.insert(name).second) throw problem("the name " + name + " occurs twice");
     keys.entries_.push_back({*bytes, {name, role == "admin"}});
   }
   if (in.bad()) throw config::settings_error("auth.keys_file: " + file.string() + " cannot be read");

@@ -19,17 +19,17 @@ public:
     bool admin = false; ///< may see and close all sessions, and drain workers
   };
 
-  /// No keys: none is needed.
+  /// Without keys, none is needed.
   api_keys() = default;
 
-  /// Lines `NAME HASH [admin]`; `#` begins a comment. With a file that lists no key, nobody is let in.
-  /// \throws config::settings_error with file and line
+  /// Reads lines `NAME HASH [admin]`; `#` begins a comment. If the file lists no key, nobody is admitted. \throws
+  /// config::settings_error with file and line
   static api_keys load(const std::filesystem::path& file);
 
   /// Whether a key is needed at all.
   bool asked() const { return asked_; }
 
-  /// Whose key it is; none = nobody's. Takes the same time for every key, however much of it is right.
+  /// The owner of the key, or none. Takes the same time for every key, however much of it is correct.
   std::optional<owner> find(std::string_view key) const;
 
 private:

@@ -37,8 +37,7 @@ std::optional<ip::address> read_v6(std::string_view text) {
   return address;
 }
 
-/// For a name in lower case without a final dot. A name that ends in a number is not one: browsers take it for an
-/// address.
+/// For a name in lower case without a final dot. Not one that ends in a number: browsers take it for an address.
 bool is_name(std::string_view text) {
   constexpr std::size_t longest = 253;
   if (text.empty() || text.size() > longest) return false;
@@ -111,11 +110,12 @@ std::optional<page_origin> read_origin(std::string_view text) {
 server_names::server_names(std::string_view listening, std::string_view more) {
   const bool v6 = listening.find(':') != std::string_view::npos;
   listening_ = read_host(v6 ? "[" + std::string(listening) + "]" : std::string(listening));
-  // "Any address" is where it listens, not where it is reached.
+  // An unspecified address means listening everywhere; it is not how the server is reached.
   if (listening_ && listening_->address && listening_->address->is_unspecified()) listening_.reset();
   while (const auto word = take_word(more)) {
     auto host = read_host(*word);
-    if (!host) throw config::settings_error("server.names: " + std::string(*word) + " is no host name, or has a port");
+    if (!host)
+      throw config::settings_error("server.names: " + std::string(*word) + " is not a host name, or has a port");
     more_.push_back(std::move(*host));
   }
 }

@@ -14,8 +14,8 @@ namespace parley::net {
 
 struct host_name {
   std::optional<boost::asio::ip::address>
-      address;      ///< of an IP literal; an IPv4 address written as IPv6 becomes the IPv4 one
-  std::string name; ///< of anything else: lower case, without a final dot
+      address;      ///< of an IP literal; an IPv4-mapped IPv6 address becomes the IPv4 address
+  std::string name; ///< any other host: lower case, without a final dot
 
   bool operator==(const host_name&) const = default;
 
@@ -36,14 +36,14 @@ struct page_origin {
   bool operator==(const page_origin&) const = default;
 };
 
-/// A name, an IPv4 address, or an IPv6 address in brackets. Nothing that a browser might read differently: no short or
-/// hexadecimal IPv4 addresses, no zones, ASCII only.
+/// Reads a name, an IPv4 address, or an IPv6 address in brackets. Rejects anything that a browser might read
+/// differently: short or hexadecimal IPv4 addresses, zones, non-ASCII text.
 std::optional<host_name> read_host(std::string_view text);
 
-/// HOST or HOST:PORT: the header Host, or what follows `://`. No user and no path.
+/// Reads HOST or HOST:PORT, as in the header Host or after `://`. No user, no path.
 std::optional<authority> read_authority(std::string_view text);
 
-/// The header Origin: SCHEME://HOST or SCHEME://HOST:PORT. None for `null`, which many pages may share.
+/// Reads the header Origin: SCHEME://HOST or SCHEME://HOST:PORT. None for `null`, which many pages may share.
 std::optional<page_origin> read_origin(std::string_view text);
 
 /// The hosts under which a server is reached.
@@ -54,11 +54,11 @@ public:
   /// \throws config::settings_error if one of `more` is not a host
   server_names(std::string_view listening, std::string_view more);
 
-  /// Whether a page that was reached under this host came from this server: the host is an address, which nobody can
-  /// redirect, `localhost`, or one of the names in the settings.
+  /// Whether a page that reached us under this host came from this server: the host must be an address, which nobody
+  /// can redirect, `localhost`, or one of the names in the settings.
   bool knows(const host_name& host) const;
 
-  /// Whether only the server's own machine reaches it this way: a loopback address, `localhost`, or `server.host`.
+  /// Whether only the server's own machine can use this host: a loopback address, `localhost`, or `server.host`.
   bool is_local(const host_name& host) const;
 
 private:

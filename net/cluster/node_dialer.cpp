@@ -18,7 +18,7 @@ namespace parley::net {
 
 namespace {
 
-/// A gateway accepts no client message that grows beyond this, and gateways are trusted.
+/// A gateway limits its clients' messages to less than this, and gateways are trusted.
 constexpr std::size_t largest_from_gateways = 2u << 30;
 
 std::chrono::milliseconds milliseconds_of(double seconds) {
@@ -57,9 +57,9 @@ public:
 
 private:
   using callback = std::function<void(actors::dialled)>;
-  using answer = std::shared_ptr<callback>; ///< empty once it has been passed on
+  using answer = std::shared_ptr<callback>; ///< empty once it has been called
 
-  /// Runs one step. If a step threw, its caller would wait for an answer for ever.
+  /// Runs one step and catches what it throws; otherwise the caller would wait for an answer for ever.
   template<class Step>
   void attempt(const answer& done, Step step) {
     try {

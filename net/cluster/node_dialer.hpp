@@ -9,20 +9,20 @@
 
 namespace parley::net {
 
-/// How a worker reaches a gateway.
+/// Connects a worker to a gateway.
 class node_dialer {
 public:
   /// \throws config::settings_error for an address or certificates that cannot be used, and for plain text to another
   /// machine
   node_dialer(const config::settings& settings, std::string address);
 
-  /// Cuts the link. Callbacks that have not been made yet are not made any more.
+  /// Cuts the link. Callbacks that are still outstanding are dropped.
   ~node_dialer();
 
   node_dialer(const node_dialer&) = delete;
   node_dialer& operator=(const node_dialer&) = delete;
 
-  /// One attempt; calls back once, on a thread of the dialer. Thread-safe, never blocks.
+  /// Makes one attempt; calls back once, on a thread of the dialer. Thread-safe, never blocks.
   void dial(std::function<void(actors::dialled)> done);
 
 private:

@@ -5,7 +5,7 @@
 namespace parley::net {
 
 bool node_frames::feed(std::string_view bytes) {
-  constexpr std::size_t length_from = 4; // in the header: four bytes, the highest first
+  constexpr std::size_t length_from = 4; // offset in the header: four bytes, big-endian
   constexpr std::size_t length_to = 8;
   while (!bytes.empty()) {
     if (payload_left_ > 0) {

@@ -6,26 +6,26 @@
 
 namespace parley::net {
 
-/// Follows CAF's protocol in the bytes of a link: headers of fixed size, each containing the length of the payload that
-/// follows. CAF believes a header and allocates what it promises at once, so a large frame is held back, from the last
-/// byte of its header on, until all of it has arrived. Knows nothing else of the protocol. Pure.
+/// Follows CAF's protocol in the bytes of a link: headers of fixed size, each with the length of the payload that
+/// follows. CAF trusts a header and allocates what it promises at once, so the last byte of a large frame's header is
+/// held back until the whole frame has arrived. Knows nothing else of the protocol. Pure.
 class node_frames {
 public:
   static constexpr std::size_t header_bytes = 32;
-  static constexpr std::size_t trusted = 1u << 20; ///< payloads up to this size pass as they arrive
+  static constexpr std::size_t trusted = 1u << 20; ///< payloads up to this size are forwarded as they arrive
 
   /// No payload may be longer than `largest`.
   explicit node_frames(std::size_t largest) : largest_(largest) {}
 
-  /// The next bytes of the stream. False when a header promises too much: then the stream is unusable.
+  /// Takes the next bytes of the stream. False if a header promises too much; the stream is then unusable.
   [[nodiscard]] bool feed(std::string_view bytes);
 
-  /// How many of the last bytes fed must be held back for now.
+  /// How many of the last bytes must be held back for now.
   std::size_t held() const { return held_; }
 
 private:
   const std::size_t largest_;
-  std::size_t header_ = 0; ///< bytes of it that have come
+  std::size_t header_ = 0; ///< bytes of the current header that have arrived
   std::uint32_t length_ = 0;
   std::size_t payload_left_ = 0;
   std::size_t held_ = 0;

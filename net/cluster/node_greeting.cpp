@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view first_word = "parley-node ";
 
-/// What both sides must have in common: `WIRE VERSION`.
+/// What both sides must agree on: `WIRE VERSION`.
 std::string own_version() {
   return std::to_string(actors::node_wire) + " " PARLEY_VERSION;
 }

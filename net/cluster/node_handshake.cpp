@@ -42,7 +42,7 @@ void node_handshake::fail_to_secure(error_code ec) {
     return fail("no TLS: " + ec.message(), by_tls);
   const std::string plain = "the other side speaks plain text, and nodes.cert is set on this one";
   if (side_ == side::worker) return fail(plain, true);
-  // In plain text: a worker without TLS could not read anything else.
+  // Sent in plain text, because a worker without TLS could not read anything else.
   said_ = node_greeting("refused: this gateway speaks TLS: set nodes.cert, nodes.key and nodes.ca");
   asio::async_write(stream_.plain(), asio::buffer(said_),
                     [self = shared_from_this(), plain](error_code, std::size_t) { self->fail(plain, true); });
@@ -56,7 +56,7 @@ void node_handshake::hear() {
 void node_handshake::on_heard(error_code ec, std::size_t bytes) {
   heard_ += bytes;
   const std::string_view so_far(block_.data(), heard_);
-  // A foreign peer is recognised by its first bytes; whether it would send more does not matter.
+  // A foreign peer is recognised by its first bytes; it does not matter whether it would send more.
   if (!may_be_node_greeting(so_far)) return refuse(describe_unknown_peer(so_far));
   if (ec == beast::error::timeout) return fail("no answer in time", false);
   if (ec) {
@@ -87,7 +87,7 @@ void node_handshake::write_line(const std::string& words, std::function<void(err
   asio::async_write(stream_, asio::buffer(said_), [then = std::move(then)](error_code ec, std::size_t) { then(ec); });
 }
 
-/// Both sides report it: this one to its caller, the other one in its answer.
+/// Both sides report it: this side to its caller, the other because the answer tells it.
 void node_handshake::refuse(const std::string& why) {
   if (side_ == side::worker) return fail(why, true);
   write_line("refused: " + why, [self = shared_from_this(), why](error_code) { self->fail(why, true); });
@@ -100,7 +100,7 @@ void node_handshake::give() {
     auto socket = start_tunnel(std::move(stream_), limits_);
     std::exchange(tell_, nullptr)(std::move(socket));
   } catch (const std::exception& error) {
-    // Usually because there are no descriptors left. The connection closes with this object.
+    // Usually because no descriptors are left. The connection closes with this object.
     if (auto tell = std::exchange(tell_, nullptr)) tell(actors::dial_failure{error.what(), false});
   }
 }

@@ -12,8 +12,8 @@
 
 namespace parley::net {
 
-/// The first exchange over a fresh connection between two nodes: TLS if it is configured, then a greeting each way.
-/// Returns a socket that carries nothing but the nodes' messages, or the reason why not. It has a deadline.
+/// The first exchange over a new connection between two nodes: TLS if configured, then a greeting each way. Returns a
+/// socket that carries only the nodes' messages, or the reason for failure. Has a deadline.
 class node_handshake final : public std::enable_shared_from_this<node_handshake> {
 public:
   enum class side { gateway, worker };
@@ -26,7 +26,7 @@ public:
 
   void run();
 
-  /// Closes the connection without notifying anybody. Does nothing if it is over.
+  /// Closes the connection without calling back. Does nothing if the handshake is over.
   void drop();
 
 private:

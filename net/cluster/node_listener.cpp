@@ -23,11 +23,11 @@ namespace parley::net {
 
 namespace {
 
-/// There are few nodes, and they identify themselves at once.
+/// Enough, because there are few nodes and they identify themselves at once.
 constexpr std::size_t most_handshakes = 64;
 constexpr std::chrono::milliseconds longest_handshake{5000};
 
-/// Answers, the largest of which is a spoken one in one piece: an hour of sound is 330 MB.
+/// Workers send answers. The largest is a spoken answer in one piece: an hour of sound is 330 MB.
 constexpr std::size_t largest_from_workers = 512u << 20;
 
 std::chrono::milliseconds milliseconds_of(double seconds) {
@@ -92,7 +92,7 @@ private:
       try {
         if (socket.is_open()) greet(std::move(socket));
       } catch (const std::exception& error) {
-        log()->error("a node could not be greeted: {}", error.what());
+        log()->error("the handshake with a node failed: {}", error.what());
       }
       accept();
     });
@@ -122,22 +122,23 @@ private:
     handshake->run();
   }
 
-  /// A newcomer may be a node; a connection that has been here long and has not identified itself is not.
+  /// If there are too many handshakes, drops an old one: a node would have identified itself by now, and a new
+  /// connection may be a node.
   void make_room() {
     if (greeted_.size() < most_handshakes) return;
     std::vector<std::string_view> clients;
     clients.reserve(greeted_.size());
     for (const auto& [number, each] : greeted_) clients.emplace_back(each.client);
     const auto whose = std::next(greeted_.begin(), static_cast<std::ptrdiff_t>(whom_to_drop(clients)));
-    log_now_and_then(crowded_, "too many connections to the node port say nothing; dropped the oldest of " +
-                                   whose->second.client);
+    log_now_and_then(crowded_,
+                     "too many silent connections to the node port; dropped the oldest from " + whose->second.client);
     if (const auto handshake = whose->second.handshake.lock()) handshake->drop();
     greeted_.erase(whose);
   }
 
   void let_in(actors::dialled& how, const std::string& address) {
     if (const auto* failure = std::get_if<actors::dial_failure>(&how))
-      return log()->warn("a node from {} is not let in: {}", address, failure->reason);
+      return log()->warn("a node from {} is refused: {}", address, failure->reason);
     entrance_.admit_node(std::move(std::get<actors::node_socket>(how)), address);
   }
 
@@ -147,7 +148,7 @@ private:
   }
 
   struct greeting {
-    std::string client; ///< whom the limits of one client apply to
+    std::string client; ///< the client to which limits apply
     std::weak_ptr<node_handshake> handshake;
   };
 
@@ -162,7 +163,7 @@ private:
   spare_descriptor spare_;
   log_throttle short_{std::chrono::minutes(1)};
   log_throttle crowded_{std::chrono::minutes(1)};
-  std::map<std::uint64_t, greeting> greeted_; ///< connections whose handshake is in progress, the oldest first
+  std::map<std::uint64_t, greeting> greeted_; ///< connections in the handshake, the oldest first
   std::uint64_t last_number_ = 0;
   std::thread thread_;
 };

@@ -18,8 +18,7 @@ namespace {
 
 using local_socket = asio::local::stream_protocol::socket;
 
-/// A link is checked this many times within the silence that is allowed, and is dead when all checks but one saw
-/// nothing.
+/// A link is checked this many times per `silence`. It counts as dead if all checks but one saw nothing.
 constexpr int looks = 5;
 
 class tunnel final : public std::enable_shared_from_this<tunnel> {
@@ -43,7 +42,7 @@ private:
     });
   }
 
-  /// The next read waits until what may be forwarded is written.
+  /// Nothing more is read until these bytes have been written.
   void take(std::string_view bytes) {
     if (!frames_.feed(bytes)) {
       log()->warn("a link between nodes is cut: a message on it is larger than any of Parley's");
@@ -56,14 +55,14 @@ private:
     hand_in({pending_.data(), ready}, ready);
   }
 
-  /// `pending`: how many of these bytes are the first of `pending_`.
+  /// `pending`: how many of these bytes come from `pending_`.
   void hand_in(std::string_view bytes, std::size_t pending) {
     handing_in_ = true;
     asio::async_write(inside_, asio::buffer(bytes.data(), bytes.size()),
                       [this, pending, self = shared_from_this()](error_code ec, std::size_t) {
                         handing_in_ = false;
                         if (ec) return end();
-                        if (pending > 0) pending_ = pending_.substr(pending); // release the memory of a large one
+                        if (pending > 0) pending_ = pending_.substr(pending); // frees the memory of a large frame
                         receive();
                       });
   }
@@ -82,11 +81,11 @@ private:
     clock_.expires_after(look_);
     clock_.async_wait([this, self = shared_from_this()](error_code ec) {
       if (ec) return;
-      // While CAF is slow to take what has arrived, nothing more is read, and no sign of life can be seen.
+      // While CAF is slow to accept data, nothing is read, so no sign of life can be seen.
       const bool heard = std::exchange(heard_, false) || handing_in_;
       in_vain_ = heard ? 0 : in_vain_ + 1;
       if (in_vain_ < looks - 1) return look();
-      log()->warn("a link between nodes is cut: not a byte came over it for {} ms", (look_ * (looks - 1)).count());
+      log()->warn("a link between nodes is cut: it carried no byte for {} ms", (look_ * (looks - 1)).count());
       end();
     });
   }
@@ -107,7 +106,7 @@ private:
   node_frames frames_;
   buffer down_;
   buffer up_;
-  std::string pending_; ///< arrived, but may not be forwarded yet
+  std::string pending_; ///< received, but must not be forwarded yet
   bool heard_ = false;
   bool handing_in_ = false;
   int in_vain_ = 0;

@@ -9,20 +9,20 @@
 namespace parley::net {
 
 struct tunnel_limits {
-  std::chrono::milliseconds silence{5000}; ///< a peer that sends no byte for that long is considered dead
-  std::size_t largest_frame = 256u << 20;  ///< bytes of one message of CAF from outside
+  std::chrono::milliseconds silence{5000}; ///< a peer that sends no byte for this long counts as dead
+  std::size_t largest_frame = 256u << 20;  ///< limit for one CAF message from outside, in bytes
 };
 
 /// Carries bytes between a connection, plain or TLS, and the local socket that it returns, until one of them ends. CAF
 /// speaks over that socket, and needs protection:
-/// - It counts whole messages as signs of life, so that a large one over a slow line looks like silence. Here every byte
-///   counts, and CAF's own clock is off (`configure_remoting`).
-/// - It allocates what a header promises before anything of it has come (`node_frames`).
-/// - It has a module of its own for TLS; in 0.17.6 it leaves OpenSSL's error queue uncleared, so that one handshake that
-///   fails (a stray plain connection) makes every later operation of that thread that has to wait look like a failure.
+/// - CAF counts only whole messages as signs of life, so that a large one over a slow line looks like silence. Here
+///   every byte counts, and CAF's own clock is off (`configure_remoting`).
+/// - CAF allocates what a header promises before any of it has arrived (`node_frames`).
+/// - CAF's TLS module (0.17.6) does not clear OpenSSL's error queue: after one failed handshake, such as a stray plain
+///   connection, every later operation of that thread that has to wait looks like a failure.
 ///
-/// All work is done on the stream's executor, which must be a strand or single-threaded. `connection` is moved from
-/// only on success. \throws boost::system::system_error when there are no descriptors
+/// Runs entirely on the stream's executor, which must be a strand or single-threaded. `connection` is moved from only
+/// on success. \throws boost::system::system_error if no descriptors are left
 actors::node_socket start_tunnel(stream&& connection, const tunnel_limits& limits);
 
 } // namespace parley::net

@@ -64,7 +64,7 @@ void completion_session::cut() {
   });
 }
 
-/// A client that disconnects is noticed by the end of its stream; nothing more is expected from it.
+/// Reads only to notice when the client disconnects; it should send nothing more.
 void completion_session::watch() {
   stream_.async_read_some(asio::buffer(ignored_), [self = shared_from_this()](error_code ec, std::size_t) {
     if (self->finished_) return;

@@ -14,8 +14,9 @@
 
 namespace parley::net {
 
-/// One `POST /v1/chat/completions`: a chat session with a single turn, through the same queue and limits as all others.
-/// Disconnecting ends the session. The connection closes after the answer. Everything runs on the stream's strand.
+/// One `POST /v1/chat/completions`: a chat session with a single turn, subject to the same queue and limits as all
+/// others. Disconnecting ends the session. The connection closes after the answer. Runs entirely on the stream's
+/// strand.
 class completion_session final : public connection, public std::enable_shared_from_this<completion_session> {
 public:
   completion_session(stream&& from, connections::slot place, std::shared_ptr<admission::reservation> reservation,
@@ -24,11 +25,11 @@ public:
 
   void run(protocol::openai_request request, actors::connection_info info);
 
-  /// The server drains its session.
+  /// Nothing to do: the server drains its session.
   void drain() override {}
   void cut() override;
 
-  /// Its link has something to report.
+  /// Called when its link has something to report.
   void on_ring();
 
 private:
@@ -43,20 +44,20 @@ private:
   void finish();
 
   stream stream_;
-  const asio::any_io_executor strand_; ///< remains when the stream is closed
+  const asio::any_io_executor strand_; ///< still valid when the stream is closed
   asio::steady_timer goodbye_timer_;
   session_binding held_;
   service& shared_;
   std::optional<protocol::openai_talk> talk_;
   std::array<char, 512> ignored_;
   unsigned status_ = 200;
-  std::string out_; ///< being written
+  std::string out_; ///< the output being written
   std::size_t written_ = 0;
   std::chrono::steady_clock::time_point write_begun_;
   bool writing_ = false;
-  bool frame_held_ = false; ///< one of the link's, until its output is written
+  bool frame_held_ = false; ///< a frame of the link, until its output is written
   bool began_ = false;      ///< the head of an event stream has been written
-  bool answered_ = false;   ///< the last bytes are in `out_`, or written
+  bool answered_ = false;   ///< the last bytes are in `out_` or have been written
   bool finished_ = false;
 };
 

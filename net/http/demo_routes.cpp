@@ -56,7 +56,7 @@ constexpr std::array<gone_endpoint, 24> gone{{
     {"PUT", "/api/admin/apps/{}", modes},
 }};
 
-/// A part of the server core's status as it is.
+/// Serves one part of the server core's status unchanged.
 router::handler part_of(actors::gateway_api& core, actors::status_part part) {
   return watched([&core, part](auto&, auto&, auto respond) {
     core.status([respond = std::move(respond)](std::string json) { respond({200, std::move(json)}); }, part);

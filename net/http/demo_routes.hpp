@@ -5,8 +5,8 @@
 
 namespace parley::net {
 
-/// What the pages of the official demo ask for and other clients do not (docs/demo_endpoints.md): GET /workers and
-/// GET /api/queue are served, the rest is 410 with the place of what does the same here. `core` outlives the table.
+/// Routes that only the pages of the official demo request (docs/demo_endpoints.md): serves GET /workers and GET
+/// /api/queue; the others get 410, naming the route that replaces them here. `core` must outlive the table.
 void add_demo_routes(router& table, actors::gateway_api& core);
 
 } // namespace parley::net

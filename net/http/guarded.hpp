@@ -5,10 +5,10 @@
 
 #include <utility>
 
-// Handlers that ask first who wants to know.
+// Handlers that check permissions first.
 namespace parley::net {
 
-/// For who may watch the server.
+/// For callers who may watch the server.
 template<class Handler>
 router::handler watched(Handler run) {
   return [run = std::move(run)](const http_request& request, const path_segments& segments, responder respond) {
@@ -17,7 +17,7 @@ router::handler watched(Handler run) {
   };
 }
 
-/// For who may run the server.
+/// For callers who may operate the server.
 template<class Handler>
 router::handler administered(Handler run) {
   return [run = std::move(run)](const http_request& request, const path_segments& segments, responder respond) {

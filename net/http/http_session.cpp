@@ -80,7 +80,7 @@ const http::request<http::string_body>& http_session::request() {
   return parser().get();
 }
 
-/// This connection's place, for the session that takes the connection over.
+/// Gives this connection's place to the session that takes over the connection.
 connections::slot http_session::leave() {
   PARLEY_ASSERT(place_, "a connection that is still there");
   auto place = std::move(*place_);
@@ -92,7 +92,7 @@ void http_session::read() {
   if (!place_) return;
   auto& parser = parser_.emplace();
   parser.header_limit(static_cast<std::uint32_t>(shared_.limits.header_bytes));
-  // For the largest request there is; others are limited further once they are known.
+  // Sized for the largest request; once known, other requests get lower limits.
   parser.body_limit(std::max(shared_.limits.body_bytes, shared_.limits.chat_message_bytes));
   stream_.plain().expires_after(response_ ? shared_.limits.keep_alive : shared_.limits.handshake);
   http::async_read_header(stream_, buffer_, parser,
@@ -113,7 +113,7 @@ void http_session::on_header(error_code ec) {
                    [self = shared_from_this()](error_code ec, std::size_t) { self->on_request(ec); });
 }
 
-/// Admits the request, or says why not.
+/// Admits the request, or returns the refusal.
 std::optional<access_control::entry> http_session::let_in(const credentials& from, bool returning,
                                                           http_reply (*refused)(refusal)) {
   auto entry = shared_.entrance.let_in(from, std::chrono::steady_clock::now(), returning);
@@ -125,7 +125,7 @@ std::optional<access_control::entry> http_session::let_in(const credentials& fro
   return std::nullopt;
 }
 
-/// The operator can do something about it; a credentials of the page cannot.
+/// Logged because the operator can do something about it; the user of the page cannot.
 void http_session::log_refused_page(const credentials& from) {
   const auto more = shared_.refused_pages.pass(std::chrono::steady_clock::now());
   if (!more) return;
@@ -160,7 +160,7 @@ void http_session::admit_completion() {
 void http_session::read_completion() {
   if (!place_) return;
   if (parser().is_done()) return on_completion();
-  // The silence allowed within a message, as for a WebSocket.
+  // The silence allowed within a message, as for WebSockets.
   stream_.plain().expires_after(shared_.limits.ping);
   http::async_read_some(stream_, buffer_, parser(), [self = shared_from_this()](error_code ec, std::size_t) {
     if (ec) return self->refuse(ec);
@@ -168,7 +168,7 @@ void http_session::read_completion() {
   });
 }
 
-/// Parsing a body of a hundred megabytes takes a tenth of a second: too long for the I/O thread.
+/// Parsing a body of a hundred megabytes takes a tenth of a second, too long for an I/O thread.
 void http_session::on_completion() {
   const auto& body = request().body();
   if (body.size() <= large_body_bytes) return begin_completion(protocol::read_openai_request(body));
@@ -180,7 +180,7 @@ void http_session::on_completion() {
       log()->error("a completion: {}", problem.what());
     }
     asio::post(self->strand_, [self, request = std::move(request)]() mutable {
-      if (!self->place_) return; // cut meanwhile
+      if (!self->place_) return; // cut in the meantime
       if (!request) return self->finish();
       self->begin_completion(std::move(*request));
     });
@@ -208,7 +208,7 @@ void http_session::on_request(error_code ec) {
 }
 
 void http_session::refuse(error_code why) {
-  // Only a peer that sent something wrong gets an answer; one that is gone or silent does not.
+  // Only a peer that sent something wrong gets an answer, not one that is gone or silent.
   static const auto& http_errors = http::make_error_code(http::error::bad_method).category();
   if (why.category() != http_errors || why == http::error::end_of_stream || why == http::error::partial_message)
     return finish();
@@ -257,7 +257,7 @@ void http_session::route() {
     });
   });
   answer_timer_.expires_after(shared_.limits.handshake);
-  // This wait also keeps the connection alive until its answer arrives.
+  // The pending wait also keeps the connection alive until its answer arrives.
   answer_timer_.async_wait([self = shared_from_this(), late = pending_](error_code ec) {
     if (ec) return;
     late->give(error_reply(504, "timeout", "no answer from inside the server"));
@@ -336,7 +336,7 @@ void http_session::say_goodbye() {
 }
 
 void http_session::linger() {
-  // Closing with unread input would reset the connection, and the peer could lose the answer.
+  // Closing with unread input would reset the connection, and the peer might lose the answer.
   if (!place_) return;
   buffer_.clear();
   stream_.async_read_some(buffer_.prepare(4096), [self = shared_from_this()](error_code ec, std::size_t bytes) {

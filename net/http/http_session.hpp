@@ -22,11 +22,11 @@ namespace parley::net {
 /// stream's strand.
 class http_session final : public connection, public std::enable_shared_from_this<http_session> {
 public:
-  /// `shared` outlives it; `place` is returned at the end, or passed on to the WebSocket.
+  /// `shared` must outlive it. `place` is returned at the end, or passed on to the WebSocket.
   http_session(tcp::socket&& socket, connections::slot place, service& shared);
   ~http_session() override;
 
-  /// The first call; may be made on any thread.
+  /// The first call; allowed from any thread.
   void run();
 
   void drain() override;
@@ -62,7 +62,7 @@ private:
   void finish();
 
   stream stream_;
-  const asio::any_io_executor strand_; ///< remains when the stream has moved on
+  const asio::any_io_executor strand_; ///< still valid when the stream has moved on
   asio::steady_timer answer_timer_;
   beast::flat_buffer buffer_;
   std::optional<connections::slot> place_;
@@ -72,9 +72,9 @@ private:
   std::optional<http::response<http::string_body>> response_;
   std::optional<http::response_serializer<http::string_body>> writing_;
   std::chrono::steady_clock::time_point write_begun_;
-  std::size_t written_ = 0; ///< of the response being written
+  std::size_t written_ = 0; ///< bytes of the response written so far
   std::shared_ptr<pending_reply> pending_;
-  std::optional<access_control::entry> entry_; ///< of the completion being read
+  std::optional<access_control::entry> entry_; ///< for the completion being read
   std::size_t lingered_ = 0;
   bool idle_ = true; ///< between two requests
 };

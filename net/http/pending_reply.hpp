@@ -10,7 +10,7 @@
 
 namespace parley::net {
 
-/// The answer to one request, on its way from any thread to the connection's strand.
+/// Takes the answer to one request from any thread to the connection's strand.
 class pending_reply {
 public:
   explicit pending_reply(std::function<void()> post) : bell_(std::move(post)) {}

@@ -4,7 +4,7 @@
 
 namespace parley::net {
 
-/// The refusal for somebody without permissions: 401 where a key is needed, 403 elsewhere.
+/// The refusal if permissions are missing: 401 if a key is needed, otherwise 403.
 http_reply permission_denied(const http_request& request);
 
 } // namespace parley::net

@@ -31,7 +31,7 @@ http_reply answer(actors::recording_answer what) {
   case done: return {200, R"({"ok":true})"};
   case forbidden: return error_reply(403, "forbidden", "this is the session of another API key");
   case in_use: return error_reply(409, "in_use", "this session is still being recorded");
-  case failed: return error_reply(500, "disk_error", "the disk refuses; the server's log says why");
+  case failed: return error_reply(500, "disk_error", "the disk failed; the server's log says why");
   case unknown: break;
   }
   return error_reply(404, "not_found", "there is no such recording");

@@ -13,7 +13,7 @@ http_reply unreadable(error_code why) {
 
 std::string_view words_for(refusal why) {
   switch (why) {
-  case refusal::key: return "this server asks for an API key, and this is none of its own";
+  case refusal::key: return "this server requires an API key, and this is not one of its keys";
   case refusal::origin: return "pages of this origin may not use this server";
   case refusal::sessions: return "too many sessions are open for this client";
   case refusal::rate: return "too many sessions were started within a minute";

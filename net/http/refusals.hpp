@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-// What HTTP clients are told when they are not served.
+// The answers to HTTP clients that are refused.
 namespace parley::net {
 
 /// For a request that Beast could not parse.

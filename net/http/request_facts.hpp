@@ -9,13 +9,13 @@
 #include <string>
 #include <string_view>
 
-// What is read from an HTTP request before it is answered.
+// Facts read from an HTTP request before it is answered.
 namespace parley::net {
 
 using request = http::request<http::string_body>;
 
-/// What is wrong with an upgrade that would otherwise be accepted (RFC 6455 4.2.1). `early_bytes`: bytes have already
-/// arrived after it.
+/// What is wrong with an upgrade that would otherwise be accepted (RFC 6455 4.2.1). `early_bytes`: the client has
+/// already sent bytes after it.
 std::optional<http_reply> upgrade_fault(const request& sent, bool early_bytes);
 
 /// All headers of one name, joined by commas.

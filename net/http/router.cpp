@@ -16,7 +16,7 @@ std::string_view cut_segment(std::string_view& path) {
   return segment;
 }
 
-/// The segments that match each `{}`; nothing when the path does not match. Both begin with a slash.
+/// The segments that match each `{}`; nothing if the path does not match. Both arguments begin with a slash.
 std::optional<path_segments> match(std::string_view pattern, std::string_view path) {
   path_segments found;
   while (!pattern.empty() && !path.empty()) {

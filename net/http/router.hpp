@@ -9,7 +9,7 @@
 
 namespace parley::net {
 
-/// Answers one request, at once or later, from any thread. Calls after the first do nothing.
+/// Answers one request, at once or later, from any thread. Only the first call counts.
 using responder = std::function<void(http_reply)>;
 
 /// The segments that match each `{}` of a pattern.
@@ -23,10 +23,10 @@ public:
 
   void add(std::string_view method, std::string_view pattern, handler run);
 
-  /// Its contents, as `METHOD PATTERN`.
+  /// The routes, as `METHOD PATTERN`.
   std::vector<std::string> listed() const;
 
-  /// 404 for an unknown path, 405 for a method that the path does not have; HEAD is handled as GET.
+  /// 404 for an unknown path, 405 for a method that the path lacks; HEAD is handled as GET.
   void route(const http_request& request, responder respond) const;
 
 private:

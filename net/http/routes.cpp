@@ -22,14 +22,14 @@ std::string dump(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// `recording`: a page says so before it opens the microphone.
+/// `recording`: tells the page to announce recording before it opens the microphone.
 http_reply ready_reply(const actors::readiness& state, bool recording) {
   if (state.ready) return {200, dump({{"status", "ready"}, {"recording", recording}})};
   return {503,
           dump({{"error", {{"code", "service_unavailable"}, {"message", state.reason}}}, {"recording", recording}})};
 }
 
-/// The server's JSON object, preceded by what only this side knows.
+/// The core's JSON object, with what only net/ knows in front.
 std::string status_body(std::string_view core_json, double uptime_s, std::size_t connections) {
   std::string body = R"({"version":")" PARLEY_VERSION R"(","uptime_s":)" + std::to_string(uptime_s) +
                      R"(,"connections":)" + std::to_string(connections);
@@ -139,11 +139,11 @@ router make_routes(route_sources sources) {
   table.add("GET", "/v1/models/{}",
             [from](auto&, const path_segments& in, auto respond) { respond(model_reply(*from, in[0])); });
   table.add("GET", "/v1/models/{}/{}", [from](auto&, const path_segments& in, auto respond) {
-    respond(model_reply(*from, in[0] + "/" + in[1])); // ids of the kind OWNER/MODEL
+    respond(model_reply(*from, in[0] + "/" + in[1])); // for ids of the form OWNER/MODEL
   });
   table.add("POST", "/sessions/{}/move", administered([from](auto&, const path_segments& in, auto respond) {
               from->core.move_session(in[0], [id = in[0], respond = std::move(respond)](bool known) {
-                if (!known) return respond(error_reply(404, "not_found", "no such session lives"));
+                if (!known) return respond(error_reply(404, "not_found", "there is no such live session"));
                 respond({200, dump({{"ok", true}, {"session_id", id}, {"moving", true}})});
               });
             }));
@@ -151,7 +151,7 @@ router make_routes(route_sources sources) {
             [from](const http_request& request, const path_segments& in, responder respond) {
               close_session(from->core, request, in[0], std::move(respond));
             });
-  // Connections take these themselves (http_session); here they are for requests with another method.
+  // Connections handle these themselves (http_session); the routes here answer other methods.
   table.add("POST", "/v1/chat/completions",
             [](auto&, auto&, auto respond) { respond(error_reply(400, "bad_request", "not a completion")); });
   table.add("GET", "/v1/realtime", [](auto&, auto&, auto respond) {

@@ -12,17 +12,17 @@
 
 namespace parley::net {
 
-/// What the routes answer from.
+/// The sources of the routes' answers.
 struct route_sources {
   actors::gateway_api& core;
   default_voice voice;
-  std::string model; ///< id in GET /v1/models
+  std::string model; ///< the id in GET /v1/models
   meters& counted;
   std::function<std::size_t()> connections; ///< open sockets
-  std::int64_t created_s = 0;               ///< of the model: Unix time of the start
+  std::int64_t created_s = 0;               ///< shown for the model: Unix time of the start
 };
 
-/// All routes of docs/protocol.md 13. `core` and `counted` outlive the table.
+/// All routes of docs/protocol.md 13. `core` and `counted` must outlive the table.
 router make_routes(route_sources sources);
 
 } // namespace parley::net

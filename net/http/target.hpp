@@ -12,14 +12,14 @@ struct target {
   std::string_view query; ///< without '?'
 };
 
-/// A fragment is dropped. Views `text`.
+/// Drops a fragment. The result refers to `text`.
 target split_target(std::string_view text);
 
 /// `%41` becomes `A`; invalid escapes stay as they are.
 std::string percent_decode(std::string_view text);
 
-/// The last value of `key` in a query, percent-decoded; empty when the key has no value (docs/protocol.md 1: the last
-/// one wins).
+/// The last value of `key` in a query, percent-decoded; empty if the key has no value (docs/protocol.md 1: the last one
+/// wins).
 std::optional<std::string> query_value(std::string_view query, std::string_view key);
 
 } // namespace parley::net

@@ -6,8 +6,8 @@
 
 namespace parley::net {
 
-/// When to give up writing an answer. The reader may take its time as long as it makes progress, on average at least 16
-/// KiB/s: we wait neither for a stalled reader nor for one that takes a byte now and then. Pure.
+/// When to give up writing an answer. The reader may take its time while it makes progress of at least 16 KiB/s on
+/// average: we wait neither for a stalled reader nor for one that takes a byte now and then. Pure.
 inline std::chrono::steady_clock::time_point transfer_deadline(std::chrono::steady_clock::time_point begun,
                                                                std::chrono::steady_clock::time_point now,
                                                                std::size_t moved_bytes,

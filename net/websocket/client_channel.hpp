@@ -15,12 +15,11 @@
 
 namespace parley::net {
 
-/// The part of a WebSocket connection that its session holds. It may outlive the connection; then it does nothing.
-/// The functions of `client_link` may be called on any thread.
+/// The session's end of a WebSocket connection. It may outlive the connection, and then does nothing. The functions of
+/// `client_link` may be called from any thread.
 class client_channel final : public actors::client_link {
 public:
-  /// `ring` passes work to the connection's strand. `outbox_bytes` is the sum over all links; each keeps its share up
-  /// to date.
+  /// `ring` passes work to the connection's strand. `outbox_bytes` is the sum over all links.
   client_channel(const connection_limits& limits, std::shared_ptr<std::atomic<std::int64_t>> outbox_bytes,
                  std::function<void()> ring);
 
@@ -32,23 +31,23 @@ public:
   // ---- for the connection's strand ----
 
   struct work {
-    outbox::frame write;                      ///< start this write, then call `written`
+    outbox::frame write;                      ///< write this frame, then call `written`
     std::optional<outbox::close_frame> close; ///< everything is written: start the closing handshake
-    bool closing = false;                     ///< a close was requested: input is of no use any more
+    bool closing = false;                     ///< a close was requested, so input is no longer used
     bool may_read = false;
-    bool chat = false; ///< the message limit of chat applies
+    bool chat = false; ///< chat's message limit applies
   };
 
-  /// What there is to do now. Answers the bell.
+  /// What to do now. Also answers the bell.
   work next();
 
-  /// The last write returned by `next` is done.
+  /// Call when the last write returned by `next` is done.
   void written();
 
-  /// A message of that size was passed to the session. False: no further one for now.
+  /// Counts a message of that size passed to the session. False: pass no further one for now.
   bool spend(std::size_t bytes);
 
-  /// The socket is gone: nothing is queued, and the bell is silent from now on.
+  /// The socket is gone: drops what is queued and silences the bell.
   void detach();
 
 private:
@@ -60,7 +59,7 @@ private:
   read_credit credit_;
   bool chat_ = false;
   std::shared_ptr<std::atomic<std::int64_t>> all_bytes_;
-  std::int64_t counted_bytes_ = 0; ///< our part of it
+  std::int64_t counted_bytes_ = 0; ///< this link's part of the sum
 };
 
 } // namespace parley::net

@@ -7,23 +7,23 @@
 
 namespace parley::net {
 
-/// Wakes a connection's strand from any thread. It does nothing once the connection is gone, so its holders may outlive
+/// Wakes a connection's strand from any thread. Does nothing once the connection is gone, so its holders may outlive
 /// the connection and the server. Thread-safe.
 class doorbell {
 public:
   /// `post` passes work to the strand and never runs it inline.
   explicit doorbell(std::function<void()> post) : post_(std::move(post)) {}
 
-  /// Rings once, and again only after `answered`.
+  /// Posts once, and again only after `answered`.
   void ring() {
     const std::lock_guard lock(mutex_);
     if (post_ && !rung_.exchange(true)) post_();
   }
 
-  /// Call on the strand, before checking what there is to do. Does not wait for those who ring.
+  /// Call on the strand, before checking what there is to do. Never waits for other threads.
   void answered() { rung_ = false; }
 
-  /// The connection is going away: no call of `post` begins after this.
+  /// Call when the connection goes away: no call of `post` begins after this.
   void detach() {
     const std::lock_guard lock(mutex_);
     post_ = nullptr;

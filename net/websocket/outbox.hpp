@@ -9,8 +9,8 @@
 
 namespace parley::net {
 
-/// The frames that wait to be written to one WebSocket, with one write in flight. When the bound is reached, what waits
-/// is dropped and the connection is closed with 1008. Not thread-safe.
+/// The frames waiting to be written to one WebSocket, with one write in flight. At the limit, waiting frames are
+/// dropped and the connection is closed with 1008. Not thread-safe.
 class outbox {
 public:
   using frame = std::shared_ptr<const std::string>;
@@ -20,22 +20,22 @@ public:
     std::string reason;
   };
 
-  /// `bound` in bytes, including the frame being written. A larger frame is accepted when nothing else waits.
+  /// `bound` in bytes, including the frame being written. A larger frame is accepted if nothing else waits.
   explicit outbox(std::size_t bound) : bound_(bound) {}
 
-  /// Ignored after a close was requested.
+  /// Ignored once a close was requested.
   void push(frame text);
 
-  /// The close frame is sent after what is queued now. Only the first close counts.
+  /// Sends the close frame after what is queued now. Only the first close counts.
   void close(std::uint16_t code, std::string reason);
 
-  /// The next frame to write; null while one is in flight or nothing waits.
+  /// The next frame to write; null if one is in flight or none waits.
   frame next();
 
-  /// The frame returned by the last `next` has been written.
+  /// Call when the frame returned by the last `next` has been written.
   void written();
 
-  /// The close frame, once, when everything before it has been written.
+  /// Returns the close frame, once, when everything before it has been written.
   std::optional<close_frame> take_close();
 
   bool closing() const { return closing_; }

@@ -14,14 +14,14 @@
 
 namespace parley::net {
 
-/// What a connection with a session behind it holds, from the upgrade or the request until it releases the session.
+/// What a connection with a session holds, from the upgrade or the request until it releases the session.
 struct session_binding {
   std::optional<connections::slot> slot;
   std::shared_ptr<admission::reservation> reservation; ///< may be held by its session too
   std::shared_ptr<client_channel> link = nullptr;
   std::unique_ptr<actors::session_handle> handle = nullptr;
 
-  /// Takes over `owner`'s place, with a link that calls its `on_ring` on `strand`.
+  /// Moves the connection's slot to `owner`, and creates a link that calls its `on_ring` on `strand`.
   template<class Connection>
   void take_over(std::weak_ptr<Connection> owner, const asio::any_io_executor& strand, const connection_limits& limits,
                  service& shared) {
@@ -34,7 +34,7 @@ struct session_binding {
     });
   }
 
-  /// The socket is gone.
+  /// Releases everything when the socket is gone.
   void let_go() {
     if (link) link->detach();
     if (handle) handle->gone();

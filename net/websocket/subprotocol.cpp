@@ -9,14 +9,14 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-/// What follows the prefix of a key; nothing if it is not a key.
+/// The part after the prefix of a key; nothing if it is not a key.
 std::optional<std::string_view> key_of(std::string_view protocol) {
   for (const std::string_view prefix : {"map-api-key.", "openai-insecure-api-key."})
     if (protocol.starts_with(prefix)) return protocol.substr(prefix.size());
   return std::nullopt;
 }
 
-/// Calls `look` with each protocol of the list until it returns something.
+/// Calls `look` with each protocol in the list until it returns something.
 template<class Look>
 std::optional<std::string> first_of(std::string_view offered, Look look) {
   while (!offered.empty()) {

@@ -6,11 +6,11 @@
 
 namespace parley::net {
 
-/// The subprotocol to echo from a `Sec-WebSocket-Protocol` list: the first that is not an API key in disguise
-/// (docs/protocol.md 1). Browsers fail a connection that offered some and got none.
+/// The subprotocol to echo from a `Sec-WebSocket-Protocol` list: the first one that is not an API key in disguise
+/// (docs/protocol.md 1). If a browser offered some and gets none, it fails the connection.
 std::optional<std::string> choose_subprotocol(std::string_view offered);
 
-/// The API key among them, `map-api-key.K` or `openai-insecure-api-key.K`: the first one.
+/// The first API key in the list: `map-api-key.K` or `openai-insecure-api-key.K`.
 std::optional<std::string> key_in_subprotocols(std::string_view offered);
 
 } // namespace parley::net

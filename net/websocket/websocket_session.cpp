@@ -122,7 +122,7 @@ void websocket_session::start_closing() {
 }
 
 void websocket_session::shake_hands(const outbox::close_frame& why) {
-  if (!ws_.is_open()) return; // the read that found the end is closing
+  if (!ws_.is_open()) return; // the read that found the end closes it
   shaking_hands_ = true;
   ws_.async_close(why.code, why.reason,
                   asio::bind_cancellation_slot(end_of_closing_.slot(),
@@ -147,7 +147,7 @@ void websocket_session::on_tick() {
 }
 
 void websocket_session::ping() {
-  // A ping that still waits behind a write is not sent twice.
+  // Does not send a second ping while one still waits behind a write.
   if (pinging_ || !ws_.is_open()) return;
   pinging_ = true;
   ws_.async_ping([self = shared_from_this()](error_code ec) {
@@ -162,8 +162,8 @@ void websocket_session::finish() {
   closing_timer_.cancel();
   error_code ignored;
   ws_.plain().socket().close(ignored);
-  // A read that fails while our goodbye is being written waits in Beast for the goodbye, and that for the read: neither has
-  // anything to do with the socket any more.
+  // If a read fails while our close frame is being written, Beast makes the read wait for the close frame and the close
+  // frame for the read, and neither uses the socket any more.
   end_of_closing_.emit(asio::cancellation_type::terminal);
   end_of_reading_.emit(asio::cancellation_type::terminal);
   held_.let_go();

@@ -11,10 +11,10 @@
 
 namespace parley::net {
 
-/// One WebSocket, from the upgrade to the end. Everything runs on the strand of its stream.
+/// One WebSocket, from the upgrade to the end. Runs entirely on the strand of its stream.
 class websocket_session final : public connection, public std::enable_shared_from_this<websocket_session> {
 public:
-  /// `reservation`, which its session may also hold, and `shared` are released in this order, and outlive it.
+  /// `reservation`, which its session may share, and `shared` are released in this order and must outlive it.
   websocket_session(stream&& from, connections::slot place, std::shared_ptr<admission::reservation> reservation,
                     service& shared);
   ~websocket_session() override;
@@ -26,7 +26,7 @@ public:
   void drain() override {}
   void cut() override;
 
-  /// Its link has something to report.
+  /// Called when its link has something to report.
   void on_ring();
 
 private:
@@ -57,10 +57,10 @@ private:
   heartbeat beat_;
   bool reading_ = false;
   bool may_read_ = true;
-  bool discarding_ = false; ///< input is of no use any more, but is read so that control frames are seen
+  bool discarding_ = false; ///< input is no longer used, but still read so that control frames are seen
   bool pinging_ = false;
   bool closing_ = false;
-  bool shaking_hands_ = false; ///< we started the closing handshake, and its end is the connection's
+  bool shaking_hands_ = false; ///< we started the closing handshake, and its end ends the connection
   bool finished_ = false;
 };
 

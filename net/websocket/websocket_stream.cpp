@@ -8,7 +8,7 @@
 namespace parley::net {
 namespace {
 
-/// A close reason has at most 123 bytes, and must not be cut within a character.
+/// A close reason has at most 123 bytes; it must not end within a character.
 websocket::close_reason close_reason_of(unsigned code, std::string_view reason) {
   constexpr std::size_t most = 123;
   std::size_t size = std::min(reason.size(), most);
@@ -22,7 +22,7 @@ class websocket_stream::beast_stream : public websocket::stream<net::stream, fal
 public:
   using websocket::stream<net::stream, false>::stream;
 
-  /// An erased handler's executor lacks a property that Beast asks for; it would be ours.
+  /// Binds `done` to our executor: that of an erased handler lacks a property that Beast asks for.
   template<class... Result>
   auto here(handler<Result...> done) {
     return asio::bind_executor(get_executor(), std::move(done));
@@ -54,7 +54,7 @@ void websocket_stream::on_control(std::function<void(websocket::frame_type)> cal
 
 void websocket_stream::async_accept(const http::request<http::string_body>& upgrade,
                                     const std::optional<std::string>& subprotocol, handler<> done) {
-  // The decorator is called within the initiation.
+  // async_accept calls the decorator before it returns.
   ws_->set_option(websocket::stream_base::decorator([&](websocket::response_type& response) {
     response.set(http::field::server, "parley");
     if (subprotocol) response.set(http::field::sec_websocket_protocol, *subprotocol);

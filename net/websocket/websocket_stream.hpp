@@ -13,9 +13,9 @@
 
 namespace parley::net {
 
-/// The frames of one WebSocket, as its server. Beast's operations are compiled in websocket_stream.cpp alone, which takes
-/// most of a minute; handlers are erased as in `stream`. All calls are on its executor, and at most one read, one write,
-/// one ping and one close are under way at a time.
+/// Reads and writes the frames of one WebSocket, on the server's side. Only websocket_stream.cpp compiles Beast's
+/// operations, which takes most of a minute; handlers are type-erased as in `stream`. Call it on its executor only, with
+/// at most one read, one write, one ping and one close under way.
 class websocket_stream {
 public:
   template<class... Result>
@@ -31,7 +31,7 @@ public:
   /// The socket and its deadline.
   beast::tcp_stream& plain();
 
-  /// A longer message fails the read with `websocket::error::message_too_big`.
+  /// Reading a longer message fails with `websocket::error::message_too_big`.
   void read_message_max(std::size_t bytes);
 
   /// Called from within a read for each ping, pong and close frame.
@@ -43,17 +43,17 @@ public:
 
   bool is_open() const;
 
-  /// Reads a part of a message into `room`, at most `read_size_hint` bytes of it with profit.
+  /// Reads a part of a message into `room`. More room than `read_size_hint` does not help.
   void async_read_some(std::span<char> room, handler<std::size_t> done);
   std::size_t read_size_hint() const;
   bool is_message_done() const;
   bool got_binary() const;
 
-  /// One text message in one frame. `text` outlives the operation.
+  /// Sends a text message in one frame. `text` must outlive the operation.
   void async_write(std::string_view text, handler<std::size_t> done);
   void async_ping(handler<> done);
 
-  /// Sends a close frame and waits for the other side's. Of `reason`, as many whole characters as fit are sent (123 bytes).
+  /// Sends a close frame and waits for the other side's. Cuts `reason` to 123 bytes, between two characters.
   void async_close(unsigned code, std::string_view reason, handler<> done);
 
 private:

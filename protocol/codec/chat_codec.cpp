@@ -15,7 +15,7 @@ field element(const field& array, json::value at, std::size_t index) {
   return {at, array.path + "[" + std::to_string(index) + "]"};
 }
 
-/// Records that `from` exceeds the budget of the append.
+/// Records that `from` exceeds the append's budget.
 void refuse(field_reader& in, const field& from, const std::optional<std::string>& why) {
   if (why) in.fail(error_code::invalid_payload, from.path, *why);
 }
@@ -28,7 +28,7 @@ text_item read_text(field_reader& in, const field& item, chat_budget& budget) {
   return {std::string(in.required_text(text, scratch))};
 }
 
-/// Judged by its length or header before it is decoded, or while it is decoded if the header cannot be read from the
+/// The budget is checked by length or header before decoding, or during decoding if the header cannot be read from the
 /// base64.
 pcm read_sound(field_reader& in, const field& data, std::string_view text, chat_budget& budget) {
   const auto claimed = seconds_of_sound(text);
@@ -158,7 +158,7 @@ void read_generation(field_reader& in, const field& from, chat_append_event& out
   in.seed(at("seed"), out.seed);
 }
 
-/// A voice that will not be heard is not decoded.
+/// A voice that will not be used is not decoded.
 void read_speech(field_reader& in, const field& from, chat_append_event& out) {
   in.boolean(field_reader::find(from, {"enabled"}), out.tts);
   out.use_tts_template = out.use_tts_template || out.tts;

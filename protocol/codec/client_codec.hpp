@@ -13,9 +13,9 @@
 #include <string>
 #include <string_view>
 
-// Client frames → events, in both dialects (docs/protocol.md 3). This takes two steps, because the state of a session
-// is checked before the content of an event: `peek` checks the JSON and finds the type; one of the `decode_*` functions
-// then reads the fields, including base64. All functions are pure and thread-safe.
+// Client frames → events, in both dialects (docs/protocol.md 3). There are two steps, because a session's state is
+// checked before an event's content: `peek` checks the JSON and finds the type; one of the `decode_*` functions then
+// reads the fields, including base64. All functions are pure and thread-safe.
 namespace parley::protocol {
 
 /// The event types of docs/protocol.md 3; any other is `unknown`.
@@ -31,22 +31,21 @@ enum class client_event_type : std::uint8_t {
 /// A JSON object with a string `type`. It is a view of the frame's text, which must outlive it and may not move.
 struct envelope {
   client_event_type type = client_event_type::unknown;
-  std::string type_name; ///< as sent, cut to 64 bytes; for messages
+  std::string type_name; ///< as sent, cut to 64 bytes; for error messages
   json::document body;
 };
 
 /// Why a frame is not an event.
 struct frame_fault {
-  bool not_json = false; ///< close with 1003, without an error event; otherwise `reason` is sent and the connection
-                         ///< stays open
+  bool not_json = false; ///< close with 1003 without an error event; otherwise send `reason` and stay open
   error reason;
 };
 
-/// Checks a whole text frame (valid UTF-8) and finds its type (docs/protocol.md 1). The text needs no padding behind
-/// it. A frame that is JSON but not an event gives missing_field or invalid_payload.
+/// Checks a whole text frame (valid UTF-8) and finds its type (docs/protocol.md 1). The text needs no padding after it.
+/// A frame that is JSON but not an event gives missing_field or invalid_payload.
 tl::expected<envelope, frame_fault> peek(std::string_view frame);
 
-/// A temporary string would be destroyed before its envelope is read.
+/// Deleted: a temporary string would be destroyed before its envelope is read.
 template<std::same_as<std::string> Text>
 tl::expected<envelope, frame_fault> peek(Text&& frame) = delete;
 

@@ -10,13 +10,13 @@
 #include <string_view>
 #include <vector>
 
-// The wire as a client writes it: client events -> text frames (docs/protocol.md 3). Pure and thread-safe.
+// The client's side of the wire: client events -> text frames (docs/protocol.md 3). Pure and thread-safe.
 namespace parley::protocol {
 
 /// session.init or session.update.
 struct init_request {
   dialect spoken = dialect::current;
-  std::optional<std::string> system_prompt{}; ///< required by the legacy dialect; a plain default is sent without it
+  std::optional<std::string> system_prompt{}; ///< required by the legacy dialect; if empty, a plain default is sent
   std::optional<int> force_listen_count{};    ///< current dialect only, like `greedy` and `seed`
   bool greedy = false;
   std::optional<std::uint64_t> seed{};
@@ -26,8 +26,8 @@ struct init_request {
 /// input.append of a whole conversation in chat.
 struct chat_request {
   std::string_view prompt{};
-  std::vector<std::string> images{}; ///< bytes of picture files, shown before the prompt,
-  std::vector<std::string> sounds{}; ///< and of WAV files, played before it
+  std::vector<std::string> images{}; ///< contents of picture files, shown before the prompt
+  std::vector<std::string> sounds{}; ///< contents of WAV files, played before the prompt
   std::optional<std::string> system{};
   std::optional<int> max_new_tokens{};
   bool greedy = false;
@@ -36,7 +36,7 @@ struct chat_request {
   bool tts = false; ///< request a spoken answer
 };
 
-/// One text frame, as all below.
+/// Returns one text frame, like all below.
 std::string encode_init(const init_request& request);
 
 /// `samples` at 16 kHz. `picture`: bytes of an image file, for video; empty = none.

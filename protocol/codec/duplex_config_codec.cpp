@@ -9,7 +9,7 @@ namespace {
 constexpr int unit_ms = 1000;
 constexpr int input_rate = 16'000;
 
-/// A number that a client may state but not choose.
+/// A number that a client may state, but only with this value.
 void fixed(field_reader& in, const field& from, int value) {
   int ignored = 0;
   in.integer(from, value, value, ignored);

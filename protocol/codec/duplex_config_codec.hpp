@@ -5,8 +5,8 @@
 
 namespace parley::protocol {
 
-/// `config` of session.init (docs/protocol.md 3.1) into the options and the seed of `into`; what is absent stays as it
-/// is. What is wrong is noted in `in`.
+/// Reads `config` of session.init (docs/protocol.md 3.1) into the options and the seed of `into`; absent fields leave
+/// them unchanged. Errors are recorded in `in`.
 void read_duplex_config(field_reader& in, const field& config, init_event& into);
 
 } // namespace parley::protocol

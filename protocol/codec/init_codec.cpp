@@ -35,7 +35,7 @@ pcm read_voice(field_reader& in, const field& from) {
   return text ? in.take(decode_sound(*text, voice_seconds, from.path)) : nullptr;
 }
 
-/// Clients often send the same voice twice: it is decoded once.
+/// Clients often send the same voice twice; it is decoded once.
 void read_voices(field_reader& in, const field& llm, const field& vocoder, init_event& out) {
   out.voice = read_voice(in, llm);
   auto same =
@@ -43,7 +43,7 @@ void read_voices(field_reader& in, const field& llm, const field& vocoder, init_
   out.tts_voice = same ? out.voice : read_voice(in, vocoder);
 }
 
-/// The names of docs/protocol.md 3.7 for a reference voice, in `object`.
+/// Finds a reference voice in `object` by the names of docs/protocol.md 3.7.
 field find_voice(const field& object, std::string_view canonical, std::string_view alias) {
   return field_reader::find(object, {canonical, alias});
 }

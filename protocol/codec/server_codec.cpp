@@ -9,7 +9,7 @@ namespace {
 constexpr int ms_decimals = 3;
 constexpr int second_decimals = 3;
 constexpr int time_decimals = 6;
-constexpr std::size_t envelope_bytes = 1024; ///< ids, metrics and usages of an event take less
+constexpr std::size_t envelope_bytes = 1024; ///< enough for an event's ids, metrics and usages
 
 std::span<const float> samples_of(const pcm& audio) {
   return audio ? std::span(*audio) : std::span<const float>();
@@ -150,7 +150,7 @@ public:
 private:
   bool current() const { return context_.spoken == dialect::current; }
 
-  /// Whether fields beyond the legacy dialect's own may be written.
+  /// Whether to write fields that the legacy dialect itself lacks.
   bool full() const { return current() || (context_.spoken == dialect::legacy && context_.legacy_extras); }
 
   void session() {

@@ -9,7 +9,7 @@
 // Server events → text frames, in both dialects (docs/protocol.md 4). Pure and thread-safe.
 namespace parley::protocol {
 
-/// What the text of an event depends on besides the event itself.
+/// What determines the text of an event besides the event itself.
 struct encode_context {
   dialect spoken = dialect::undecided; ///< undecided: minimal fields, only events common to both dialects
   std::string_view session_id;         ///< in the dialect's own form; empty before `session.created`
@@ -19,9 +19,9 @@ struct encode_context {
 };
 
 /// One event as a JSON text. In the legacy dialect an `output_delta` of kind listen becomes response.listen, and any
-/// other one response.output_audio.delta with both its `text` and its `audio`: the caller has merged a step's deltas.
-/// Samples are clamped to [-1, 1], NaN becomes silence; malformed UTF-8 in a text becomes U+FFFD. The result is valid
-/// JSON and UTF-8 whatever the event contains.
+/// other one response.output_audio.delta with both its `text` and its `audio`: the caller must have merged a step's
+/// deltas. Samples are clamped to [-1, 1], NaN becomes silence; malformed UTF-8 in a text becomes U+FFFD. The result is
+/// always valid JSON and UTF-8.
 std::string encode(const server_event& event, const encode_context& context);
 
 } // namespace parley::protocol

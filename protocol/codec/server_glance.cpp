@@ -11,7 +11,7 @@
 namespace parley::protocol {
 namespace {
 
-/// A string without escapes, which base64 needs none of, is not copied.
+/// A string without escapes, like all base64, is not copied.
 std::string_view plain(json::value string, std::string& scratch) {
   if (!string.escaped()) return string.raw();
   scratch = json::unescape(string);
@@ -24,7 +24,7 @@ std::size_t samples_in(json::value audio) {
   return base64::decoded_size(plain(audio, scratch)).value_or(0) / sizeof(float);
 }
 
-/// `input_<n>`.
+/// The number in `input_<n>`.
 std::int64_t ordinal(json::value id) {
   constexpr std::string_view prefix = "input_";
   std::int64_t number = 0;
@@ -47,7 +47,7 @@ void read_integer(json::value number, std::optional<int>& into) {
   if (const auto read = json::to_integer(number); read && std::in_range<int>(*read)) into = static_cast<int>(*read);
 }
 
-/// None when what came is no sound.
+/// Empty if the value is not sound.
 std::vector<float> sound_of(json::value audio) {
   if (!audio.is(json::kind::string)) return {};
   std::string scratch;
@@ -76,7 +76,7 @@ std::optional<server_glance> glance(json::value event) {
   got.input = ordinal(json::member(event, "input_id"));
   got.reason = text_of(json::member(event, "reason"));
   got.error_code = text_of(json::member(json::member(event, "error"), "code"));
-  // The legacy dialect has one event per step; the current one marks the last.
+  // In the legacy dialect every event ends a step; the current dialect marks the last one.
   const bool legacy = name.raw() == "response.listen" || name.raw() == "response.output_audio.delta";
   const bool output = got.type == server_event_type::listen || got.type == server_event_type::spoken;
   const auto metrics = json::member(event, "metrics");

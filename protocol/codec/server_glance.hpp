@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-// Server events as their clients read them: at a glance, or in full.
+// Server events as clients read them: at a glance, or in full.
 namespace parley::protocol {
 
 /// What an event means, whatever the dialect calls it (docs/protocol.md 2 and 4).
@@ -25,39 +25,40 @@ enum class server_event_type : std::uint8_t {
   other,
 };
 
-/// Finds it by the event's name on the wire.
+/// Looks it up by the event's name on the wire.
 server_event_type server_event_type_of(std::string_view name);
 
-/// What a load generator counts of a server event of either dialect: read in one pass, without a DOM and without
-/// decoding its sound. Members that the event does not have keep their defaults.
+/// What a load generator counts of a server event in either dialect. Read in one pass, without a DOM and without
+/// decoding sound. Members that the event lacks keep their defaults.
 struct server_glance {
   server_event_type type = server_event_type::other;
-  bool text = false;             ///< it has some
+  bool text = false;             ///< whether it contains text
   std::size_t audio_samples = 0; ///< 24 kHz
   bool answers_unit = false;     ///< the last event of a step (docs/protocol.md 6.2)
   bool end_of_turn = false;
-  std::int64_t input = 0;         ///< ordinal of the append that is answered, 1-based; 0 in the legacy dialect
-  std::int64_t dropped_units = 0; ///< so far
-  std::string reason;             ///< of response.done and session.closed
+  std::int64_t input = 0;         ///< ordinal of the answered append, from 1; 0 in the legacy dialect
+  std::int64_t dropped_units = 0; ///< total so far
+  std::string reason;             ///< for response.done and session.closed
   std::string error_code;
 };
 
-/// Of valid UTF-8, which the WebSocket layer sees to. None when the frame is no JSON object with a name as its `type`.
+/// The frame must be valid UTF-8, as the WebSocket layer ensures. None if it is not a JSON object whose `type` is a
+/// string.
 std::optional<server_glance> glance(std::string_view frame);
 
-/// A server event of either dialect, in full. Members that the event does not have keep their defaults.
+/// A server event in either dialect, in full. Members that the event lacks keep their defaults.
 struct server_message {
   server_event_type type = server_event_type::other;
   std::string type_name;
   std::string session_id;
   std::string text;
-  std::vector<float> audio;  ///< 24 kHz; also empty when what came is not sound
-  bool answers_unit = false; ///< this is the last event of a step, so the unit is answered (docs/protocol.md 6.2)
+  std::vector<float> audio;  ///< 24 kHz; also empty if the value is not sound
+  bool answers_unit = false; ///< the last event of a step, so the unit is answered (docs/protocol.md 6.2)
   bool end_of_turn = false;
   std::int64_t input = 0; ///< ordinal of the append that completed the unit, from 1; 0 in the legacy dialect
   std::optional<int> kv_cache_length;
   std::optional<int> prompt_length;
-  std::int64_t dropped_units = 0; ///< so far
+  std::int64_t dropped_units = 0; ///< total so far
   int position = 0;
   int queue_length = 0;
   double estimated_wait_s = 0;
@@ -67,7 +68,7 @@ struct server_message {
   std::string error_message;
 };
 
-/// As `glance`.
+/// Like `glance`.
 std::optional<server_message> read_server_message(std::string_view frame);
 
 } // namespace parley::protocol

@@ -37,8 +37,8 @@ public:
   }
 
 private:
-  /// `name` is the name of the value's member, or of the array that contains it; `data` is the meaning of a member
-  /// called data.
+  /// `name` is the name of the member, or of the array that contains the value; `data` is what a member called data
+  /// contains.
   void visit(std::uint32_t index, std::string_view name, media_kind data) {
     const node& at = from_.nodes[index];
     if (at.type == json::kind::string) return text(at, name, data);
@@ -78,7 +78,7 @@ private:
 
   json::value value_of(const node& at) const { return {from_, static_cast<std::uint32_t>(&at - from_.nodes.data())}; }
 
-  /// In a valid JSON text, line breaks occur between values only.
+  /// In a valid JSON text, line breaks occur only between values.
   void copy_to(std::size_t end) {
     const auto from = out_.size();
     out_ += from_.text.substr(copied_, end - copied_);

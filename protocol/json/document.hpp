@@ -8,7 +8,7 @@
 #include <vector>
 
 // A JSON text, checked as a whole in one pass and indexed in place: no DOM, and nothing is copied out of the text. An
-// 85 KB append has a dozen values, so its index fits into one small allocation.
+// 85 KB append has about a dozen values, so its index fits into one small allocation.
 namespace parley::protocol::json {
 
 inline constexpr int max_depth = 32;                 ///< docs/protocol.md 1
@@ -19,11 +19,11 @@ enum class kind : std::uint8_t { null, boolean, number, string, object, array };
 
 /// One value. In an object, keys (strings) and values alternate.
 struct node {
-  std::uint32_t begin; ///< of its text, in bytes; for strings without the quotes
+  std::uint32_t begin; ///< offset of its text in bytes; for strings inside the quotes
   std::uint32_t end;
-  std::uint32_t next; ///< index of the first node after it and everything it contains
+  std::uint32_t next; ///< index of the first node after it and all its contents
   kind type;
-  bool escaped; ///< a string that contains a backslash
+  bool escaped; ///< the string contains a backslash
 };
 
 /// The result of a scan.
@@ -31,22 +31,22 @@ enum class verdict : std::uint8_t {
   good,
   malformed,      ///< not JSON (RFC 8259)
   too_deep,       ///< JSON, nested deeper than `max_depth`
-  too_many_values ///< JSON, more than `max_values`
+  too_many_values ///< JSON with more than `max_values` values
 };
 
 /// The index of a text, which must outlive it. Thread-compatible.
 struct document {
   std::string_view text;
-  std::vector<node> nodes; ///< the first one is the root; empty unless `good`
+  std::vector<node> nodes; ///< the root comes first; empty unless `good`
   verdict outcome = verdict::malformed;
   std::size_t offset = 0; ///< of the first wrong byte, if malformed
 };
 
-/// Checks and indexes `text`, which is valid UTF-8 (the WebSocket layer closes with 1007 otherwise). Linear in its
-/// length, whatever it contains.
+/// Checks and indexes `text`, which must be valid UTF-8 (the WebSocket layer closes with 1007 otherwise). Takes linear
+/// time, whatever it contains.
 document scan(std::string_view text);
 
-/// A value of a document, or the absence of one. A view of the document, which must not move.
+/// A value in a document, or its absence. Refers to the document, which must not move.
 class value {
 public:
   value() = default;
@@ -59,7 +59,7 @@ public:
 
   bool is(kind type) const { return present() && at().type == type; }
 
-  /// The text of a number or literal; for a string, what is between its quotes, escapes included.
+  /// The text of a number or literal; for a string, the text between its quotes, with escapes.
   std::string_view raw() const { return document_->text.substr(at().begin, at().end - at().begin); }
 
   bool escaped() const { return at().escaped; }
@@ -77,22 +77,23 @@ private:
 /// The document's outermost value.
 value root(const document& of);
 
-/// An object's member, the last one with that name; absent if there is none, or if `object` is absent or not an object.
+/// An object's member; the last one if several have that name. Absent if there is none, or if `object` is absent or not
+/// an object.
 value member(value object, std::string_view name);
 
-/// An array's elements, at most `at_most`; none if `array` is absent or not an array.
+/// An array's elements, at most `at_most`; empty if `array` is absent or not an array.
 std::vector<value> elements(value array, std::size_t at_most);
 
-/// A number, if it is one and fits into a double.
+/// The number, if it is one and fits into a double.
 std::optional<double> to_double(value number);
 
-/// A number without a fraction (`20`, `20.0` and `2e1` alike), if it is one and fits.
+/// The number, if it has no fraction (`20`, `20.0` and `2e1` alike) and fits.
 std::optional<std::int64_t> to_integer(value number);
 
-/// The meaning of a string: escapes are resolved, an unpaired surrogate becomes U+FFFD. UTF-8; may contain NUL.
+/// The decoded string: escapes are resolved, an unpaired surrogate becomes U+FFFD. UTF-8; may contain NUL.
 std::string unescape(value string);
 
-/// Whether a string (a key, for instance) means `text`.
+/// Whether a string (for instance a key) decodes to `text`.
 bool means(value string, std::string_view text);
 
 } // namespace parley::protocol::json

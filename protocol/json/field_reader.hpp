@@ -13,22 +13,22 @@
 
 namespace parley::protocol {
 
-/// A value in a client's event, or its absence, and its name for messages.
+/// A value in a client's event, or its absence, with its name for messages.
 struct field {
   json::value at;
   std::string path; ///< "input.audio"; empty for the event itself
 };
 
-/// Reads the fields of one event. The first error is kept, and the remaining fields can be read as if nothing had
-/// happened: the caller checks `failure` at the end. An optional field that is absent or null leaves its target
-/// unchanged (docs/protocol.md 3).
+/// Reads the fields of one event. Keeps the first error; the remaining fields can be read as if nothing had happened,
+/// and the caller checks `failure` at the end. An optional field that is absent or null leaves its target unchanged
+/// (docs/protocol.md 3).
 class field_reader {
 public:
   static constexpr int any = std::numeric_limits<int>::max();
   static constexpr double unlimited = std::numeric_limits<double>::infinity();
 
   bool failed() const { return failure_.has_value(); }
-  /// What has failed; once.
+  /// Takes the recorded error out. Call it once.
   tl::unexpected<error> failure() {
     PARLEY_ASSERT(failure_, "something has failed");
     return tl::unexpected(std::move(*failure_));
@@ -38,7 +38,7 @@ public:
   void fail(error_code code, std::string_view path, std::string_view what);
   void fail(error other);
 
-  /// The value of a result, or a default value after recording its error.
+  /// The value of a result; if it is an error, records it and returns a default value.
   template<class T>
   T take(result<T> from) {
     if (from) return std::move(*from);
@@ -46,14 +46,14 @@ public:
     return T();
   }
 
-  /// A member by its canonical name or an alias, in order of preference: the first one given, else one that is null,
-  /// else none.
+  /// A member by its canonical name or an alias, in order of preference: the first one that is given, else one that is
+  /// null, else an absent field.
   static field find(const field& object, std::initializer_list<std::string_view> names);
 
-  /// The first field that is given, else the first one.
+  /// The first field if it is given, else the second if that is, else the first.
   static field either(const field& first, const field& second);
 
-  /// A required member; missing_field if it is absent.
+  /// A required member; records missing_field if it is absent.
   field require(const field& object, std::initializer_list<std::string_view> names);
 
   /// `from` if it is an object; absent if it is not given.
@@ -62,7 +62,8 @@ public:
   /// `from` if it is an object; null and other types are errors.
   field required_object(field from);
 
-  // Ranges include both ends. Another type or a number out of range is invalid_payload and leaves `into` unchanged.
+  // Ranges include both ends. Another type or a number out of range records invalid_payload and leaves `into`
+  // unchanged.
   template<class T>
   void boolean(const field& from, T& into) {
     if (auto read = read_boolean(from)) into = *read;
@@ -81,15 +82,14 @@ public:
   /// Any 64-bit integer, signed or unsigned; negative ones wrap.
   void seed(const field& from, std::optional<std::uint64_t>& into);
 
-  /// The meaning of a string, without a copy unless it has escapes, which are resolved in `scratch`. Nothing if `from`
-  /// is not given.
+  /// The decoded string, copied only if it has escapes, which are resolved in `scratch`. Nothing if `from` is absent.
   std::optional<std::string_view> text(const field& from, std::string& scratch);
 
   /// Like `text`, for a field that must be a string.
   std::string_view required_text(const field& from, std::string& scratch);
 
-  /// A name that means something to the client only: a string, or a number as written. Empty if it is anything else,
-  /// too long to be a name, or not given; none of these is an error.
+  /// A name that only the client uses: a string, or a number as written. Empty if it is anything else, too long to be a
+  /// name, or not given; none of these is an error.
   static std::string name(const field& from);
 
 private:

@@ -40,8 +40,8 @@ bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/// One pass without recursion, so that a level of depth costs a bit and no stack. Beyond the limits of depth and count
-/// it goes on checking, because text that is not JSON and JSON that is too large are different errors.
+/// One pass without recursion, so that a level of nesting costs a bit and no stack. Beyond the limits of depth and
+/// count it continues checking, because text that is not JSON and JSON that is too large are different errors.
 class scanner {
 public:
   explicit scanner(std::string_view text) : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {
@@ -115,7 +115,7 @@ private:
     }
   }
 
-  /// The outermost value has ended: only white space may follow.
+  /// The outermost value has ended, so only white space may follow.
   bool true_end() {
     skip_space();
     return at_ == end_;
@@ -132,7 +132,7 @@ private:
     return object;
   }
 
-  /// False if it was the outermost value.
+  /// Returns false if that ended the outermost value.
   bool close(wanted& state) {
     ++at_;
     objects_.pop_back();
@@ -238,7 +238,7 @@ private:
   const char* at_;
   const char* end_;
   std::vector<node> nodes_;
-  std::vector<bool> objects_; ///< what is open, outermost first: object or array
+  std::vector<bool> objects_; ///< the open containers, outermost first: true = object, false = array
   std::array<std::uint32_t, max_depth> open_{};
   verdict outcome_ = verdict::good;
 };

@@ -20,7 +20,7 @@ bool is_low(std::uint32_t unit) {
   return unit >= 0xDC00 && unit < 0xE000;
 }
 
-/// Appends what `\uXXXX` at `at` means, together with a low surrogate after it; returns the position after them.
+/// Decodes `\uXXXX` at `at`, with a low surrogate after it, and appends the result; returns the position after them.
 std::size_t append_unit(std::string_view raw, std::size_t at, std::string& out) {
   auto unit = hex4(raw.substr(at + 2));
   at += 6;
@@ -81,7 +81,7 @@ std::string unescape(value string) {
 
 bool means(value string, std::string_view text) {
   if (!string.escaped()) return string.raw() == text;
-  // An escape is at most six times as long as its meaning, so a long key is not worth copying.
+  // An escape is at most six times as long as the character it encodes, so a longer key need not be decoded.
   return string.raw().size() <= 6 * text.size() && unescape(string) == text;
 }
 
@@ -119,7 +119,7 @@ std::optional<std::int64_t> to_integer(value number) {
   std::int64_t out = 0;
   auto [end, failure] = std::from_chars(raw.data(), raw.data() + raw.size(), out);
   if (end == raw.data() + raw.size() && failure == std::errc()) return out;
-  constexpr double exact = 9007199254740992.0; // 2^53: every integer up to here has a double of its own
+  constexpr double exact = 9007199254740992.0; // 2^53: a double can represent every integer up to here
   auto real = to_double(number);
   if (!real || std::trunc(*real) != *real || std::abs(*real) > exact) return {};
   return static_cast<std::int64_t>(*real);

@@ -10,8 +10,8 @@ namespace parley::protocol::json {
 /// Appends a JSON string, escaped, with malformed UTF-8 replaced by U+FFFD.
 void append_string(std::string_view text, std::string& out);
 
-/// Writes one object into a string, member by member: there is no DOM, and base64 is written directly to its place.
-/// Keys are literals of ours and need no escaping.
+/// Writes one object into a string, member by member: there is no DOM, and base64 is written directly into place. Keys
+/// are our own literals and need no escaping.
 class object_writer {
 public:
   explicit object_writer(std::string& out) : out_(out) { out_ += '{'; }
@@ -20,13 +20,13 @@ public:
   void boolean(std::string_view key, bool value);
   void integer(std::string_view key, std::int64_t value);
 
-  /// With this many digits after the decimal point; a number that is not finite is written as 0.
+  /// With that many digits after the decimal point; a number that is not finite is written as 0.
   void number(std::string_view key, double value, int decimals);
 
   /// Samples in the wire's format (pcm.hpp).
   void samples(std::string_view key, std::span<const float> value);
 
-  /// A nested object; close it before continuing with this one.
+  /// Begins a nested object; close it before continuing with this one.
   object_writer object(std::string_view key);
 
   void close() { out_ += '}'; }

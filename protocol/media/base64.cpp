@@ -18,7 +18,7 @@ constexpr std::uint32_t wrong = 0x8000'0000;
 
 using column = std::array<std::uint32_t, 256>;
 
-/// What the character in column 0 to 3 of a group adds to the group's three bytes, low byte first; `wrong` for
+/// What a character in column 0 to 3 of a group contributes to the group's three bytes, low byte first; `wrong` for
 /// characters outside the alphabet.
 constexpr std::array<column, 4> make_decode_tables() {
   std::array<column, 4> out{};
@@ -33,7 +33,7 @@ constexpr std::array<column, 4> make_decode_tables() {
   return out;
 }
 
-/// Both characters of twelve bits, the first one in the low byte.
+/// The two characters for twelve bits, the first in the low byte.
 constexpr std::array<std::uint16_t, 4096> make_encode_table() {
   std::array<std::uint16_t, 4096> out{};
   for (std::uint32_t bits = 0; bits < out.size(); ++bits)
@@ -74,7 +74,7 @@ bool decode_groups(std::string_view text, std::byte* out) {
   auto at = text.data() + done * 4;
   auto end = text.data() + text.size();
   out += done * 3;
-  // Two groups per step: six bytes with one eight-byte store, so the last three groups are done one by one.
+  // Two groups per step: six bytes are written with one eight-byte store, so the last three groups are done one by one.
   for (; end - at >= 20; at += 8, out += 6) {
     auto first = group_bits(at);
     auto second = group_bits(at + 4);
@@ -124,8 +124,8 @@ void append(std::span<const std::byte> bytes, std::string& out) {
   std::array<char, 4096> block;
   auto at = bytes.data();
   auto left = bytes.size();
-  // Whole blocks are first encoded on the stack, so that each byte is written to the string once. Six bytes per step,
-  // from an eight-byte load.
+  // Whole blocks are encoded on the stack first, so that each byte is written to the string only once. Six bytes per
+  // step, read with an eight-byte load.
   while (left > 0) {
     const auto done = wide::encode_groups({at, left}, block);
     at += done * 3;

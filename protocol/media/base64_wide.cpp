@@ -21,14 +21,14 @@ bool able() {
   return has_avx2;
 }
 
-/// A table of sixteen for `_mm256_shuffle_epi8`.
+/// A table of sixteen entries for `_mm256_shuffle_epi8`.
 PARLEY_AVX2 inline bytes32 table(__m128i sixteen) {
   return _mm256_broadcastsi128_si256(sixteen);
 }
 
-/// The values of the alphabet's characters; false if there are others among them.
+/// The six-bit values of the characters; false if any is outside the alphabet.
 PARLEY_AVX2 inline bool six_bits_of(bytes32 text, bytes32& six) {
-  // Indexed by the high half of a character: which low halves are wrong with it, and what to add. One bit per kind.
+  // Indexed by the high half of a character: which low halves are invalid, and what to add. One bit per kind.
   const auto wrong_beside = table(_mm_setr_epi8(0x10, 0x10, 0x01, 0x02, 0x04, 0x08, 0x04, 0x08, //
                                                 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10));
   const auto kind = table(_mm_setr_epi8(0x15, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, //
@@ -53,7 +53,7 @@ PARLEY_AVX2 inline bytes32 packed(bytes32 six) {
   return _mm256_permutevar8x32_epi32(gathered, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7));
 }
 
-/// The six bits of each character, from the first 12 bytes of either half.
+/// The six-bit values for each character, from the first 12 bytes of either half.
 PARLEY_AVX2 inline bytes32 unpacked(bytes32 twelve_each) {
   const auto group =
       _mm256_shuffle_epi8(twelve_each, table(_mm_setr_epi8(1, 0, 2, 1, 4, 3, 5, 4, 7, 6, 8, 7, 10, 9, 11, 10)));

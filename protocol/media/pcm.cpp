@@ -15,15 +15,15 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the wire's float32 is little-endian");
 
-constexpr std::size_t block_samples = 768; ///< 3 KiB, or 4 KiB of base64: stays within the first-level cache
+constexpr std::size_t block_samples = 768; ///< 3 KiB, or 4 KiB of base64: fits into the first-level cache
 constexpr std::size_t block_characters = base64::encoded_size(block_samples * sizeof(float));
 static_assert(block_samples * sizeof(float) % 3 == 0, "a block ends between two base64 groups");
 
 using block = std::array<float, block_samples>;
 
-/// Whether all samples are within [-1, 1], as in nearly all sound: then nothing has to be clamped. Compared as
-/// integers, the magnitudes of floats are ordered, with infinities and NaN last, so one comparison finds all three
-/// problems. The inner loop has a fixed length so that it is vectorised.
+/// Whether all samples are within [-1, 1], as nearly always: then nothing has to be clamped. Compared as integers, the
+/// magnitudes of floats are ordered, with infinities and NaN last, so one comparison finds all three problems. The
+/// inner loop has a fixed length so that the compiler vectorises it.
 bool within_unit(const float* samples, std::size_t count) {
   constexpr std::size_t step = 16;
   auto outside = [](float x) {
@@ -48,8 +48,8 @@ bool clamp_finite(float* samples, std::size_t count) {
   return true;
 }
 
-/// The most common mistake: 16-bit samples sent as float32. Read as 16-bit samples, neighbours are close to each other;
-/// the bytes of real floats read that way are not.
+/// A hint for the most common mistake, 16-bit samples sent as float32. Read as 16-bit samples, sound has neighbours
+/// close to each other; the bytes of real floats do not.
 std::string sixteen_bit_hint(std::string_view bytes) {
   std::int64_t jumps = 0, sizes = 0;
   std::int16_t before = 0;
@@ -73,7 +73,7 @@ tl::unexpected<error> not_finite(std::string_view field, std::size_t first, std:
   return invalid(field, "sample " + std::to_string(first + position) + " is not finite" + sixteen_bit_hint(bytes));
 }
 
-/// The number of samples in that many bytes, if it is allowed.
+/// The number of samples in that many bytes, if allowed.
 result<std::size_t> count_samples(std::size_t bytes, sample_range allowed, std::string_view field) {
   if (bytes % sizeof(float) != 0)
     return invalid(field, std::to_string(bytes) + " bytes are no multiple of 4, as float32 samples are");
@@ -91,7 +91,7 @@ result<pcm> decode_samples(std::string_view base64_text, sample_range allowed, s
   if (!bytes) return invalid(field, base64::fault(base64_text));
   auto count = count_samples(*bytes, allowed, field);
   if (!count) {
-    // A malformed text is reported as malformed rather than by its length, as long as checking it is cheap.
+    // Malformed text is reported as malformed rather than by its length, if checking it is cheap.
     auto fault = base64_text.size() <= base64::encoded_size(allowed.most * sizeof(float)) ? base64::fault(base64_text)
                                                                                           : std::string();
     return fault.empty() ? tl::unexpected(std::move(count.error())) : invalid(field, fault);

@@ -13,12 +13,12 @@ int big_endian16(std::string_view bytes, std::size_t at) {
   return static_cast<unsigned char>(bytes[at]) * 256 + static_cast<unsigned char>(bytes[at + 1]);
 }
 
-/// SOF0 to SOF15, except for three codes in between that mean something else (DHT, JPG, DAC).
+/// SOF0 to SOF15, except for the three codes among them with another meaning (DHT, JPG, DAC).
 bool is_frame_header(int marker) {
   return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
 }
 
-/// Markers that are not followed by a length: TEM and RST0 to SOI.
+/// Markers without a length: TEM and RST0 to SOI.
 bool stands_alone(int marker) {
   return marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8);
 }
@@ -51,7 +51,7 @@ std::optional<jpeg_size> read_jpeg_size(std::string_view file) {
       if (at + 9 > file.size()) return {};
       return jpeg_size{big_endian16(file, at + 7), big_endian16(file, at + 5)};
     } else if (marker == 0xDA || marker == 0xD9 ||
-               marker == 0x00) { // image data, or the end of the file, before any frame header
+               marker == 0x00) { // image data or the end of the file, but no frame header yet
       return {};
     } else {
       auto length = big_endian16(file, at + 2);

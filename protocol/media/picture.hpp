@@ -7,14 +7,14 @@
 #include <optional>
 #include <string_view>
 
-// Pictures of clients: JPEG files, in chat also PNG and WebP, checked by their headers only (docs/protocol.md 1, 3.3).
-// Whoever decodes the pixels may still refuse them.
+// Pictures from clients: JPEG files, in chat also PNG and WebP. Only their headers are checked here (docs/protocol.md
+// 1, 3.3); decoding the pixels may still fail.
 namespace parley::protocol {
 
-inline constexpr std::size_t max_frames = 4;             ///< of one append
-inline constexpr std::size_t max_image_bytes = 4u << 20; ///< of one file, without base64
+inline constexpr std::size_t max_frames = 4;             ///< per append
+inline constexpr std::size_t max_image_bytes = 4u << 20; ///< per file, without base64
 inline constexpr int max_image_side = 4096;              ///< pixels
-inline constexpr int max_slices = 9;                     ///< of `max_slice_nums`, from 1
+inline constexpr int max_slices = 9;                     ///< largest `max_slice_nums`; the smallest is 1
 
 /// In pixels.
 struct jpeg_size {

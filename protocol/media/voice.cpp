@@ -14,7 +14,7 @@ constexpr double raw_rate = 16'000;
 /// `RIFF` in base64, without its last two bits, which share a character with what follows.
 constexpr std::string_view riff_base64 = "UklGR";
 
-/// Far more base64 than the chunks before a WAV file's data need.
+/// More base64 than the chunks before a WAV file's data ever need.
 constexpr std::size_t head_characters = 64u << 10;
 
 } // namespace
@@ -22,7 +22,7 @@ constexpr std::size_t head_characters = 64u << 10;
 std::string_view without_data_url(std::string_view text) {
   constexpr std::string_view mark = ";base64,";
   if (!text.starts_with("data:")) return text;
-  // A media type and its parameters are short; searching further would only search through sound.
+  // A media type and its parameters are short; what follows is sound, which need not be searched.
   auto found = text.substr(0, 256).find(mark);
   return found == std::string_view::npos ? text : text.substr(found + mark.size());
 }
@@ -45,7 +45,7 @@ result<pcm> decode_sound(std::string_view base64_text, seconds_range allowed, st
   }
   auto bytes = base64::decode(text);
   if (!bytes) return invalid(field, base64::fault(text));
-  // Raw samples may begin with the letters RIFF by chance, but not with the letters WAVE after them.
+  // Raw samples may begin with the letters RIFF by chance, but hardly with WAVE after them.
   if (!looks_like_wav(*bytes)) {
     auto least = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(allowed.least * raw_rate)));
     return samples_from_bytes(*bytes, {least, static_cast<std::size_t>(allowed.most * raw_rate)}, field);

@@ -6,24 +6,24 @@
 #include <optional>
 #include <string_view>
 
-// Sound that may come as a WAV file or as raw float32 at 16 kHz, in both dialects (docs/protocol.md 3.1).
+// Sound that is either a WAV file or raw float32 at 16 kHz, in both dialects (docs/protocol.md 3.1).
 namespace parley::protocol {
 
-/// How long a sound may be, in seconds, both ends included.
+/// The allowed length of a sound in seconds, both ends included.
 struct seconds_range {
   double least = 0;
   double most = 0;
 };
 
-/// A reference voice (docs/protocol.md 3.1).
+/// For a reference voice (docs/protocol.md 3.1).
 inline constexpr seconds_range voice_seconds{0.25, 60.0};
 
 /// Base64 text, with or without a `data:…;base64,` prefix → samples at 16 kHz. Errors are invalid_payload and name
 /// `field`.
 result<pcm> decode_sound(std::string_view base64_text, seconds_range allowed, std::string_view field);
 
-/// The number of seconds that `decode_sound` would return, judged by the length or the header without decoding. Nothing
-/// if it is neither raw nor WAV; `decode_sound` says why.
+/// The number of seconds that `decode_sound` would return, from the length or the header, without decoding. Nothing if
+/// it is neither raw nor WAV; `decode_sound` then gives the reason.
 std::optional<double> seconds_of_sound(std::string_view base64_text);
 
 /// `text` without a `data:…;base64,` prefix.

@@ -57,7 +57,7 @@ tl::expected<std::vector<float>, std::string> read_wav(std::string_view bytes, c
         bad != block.begin() + static_cast<std::ptrdiff_t>(part))
       return tl::unexpected("WAV: sample " + std::to_string(done + static_cast<std::size_t>(bad - block.begin())) +
                             " is not finite");
-    // Before the resampler: with huge samples, its sums would become NaN.
+    // Clamped before resampling, because huge samples would turn the resampler's sums into NaN.
     for (auto& x : std::span(block).first(part)) x = std::clamp(x, -1.0f, 1.0f);
     rates.feed(std::span(block).first(part), out);
     done += part;

@@ -17,23 +17,23 @@ namespace parley::protocol {
 
 using base::looks_like_wav;
 
-/// Seconds of sound in a file of `file_bytes` bytes, judged by its header: `head` are its first bytes. Nothing if they
-/// do not contain a whole header.
+/// The seconds of sound in a file of `file_bytes` bytes, according to its header; `head` holds its first bytes. Nothing
+/// if these do not contain a whole header.
 std::optional<double> wav_seconds(std::string_view head, std::size_t file_bytes);
 
 /// What is required of a file.
 struct wav_options {
   std::uint32_t rate = 16'000; ///< of the result, in Hz
   double min_seconds = 0;
-  double max_seconds = 3600; ///< checked from the header, before anything is allocated
+  double max_seconds = 3600; ///< checked from the header, before memory is allocated
 };
 
-/// PCM of 8, 16, 24 or 32 bits or float32, plain or WAVE_FORMAT_EXTENSIBLE, any rate from 1 to 768 kHz and any number
-/// of channels: downmixed (mean of the channels) and resampled (libsoxr). If a data chunk claims more than there is,
-/// what is there is used. The error says what is wrong, in words.
+/// Reads PCM of 8, 16, 24 or 32 bits or float32, plain or WAVE_FORMAT_EXTENSIBLE, any rate from 1 to 768 kHz, any
+/// number of channels; downmixes (mean of the channels) and resamples (libsoxr). If a data chunk is shorter than it
+/// claims, the existing data is used. The error says what is wrong, in words.
 tl::expected<std::vector<float>, std::string> read_wav(std::string_view bytes, const wav_options& wanted = {});
 
-/// A mono PCM16 file, samples clamped to [-1, 1].
+/// Writes a mono PCM16 file; samples are clamped to [-1, 1].
 std::string write_wav(std::span<const float> samples, std::uint32_t rate);
 
 } // namespace parley::protocol

@@ -188,7 +188,7 @@ private:
     to += '}';
   }
 
-  /// What is between the quotes of one JSON text is valid between those of another.
+  /// What is valid between the quotes of one JSON text is valid in any other.
   static void write_raw(json::value string, std::string& to) {
     to += '"';
     to += string.raw();

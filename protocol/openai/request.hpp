@@ -12,17 +12,16 @@ enum class sound_format { none, wav, pcm16 };
 
 /// A request of `POST /v1/chat/completions` as one chat turn.
 struct openai_request {
-  std::string append; ///< input.append for the session (docs/protocol.md 3.5), a text frame
+  std::string append; ///< a text frame for the session: input.append (docs/protocol.md 3.5)
   std::string model;  ///< as requested; any name is accepted
   bool streaming = false;
-  bool include_usage = false; ///< send a final chunk with the usage
+  bool include_usage = false; ///< send a last chunk with the usage
   sound_format sound = sound_format::none;
 };
 
-/// Reads text, `image_url` parts with data URLs, `input_audio` parts (WAV), and the usual numbers. Fields that would
-/// change the answer and are not supported (tools, several choices, stop words, other formats) are refused; other
-/// unknown fields are ignored. Sound and pictures are neither decoded nor checked here: the session does that. Errors
-/// name the field.
+/// Reads text, `image_url` parts with data URLs, `input_audio` parts (WAV), and the usual numbers. Unsupported fields
+/// that would change the answer (tools, several choices, stop words, other formats) are refused; other unknown fields
+/// are ignored. Sound and pictures are neither decoded nor checked here: the session does that. Errors name the field.
 result<openai_request> read_openai_request(std::string_view body);
 
 } // namespace parley::protocol

@@ -9,10 +9,10 @@
 
 namespace parley::protocol {
 
-/// Why a completion cannot be given, in terms of HTTP.
+/// Why a completion failed, in HTTP terms.
 struct openai_fault {
   unsigned status = 500;
-  std::string code; ///< of the wire, or `invalid_api_key` and similar
+  std::string code; ///< an error code of the wire, or `invalid_api_key` and similar
   std::string message;
 };
 
@@ -30,17 +30,17 @@ struct openai_step {
   std::optional<openai_fault> fault{};
 };
 
-/// One completion, played as a client's conversation with a chat session: begin, then every frame of the server, until
-/// `over` or a fault. Pure.
+/// One completion, played as a client's conversation with a chat session: call `begin`, then `on_frame` for every frame
+/// of the server, until `over` or a fault. Pure.
 class openai_talk {
 public:
   /// `created_s`: Unix time.
   openai_talk(openai_request request, std::int64_t created_s);
 
-  /// The session's init, to be sent.
+  /// Returns the session's init.
   openai_step begin();
 
-  /// A text frame of the server.
+  /// Takes a text frame of the server.
   openai_step on_frame(std::string_view frame);
 
   bool streaming() const { return request_.streaming; }
@@ -51,7 +51,7 @@ private:
   std::string head(std::string_view object) const;
 
   openai_request request_;
-  std::string id_; ///< after the session's
+  std::string id_; ///< derived from the session's id
   const std::int64_t created_s_;
   bool began_ = false; ///< the first chunk, which names the role, has been sent
   bool over_ = false;

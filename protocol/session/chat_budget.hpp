@@ -7,13 +7,13 @@
 
 namespace parley::protocol {
 
-inline constexpr std::size_t max_chat_items = 1024;          ///< content items of all messages of one append
-inline constexpr std::size_t max_chat_pictures = 512;        ///< pictures and video frames of all messages
-inline constexpr std::size_t max_chat_text_bytes = 1u << 20; ///< text of all messages, as it is in the JSON
-inline constexpr double max_chat_seconds = 820.0; ///< of sound: what an 8192-token context holds at 10 tokens a second
+inline constexpr std::size_t max_chat_items = 1024;          ///< content items in all messages of one append
+inline constexpr std::size_t max_chat_pictures = 512;        ///< pictures and video frames in all messages
+inline constexpr std::size_t max_chat_text_bytes = 1u << 20; ///< text of all messages, as written in the JSON
+inline constexpr double max_chat_seconds = 820.0;            ///< all sound that fits 8192 tokens at 10 per second
 
-/// What one chat append may still bring. The budget belongs to the whole append, not to each of its items, and is
-/// charged before anything is decoded. Each call returns what is wrong, in words, or nothing.
+/// What one chat append may still contain. The budget covers the whole append, not each item, and is charged before
+/// anything is decoded. Each call returns what is wrong, in words, or nothing.
 class chat_budget {
 public:
   std::optional<std::string> add_items(std::size_t count) { return charge(items_, count, max_chat_items, "items"); }

@@ -11,7 +11,7 @@ namespace {
 
 using milliseconds_f = std::chrono::duration<double, std::milli>;
 
-/// The init's system prompt comes first when the conversation brings none (docs/protocol.md 3.1).
+/// Puts the init's system prompt first if the conversation has none (docs/protocol.md 3.1).
 void add_system_prompt(const init_event& init, std::vector<message>& messages) {
   const bool has_own =
       std::any_of(messages.begin(), messages.end(), [](const message& m) { return m.from == role::system; });

@@ -34,26 +34,26 @@ public:
   /// Requires !full().
   void on_append(chat_append_event event, time_point now, effect_writer& out);
 
-  // Reports of any other turn than the running one are late, and ignored.
+  // Ignores late reports, which concern another turn than the running one.
   void on_report(turn_report report, effect_writer& out);
 
-  /// True if the running turn ended.
+  /// Returns true if the running turn ended.
   bool on_done(turn_done_report report, time_point now, effect_writer& out);
 
   bool is_running(std::uint64_t turn) const { return running_ && running_->number == turn; }
 
-  /// The engine reported that the running turn failed. With `tell`, `response.done{error}` ends it on the wire;
-  /// without, the `error` event was the whole answer. `proceed` starts the next turn.
+  /// The engine failed the running turn. With `tell`, `response.done{error}` ends it on the wire; without, the `error`
+  /// event was the whole answer. `proceed` starts the next turn.
   void on_failure(bool tell, time_point now, effect_writer& out);
   void proceed(time_point now, effect_writer& out) { start_next(now, out); }
 
   /// The engine confirmed the end of a turn that `on_turn_over` had abandoned.
   void on_abandoned_end(std::uint64_t turn, effect_writer& out);
 
-  /// The running turn takes too long and is abandoned. `proceed` starts the next one.
+  /// Abandons the running turn, which takes too long. `proceed` starts the next one.
   void on_turn_over(time_point now, effect_writer& out);
 
-  /// The client closes: a running turn ends as `cancelled`.
+  /// The client is closing: a running turn ends as `cancelled`.
   void on_leave(time_point now, effect_writer& out);
 
   /// From here to `on_restored` nothing is submitted; then the running turn is submitted again.
@@ -83,9 +83,9 @@ private:
   random_source& random_;
   std::deque<turn> pending_;
   std::optional<turn> running_;
-  std::optional<std::uint64_t> abandoned_; ///< the engine is still working on it
+  std::optional<std::uint64_t> abandoned_; ///< a turn that the engine is still working on
   std::uint64_t next_number_ = 1;
-  bool suspended_ = false; ///< no worker
+  bool suspended_ = false; ///< it has no worker
   usage total_;
 };
 

@@ -39,8 +39,8 @@ constexpr std::string_view close_word(close_cause cause, dialect spoken, std::st
   return "error";
 }
 
-/// What a session ended as, in a closed set of words: label `reason` of `parley_sessions_ended_total`. Clients choose their own reasons, which are
-/// `other`, and so are connections that end without `session.closed`.
+/// How a session ended, in a closed set of words: label `reason` of `parley_sessions_ended_total`. Reasons chosen by
+/// clients count as `other`, and so do connections that end without `session.closed`.
 enum class session_end : std::uint8_t {
   timeout,
   context_full,
@@ -77,12 +77,12 @@ constexpr session_end end_of(close_cause cause, dialect spoken, std::string_view
   return session_end::other;
 }
 
-/// Why the server hangs up without `session.closed`, but for refusals (error_table).
+/// Why the server closes the connection without `session.closed`, apart from refusals (error_table).
 enum class hang_up_cause : std::uint8_t { unknown_mode, id_in_use, not_json, binary_frame, too_many_errors };
 
 struct hang_up_traits {
   std::uint16_t close_code;
-  std::string_view words; ///< of the close frame
+  std::string_view words; ///< for the close frame
 };
 
 /// In the order of `hang_up_cause`.

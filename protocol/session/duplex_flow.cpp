@@ -15,7 +15,7 @@ speaking_turn::naming naming_of(const init_event& init) {
   return init.unit_responses ? speaking_turn::naming::by_unit : speaking_turn::naming::by_turn;
 }
 
-/// With `config.listen_at_turn_end`: what follows the last delta of a turn in the same second.
+/// With `config.listen_at_turn_end`: the event that follows the last delta of a turn in the same second.
 output_delta listen_after(const output_delta& last) {
   output_delta listen;
   listen.kind = output_kind::listen;
@@ -114,8 +114,8 @@ flow_verdict duplex_flow::start_next(time_point now, effect_writer& out) {
   return flow_verdict::go_on;
 }
 
-/// Answers an append that forces listening while nothing runs and that completes no unit: a client that sends nothing
-/// else would wait for ever. A running step that is cut answers by itself.
+/// Answers an append that forces listening but completes no unit, while nothing runs: otherwise a client that sends
+/// nothing else would wait for ever. A running step that is cut answers by itself.
 void duplex_flow::acknowledge(const std::string& input_id, effect_writer& out) {
   output_delta delta;
   delta.kind = output_kind::listen;

@@ -17,7 +17,7 @@
 
 namespace parley::protocol {
 
-/// What the caller, who owns the session's state, needs to know after a call.
+/// What the session's owner must know after a call.
 enum class flow_verdict : std::uint8_t {
   go_on,
   answered,    ///< a step or turn ended
@@ -29,7 +29,7 @@ class duplex_flow {
 public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// `limits` and `random` outlive it. `init`: as in `open_engine`.
+  /// `limits` and `random` must outlive it. `init`: as in `open_engine`.
   duplex_flow(const session_limits& limits, std::shared_ptr<const init_event> init, const engine_opened& opened,
               random_source& random);
 
@@ -37,7 +37,7 @@ public:
   /// (docs/protocol.md 4).
   flow_verdict on_append(append_event event, std::uint64_t ordinal, time_point now, effect_writer& out);
 
-  /// Returns `answered` when the step ended and the session goes on.
+  /// Returns `answered` if the step ended and the session continues.
   flow_verdict on_report(step_report report, time_point now, effect_writer& out);
 
   bool is_running(std::uint64_t unit) const { return running_ && running_->number == unit; }
@@ -49,10 +49,10 @@ public:
   /// From here to `on_restored` no step is submitted.
   void on_worker_lost() {
     suspended_ = catching_up_ = true;
-    backlog_.bring_back(); // the worker is lost, rather than the client too fast
+    backlog_.bring_back(); // Because the worker is lost, and not because the client is too fast.
   }
 
-  /// The client is back and sends what it could not send meanwhile: at least until then, all of it is kept.
+  /// The client is back and sends what it could not send meanwhile; until then, at least, nothing of it is dropped.
   void on_resumed(time_point until) {
     catching_up_ = true;
     catch_up_until_ = until;
@@ -68,12 +68,12 @@ private:
     std::uint64_t number = 0; ///< also the chunk_index
     gathered_unit unit;
     time_point started;
-    bool cut = false;       ///< answers `listen`, whatever the engine still reports
+    bool cut = false;       ///< answer `listen`, whatever the engine still reports
     bool named = false;     ///< a delta with chunk_index and usages has been sent
     bool text_left = false; ///< a text delta has been sent
     usage used;
-    std::string held_text; ///< legacy: to be merged with the audio of the same step
-    std::string said;      ///< with `config.unit_responses`: its text so far
+    std::string held_text; ///< legacy: text to be merged with the audio of the same step
+    std::string said;      ///< with `config.unit_responses`: the unit's text so far
   };
 
   flow_verdict start_next(time_point now, effect_writer& out);
@@ -87,21 +87,21 @@ private:
 
   const session_limits& limits_;
   std::shared_ptr<const init_event> init_;
-  bool bounded_; ///< no sliding window: the context can fill up
+  bool bounded_; ///< no sliding window, so the context can fill up
   unit_gatherer gatherer_;
   unit_backlog backlog_;
-  std::vector<gathered_unit> completed_; ///< scratch of on_append
+  std::vector<gathered_unit> completed_; ///< working memory of on_append
   std::optional<running_step> running_;
   std::uint64_t next_number_ = 0;
-  bool suspended_ = false;   ///< no worker
-  bool catching_up_ = false; ///< the backlog has not been worked off since then
+  bool suspended_ = false;   ///< it has no worker
+  bool catching_up_ = false; ///< set until the backlog has been worked off after that time
   time_point catch_up_until_{};
   speaking_turn turn_;
   usage total_;
   int prompt_tokens_;
   int kv_length_;
   int answered_steps_ = 0;
-  bool warned_ = false; ///< go_away{context_full} was sent
+  bool warned_ = false; ///< go_away{context_full} has been sent
 };
 
 } // namespace parley::protocol

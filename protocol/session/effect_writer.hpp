@@ -8,19 +8,19 @@
 
 namespace parley::protocol {
 
-/// Collects the effects of one call. Lives no longer than that call.
+/// Collects the effects of one call. Must not outlive that call.
 struct effect_writer {
   effects& out;
   dialect spoken = dialect::undecided;
   std::string_view session_id;            ///< empty before `session.created`
   std::uint64_t* last_event_id = nullptr; ///< null = events are not numbered
 
-  /// An event for the client, in the dialect in use at this moment.
+  /// Adds an event for the client, in the current dialect.
   void say(server_event event) {
     out.emplace_back(send{std::move(event), spoken, session_id, last_event_id ? ++*last_event_id : 0});
   }
 
-  /// Any other effect.
+  /// Adds any other effect.
   template<class Order>
   void order(Order what) {
     out.emplace_back(std::move(what));

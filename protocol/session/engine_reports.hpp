@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <string>
 
-// What a session hears from its engine, in this layer's terms: the session actor converts (inference/unit.hpp).
+// Reports from the engine to a session, in this layer's terms; the session actor converts them (inference/unit.hpp).
 namespace parley::protocol {
 
-/// The prompt is prefilled; in chat there is none, and everything is 0.
+/// The prompt has been prefilled; chat has none, so everything is 0.
 struct engine_opened {
   int prompt_tokens = 0;
   usage prompt_usage;
@@ -50,7 +50,7 @@ struct turn_done_report {
 
 /// An open (while INITIALIZING), a unit or a turn failed.
 struct engine_failure {
-  std::uint64_t number = 0; ///< of the unit or turn
+  std::uint64_t number = 0; ///< number of the unit or turn
   failure_kind kind = failure_kind::inference;
   std::string message;
 };

@@ -7,7 +7,7 @@ namespace parley::protocol {
 
 namespace {
 
-/// Compares every character, wherever the first difference is.
+/// Compares every character, even after the first difference.
 bool same_secret(std::string_view secret, std::string_view shown) {
   if (secret.empty() || secret.size() != shown.size()) return false;
   volatile unsigned char differs = 0;

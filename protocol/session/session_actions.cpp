@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <utility>
 
-// What the cells of the session table do.
+// The actions in the cells of the session table.
 namespace parley::protocol {
 
 namespace {
 
-/// How long before the limit a client is warned (docs/protocol.md 8).
+/// How long before a limit the client is warned (docs/protocol.md 8).
 session_limits::milliseconds go_away_lead(session_limits::milliseconds limit) {
   return limit <= std::chrono::seconds(60) ? std::chrono::seconds(10) : std::chrono::seconds(30);
 }
@@ -34,7 +34,7 @@ bool sounds(const chat_append_event& event) {
 
 } // namespace
 
-// ---- up to session.created ----------------------------------------------------------------------------------
+// ---- up to session.created
 
 void session_machine::connect(time_point now) {
   holding_ = holding::slot;
@@ -112,7 +112,7 @@ void session_machine::fail_init(const engine_failure& failure) {
   if (++failed_inits_ >= max_failed_inits) end(close_cause::backend);
 }
 
-// ---- input --------------------------------------------------------------------------------------------------
+// ---- input
 
 void session_machine::take_append(const envelope& frame, time_point now) {
   if (chat_) {
@@ -122,7 +122,7 @@ void session_machine::take_append(const envelope& frame, time_point now) {
   }
 }
 
-/// An append that its client has not named gets the number of its arrival (docs/protocol.md 4).
+/// An append without a name from its client is named by its arrival number (docs/protocol.md 4).
 void session_machine::name_input(std::string& input_id) const {
   if (input_id.empty()) input_id = "input_" + std::to_string(inputs_);
 }
@@ -190,7 +190,7 @@ void session_machine::follow(flow_verdict verdict) {
   if (verdict == flow_verdict::context_full) end(close_cause::context_full);
 }
 
-// ---- a worker is lost ---------------------------------------------------------------------------------------
+// ---- a worker is lost
 
 void session_machine::queue_again() {
   constexpr int tries = 2;
@@ -214,7 +214,7 @@ void session_machine::move_on(time_point now) {
   writer().order(enqueue{mode_, true});
 }
 
-// ---- clocks -------------------------------------------------------------------------------------------------
+// ---- clocks
 
 void session_machine::choose_mode(mode chosen) {
   time_limit_ = origin_.accepted + duration_limit(limits_, chosen);
@@ -262,7 +262,7 @@ void session_machine::wind_chat_clocks() {
   }
 }
 
-// ---- ends ---------------------------------------------------------------------------------------------------
+// ---- ends
 
 void session_machine::reject(error why, time_point now) {
   say(error_event{why.code, std::move(why.message)});

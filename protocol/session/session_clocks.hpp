@@ -9,10 +9,10 @@
 
 namespace parley::protocol {
 
-/// The clocks of docs/protocol.md section 8. Of two that are due together the earlier one in this list expires first.
+/// The clocks of docs/protocol.md section 8. If two are due together, the one listed first expires first.
 enum class session_clock : std::uint8_t { go_away, turn, idle, init_wait, failover, resume, total, drain };
 
-/// The deadlines of a session. Data only: somebody else reads the clock.
+/// The deadlines of a session. Only data: the caller reads the clock.
 class session_clocks {
 public:
   using time_point = std::chrono::steady_clock::time_point;

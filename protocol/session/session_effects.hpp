@@ -15,12 +15,12 @@ namespace parley::protocol {
 /// Encode and queue one event.
 struct send {
   server_event event;
-  dialect spoken = dialect::undecided; ///< in use at this moment
+  dialect spoken = dialect::undecided; ///< the current dialect
   std::string_view session_id;         ///< empty before `session.created`; points into the machine
   std::uint64_t event_id = 0;          ///< in a session that can be resumed, from 1 on; 0 = not numbered
 };
 
-/// Queue the events after this number again, exactly as they were sent, on the new connection.
+/// Queue all events after this number again on the new connection, exactly as they were sent.
 struct send_again {
   std::uint64_t after = 0;
 };
@@ -34,30 +34,29 @@ struct close_link {
 /// Ask the queue for a slot. Answered by on_queued and on_queue_update, then on_granted or on_refused.
 struct enqueue {
   mode kind = mode::video;
-  bool at_head = false; ///< it lost its worker: first in line, whatever the capacity
+  bool at_head = false; ///< the session lost its worker: first in line, whatever the capacity
 };
 
-/// Withdraw the request for a slot. A grant that is already on its way is answered with `release_worker`.
+/// Withdraw the request for a slot. If a grant is already on its way, `release_worker` answers it.
 struct cancel_ticket {};
 
-/// `payload.mode` chose another mode than the one that was enqueued: from now on, the ETA model counts this session as
-/// `kind`.
+/// `payload.mode` chose a different mode than was enqueued: from now on, the ETA model counts this session as `kind`.
 struct retype {
   mode kind = mode::video;
 };
 
-/// The slot is free. Exactly once for every grant, except when the worker was lost; comes after the engine has
-/// confirmed the end.
+/// The slot is free. Sent exactly once for every grant, unless the worker was lost, after the engine has confirmed the
+/// end.
 struct release_worker {};
 
 /// Create an engine session: open_duplex, or open_chat if `kind` is chat. Answered by on_engine_opened or
 /// on_engine_failed.
 struct open_engine {
   mode kind = mode::video;
-  std::shared_ptr<const init_event> init; ///< what the client left open is filled in from the settings
+  std::shared_ptr<const init_event> init; ///< with defaults from the settings for what the client left out
 };
 
-/// One second. Answered by on_step_report until `last`, or on_engine_failed.
+/// One second of input. Answered by on_step_report until `last`, or on_engine_failed.
 struct submit_unit {
   std::uint64_t unit = 0;
   pcm samples; ///< exactly 16 000
@@ -79,8 +78,8 @@ struct submit_turn {
 struct cancel_turn {};
 
 /// A new worker was granted to an active session: open an engine session there, replay the journal, then call
-/// on_restored. After that, the unit or turn that was running is submitted again; of a turn, only what has not been
-/// reported yet is then reported.
+/// on_restored. The running unit or turn is then submitted again; for a turn, only what has not been reported yet is
+/// reported.
 struct restore_session {};
 
 /// End the engine session. Always answered by on_engine_closed, even if its open has failed meanwhile.

@@ -21,7 +21,7 @@ std::optional<mode> mode_named(std::string_view name) {
 session_machine::session_machine(session_origin origin, session_limits limits, capabilities able, random_source random)
     : origin_(std::move(origin)), limits_(limits), able_(able), random_(std::move(random)) {}
 
-// ---- the connection -----------------------------------------------------------------------------------------
+// ---- the connection
 
 effects session_machine::start(time_point now) {
   PARLEY_ASSERT(state_ == session_state::queued && holding_ == holding::nothing, "a session starts once");
@@ -99,7 +99,7 @@ tl::expected<effects, error> session_machine::on_resume(const resume_claim& clai
   return take();
 }
 
-// ---- the queue ----------------------------------------------------------------------------------------------
+// ---- the queue
 
 effects session_machine::on_queued(queue_position place, time_point) {
   if (state_ == session_state::queued) {
@@ -126,7 +126,7 @@ effects session_machine::on_refused(error_code code, std::string message, time_p
   return take();
 }
 
-// ---- the engine ---------------------------------------------------------------------------------------------
+// ---- the engine
 
 effects session_machine::on_engine_opened(const engine_opened& report, time_point now) {
   perform(session_event::engine_ready, {.now = now, .opened = &report});
@@ -209,7 +209,7 @@ effects session_machine::on_restored(time_point now) {
   return take();
 }
 
-// ---- the server ---------------------------------------------------------------------------------------------
+// ---- the server
 
 effects session_machine::on_drain(time_point now) {
   if (draining_) return {};
@@ -242,7 +242,7 @@ usage session_machine::total() const {
   return duplex_ ? duplex_->total() : usage{};
 }
 
-// ---- events meet states -------------------------------------------------------------------------------------
+// ---- dispatch
 
 session_event session_machine::classify(const envelope& frame) const {
   switch (frame.type) {
@@ -322,7 +322,7 @@ void session_machine::perform(session_event event, const occurrence& what) {
     end(close_cause::shutdown);
     break;
   case action::grace:
-    if (clocks_.runs(session_clock::resume)) { // nobody could come back to it
+    if (clocks_.runs(session_clock::resume)) { // nobody could resume it any more
       end(close_cause::shutdown);
       break;
     }

@@ -30,20 +30,20 @@ using time_point = std::chrono::steady_clock::time_point;
 /// What is known about a connection when its session begins.
 struct session_origin {
   std::optional<std::string> mode;         ///< `?mode=` as received; none = absent
-  std::string session_id;                  ///< in the current dialect: sanitise_session_id of the query's id, or
+  std::string session_id;                  ///< current dialect: sanitise_session_id of the query's id, or
                                            ///< make_session_id
-  std::string legacy_id;                   ///< legacy_ids::next
+  std::string legacy_id;                   ///< legacy dialect: legacy_ids::next
   std::optional<std::string> recording_id; ///< reported in `session.created`
-  time_point accepted;                     ///< all total durations are measured from here
+  time_point accepted;                     ///< total durations are measured from here
 };
 
-/// What the session holds of the server.
+/// What the session holds of the server's resources.
 enum class holding : std::uint8_t { nothing, ticket, slot, engine, ending_engine };
 
-/// Counts a client's errors in a sliding window (docs/protocol.md 10). Stores at most `max_flood_errors` + 1 times.
+/// Counts a client's errors in a sliding window (docs/protocol.md 10). Remembers at most `max_flood_errors` + 1 times.
 class flood_guard {
 public:
-  /// Returns true when this error exceeds the limit.
+  /// Returns true if this error exceeds the limit.
   bool count(std::chrono::steady_clock::time_point now) {
     times_.push_back(now);
     while (now - times_.front() >= flood_span || times_.size() > max_flood_errors + 1) times_.pop_front();
@@ -55,24 +55,24 @@ private:
 };
 
 /// The session's side of the wire as a pure function of (state, event, time): every rule of docs/protocol.md sections
-/// 2, 5, 6, 8, 9 and 10. Each call takes one event and returns what is to be done, in order. Nothing here blocks, reads
-/// a clock, or throws for anything that a client can cause.
+/// 2, 5, 6, 8, 9 and 10. Each call takes one event and returns what to do, in order. Nothing here blocks, reads a
+/// clock, or throws for anything that a client can cause.
 ///
-/// Contract with the shell: carry the effects out in order; after every call, set one timer to `next_deadline()` and
-/// answer it with `tick`; drop reports of an engine session that was replaced (worker epoch). Not thread-safe. Neither
-/// copied nor moved, because effects point to its ids.
+/// Contract with the caller: carry out the effects in order; after every call, set one timer to `next_deadline()` and
+/// call `tick` when it expires; drop reports of an engine session that was replaced (worker epoch). Not thread-safe.
+/// Neither copied nor moved, because effects point to its ids.
 class session_machine {
 public:
   session_machine(session_origin origin, session_limits limits, capabilities able, random_source random);
   session_machine(const session_machine&) = delete;
   session_machine& operator=(const session_machine&) = delete;
 
-  // ---- the connection ---------------------------------------------------------------------------------------
+  // ---- the connection
 
   /// The first call: enqueues the session, or refuses an unknown mode.
   effects start(time_point now);
 
-  /// Instead of `start`, when the session id of the query belongs to a live session: `invalid_payload`, close 1008.
+  /// Instead of `start`, if the session id of the query belongs to a live session: `invalid_payload`, close 1008.
   effects refuse_duplicate_id(time_point now);
 
   /// One text frame, valid UTF-8.
@@ -81,27 +81,26 @@ public:
   /// A binary frame: close 1003.
   effects on_binary(time_point now);
 
-  /// `POST /sessions/{id}/close`: as if the client had sent session.close.
+  /// `POST /sessions/{id}/close`: handled as if the client had sent session.close.
   effects on_close_request(std::string_view reason, time_point now);
 
-  /// The socket is gone. Call it also after the machine itself closed the socket: then it does nothing. A session that
-  /// can be resumed lives on for a while.
+  /// The socket is gone. Call it also after the machine closed the socket: then it does nothing. A session that can be
+  /// resumed lives on for a while.
   effects on_gone(time_point now);
 
-  /// A new connection asks to resume the session, whether or not its last connection is known to be gone. On success
-  /// the effects are for the new connection, and the shell closes the old one. Otherwise the error is for the new
-  /// connection, and nothing has changed.
-  /// \param oldest_kept the number of the oldest event that can be sent again
+  /// A new connection asks to resume the session, whether or not the old connection is known to be gone. On success the
+  /// effects are for the new connection, and the caller closes the old one. On failure the error is for the new
+  /// connection, and nothing has changed. \param oldest_kept the number of the oldest event that can be sent again
   tl::expected<effects, error> on_resume(const resume_claim& claim, std::uint64_t oldest_kept, time_point now);
 
-  /// What the workers can do, if that has become known since the start. Only before `session.created`.
+  /// Updates what the workers can do, if that became known after the start. Only before `session.created`.
   void learn(capabilities able, int context_tokens, const conversation::unit_cost& unit) {
     able_ = able;
     limits_.context_tokens = context_tokens;
     limits_.unit = unit;
   }
 
-  // ---- the queue --------------------------------------------------------------------------------------------
+  // ---- the queue
 
   // Answers to `enqueue` (docs/protocol.md 7).
   effects on_queued(queue_position place, time_point now);
@@ -111,7 +110,7 @@ public:
   /// service_unavailable, queue_full, worker_busy or worker_connect_failed.
   effects on_refused(error_code code, std::string message, time_point now);
 
-  // ---- the engine -------------------------------------------------------------------------------------------
+  // ---- the engine
 
   // Answers to `open_engine`, `submit_unit` and `submit_turn`.
   effects on_engine_opened(const engine_opened& report, time_point now);
@@ -123,21 +122,21 @@ public:
   /// The engine session is gone and its slot is free.
   effects on_engine_closed(time_point now);
 
-  /// The worker died or left, and its slot with it: no `release_worker` follows.
+  /// The worker died or left and took its slot with it: no `release_worker` follows.
   effects on_worker_lost(time_point now);
 
-  /// The same, but it was the second worker to die with the work that is under way: no third one gets it.
+  /// The same, but it was the second worker to die with the work under way: no third one gets it.
   effects on_work_lost_twice(time_point now);
 
   /// The journal has been replayed on the new worker (after `restore_session`).
   effects on_restored(time_point now);
 
-  // ---- the server -------------------------------------------------------------------------------------------
+  // ---- the server
 
   /// The server is shutting down (docs/protocol.md 5, "server drains").
   effects on_drain(time_point now);
 
-  /// The server has failed at something that it did for this session. What the failed call left undone is forgotten.
+  /// The server has failed in its work for this session. Anything the failed call left undone is dropped.
   effects on_fault(time_point now);
 
   /// Call it at `next_deadline()`; earlier or later calls are harmless.
@@ -146,13 +145,13 @@ public:
   /// When `tick` has something to do next; none = never.
   std::optional<time_point> next_deadline() const;
 
-  // ---- what the shell may ask -------------------------------------------------------------------------------
+  // ---- queries
 
   session_state state() const { return state_; }
   dialect spoken() const { return spoken_; }
   mode kind() const { return mode_; }
 
-  /// In the dialect in use; the current one's before a dialect is fixed.
+  /// In the dialect in use; in the current dialect until one is fixed.
   const std::string& id() const { return spoken_ == dialect::legacy ? origin_.legacy_id : origin_.session_id; }
 
   /// Whether the last frame was an accepted append.
@@ -161,7 +160,7 @@ public:
   /// Whether `session.created` has been sent.
   bool created() const { return created_; }
 
-  /// Whether it can be resumed; its events are numbered then.
+  /// Whether it can be resumed; if so, its events are numbered.
   bool resumable() const { return resume_token_.has_value(); }
 
   /// Whether the session holds a slot, or one that has yet to be returned.
@@ -171,7 +170,7 @@ public:
   /// Empty before the end.
   const std::string& closed_reason() const { return closed_reason_; }
 
-  /// The same as one of a closed set, for metrics. `other` before the end.
+  /// The same as one of a closed set of reasons, for metrics. `other` before the end.
   session_end ended_as() const { return ended_as_; }
 
   /// Tokens of the whole session so far.
@@ -184,10 +183,10 @@ private:
     const envelope* frame = nullptr;
     engine_failure* failure = nullptr;
     const engine_opened* opened = nullptr;
-    std::string_view reason = {}; ///< of a client's close
+    std::string_view reason = {}; ///< the client's reason for closing
     error refusal = {};
 
-    // What the table's actions may count on.
+    // Accessors that assert what the table guarantees.
     const envelope& its_frame() const {
       PARLEY_ASSERT(frame, "a client's event comes with its frame");
       return *frame;
@@ -202,7 +201,7 @@ private:
     }
   };
 
-  // The flow of a session that has begun to talk, in its mode.
+  // The flow of a session that is ACTIVE, in its mode.
   chat_flow& its_chat() {
     PARLEY_ASSERT(chat_, "a chat that talks has a flow");
     return *chat_;
@@ -258,8 +257,8 @@ private:
   dialect spoken_ = dialect::undecided;
   mode mode_ = mode::video;
   std::optional<mode> url_mode_;
-  std::shared_ptr<const init_event> init_; ///< held, being opened, or in use
-  bool told_to_wait_ = false;              ///< `session.queued` without its `queue_done` yet
+  std::shared_ptr<const init_event> init_; ///< the init: held, being opened, or in use
+  bool told_to_wait_ = false;              ///< `session.queued` has been sent, but no `queue_done` yet
   bool told_to_begin_ = false;             ///< `queue_done` has been sent
   bool created_ = false;
   int lost_before_talk_ = 0;

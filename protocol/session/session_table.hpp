@@ -14,32 +14,32 @@ inline constexpr std::size_t session_states = 5;
 /// The rows.
 enum class session_event : std::uint8_t {
   worker_assigned,
-  init,         ///< session.init or session.update that fits mode and dialect; content is judged after the state
+  init,         ///< session.init or session.update that fits mode and dialect; its content is checked after the state
   init_foreign, ///< session.update in chat, or an init of the dialect that the connection does not speak
   append_own,
   append_foreign,
   close,
   other, ///< any other `type`
   engine_ready,
-  engine_refusal, ///< a bad voice, prompt or picture found by the engine, or something that exceeds the context
+  engine_refusal, ///< the engine found a bad voice, prompt or picture, or something that exceeds the context
   engine_failure,
   worker_lost,
-  work_lost_twice, ///< the second worker was lost with the same work
-  refused,         ///< no slot for this session: reported by the queue, or by the failover clock
+  work_lost_twice, ///< a second worker was lost with the same work
+  refused,         ///< no slot for this session, says the queue or the failover clock
   init_wait_over,
   time_over,  ///< the mode's limit, or chat's idle limit
-  grace_over, ///< of a drain
+  grace_over, ///< the grace period of a drain has ended
   drain,
   gone,
-  return_over, ///< a client that may come back has not done so in time
-  fault,       ///< a defect of the server's showed in what it did for this session
+  return_over, ///< a client that may resume has not done so in time
+  fault,       ///< the server failed in its work for this session
 };
 inline constexpr std::size_t session_events = 20;
 
-/// What a cell contains; the session machine knows how to do it.
+/// The contents of a cell; the session machine carries them out.
 enum class action : std::uint8_t {
   ignore,
-  impossible, ///< the shell never causes it: asserted
+  impossible, ///< the caller must never cause it: asserted
   connect,
   give_back,
   hold_init,
@@ -63,11 +63,11 @@ enum class action : std::uint8_t {
   time_out,
   shut_down,
   grace,
-  part, ///< the client may come back
+  part, ///< disconnected; the client may resume
   vanish,
 };
 
-/// What an event means in a state.
+/// The action for an event in a state.
 constexpr action lookup(session_event event, session_state state) {
   using enum action;
   constexpr std::array<std::array<action, session_states>, session_events> table{{

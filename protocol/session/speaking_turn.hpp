@@ -9,8 +9,8 @@
 
 namespace parley::protocol {
 
-/// Names the answers of a duplex session. As a rule a speaking turn has one `response_id`, and each `listen` a fresh one
-/// (docs/protocol.md 4). With `config.unit_responses` each unit's answer has one, and `turn_id` tells turns apart
+/// Names the answers of a duplex session. Normally a speaking turn has one `response_id`, and each `listen` a new one
+/// (docs/protocol.md 4). With `config.unit_responses` each unit's answer has its own, and `turn_id` identifies the turn
 /// (docs/protocol.md 15).
 class speaking_turn {
 public:
@@ -20,22 +20,22 @@ public:
   speaking_turn(random_source& random, bool tell_done, naming by)
       : random_(random), tell_done_(tell_done && by == naming::by_turn), by_(by) {}
 
-  /// A unit is about to be answered for the first time.
+  /// Call before the first answer to a unit.
   void begin_unit() { unit_id_.clear(); }
 
-  /// Before a text or audio delta leaves: its `response_id`. Opens a turn if none is open.
+  /// Call before a text or audio delta is sent; returns its `response_id`. Opens a turn if none is open.
   const std::string& speak(std::string_view text);
 
   /// The `response_id` of a `listen` that answers the unit.
   std::string listen();
 
-  /// One of its own, for a `listen` that answers no unit.
+  /// A new id, for a `listen` that answers no unit.
   std::string fresh_id() { return make_response_id(random_); }
 
-  /// Of whatever leaves now; empty unless answers are named by unit. The turn goes on until `finish`.
+  /// The turn of the event about to be sent; empty unless answers are named by unit. The turn continues until `finish`.
   std::string turn_id() const;
 
-  /// The turn ended: after a delta with `end_of_turn`, by interruption (`cancelled`), or by a failure (`error`).
+  /// Ends the turn: after a delta with `end_of_turn`, by interruption (`cancelled`), or by a failure (`error`).
   void finish(std::string_view reason, const std::string& input_id, const usage& total, effect_writer& out);
 
 private:
@@ -45,10 +45,10 @@ private:
   bool tell_done_;
   naming by_;
   bool open_ = false;
-  std::uint64_t turns_ = 0; ///< that are over
-  std::string id_;          ///< of the open turn; empty when answers are named by unit
-  std::string unit_id_;     ///< empty until the unit's answer begins
-  std::string text_;        ///< of the open turn, for its `response.done`
+  std::uint64_t turns_ = 0; ///< turns that are over
+  std::string id_;          ///< `response_id` of the open turn; empty if answers are named by unit
+  std::string unit_id_;     ///< `response_id` of the unit; empty until its answer begins
+  std::string text_;        ///< text of the open turn, for its `response.done`
 };
 
 } // namespace parley::protocol

@@ -10,11 +10,12 @@
 
 namespace parley::protocol {
 
-/// Units that wait for their step: newest wins (docs/protocol.md 6.6). Units of one append never push each other out,
-/// so an append of ten seconds alone may exceed the limit.
+/// Units that wait for their step: the newest win (docs/protocol.md 6.6). Units of one append never displace each
+/// other,
+/// so a single append of ten seconds may exceed the limit.
 ///
-/// What is dropped while a step runs is set aside until the next step begins: if it turns out that the step took so
-/// long because its worker is lost, those units come back.
+/// Units dropped while a step runs are set aside until the next step begins: if the step took so long because its
+/// worker is lost, those units come back.
 class unit_backlog {
 public:
   /// At most `keep_aside` dropped units can come back.
@@ -23,14 +24,14 @@ public:
   /// Adds the units of one append. `trim` drops what exceeds the limit.
   void push(std::vector<gathered_unit>& units);
 
-  /// Drops the oldest units until `limit` are left, or all that are left are of append `keep`. An interruption is never
-  /// lost: dropped `force_listen` flags pass to the oldest unit kept.
+  /// Drops the oldest units until `limit` are left, or only units of append `keep`. An interruption is never lost:
+  /// `force_listen` of a dropped unit passes to the oldest unit that is left.
   void trim(std::size_t limit, std::uint64_t keep);
 
-  /// Removes and returns the oldest unit, for its step. What was dropped is gone for good now.
+  /// Removes and returns the oldest unit, for its step. Dropped units are now gone for good.
   std::optional<gathered_unit> pop();
 
-  /// Restores what was dropped since the last `pop`.
+  /// Brings back the units dropped since the last `pop`.
   void bring_back();
 
   const gathered_unit* next() const { return units_.empty() ? nullptr : &units_.front(); }
@@ -39,9 +40,9 @@ public:
 
 private:
   std::deque<gathered_unit> units_;
-  std::deque<gathered_unit> aside_; ///< dropped since the last `pop`
+  std::deque<gathered_unit> aside_; ///< units dropped since the last `pop`
   std::size_t keep_aside_;
-  bool forced_ = false; ///< units dropped since then that were too many to be set aside
+  bool forced_ = false; ///< whether units that could not be set aside had force_listen
   std::int64_t dropped_ = 0;
 };
 

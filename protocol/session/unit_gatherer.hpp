@@ -18,13 +18,13 @@ struct gathered_unit {
   int max_slice_nums = 1;
   bool force_listen = false;
   std::uint64_t append = 0;                       ///< ordinal of the append that completed it
-  std::string input_id;                           ///< of that append
+  std::string input_id;                           ///< name of that append
   std::chrono::steady_clock::time_point received; ///< when that append arrived
 };
 
-/// Cuts appends of any length into units (docs/protocol.md 6.1). A session's first append that is shorter than a unit
-/// becomes one, preceded by silence. A sample is copied at most once, and not at all when an append is exactly one unit
-/// and nothing is pending. Frames belong to the first unit that their append completes; if there is none they wait, the
+/// Cuts appends of any length into units (docs/protocol.md 6.1). If a session's first append is shorter than a unit,
+/// silence before it makes it one. A sample is copied at most once, and not at all if an append is exactly one unit and
+/// nothing is pending. Frames belong to the first unit that their append completes; if there is none they wait, the
 /// newest `max_waiting_frames` of them.
 class unit_gatherer {
 public:
@@ -34,7 +34,7 @@ public:
   void append(append_event event, std::uint64_t ordinal, std::chrono::steady_clock::time_point now,
               std::vector<gathered_unit>& out);
 
-  /// Samples of the incomplete unit.
+  /// Number of samples in the incomplete unit.
   std::size_t pending_samples() const { return partial_ ? partial_->size() : 0; }
 
 private:
@@ -46,7 +46,7 @@ private:
   std::shared_ptr<std::vector<float>> partial_;
   bool partial_forced_ = false; ///< an append with force_listen has samples in `partial_`
   std::vector<image_file> frames_;
-  int frame_slices_ = 1; ///< of the newest append with frames
+  int frame_slices_ = 1; ///< from the newest append with frames
 };
 
 } // namespace parley::protocol

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-// docs/protocol.md 7, whatever comes in whatever order.
+// docs/protocol.md 7 must hold for any events in any order.
 namespace parley::actors {
 
 using namespace test;
@@ -65,8 +65,8 @@ TEST_CASE("whatever happens, nobody is overtaken and no slot is lost") {
     INFO("seed " << seed);
     std::mt19937 random(seed);
     queue_fixture h({.capacity = 50});
-    std::deque<ticket_key> line;            // as it should be
-    std::map<ticket_key, worker_key> holds; // granted or taken
+    std::deque<ticket_key> line;            // the expected queue
+    std::map<ticket_key, worker_key> holds; // slots that are granted or in use
     std::map<worker_key, int> slots;
     ticket_key next = 1;
     worker_key next_worker = 1;

@@ -80,7 +80,7 @@ TEST_CASE("no worker, no line, no room") {
   CHECK(small.enqueue(2) == "2 queued 1");
   CHECK(small.enqueue(3) == "3 queued 2");
   CHECK(small.enqueue(4) == "4 queue_full");
-  CHECK(small.enqueue(5, mode::audio, true) == "5 queued 1"); // lost its worker: no capacity holds it off
+  CHECK(small.enqueue(5, mode::audio, true) == "5 queued 1"); // it lost its worker, so the limit does not apply
 }
 
 TEST_CASE("whoever lost a worker is first in line") {
@@ -109,7 +109,7 @@ TEST_CASE("those who lose their worker stand first in line, the oldest in front,
     CHECK_FALSE(h.line.worker_of(1));
     CHECK(h.line.waiting() == 4);
     CHECK(h.offer(2, 2) == "11 gets 2, 12 gets 2");
-    CHECK(h.free(1) == ""); // the old ticket is worth nothing
+    CHECK(h.free(1) == ""); // the old ticket no longer counts
     CHECK(h.free(11) == "13 gets 2");
   }
   SECTION("there is room for two of them") {
@@ -162,7 +162,7 @@ TEST_CASE("a dead worker is never handed out") {
   h.enqueue(1);
   h.line.worker_down(1, h.now);
   CHECK(h.enqueue(2) == "2 service_unavailable");
-  CHECK(h.free(1) == ""); // its slot is gone with it
+  CHECK(h.free(1) == ""); // its slot went with the worker
   h.offer(2, 1);
   CHECK(h.enqueue(3) == "3 gets 2");
   CHECK(h.enqueue(4) == "4 queued 1");
@@ -175,9 +175,9 @@ TEST_CASE("a grant that nobody takes goes to the next in line") {
   h.enqueue(1);
   h.enqueue(2);
   h.enqueue(3);
-  CHECK(words(h.line.cancel(1, h.now)) == ""); // too late: it was granted
+  CHECK(words(h.line.cancel(1, h.now)) == ""); // too late: its slot was granted
   CHECK(h.free(1) == "2 gets 1");
-  CHECK(h.free(1) == ""); // once is once
+  CHECK(h.free(1) == ""); // a slot can be freed only once
   CHECK(words(h.line.cancel(3, h.now)) == "");
   CHECK(h.free(2) == "");
   CHECK(h.line.free_slots() == 1);
@@ -201,7 +201,7 @@ TEST_CASE("places are told on a change, at most twice a second, and every 3 s") 
   CHECK(h.wait(1ms) == "2 at 1, 3 at 2, 4 at 3");
   CHECK(h.wait(100ms) == "");
   CHECK(h.free(1) == "2 gets 1");
-  CHECK(h.wait(399ms) == ""); // 499 ms after the last word
+  CHECK(h.wait(399ms) == ""); // 499 ms after the last update
   CHECK(h.wait(1ms) == "3 at 1, 4 at 2");
   CHECK(h.wait(1000ms) == "");
   h.line.cancel(3, h.now);
@@ -219,11 +219,11 @@ TEST_CASE("the estimate goes over the busy slots") {
   h.line.accept(2, h.now);
   h.wait(5s);
   h.enqueue(3, mode::video);
-  CHECK(h.wait_s(3) == Approx(10)); // the chat's slot
+  CHECK(h.wait_s(3) == Approx(10)); // the slot of the chat
   h.enqueue(4, mode::chat);
-  CHECK(h.wait_s(4) == Approx(100)); // that slot again, after 90 s of video
+  CHECK(h.wait_s(4) == Approx(100)); // the same slot, after 90 s of video
   h.enqueue(5, mode::chat);
-  CHECK(h.wait_s(5) == Approx(115)); // 100 + 15, or the audio's 115: the same
+  CHECK(h.wait_s(5) == Approx(115)); // 100 + 15, or 115 in the slot of the audio session
   h.enqueue(6, mode::chat);
   CHECK(h.wait_s(6) == Approx(115));
 }
@@ -253,7 +253,7 @@ TEST_CASE("three measured conversations replace the configured length") {
     h.enqueue(ticket + 1, mode::chat);
     const double wait = h.wait_s(ticket + 1);
     h.line.cancel(ticket + 1, h.now);
-    h.free(ticket); // never accepted: it measures nothing
+    h.free(ticket); // never accepted, so its length does not count
     ticket += 2;
     return wait;
   };

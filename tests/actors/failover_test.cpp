@@ -13,7 +13,7 @@ using namespace parley;
 using namespace parley::tests;
 using actors::worker_state;
 
-// A session is taken up by another worker: what the client sees of it, and what the workers do.
+// Another worker takes over a session: what its client sees, and what the workers do.
 
 namespace {
 
@@ -80,7 +80,7 @@ TEST_CASE("a session is lost a second time while it is being taken up") {
   stub_script first;
   stub_script second;
   stub_script third;
-  second.die(); // with the first unit that is repeated
+  second.die(); // when it replays the first unit
   test_server core;
   core.add_up(first);
   auto client = core.connect();
@@ -124,7 +124,7 @@ TEST_CASE("an operator moves a session; its old place is free again") {
   const auto id = client.init()["session_id"].get<std::string>();
   talk(client, 2);
   CHECK_FALSE(move(core, "sess_nobody"));
-  CHECK(move(core, id)); // nowhere to go yet: it stays
+  CHECK(move(core, id)); // nowhere to move to yet, so it stays
   talk(client, 1);
   core.add_up(second);
   CHECK(first.eventually([](const auto& s) { return s.open_sessions() == 0; }));
@@ -175,11 +175,11 @@ TEST_CASE("a session that ends while it waits for another worker leaves the line
   CHECK(core.all_free());
 }
 
-// ---- work that ends workers -----------------------------------------------------------------------------------
+// ---- work that kills workers
 
 namespace {
 
-/// The engine dies of a unit that is forced to listen, as a stand-in for anything that ends a process.
+/// A unit with force_listen kills the engine, as a stand-in for anything that ends a process.
 void die_of_poison(stub_script& script) {
   script.answer_with([&script](const inference::command& order, const stub_script::sink& tell) {
     const auto* unit = std::get_if<inference::submit_unit>(&order);
@@ -228,7 +228,7 @@ TEST_CASE("who had work under way beside the poison is tried alone, and goes on"
   stub_script first(8);
   stub_script second(8);
   stub_script third(8);
-  // The first one answers nobody any more, and dies when all have spoken.
+  // The first worker answers nobody, and dies once all sessions have spoken.
   std::atomic<int> heard = 0;
   first.answer_with([&](const inference::command& order, const stub_script::sink&) {
     if (std::holds_alternative<inference::submit_unit>(order) && ++heard == 4) throw std::runtime_error("poison");
@@ -279,7 +279,7 @@ TEST_CASE("trials: one at a time on each worker, in the order in which they were
   CHECK_FALSE(trials.ask(1, 11));
   CHECK_FALSE(trials.ask(1, 12));
   CHECK(trials.ask(2, 20));
-  CHECK_FALSE(trials.end(11)); // it waited
+  CHECK_FALSE(trials.end(11)); // it was still waiting
   CHECK(trials.end(10) == std::optional<actors::ticket_key>(12));
   CHECK_FALSE(trials.end(99));
   CHECK_FALSE(trials.end(12));

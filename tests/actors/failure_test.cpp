@@ -10,7 +10,7 @@ using actors::worker_state;
 
 namespace {
 
-/// Answers the first so many units with a failure, the later ones with `listen`.
+/// Answers the first `failures` units with a failure, the later ones with `listen`.
 stub_script::unit_answer fail_first(int failures, inference::failure kind) {
   return [left = std::make_shared<int>(failures), kind](inference::step_output listen, const stub_script::sink& tell) {
     if ((*left)-- > 0) return tell(inference::failed{listen.session, listen.unit, kind, "it went wrong"});
@@ -18,7 +18,7 @@ stub_script::unit_answer fail_first(int failures, inference::failure kind) {
   };
 }
 
-/// A link whose session finds it broken: the session actor dies of it.
+/// A link that throws when its session uses it, which ends the session actor.
 class broken_link : public recording_link {
 public:
   void send(std::shared_ptr<const std::string> frame) override {

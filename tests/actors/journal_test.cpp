@@ -27,7 +27,7 @@ std::shared_ptr<unit_choices> finished(std::int64_t token, bool voice_open = fal
   return made;
 }
 
-/// A session and its engine, as far as the journal sees them.
+/// A session and its engine, as the journal sees them.
 struct talk {
   explicit talk(journal::bound most = {}) : notes(most) {
     open_duplex order{};
@@ -62,10 +62,10 @@ struct talk {
     }
   }
 
-  /// All that is replayed, each order answered at once.
+  /// Replays everything; each command is answered at once.
   std::vector<submit_unit> replay(session_id as) {
     std::vector<submit_unit> sent;
-    while (auto order = notes.next(as)) { // everything that is in memory
+    while (auto order = notes.next(as)) { // until the rest is still on disk
       if (const auto* open = std::get_if<open_duplex>(&*order)) {
         CHECK(open->session == as);
         CHECK(open->seed == 42U);
@@ -103,7 +103,7 @@ TEST_CASE("a session is opened and replayed as it was") {
   }
   CHECK_FALSE(t.send(3).replay);
   t.answer(3, finished(1));
-  t.notes.rewind(); // and once more
+  t.notes.rewind(); // replay once more
   CHECK(t.replay(10).size() == 4);
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("units wait for the open, and a few of them are under way at a time") 
   t.notes.note(replayed{2, 0});
   CHECK(t.notes.next(2));
   CHECK_FALSE(t.notes.next(2));
-  t.notes.rewind(); // that engine is lost too
+  t.notes.rewind(); // the new engine is lost, too
   CHECK(t.replay(3).size() == 10);
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("a unit whose text has left is sent again with what was chosen, anothe
   REQUIRE(again.replay);
   CHECK(again.replay == words);
   CHECK_FALSE(again.replay->finished);
-  t.notes.rewind(); // before it answered
+  t.notes.rewind(); // lost before it answered
   CHECK(t.replay(3).size() == 1);
   CHECK(t.send(1).replay == words);
   t.answer(1, finished(5));
@@ -166,7 +166,7 @@ TEST_CASE("what failed never was; a failed move changes nothing") {
   t.send(0);
   t.notes.rewind();
   t.notes.next(2);
-  t.notes.note(failed{2, 0, failure::inference, "no slot"}); // the open
+  t.notes.note(failed{2, 0, failure::inference, "no slot"}); // the open failed
   t.notes.rewind();
   t.replay(3);
   t.send(0);
@@ -200,7 +200,7 @@ TEST_CASE("memory is bounded; what does not fit can't be moved") {
 
 TEST_CASE("what does not fit into memory goes to the disk and comes back") {
   const auto path = std::filesystem::temp_directory_path() / ("parley-journal-" + std::to_string(::getpid()));
-  std::mutex mutex; // these outlive the recordings, whose thread uses them
+  std::mutex mutex; // declared first: the thread that uses them belongs to what follows
   std::condition_variable changed;
   int woken = 0;
   spill_writer recordings(path);
@@ -226,7 +226,7 @@ TEST_CASE("what does not fit into memory goes to the disk and comes back") {
       }
       REQUIRE(t.notes.whole());
       if (t.notes.caught_up()) break;
-      std::unique_lock lock(mutex); // the disk has something under way
+      std::unique_lock lock(mutex); // a block is being read from disk
       changed.wait(lock, [&] { return woken > heard; });
       heard = woken;
     }
@@ -235,7 +235,7 @@ TEST_CASE("what does not fit into memory goes to the disk and comes back") {
     woken = 0;
   }
   std::filesystem::remove_all(path);
-  t.send(40); // the file is open already
+  t.send(40); // the open file remains usable
   t.answer(40, finished(1));
   CHECK(t.notes.whole());
 }

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-// The states of a lease, one by one and step by step, without actors.
+// The states of a lease, one at a time, without actors.
 namespace parley::actors {
 
 namespace {
@@ -20,7 +20,7 @@ worker_slot slot(ticket_key ticket, worker_key key = home) {
   return {ticket, {}, key};
 }
 
-/// One of each, in the order of the variant.
+/// One of each state, in the order of the variant.
 std::vector<lease_state> every_state() {
   return {lease::none{},
           lease::waiting{1},
@@ -76,7 +76,7 @@ TEST_CASE("a lease takes the steps that the table allows, and no other one") {
         CHECK_NOTHROW(take(states[at]));
         continue;
       }
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // those abort
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // sanitized builds abort here
       CHECK_THROWS_AS(take(states[at]), base::invariant_violation);
 #endif
     }
@@ -116,7 +116,7 @@ TEST_CASE("a lost worker leaves a ticket, with which the session waits if it wan
   CHECK(engine_of(after) == 0);
   CHECK(as<lease::waiting>(asked(after, 0)).ticket == 6);
   CHECK(std::holds_alternative<lease::none>(released(after)));
-  // Nobody put it in line: the queue manager is no more.
+  // The lost session has no ticket, because the queue manager is gone.
   CHECK(as<lease::waiting>(asked(lost(lease::open{slot(5), 21}, 0), 8)).ticket == 8);
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("a move ends with the other slot, with the line, or with the worker") 
   CHECK(as<lease::displaced>(there).slot->key == 8);
   CHECK(as<lease::held>(asked(there, 0)).slot.ticket == 6);
   CHECK(as<lease::open>(out_of_line(moving)).engine == 21);
-  CHECK(as<lease::waiting>(asked(lost(moving, 7), 0)).ticket == 6); // its own ticket is the older one
+  CHECK(as<lease::waiting>(asked(lost(moving, 7), 0)).ticket == 6); // the older of the two tickets: its own
 }
 
 TEST_CASE("a replay that finds no room is repeated where there is some") {

@@ -9,7 +9,7 @@
 using namespace parley;
 using namespace parley::tests;
 
-// What an operator sees of a server and can do to it.
+// What an operator sees of a server and can do with it.
 
 namespace {
 
@@ -36,7 +36,7 @@ bool drain(test_server& core, std::uint64_t worker, bool wanted) {
   return answer.get_future().get();
 }
 
-/// The value of one line of the metrics; -1 if there is none.
+/// The value of a series in the text of the metrics; -1 if it is missing.
 double value(const std::string& text, const std::string& series) {
   const auto at = text.find("\n" + series + " ");
   return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 2));
@@ -74,7 +74,7 @@ TEST_CASE("the metrics tell what sessions did") {
   CHECK(value(text, R"(parley_units_total{answer="speak",worker="1"})") == 1);
   CHECK(value(text, R"(parley_units_total{answer="listen",worker="1"})") == 0);
   CHECK(value(text, R"(parley_tokens_total{direction="input",kind="audio",worker="1"})") == 10);
-  CHECK(value(text, R"(parley_tokens_total{direction="input",kind="text",worker="1"})") == 13); // the prompt's 12 too
+  CHECK(value(text, R"(parley_tokens_total{direction="input",kind="text",worker="1"})") == 13); // 12 from the prompt
   CHECK(value(text, R"(parley_tokens_total{direction="output",kind="text",worker="1"})") == 5);
   CHECK(value(text, R"(parley_stage_seconds_sum{stage="llm",worker="1"})") == Approx(0.3));
   CHECK(value(text, R"(parley_stage_seconds_count{stage="tts",worker="1"})") == 0);
@@ -212,7 +212,7 @@ TEST_CASE("each key sees and closes its own sessions") {
   anns.vanish();
   bobs.close_session();
   CHECK(core.all_free());
-  CHECK(close("bob") == actors::close_answer::forbidden); // of a closed one too
+  CHECK(close("bob") == actors::close_answer::forbidden); // also forbidden once the session has closed
   CHECK(close("ann") == actors::close_answer::closed);
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("one client waits with so many sessions at a time") {
   stub_script script(1);
   test_server core(settings);
   core.add_up(script);
-  auto holder = connect_as(core, "a", "ann"); // does not wait and does not count
+  auto holder = connect_as(core, "a", "ann"); // has a slot, so it does not count as waiting
   holder.link->next("session.queue_done");
   auto a1 = connect_as(core, "a", "ann");
   a1.link->next("session.queued");
@@ -259,12 +259,12 @@ TEST_CASE("a worker that has left, or was replaced, leaves no series behind") {
   for (actors::worker_key key = 1; key <= 5; ++key) {
     session.runs_on(key);
     counted.gone(key);
-    CHECK(counted.text().find("worker=\"" + std::to_string(key) + '"') != std::string::npos); // down, and known to be
+    CHECK(counted.text().find("worker=\"" + std::to_string(key) + '"') != std::string::npos); // still listed
     counted.remove(key);
     counted.remove(key);
   }
   CHECK(counted.text().find("worker=\"4\"") == std::string::npos);
-  CHECK(lines() > before); // a session still counts for the fifth
+  CHECK(lines() > before); // a session still counts for the fifth worker
   session.runs_on(6);
   CHECK(counted.text().find("worker=\"5\"") == std::string::npos);
 }

@@ -9,15 +9,15 @@
 #include <fstream>
 #include <set>
 
-// What the schema lets a client choose reaches the engine of another machine. An option that is new in the schema needs
-// its place in the one type (conversation/) and in the wire's reader, and nowhere in between.
+// Checks that every option of the schema reaches the engine on another machine. A new option only has to be added to
+// its type (conversation/) and to the reader of the wire format, and nowhere in between.
 
 using namespace parley;
 using nlohmann::json;
 
 namespace {
 
-/// Values that a schema's type allows; some of them are no defaults.
+/// Values that the schema's type allows, some of them different from the default.
 std::vector<json> values_of(const json& type) {
   if (type.contains("anyOf")) return values_of(type["anyOf"][0]);
   if (type.contains("enum")) return type["enum"];
@@ -26,7 +26,7 @@ std::vector<json> values_of(const json& type) {
   return {least, least + 1};
 }
 
-/// As it arrives on the other machine.
+/// The command as it arrives on the other machine.
 std::string arrived(const inference::command& order) {
   inference::command there = inference::cut{};
   REQUIRE(actors::unpack(actors::pack(order), there));
@@ -53,7 +53,7 @@ std::string asked_with(const json& choice) {
   return arrived(actors::to_engine(protocol::submit_turn{1, shared}, 1));
 }
 
-/// Each of `options`, but those in `elsewhere`, changes what `with` makes of it.
+/// Checks that each of `options`, except those in `elsewhere`, changes the result of `with`.
 template<class With>
 void check_all(const json& options, const std::set<std::string>& elsewhere, With with) {
   const auto usual = with(json::object());
@@ -74,7 +74,7 @@ json schema() {
 } // namespace
 
 TEST_CASE("every option of a duplex session reaches the engine") {
-  // Two can't be chosen, slices are of each unit, and two are about how answers are named on the wire.
+  // Two are fixed, max_slice_nums belongs to each unit, and two concern how answers are named on the wire.
   check_all(schema().at("duplexConfig").at("properties"),
             {"chunk_ms", "sample_rate", "max_slice_nums", "unit_responses", "listen_at_turn_end"}, opened_with);
 }

@@ -2,8 +2,8 @@
 
 #include <iostream>
 
-// Two actors count in the same int, unsynchronised: what a bug of ours in a handler would look like. The `tsan` preset has
-// to find it through an instrumented CAF; with Debian's library a suppression would hide it.
+// Two actors increment the same int without synchronisation, as a buggy handler of ours might. The `tsan` preset must
+// report the race through an instrumented CAF; with Debian's CAF a suppression would hide it.
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-// A queue line with a clock that the test moves, and its words as text (docs/protocol.md 7).
+// An admission queue with a clock that the test moves, and its events as text (docs/protocol.md 7).
 namespace parley::actors::test {
 
 using namespace std::chrono_literals;

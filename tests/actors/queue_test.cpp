@@ -77,7 +77,7 @@ TEST_CASE("half of 200 sessions vanish at random points and no slot is lost") {
     line.push_back(core.connect());
     if (plan.back() == leaves::at_once) line.back().vanish();
   }
-  // Those who leave while they wait do so in any order, all over the queue.
+  // Waiting clients leave in random order, from all over the queue.
   std::vector<int> order;
   for (int i = slots; i < sessions; ++i)
     if (plan[i] == leaves::queued) order.push_back(i);
@@ -115,7 +115,7 @@ TEST_CASE("half of 200 sessions vanish at random points and no slot is lost") {
   }
   CHECK(core.all_free());
   CHECK(script.eventually([](const auto& s) { return s.open_sessions() == 0 && s.most_open() <= slots; }));
-  // And all slots can be had again.
+  // Afterwards all slots are available again.
   std::vector<test_client> after;
   for (int i = 0; i < slots; ++i) {
     after.push_back(core.connect());
@@ -169,7 +169,7 @@ TEST_CASE("slots come and go with what the engine keeps up with, and nobody who 
   second.link->next("session.queued");
   third.link->next("session.queued");
   script.change_slots(3);
-  talk(first); // the engine is asked around its passes
+  talk(first); // the engine reports its capacity around a pass
   offered(3);
   for (auto* next : {&second, &third}) {
     next->link->next("session.queue_done");

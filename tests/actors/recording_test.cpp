@@ -42,7 +42,7 @@ std::vector<json> events_of(const std::string& lines) {
 std::size_t samples_in(const std::string& wav, std::uint32_t rate) {
   protocol::wav_options wanted;
   wanted.rate = rate;
-  if (wav.size() == 44) return 0; // to a reader, a header alone is not sound
+  if (wav.size() == 44) return 0; // read_wav refuses a file with nothing but a header
   const auto read = protocol::read_wav(wav, wanted);
   REQUIRE(read);
   return read->size();
@@ -54,7 +54,7 @@ config::settings recording_in(const fs::path& folder) {
   return settings;
 }
 
-/// Speaks 1,200 samples of 24 kHz a unit.
+/// Answers each unit with 1,200 samples of 24 kHz sound.
 void speak(stub_script& script) {
   script.answer_units_with([](inference::step_output sound, const stub_script::sink& tell) {
     auto text = sound;
@@ -197,7 +197,7 @@ TEST_CASE("a disk that refuses ends the recording, not the session") {
   stub_script script;
   test_server core(recording_in(folder.path()));
   core.add_up(script);
-  // There is a file where the day's folder would be made.
+  // A file is in the way where the day's folder should be created.
   std::ofstream(folder.path() / utc_date(std::chrono::duration_cast<std::chrono::milliseconds>(
                                              std::chrono::system_clock::now().time_since_epoch())
                                              .count()));
@@ -230,7 +230,7 @@ TEST_CASE("at every moment what was written opens") {
   REQUIRE(wav);
   CHECK((*wav)[7199] == Approx(0.25).margin(1e-4));
 
-  // As a crash leaves it.
+  // Files as a crash leaves them.
   recording_index index(folder.path());
   const auto found = index.find("a");
   REQUIRE(found);
@@ -286,7 +286,7 @@ TEST_CASE("what cannot be brought up to date is listed nevertheless") {
   facts.id = "a";
   facts.folder = "2026-01-02/a";
   { recording_folder growing(folder.path(), facts); }
-  // There is a non-empty folder where the new meta.json would be written: nobody can create it.
+  // A non-empty folder is in the way of the new meta.json, so that nobody can create the file.
   fs::create_directories(folder.path() / "2026-01-02/a/meta.json.new/x");
   const auto found = recording_index(folder.path()).find("a");
   REQUIRE(found);
@@ -300,11 +300,11 @@ TEST_CASE("what a session refuses is not decoded into its recording") {
   core.add_up(script);
   auto client = core.connect();
   client.link->next("session.queue_done");
-  client.send_text(append_frame()); // before the init
+  client.send_text(append_frame()); // sent before the init
   client.link->next("error");
   const std::string id = client.init()["session_id"];
   client.step();
-  // Read as float32 it is three samples too many; read as a WAV file of 1 kHz it would be 60 s.
+  // Read as float32 it has three samples too many; read as a 1 kHz WAV file it lasts 60 s.
   const auto file = protocol::write_wav(std::vector<float>(30'000), 1000);
   std::string bytes;
   protocol::base64::append(std::as_bytes(std::span(file)).first(file.size() / 4 * 4 - 2), bytes);
@@ -342,7 +342,7 @@ TEST_CASE("a disk that refuses is an answer, and the archivist goes on") {
   recordings_client recordings(*core.core().recordings());
   const auto facts = recordings.wait_for_listed(id);
   const auto where = folder.path() / facts["folder"].get<std::string>();
-  // A folder in the place of a file can be opened, but not read; a name that is too long cannot even be looked up.
+  // A folder in place of a file can be opened, but not read. A name that is too long cannot even be looked up.
   fs::remove(where / "input.wav");
   fs::create_directory(where / "input.wav");
   CHECK(recordings.fetch(id, "input.wav").answer != recording_answer::done);
@@ -373,6 +373,6 @@ TEST_CASE("the old and what is too much goes, the oldest first") {
   CHECK(gone({0, 1}) == "0123");
   all[0].state = "recording";
   CHECK(gone({0, 1}) == "123");
-  all[1].bytes = 1000; // nothing older is kept in its place
+  all[1].bytes = 1000; // nothing older is kept instead
   CHECK(gone({0, 500}) == "123");
 }

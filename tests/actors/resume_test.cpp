@@ -15,13 +15,13 @@ using namespace parley;
 using namespace parley::tests;
 using nlohmann::json;
 
-// A client comes back over another connection: the server side, without sockets.
+// A client comes back over another connection: the server's side, without sockets.
 
 namespace {
 
 constexpr const char* asking = R"({"resume":true})";
 
-/// A unit is answered by `said`, one event.
+/// Answers a unit with `said` in a single event.
 auto saying(const std::string& said) {
   return [said](inference::step_output delta, const stub_script::sink& tell) {
     delta.kind = inference::output_kind::text;
@@ -30,7 +30,7 @@ auto saying(const std::string& said) {
   };
 }
 
-/// Knows whether anybody still holds a frame that it was sent.
+/// Records whether anybody still holds a frame that was sent to it.
 class frame_watcher final : public recording_link {
 public:
   void send(std::shared_ptr<const std::string> frame) override {
@@ -41,7 +41,7 @@ public:
     recording_link::send(std::move(frame));
   }
 
-  /// Waits for it: an actor that has ended releases it a moment later.
+  /// Waits until nobody does: an actor that has ended releases frames a moment later.
   bool all_gone() const {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     const auto gone = [&] {
@@ -134,7 +134,7 @@ TEST_CASE("a wrong claim is refused, and the session does not mind") {
     auto other = core.come_back(id, shown, std::move(seen), key);
     CHECK(other.link->next("error")["error"]["code"] == "resume_refused");
     CHECK(other.link->closed() == 1008);
-    other.send_text("{}"); // nobody listens
+    other.send_text("{}"); // the closed connection ignores it
     other.vanish();
   };
   refused("mine", "resume_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
@@ -150,9 +150,9 @@ TEST_CASE("a wrong claim is refused, and the session does not mind") {
   auto again = core.come_back("mine", token, "2");
   const std::string next = again.link->next("session.resumed")["resume_token"];
   again.step();
-  refused("mine", token); // used up
+  refused("mine", token); // the first token is already used
   CHECK(again.close_session() == "user_stop");
-  refused("mine", next); // over
+  refused("mine", next); // the session has ended
   CHECK(plain.close_session() == "user_stop");
   CHECK(core.all_free());
   CHECK(metric(core, R"(parley_resumes_total{result="refused"})") == "9");
@@ -210,7 +210,7 @@ TEST_CASE("a session without a client moves to another worker like any other") {
   first.die();
   auto again = core.come_back(created["session_id"], created["resume_token"], "3");
   CHECK(again.link->next("session.resumed")["inputs"] == 2);
-  again.send_text(append_frame()); // its engine dies of it, or the first one has died before
+  again.send_text(append_frame()); // the first engine dies of this unit, unless it has died before
   CHECK(again.link->next("response.output.delta")["chunk_index"] == 2);
   CHECK(again.close_session() == "user_stop");
   CHECK(core.all_free());

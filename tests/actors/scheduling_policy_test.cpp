@@ -13,7 +13,7 @@ using namespace parley::actors;
 
 namespace {
 
-/// An actor system with the threads of a server.
+/// An actor system with as many threads as a server.
 struct threads {
   caf::actor_system_config config;
   caf::actor_system system{prepare(config, std::nullopt)};
@@ -24,12 +24,12 @@ constexpr auto soon = std::chrono::seconds(20);
 
 using maker = std::function<caf::behavior(caf::event_based_actor*)>;
 
-/// CAF 0.17 forms a reference out of nothing for a function that takes the actor alone, which UBSan reports.
+/// CAF 0.17 forms an invalid reference for a function whose only parameter is the actor, which UBSan reports.
 caf::actor spawn(caf::actor_system& system, maker make) {
   return system.spawn([](caf::event_based_actor* self, const maker& how) { return how(self); }, std::move(make));
 }
 
-/// Reports when it was given work.
+/// Reports when it receives its first message.
 caf::actor listener(caf::actor_system& system, std::promise<void>& heard) {
   return spawn(system, [&heard](caf::event_based_actor* self) -> caf::behavior {
     return {[&heard, self](go) {

@@ -35,7 +35,7 @@ TEST_CASE("a client that asks for the ids that the server gives takes them from 
   CHECK(another->claim("rt_4", next) == "rt_2");
   CHECK(victim->claim("b", next) == "rt_5");
   CHECK(registry.find("b").session.has_value());
-  // Its own next one may be asked for, too.
+  // A client may even ask for the id that would have been generated for it next.
   auto lucky = registry.add({});
   CHECK(lucky->claim("rt_6", next) == "rt_6");
 }

@@ -34,7 +34,7 @@ TEST_CASE("an audio session goes its whole way") {
 
 TEST_CASE("the context is full where a unit no longer fits by the engine's own account") {
   stub_script script;
-  script.report({8192 - 12 - 20 + 1, 0, false}); // behind a prompt of 12 rows, with 20 tokens to say
+  script.report({8192 - 12 - 20 + 1, 0, false}); // after a prompt of 12 rows and with room for 20 tokens
   test_server core;
   core.add_up(script);
   auto client = core.connect("audio");
@@ -222,7 +222,7 @@ TEST_CASE("a client that stops reading and is cut off gives its slot back") {
   stub_script script(1);
   test_server core;
   core.add_up(script);
-  // net/ closes such a link with 1008 and reports the socket gone while answers are still on their way.
+  // net/ closes such a link with 1008 and reports the loss of the socket while answers are still on their way.
   auto slow = core.connect();
   slow.init();
   for (int second = 0; second < 20; ++second) slow.send_text(append_frame());

@@ -14,14 +14,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder that is gone afterwards.
+/// A folder that is removed when the test ends.
 struct folder {
   folder() : path(fs::temp_directory_path() / ("parley-spill-" + std::to_string(::getpid()))) { fs::remove_all(path); }
   ~folder() { fs::remove_all(path); }
   fs::path path;
 };
 
-/// Fetches and waits.
+/// Fetches the block and waits for it.
 bool fetch(spill_writer& writer, const std::shared_ptr<spilled_block>& what) {
   std::promise<void> there;
   writer.fetch(what, [&] { there.set_value(); });
@@ -87,7 +87,7 @@ TEST_CASE("too much on its way is refused") {
 TEST_CASE("a disk that fails loses what was put there, and says so") {
   const folder f;
   spill_writer writer(f.path);
-  fs::remove_all(f.path); // no file can be made any more
+  fs::remove_all(f.path); // no file can be created any more
   const auto gone = writer.put(std::make_shared<spill_file>(), "x");
   REQUIRE(gone);
   CHECK_FALSE(fetch(writer, gone));

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-// A journal and two real engines: what a client gets of a session that loses its engine again and again.
+// A journal and two real engines: what a client receives from a session that repeatedly loses its engine.
 namespace parley::actors {
 
 namespace {
@@ -38,7 +38,7 @@ public:
 
   void send(command order) { engines_[in_use_]->handle(std::move(order)); }
 
-  /// Passes until something is heard; false when there is nothing to do.
+  /// Runs passes until something is reported; false if there is nothing to do.
   bool work() {
     while (heard_.empty())
       if (!engines_[in_use_]->advance() && heard_.empty()) return false;
@@ -46,7 +46,7 @@ public:
   }
   std::vector<event> heard() { return std::exchange(heard_, {}); }
 
-  /// The session's engine is gone, with everything it would have answered.
+  /// The session loses its engine, with everything that it would still have answered.
   void lose(session_id session) {
     send(close_session{session});
     heard_.clear();
@@ -64,7 +64,7 @@ machines& both() {
   return made;
 }
 
-/// What a client got of one unit or turn.
+/// What a client received for one unit or turn.
 struct got {
   std::string text;
   std::vector<float> sound;
@@ -72,7 +72,8 @@ struct got {
   bool listen = false;
 };
 
-/// A client, and a session as its actor keeps it. Loses the engine at random; never with `patience` 0.
+/// A client together with its session, as the session actor keeps it. It loses its engine at random, but never if
+/// `patience` is 0.
 class client {
 public:
   client(unsigned seed, unsigned patience) : random_(seed), patience_(patience) {}
@@ -135,7 +136,7 @@ private:
     for (bool again = false; !notes_.caught_up();) {
       while (auto order = notes_.next(session_)) both().send(*std::move(order));
       take();
-      if (again || random_() % 20 != 0) continue; // at times the next engine is lost as well, on the way
+      if (again || random_() % 20 != 0) continue; // else the next engine is lost during the replay
       again = true;
       both().lose(session_);
       notes_.rewind();
@@ -183,7 +184,7 @@ void talk(client& who, unsigned seed) {
   open.session = who.session();
   open.system_prompt = "You are a helpful assistant.";
   open.options.force_listen_count = 1;
-  open.options.tts_temperature = 0; // no draw of thousands of tokens, in which rounding may decide
+  open.options.tts_temperature = 0; // no sampling among thousands of tokens, where rounding could decide
   open.seed = seed;
   who.begin(open);
   for (unsigned u = 0; u < 12; ++u) {

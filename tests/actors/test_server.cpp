@@ -108,7 +108,7 @@ nlohmann::json test_server::status(actors::status_part part) {
 }
 
 bool test_server::all_free() {
-  // Every question is answered after what the queue manager had to do before: a handful of rounds settles it.
+  // The queue manager answers each question only after the work before it, so a few rounds are enough.
   const auto until = std::chrono::steady_clock::now() + deadline;
   while (std::chrono::steady_clock::now() < until) {
     const auto now = status();

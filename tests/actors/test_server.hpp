@@ -12,31 +12,31 @@
 
 namespace parley::tests {
 
-/// A connection to a server without a socket.
+/// A connection to a server, without a socket.
 struct test_client {
   std::shared_ptr<recording_link> link;
   std::unique_ptr<actors::session_handle> handle;
 
   void send_text(std::string frame) { handle->text(std::move(frame)); }
 
-  /// `session.init`, and back comes `session.created`.
+  /// Sends `session.init`; returns `session.created`.
   nlohmann::json init(const std::string& payload = "{}");
 
-  /// One second of silence goes out; back comes the next event of that type.
+  /// Sends one second of silence; returns the next event of the type `answer`.
   nlohmann::json step(const std::string& answer = "response.output.delta");
 
-  /// Leaves without a word.
+  /// Disconnects without saying goodbye.
   void vanish() { handle->gone(); }
 
   /// Sends session.close, waits for the answer and returns the reason.
   std::string close_session();
 };
 
-/// One second of silence as input.append, or as much as is asked for.
+/// An input.append with one second of silence, or as many samples as requested.
 std::string append_frame(std::size_t samples = 16'000, bool force_listen = false);
 std::string chat_frame(const std::string& words);
 
-/// A server with stub engines. The scripts outlive it.
+/// A server with stub engines. The scripts must outlive it.
 class test_server {
 public:
   explicit test_server(config::settings settings = quick_settings());
@@ -44,10 +44,10 @@ public:
   /// Starts a worker that follows `script`.
   void add(stub_script& script);
 
-  /// Starts it and waits until it takes sessions.
+  /// Starts a worker and waits until it accepts sessions.
   void add_up(stub_script& script);
 
-  /// `mode` as in the URL; empty = none.
+  /// `mode` is the one in the URL; empty = none.
   test_client connect(const std::string& mode = "audio", std::shared_ptr<recording_link> link = {},
                       std::optional<std::string> session_id = {}, std::shared_ptr<void> place = {});
 
@@ -55,13 +55,13 @@ public:
   test_client come_back(const std::string& session_id, const std::string& token,
                         std::optional<std::string> last_event_id = {}, const std::string& key = "");
 
-  /// Waits for a worker in that state and returns what is known about it.
+  /// Waits for a worker in that state and returns its view.
   actors::worker_view wait_for(actors::worker_state state);
 
-  /// GET /status.
+  /// The answer of GET /status.
   nlohmann::json status(actors::status_part part = actors::status_part::all);
 
-  /// Waits until no session is live any more and every slot is free.
+  /// Waits until no session lives and every slot is free.
   bool all_free();
 
   actors::server_core& core() { return *core_; }

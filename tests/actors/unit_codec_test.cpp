@@ -17,7 +17,7 @@ inference::pcm some_samples(std::size_t count) {
 inference::command through(const inference::command& order) {
   inference::command back = inference::cut{};
   REQUIRE(actors::unpack(actors::pack(order), back));
-  // What is packed alike is alike: every member has its place in the bytes.
+  // Equal bytes mean equal commands: every member is packed.
   CHECK(actors::pack(back) == actors::pack(order));
   return back;
 }
@@ -115,7 +115,7 @@ TEST_CASE("sound that was 16-bit samples once travels in half the bytes, bit by 
   CHECK(*std::get<inference::audio_item>(heard.at(0)).samples == *exact);
   CHECK(*std::get<inference::video_item>(heard.at(1)).samples == *exact);
 
-  // One sample that is not a 16-bit one, so everything is sent as floats. A negative zero is such a sample.
+  // One sample is not a 16-bit value, so everything is sent as floats. Negative zero is such a sample.
   for (const float odd : {-0.0f, 1.0f, 1e-9f}) {
     auto floats = std::make_shared<std::vector<float>>(*exact);
     floats->back() = odd;
@@ -168,7 +168,7 @@ TEST_CASE("bytes that were cut, lengthened or bent are refused") {
   inference::command back = inference::cut{};
   for (std::size_t size = 0; size < whole.size(); ++size) CHECK_FALSE(actors::unpack(whole.substr(0, size), back));
   CHECK_FALSE(actors::unpack(whole + "x", back));
-  // Whatever one wrong byte does, it reads nothing that is not there (the sanitizers watch).
+  // Whatever a wrong byte does, nothing is read beyond the end (the sanitizers watch).
   for (std::size_t at = 0; at < whole.size(); ++at)
     for (const char wrong : {'\x00', '\x7f', '\xff'}) {
       auto bent = whole;

@@ -9,14 +9,14 @@
 #include <chrono>
 #include <future>
 
-// What a broken invariant costs: the session for which the work was done, and nothing else. Not in sanitized builds, which abort.
+// A broken invariant costs the session whose work broke it, and nothing else. Not for sanitized builds, which abort.
 
 using namespace parley;
 using namespace parley::tests;
 
 namespace {
 
-/// Nothing is printed of violations that a test plants.
+/// Suppresses the output of violations that a test plants.
 class silent {
 public:
   silent() {
@@ -27,7 +27,7 @@ public:
   silent& operator=(const silent&) = delete;
 };
 
-/// Its session's handler breaks an invariant with the first answer of the model.
+/// Makes the session's handler break an invariant at the model's first answer.
 class planted_link : public recording_link {
 public:
   void send(std::shared_ptr<const std::string> frame) override {
@@ -63,7 +63,7 @@ TEST_CASE("an invariant that breaks in a session's handler ends that session, in
   CHECK(client.link->closed() == 1011);
   for (int i = 0; i < 3; ++i) CHECK(neighbour.step()["kind"] == "listen");
   CHECK(violations_in(core) == before + 1);
-  auto next = core.connect(); // its slot is free again
+  auto next = core.connect(); // the slot is free again
   next.init();
   CHECK(next.close_session() == "user_stop");
   CHECK(neighbour.close_session() == "user_stop");
@@ -91,7 +91,7 @@ struct lonely_queue {
   queue_actor queue;
 };
 
-/// A session, or a worker, as far as the queue manager sees it.
+/// A session or a worker, played by the test for the queue manager.
 class played {
 public:
   explicit played(caf::actor_system& system) : self_(system) {}
@@ -101,7 +101,7 @@ public:
     return caf::actor_cast<Handle>(caf::actor(self_));
   }
 
-  /// Waits for a message of that type.
+  /// Waits for a message of the given type.
   template<class Message>
   Message next() {
     std::optional<Message> come;
@@ -133,10 +133,10 @@ TEST_CASE("an invariant that breaks in the queue manager on behalf of one sessio
   caf::anon_send(of.queue, wish(first.as<session_actor>(), 7));
   CHECK(first.next<slot_granted>().ticket == 7);
   const auto before = base::violation_count();
-  caf::anon_send(of.queue, wish(second.as<session_actor>(), 7)); // a ticket is used once
+  caf::anon_send(of.queue, wish(second.as<session_actor>(), 7)); // a violation: the ticket is already used
   second.next<session_fault>();
   CHECK(base::violation_count() == before + 1);
-  // The first one has its slot as before, and others get theirs.
+  // The first session keeps its slot, and others get theirs.
   caf::anon_send(of.queue, slot_accepted{7});
   caf::anon_send(of.queue, wish(third.as<session_actor>(), 8));
   CHECK(third.next<slot_granted>().ticket == 8);
@@ -166,7 +166,7 @@ TEST_CASE("the loss of a worker is told to its sessions by the queue manager, th
     caf::anon_send(of.queue, wish(third.as<session_actor>(), 9));
     CHECK(third.next<slot_granted>().key == 1);
     join(second_worker, 2, 1);
-    caf::anon_send(of.queue, slot_freed{9}); // just before the end
+    caf::anon_send(of.queue, slot_freed{9}); // just before the session ends
   }
   const auto news = first.next<slot_lost>();
   CHECK(news.ticket == 7);

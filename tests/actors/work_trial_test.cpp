@@ -6,7 +6,7 @@ namespace parley::actors {
 
 TEST_CASE("two workers that die of the same work are too many; of work that was answered, none") {
   work_trial trial;
-  CHECK_FALSE(trial.lost(false)); // it had nothing
+  CHECK_FALSE(trial.lost(false)); // the worker had no work of this session
   CHECK_FALSE(trial.needed_for_work());
   trial.sent();
   CHECK_FALSE(trial.lost(false));
@@ -34,7 +34,7 @@ TEST_CASE("replays are counted for themselves") {
   trial.sent();
   trial.replayed();
   CHECK_FALSE(trial.needed_for_replay());
-  CHECK(trial.needed_for_work()); // that was not answered
+  CHECK(trial.needed_for_work()); // the work itself was not answered
 }
 
 TEST_CASE("what is retried waits for its trial, in order") {
@@ -44,7 +44,7 @@ TEST_CASE("what is retried waits for its trial, in order") {
   trial.forget();
   trial.asked();
   CHECK(trial.pending());
-  CHECK_FALSE(trial.needed_for_work()); // asked already
+  CHECK_FALSE(trial.needed_for_work()); // a trial is already requested
   trial.hold(inference::cut{1});
   trial.hold(inference::close_session{1});
   CHECK(trial.grant());

@@ -6,7 +6,7 @@ using namespace parley;
 using namespace parley::tests;
 using actors::worker_state;
 
-// What a lost worker leaves behind, besides what its sessions' clients see (failover_test).
+// What a lost worker leaves behind, apart from what clients see (failover_test).
 
 TEST_CASE("a session that cannot be replayed gives its new slot back at once, not when its client hangs up") {
   stub_script first;
@@ -51,7 +51,7 @@ TEST_CASE("those who lose their worker are served in the order in which they cam
   clients[1].send_text(append_frame());
   core.wait_for(worker_state::down);
   core.add_up(second);
-  // One slot: the oldest has it, and each leaves it to the next.
+  // With one slot, the oldest client holds it, and each leaves it to the next.
   for (auto& client : clients) {
     CHECK(client.step()["kind"] == "listen");
     CHECK(client.close_session() == "user_stop");

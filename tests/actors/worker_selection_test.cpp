@@ -38,7 +38,7 @@ TEST_CASE("a session goes where it loads the worker least, and a prompt that is 
   CHECK(chosen({{1, 0, 0, true}, {2, 0, 1}}) == 2); // no slots at all
   CHECK(chosen({{1, 1, 2}, {2, 1, 8}}) == 2);
   CHECK(chosen({{1, 0, 8}, {2, 1, 8, true}}) == 2);
-  CHECK(chosen({{1, 0, 8}, {2, 2, 8, true}}) == 1); // a quarter fuller
+  CHECK(chosen({{1, 0, 8}, {2, 2, 8, true}}) == 1); // would be a quarter fuller
   CHECK(chosen({{1, 3, 8, true}, {2, 1, 8, true}}) == 2);
   CHECK(chosen({{1, 7, 8}, {2, 8, 8, true}}) == 1);
 }
@@ -53,17 +53,17 @@ TEST_CASE("a ticket that is about to begin moves to the worker that has its prom
     return h.line.rebalance(ticket, prompt, h.now, h.last).value_or(0);
   };
   CHECK(h.enqueue(1) == "1 gets 1");
-  CHECK(rebalance(1, mine) == 1); // nobody has it: stays, and its worker will
+  CHECK(rebalance(1, mine) == 1); // no worker has the prompt: it stays, and its worker will have it
   CHECK(h.enqueue(2) == "2 gets 2");
   CHECK(rebalance(2, mine) == 1);
   CHECK(h.line.workers()[0].busy == 2);
   CHECK(h.line.workers()[1].busy == 0);
   CHECK(rebalance(2, mine) == 1);
   CHECK(h.enqueue(3) == "3 gets 2");
-  CHECK(rebalance(3, mine) == 2); // the first would be a quarter fuller
+  CHECK(rebalance(3, mine) == 2); // worker 1 would be a quarter fuller
   CHECK(h.enqueue(4) == "4 gets 2");
   CHECK(rebalance(4, other) == 2);
-  CHECK(rebalance(9, other) == 0); // no such slot
+  CHECK(rebalance(9, other) == 0); // there is no such slot
   h.line.prompts_at(1, {other});
   CHECK(h.enqueue(5) == "5 gets 1");
   CHECK(rebalance(5, mine) == 2);
@@ -77,7 +77,7 @@ TEST_CASE("who leaves a slot for a better one makes room for the next in line") 
   queue_fixture h;
   h.offer(1, 1);
   h.enqueue(1);
-  const auto move = h.line.enqueue(2, "ticket_2", mode::audio, true, h.now, {.avoid = 2}); // only the first will do
+  const auto move = h.line.enqueue(2, "ticket_2", mode::audio, true, h.now, {.avoid = 2}); // must get worker 1
   CHECK(words(move) == "2 queued 1");
   h.offer(2, 4);
   h.line.prompts_at(2, {5});
@@ -131,7 +131,7 @@ TEST_CASE("sessions with one prompt come together, and every slot comes back") {
   b.init(R"({"system_prompt":"B"})");
   CHECK(first.eventually([](const auto& s) { return opens(s) == 1; }));
   CHECK(second.eventually([](const auto& s) { return opens(s) == 1; }));
-  auto c = core.connect(); // of two that are equally loaded it gets a slot of the first
+  auto c = core.connect(); // two workers are equally loaded: it gets a slot on the first
   c.init(R"({"system_prompt":"B"})");
   CHECK(second.eventually([](const auto& s) { return opens(s) == 2; }));
   auto d = core.connect();

@@ -65,7 +65,7 @@ TEST_CASE("whoever leaves is forgotten; a node's new worker takes the place of i
   of.board.join(1, {}, "a", "cpu");
   of.board.join(2, {}, "b", "cpu");
   CHECK(of.board.leave(1));
-  CHECK(of.board.drain(1, false)); // in vain
+  CHECK(of.board.drain(1, false)); // has no effect
   CHECK(of.board.offer(1, with_slots(1)) == 0);
   CHECK(of.board.lose(1, false, "whatever"));
   CHECK_FALSE(of.board.lose(2, false, "lost"));

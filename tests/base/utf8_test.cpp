@@ -19,7 +19,7 @@ TEST_CASE("bytes become well-formed text, one replacement for each maximal subpa
 
 TEST_CASE("every Unicode scalar value is written as it is read, and nothing else is valid") {
   for (char32_t code = 0; code < 0x110000; ++code) {
-    if (code == 0xD800) code = 0xE000; // surrogates are none
+    if (code == 0xD800) code = 0xE000; // skip the surrogates
     std::string text;
     utf8::append(code, text);
     const auto read = utf8::decode(text);
@@ -27,7 +27,7 @@ TEST_CASE("every Unicode scalar value is written as it is read, and nothing else
         !utf8::valid(text))
       FAIL("U+" << std::hex << static_cast<std::uint32_t>(code));
   }
-  // A sequence of up to three bytes is either one that `append` writes or is not valid.
+  // Every sequence of up to three bytes is either written by `append` or invalid.
   for (unsigned bytes = 0x80; bytes < 0x1000000; bytes += bytes < 0x10000 ? 1 : 7) {
     std::string text;
     for (unsigned left = bytes; left != 0; left >>= 8) text.insert(text.begin(), static_cast<char>(left & 0xFF));

@@ -4,7 +4,7 @@
 
 using namespace parley::base;
 
-// What is refused, and why, is tested with what reads whole files: tests/protocol/wav_test.cpp.
+// What is refused, and why, is tested together with the reader of whole files: tests/protocol/wav_test.cpp.
 
 TEST_CASE("a header leads to the sound behind it") {
   const std::string data("\x00\x80\xFF\x7F\x00\x40", 6); // −32768, 32767, 16384

@@ -78,7 +78,7 @@ TEST_CASE("a listen after the end of a turn lets it play out") {
   ear.end_of_turn();
   ear.silence(seconds(1.1));
   CHECK(ear.heard_time().count() == Approx(1.0));
-  ear.sound(seconds(1.5), second); // the next turn waits for its place
+  ear.sound(seconds(1.5), second); // the next turn waits until the player has room
   CHECK(ear.heard()[1].begin.count() == Approx(2.0));
 }
 

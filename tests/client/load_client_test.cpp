@@ -11,7 +11,7 @@ using type = protocol::server_event_type;
 
 namespace {
 
-/// Writes down what a person does.
+/// Records what a simulated person does.
 struct noted_hands final : load_hands {
   std::vector<std::string> done;
   double wake = -1;
@@ -69,7 +69,7 @@ struct stage {
 
   load_client person() { return {role, script, habits, end, hands, figures}; }
 
-  /// To the first second or question, sent at 1 s.
+  /// Goes on to the first second or question, sent at 1 s.
   void open(load_client& p) {
     p.connecting(0);
     p.heard(0.5, event(type::queue_done));
@@ -97,7 +97,7 @@ TEST_CASE("a paced session goes its whole way") {
     CHECK(s.hands.take() == "unit");
   }
   p.heard(9.25, listen(9));
-  CHECK(s.hands.wake == 10); // the end
+  CHECK(s.hands.wake == 10); // wakes at the end of the session
   p.woken(10);
   CHECK(s.hands.take() == "close");
   p.heard(10.1, event(type::closed));
@@ -120,7 +120,7 @@ TEST_CASE("a server that stalls is measured by what was due, not by what was sen
   auto p = s.person();
   s.open(p);
   for (int second = 2; second <= 5; ++second) p.woken(second);
-  for (int unit = 1; unit <= 5; ++unit) p.heard(5.5, listen(unit)); // all at once
+  for (int unit = 1; unit <= 5; ++unit) p.heard(5.5, listen(unit)); // all answered at once
   CHECK(s.figures.answered == 5);
   CHECK(s.figures.missed == 4);
   CHECK(s.figures.unit_latency().quantile(1).count() == Approx(4.5));
@@ -132,11 +132,11 @@ TEST_CASE("a generator that is late says so and does not flatter the server") {
   auto p = s.person();
   s.open(p);
   p.heard(1.1, listen(1));
-  p.woken(2.75); // due at 2
+  p.woken(2.75); // it was due at 2 s
   p.heard(2.8, listen(2));
   CHECK(s.figures.lateness.quantile(1).count() == Approx(0.75));
   CHECK(s.figures.unit_latency().quantile(1).count() == Approx(0.8));
-  CHECK(s.hands.wake == Approx(3)); // the next one is due when it always was
+  CHECK(s.hands.wake == Approx(3)); // the schedule of the next one has not moved
 }
 
 TEST_CASE("seconds that the server drops or never answers are misses") {
@@ -151,7 +151,7 @@ TEST_CASE("seconds that the server drops or never answers are misses") {
   CHECK(s.figures.unanswered == 3);
   p.woken(10);
   p.heard(10.1, event(type::closed));
-  CHECK(s.figures.unanswered == 3 + 4); // the fifth to the eighth; the ninth was still in time
+  CHECK(s.figures.unanswered == 3 + 4); // the fifth to eighth; the ninth was still in time
   CHECK(s.figures.deadline_misses() == 7 + 1);
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("speech is timed, played and interrupted") {
   CHECK(s.hands.take() == "forced");
   auto more = speech(2, 24'000);
   more.answers_unit = false;
-  p.heard(2.3, more); // the half second of sound before it ended at 1.7
+  p.heard(2.3, more); // the half second of sound before it ended at 1.7 s
   CHECK(s.figures.first_text.count() == 1);
   auto silence = listen(2);
   p.heard(2.4, silence);
@@ -202,7 +202,7 @@ TEST_CASE("the legacy dialect is counted in order") {
   p.woken(2);
   p.heard(2.1, listen());
   p.heard(2.2, speech(0));
-  p.heard(2.3, listen()); // answers nothing
+  p.heard(2.3, listen()); // does not answer a question
   CHECK(s.figures.answered == 2);
   CHECK(s.figures.unit_latency().quantile(1).count() == Approx(1.1));
 }
@@ -243,7 +243,7 @@ TEST_CASE("chat asks, thinks and asks again") {
   CHECK(s.figures.first_text.count() == 1);
   CHECK(s.figures.first_text.quantile(1).count() == Approx(0.5));
   CHECK(s.figures.whole_answer.quantile(1).count() == Approx(1));
-  CHECK(s.figures.unit_latency().empty()); // has no deadline
+  CHECK(s.figures.unit_latency().empty()); // chat has no deadline
   CHECK(s.hands.wake > 2);
   p.woken(s.hands.wake);
   auto error = event(type::error);

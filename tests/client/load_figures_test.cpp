@@ -49,7 +49,7 @@ TEST_CASE("figures of several threads become one") {
 
 TEST_CASE("the table names every figure") {
   const auto table = load_table(some(), {.seconds = 10, .cpu_seconds = 0.5, .threads = 1, .most_at_once = 2});
-  CHECK_THAT(table, Catch::Contains("sessions            2 asked for, 2 held (2 at once), 1 to their end\n"));
+  CHECK_THAT(table, Catch::Contains("sessions            2 requested, 2 held (2 at once), 1 completed\n"));
   CHECK_THAT(table, Catch::Contains("unit latency             100     50.0 ms     95.0 ms     99.0 ms    100.0 ms\n"));
   CHECK_THAT(table, Catch::Contains("first text                 0           -"));
   CHECK_THAT(table, Catch::Contains("deadline misses     2 of 102 (1.96 %)\n"));

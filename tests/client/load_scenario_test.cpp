@@ -64,7 +64,7 @@ TEST_CASE("recordings are said whole, with silence between them") {
       CHECK(pace.next_unit() == 2);
       ++first;
     } else {
-      CHECK(unit == 3); // a recording begins at its beginning
+      CHECK(unit == 3); // each recording starts with its first second
       CHECK(pace.next_unit() == 4);
       ++second;
     }

@@ -25,7 +25,7 @@ std::string read(const std::filesystem::path& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-/// A folder that goes with the test.
+/// A folder that is removed when the test ends.
 struct scratch {
   std::filesystem::path path = std::filesystem::temp_directory_path() / "parley_load_test";
   scratch() { std::filesystem::create_directories(path); }
@@ -33,7 +33,7 @@ struct scratch {
   std::string operator/(const char* name) const { return (path / name).string(); }
 };
 
-/// Answers every unit: the third of three with speech.
+/// Answers every unit, every third one with speech.
 void serve(scripted_server::peer& client) {
   const auto receive = [&] {
     auto frame = client.receive();
@@ -81,7 +81,7 @@ TEST_CASE("a run is measured and reported in three forms") {
     status = load(options, out, err);
   }
   CHECK(status == 0);
-  CHECK_THAT(out.str(), Catch::Contains("sessions            1 asked for, 1 held (1 at once), 1 to their end"));
+  CHECK_THAT(out.str(), Catch::Contains("sessions            1 requested, 1 held (1 at once), 1 completed"));
   CHECK_THAT(out.str(), Catch::Contains("errors              none"));
   const auto text = read(folder / "figures.json");
   const auto doc = protocol::json::scan(text);

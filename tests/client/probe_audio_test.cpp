@@ -20,7 +20,7 @@ namespace protocol = parley::protocol;
 
 namespace {
 
-/// A sine as a WAV file that goes with the test.
+/// A sine as a WAV file that is removed when the test ends.
 class wav_file {
 public:
   wav_file(double seconds, std::uint32_t rate)
@@ -64,7 +64,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// Plays a server that takes units and answers every third one with speech.
+/// A server that accepts units and answers every third one with speech.
 struct audio_server {
   protocol::dialect spoken = protocol::dialect::current;
   std::optional<protocol::init_event> init;
@@ -108,7 +108,7 @@ struct audio_server {
     client.send(protocol::encode(delta, context()));
   }
 
-  /// To the client's close.
+  /// Runs until the client closes.
   void serve(scripted_server::peer& client) {
     start(client);
     for (;;) {
@@ -153,7 +153,7 @@ TEST_CASE("a probe tells a session from created to closed") {
   CHECK(server.init->seed == 7u);
   CHECK(server.init->voice->size() == Approx(3.4 * 16'000).margin(2));
   CHECK(server.init->tts_voice == server.init->voice);
-  REQUIRE(server.appends.size() == 4); // the last second is filled up
+  REQUIRE(server.appends.size() == 4); // the last second is padded
   for (const auto& append : server.appends) CHECK(append.samples->size() == 16'000);
   CHECK(server.appends[3].samples->back() == 0.0f);
   CHECK(server.close_reason == "user_stop");
@@ -322,7 +322,7 @@ TEST_CASE("what goes wrong is one line and status 1") {
     script = [&](auto& client) { client.close(1011); };
   }
   SECTION("no event at all") {
-    why = "no event";
+    why = "not an event";
     script = [&](auto& client) {
       client.send("hello");
       client.receive();

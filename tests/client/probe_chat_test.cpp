@@ -35,7 +35,7 @@ bool has(const std::string& text, const std::string& part) {
 struct chat_server {
   std::vector<std::string> deltas;
   std::string reason = "turn_end";
-  bool speaks = true; ///< when requested: half a second after each delta, or all with the whole answer
+  bool speaks = true; ///< if requested: half a second after each delta, or everything with the whole answer
   std::string target;
   std::optional<protocol::chat_append_event> asked;
   std::string close_reason;
@@ -127,7 +127,7 @@ TEST_CASE("without streaming the answer comes whole, once") {
   }
   CHECK(got.status == 0);
   CHECK_FALSE(server.asked->streaming);
-  CHECK(server.asked->max_new_tokens == 256); // the server's own
+  CHECK(server.asked->max_new_tokens == 256); // the server's default
   CHECK(got.out.find("Hello there.\nresponse.done       turn_end, whole answer ") == 0);
 }
 
@@ -175,6 +175,6 @@ TEST_CASE("an answer that failed is status 1") {
   }
   CHECK(got.status == 1);
   CHECK(has(got.out, "response.done       error"));
-  CHECK(has(got.err, "not whole"));
+  CHECK(has(got.err, "incomplete"));
   CHECK(run({.url = "ws:host", .prompt = "hi"}).status == 2);
 }

@@ -15,17 +15,17 @@ public:
   class peer {
   public:
     virtual ~peer() = default;
-    virtual std::string target() const = 0; ///< of the upgrade request
+    virtual std::string target() const = 0; ///< target of the upgrade request
     virtual void send(std::string_view frame) = 0;
-    virtual std::optional<std::string> receive() = 0; ///< none once the client closed or left
+    virtual std::optional<std::string> receive() = 0; ///< nothing if the client closed or left
     virtual void close(std::uint16_t code) = 0;
     virtual void vanish() = 0; ///< no closing handshake
   };
 
-  /// The connection is closed with 1000 when the script returns and did not do so itself.
+  /// If the script returns without closing the connection, it is closed with 1000.
   explicit scripted_server(std::function<void(peer&)> script);
 
-  /// Waits for the script; what it threw comes out here.
+  /// Waits for the script and rethrows what it threw.
   ~scripted_server() noexcept(false);
 
   std::string url() const;

@@ -15,7 +15,7 @@ TEST_CASE("config/parley.toml is what the table says, comments and all") {
   std::ifstream in("config/parley.toml");
   std::ostringstream text;
   text << in.rdbuf();
-  // To renew it: build/release/parley check-config /dev/null > config/parley.toml
+  // To update the file: build/release/parley check-config /dev/null > config/parley.toml
   CHECK(text.str() == print(settings{}));
 }
 

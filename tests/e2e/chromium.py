@@ -1,4 +1,5 @@
-"""A headless Chromium, driven over its DevTools protocol: real page, real microphone and camera code, devices fed from files."""
+"""A headless Chromium, driven over its DevTools protocol: real page, real microphone and camera code, devices fed from
+files."""
 import base64
 import json
 import subprocess
@@ -17,7 +18,7 @@ WAIT_SECONDS = 60
 
 
 class Browser:
-    """One process with a profile of its own. `microphone` is a WAV (played again and again), `camera` a Y4M file."""
+    """One process with its own profile. `microphone` is a WAV file (played in a loop), `camera` a Y4M file."""
 
     def __init__(self, profile: Path, microphone: Path, camera: Path, log: Path):
         self._log = open(log, "w")
@@ -38,7 +39,7 @@ class Browser:
     def close(self):
         self.process.terminate()
         try:
-            self.process.communicate(timeout=20)  # also takes what is left on stderr
+            self.process.communicate(timeout=20)  # also drains what is left on stderr
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -46,7 +47,7 @@ class Browser:
 
 
 class Page:
-    """A tab. `faults` holds every uncaught exception and every error that the browser wrote to its console, `asked` every address that it asked for,
+    """A tab. `faults` holds every uncaught exception and every error in the browser's console, `asked` every URL that it requested,
     `sent` every event that it sent to the server."""
 
     def __init__(self, devtools: str, url: str, width: int = 1280, height: int = 860, mobile: bool = False, dark: bool = True):
@@ -73,7 +74,7 @@ class Page:
             self._note(message["method"], message["params"])
 
     def until_event(self, method: str, **fields) -> dict:
-        """The next event of the browser with these fields."""
+        """Waits for the browser's next event with these fields."""
         while True:
             message = json.loads(self._socket.recv(timeout=WAIT_SECONDS))
             self._note(message["method"], message["params"])
@@ -94,13 +95,13 @@ class Page:
             self.sent.append(json.loads(params["response"]["payloadData"]))
 
     def evaluate(self, expression: str):
-        """The value of a JavaScript expression, awaited when it is a promise; counts as done by the user."""
+        """The value of a JavaScript expression, awaited if it is a promise. The browser treats it as a user action."""
         result = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True, userGesture=True)
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
     def until(self, condition: str, seconds: float = WAIT_SECONDS):
-        """Waits in the page until the expression is true, and gives its value back."""
+        """Waits in the page until the expression is true and returns its value."""
         return self.evaluate(
             f"""new Promise((done, fail) => {{
                 const end = performance.now() + {seconds * 1000};
@@ -115,7 +116,7 @@ class Page:
         )
 
     def click(self, selector: str):
-        """A press of the mouse in the middle of an element."""
+        """A mouse click in the middle of an element."""
         box = self.evaluate(
             f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center'}}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] }})()"
         )
@@ -130,7 +131,7 @@ class Page:
         self.call("Input.insertText", text=text)
 
     def give_file(self, selector: str, path: Path):
-        """The file as if chosen in an input's dialog."""
+        """Gives the file to an input, as if the user had chosen it in the dialog."""
         root = self.call("DOM.getDocument")["root"]["nodeId"]
         self.call("DOM.setFileInputFiles", files=[str(path)], nodeId=self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"])
 
@@ -145,7 +146,7 @@ class Page:
 
 
 def write_camera(path: Path, width: int = 320, height: int = 240, frames: int = 20):
-    """A Y4M film for the fake camera: a bright disc that wanders over a coloured ground."""
+    """A Y4M film for the fake camera: a bright disc that wanders over a coloured background."""
     y, x = np.mgrid[0:height, 0:width]
     with open(path, "wb") as film:
         film.write(f"YUV4MPEG2 W{width} H{height} F10:1 Ip A1:1 C420jpeg\n".encode())

@@ -1,4 +1,5 @@
-"""Starts the real server on a free loopback port. Clients here are written from the protocol's documentation alone."""
+"""Starts the real server on a free loopback port. The clients here are written from the protocol documentation
+alone."""
 import os
 import signal
 import subprocess
@@ -8,12 +9,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("PARLEY_BINARY", ROOT / "build/release/parley"))
-TINY = ROOT / "models/tiny-omni"  # random weights, but every part of the architecture: what the tests of the protocol talk to
-START_SECONDS = 120  # a sanitized binary on a busy machine
+TINY = ROOT / "models/tiny-omni"  # random weights, but every part of the architecture; used for tests of the protocol
+START_SECONDS = 120  # long enough for a sanitized binary on a busy machine
 
 
 class Server:
-    """One `parley serve` process, with tiny-omni unless flags name another model: ready when constructed, asked to stop by `stop`."""
+    """One `parley serve` process, with tiny-omni unless the flags name another model. It is ready once constructed;
+    `stop` ends it."""
 
     def __init__(self, *flags: str, log: Path):
         self.log = log
@@ -31,7 +33,7 @@ class Server:
         self.realtime = f"{'wss' if self.http.startswith('https') else 'ws'}://{self.host}:{self.port}/v1/realtime"
 
     def stop(self, how: int = signal.SIGTERM, seconds: float = 60) -> int:
-        """Signals the process, waits for its end and gives back the exit status."""
+        """Signals the process, waits for its end and returns the exit status."""
         if self.process.poll() is None:
             self.process.send_signal(how)
         try:
@@ -48,7 +50,8 @@ class Server:
 
 @pytest.fixture
 def start_server(tmp_path):
-    """A factory of servers with flags of the test's own; all of them are stopped, and must have ended well, at the test's end."""
+    """A factory of servers with flags chosen by the test. At the end of the test all are stopped and must have exited
+    cleanly."""
     servers = []
 
     def start(*flags: str) -> Server:
@@ -64,7 +67,7 @@ def start_server(tmp_path):
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
-    """The server that most tests share: default settings, a fixed seed, and a few slots."""
+    """The server that most tests share: default settings except for a fixed seed and a few slots."""
     shared = Server("--set", "engine.seed=7", "--set", "worker.max_sessions=4", log=tmp_path_factory.mktemp("server") / "server.log")
     yield shared
     assert shared.stop() == 0, shared.log.read_text()[-4000:]

@@ -1,6 +1,7 @@
-"""What engines drew for each second of a conversation, from the trace in their logs, and how two runs of one conversation are judged by it.
+"""Reads from the engines' trace logs what they sampled for each second of a conversation, and uses it to compare two runs of a conversation.
 
-Rounding differs a little with the company that a session is in. It may tip a draw whose margin is below `SURE`, and no other one: from there on the sound may be another one, which is reported."""
+Rounding depends slightly on which sessions share the batch. It may change a draw whose margin is below `SURE`, but no other. From there on the
+sound may differ, which is reported."""
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,12 +17,12 @@ LINE = re.compile(r"draws of unit (\d+), seed (\d+): text((?: \S+)*?); speech((?
 
 @dataclass
 class Unit:
-    text: list[float]  # margins
-    speech: list[tuple[int, float | None]]  # token and margin; none: it was known already
+    text: list[float]  # the margin of each draw
+    speech: list[tuple[int, float | None]]  # token and margin of each draw; no margin if the token was already known
 
 
 def draws(logs: list[Path]) -> dict[int, dict[int, list[Unit]]]:
-    """By seed and by number of the unit; a unit that was begun on several engines is there several times."""
+    """Indexed by seed, then by unit number; the list has one entry for each engine that began the unit."""
     found: dict[int, dict[int, list[Unit]]] = {}
     for log in logs:
         for number, seed, text, speech in LINE.findall(log.read_text()):
@@ -32,12 +33,12 @@ def draws(logs: list[Path]) -> dict[int, dict[int, list[Unit]]]:
 
 @dataclass
 class Verdict:
-    """One conversation beside its undisturbed run."""
+    """One conversation compared with its undisturbed run."""
 
-    alike: bool  # the same words, the same sound within 1e-3
+    alike: bool  # same words, and sound within 1e-3
     errors: list[str] = field(default_factory=list)  # differences that rounding does not explain
-    close_call: float | None = None  # margin of the draw that went the other way
-    moved: float = 0.0  # what rounding did to the margins of draws, at most
+    close_call: float | None = None  # margin of the draw that came out differently
+    moved: float = 0.0  # the most by which rounding moved a margin
     compared: int = 0  # draws whose margins were compared
 
     def __str__(self) -> str:
@@ -47,7 +48,8 @@ class Verdict:
 
 
 def first_difference(mine: dict[int, list[Unit]], calm: dict[int, list[Unit]], verdict: Verdict) -> tuple[int, float | None] | None:
-    """Unit and margin of the first speech token that came out differently. Margins before it are compared as well."""
+    """Unit and margin of the first speech token that came out differently. The margins before it are compared as
+    well."""
     for number in sorted(calm):
         [undisturbed] = calm[number]
         tipped = None
@@ -65,7 +67,8 @@ def first_difference(mine: dict[int, list[Unit]], calm: dict[int, list[Unit]], v
 
 
 def text_of(session: Paced) -> list[tuple[bool, str]]:
-    """What was decided and said, second by second. Whether sound came with it belongs to the sound: another speech token may end a turn sooner."""
+    """What was decided and said, second by second. Whether a second had sound is left out: a different speech token may
+    end a turn earlier."""
     return [(any(kind == "listen" for kind, _ in second), "".join(text or "" for _, text in second)) for second in session.transcript()[0]]
 
 
@@ -92,7 +95,7 @@ def judge(session: Paced, calm: Paced, mine: dict[int, list[Unit]], calm_draws: 
         verdict.errors += [*found[:3], "though the same speech tokens were drawn"]
         return verdict
     verdict.close_call = tipped[1]
-    # Before that second both sound the same.
+    # Before that second both must sound the same.
     for chunk in sorted(calm.sound):
         if chunk >= tipped[0]:
             break

@@ -1,4 +1,4 @@
-"""A TCP relay before a server, whose connections a test can break and refuse."""
+"""A TCP relay in front of a server; tests can break its connections and refuse new ones."""
 import select
 import socket
 import struct
@@ -6,7 +6,8 @@ import threading
 
 
 class Lossy:
-    """Stands for the server at an address of its own. `cut()` resets every connection and refuses new ones until `mend()`."""
+    """Stands in for the server at its own address. `cut()` resets every connection and refuses new ones until
+    `mend()`."""
 
     def __init__(self, server):
         self._target = (server.host, server.port)
@@ -38,7 +39,7 @@ class Lossy:
                         end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                         end.shutdown(socket.SHUT_RDWR)
                     except OSError:
-                        pass  # it had ended by itself
+                        pass  # the connection had ended already
             self._pairs.clear()
 
     def mend(self):

@@ -1,4 +1,4 @@
-"""A gateway and its workers as processes of their own, and what can be done to them."""
+"""A gateway and its workers as separate processes, and ways to stop, kill and restart them."""
 import os
 import re
 import signal
@@ -9,11 +9,11 @@ from pathlib import Path
 from conftest import BINARY, TINY
 from realtime import http
 
-WAIT_SECONDS = 120  # a sanitized binary on a busy machine
+WAIT_SECONDS = 120  # long enough for a sanitized binary on a busy machine
 
 
 def wait_until(holds, what: str, seconds: float = WAIT_SECONDS):
-    """Asks again and again, a few times a second, until `holds()` gives something true, and gives that back."""
+    """Calls `holds()` a few times a second until it returns something true, and returns that."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if found := holds():
@@ -35,7 +35,7 @@ class Process:
         self.process.send_signal(how)
 
     def end(self, how: int | None = signal.SIGTERM, seconds: float = 60) -> int:
-        """Signals it (a stopped one is woken first), waits for its end and gives back its exit status."""
+        """Signals the process (resuming a stopped one first), waits for its end and returns its exit status."""
         if self.process.poll() is None and how is not None:
             if how != signal.SIGKILL:
                 self.process.send_signal(signal.SIGCONT)
@@ -51,7 +51,7 @@ class Process:
 
 
 class Gateway(Process):
-    """`parley gateway`: ready when constructed."""
+    """`parley gateway`; ready once constructed."""
 
     def __init__(self, log: Path, *flags: str, nodes_port: int = 0):
         super().__init__(log, "gateway", "--port", "0", "--nodes-port", str(nodes_port), *flags)
@@ -68,7 +68,7 @@ class Gateway(Process):
         return wait_until(lambda: len(found := self.workers()) == count and found, f"{count} workers; {self.log.read_text()[-3000:]}")
 
     def wait_until_free(self):
-        """No session lives and no slot is held."""
+        """Waits until no session lives and no slot is held."""
 
         def free():
             status = http(self, "/status")[1]

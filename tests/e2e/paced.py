@@ -1,4 +1,4 @@
-"""Conversations that are spoken at a steady pace, whatever happens behind them, and what was heard of them."""
+"""Conversations spoken at a steady pace, whatever happens to the server, and what was heard in them."""
 import threading
 import time
 
@@ -8,7 +8,7 @@ from realtime import UNIT, Client, Closed, floats, speech
 
 
 def material(seed: int, units: int) -> list[np.ndarray]:
-    """What one speaker says, another thing for each seed: the spoken question, shifted and quieter or louder."""
+    """One speaker's sound, different for each seed: the spoken question, shifted, and quieter or louder."""
     random = np.random.default_rng(seed)
     once = np.concatenate([speech(), np.zeros(UNIT // 2, np.float32)])
     sound = np.roll(np.tile(once, 1 + (units * UNIT) // len(once)), int(random.integers(len(once))))[: units * UNIT]
@@ -16,18 +16,19 @@ def material(seed: int, units: int) -> list[np.ndarray]:
 
 
 class Paced:
-    """One audio session of `units` seconds, a second sent every `pace` seconds of the clock (0: when the last one is answered), on threads of its own."""
+    """One audio session of `units` seconds on its own threads. Sends a second every `pace` seconds (0: as soon as the
+    last one is answered)."""
 
     def __init__(self, server, seed: int, units: int, pace: float):
         self.seed, self.units, self.pace = seed, units, pace
         self.problem: Exception | None = None
         self.words: dict[int, list] = {}  # chunk_index -> what was decided and said
         self.sound: dict[int, list] = {}
-        self.answered: list[float] = []  # when each unit was
+        self.answered: list[float] = []  # when each unit was answered
         self.client = Client(server)
         self.client.init(config={"seed": seed, "force_listen_count": 0})
         self._material = material(seed, units)
-        self._asked_for = threading.Semaphore(1)  # without a pace: the next second
+        self._asked_for = threading.Semaphore(1)  # without a pace: permits to send the next second
         self._threads = [threading.Thread(target=self._guarded, args=(what,)) for what in (self._speak, self._hear)]
         self.began = time.monotonic()
         for thread in self._threads:
@@ -36,7 +37,7 @@ class Paced:
     def _guarded(self, what):
         try:
             what()
-        except Exception as problem:  # told by `finish`
+        except Exception as problem:  # reported by `finish`
             self.problem = self.problem or problem
 
     def _speak(self):
@@ -79,7 +80,7 @@ class Paced:
         return self
 
     def waits(self) -> list[float]:
-        """From when each second was due to its answer."""
+        """The time from when each second was due to its answer."""
         return [at - (self.began + number * self.pace) for number, at in enumerate(self.answered)]
 
     def longest_wait(self) -> float:
@@ -92,7 +93,7 @@ class Paced:
 
 
 def differences(one: Paced, other: Paced) -> list[str]:
-    """What tells two conversations apart: words, and samples by more than 1e-3."""
+    """How two conversations differ: in words, or in samples by more than 1e-3."""
     (words, sound), (other_words, other_sound) = one.transcript(), other.transcript()
     found = [f"second {i}: {a} / {b}" for i, (a, b) in enumerate(zip(words, other_words)) if a != b]
     if len(words) != len(other_words):

@@ -1,4 +1,4 @@
-"""Tabs of a real Chromium on the page at `/`, with a microphone and a camera that are fed from files."""
+"""Tabs of a real Chromium on the page at `/`, with a microphone and a camera fed from files."""
 import re
 
 import pytest
@@ -32,7 +32,8 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def open_page(browser):
-    """A factory of tabs; at the test's end none of them may have met an error or asked another host for anything."""
+    """A factory of tabs. At the end of the test no tab may have met an error or requested anything from another
+    host."""
     pages = []
 
     def start(server, mode: str, **screen):
@@ -43,7 +44,7 @@ def open_page(browser):
 
     yield start
     for page, server in pages:
-        page.evaluate("1")  # takes in what the browser still had to tell
+        page.evaluate("1")  # receives the browser's remaining events
         strangers = [url for url in page.asked if not re.match(rf"(https?|wss?)://{re.escape(server.host)}:{server.port}/|about:|blob:", url)]
         faults = page.faults
         page.close()

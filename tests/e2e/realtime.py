@@ -1,4 +1,4 @@
-"""A small client of /v1/realtime, written from the protocol's documentation: both dialects, nothing of the server's code."""
+"""A small client of /v1/realtime, written from the protocol documentation: both dialects, none of the server's code."""
 import base64
 import json
 import struct
@@ -18,7 +18,7 @@ WAIT_SECONDS = 60
 
 
 def speech(seconds: float | None = None) -> np.ndarray:
-    """A spoken question at 16 kHz, padded with silence (or cut) to the length asked for."""
+    """A spoken question at 16 kHz, padded with silence or cut to the requested length."""
     with wave.open(str(SPOKEN)) as f:
         assert (f.getframerate(), f.getnchannels(), f.getsampwidth()) == (16000, 1, 2)
         samples = np.frombuffer(f.readframes(f.getnframes()), np.int16).astype(np.float32) / 32768
@@ -30,7 +30,7 @@ def speech(seconds: float | None = None) -> np.ndarray:
 
 
 def say(text: str) -> np.ndarray:
-    """A fresh sentence at 16 kHz, as espeak-ng speaks it."""
+    """A sentence at 16 kHz, freshly spoken by espeak-ng."""
     spoken = subprocess.run(["espeak-ng", "--stdout", text], check=True, capture_output=True).stdout
     rate = int.from_bytes(spoken[24:28], "little")
     samples = np.frombuffer(spoken[44:], "<i2").astype(np.float32) / 32768  # a stream's header knows no length
@@ -39,14 +39,15 @@ def say(text: str) -> np.ndarray:
 
 
 def write_wav(path: Path, samples: np.ndarray):
-    """Mono, 16 kHz, 16 bits."""
+    """Writes mono 16-bit samples at 16 kHz."""
     with wave.open(str(path), "wb") as f:
         f.setparams((1, 2, UNIT, 0, "NONE", ""))
         f.writeframes((np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes())
 
 
 def jpeg(pixels: np.ndarray) -> str:
-    """RGB bytes [height,width,3], sides multiples of 8, as a baseline JPEG file in base64: quantised by 4, codes of one length."""
+    """RGB bytes [height,width,3], whose sides are multiples of 8, as a baseline JPEG file in base64: quantised by 4,
+    all codes of one length."""
     height, width, _ = pixels.shape
     frequency = np.cos(np.pi / 16 * np.arange(8)[:, None] * (2 * np.arange(8) + 1)) / 2
     frequency[0] /= 2**0.5
@@ -79,7 +80,7 @@ def jpeg(pixels: np.ndarray) -> str:
 
 
 def drawn(shape: str, colour: tuple[int, int, int], width: int = 320, height: int = 240) -> np.ndarray:
-    """One shape ("circle" or "square") in the middle of a white picture, 120 pixels wide."""
+    """One shape ("circle" or "square"), 120 pixels wide, in the middle of a white picture."""
     y, x = np.mgrid[:height, :width]
     across, down = abs(x - width / 2), abs(y - height / 2)
     inside = np.hypot(across, down) < 60 if shape == "circle" else np.maximum(across, down) < 60
@@ -95,7 +96,7 @@ def floats(text: str) -> np.ndarray:
 
 
 def http(server, path: str, method: str = "GET", body: dict | None = None) -> tuple[int, dict | str]:
-    """Status and body (parsed where it is JSON) of one HTTP request."""
+    """Status and body (parsed if it is JSON) of one HTTP request."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(server.http + path, data=data, method=method, headers={"Content-Type": "application/json"})
     try:
@@ -115,7 +116,7 @@ class Closed(Exception):
 
 
 class Client:
-    """A connection in one mode. `heard` holds every event that came, in order."""
+    """A connection in one mode. `heard` holds every received event, in order."""
 
     def __init__(self, server, mode: str | None = "audio", query: str = "", **options):
         url = server.realtime + (f"?mode={mode}" if mode is not None else "?") + query
@@ -140,7 +141,8 @@ class Client:
         return event
 
     def until(self, *types: str) -> dict:
-        """The next event of one of these types; others are kept in `heard`. An unexpected error fails the test."""
+        """Waits for the next event of one of these types; `heard` keeps the others. An unexpected error fails the
+        test."""
         while True:
             event = self.receive()
             if event["type"] in types:
@@ -148,21 +150,21 @@ class Client:
             assert event["type"] != "error", event
 
     def until_error(self) -> dict:
-        """The next error, other events kept in `heard`: its {code, message, type}."""
+        """Waits for the next error and returns its {code, message, type}; `heard` keeps other events."""
         while True:
             event = self.receive()
             if event["type"] == "error":
                 return event["error"]
 
     def closed(self) -> int:
-        """Reads to the end and gives back the close code."""
+        """Reads to the end and returns the close code."""
         while True:
             try:
                 self.receive()
             except Closed as end:
                 return end.code
 
-    # -- the current dialect -------------------------------------------------------------------------------------------
+    # ---- the current dialect
     def init(self, **payload) -> dict:
         self.until("session.queue_done")
         self.send({"type": "session.init", "payload": payload})
@@ -172,7 +174,7 @@ class Client:
         self.send({"type": "input.append", "input": {"audio": b64(samples), **fields}})
 
     def step(self, samples: np.ndarray, **fields) -> list[dict]:
-        """One unit in, all deltas of its answer out: the last one carries metrics.wall_clock_ms."""
+        """Sends one unit and returns all deltas of its answer; the last one carries metrics.wall_clock_ms."""
         self.append(samples, **fields)
         deltas = [self.until("response.output.delta")]
         while "wall_clock_ms" not in deltas[-1].get("metrics", {}):
@@ -180,7 +182,7 @@ class Client:
         return deltas
 
     def ask(self, text: str, **fields) -> tuple[list[dict], dict]:
-        """One chat turn: its deltas and its response.done."""
+        """One chat turn: returns its deltas and its response.done."""
         self.send({"type": "input.append", "input": {"messages": [{"role": "user", "content": text}], **fields}})
         deltas = []
         while True:
@@ -192,7 +194,7 @@ class Client:
     def until_done(self) -> dict:
         return self.until("response.done")
 
-    # -- the legacy dialect --------------------------------------------------------------------------------------------
+    # ---- the legacy dialect
     def update(self, **session) -> dict:
         self.until("session.queue_done")
         self.send({"type": "session.update", "session": {"instructions": "You are a helpful assistant.", **session}})
@@ -206,6 +208,6 @@ class Client:
         return self.until("response.listen", "response.output_audio.delta")
 
     def say_goodbye(self, reason: str = "user_stop") -> tuple[dict, int]:
-        """session.close, the confirmation and the close code."""
+        """Sends session.close; returns the confirmation and the close code."""
         self.send({"type": "session.close", "reason": reason})
         return self.until("session.closed"), self.closed()

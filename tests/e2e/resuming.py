@@ -1,4 +1,4 @@
-"""A client whose connection breaks and that goes on over another one, as docs/protocol.md 14 tells it to."""
+"""A client whose connection breaks and which resumes over another one, as docs/protocol.md 14 describes."""
 import json
 import socket
 import struct
@@ -7,7 +7,7 @@ from realtime import Client
 
 
 class Resuming(Client):
-    """Keeps what it sent, and counts what it got: every numbered event has to follow the one before."""
+    """Keeps what it sent and checks what it received: every numbered event must follow the one before."""
 
     def __init__(self, server, mode: str):
         super().__init__(server, mode)
@@ -36,10 +36,10 @@ class Resuming(Client):
         return event
 
     def break_off(self):
-        """The connection ends with a reset, without a closing handshake, and with it whatever was under way."""
+        """Resets the connection without a closing handshake; whatever was under way is lost."""
         plain = self.socket.socket
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        plain.shutdown(socket.SHUT_RD)  # wakes the thread that reads, which then closes
+        plain.shutdown(socket.SHUT_RD)  # wakes the reading thread, which then closes
         self.socket.recv_events_thread.join(10)
         plain.close()
 
@@ -48,7 +48,7 @@ class Resuming(Client):
         return Client(self._server, None, f"session_id={self.id}&resume_token={token or self.tokens[-1]}&last_event_id={seen}")
 
     def come_back(self) -> dict:
-        """Goes on over a new connection, and sends again what had not arrived."""
+        """Resumes over a new connection and resends what had not arrived."""
         self.socket = self.claim().socket
         resumed = self.receive()
         assert resumed["type"] == "session.resumed" and resumed["session_id"] == self.id, resumed

@@ -67,7 +67,7 @@ def test_same_seed_same_answer(server):
 
 
 def test_greedy_is_deterministic_without_a_seed(server):
-    """decode_mode is about the words, tts_temperature about how they are spoken."""
+    """decode_mode affects the words; tts_temperature only how they are spoken."""
     greedy = {"decode_mode": "greedy", "force_listen_count": 0}
     alike = [heard(converse(server, 6, seed=seed, tts_temperature=0, **greedy)[0]) for seed in (1, 2)]
     assert alike[0] == alike[1]
@@ -107,7 +107,7 @@ def test_appends_of_any_length_are_gathered(server):
         while len(answers) < 3:
             answers.append(client.until("response.output.delta"))
         assert [a["chunk_index"] for a in answers] == [0, 1, 2]
-        assert [a["input_id"] for a in answers] == ["input_1", "input_3", "input_4"]  # the first one is a unit, behind silence
+        assert [a["input_id"] for a in answers] == ["input_1", "input_3", "input_4"]  # silence before the first append makes it a unit
 
 
 def test_names_of_the_clients_own_come_back(server):

@@ -26,7 +26,8 @@ def test_a_conversation(server):
 
 
 def test_both_dialects_decide_alike(server):
-    """The same seed and the same sound give the same decisions: the dialect is spelling. The server's seed makes them equal."""
+    """The same sound gives the same decisions in both dialects, which differ in spelling only. The server sets the
+    seed."""
     sound = speech(8)
     with Client(server) as client:
         client.update()

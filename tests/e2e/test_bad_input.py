@@ -1,4 +1,4 @@
-"""What a hostile or broken client can send: one clear error or close each time, and other sessions notice nothing."""
+"""What a hostile or broken client can send: each time one clear error or close, and other sessions notice nothing."""
 import base64
 import json
 import socket
@@ -14,7 +14,7 @@ SILENCE = np.zeros(UNIT, np.float32)
 
 @pytest.fixture
 def bystander(server):
-    """A session that lives beside the broken one; it must still be answered afterwards."""
+    """A session beside the broken one; it must still get answers afterwards."""
     with Client(server) as client:
         client.init()
         yield client
@@ -74,7 +74,7 @@ INFINITE = base64.b64encode(struct.pack("<4f", 0, float("inf"), 0, 0)).decode()
         ({"type": "input.append"}, "missing_field"),
         ({"type": "input.append", "input": {}}, "missing_field"),
         ({"type": "input.append", "input": {"audio": 5}}, "invalid_payload"),
-        ({"type": "input.append", "input": {"audio": "AAAA"}}, "invalid_payload"),  # 3 bytes are no float
+        ({"type": "input.append", "input": {"audio": "AAAA"}}, "invalid_payload"),  # 3 bytes are not a float
         ({"type": "input.append", "input": {"audio": ""}}, "invalid_payload"),
         ({"type": "input.append", "input": {"audio": "AA AA"}}, "invalid_payload"),
         ({"type": "input.append", "input": {"audio": "_-8="}}, "invalid_payload"),
@@ -123,7 +123,7 @@ def test_chat_errors(server):
 
 
 def test_what_is_no_picture_is_refused(server):
-    """A frame without a picture in it is a clear invalid_payload and the whole append is discarded."""
+    """A frame that is not a picture gives a clear invalid_payload, and the whole append is discarded."""
     jpeg = base64.b64encode(b"\xff\xd8\xff\xe0 not really a picture").decode()
     with Client(server, mode="video") as client:
         client.init()
@@ -169,7 +169,7 @@ def test_flood_of_errors_closes_1008(server, bystander):
 
 
 def test_half_a_frame_then_silence(server, bystander):
-    """A raw socket sends half of a WebSocket frame and nothing more: it holds nothing that others need."""
+    """A raw socket sends half a WebSocket frame and nothing more. It must not block others."""
     raw = socket.create_connection((server.host, server.port))
     raw.sendall(
         b"GET /v1/realtime?mode=audio HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

@@ -1,4 +1,4 @@
-"""Clients in the wild, and what each relies on: one test for each habit. None of it may break."""
+"""Existing clients and what each relies on: one test for each habit. None of them may break."""
 import base64
 import json
 import struct
@@ -12,7 +12,7 @@ SILENCE = np.zeros(UNIT, np.float32)
 
 
 def test_robot_fetches_the_default_voice_then_talks(server):
-    """A robot: default voice over HTTP, unknown payload fields, its own close reasons, client pings."""
+    """A robot: fetches the default voice over HTTP, sends unknown payload fields, its own close reasons and pings."""
     status, voice = http(server, "/api/default_ref_audio")
     assert status == 200 and voice["sample_rate"] == 16000 and len(floats(voice["base64"])) > 4000
     assert voice["samples"] == len(floats(voice["base64"])) and abs(voice["duration"] - voice["samples"] / 16000) < 0.001 and voice["name"].endswith(".wav")
@@ -27,7 +27,7 @@ def test_robot_fetches_the_default_voice_then_talks(server):
 
 
 def test_queue_done_comes_before_created_and_first(server):
-    """One client rejects session.created before queue_done, another reads exactly one message before it sends."""
+    """One client rejects a session.created before queue_done; another reads exactly one message before it sends."""
     with Client(server) as client:
         assert client.receive()["type"] in ("session.queue_done", "session.queued")
         client.send({"type": "session.init", "payload": {}})
@@ -35,7 +35,7 @@ def test_queue_done_comes_before_created_and_first(server):
 
 
 def test_init_on_open_without_waiting(server):
-    """Session.update or session.init sent immediately on open is held, not refused."""
+    """A session.update or session.init sent right after opening is held, not refused."""
     for event in ({"type": "session.init", "payload": {}}, {"type": "session.update", "session": {"instructions": "Hi."}}):
         with Client(server) as client:
             client.send(event)
@@ -44,14 +44,15 @@ def test_init_on_open_without_waiting(server):
 
 
 def test_key_as_subprotocol(server):
-    """A desktop companion: the key as an offered subprotocol; the other one is echoed."""
+    """A desktop companion: offers the key as a subprotocol beside another one, which is echoed."""
     with Client(server, subprotocols=["map.realtime", "map-api-key.secret"]) as client:
         assert client.socket.subprotocol == "map.realtime"
         client.init()
 
 
 def test_twenty_millisecond_frames(server):
-    """The interview provider: 320 samples an append, unknown query keys, Bearer header, events it knows are a subset."""
+    """The interview provider: appends of 320 samples, unknown query keys, a Bearer header; it knows only some of the
+    events."""
     with Client(server, query="&model=MiniCPM-o-4.5-Realtime", additional_headers={"Authorization": "Bearer key"}) as client:
         client.init(system_prompt="Hi.", config={"tts_enabled": True})
         for i in range(51):
@@ -60,18 +61,19 @@ def test_twenty_millisecond_frames(server):
 
 
 def test_phone_bot_greeting_events_are_ignorable(server):
-    """Phone bots: an empty Bearer header, OpenAI events answered by unknown_event, interrupts by a second of zeros."""
+    """Phone bots: an empty Bearer header, OpenAI events (answered by unknown_event), interruption by a second of
+    zeros."""
     with Client(server, additional_headers={"Authorization": "Bearer "}, ping_interval=1) as client:
         client.update()
         for foreign in ("conversation.item.create", "response.create", "response.cancel", "ping"):
             client.send({"type": foreign, "item": {"role": "user"}})
             assert client.until_error()["code"] == "unknown_event"
-        client.append_legacy(speech(0.7))  # a duplicate buffer of its own length
+        client.append_legacy(speech(0.7))  # a second buffer, of its own length
         assert client.step_legacy(SILENCE, force_listen=True)["type"] == "response.listen"
 
 
 def test_foreign_query_keys_and_later_updates(server):
-    """A search client: many query keys, session.update again in mid-session is an error that changes nothing."""
+    """A search client: many query keys; a second session.update in mid-session is an error that changes nothing."""
     with Client(server, mode="video", query="&duplex=1&model=x&minicpmo45_native_duplex=1&autostart=0") as client:
         client.send({"type": "session.update", "session": {"instructions": "Hi.", "modalities": ["text"], "input_audio_format": "pcm16", "extra_body": {}}})
         client.until("session.created")
@@ -81,7 +83,8 @@ def test_foreign_query_keys_and_later_updates(server):
 
 
 def test_probe_fields_of_a_native_client(server):
-    """A native probe: unknown config keys and append fields are ignored, sliding window asked for, binary frames refused."""
+    """A native probe: unknown config keys and append fields are ignored, it requests a sliding window, binary frames
+    are refused."""
     config = {"force_listen_count": 0, "top_k": 20, "greedy_listen_speak_decision": True, "listen_prob_scale": 1.0, "temperature": 0.7, "sliding_window_mode": "basic", "basic_window_high_tokens": 4000, "basic_window_low_tokens": 3500}
     with Client(server) as client:
         client.init(mode="full_duplex", config=config)
@@ -91,7 +94,8 @@ def test_probe_fields_of_a_native_client(server):
 
 
 def test_micro_turns_and_string_ids(server):
-    """An adapter that gathers 200 ms pieces: session_id is a string, no error event ever for harmless things."""
+    """An adapter that sends pieces of 200 ms: session_id is a string, and harmless things never cause an error
+    event."""
     with Client(server) as client:
         assert isinstance(client.init()["session_id"], str)
         for i in range(5):
@@ -100,7 +104,7 @@ def test_micro_turns_and_string_ids(server):
 
 
 def test_relay_pops_the_mode(server):
-    """A relay without a URL mode; `full_duplex` in the payload keeps video."""
+    """A relay that drops the mode from the URL; `full_duplex` in the payload means video."""
     with Client(server, mode=None) as client:
         assert client.init(mode="full_duplex")["mode"] == "full_duplex"
         client.step(SILENCE)
@@ -113,7 +117,7 @@ def test_half_duplex_page_fields(server):
 
 
 def test_unknown_modes_are_refused(server):
-    """A game says mode=text or mode=voice: told, then closed with 1008."""
+    """A game with mode=text or mode=voice gets an error, then close code 1008."""
     for mode in ("text", "voice", "duplex", ""):
         with Client(server, mode=mode) as client:
             assert client.until_error()["code"] == "invalid_payload"
@@ -136,7 +140,7 @@ def test_listen_has_a_response_id(server):
 
 
 def test_chat_without_url_mode(server):
-    """A load script reads one message, then sends init with mode turn_based and no URL mode."""
+    """A load script reads one message, then sends an init with mode turn_based, without a mode in the URL."""
     with Client(server, mode=None) as client:
         client.receive()
         client.send({"type": "session.init", "payload": {"mode": "turn_based", "use_tts": False}})
@@ -145,7 +149,7 @@ def test_chat_without_url_mode(server):
 
 
 def test_alias_spellings(server):
-    """Other names for the same fields, in every place that clients put them."""
+    """Other names for the same fields, in every place where clients put them."""
     half = b64(speech(0.5))
     with Client(server) as client:
         client.until("session.queue_done")
@@ -184,7 +188,8 @@ def test_official_probe_measures_pings_first(server):
 
 
 def test_large_chat_message(server):
-    """Chat frames may be far larger than duplex ones: 40 MiB of ignored padding is fine, in duplex it is closed with 1009."""
+    """Chat frames may be far larger than duplex ones: chat accepts 40 MiB of ignored padding; a duplex session is
+    closed with 1009."""
     padding = "x" * (40 << 20)
     with Client(server, mode="chat") as client:
         client.init()
@@ -192,7 +197,7 @@ def test_large_chat_message(server):
         client.until("response.done")
     with Client(server, mode="audio") as client:
         client.init()
-        # The header of a frame of 40 MiB and not more: a client that is still sending could lose the close frame to a TCP reset.
+        # Only the header of a 40 MiB frame: a client that is still sending could lose the close frame to a TCP reset.
         client.socket.socket.sendall(b"\x81\xff" + struct.pack(">Q", 40 << 20) + bytes(4))
         assert client.closed() == 1009
 
@@ -209,7 +214,8 @@ def test_close_over_http(server):
 
 
 def test_rig_counts_terminal_events(server):
-    """A rig keeps at most three seconds under way; a listen or response.done with a response_id that it has not seen answers the oldest one."""
+    """A test rig keeps at most three seconds under way; a listen or response.done with an unknown response_id answers
+    the oldest."""
     units, sent, processed, turns = 12, 0, set(), []
     with Client(server) as client:
         client.init(config={"unit_responses": True, "force_listen_count": 0, "listen_prob_scale": 0.2, "seed": 3})
@@ -228,7 +234,8 @@ def test_rig_counts_terminal_events(server):
 
 
 def test_listen_in_the_second_that_ends_a_turn(server):
-    """A client of the reference takes listen for the end of an utterance: it comes in the same second, with the turn's response_id."""
+    """A client of the reference ends an utterance at listen, so it must come in the same second, with the turn's
+    response_id."""
     with Client(server) as client:
         client.init(config={"listen_at_turn_end": True, "force_listen_count": 0, "listen_prob_scale": 0.2, "seed": 3})
         ended = 0

@@ -38,7 +38,7 @@ def test_load_without_a_session_fails_with_one(tmp_path):
     figures = tmp_path / "figures.json"
     result = parley("load", "--url", "http://127.0.0.1:1", "--mode", "chat", "--sessions", "3", "--seconds", "0.1", "--json", str(figures))
     assert result.returncode == 1 and figures.is_file()
-    assert result.stderr.splitlines()[-1] == "parley load: none of 3 sessions came about, 3 connection_failed"
+    assert result.stderr.splitlines()[-1] == "parley load: none of 3 sessions was created, 3 connection_failed"
 
 
 def test_probe_without_a_server_fails_with_one():
@@ -77,7 +77,8 @@ def test_check_config(tmp_path):
 
 
 def test_verify_counts_failures(tmp_path):
-    """`parley verify` says 1 when a golden does not hold: here the goldens of one checkpoint against another one."""
+    """`parley verify` exits with 1 when a golden does not match: here it compares goldens of one checkpoint with
+    another one."""
     data = ROOT / "tests/data"
     wrong = parley("verify", "--model", str(ROOT / "models/tiny-omni"), "--goldens", str(data / "goldens/thinker"))
     assert wrong.returncode == 1 and "FAIL" in wrong.stdout
@@ -92,7 +93,8 @@ def test_init_model_makes_a_servable_checkpoint(tmp_path, start_server):
 
 
 def test_a_folder_of_middle_size_is_made_checked_and_run(tmp_path):
-    """All that the published folder has, at a size that takes seconds: made, looked at, loaded, heard."""
+    """Everything that the published folder contains, at a size that takes seconds: create it, check it, load it, listen
+    to it."""
     folder = tmp_path / "Mittlere Größe"
     made = parley("init-model", "--preset", "mid", "--seed", "1", "--out", str(folder))
     assert made.returncode == 0, made.stderr
@@ -125,7 +127,7 @@ def test_help_names_every_command():
 
 
 def test_a_server_outlives_the_reader_of_its_log(tmp_path):
-    """`parley serve 2>&1 | head` and a log collector that restarts end no conversation."""
+    """Neither `parley serve 2>&1 | head` nor a restarted log collector may end a conversation."""
     read, write = os.pipe()
     server = subprocess.Popen([BINARY, "serve", "--port", "0", "--model", str(ROOT / "models/tiny-omni"), "--set", "log.level=debug"], stdout=subprocess.PIPE, stderr=write, text=True)
     os.close(write)
@@ -141,7 +143,7 @@ def test_a_server_outlives_the_reader_of_its_log(tmp_path):
 
 
 def test_another_system_is_told_what_it_takes(tmp_path):
-    """One line, with what to do by hand."""
+    """On another system: one line that says what to do by hand."""
     other = tmp_path / "os-release"
     other.write_text('ID=fedora\nVERSION_ID=40\nPRETTY_NAME="Fedora Linux 40"\n')
     done = subprocess.run([ROOT / "run"], capture_output=True, text=True, timeout=60, env=os.environ | {"OS_RELEASE": str(other)})

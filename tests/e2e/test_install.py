@@ -1,4 +1,4 @@
-"""`cmake --install` into a prefix of its own, and what lies there."""
+"""`cmake --install` into its own prefix, and what it installs there."""
 import os
 import re
 import shutil
@@ -29,7 +29,7 @@ def prefix(tmp_path_factory):
 
 
 def test_it_serves_from_there(prefix, tmp_path, monkeypatch):
-    """Its own model, its own page, from any folder."""
+    """The installed program serves its own model and page from any folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("conftest.BINARY", prefix / "bin/parley")
     server = Server("--config", str(prefix / "etc/parley/parley.toml"), log=tmp_path / "log")
@@ -41,7 +41,8 @@ def test_it_serves_from_there(prefix, tmp_path, monkeypatch):
 
 
 def test_it_needs_nothing_of_where_it_was_built(prefix, tmp_path, monkeypatch):
-    """The caches with LibTorch, the sources and the build folder are out of sight, as they are of the systemd unit and on another machine."""
+    """The caches with LibTorch, the sources and the build folder are hidden, as they are from the systemd unit and on
+    other machines."""
     listed = run("readelf", "-d", str(prefix / "bin/parley")).stdout
     assert re.findall(r"(?:RUNPATH|RPATH).*\[(.*)\]", listed) == ["$ORIGIN/../lib/parley"], listed
     hidden = sorted({str(path.resolve()) for path in (torch_folder(), ROOT, BUILD) if not path.resolve().is_relative_to(ROOT)} | {str(ROOT)})
@@ -92,7 +93,7 @@ def test_the_unit_starts_what_was_installed(prefix):
 
 
 def complete(prefix, *words) -> list[str]:
-    """What bash offers for the last word."""
+    """What bash offers as completions of the last word."""
     line = " ".join(f"'{word}'" for word in words)
     script = f"source '{prefix}/share/bash-completion/completions/parley'; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; compopt() {{ :; }}; _parley; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     done = run("bash", "-c", script)
@@ -111,7 +112,8 @@ def test_bash_completes(prefix):
 
 
 def test_the_container_has_every_library(prefix):
-    """It cannot be built here; that it names what the program loads can be seen."""
+    """The image cannot be built here, but the Dockerfile must name the packages of all libraries that the program
+    loads."""
     docker = (ROOT / "packaging/Dockerfile").read_text()
     for source in re.findall(r"^COPY (?!--from)(\S+) ", docker, re.M):
         assert (ROOT / source).exists()
@@ -119,5 +121,5 @@ def test_the_container_has_every_library(prefix):
     loaded = [line.split()[2] for line in run("ldd", prefix / "bin/parley").stdout.splitlines() if "=> /" in line and str(prefix) not in line]
     owners = run("dpkg", "-S", *[os.path.realpath(library) for library in loaded]).stdout
     packages = {line.split(":")[0] for line in owners.splitlines()}
-    base = {"libc6", "libgcc-s1", "zlib1g", "liblzma5", "libzstd1"}  # of every Debian
+    base = {"libc6", "libgcc-s1", "zlib1g", "liblzma5", "libzstd1"}  # part of every Debian
     assert "libcaf-core0.17" in packages and packages - base <= named, packages - base - named

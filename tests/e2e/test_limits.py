@@ -1,4 +1,4 @@
-"""Context and clocks, with settings small enough for a test."""
+"""Context size and time limits, with settings small enough for a test."""
 import signal
 
 import numpy as np
@@ -10,7 +10,8 @@ SILENCE = np.zeros(UNIT, np.float32)
 
 
 def test_context_full(start_server):
-    """A session driven past its context is told and closed; 1200 tokens stand for 8192 here, the engine's test drives the real number."""
+    """A session that fills its context is warned and closed. 1200 tokens stand for 8192; the engine's own test uses the
+    real number."""
     server = start_server("--set", "engine.context_tokens=1200")
     with Client(server) as client:
         client.init(config={"force_listen_count": 100})
@@ -57,7 +58,8 @@ def test_init_wait_and_chat_idle(start_server):
 
 
 def test_sigterm_drains(start_server):
-    """Running sessions are warned and told; the process ends with 0; new ones get service_unavailable or no connection."""
+    """Running sessions get a warning and a close; the process exits with 0; new ones get service_unavailable or no
+    connection."""
     server = start_server("--set", "limits.drain_seconds=1", "--set", "worker.max_sessions=2")
     with Client(server) as client, Client(server) as idle:
         client.init()
@@ -75,7 +77,7 @@ def test_sigint_ends_an_idle_server(start_server):
 
 
 def test_the_clock_of_chat_is_not_the_one_of_video(start_server):
-    """Without a URL mode the init decides which limit holds."""
+    """Without a mode in the URL, the init decides which limit applies."""
     server = start_server("--set", "limits.video_seconds=2", "--set", "limits.chat_seconds=60")
     with Client(server, mode=None) as client:
         client.init(mode="turn_based")
@@ -85,7 +87,7 @@ def test_the_clock_of_chat_is_not_the_one_of_video(start_server):
 
 
 def test_backlog_drops_the_oldest(start_server):
-    """A client that sends faster than the model works loses its oldest waiting units, counted."""
+    """If a client sends faster than the model works, its oldest waiting units are dropped and counted."""
     server = start_server()
     with Client(server) as client:
         client.init(config={"force_listen_count": 100})

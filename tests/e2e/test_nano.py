@@ -1,4 +1,4 @@
-"""The trained model in models/nano through the real server: it is asked with a fixed seed and has to give the right answers."""
+"""The trained model in models/nano on the real server: with a fixed seed it must give the right answers."""
 import json
 import subprocess
 
@@ -45,7 +45,7 @@ def test_chat(nano, question, answer):
 
 
 def test_a_conversation_of_several_rounds(nano):
-    """The client brings the rounds before with each question."""
+    """The client sends the earlier rounds with each question."""
     messages = []
     with Client(nano, mode="chat") as client:
         client.init()
@@ -57,7 +57,7 @@ def test_a_conversation_of_several_rounds(nano):
 
 
 def answer_to(client, sound: np.ndarray, units: int, **fields) -> tuple[str, int, np.ndarray]:
-    """The sound and then silence, until the reply has ended: its words, the unit in which it began, its own sound. `fields` come with every second."""
+    """Sends the sound, then silence, until the reply ends. Returns its words, its first unit and its sound. `fields` go with every second."""
     said, began, heard = "", None, [np.zeros(0, np.float32)]
     for unit in range(units):
         piece = sound[unit * UNIT : (unit + 1) * UNIT]
@@ -74,7 +74,7 @@ def answer_to(client, sound: np.ndarray, units: int, **fields) -> tuple[str, int
 @hears
 @pytest.mark.parametrize("question, answer", SPOKEN)
 def test_a_spoken_question(nano, question, answer):
-    """It waits for the end, answers by itself within two units, in text and (where it has a voice) in sound."""
+    """The model waits for the end, then answers within two units, in text and (if it has a voice) in sound."""
     sound = say(question)
     with Client(nano) as client:
         client.init()
@@ -106,7 +106,7 @@ def test_a_picture_in_chat(nano, question, shape, colour, answer):
 @hears
 @pytest.mark.parametrize("question, shape, colour, answer", SHOWN)
 def test_a_spoken_question_about_a_video(nano, question, shape, colour, answer):
-    """A frame comes with every second; it listens all the same and answers within two units."""
+    """Although a frame comes with every second, the model listens to the end and then answers within two units."""
     sound = say(question)
     with Client(nano, mode="video") as client:
         client.init()
@@ -117,7 +117,7 @@ def test_a_spoken_question_about_a_video(nano, question, shape, colour, answer):
 
 @pytest.mark.skipif(TRAINED["init_audio"], reason="this one hears")
 def test_what_it_never_learnt_is_refused(nano):
-    """Without a trained encoder it says so instead of being fed noise."""
+    """A model without a trained encoder refuses such input instead of being fed noise."""
     with Client(nano, mode="audio") as client:
         client.until("session.queue_done")
         client.send({"type": "session.init", "payload": {}})

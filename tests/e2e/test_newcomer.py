@@ -1,4 +1,4 @@
-"""What somebody does who has just come: ./run, the page, curl /metrics, an existing program."""
+"""What a newcomer does first: ./run, the page, curl /metrics, an existing program."""
 import json
 import signal
 import subprocess
@@ -31,7 +31,7 @@ def server(tmp_path_factory):
 
 
 def test_the_page_talks_and_is_heard(server, tmp_path):
-    """Somebody asks for its name and waits, again and again: with the sampling of the defaults one answer may be missed, not all."""
+    """A user asks for its name repeatedly and waits. With default sampling one answer may be missing, but not all."""
     write_camera(tmp_path / "camera.y4m")
     question = say("Hello, what is your name?")
     write_wav(tmp_path / "question.wav", np.pad(question, (0, 9 * UNIT - len(question))))
@@ -63,7 +63,7 @@ def test_an_existing_program_gets_an_answer(server):
 
 
 def test_a_picture_is_described_or_refused_in_words(server):
-    """The default model says what it sees, or that it has not learnt to see, instead of guessing."""
+    """The default model says what it sees, or that it has not learnt to see, but does not guess."""
     url = "data:image/jpeg;base64," + jpeg(drawn("circle", (220, 20, 20)))
     ai = openai.OpenAI(base_url=server.http + "/v1", api_key="none", max_retries=0, timeout=120)
     content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "What colour is the circle?"}]

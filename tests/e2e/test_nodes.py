@@ -1,4 +1,4 @@
-"""A gateway and workers in processes of their own: joining, being refused, and what a conversation is like over it."""
+"""A gateway and workers as separate processes: joining, being refused, and conversations across them."""
 import os
 import re
 import resource
@@ -20,7 +20,7 @@ SMALL = ("--set", "worker.max_sessions=4", "--set", "engine.seed=7")
 
 @pytest.fixture
 def cluster(tmp_path):
-    """Starts gateways and workers; at the end all are ended, and those that still live must end well."""
+    """Starts gateways and workers. At the end all are stopped, and those still running must exit cleanly."""
     started = []
 
     class Cluster:
@@ -47,7 +47,7 @@ def cluster(tmp_path):
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
-    """Two authorities, `ours` and `other`, and a node's certificate of each: flags for a gateway or a worker."""
+    """Flags for a gateway or a worker, with node certificates of two authorities, `ours` and `other`."""
     folder = tmp_path_factory.mktemp("certificates")
 
     def openssl(*command):
@@ -64,7 +64,7 @@ def certificates(tmp_path_factory):
 
 
 def transcript(server) -> tuple[list, np.ndarray]:
-    """A short conversation: what was decided and said, and the sound."""
+    """A short conversation: returns what was decided and said, and the sound."""
     with Client(server) as client:
         client.init(config={"seed": 3, "force_listen_count": 0})
         deltas = [d for unit in np.split(speech(4), 4) for d in client.step(unit)]
@@ -105,7 +105,7 @@ def test_two_workers_share_the_sessions(cluster):
 
 
 def test_the_gateway_tells_of_its_workers(cluster):
-    """What a worker counts is read at the gateway."""
+    """The gateway's metrics include what a worker counts."""
     gateway = cluster.gateway()
     assert http(gateway, "/health")[0] == 200 and http(gateway, "/ready")[0] == 503, "it lives, and has nobody yet"
     cluster.worker(gateway)
@@ -131,7 +131,7 @@ def test_the_gateway_tells_of_its_workers(cluster):
 
 
 def test_two_gateways_share_a_worker(cluster):
-    """What one of them fills the other one cannot, and learns when it can."""
+    """When one gateway fills the worker, the other cannot use it, and learns when it can."""
     one, other = cluster.gateway(), cluster.gateway()
     cluster.worker(f"{one.nodes} {other.nodes}", "--set", "worker.max_sessions=1")
     for gateway in (one, other):
@@ -151,7 +151,7 @@ def test_tls_with_certificates_of_both_sides(cluster, certificates):
     gateway = cluster.gateway(*certificates["ours"])
     cluster.worker(gateway, *certificates["ours"])
     gateway.wait_for_workers(1)
-    # What is none of ours, and whoever says nothing, is in nobody's way.
+    # Neither a connection that is not from a node nor a silent one gets in anybody's way.
     host, port = gateway.nodes.rsplit(":", 1)
     silent = socket.create_connection((host, int(port)))
     with socket.create_connection((host, int(port))) as stray:
@@ -165,7 +165,7 @@ def test_tls_with_certificates_of_both_sides(cluster, certificates):
         stranger = cluster.worker(gateway, *flags)
         assert stranger.end(None) == 1
         assert re.search("cannot join: .*" + its_words, stranger.log.read_text())
-        gateway.logged("is not let in: .*" + our_words)
+        gateway.logged("is refused: .*" + our_words)
     with Client(gateway) as client:
         client.init()
         client.step(np.zeros(UNIT, np.float32))
@@ -174,7 +174,8 @@ def test_tls_with_certificates_of_both_sides(cluster, certificates):
 
 
 class SlowWire:
-    """A wire between a worker and its gateway that carries so many bytes a second to the worker, and everything the other way."""
+    """A relay between a worker and its gateway with limited bandwidth towards the worker, unlimited in the other
+    direction."""
 
     def __init__(self, nodes: str, bytes_a_second: float):
         host, port = nodes.rsplit(":", 1)
@@ -216,14 +217,15 @@ class SlowWire:
 
 
 def test_a_large_message_over_a_slow_wire_is_a_sign_of_life(cluster):
-    """It is under way for much longer than a peer may be silent, and the link stays up."""
+    """A message takes much longer than a peer may stay silent, and the link stays up."""
     gateway = cluster.gateway("--set", "nodes.silence_seconds=1")
     wire = SlowWire(gateway.nodes, 400_000)
     cluster.worker(wire.address, "--set", "nodes.silence_seconds=1", "--set", "nodes.rejoin_seconds=0.5")
     gateway.wait_for_workers(1)
     with Client(gateway, "chat") as client:
         client.init()
-        # 16-bit samples once: 60 s are 1.9 MB on the wire; as floats they would be 3.8 MB. The last one is no such.
+        # The first sound has 16-bit samples: 60 s are 1.9 MB on the wire, against 3.8 MB as floats. The second has one
+        # sample that forces floats.
         for sound in (speech(60), np.append(speech(30), np.float32(0.1))):
             client.send({"type": "input.append", "input": {"messages": [{"role": "user", "content": [{"type": "audio", "data": b64(sound)}]}], "generation": {"max_new_tokens": 4}}})
             assert client.until_done()["type"] == "response.done"
@@ -239,13 +241,13 @@ def test_silent_connections_keep_no_worker_out(cluster):
     silent = [socket.create_connection((host, int(port))) for _ in range(80)]
     cluster.worker(gateway)
     gateway.wait_for_workers(1)
-    gateway.logged("say nothing; dropped the oldest")
+    gateway.logged("silent connections to the node port; dropped the oldest")
     for each in silent:
         each.close()
 
 
 def test_a_node_that_joins_while_descriptors_are_short(cluster, certificates):
-    """It is turned away; the gateway stays, and takes it when there are some."""
+    """The gateway turns the node away but survives, and accepts it once there are descriptors again."""
     gateway = cluster.gateway(*certificates["ours"])
     folder = f"/proc/{gateway.process.pid}/fd"
     resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE, (64, 64))
@@ -255,7 +257,7 @@ def test_a_node_that_joins_while_descriptors_are_short(cluster, certificates):
         while len(os.listdir(folder)) < 64 - left:
             clients.append(socket.create_connection((host, int(port))))
             clients[-1].sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            clients[-1].recv(1)  # it is taken, or turned away
+            clients[-1].recv(1)  # the connection is accepted, or turned away
         visitor = cluster.worker(gateway, *certificates["ours"])
         wait_until(lambda: "trying again" in visitor.log.read_text() or "joined as" in visitor.log.read_text(), "it tried")
         assert gateway.process.poll() is None, gateway.log.read_text()[-3000:]

@@ -1,4 +1,4 @@
-"""The door for programs that speak the OpenAI API, by that API's own Python package."""
+"""The API for OpenAI clients, tested with OpenAI's own Python package."""
 import base64
 import hashlib
 import io
@@ -71,7 +71,7 @@ def test_a_picture_and_a_sound_are_taken_in(ai):
 
 
 def test_a_large_picture_is_sent(ai):
-    """Larger than other requests may be."""
+    """A chat request may be larger than other requests."""
     noise = np.random.default_rng(1).integers(0, 255, (700, 700, 3), np.uint8)
     import struct
     import zlib
@@ -135,7 +135,7 @@ def test_keys(start_server, tmp_path):
     assert sdk(server, "k-right").chat.completions.create(model="m", messages=HELLO, max_tokens=4).usage.total_tokens > 0
     page = http(server, "/health")  # keep the server's own answers as they were
     assert page[0] == 200
-    # An answer's tokens are its key's.
+    # The tokens of an answer are counted for its key.
     import urllib.request
 
     request = urllib.request.Request(server.http + "/metrics", headers={"Authorization": "Bearer k-right"})

@@ -19,7 +19,7 @@ SILENCE = np.zeros(UNIT, np.float32)
 
 
 def metrics(server) -> dict[str, dict[tuple, float]]:
-    """Name -> values by labels, read by Prometheus' own parser."""
+    """Returns name -> values by labels, as read by Prometheus' own parser."""
     with urllib.request.urlopen(server.http + "/metrics", timeout=60) as answer:
         assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
         families = list(text_string_to_metric_families(answer.read().decode()))
@@ -49,7 +49,7 @@ def test_metrics_follow_a_session(start_server):
         assert now["parley_stage_seconds_count"][(("stage", "prefill"), ("worker", "1"))] == 3
         assert now["parley_worker_slots"][(("state", "busy"), ("worker", "1"))] == 1
         pages = (("state", "used"), ("worker", "1"))
-        wait_until(lambda: metrics(server)["parley_kv_pages"][pages] > idle["parley_kv_pages"].get(pages, 0), "pages are held")  # told a moment later
+        wait_until(lambda: metrics(server)["parley_kv_pages"][pages] > idle["parley_kv_pages"].get(pages, 0), "pages are held")  # the worker reports a moment later
         assert now["parley_outbox_bytes"][()] == 0 and now["parley_connections"][()] >= 1
         client.say_goodbye()
 
@@ -108,7 +108,7 @@ def test_the_dashboard_asks_only_for_what_there_is(server):
 
 
 def free_port() -> int:
-    """Below those that the system gives out by itself, so that nobody takes it meanwhile."""
+    """A port below those that the system assigns by itself, so that nobody takes it meanwhile."""
     for port in range(20000 + os.getpid() % 5000, 32000):
         with socket.socket() as probe:
             try:
@@ -120,7 +120,8 @@ def free_port() -> int:
 
 
 def test_health_while_the_model_is_loaded(tmp_path):
-    """503 until the server's own model is there. Its config.json is a pipe: loading waits until this test writes."""
+    """/health is 503 until the model is loaded. Its config.json is a pipe: loading waits until this test writes to
+    it."""
     model = tmp_path / "model"
     model.mkdir()
     for each in TINY.iterdir():
@@ -133,11 +134,11 @@ def test_health_while_the_model_is_loaded(tmp_path):
     with open(tmp_path / "server.log", "w") as log:
         process = subprocess.Popen([BINARY, "serve", "--port", str(port), "--model", str(model)], stdout=subprocess.PIPE, stderr=log, text=True)
         try:
-            with open(model / "config.json", "wb") as pipe:  # opened once somebody reads it
+            with open(model / "config.json", "wb") as pipe:  # opens once the server reads it
                 status, health = http(address, "/health")
                 assert status == 503 and health["status"] == "loading" and health["version"]
                 assert http(address, "/ready")[0] == 503
-                os.replace(tmp_path / "config.json", model / "config.json")  # for whoever reads it again
+                os.replace(tmp_path / "config.json", model / "config.json")  # in case the server reads it again
                 pipe.write((TINY / "config.json").read_bytes())
             assert process.stdout.readline().startswith("ready ")
             status, health = http(address, "/health")

@@ -1,4 +1,4 @@
-"""One fair line: 200 sessions for 4 slots, in order, each told its place; leaving at any point leaks nothing."""
+"""One fair queue: 200 sessions for 4 slots, in order, each told its position; leaving at any point leaks nothing."""
 import asyncio
 import json
 import random
@@ -12,7 +12,8 @@ SLOTS, SESSIONS = 4, 200
 
 
 async def wait_in_line(server, order: list[int], number: int, leave_after: int | None) -> list[int]:
-    """Connects, reads queue events until its turn (or until it leaves), notes the order of service, says goodbye. Gives back its positions."""
+    """Connects, reads queue events until it is served (or leaves), records the order of service, says goodbye. Returns
+    its positions."""
     positions = []
     async with connect(server.realtime + "?mode=audio", open_timeout=60, close_timeout=5) as socket:
         connected[number].set()
@@ -65,7 +66,8 @@ def test_two_hundred_sessions_for_four_slots(start_server):
     staying = [n for n in range(SESSIONS) if leaving[n] is None]
     served = [n for n in order if leaving[n] is None]
     assert sorted(served) == staying, "everybody who stayed was served"
-    # Four slots free up side by side, so neighbours may overtake each other on their own sockets, never by more than the slots.
+    # Four slots are freed independently, so clients may overtake each other on their sockets, but by fewer places than
+    # there are slots.
     assert all(abs(served.index(n) - i) < SLOTS for i, n in enumerate(staying))
     for n in staying:
         assert positions[n] and positions[n] == sorted(positions[n], reverse=True), "positions only ever fall"
@@ -75,7 +77,7 @@ def test_two_hundred_sessions_for_four_slots(start_server):
 
 
 def all_free(server):
-    """All slots are free: that many sessions start at once, none is queued."""
+    """All slots are free: that many sessions start at once, and none is queued."""
     clients = [Client(server) for _ in range(SLOTS)]
     for client in clients:
         assert client.receive()["type"] == "session.queue_done"

@@ -1,4 +1,5 @@
-"""The commands of the README and of the pages in docs/ are run as they stand there: every line that starts with `$ ` in a block marked `console`."""
+"""Runs the commands of the README and of the pages in docs/ as printed there: every line that starts with `$ ` in a
+block marked `console`."""
 import re
 import shlex
 import subprocess
@@ -10,7 +11,7 @@ from conftest import BINARY, ROOT, Server
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCKS = [block for page in PAGES for block in re.findall(r"```console\n(.*?)```", page.read_text(), re.S)]
 COMMANDS = [line[2:] for block in BLOCKS for line in block.splitlines() if line.startswith("$ ")]
-SKIPPED = ("./run", "./test")  # what this very test is part of
+SKIPPED = ("./run", "./test")  # the commands that run this very test
 
 
 def test_there_are_commands():
@@ -19,7 +20,7 @@ def test_there_are_commands():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A scratch folder for all pages: later commands read what earlier ones made."""
+    """One scratch folder for all pages, since later commands read files that earlier ones made."""
     scratch = tmp_path_factory.mktemp("readme")
     for name in ("config", "models", "tests"):
         (scratch / name).symlink_to(ROOT / name)
@@ -28,7 +29,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def newcomer(tmp_path_factory):
-    """What ./run serves: the default model."""
+    """The server that ./run starts, with the default model."""
     started = Server("--model", "", "--set", "engine.seed=7", "--set", "worker.max_sessions=4", log=tmp_path_factory.mktemp("newcomer") / "server.log")
     yield started
     assert started.stop() == 0, started.log.read_text()[-4000:]
@@ -36,7 +37,8 @@ def newcomer(tmp_path_factory):
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if not c.startswith(SKIPPED)])
 def test_command(command, server, newcomer, folder):
-    """Only the port and the place of the binary differ from what a reader types; files are made in a scratch folder. Pictures go to the model that takes them."""
+    """Runs a command as a reader would type it, except for the port and the path of the binary, in a scratch folder.
+    Commands with pictures go to the model that accepts them."""
     seen = re.search("--(image|frames) ", command)
     line = command.replace("http://127.0.0.1:8006", (server if seen else newcomer).http).replace("build/release/parley", shlex.quote(str(BINARY)))
     done = subprocess.run(["bash", "-o", "pipefail", "-ec", line], cwd=folder, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)

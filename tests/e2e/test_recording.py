@@ -1,4 +1,5 @@
-"""Recordings: what a session leaves on the disk, what is served of it, and what is left of it when the server is killed."""
+"""Recordings: what a session leaves on disk, what the server serves of it, and what remains after the server is
+killed."""
 import hashlib
 import io
 import json
@@ -22,7 +23,7 @@ SECRET = "k-4f1d0c5e9a7b"
 
 
 def wait_for(found, seconds: float = 60):
-    """What `found` gives once it gives something."""
+    """Waits until `found` returns something true, and returns it."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if got := found():
@@ -131,7 +132,7 @@ def test_nobody_gets_out_of_the_folder_or_into_anothers(start_server, tmp_path):
     wait_for(lambda: closed(the_folder(tmp_path / "kept")))
 
     def ask(target: str, key: str | None = SECRET, method: str = "GET") -> int:
-        # By hand: clients tidy up paths before they ask.
+        # By hand, because HTTP clients normalize paths before they send them.
         with socket.create_connection((server.host, server.port), timeout=60) as wire:
             authorization = f"Authorization: Bearer {key}\r\n" if key else ""
             wire.sendall(f"{method} {target} HTTP/1.1\r\nHost: localhost\r\n{authorization}Connection: close\r\n\r\n".encode())

@@ -1,4 +1,5 @@
-"""A client's connection breaks; it comes back and its conversation goes on, nothing said twice and nothing skipped."""
+"""A client's connection breaks; it comes back and its conversation goes on, with nothing said twice and nothing
+skipped."""
 import random
 import time
 
@@ -19,7 +20,7 @@ def answered(client: Client) -> int:
 
 
 def heard(client: Client) -> tuple[list, np.ndarray]:
-    """What was decided and said, and the sound of it."""
+    """What was decided and said, and its sound."""
     deltas = [e for e in client.heard if e["type"] == "response.output.delta"]
     words = [(e["kind"], e.get("chunk_index"), e["input_id"], e.get("text")) for e in deltas]
     sound = [floats(e["audio"]) for e in deltas if e["kind"] == "audio"]
@@ -34,7 +35,7 @@ def assert_same(one: Client, other: Client):
 
 
 def answers_of(server) -> float:
-    """Seconds that the server has answered so far."""
+    """How many seconds the server has answered so far."""
     return sum(float(line.split()[-1]) for line in http(server, "/metrics")[1].splitlines() if line.startswith("parley_unit_latency_seconds_count"))
 
 
@@ -52,12 +53,12 @@ def test_audio_that_is_cut_again_and_again_is_the_same_conversation(server):
     for number, unit in enumerate(material(21, UNITS)):
         before = answers_of(server)
         client.append(unit)
-        if number == 0:  # cut when the answer has left the server and nobody has read it
+        if number == 0:  # break off when the answer has left the server but nobody has read it
             wait_until(lambda: answers_of(server) > before, "the first second is answered")
             client.break_off()
             assert client.come_back()["resent"] > 0
         while True:
-            if chance.random() < 0.4:  # with the unit under way, in the middle of its answer, or after it
+            if chance.random() < 0.4:  # break off before, during or after the answer
                 client.break_off()
                 if chance.random() < 0.3:
                     time.sleep(0.3)
@@ -84,7 +85,7 @@ def test_a_chat_goes_on_in_the_middle_of_an_answer(server):
     client.send({"type": "input.append", "input": {"messages": [{"role": "user", "content": "Tell me a story."}], **asked}})
     client.until("response.output.delta")
     client.break_off()
-    time.sleep(0.5)  # the answer goes on meanwhile
+    time.sleep(0.5)  # the answer continues meanwhile
     client.come_back()
     done = client.until_done()
     assert done["text"] == whole["text"] == "".join(e["text"] for e in client.heard if e["type"] == "response.output.delta")
@@ -99,7 +100,7 @@ def test_a_connection_that_nobody_knows_to_be_dead_is_replaced(server):
     client.init(config={"force_listen_count": 0})
     client.step(material(4, 1)[0])
     before = client.socket
-    client.come_back()  # as after a change of networks: the old connection still stands
+    client.come_back()  # as after a change of networks: the server still holds the old connection
     old = Client.__new__(Client)
     old.socket, old.heard = before, []
     assert old.closed() == 1008
@@ -138,13 +139,13 @@ def test_claims_that_are_refused(server):
     told.add(refusal(Client(server, None, f"session_id=sess_never&resume_token={client.tokens[0]}"))["message"])
     assert len(told) == 1, "nobody learns which it was"
     assert refusal(client.claim(last_event_id=99))["code"] == "resume_refused"
-    assert refusal(Client(server, "audio", f"&session_id={client.id}"))["code"] == "invalid_payload"  # no token: the id is in use
+    assert refusal(Client(server, "audio", f"&session_id={client.id}"))["code"] == "invalid_payload"  # without a token, the id is merely in use
     client.break_off()
     client.come_back()
     client.step(material(8, 1)[0])
-    assert refusal(client.claim(client.tokens[0]))["code"] == "resume_refused"  # used up
+    assert refusal(client.claim(client.tokens[0]))["code"] == "resume_refused"  # the token is already used
     client.say_goodbye()
-    assert refusal(client.claim())["code"] == "resume_refused"  # over
+    assert refusal(client.claim())["code"] == "resume_refused"  # the session has ended
 
 
 def test_who_asks_for_nothing_gets_nothing(server):
@@ -159,7 +160,7 @@ def test_the_slot_is_kept_for_a_while_and_then_free(start_server):
     client = Resuming(server, "audio")
     client.init()
     client.break_off()
-    with pytest.raises(InvalidStatus, match="429"):  # it still has its place
+    with pytest.raises(InvalidStatus, match="429"):  # the waiting session still counts
         Client(server)
     client.come_back()
     client.step(material(10, 1)[0])

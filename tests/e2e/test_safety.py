@@ -15,7 +15,7 @@ from websockets.exceptions import InvalidStatus
 from conftest import BINARY
 from realtime import UNIT, Client, b64, http
 
-SECRET = "k-4f1d0c5e9a7b"  # of ann
+SECRET = "k-4f1d0c5e9a7b"  # ann's key
 ADMIN = "k-9c2e77aa01d3"
 SILENCE = np.zeros(UNIT, np.float32)
 
@@ -96,7 +96,8 @@ def test_tls_with_a_certificate_of_its_own_making(start_server, tmp_path):
     trusting = ssl.create_default_context(cafile=cert)
 
     async def talk():
-        # One thread: Python 3.11 does not guard a TLS connection that two threads use, as the synchronous client does.
+        # All in one thread: in Python 3.11 two threads cannot safely use one TLS connection, as the synchronous client
+        # does.
         async with connect_async(server.realtime + "?mode=audio", ssl=trusting, open_timeout=60, max_size=None) as socket:
             assert json.loads(await socket.recv())["type"] == "session.queue_done"
             await socket.send('{"type":"session.init","payload":{}}')
@@ -179,7 +180,7 @@ def test_fifty_connections_with_a_limit_of_ten(start_server):
 
 
 def test_the_1001st_place_in_line(start_server):
-    """The queue holds a thousand; whoever comes then is told so, and the line goes on."""
+    """The queue holds a thousand clients. The next one is refused, and the queue moves on."""
     server = start_server("--set", "worker.max_sessions=1")
 
     async def crowd():

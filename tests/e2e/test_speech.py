@@ -10,7 +10,7 @@ import pytest
 from realtime import UNIT, Client, b64, floats, speech
 
 DELTA = 24000
-HELD_BACK = 3840  # samples of each window, by the vocoder
+HELD_BACK = 3840  # samples of each window that the vocoder holds back
 FRAME = 480
 NEAR = 1200
 
@@ -37,7 +37,8 @@ def check_samples(sound: np.ndarray):
 
 
 def check_turns(turns: list[list[np.ndarray]]):
-    """Whole turns, each the list of its deltas: middle ones are one second, no seam jumps further than its surroundings."""
+    """Checks whole turns, each a list of its deltas: middle ones last one second, and no seam jumps more than the sound
+    around it."""
     for turn in turns:
         for sound in turn:
             check_samples(sound)
@@ -56,7 +57,7 @@ def check_turns(turns: list[list[np.ndarray]]):
 
 
 def hold(client: Client, seconds: int) -> list[list[np.ndarray]]:
-    """Talks for so long and checks the order of everything; gives back the sounds of the turns that came to their end."""
+    """Talks for `seconds` and checks the order of everything; returns the sounds of the turns that ended."""
     sound, turns, turn, samples = speech(seconds), [], [], 0
     for i in range(seconds):
         deltas = client.step(sound[i * UNIT : (i + 1) * UNIT])
@@ -123,7 +124,7 @@ def test_generate_audio_off(server):
 
 
 def test_an_interruption_drops_what_was_not_sent(server):
-    """Appends that force to listen arrive at all moments of a step; each step still ends once, and never with stale sound."""
+    """force_listen arrives at every moment of a step. Each step still ends exactly once, and never with stale sound."""
     sound = speech(2)
     with Client(server) as client:
         client.init(config={"force_listen_count": 0, "seed": 5})
@@ -165,7 +166,8 @@ def test_voices_and_their_fallbacks(server):
     assert np.array_equal(own, again), "the same voice, from the cache"
     n = min(len(own), len(default))
     assert not np.array_equal(own[:n], default[:n])
-    # The vocoder's voice falls back to the LLM's; what is said changes with the latter, so only that it works is told.
+    # Without a voice of its own the vocoder uses the LLM's, which also changes what is said. So this only checks that
+    # it works.
     check_samples(spoken(server, {"ref_audio_base64": mine}))
 
 

@@ -1,4 +1,4 @@
-"""Workers die, fall silent, leave and come back; the conversations do not notice, but for a pause."""
+"""Workers die, hang, leave and come back; conversations notice nothing but a pause."""
 import signal
 import threading
 
@@ -12,7 +12,7 @@ from paced import Paced
 from realtime import UNIT, Client, http
 from test_nodes import SMALL, cluster  # noqa: F401 (a fixture)
 
-# A long backlog: a busy machine that is slow is no concern here.
+# With a long backlog, so that a slow, busy machine does not matter here.
 QUICK = ("--set", "nodes.silence_seconds=2", "--set", "nodes.rejoin_seconds=0.5", "--set", "limits.backlog_units=60")
 ROOMY = (*QUICK, *TRACE, "--set", "worker.max_sessions=8")
 UNITS, PACE = 24, 0.5
@@ -21,7 +21,7 @@ SEEDS = (11, 12, 13, 14)
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """The same conversations in one process, by seed, and what was drawn in them."""
+    """The same conversations in one process, by seed, and what was sampled in them."""
     log = tmp_path_factory.mktemp("undisturbed") / "server.log"
     server = Server(*SMALL, *TRACE, log=log)
     runs = {seed: session.finish() for seed, session in [(seed, Paced(server, seed, UNITS, 0)) for seed in SEEDS]}
@@ -30,7 +30,8 @@ def undisturbed(tmp_path_factory):
 
 
 def assert_undisturbed(sessions, undisturbed, cluster):
-    """The same words, second by second, and the same sound; but for a draw of speech that was too close to call, which is printed."""
+    """The same words, second by second, and the same sound, except after a draw of speech that was too close to call,
+    which is printed."""
     calm, calm_draws = undisturbed
     made = draws(cluster.logs())
     verdicts = []
@@ -62,7 +63,7 @@ def test_a_killed_worker_and_a_silent_one(cluster, undisturbed):  # noqa: F811
     gateway.wait_for_workers(1)
     workers[killed] = cluster.worker(gateway, *ROOMY, "--set", f"nodes.name={killed}")
     workers[silent].send(signal.SIGCONT)
-    gateway.wait_for_workers(3)  # one is new, the other one has come back by itself
+    gateway.wait_for_workers(3)  # one is new, the other came back by itself
     for session in sessions:
         session.finish()
     assert_undisturbed(sessions, undisturbed, cluster)

@@ -1,4 +1,5 @@
-"""Video full-duplex: frames are seen in both dialects, counted in metrics and usage, and a broken one spoils its append alone."""
+"""Video full-duplex: both dialects see frames and count them in metrics and usage; a broken frame spoils only its
+append."""
 import base64
 from pathlib import Path
 
@@ -13,7 +14,7 @@ def picture(name: str) -> str:
     return base64.b64encode((PICTURES / name).read_bytes()).decode()
 
 
-FRAME = picture("frame.jpg")  # 640x480: one piece, or an overview and two cells
+FRAME = picture("frame.jpg")  # 640x480: either one piece, or an overview and two cells
 BROKEN = base64.b64encode((PICTURES / "frame.jpg").read_bytes()[:9000]).decode()
 
 
@@ -44,7 +45,7 @@ def test_current_dialect(server):
             assert usage["input_token_details"]["vision_tokens"] == expected * ROWS_PER_PIECE
             grown.append(metrics["kv_cache_length"] - kv - expected * ROWS_WITH_MARKS)
             kv = metrics["kv_cache_length"]
-        # Without its pictures every second costs the same; the first one does not close a unit before it.
+        # Apart from pictures every second costs the same, except that the first has no earlier unit to close.
         assert len(set(grown[1:])) == 1 and grown[1] == grown[0] + 2, grown
         goodbye, code = client.say_goodbye()
         assert code == 1000

@@ -4,7 +4,7 @@
 using namespace parley::protocol;
 using parley::test::expect;
 
-// Frames of clients, in both dialects, read as every event that they might be.
+// Client frames in both dialects, decoded as every event that they might be.
 void parley::test::fuzz(std::string_view bytes) {
   const auto from = peek(bytes);
   if (!from) {

@@ -6,14 +6,14 @@
 #include <cstdlib>
 #include <string_view>
 
-// A fuzz target is a file with one `fuzz(bytes)`. Built with libFuzzer (preset `fuzz`) it is searched for minutes; in every
-// other preset replay.cpp runs the kept corpus and seeded changes of it.
+// A fuzz target is a file with one function `fuzz(bytes)`. With libFuzzer (preset `fuzz`) it runs for minutes; in every
+// other preset replay.cpp runs the kept corpus and seeded mutations of it.
 namespace parley::test {
 
-/// Whatever the bytes: returns, within its bounds, or the program ends.
+/// Must return for any bytes and stay within its bounds; a failure ends the program.
 void fuzz(std::string_view bytes);
 
-/// What has to hold; the fuzzer keeps the input that broke it.
+/// A condition that must hold; the fuzzer keeps the input that broke it.
 inline void expect(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "fuzz: this does not hold: %s\n", what);

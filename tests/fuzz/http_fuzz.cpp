@@ -17,7 +17,7 @@ std::string_view view(boost::beast::string_view text) {
 
 } // namespace
 
-// A request as it comes from a socket, and everything that is read out of its head before anybody is let in.
+// A request as it arrives on a socket, and everything read from its head before the client is admitted.
 void parley::test::fuzz(std::string_view bytes) {
   http::request_parser<http::string_body> parser;
   parser.header_limit(16u << 10);

@@ -10,7 +10,7 @@ namespace {
 
 enum class opinion { json, no_json, number_too_large };
 
-/// The verdict of another JSON reader.
+/// What another JSON reader says about the text.
 opinion of_another(std::string_view text) {
   try {
     const auto parsed = nlohmann::json::parse(text);
@@ -22,7 +22,7 @@ opinion of_another(std::string_view text) {
   }
 }
 
-/// The WebSocket layer lets nothing else through.
+/// The WebSocket layer rejects everything else.
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const auto length = parley::base::utf8::sequence_length(text);
@@ -52,7 +52,7 @@ void parley::test::fuzz(std::string_view bytes) {
   const auto document = json::scan(bytes);
   if (document.outcome == json::verdict::good) walk(document);
   if (document.outcome == json::verdict::too_deep || !is_utf8(bytes)) return;
-  // The other one takes a NUL for the end of its input, and refuses unpaired surrogates.
+  // The other reader takes a NUL for the end of its input and refuses unpaired surrogates.
   for (const auto odd : {std::string_view("\0", 1), std::string_view("\\ud"), std::string_view("\\uD")})
     if (bytes.find(odd) != bytes.npos) return;
   const auto other = of_another(bytes);

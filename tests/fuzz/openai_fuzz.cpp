@@ -16,7 +16,7 @@ bool is_json(std::string_view text) {
 
 } // namespace
 
-// Bodies of completions, a session's answers to them, and what a recording keeps of either.
+// Completion requests, a session's answers to them, and what a recording keeps of both.
 void parley::test::fuzz(std::string_view bytes) {
   const auto request = read_openai_request(bytes);
   if (request) {

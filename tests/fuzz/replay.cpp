@@ -8,7 +8,7 @@
 #include <iterator>
 #include <vector>
 
-// usage: replay CORPUS RUNS [SEED]: every file of the corpus, then RUNS changed ones. Names the input that it stopped at.
+// Usage: replay CORPUS RUNS [SEED]. Runs every file of the corpus, then RUNS mutations. Names the failing input.
 namespace {
 
 std::string content(const std::filesystem::path& file) {
@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
   }
   const auto runs = std::stoull(argv[2]);
   std::mt19937 random(argc > 3 ? static_cast<unsigned>(std::stoul(argv[3])) : 1U);
-  auto last = inputs; // the newest mutation of each file: half of the runs continue from there
+  auto last = inputs; // the newest mutation of each file; half of the runs mutate it further
   for (auto run = 0ULL; run < runs; ++run) {
     const auto which = random() % inputs.size();
     const auto further = random() % 2 == 0 && !last[which].empty() && last[which].size() < 4 * inputs[which].size();

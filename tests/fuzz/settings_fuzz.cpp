@@ -1,7 +1,7 @@
 #include "config/load.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
-// A settings file, and the same bytes as an override of the command line.
+// A settings file, and the same bytes as a command-line override.
 void parley::test::fuzz(std::string_view bytes) {
   try {
     config::settings settings;

@@ -21,16 +21,16 @@ namespace {
 constexpr auto model = "tests/data/checkpoints/tiny";
 constexpr auto goldens = "tests/data/goldens/thinker";
 
-/// Numbers of 0 to 15 [rows, out], eight to a word, packed as AutoAWQ's "gemm" packs them.
+/// Values of 0 to 15 [rows, out], eight to a word, packed like AutoAWQ's "gemm" layout.
 at::Tensor packed(const at::Tensor& numbers) {
   constexpr int order[] = {0, 2, 4, 6, 1, 3, 5, 7};
   const auto words = numbers.to(at::kLong).view({numbers.size(0), -1, 8});
   auto result = at::zeros({words.size(0), words.size(1)}, at::kLong);
   for (int i = 0; i < 8; ++i) result.bitwise_or_(words.select(2, order[i]).bitwise_left_shift(4 * i));
-  return result.to(at::kInt); // wraps around
+  return result.to(at::kInt); // overflow wraps around
 }
 
-/// [out, in] in groups of inputs, with the error that this costs.
+/// Quantizes [out, in] in groups of inputs, including the error that this costs.
 awq_matrix quantized(const at::Tensor& matrix, std::int64_t group) {
   const auto in = matrix.size(1), out = matrix.size(0);
   const auto groups = matrix.to(at::kFloat).t().contiguous().view({in / group, group, out});
@@ -41,7 +41,7 @@ awq_matrix quantized(const at::Tensor& matrix, std::int64_t group) {
   return {packed(numbers.view({in, out})), packed(zero), scale};
 }
 
-/// The tiny checkpoint with the matrices of its layers in 4 bits.
+/// The tiny checkpoint with its layers' matrices in 4 bits.
 temporary_folder& quantized_model() {
   static temporary_folder folder;
   static const bool made = [] {
@@ -131,7 +131,7 @@ TEST_CASE("4 bits stay 4 bits where the engine works with them, and mean the sam
   CHECK(kept.out() == unpacked.out());
   const auto x = at::randn({5, 256}, at::make_generator<at::CPUGeneratorImpl>(std::uint64_t{3}));
   const auto exact = unpacked(x);
-  CHECK((kept(x) - exact).abs().max().item<float>() < 0.03F * exact.abs().max().item<float>()); // bfloat16
+  CHECK((kept(x) - exact).abs().max().item<float>() < 0.03F * exact.abs().max().item<float>()); // rounding of bfloat16
 }
 
 TEST_CASE("a model in AWQ answers like its unpacked weights, in either form") {
@@ -142,7 +142,7 @@ TEST_CASE("a model in AWQ answers like its unpacked weights, in either form") {
              kept = opened(quantized_model().path(), llm::quantization::int4);
   const auto loss = verify::compare(plain, unpacked, prompts), same = verify::compare(unpacked, kept, prompts);
   CHECK(loss.divergence > 0);
-  CHECK(loss.divergence < 0.5); // random weights of 256 numbers a row
+  CHECK(loss.divergence < 0.5); // loose: random weights, 256 values a row
   CHECK(same.divergence < 5e-3);
   CHECK(same.same_clear >= 0.97 * static_cast<double>(same.clear_rows));
   CHECK(kept.weight_bytes() < unpacked.weight_bytes());

@@ -55,7 +55,7 @@ TEST_CASE("sounds take the place of their placeholders") {
   rendered_text content;
   content.quote("a");
   content.attach(medium::audio, 0);
-  content.quote("<audio>./</audio>"); // a client's text, not a sound
+  content.quote("<audio>./</audio>"); // typed by a client: text, not a sound
   std::vector<template_message> talk{{role::user, content}};
   std::vector<std::string> sounds{audio_placeholder(16000, 5, false)};
   auto prompt = encode_prompt(words(), apply_template(talk, {}), {sounds, {}}, true);
@@ -82,7 +82,7 @@ TEST_CASE("an answer ends by a terminator or by its length, its text is valid at
   CHECK(whole.finished());
   CHECK(whole.complete());
   told += whole.take_text();
-  CHECK(told == "né 漢字 !"); // nothing stripped, special tokens left out
+  CHECK(told == "né 漢字 !"); // without special tokens, but with all its spaces
   CHECK(whole.tokens() == tokens);
 
   answer_decoder cut(words(), {}, 2);

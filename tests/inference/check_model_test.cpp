@@ -30,7 +30,7 @@ constexpr auto lfs_pointer =
     "version https://git-lfs.github.com/spec/v1\noid sha256:f61addf4747c94fedcaee059e5d9918ed15543beec4944041"
     "39a99f2f86c9b31\nsize 2700000000\n";
 
-/// A whole folder, in shards.
+/// A complete folder, with weights in shards.
 const std::filesystem::path& whole() {
   static const temporary_folder folder;
   static const bool made = [] {
@@ -68,7 +68,7 @@ struct planted {
   const char* sentence;
 };
 
-/// A WAV file of this many samples of this value.
+/// A WAV file with this many samples, all of this value.
 std::string wav(std::uint32_t samples, std::int16_t value) {
   auto text = contents_of(whole() / voice).substr(0, 44);
   const std::uint32_t size = 2 * samples;
@@ -332,7 +332,7 @@ TEST_CASE("the published vocabulary is known by its ids") {
     CHECK(found.count(check::severity::fault) == (text.find("gives the recorded ids") == std::string::npos ? 4 : 0));
     return text;
   };
-  // Some of the merges, as an older file lacks some.
+  // Keeps only some of the merges, like an older file.
   CHECK_THAT(result(), Catch::Contains("has 5001 merges, published are 151387") &&
                            Catch::Contains("你好，世界！ gets the ids 160 121 254 161 98 121 3837 3490 244 163 243 234 "
                                            "1540 223, published is 108386 3837 99489 6313"));

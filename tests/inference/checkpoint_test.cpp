@@ -15,7 +15,7 @@ namespace {
 
 std::string one_float(const std::string& name, float value) {
   auto header = nlohmann::json{{name, {{"dtype", "F32"}, {"shape", {1}}, {"data_offsets", {0, 4}}}}}.dump();
-  header.resize((header.size() + 7) / 8 * 8, ' '); // as writers pad it: the data is aligned
+  header.resize((header.size() + 7) / 8 * 8, ' '); // padded as writers do it, to align the data
   std::uint64_t size = header.size();
   std::string result(8, '\0');
   std::memcpy(result.data(), &size, 8);

@@ -12,15 +12,15 @@
 #include <numeric>
 #include <random>
 
-// Batch = solo: what a session gets does not depend on who else is there, nor on when they came.
+// What a session gets does not depend on who else is in the batch, nor on when they came.
 using namespace parley::inference;
 using namespace parley::inference::testing;
 
 namespace {
 
 constexpr auto people = 32;
-constexpr auto sure = 1e-5;       ///< a decision closer than this may go either way
-constexpr auto same_sound = 1e-3; ///< of samples in [-1, 1]
+constexpr auto sure = 1e-5;       ///< a decision with a smaller margin may go either way
+constexpr auto same_sound = 1e-3; ///< for samples in [-1, 1]
 
 image_file view(int number) {
   static std::map<int, image_file> made;
@@ -40,7 +40,7 @@ open_duplex opening(int who, bool heard) {
   return order;
 }
 
-/// Everything that this person says, in order: every third one types, the others talk, every fourth one shows something
+/// Everything that this person sends, in order. Every third person types, the others talk; every fourth shows something
 /// as well.
 std::vector<command> script(int who, int units, bool heard) {
   const auto id = static_cast<session_id>(who);
@@ -66,12 +66,12 @@ std::vector<command> script(int who, int units, bool heard) {
   return orders;
 }
 
-/// What one person got.
+/// What one person received.
 struct told {
   std::vector<std::string> lines;
   std::vector<float> sound;
   std::vector<std::int64_t> spoken;   ///< speech tokens
-  std::vector<double> speech_margins; ///< how close each of their draws was
+  std::vector<double> speech_margins; ///< the margin of each of their draws
   double least_margin = std::numeric_limits<double>::infinity();
 };
 
@@ -83,7 +83,7 @@ void add_sound(told& to, const pcm& sound) {
   if (sound) to.sound.insert(to.sound.end(), sound->begin(), sound->end());
 }
 
-/// Runs these people on one engine. `arrival` decides who speaks when: between two passes, anybody may.
+/// Runs these people on one engine. `arrival` decides who speaks when; between two passes anybody may.
 std::map<int, told> play(const std::vector<int>& who, int units, able to, std::mt19937 arrival) {
   engine_fixture h(static_cast<int>(who.size()), 1024, {}, 1, to);
   std::vector<std::vector<command>> left;
@@ -128,7 +128,7 @@ std::vector<int> everybody() {
   return who;
 }
 
-/// Everybody on their own, once.
+/// Everybody alone on an engine, once.
 std::map<int, told> alone(int units, able to) {
   std::map<int, told> all;
   for (auto p : everybody()) all.merge(play({p}, units, to, std::mt19937(1)));

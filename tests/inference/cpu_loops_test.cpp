@@ -13,7 +13,7 @@
 
 using namespace parley::inference;
 
-// The hand-written loops against LibTorch in double precision.
+// Compares the hand-written loops with LibTorch in double precision.
 namespace {
 
 at::Tensor noise(at::IntArrayRef shape, std::uint64_t seed) {
@@ -24,7 +24,7 @@ double apart(const at::Tensor& a, const at::Tensor& b) {
   return (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
 }
 
-/// softmax(q k) v of one key head, row i of `rows` seeing past + i + 1 keys.
+/// softmax(q k) v for one key head; row i of `rows` sees past + i + 1 keys.
 at::Tensor attended(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, std::int64_t past) {
   const auto rows = q.size(0), all = k.size(0);
   const auto hidden = at::ones({rows, all}, at::kBool).triu(past + 1).unsqueeze(1);
@@ -120,7 +120,7 @@ TEST_CASE("the snake activation holds for large arguments") {
   const float alpha = 1.7F, inverse = 0.6F;
   auto to = at::empty_like(x);
   cpu::snake(x.const_data_ptr<float>(), 20000, &alpha, &inverse, 1, 20000, {to.mutable_data_ptr<float>(), 20000});
-  const auto wave = at::sin((x * alpha).to(at::kDouble)); // of the float32 argument
+  const auto wave = at::sin((x * alpha).to(at::kDouble)); // the sine of the float32 argument
   CHECK(apart(to, x + static_cast<double>(inverse) * wave.square()) < 4e-5);
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("a draw is the first index beyond u") {
     }
     below += weights[i];
   }
-  CHECK(cpu::draw(weights, 1.0).index == 999); // the last with a weight: 999 % 7 is 5
+  CHECK(cpu::draw(weights, 1.0).index == 999); // the last index with a weight: 999 % 7 is 5
 }
 
 TEST_CASE("exponentials of a row of logits") {

@@ -58,7 +58,7 @@ TEST_CASE("a chat answer is heard in pieces, and its text comes once") {
     CHECK_FALSE(d.audio);
     CHECK(all.pieces > 0);
     CHECK(d.used.output_audio == d.metrics.n_tts_tokens);
-    // Three tokens of silence lead in; every token becomes two frames of 480 samples.
+    // Three tokens of silence come first; every token becomes two frames of 480 samples.
     CHECK(all.sound.size() == static_cast<std::size_t>((d.metrics.n_tts_tokens + 3) * 2 * 480));
     for (auto x : all.sound) REQUIRE(std::abs(x) <= 1);
     CHECK(d.metrics.tts_ms > 0);

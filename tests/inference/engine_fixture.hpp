@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-// An engine over the embedded model, and what it has answered.
+// An engine with the embedded model, and the events that it reported.
 namespace parley::inference::testing {
 
 inline const std::shared_ptr<const thinker>& model() {
@@ -27,7 +27,7 @@ inline const std::shared_ptr<const thinker>& model() {
   return m;
 }
 
-/// The same model's speaking half, with its own default voice.
+/// The same model's talker, with its own default voice.
 inline const std::shared_ptr<const talker>& voice_box() {
   static const auto made = [] {
     c10::InferenceMode guard;
@@ -46,7 +46,7 @@ inline const std::shared_ptr<const speech::voice>& default_voice() {
   return made;
 }
 
-/// Spoken words, 16 kHz.
+/// Spoken words at 16 kHz.
 inline const std::vector<float>& spoken_words() {
   static const auto sound = [] {
     verify::golden_set files("tests/data/checkpoints/tiny", "tests/data/goldens/thinker");
@@ -60,7 +60,7 @@ inline pcm second(int number) {
   return std::make_shared<const std::vector<float>>(begin, begin + 16000);
 }
 
-/// Whether an engine has the speaking half.
+/// Whether an engine has a talker.
 enum class able { to_write, to_speak };
 
 inline omni_engine::options options_for(int slots, int context, const quirks& how, std::optional<std::uint64_t> seed,
@@ -80,7 +80,7 @@ inline omni_engine::options options_for(int slots, int context, const quirks& ho
 /// Keeps all draws of an engine.
 struct all_draws final : draw_observer {
   std::map<session_id, std::vector<llm::draw_record>> texts;
-  std::map<session_id, std::vector<double>> speech_margins; ///< how close each draw of speech was
+  std::map<session_id, std::vector<double>> speech_margins; ///< the margin of each draw of speech
 
   std::vector<llm::draw_record>& text(session_id id) override { return texts[id]; }
   std::vector<double>& speech(session_id id) override { return speech_margins[id]; }
@@ -106,7 +106,7 @@ struct engine_fixture {
     engine.handle(submit_unit{id, number, std::move(samples), {}, 1, force});
   }
 
-  /// What was answered to a session, as text for comparing.
+  /// Everything that was reported to a session, as text for comparison.
   std::vector<std::string> told(session_id id) const {
     std::vector<std::string> lines;
     for (const auto& e : events) {

@@ -17,7 +17,7 @@ using namespace parley::inference::testing;
 namespace {
 
 constexpr std::size_t delta_samples = 24000;
-constexpr std::ptrdiff_t held_back = 3840; ///< by the vocoder, of each window
+constexpr std::ptrdiff_t held_back = 3840; ///< samples of each window that the vocoder holds back
 
 /// The vocoder turns rounding errors into phase: the same bound as for recorded streams.
 constexpr float sound_tolerance = 1.5e-3F;
@@ -82,7 +82,7 @@ TEST_CASE("a turn is heard: text leads, sound follows, middle deltas are one sec
   h.open(1, talkative(), 5);
   drive(h, {1}, 24);
   auto sounding = 0, middle = 0, turns = 0, short_turns = 0;
-  auto sounded = false; // in this turn
+  auto sounded = false; // whether this turn has sounded yet
   std::map<std::uint64_t, std::vector<step_output>> by_unit;
   for (const auto& o : steps_of(h, 1)) by_unit[o.unit].push_back(o);
   CHECK(by_unit.size() == 24);
@@ -112,7 +112,7 @@ TEST_CASE("a turn is heard: text leads, sound follows, middle deltas are one sec
       CHECK(std::all_of(last.audio->begin(), last.audio->end(), [](float x) { return std::abs(x) <= 1; }));
       if (last.end_of_turn) {
         if (!sounded && !last.audio->empty()) {
-          ++short_turns; // those are preceded by nothing
+          ++short_turns; // no sound precedes it
           const auto begin = std::span(*last.audio).first(std::min<std::size_t>(held_back, last.audio->size()));
           CHECK(std::ranges::any_of(begin, [](float x) { return x != 0; }));
         }
@@ -199,11 +199,11 @@ TEST_CASE("speech that is cut a thousand times at random points leaves nothing b
   auto o = talkative(2);
   std::mt19937 random(5);
   auto after_text = 0, before_text = 0, fresh_turns = 0;
-  auto turn_is_fresh = false; // no sound since a cut
+  auto turn_is_fresh = false; // no sound since the last cut
   auto settled = std::size_t{0};
   std::uint64_t number = 0;
   for (auto cuts = 0; cuts < 1000; ++number) {
-    if (number % 40 == 0) { // a context holds so many
+    if (number % 40 == 0) { // the context has room for 40 units
       h.engine.handle(close_session{1});
       REQUIRE(h.engine.free_pages() == h.total_pages());
       h.open(1, o, number);
@@ -221,7 +221,7 @@ TEST_CASE("speech that is cut a thousand times at random points leaves nothing b
       const auto told = h.events.size() > before;
       (told ? after_text : before_text) += 1;
       h.engine.handle(cut{1});
-      if (told) h.engine.advance(); // one token closes the turn, and that is all
+      if (told) h.engine.advance(); // a single token closes the turn
       if (!told) h.run();
       REQUIRE(finished());
       REQUIRE_FALSE(h.engine.advance());
@@ -236,9 +236,9 @@ TEST_CASE("speech that is cut a thousand times at random points leaves nothing b
     }
     const auto& last = std::get<step_output>(h.events.back());
     if (!last.audio || !std::exchange(turn_is_fresh, false)) continue;
-    ++fresh_turns; // what the vocoder holds back is missing from a turn's first sound, and from no other
+    ++fresh_turns; // the vocoder holds back samples of a turn's first sound only
     if (last.end_of_turn) continue;
-    REQUIRE(last.audio->size() == delta_samples); // replaced by silence
+    REQUIRE(last.audio->size() == delta_samples); // silence takes their place
     REQUIRE(std::all_of(last.audio->begin(), last.audio->begin() + held_back, [](float x) { return x == 0; }));
   }
   WARN(number << " units, " << after_text << " cuts after the text, " << before_text << " before it, " << fresh_turns
@@ -246,7 +246,7 @@ TEST_CASE("speech that is cut a thousand times at random points leaves nothing b
   CHECK(after_text > 50);
   CHECK(before_text > 50);
   CHECK(fresh_turns > 20);
-#ifndef __SANITIZE_ADDRESS__ // which keeps what is freed for a while
+#ifndef __SANITIZE_ADDRESS__ // AddressSanitizer keeps freed memory for a while
   CHECK(resident_bytes() < settled + (16 << 20));
 #endif
   h.check_empty({1});
@@ -265,7 +265,7 @@ TEST_CASE("the tokens of units that are heard, cut or refused add up to the grow
     if (u % 3 == 0) h.engine.handle(cut{1});
     h.run();
   }
-  auto owed = std::int64_t{0}; // tokens of a step that is cut after its usage was reported are reported by the next one
+  auto owed = std::int64_t{0}; // tokens of a step cut after its usage was reported; the next step reports them
   for (const auto& o : steps_of(h, 1)) {
     if (o.first) total += o.used.input_text + o.used.input_audio + o.used.output_text;
     if (!o.last) continue;
@@ -273,7 +273,7 @@ TEST_CASE("the tokens of units that are heard, cut or refused add up to the grow
     CHECK((left == 0 || (left == 1 && !o.first && o.kind == output_kind::listen)));
     owed += left;
   }
-  CHECK(owed > 0); // else no cut came after a text
+  CHECK(owed > 0); // otherwise no cut came after a text
 }
 
 TEST_CASE("sessions that close while they speak give everything back") {

@@ -36,7 +36,7 @@ TEST_CASE("sessions together decide as each alone") {
     for (const auto& line : alone[id]) spoken += line.find("say") != std::string::npos;
     h.check_empty({id});
   }
-  CHECK(spoken > 5); // else this shows little
+  CHECK(spoken > 5); // with less speech, the test shows little
   engine_fixture h(people);
   drive(h, {3, 0, 4, 1, 2});
   for (session_id id = 0; id < people; ++id) CHECK(h.told(id) == alone[id]);
@@ -129,7 +129,7 @@ TEST_CASE("a cut answers listen and the session goes on") {
     }
   }
   CHECK(cuts > 4);
-  h.engine.handle(cut{1}); // between steps: nothing
+  h.engine.handle(cut{1}); // between steps a cut does nothing
   h.engine.handle(cut{99});
   h.unit(1, 50, second(3));
   h.run();
@@ -172,7 +172,7 @@ TEST_CASE("slots and numbers are respected") {
   h.open(2);
   h.open(1);
   h.unit(9, 4, second(0));
-  h.engine.handle(ask(1, 5, "x")); // a duplex session
+  h.engine.handle(ask(1, 5, "x")); // chat in a duplex session
   auto refused = h.all<failed>();
   REQUIRE(refused.size() == 4);
   CHECK(refused[0].session == 2);

@@ -44,7 +44,7 @@ TEST_CASE("each voice sounds its own way, and the same one is prepared once") {
   auto h = speaking_engine(5);
   open_with(h, 1, recording(2, 1));
   open_with(h, 2, recording(2, 2));
-  open_with(h, 3, recording(2, 1)); // while the first one is being prepared
+  open_with(h, 3, recording(2, 1)); // while the first voice is being prepared
   h.run();
   CHECK(h.all<opened>().size() == 3);
   open_with(h, 4, recording(2, 1));
@@ -68,7 +68,7 @@ TEST_CASE("a session talks on while others' voices are prepared") {
   for (session_id id : {2, 3, 4}) open_with(h, id, recording(15, static_cast<unsigned>(id)));
   h.unit(1, 1, second(1));
   while (h.all<step_output>().empty() || !h.all<step_output>().back().last) h.engine.advance();
-  CHECK(h.all<opened>().size() == 1); // a voice takes longer than a unit: nobody waited for one
+  CHECK(h.all<opened>().size() == 1); // preparing a voice takes longer than a unit, and nobody waited for it
   h.run();
   CHECK(h.all<opened>().size() == 4);
   h.check_empty({1, 2, 3, 4});

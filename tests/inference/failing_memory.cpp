@@ -21,7 +21,7 @@ bool given() {
 
 } // namespace
 
-// As the library's own operators, but for the question whether there is any.
+// Like the library's own operators, except that they first ask whether to fail.
 
 void* operator new(std::size_t size) {
   if (given())

@@ -44,7 +44,7 @@ TEST_CASE("an output is recorded whole, or every n-th value of it") {
     CHECK(std::isinf(golden_error(at::zeros({7, 11}), golden)));
     CHECK(std::isinf(golden_error({}, golden)));
     auto other = whole.clone();
-    other[2][2] += 7; // value 22, the third that is kept
+    other[2][2] += 7; // value 22, the third one kept
     CHECK(golden_error(other, golden) > 0.1);
     case_check check(1e-4);
     check.close("other", other, golden);

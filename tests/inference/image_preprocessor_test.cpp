@@ -49,7 +49,7 @@ TEST_CASE("sessions take turns at the preprocessor, one file at a time") {
 TEST_CASE("what nobody waits for is not carried out") {
   image_preprocessor preprocessor({}, 1, 8);
   for (auto round = 0; round < 6; ++round)
-    REQUIRE(preprocessor.take(order_of(1, std::vector<image_file>(40, picture(800))))); // given up at once
+    REQUIRE(preprocessor.take(order_of(1, std::vector<image_file>(40, picture(800))))); // abandoned at once
   const auto wanted = order_of(1, {picture(64)});
   REQUIRE(preprocessor.take(wanted));
   wait_for(preprocessor, 1);

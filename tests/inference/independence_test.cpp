@@ -13,7 +13,7 @@ using namespace parley::inference;
 
 namespace {
 
-constexpr double same_logits = 1e-5; // float32 rounding (docs: a session's results do not depend on its company)
+constexpr double same_logits = 1e-5; // float32 rounding (a session's results do not depend on the others in its batch)
 
 const thinker& model() {
   static const thinker m(checkpoint::open("models/tiny-omni"), model_config::open("models/tiny-omni"), at::kFloat,
@@ -39,7 +39,7 @@ std::vector<std::int64_t> all_rows(std::int64_t count) {
   return rows;
 }
 
-/// Prompts of these sequences in one call, then `steps` greedy tokens of all of them, one call a token.
+/// Prefills these sequences in one call, then decodes `steps` greedy tokens for all of them, one call per token.
 std::vector<run> together(const std::vector<std::vector<token_id>>& prompts, const llm::kv_pool& pool, int steps = 8) {
   const auto& llm = model().llm();
   std::vector<llm::kv_cache> caches;
@@ -74,7 +74,7 @@ std::vector<run> together(const std::vector<std::vector<token_id>>& prompts, con
 
 struct comparison {
   double difference = 0;
-  double error = 0; ///< by the error rule of the goldens: relative to the largest logit
+  double error = 0; ///< with the error rule of the goldens: relative to the largest logit
   double least_margin = std::numeric_limits<double>::infinity();
   bool same_tokens = true;
 
@@ -146,11 +146,11 @@ TEST_CASE("the language model: a prefill cut anywhere") {
 }
 
 TEST_CASE("the language model: pages that do not lie in one run") {
-  llm::kv_pool pool(model().config().llm, 2, 128, at::kFloat, at::kCPU); // two homes of two pages
+  llm::kv_pool pool(model().config().llm, 2, 128, at::kFloat, at::kCPU); // two homes with two pages each
   auto a = pool.open(), b = pool.open();
   a.reserve(1);
   b.reserve(1);
-  a.reserve(130); // takes a page of the other home
+  a.reserve(130); // takes a page from the other home
   b.reserve(1);
   auto ids = some_ids(130, 9);
   const auto& llm = model().llm();
@@ -188,7 +188,7 @@ TEST_CASE("rows that are dropped and put back leave the keys where they belong")
   moved.append(tail, llm.positions());
   CHECK(moved.length() == 120);
   CHECK(at::allclose(moved.keys(0), whole.keys(0), 0, 1e-6));
-  // To and fro: far positions turn the keys, coming back turns them back.
+  // There and back: moving far rotates the keys, moving back undoes it.
   moved.drop(10, 30, llm.positions());
   CHECK(moved.length() == 90);
   auto back = moved.copy_from(10);
@@ -212,13 +212,13 @@ TEST_CASE("the language model: a beginning that many share") {
   };
   const auto beginning = some_ids(150, 21), other_beginning = some_ids(100, 22);
   constexpr auto sharers = std::size_t{6};
-  std::vector<std::vector<std::vector<token_id>>> steps; // units, single tokens, one long enough to need a page
+  std::vector<std::vector<std::vector<token_id>>> steps; // units, single tokens, and one step that needs a new page
   for (auto step = 0U; step < 5; ++step) {
     steps.emplace_back();
     for (auto i = 0U; i <= sharers; ++i)
       steps.back().push_back(some_ids(step == 3 ? 90 : i % 3 == 0 ? 1 : 13, 100 * step + i));
   }
-  // Alone, each from its own first row on.
+  // The expected logits: each sequence alone, from its first row.
   std::vector<std::vector<at::Tensor>> alone(sharers + 1);
   for (auto i = std::size_t{0}; i <= sharers; ++i) {
     llm::kv_pool pool(llm.config(), 1, 512, at::kFloat, at::kCPU);
@@ -230,7 +230,7 @@ TEST_CASE("the language model: a beginning that many share") {
   auto maker = pool.open();
   feed({&maker}, {beginning});
   auto kept = maker.keep();
-  CHECK(pool.pages() - pool.free_pages() == 4); // two whole ones, and the third page of each
+  CHECK(pool.pages() - pool.free_pages() == 4); // two full pages, and for both owners a third page
   std::vector<llm::kv_cache> caches;
   caches.push_back(std::move(maker));
   while (caches.size() < sharers) caches.push_back(kept.fork());
@@ -250,10 +250,10 @@ TEST_CASE("the language model: a beginning that many share") {
     }
   }
   apart.report("six that share their first 150 rows, and one that does not");
-  CHECK(caches.front().front_rows() == 0); // the first one goes on where its beginning lies
+  CHECK(caches.front().front_rows() == 0); // the first one stays in the pages that it filled
   CHECK(caches[1].front_rows() == 128);
   CHECK(caches[1].front_page() == caches[2].front_page());
-  // What one drops, takes back or moves is its own affair.
+  // Whatever one session drops, takes back or moves does not affect the others.
   const auto before = caches[2].keys(1).clone();
   caches[1].drop(40, 70, llm.positions());
   caches[0].truncate(10);

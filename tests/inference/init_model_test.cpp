@@ -29,7 +29,7 @@ TEST_CASE("the tiny preset has the names, shapes and types of the recorded tiny 
   auto mine = checkpoint::open(folder.path());
   auto recorded = checkpoint::open("tests/data/checkpoints/tiny");
   auto names = mine.names();
-  std::erase(names, "tts.model.embed_tokens.weight"); // never read, and not recorded
+  std::erase(names, "tts.model.embed_tokens.weight"); // never read, and not among the recorded names
   CHECK(names == recorded.names());
   for (const auto& name : recorded.names()) {
     INFO(name);
@@ -107,7 +107,7 @@ TEST_CASE("the made networks of the voice have what is told of the published one
   CHECK(values == 155'802'352);
   values = 0;
   for (const auto& tensor : init::plan_vocoder(sizes)) values += tensor.values();
-  CHECK(4 * values > 83'000'000); // of a file of 83,390,254 bytes
+  CHECK(4 * values > 83'000'000); // in a file of 83,390,254 bytes
   CHECK(4 * values < 83'390'254);
 
   parley::tests::temporary_folder folder;

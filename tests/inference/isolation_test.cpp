@@ -13,7 +13,7 @@
 #include <random>
 #include <set>
 
-// Whatever throws inside the engine, and wherever: the session that it was done for fails, and nobody else hears of it.
+// Whatever throws inside the engine, and wherever: the session being worked for fails, and the others notice nothing.
 using namespace parley::inference;
 using namespace parley::inference::testing;
 
@@ -21,7 +21,7 @@ namespace {
 
 constexpr session_id victim = 1, second_victim = 2, bystander = 7;
 
-/// While it lives, memory is counted, or given freely.
+/// While it lives, allocations are counted and may fail (true), or are left alone (false).
 class counting {
 public:
   explicit counting(bool counts) : before_(std::exchange(here.counts, counts)) {}
@@ -33,7 +33,7 @@ private:
   bool before_;
 };
 
-/// An engine with a session that has nothing to do with what goes wrong.
+/// An engine with a bystander's session, which faults must not affect.
 struct scene {
   std::vector<event> events;
   std::function<void(const event&)> fault; ///< may throw when the engine reports something
@@ -44,7 +44,7 @@ struct scene {
   explicit scene(int slots = 4)
       : engine(model(), voice_box(), llm::kv_pool(model()->config().llm, slots, 1024, at::kFloat, at::kCPU),
                options_for(slots, 1024, {}, 1, able::to_speak), [this](event&& e) {
-                 const counting none(false); // what the test keeps is no fault
+                 const counting none(false); // the test's own allocations must not fail
                  if (fault) fault(e);
                  events.push_back(std::move(e));
                }) {
@@ -57,19 +57,19 @@ struct scene {
   void give(command order, bool faulty = false, int passes = -1) {
     {
       const counting now(faulty);
-      engine.handle(std::move(order)); // never throws
+      engine.handle(std::move(order)); // must never throw
     }
     work(faulty, passes);
   }
 
-  /// So many passes, or all that there are.
+  /// Runs that many passes, or all there are.
   void work(bool faulty, int passes = -1) {
     for (auto pass = 0, busy = 1; pass != passes && busy != 0; ++pass) {
       REQUIRE(pass < 20000);
       try {
         const counting now(faulty);
         busy = engine.advance();
-      } catch (const std::bad_alloc&) { // between the sessions' steps: nothing was done for anybody
+      } catch (const std::bad_alloc&) { // thrown between the sessions' steps, so no session is to blame
         ++passes_that_threw;
       }
     }
@@ -111,7 +111,7 @@ struct scene {
     });
   }
 
-  /// Whether everything that this command asked for has been answered.
+  /// Whether everything that this command asked for was answered.
   bool answered(const command& order) const {
     const auto id = std::visit([](const auto& o) { return o.session; }, order);
     if (const auto* u = std::get_if<submit_unit>(&order))
@@ -124,12 +124,12 @@ struct scene {
   }
 };
 
-/// What somebody does: commands, each of them carried out before the next one is given, or after some passes.
+/// One command of a script, and how many passes follow it.
 struct deed {
   deed(command what, int passes_then = -1) : order(std::move(what)), passes(passes_then) {}
 
   command order;
-  int passes; ///< before the next one; -1 = all
+  int passes; ///< before the next command; -1 = until idle
 };
 
 struct script {
@@ -219,7 +219,7 @@ std::vector<script> scripts() {
   return all;
 }
 
-/// The choices of a session that talks, for one that continues from there.
+/// The recorded choices of a session that talks, replayed, and more units after them.
 script replayed_talk() {
   scene s;
   script made{"goes on", {}};
@@ -294,7 +294,7 @@ TEST_CASE("memory that runs out in any step ends that session at most") {
     for (auto trial = 0; trial < trials; ++trial) {
       scene s;
       const auto at = random() % asks;
-      // Once; or for as long as the command or the pass takes, so that there is none for the failure itself.
+      // One allocation fails; or several in a row, so that even reporting the failure runs out of memory.
       const auto lasting = trial % 3 == 2;
       here = {};
       here.from = at;
@@ -336,7 +336,7 @@ TEST_CASE("whatever can't be told ends that session at most") {
           INFO(script.name << ", event " << kind << " number " << at << (lasting ? " and all after it" : ""));
           play(s, script, true);
           check_bystander(s, undisturbed);
-          if (told <= at) break; // there is none
+          if (told <= at) break; // there are no more such events
         }
   CHECK(kinds == std::set<std::size_t>{0, 1, 2, 3, 4, 5, 6});
 }

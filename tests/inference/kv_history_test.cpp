@@ -7,7 +7,7 @@ using parley::inference::speech::kv_history;
 
 namespace {
 
-/// [2, 1, n, 2], every value its number.
+/// [2, 1, n, 2], every value different.
 at::Tensor piece(std::int64_t n, double first) {
   return at::arange(first, first + static_cast<double>(4 * n)).view({2, 1, n, 2});
 }

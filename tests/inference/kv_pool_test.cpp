@@ -20,7 +20,7 @@ llm_config small() {
   return c;
 }
 
-/// Adds rows that count upwards from the cache's length, plus `mark`.
+/// Adds rows whose values count upwards from the cache's length, plus `mark`.
 void fill(kv_cache& cache, std::int64_t rows, float mark) {
   cache.reserve(rows);
   std::vector<std::int64_t> places;
@@ -68,7 +68,7 @@ TEST_CASE("rows that can't be dropped for want of a page are all still there") {
     { const auto gone = std::move(rest); }
     rest = pool.open();
     CHECK(pool.free_pages() == 2);
-    if (begin >= page) { // no more than two pages are written
+    if (begin >= page) { // needs to write at most two pages
       cache.drop(begin, 20, positions);
       CHECK(cache.length() == before.length - 20);
       CHECK(content(other) == before);
@@ -85,10 +85,10 @@ TEST_CASE("rewound rows leave room that is certain") {
   fill(cache, 3 * page, 0);
   auto other = cache.fork();
   const content before(cache);
-  CHECK_THROWS_AS(cache.rewind(page + 5, 2 * page), std::runtime_error); // three pages for one that is free
+  CHECK_THROWS_AS(cache.rewind(page + 5, 2 * page), std::runtime_error); // needs three pages, one is free
   CHECK(content(cache) == before);
   CHECK(pool.free_pages() == 1);
-  cache.rewind(page + 5, 20); // the one
+  cache.rewind(page + 5, 20); // needs one page
   CHECK(cache.length() == page + 5);
   CHECK(pool.free_pages() == 0);
   fill(cache, 20, 0.25F);

@@ -20,7 +20,7 @@ inline std::string contents_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// A folder whose files are links to those of another one, until they are written: as in a Hugging Face cache.
+/// A folder whose files are links to another folder's files until they are written, as in a Hugging Face cache.
 class linked_folder {
 public:
   explicit linked_folder(const std::filesystem::path& from) {
@@ -50,7 +50,7 @@ public:
     write(name, values.dump());
   }
 
-  /// Replaces a text by another one of the same length wherever it occurs in a file; returns whether it did.
+  /// Replaces a text with another one of the same length wherever it occurs in a file; returns whether it occurred.
   bool replace(const std::string& name, std::string_view old, std::string_view fresh) const {
     auto text = read(name);
     const auto first = text.find(old);
@@ -64,7 +64,7 @@ private:
   tests::temporary_folder folder_;
 };
 
-/// The bytes of a safetensors file.
+/// The bytes of a safetensors file with these tensors.
 inline std::string safetensors_of(const std::map<std::string, at::Tensor>& tensors) {
   static const std::map<at::ScalarType, const char*> names{
       {at::kFloat, "F32"}, {at::kBFloat16, "BF16"}, {at::kHalf, "F16"}, {at::kInt, "I32"}};

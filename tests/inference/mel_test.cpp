@@ -20,7 +20,7 @@ double difference(const at::Tensor& a, const at::Tensor& b) {
   return a.numel() == 0 ? 0.0 : (a - b).abs().max().item<double>();
 }
 
-/// The reference's way: the whole buffer is transformed again on each append (docs/model/thinker.md 3.3).
+/// What the reference does: transform the whole buffer again on each append (docs/model/thinker.md 3.3).
 class whole_buffer_stream {
 public:
   whole_buffer_stream(const mel_extractor& mel, mel_stream_config config) : mel_(mel), config_(config) {}

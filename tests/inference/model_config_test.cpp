@@ -18,7 +18,7 @@ TEST_CASE("the tiny configuration is read as it is") {
   CHECK(c.llm.head_dim == 48);
   CHECK(c.llm.kv_heads == 2);
   CHECK(c.llm.rope_theta == 1e6);
-  CHECK(c.vision.layers == 2); // of three, the last one is dropped
+  CHECK(c.vision.layers == 2); // the last of three is dropped
   CHECK(c.vision.resampler_heads == 2);
   CHECK(c.audio.hidden_size == 64);
   CHECK(c.audio.pool_step == 5);
@@ -123,7 +123,7 @@ TEST_CASE("what says the same in other words is taken") {
   config["rope_parameters"] = {{"rope_theta", 5000000}, {"rope_type", "default"}}; // as transformers 5 writes it
   CHECK(opened(config).llm.rope_theta == 5e6);
   config["tts_config"]["num_vq"] = 4;
-  config["init_tts"] = false; // nothing of it is used
+  config["init_tts"] = false; // ignored
   CHECK_FALSE(opened(config).has_tts);
   config["quantization_config"] = {{"quant_method", "awq"}, {"bits", 4}, {"group_size", 64}, {"version", "gemm"}};
   CHECK(opened(config).stored.awq);

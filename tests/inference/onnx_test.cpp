@@ -34,7 +34,7 @@ at::Tensor longs(std::vector<std::int64_t> values) {
   return at::tensor(values, at::kLong);
 }
 
-/// A graph of one node, whose further inputs are these.
+/// A graph with one node, whose further inputs are these.
 onnx_graph one_node(const std::string& op, std::unordered_map<std::string, onnx_attribute> attributes,
                     const std::vector<at::Tensor>& inputs = {}, std::int64_t opset = 13) {
   onnx_graph graph;
@@ -56,7 +56,7 @@ at::Tensor run(onnx_graph graph, const at::Tensor& x, partial_window windows = p
   return onnx_runner(std::move(graph), at::kCPU, windows).run(x);
 }
 
-/// Compares with what run_graphs.py stored in a folder; returns the largest difference of a speaker vector.
+/// Compares with what run_graphs.py stored in a folder; returns the largest difference of any speaker vector.
 double largest_difference(const std::filesystem::path& folder) {
   const auto results = safetensors_file::open(folder / "results.safetensors");
   const onnx_runner speaker(read_onnx(folder / "campplus.onnx"));
@@ -91,7 +91,7 @@ TEST_CASE("networks as the older exporter writes them give what onnxruntime comp
   CHECK(largest_difference("tests/data/onnx") < 2e-6);
 }
 
-// By hand, with a folder that make_graphs.py wrote at full size: PARLEY_GRAPHS=FOLDER
+// Run by hand, with a folder that make_graphs.py wrote at full size: PARLEY_GRAPHS=FOLDER
 TEST_CASE("networks at full size give what onnxruntime computes") {
   const auto* folder = std::getenv("PARLEY_GRAPHS");
   if (folder == nullptr) return;
@@ -104,11 +104,11 @@ TEST_CASE("Pad takes its amounts as an attribute or as an input, of all axes or 
   const auto x = at::arange(6, at::kFloat).view({1, 2, 3});
   const auto wider = at::constant_pad_nd(x, {1, 2}, 0);
   CHECK(at::equal(run(one_node("Pad", {{"pads", numbers({0, 0, 1, 0, 0, 2})}}), x), wider));        // opset 2 to 10
-  CHECK(at::equal(run(one_node("Pad", {}, {longs({0, 0, 1, 0, 0, 2})}), x), wider));                // from 11
-  CHECK(at::equal(run(one_node("Pad", {}, {longs({1, 2}), at::Tensor(), longs({-1})}), x), wider)); // from 18
+  CHECK(at::equal(run(one_node("Pad", {}, {longs({0, 0, 1, 0, 0, 2})}), x), wider));                // from opset 11
+  CHECK(at::equal(run(one_node("Pad", {}, {longs({1, 2}), at::Tensor(), longs({-1})}), x), wider)); // from opset 18
   const auto sevens = run(one_node("Pad", {}, {longs({0, 1, 0, 0, 0, 0}), at::scalar_tensor(7.0F)}), x);
   CHECK(at::equal(sevens, at::constant_pad_nd(x, {0, 0, 1, 0}, 7)));
-  CHECK(at::equal(run(one_node("Pad", {}, {longs({0, 0, -1, 0, 0, 0})}), x), x.slice(2, 1))); // negative: cut
+  CHECK(at::equal(run(one_node("Pad", {}, {longs({0, 0, -1, 0, 0, 0})}), x), x.slice(2, 1))); // negative padding cuts
   CHECK_THROWS_WITH(run(one_node("Pad", {}, {longs({1, 2, 3})}), x),
                     Catch::Contains("/Pad") && Catch::Contains("fit the axes"));
   CHECK_THROWS_WITH(run(one_node("Pad", {{"mode", text("reflect")}}, {longs({0, 0, 1, 0, 0, 0})}), x),
@@ -136,7 +136,7 @@ TEST_CASE("slices go backwards, too") {
   CHECK_THROWS_WITH(sliced(0, 3, 0), Catch::Contains("does not advance"));
 }
 
-// Of 250 ones: what onnxruntime 1.18 to 1.32 gives.
+// The input is 250 ones; expected is what onnxruntime 1.18 to 1.32 computes.
 TEST_CASE("the last partial window of a pool is divided as onnxruntime of that opset did") {
   const auto x = at::ones({1, 2, 250});
   auto pooled = [&](std::int64_t opset, bool padding_counts, std::vector<std::int64_t> pads,
@@ -175,7 +175,7 @@ TEST_CASE("pools of other forms") {
       run(one_node("AveragePool",
                    {{"kernel_shape", numbers({100})}, {"strides", numbers({100})}, {"ceil_mode", number(1)}}),
           at::full({1, 1, 7}, 3.0F));
-  CHECK(at::allclose(few, at::full({1, 1, 1}, 3.0F))); // shorter than the window
+  CHECK(at::allclose(few, at::full({1, 1, 1}, 3.0F))); // input shorter than the window
 }
 
 TEST_CASE("an operator that is not known is named") {

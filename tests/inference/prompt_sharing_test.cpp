@@ -13,7 +13,7 @@ namespace {
 constexpr auto sharers = 50;
 constexpr auto page = llm::kv_pool::page_tokens;
 
-/// Spoken words as a reference voice: ten rows a second. Each call makes a recording of its own.
+/// Spoken words as a reference voice, ten rows a second. Each call returns a new recording.
 pcm voice(int seconds, int from = 0) {
   const auto begin = spoken_words().begin() + std::ptrdiff_t{from} * 16000;
   return std::make_shared<const std::vector<float>>(begin, begin + std::ptrdiff_t{seconds} * 16000);
@@ -42,13 +42,13 @@ TEST_CASE("fifty sessions hold one copy of their common prompt") {
   const auto whole = first.prompt_tokens / page;
   CHECK(used_pages(h) == whole + 1);
   for (session_id id = 2; id <= sharers; ++id) open_as(h, id, persona, voice(12));
-  CHECK(h.all<opened>().size() == sharers); // at once: there was nothing to be done
+  CHECK(h.all<opened>().size() == sharers); // immediately: there was nothing to compute
   for (const auto& o : h.all<opened>()) {
     CHECK(o.prompt_tokens == first.prompt_tokens);
     CHECK(o.prompt_usage.input_text == first.prompt_usage.input_text);
     CHECK(o.prompt_usage.input_audio == 120);
   }
-  CHECK(used_pages(h) == whole + 2); // the first one's last page, and the others'
+  CHECK(used_pages(h) == whole + 2); // the last page of the first session, and the shared one of the others
   CHECK(h.engine.capacity().prompt_hits == sharers - 1);
   CHECK(h.engine.capacity().prompt_misses == 1);
   for (session_id id = 1; id <= sharers; ++id) h.unit(id, 1, second(static_cast<int>(id)));
@@ -69,7 +69,7 @@ TEST_CASE("who shares a prompt is answered as if it had it alone") {
     for (auto u = 0; u < units; ++u) {
       for (auto id : who) {
         auto sound = second(u + static_cast<int>(id) * 3);
-        if (u == 3 && id == 2) // comes to nothing and is taken back
+        if (u == 3 && id == 2) // this unit fails and is taken back
           sound = std::make_shared<const std::vector<float>>(16000, std::numeric_limits<float>::quiet_NaN());
         h.unit(id, static_cast<std::uint64_t>(u), std::move(sound));
       }
@@ -77,7 +77,7 @@ TEST_CASE("who shares a prompt is answered as if it had it alone") {
     }
   };
   engine_fixture together(people);
-  drive(together, {3, 0, 4, 1, 2}); // 3 and 4 slide
+  drive(together, {3, 0, 4, 1, 2}); // the windows of 3 and 4 slide
   CHECK(together.engine.capacity().prompt_misses == 1);
   for (session_id id = 0; id < people; ++id) {
     engine_fixture alone(1);
@@ -94,7 +94,7 @@ TEST_CASE("prompts differ by words and by voice, and a voice is known under othe
   open_as(all, 2, persona, voice(5, 7));
   open_as(all, 3, persona, nullptr);
   open_as(all, 4, persona + " Be kind.", voice(5));
-  open_as(all, 5, persona, std::make_shared<const std::vector<float>>()); // as without one
+  open_as(all, 5, persona, std::make_shared<const std::vector<float>>()); // the same as no voice
   all.run();
   CHECK(all.engine.capacity().prompt_misses == 4);
   CHECK(all.engine.capacity().prompt_hits == 1);
@@ -120,7 +120,7 @@ TEST_CASE("who comes while the same prompt is being made waits for it; when its 
   REQUIRE(h.all<opened>().size() == 2);
   CHECK(h.engine.capacity().prompt_misses == 2);
   CHECK(h.engine.capacity().prompt_hits == 1);
-  // A prompt that does not fit is refused to each of them.
+  // A prompt that does not fit is refused for both sessions.
   const std::string much(9000, 'x');
   open_as(h, 5, much, nullptr);
   open_as(h, 6, much, nullptr);

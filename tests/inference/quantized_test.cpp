@@ -33,7 +33,7 @@ TEST_CASE("quantized weights answer like the exact ones on the goldens' prompts"
               << a.same_clear << " of " << a.clear_rows << " clear ones, KL " << a.divergence << '\n';
   CHECK(same.same_top == same.rows);
   CHECK(same.divergence == Approx(0).margin(1e-9));
-  // Random weights of 256 numbers a row: harder to round than trained ones.
+  // Random weights, 256 values a row: harder to round than trained ones.
   CHECK(int8.same_top >= 0.94 * static_cast<double>(int8.rows));
   CHECK(int8.same_clear >= 0.98 * static_cast<double>(int8.clear_rows));
   CHECK(int8.divergence < 5e-3);
@@ -60,7 +60,7 @@ TEST_CASE("a matrix in fewer bits is the matrix within half a step") {
     return (llm::quantized_matrix(matrix, format).product(unit) - exact).abs().max().item<float>();
   };
   const auto widest = matrix.abs().max().item<float>();
-  CHECK(apart(llm::quantization::int8) <= widest / 127 * 0.5 + widest / 128); // and the rounding of bfloat16
+  CHECK(apart(llm::quantization::int8) <= widest / 127 * 0.5 + widest / 128); // plus the rounding of bfloat16
   CHECK(apart(llm::quantization::int4) <= 2 * widest / 15 * 0.5 + widest / 32);
   CHECK_THROWS_WITH(llm::quantized_matrix(at::zeros({16, 40}), llm::quantization::int4),
                     Catch::Contains("multiple of 32"));

@@ -17,14 +17,14 @@
 #include <variant>
 #include <vector>
 
-// A conversation that is lost on one engine and taken up on another one, and what is compared of it.
+// A conversation that one engine loses and another takes over, and how the two are compared.
 namespace parley::inference::testing {
 
 inline constexpr auto same_sound = 1e-3F;
-inline constexpr auto sure = 1e-5; ///< a decision closer than this may go either way
+inline constexpr auto sure = 1e-5; ///< a decision with a smaller margin may go either way
 inline constexpr session_id lost = 1, found = 2;
 
-/// How a conversation goes, as its client makes it.
+/// The course of a conversation, as its client determines it.
 struct course {
   duplex_options options;
   std::uint64_t seed = 1;
@@ -50,7 +50,7 @@ inline submit_unit unit_of(const course& c, int number) {
   return order;
 }
 
-/// After how many passes the unit is cut; none = never.
+/// The number of passes after which the unit is cut; nothing = never.
 inline std::optional<int> cut_after(const course& c, int number) {
   if (c.cuts == 0) return std::nullopt;
   std::mt19937 random(static_cast<unsigned>(c.cuts * 1000) + static_cast<unsigned>(number));
@@ -59,11 +59,11 @@ inline std::optional<int> cut_after(const course& c, int number) {
 }
 
 struct answered {
-  std::vector<step_output> deltas; ///< none: it failed
+  std::vector<step_output> deltas; ///< empty if the unit failed
   std::vector<double> margins;     ///< of each draw of speech
 };
 
-/// One unit on one engine, all of it or up to its first delta.
+/// Plays one unit on one engine, to its end or up to its first delta.
 inline answered play(engine_fixture& h, submit_unit order, session_id as, std::optional<int> cut_at,
                      bool to_first = false) {
   const auto number = order.unit;
@@ -92,7 +92,7 @@ inline answered play(engine_fixture& h, submit_unit order, session_id as, std::o
   return result;
 }
 
-/// An undisturbed conversation, and what a journal would hold of it.
+/// An undisturbed conversation, and what a journal would keep of it.
 struct original {
   explicit original(const course& how) : c(how), h(1, c.context, c.how, 7, c.to) {
     h.open(lost, c.options, c.seed);
@@ -105,14 +105,14 @@ struct original {
   std::vector<answered> told;
 };
 
-/// Whether the sound of unit `number` matters to what comes after `end`.
+/// Whether the sound of unit `number` affects anything after `end`.
 inline bool audible(const original& o, int number, int end) {
   for (auto u = number; u < end; ++u)
     if (!o.told[u].deltas.empty() && !o.told[u].deltas.back().choices->voice_open) return false;
   return true;
 }
 
-/// Others on the same engine, who say something whenever the one under test does.
+/// Other sessions on the same engine, which speak whenever the one under test does.
 class company {
 public:
   company(engine_fixture& h, int people, int context) : h_(h), people_(people) {
@@ -121,7 +121,7 @@ public:
       options.force_listen_count = 0;
       h.open(number_of(p), options, 500 + static_cast<std::uint64_t>(p));
     }
-    // Nobody may fill the context.
+    // Stop before anybody's context is full.
     most_ = static_cast<std::uint64_t>(context / 48);
   }
 
@@ -157,7 +157,7 @@ inline void replay(const original& o, engine_fixture& h, int end, company* other
   h.events.clear();
   auto sent = std::size_t{0};
   for (auto u = 0; u < end; ++u) {
-    if (o.told[u].deltas.empty()) continue; // failed
+    if (o.told[u].deltas.empty()) continue; // this unit failed
     auto order = unit_of(o.c, u);
     order.session = found;
     order.replay = o.told[u].deltas.back().choices;
@@ -168,7 +168,7 @@ inline void replay(const original& o, engine_fixture& h, int end, company* other
     h.run();
     std::erase_if(h.events, std::not_fn(is_found));
     ++sent;
-    REQUIRE(h.events.size() == sent); // not a word
+    REQUIRE(h.events.size() == sent); // a replay reports nothing else
     REQUIRE(std::get<replayed>(h.events.back()).unit == static_cast<std::uint64_t>(u));
   }
   h.events.clear();
@@ -201,7 +201,7 @@ inline std::string line(const step_output& o) {
   return text;
 }
 
-/// The margin of the first draw of speech that came out differently, if all before it is alike.
+/// The margin of the first draw of speech that came out differently, if everything before it is equal.
 inline std::optional<double> first_difference(const std::vector<token_id>& sampled,
                                               const std::vector<token_id>& original,
                                               const std::vector<double>& margins) {
@@ -211,11 +211,11 @@ inline std::optional<double> first_difference(const std::vector<token_id>& sampl
   return margins[place];
 }
 
-/// By how much a margin has moved, at most, among the draws of both that came before any difference.
+/// The most by which a margin moved, among the draws that both made before any difference.
 inline double margins_moved(const answered& mine, const answered& original) {
   const auto &a = mine.deltas.back().choices->spoken, &b = original.deltas.back().choices->spoken;
   const auto alike = static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
-  const auto known = a.size() - std::min(a.size(), mine.margins.size()); // sent before the unit was lost
+  const auto known = a.size() - std::min(a.size(), mine.margins.size()); // drawn before the unit was lost
   auto most = 0.0;
   for (auto i = known; i < std::min(alike, original.margins.size()); ++i)
     most = std::max(most, std::abs(mine.margins[i - known] - original.margins[i]));
@@ -224,12 +224,12 @@ inline double margins_moved(const answered& mine, const answered& original) {
 
 struct comparison {
   int units = 0;
-  std::size_t draws = 0, close = 0; ///< of speech, and those of them that may go either way
-  double moved = 0;                 ///< margins of draws of speech, at most
-  int too_close = 0;                ///< a draw of speech went the other way, and could
+  std::size_t draws = 0, close = 0; ///< draws of speech, and how many of them could go either way
+  double moved = 0;                 ///< the most by which a margin of speech moved
+  int too_close = 0;                ///< draws of speech that did go the other way, within rounding
   float sound = 0;
 
-  /// False when there is nothing more to compare.
+  /// Returns false when there is nothing more to compare.
   bool add(const answered& mine, const answered& original) {
     ++units;
     if (!mine.deltas.empty() && !original.deltas.empty()) {
@@ -257,12 +257,12 @@ struct comparison {
   ~comparison() {
     INFO("sound differs by " << sound << ", margins of speech by " << moved);
     CHECK(sound <= same_sound);
-    CHECK(moved <= sure);           // what rounds away can tip a close draw, and no other
+    CHECK(moved <= sure);           // rounding may change close draws, but no others
     CHECK(too_close * 10 <= units); // else this shows nothing
   }
 };
 
-/// Loses the session before each of these units and continues elsewhere.
+/// Loses the session before each of these units and continues on another engine.
 inline void lose_and_go_on(const original& o, const std::vector<int>& points, int onwards = 4) {
   comparison all;
   for (auto end : points) {

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <random>
 
-// A session that is taken over by another engine continues as if nothing had happened.
+// A session taken over by another engine continues as if nothing had happened.
 using namespace parley::inference;
 using namespace parley::inference::testing;
 
@@ -160,7 +160,7 @@ TEST_CASE("a unit that was lost before it said anything is answered as it would 
   replay(o, h, 5);
   auto order = unit_of(o.c, 5);
   order.session = found;
-  h.engine.handle(order); // and this engine is lost as well
+  h.engine.handle(order); // this engine is lost as well
   h.engine.advance();
   engine_fixture again(1, o.c.context, {}, 98, o.c.to);
   replay(o, again, 5);
@@ -184,7 +184,7 @@ TEST_CASE("choices of another unit are refused, and the session is as before") {
   comparison{}.add(play(h, unit_of(o.c, 3), found, std::nullopt), o.told[3]);
 }
 
-// ---- chat -------------------------------------------------------------------------------------------------------------
+// ---- chat
 
 namespace {
 
@@ -215,7 +215,7 @@ submit_turn question(std::uint64_t turn, bool tts, bool streaming) {
   return t;
 }
 
-/// Three turns; the second one is lost after various numbers of events and continues elsewhere, and the third follows.
+/// Three turns. The second one is lost after various numbers of events and continues on another engine; then the third.
 void lose_chat(bool tts, bool streaming) {
   const auto run_turn = [](engine_fixture& h, submit_turn t, session_id as) {
     t.session = as;
@@ -312,7 +312,7 @@ TEST_CASE("a chat turn that fails leaves chance where it was") {
   CHECK(h.all<chat_done>().at(0).text == undisturbed.all<chat_done>().at(0).text);
 }
 
-// ---- how long it takes ------------------------------------------------------------------------------------------------
+// ---- how long it takes
 
 TEST_CASE("five minutes are back in seconds", "[.][measure]") {
   const original o({.options = talkative(1), .seed = 5, .units = 300, .context = 8192});

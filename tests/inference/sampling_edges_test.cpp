@@ -11,7 +11,7 @@
 #include <limits>
 #include <random>
 
-// Whatever sampling options a client sends, a draw gives a possible token, or reports that there is none.
+// Whatever sampling options a client sends, a draw returns a possible token or reports that there is none.
 using namespace parley::inference;
 using namespace parley::inference::llm;
 
@@ -47,7 +47,7 @@ constexpr std::array edges{0.0,
                            -1e308};
 constexpr std::array strange{doubles::infinity(), -doubles::infinity(), doubles::quiet_NaN()};
 
-constexpr token_id count = 70; // more than one stretch of the filters
+constexpr token_id count = 70; // more than one block of the filters
 const duplex_sampling_ids ids{.chunk_eos = 5, .turn_eos = 4, .listen = 3, .forbidden = {5, 6}};
 
 class numbers final : public random_source {
@@ -78,7 +78,7 @@ std::vector<float> row_of(int kind, std::mt19937& random) {
     default: l = impossible; break;
     }
   }
-  if (kind == 7) row[random() % row.size()] = 1; // the only one
+  if (kind == 7) row[random() % row.size()] = 1; // the only possible token
   return row;
 }
 constexpr auto kinds_of_rows = 8;
@@ -87,7 +87,7 @@ double pick(std::mt19937& random) {
   return random() % 16 == 0 ? strange[random() % strange.size()] : edges[random() % edges.size()];
 }
 
-/// Every value of one option with the others at random, and then all at random.
+/// Tries every value of one option with the others at random, then all options at random.
 template<class Options, class Set, class Try>
 void sweep(int options, Set set, Try attempt) {
   std::mt19937 random(1);
@@ -137,7 +137,7 @@ constexpr auto chat_options_swept = 5;
 
 std::vector<token_id> some_tokens(std::mt19937& random) {
   std::vector<token_id> tokens(random() % 100);
-  for (auto& t : tokens) t = static_cast<token_id>(random() % (count + 2)); // two of them are out of the row
+  for (auto& t : tokens) t = static_cast<token_id>(random() % (count + 2)); // some are out of range
   return tokens;
 }
 
@@ -161,12 +161,12 @@ TEST_CASE("a duplex draw at the edges of its options") {
                              try {
                                const auto token = draw_duplex(row, ids, how, how_made, history, chance, scratch);
                                REQUIRE((token >= 0 && token < count));
-                               // The controls of listening may give it whatever the model thinks.
+                               // The controls for listening may choose `listen` even if the model excludes it.
                                if (token != ids.listen) REQUIRE(before[static_cast<std::size_t>(token)] != impossible);
                                for (const auto& r : records) REQUIRE_FALSE(std::isnan(r.margin));
                                ++sampled;
                              } catch (const std::runtime_error&) {
-                               REQUIRE(possible(row) == 0); // all were impossible, forbidden or penalised away
+                               REQUIRE(possible(row) == 0); // every token was impossible, forbidden or penalised away
                              }
                            });
   }

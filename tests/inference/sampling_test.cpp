@@ -65,13 +65,13 @@ TEST_CASE("filters keep what top-k and top-p name") {
     return result;
   };
   filter_candidates(logits, 1.0, 2, 0, false, scratch);
-  CHECK(kept() == std::vector<token_id>{1, 3, 4}); // ties beyond k stay
+  CHECK(kept() == std::vector<token_id>{1, 3, 4}); // tokens that tie with the k-th stay
   filter_candidates(logits, 1.0, 2, 0, true, scratch);
-  CHECK(kept() == std::vector<token_id>{1, 3}); // ... or go
+  CHECK(kept() == std::vector<token_id>{1, 3}); // ... or are dropped
   filter_candidates(logits, 1.0, 0, 0.5, false, scratch);
-  CHECK(kept() == std::vector<token_id>{1}); // 0.52 > 0.5 already
+  CHECK(kept() == std::vector<token_id>{1}); // 0.52 already exceeds 0.5
   filter_candidates(logits, 1.0, 0, 1e-9, false, scratch);
-  CHECK(kept() == std::vector<token_id>{1}); // the first always stays
+  CHECK(kept() == std::vector<token_id>{1}); // the first token always stays
   filter_candidates(logits, 1.0, 0, 1.0, false, scratch);
   CHECK(kept().size() == 5);
   filter_candidates(logits, 1.0, 100, 0, false, scratch);
@@ -102,7 +102,7 @@ TEST_CASE("the raw draw may end the chunk, the second one never does") {
   duplex_sampling how;
   how.base.top_p = 0;
   CHECK(decide(logits, how, {0.9}) == 5);
-  CHECK(decide(logits, how, {0.0, 0.999999}) != 5); // u = 0 draws token 0 first
+  CHECK(decide(logits, how, {0.0, 0.999999}) != 5); // u = 0 would choose token 0 in the first draw
 }
 
 TEST_CASE("listen controls act on <|listen|>, and on <|im_end|> only as a quirk") {
@@ -120,7 +120,7 @@ TEST_CASE("listen controls act on <|listen|>, and on <|im_end|> only as a quirk"
   CHECK(decide(logits, how, {}) == 0);
   auto q = quirks::literal();
   how.listen_top_k.reset();
-  how.listen_prob_scale = 1.2; // scales the logit: 1.8 < 2
+  how.listen_prob_scale = 1.2; // multiplies the logit: 1.8 < 2
   CHECK(decide(logits, how, {}, q) == 0);
   how.listen_prob_scale = 1.5;
   CHECK(decide(logits, how, {}, q) == 3);
@@ -131,9 +131,9 @@ TEST_CASE("the penalty looks at a window of the history") {
   auto how = greedy();
   how.base.repetition_penalty = 1.5;
   CHECK(decide(logits, how, {}, {}, {0}) == 1);
-  CHECK(decide(logits, how, {}, {}, {0, 0, 0}) == 1); // once, whatever the repeats
+  CHECK(decide(logits, how, {}, {}, {0, 0, 0}) == 1); // penalised once, however often it repeats
   how.base.repetition_window = 2;
-  CHECK(decide(logits, how, {}, {}, {0, 2, 2}) == 0); // out of the window
+  CHECK(decide(logits, how, {}, {}, {0, 2, 2}) == 0); // outside the window
 }
 
 TEST_CASE("a row that is not numbers is refused") {

@@ -49,7 +49,7 @@ TEST_CASE("prompts are cut and share a pass, units are whole and never wait for 
   CHECK(plan.prefill[1].session == 2);
   CHECK(plan.prefill[1].rows == 24);
 
-  // Nobody who listens or speaks waits for this pass.
+  // No other session that listens or speaks is waiting for this pass.
   ready.erase(ready.begin() + 2);
   ready[0].rows = 200;
   plan = schedule_pass(ready, limits);
@@ -68,7 +68,7 @@ TEST_CASE("speech tokens are chosen for all, sound is made for the most urgent; 
                                    waits(4, stage::sound, 3), waits(5, stage::voice, 0), waits(1, stage::decode, 9)};
   const auto plan = schedule_pass(ready, {.windows = 2});
   CHECK(plan.speak == std::vector<session_id>{1});
-  CHECK(plan.decode == std::vector<session_id>{1}); // a chat answer thinks on while it speaks
+  CHECK(plan.decode == std::vector<session_id>{1}); // a chat answer continues decoding while it speaks
   CHECK(plan.sound == std::vector<session_id>{3, 4});
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("one bad member of a batch fails alone") {
   CHECK(run_isolated(std::vector<int>{}, call, [](int, const char*) { FAIL(); }).empty());
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // those abort
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // sanitized builds abort here
 TEST_CASE("an invariant that breaks for one member of a batch fails that member alone") {
   parley::base::set_violation_handler([](const parley::base::assertion_site&) noexcept {});
   std::set<int> failures;
@@ -151,7 +151,7 @@ TEST_CASE("a page is free when its last holder has gone; what stays alone lies i
   CHECK(table.free() == 7);
   CHECK(*table.take_apart() == 7);
   CHECK(*table.take(-1) == 4);
-  CHECK(*table.take(-1) == 2); // no home is free: in the middle of 1, 2, 3
+  CHECK(*table.take(-1) == 2); // both homes are in use, so the middle of 1, 2, 3
   table.give_back(a);
   CHECK(table.free() == 5);
 }

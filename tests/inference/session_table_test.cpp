@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-// How tasks follow each other, and what becomes of those that fail: without a model.
+// How tasks follow each other, and what happens to those that fail; needs no model.
 using namespace parley::inference;
 
 namespace {
@@ -15,7 +15,7 @@ constexpr transition transitions[] = {{stage::idle, stage::decode}, {stage::deco
 
 using lines = std::vector<std::string>;
 
-/// A task that decodes until it is told otherwise, and writes down what becomes of it.
+/// A task that decodes until told otherwise, and records what happens to it.
 class noted_task final : public task {
 public:
   noted_task(session& of, std::optional<std::uint64_t> number, lines& notes)

@@ -13,9 +13,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr step_cost measured{0.02, 0.01}; // 48 sessions in half a second
+constexpr step_cost measured{0.02, 0.01}; // 48 sessions take half a second
 
-/// A second in which `sessions` sessions talked, each unit costing `pace` times what was measured.
+/// A second in which `sessions` sessions talked, and each unit cost `pace` times what was measured.
 pace_sample second_of(int sessions, double pace, int late = 0) {
   return {1, (measured.fixed_seconds + measured.session_seconds * sessions) * pace, sessions, late, sessions};
 }
@@ -42,11 +42,11 @@ TEST_CASE("a steady load changes nothing") {
 
 TEST_CASE("sessions that need more than foreseen leave room for fewer, soon; that they need less is believed slowly") {
   slot_estimate e(measured, 64);
-  CHECK(after(e, 2, second_of(48, 2)) == 48);                    // not by one hiccup
-  CHECK(after(e, 20, second_of(48, 2)) == Approx(23).margin(2)); // half of a second is for 0.04 + 0.02 each
+  CHECK(after(e, 2, second_of(48, 2)) == 48);                    // one hiccup changes nothing
+  CHECK(after(e, 20, second_of(48, 2)) == Approx(23).margin(2)); // 0.04 + 0.02 n <= half a second
   const auto soon = after(e, 10, second_of(23, 1));
   CHECK(soon < 35);
-  CHECK(after(e, 300, second_of(30, 1)) >= 44); // the last tenth is no change
+  CHECK(after(e, 300, second_of(30, 1)) >= 44); // the last tenth does not count as a change
   CHECK(after(e, 600, second_of(40, 0.25)) >= 58);
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("a few sessions say little about a full device") {
   slot_estimate e(measured, 64), full(measured, 64);
   const auto few = after(e, 5, second_of(2, 3)), many = after(full, 5, second_of(48, 3));
   CHECK(few > many);
-  CHECK(after(e, 200, second_of(2, 3)) < 24); // but it is heard in the end
+  CHECK(after(e, 200, second_of(2, 3)) < 24); // but in the end they count
 }
 
 TEST_CASE("late units bring the slots down to the sessions that are there, and not below one") {
@@ -62,7 +62,7 @@ TEST_CASE("late units bring the slots down to the sessions that are there, and n
   CHECK(after(e, 1, second_of(30, 1, 2)) == 48);
   CHECK(after(e, 1, second_of(30, 1, 2)) == 30);
   CHECK(after(e, 9, second_of(30, 1)) == 30);
-  CHECK(after(e, 2, second_of(30, 1)) == 39); // half of the way, then further
+  CHECK(after(e, 2, second_of(30, 1)) == 39); // halfway first, then further
   CHECK(after(e, 60, second_of(30, 1)) >= 44);
   auto none = second_of(1, 1, 1);
   none.sessions = 0;
@@ -105,14 +105,14 @@ TEST_CASE("a meter gathers passes into seconds") {
   CHECK_FALSE(m.take(t + 10s, 3));
   m.pass(t + 10s, t + 10100ms, 1);
   m.unit(false);
-  CHECK_FALSE(m.take(t + 14s, 3)); // four seconds with a pause in them
+  CHECK_FALSE(m.take(t + 14s, 3)); // four seconds, including a pause
   m.pass(t + 20s, t + 21s, 1);
   m.unit(false);
   CHECK(m.take(t + 21s, 1)->units == 1);
 }
 
 TEST_CASE("the memory of a session is counted from the model's sizes") {
-  model_config published; // MiniCPM-o 4.5: 36 layers, 8 heads of keys with 128 values
+  model_config published; // MiniCPM-o 4.5: 36 layers, 8 key heads of 128 values
   published.llm.layers = 36;
   published.llm.kv_heads = 8;
   published.llm.head_dim = 128;
@@ -121,7 +121,7 @@ TEST_CASE("the memory of a session is counted from the model's sizes") {
   CHECK(m.encoder == std::size_t{2} * 24 * 1500 * 1024 * 2);
   CHECK(m.sum() == m.keys_values + m.encoder);
   CHECK(thinking_memory(published, 8192, at::kFloat).sum() == 2 * m.sum());
-  CHECK(thinking_memory(published, 1, at::kBFloat16).keys_values * 128 == m.keys_values); // a page of 64 at least
+  CHECK(thinking_memory(published, 1, at::kBFloat16).keys_values * 128 == m.keys_values); // at least a page of 64
   published.has_audio = false;
   CHECK(thinking_memory(published, 8192, at::kBFloat16).encoder == 0);
   const auto found = find_capacity(measured, 20 * m.sum() + 1, m.sum());
@@ -134,7 +134,7 @@ TEST_CASE("a session that speaks holds what the networks remember") {
   const auto thinking = thinking_memory(testing::model()->config(), 2048, at::kFloat);
   const auto m = speaking_memory(thinking, *testing::voice_box(), *testing::default_voice());
   CHECK(m.keys_values == thinking.keys_values);
-  // models/tiny-omni: two layers of width 32; the flow's steps hold keys and values of both guidances.
+  // models/tiny-omni: two layers of width 32. The flow's steps hold keys and values for both guidance passes.
   CHECK(m.speech_tokens == std::size_t{2} * 2 * 2048 * 32 * sizeof(float));
   std::size_t row = 0;
   for (const auto& step : testing::default_voice()->prompt.steps)

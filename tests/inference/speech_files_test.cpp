@@ -22,7 +22,7 @@ std::string contents(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// A file as torch.save makes it, with this pickle and one storage of eight floats.
+/// A file as torch.save writes it, with this pickle and one storage of eight floats.
 std::filesystem::path saved(const temporary_folder& folder, const std::string& pickle) {
   const auto file = folder.path() / "made.pt";
   caffe2::serialize::PyTorchStreamWriter writer(file.string());
@@ -33,7 +33,7 @@ std::filesystem::path saved(const temporary_folder& folder, const std::string& p
   return file;
 }
 
-/// A dict {"w": tensor of this offset, size and stride over the storage}.
+/// The pickle of a dict {"w": tensor} with this offset, size and stride into the storage.
 std::string one_tensor(int offset, int size, int stride,
                        const std::string& builder = "ctorch._utils\n_rebuild_tensor_v2\n") {
   auto text = [](const std::string& s) {

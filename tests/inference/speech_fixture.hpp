@@ -16,7 +16,7 @@ namespace parley::inference::testing {
 
 inline const std::filesystem::path talker_folder = "tests/data/checkpoints/tiny-talker";
 
-/// The tiny speaking half, loaded once.
+/// The tiny talker, loaded once.
 inline const speech::speech_models& speaking_models() {
   static const auto models = [] {
     const auto tts = talker_folder / "tts";
@@ -31,7 +31,7 @@ inline const speech::speech_models& speaking_models() {
   return models;
 }
 
-/// A 16 kHz recording, another for each seed.
+/// A 16 kHz recording, different for each seed.
 inline std::vector<float> recording(double seconds, unsigned seed) {
   return some_sound(seed, static_cast<std::size_t>(seconds * 16000));
 }
@@ -44,7 +44,7 @@ inline std::shared_ptr<const speech::voice> some_voice(unsigned seed = 1) {
   return prepared(*speaking_models().sound, recording(1.5, seed));
 }
 
-/// Speech tokens that no model chose.
+/// Arbitrary speech tokens, not chosen by a model.
 inline std::vector<std::int64_t> some_tokens(std::size_t n, std::uint64_t seed) {
   random_stream chance(seed, substream::speech_tokens);
   std::vector<std::int64_t> tokens(n);
@@ -52,7 +52,7 @@ inline std::vector<std::int64_t> some_tokens(std::size_t n, std::uint64_t seed) 
   return tokens;
 }
 
-/// A unit's words: rows as the thinker would make them, followed by the mark.
+/// The words of a unit: rows as the thinker would make them, then the mark.
 inline at::Tensor some_condition(std::int64_t words, std::uint64_t seed) {
   const auto& embeddings = *speaking_models().embeddings;
   random_stream chance(seed, substream::text);

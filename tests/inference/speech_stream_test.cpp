@@ -23,14 +23,14 @@ using testing::speaking_models;
 
 namespace {
 
-/// The vocoder turns the mel's rounding errors into phase, which adds up: the same bound as for recorded streams.
+/// The vocoder turns rounding errors of the mel into phase, which accumulates: the same bound as for recorded streams.
 constexpr double sound_tolerance = 1.5e-3;
 
-/// A draw nearer than this to another token may go either way: its candidates lie close, and rounding differs with the company.
+/// A draw with a smaller margin may go either way: its candidates are close, and rounding differs with the batch.
 constexpr double too_close = 1e-5;
 
-/// How close the draw was that came out differently first; nothing when all are alike. A tie of what may be sampled at all
-/// (top-k) moves the edges of every candidate and is no matter of this margin.
+/// The margin of the first draw that came out differently; nothing if all are equal. A tie at the edge of top-k changes
+/// the candidates themselves, which this margin does not measure.
 std::optional<double> margin_of_first_difference(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b,
                                                  std::span<const double> margins) {
   const auto place = static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
@@ -58,7 +58,7 @@ struct spoken_unit {
   std::vector<float> sound;
 };
 
-/// `margins`, if given, gets how close each draw was.
+/// `margins`, if given, receives the margin of each draw.
 std::unique_ptr<duplex_speech> session(std::shared_ptr<const voice> speaker, std::uint64_t seed, bool greedy = false,
                                        std::vector<double>* margins = nullptr) {
   tts_sampling sampling;
@@ -69,7 +69,7 @@ std::unique_ptr<duplex_speech> session(std::shared_ptr<const voice> speaker, std
                                          std::make_unique<random_stream>(seed, substream::noise));
 }
 
-/// One unit of several sessions side by side, each stage one batched call.
+/// One unit of several sessions, with one batched call per stage.
 std::vector<spoken_unit> speak(const std::vector<duplex_speech*>& sessions, const std::vector<unit>& units) {
   const auto& models = speaking_models();
   for (std::size_t i = 0; i < sessions.size(); ++i)
@@ -102,7 +102,7 @@ std::vector<spoken_unit> speak(const std::vector<duplex_speech*>& sessions, cons
   return result;
 }
 
-/// One stream's sound, cut into calls of these sizes.
+/// One stream of sound, computed in calls of these sizes.
 std::vector<at::Tensor> stream_of(const token2wav& model, std::shared_ptr<const voice> speaker,
                                   const std::vector<std::int64_t>& tokens) {
   auto stream = model.start(std::move(speaker));
@@ -115,7 +115,7 @@ std::vector<at::Tensor> stream_of(const token2wav& model, std::shared_ptr<const 
   return sounds;
 }
 
-/// No seam jumps further than the sound itself does near it.
+/// No seam jumps more than the sound itself does nearby.
 void check_seams(const std::vector<at::Tensor>& sounds) {
   const auto steps = at::cat(sounds, 0).diff().abs();
   std::int64_t seam = -1;
@@ -170,7 +170,7 @@ TEST_CASE("a session speaks alike alone and in company") {
       worst = std::max(worst, error);
     }
   }
-  CHECK(compared >= 6); // of twelve, else this shows little
+  CHECK(compared >= 6); // of twelve; else this shows little
   WARN("largest difference between alone and in company: " << worst);
 }
 
@@ -189,7 +189,7 @@ TEST_CASE("middle deltas are one second; a turn ends, and the next begins as the
   CHECK(first[1].sound.size() == 24000);
   CHECK(first[2].sound.size() == 24000);
   CHECK_FALSE(speaker->turn_is_open());
-  const auto only = speak({speaker.get()}, {unit{5, 1, true}})[0].sound; // a turn of one unit is not filled up
+  const auto only = speak({speaker.get()}, {unit{5, 1, true}})[0].sound; // a turn of one unit is not padded
   REQUIRE(only.size() > 100);
   CHECK(std::any_of(only.begin(), only.begin() + 100, [](float x) { return x != 0; }));
   for (std::size_t u = 0; u < first.size(); ++u) {
@@ -352,7 +352,7 @@ TEST_CASE("the voice cache keeps the voices used last") {
   cache.put(a, first);
   cache.put(b, std::make_shared<const voice>());
   CHECK(cache.find(a) == first);
-  cache.put(c, std::make_shared<const voice>()); // drops b
+  cache.put(c, std::make_shared<const voice>()); // evicts b
   CHECK(cache.find(a) == first);
   CHECK_FALSE(cache.find(b));
   cache.put(a, std::make_shared<const voice>());
@@ -363,7 +363,7 @@ TEST_CASE("the voice cache keeps the voices used last") {
 
   auto longer = recording(20, 1);
   cache.put(longer, first);
-  longer.back() += 0.1F; // after what is kept of a voice
+  longer.back() += 0.1F; // beyond the part that identifies a voice
   CHECK(cache.find(longer) == first);
   longer.front() += 0.1F;
   CHECK_FALSE(cache.find(longer));

@@ -24,7 +24,7 @@ std::vector<std::pair<std::size_t, bool>> shape(const std::vector<window_call>& 
   return result;
 }
 
-/// The tokens that are spoken: all of a last call, all but the looked-at ones of another.
+/// The tokens that become sound: all tokens of a last call; of the others all but the lookahead.
 std::vector<std::int64_t> spoken(const std::vector<window_call>& calls) {
   std::vector<std::int64_t> result;
   for (const auto& call : calls)

@@ -26,7 +26,7 @@ const tokenizer& full() {
   return t;
 }
 
-/// The whole vocabulary as `tokenizer.json` has it.
+/// The whole vocabulary, as in `tokenizer.json`.
 text::tokenizer_files full_files() {
   auto files = text::read_vocabulary_and_merges(full_folder);
   const auto settings = json::parse(std::ifstream(full_folder / "tokenizer_config.json"));
@@ -36,7 +36,7 @@ text::tokenizer_files full_files() {
   return files;
 }
 
-/// Compares with a file of lines ["text", [ids]].
+/// Compares with a file whose lines are ["text", [ids]].
 int count_differences(const tokenizer& mine, const std::filesystem::path& file, int& compared) {
   std::ifstream lines(file);
   int different = 0;
@@ -49,7 +49,7 @@ int count_differences(const tokenizer& mine, const std::filesystem::path& file, 
   return different;
 }
 
-/// A small `tokenizer.json` of 256 bytes, some merges and added tokens, changed by `change`.
+/// Writes a small `tokenizer.json` with 256 bytes, some merges and added tokens, modified by `change`.
 void write_small(const temporary_folder& folder, const std::function<void(json&)>& change) {
   text::tokenizer_files files = text::read_vocabulary_and_merges("tests/data/checkpoints/tiny");
   files.added = {{"<unk>", 1756, true}, {"<|im_end|>", 1759, true}, {"<think>", 1781, false}};
@@ -76,7 +76,7 @@ TEST_CASE("random texts in many scripts have the ids that Hugging Face's tokeniz
   CHECK(compared == 1000);
 }
 
-// By hand, with a folder that make_strings.py wrote and a tokenizer_config.json: PARLEY_STRINGS=FOLDER
+// Run by hand, with a folder that make_strings.py wrote and a tokenizer_config.json: PARLEY_STRINGS=FOLDER
 TEST_CASE("as many texts as a folder holds, with its tokenizer.json") {
   const auto* folder = std::getenv("PARLEY_STRINGS");
   if (folder == nullptr) return;

@@ -29,7 +29,7 @@ std::vector<std::string> words(std::string_view text) {
   return {views.begin(), views.end()};
 }
 
-/// Characters of all kinds that the pre-tokenizer distinguishes, and some combining ones.
+/// All kinds of characters that the pre-tokenizer distinguishes, and some combining ones.
 std::string random_text(std::mt19937& random, int characters) {
   static constexpr char32_t pool[] = {U'a',   U'T',    U's',   U'\'',  U'0',   U' ',    U' ',  U'\n', U'\r',
                                       U'\t',  U'.',    U'<',   U'|',   U'>',   U'e',    0x301, 0x327, 0xE9,
@@ -40,7 +40,7 @@ std::string random_text(std::mt19937& random, int characters) {
   return result;
 }
 
-/// The rule as the reference has it (utils.py:309): decode everything each time, hold back U+FFFD at the end.
+/// The rule of the reference (utils.py:309): decode everything each time, and hold back U+FFFD at the end.
 std::string literal_stream_step(const tokenizer& t, const std::vector<token_id>& ids, std::size_t& emitted) {
   auto text = t.decode(ids);
   while (text.ends_with("\xEF\xBF\xBD")) text.erase(text.size() - 3);
@@ -55,7 +55,7 @@ std::string literal_stream_step(const tokenizer& t, const std::vector<token_id>&
 TEST_CASE("the pre-tokenizer cuts as its pattern says") {
   using list = std::vector<std::string>;
   CHECK(words("it's we'll THEY'RE") == list{"it", "'s", " we", "'ll", " THEY", "'RE"});
-  CHECK(words("'\xC5\xBFo") == list{"'\xC5\xBF", "o"}); // long s folds to s
+  CHECK(words("'\xC5\xBFo") == list{"'\xC5\xBF", "o"}); // the long s folds to s
   CHECK(words("'hello") == list{"'hello"});
   CHECK(words("a1234b") == list{"a", "1", "2", "3", "4", "b"});
   CHECK(words(" 42") == list{" ", "4", "2"});
@@ -74,9 +74,9 @@ TEST_CASE("NFC composes, reorders and leaves the rest") {
   CHECK(text::nfc("a\xCC\x81\xCC\xA7") == text::nfc("a\xCC\xA7\xCC\x81"));
   CHECK(text::nfc("\xE1\x84\x80\xE1\x85\xA1\xE1\x86\xA8") == "\xEA\xB0\x81");
   CHECK(text::nfc("plain") == "plain");
-  // U+09FE is newer than the reference's tables: U+0359 does not move in front of it.
+  // U+09FE is newer than the reference's tables, so U+0359 does not move in front of it.
   CHECK(text::nfc("\xE0\xA7\xBE\xCD\x99") == "\xE0\xA7\xBE\xCD\x99");
-  CHECK(text::nfc("\xEA\xB0\xB8\xE1\x86\xA7") == "\xEA\xB0\xB8\xE1\x86\xA7"); // U+11A7 is no final consonant
+  CHECK(text::nfc("\xEA\xB0\xB8\xE1\x86\xA7") == "\xEA\xB0\xB8\xE1\x86\xA7"); // U+11A7 is not a final consonant
   CHECK(text::nfc(std::string("a\0\xC3\xA9", 4)) == std::string("a\0\xC3\xA9", 4));
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("streaming text is what decoding everything each time gives") {
     std::string joined;
     for (int step = 0; step < 12; ++step) {
       std::vector<token_id> fresh(random() % 4);
-      // Mostly single bytes, so that characters are cut and broken.
+      // Mostly single bytes, so that characters are cut apart and broken.
       for (auto& id : fresh) id = static_cast<token_id>(random() % (random() % 3 == 0 ? 1800 : 256));
       ids.insert(ids.end(), fresh.begin(), fresh.end());
       auto mine = decoder.push(fresh);
@@ -144,7 +144,7 @@ TEST_CASE("hostile text costs no more than its length") {
   CHECK(full().encode(repeat("<|im_start", 20000)).size() > 1000);
   CHECK(full().encode("a" + repeat("\xCC\x81\xCC\xA7", 50000)).size() > 1000);
   CHECK(full().encode(repeat("\xFF", 100000)).size() > 1000);
-  // Quadratic code takes minutes for any of these; the margin is for sanitizers and busy machines.
+  // Quadratic code would take minutes for any of these; the limit allows for sanitizers and busy machines.
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
 }
 

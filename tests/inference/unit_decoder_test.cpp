@@ -22,7 +22,7 @@ const control_tokens& marks() {
 struct session {
   explicit session(unit_decoder_options options = {}, const quirks& how = {}) : decoder(words(), how, options) {}
 
-  /// One unit in which the model draws `choice`; what was fed.
+  /// Runs one unit in which the model draws `choice`; returns what was fed.
   std::vector<token_id> unit(std::vector<token_id> choice, bool force = false) {
     std::vector<token_id> fed;
     auto next = choice.begin();
@@ -97,7 +97,7 @@ TEST_CASE("a unit ends at its budget or at 28 characters") {
 
   session small({.max_new_tokens = 100, .max_characters = 3});
   auto fed = small.unit({marks().speak, ids("a")[0], ids("b")[0], ids("c")[0]});
-  CHECK(fed.size() == 3); // the third letter is turned away
+  CHECK(fed.size() == 3); // the third letter is rejected
   CHECK(small.out().text == "ab");
   CHECK(small.out().terminator == marks().chunk_eos);
   CHECK(small.out().sampled == 3);
@@ -138,14 +138,14 @@ TEST_CASE("forcing to listen closes an open turn first") {
   CHECK(fed == std::vector<token_id>{marks().turn_eos});
   CHECK(s.out().is_listen);
   CHECK(s.out().appended == std::vector<token_id>{marks().turn_eos, marks().listen});
-  CHECK(s.unit({}, true).empty()); // closed already
+  CHECK(s.unit({}, true).empty()); // the turn is closed already
 }
 
 TEST_CASE("a cut stops at the next token and closes what the model has heard of itself") {
   session s;
   s.decoder.begin(false);
   s.decoder.sampled(marks().speak);
-  s.decoder.cut(); // not fed yet: it never was
+  s.decoder.cut(); // not fed yet, so it is dropped
   CHECK(s.decoder.next() == wants::nothing);
   CHECK(s.out().is_listen);
   CHECK(s.out().appended == std::vector<token_id>{marks().listen});
@@ -158,7 +158,7 @@ TEST_CASE("a cut stops at the next token and closes what the model has heard of 
   s.decoder.cut();
   REQUIRE(s.decoder.next() == wants::feed);
   CHECK(s.decoder.token() == marks().turn_eos);
-  s.decoder.cut(); // again: nothing more
+  s.decoder.cut(); // a second cut adds nothing
   s.decoder.fed();
   CHECK(s.decoder.next() == wants::nothing);
   CHECK(s.out().is_listen);
@@ -179,19 +179,19 @@ TEST_CASE("a finished unit is recalled while it is being spoken") {
   CHECK(s.out().text.empty());
   CHECK(s.out().terminator == marks().listen);
   CHECK(s.out().appended == join({{marks().speak}, ids("a"), {marks().turn_eos, marks().listen}}));
-  CHECK(s.out().sampled == 2); // speak and the letter
+  CHECK(s.out().sampled == 2); // speak and one letter
 
-  session ended; // the turn is closed already: nothing to feed
+  session ended; // the turn is closed already, so there is nothing to feed
   ended.unit(join({{marks().speak}, ids("a"), {marks().turn_eos, marks().listen}}));
   CHECK(ended.out().end_of_turn);
   ended.decoder.recall();
   CHECK(ended.decoder.next() == wants::nothing);
   CHECK(ended.out().is_listen);
   CHECK_FALSE(ended.out().end_of_turn);
-  ended.unit(join({{marks().speak}, ids("b"), {marks().chunk_eos}})); // and not forced to listen again
+  ended.unit(join({{marks().speak}, ids("b"), {marks().chunk_eos}})); // the next unit is not forced to listen
   CHECK(ended.out().text == "b");
 
-  session budget({.max_new_tokens = 3}); // a terminator that was not sampled
+  session budget({.max_new_tokens = 3}); // with a terminator that was not sampled
   budget.unit({marks().speak, ids("a")[0]});
   budget.decoder.recall();
   budget.decoder.fed();
@@ -209,7 +209,7 @@ TEST_CASE("a basic window drops whole units from the front") {
     CHECK(w.slide(length).empty());
   }
   w.begin_unit(length);
-  length += 26; // 126
+  length += 26; // 126 rows now
   w.end_unit(length, {});
   auto steps = w.slide(length);
   REQUIRE(steps.size() == 3);

@@ -14,7 +14,7 @@ using parley::inference::verify::run_verify;
 
 namespace {
 
-/// Prints the largest error of each golden file, and everything that did not pass.
+/// Prints the largest error of each golden file, and everything that failed.
 void summarize(const std::string& lines) {
   std::map<std::string, double> worst;
   std::istringstream in(lines);

@@ -78,9 +78,9 @@ TEST_CASE("every kind of JPEG gives its picture") {
   jpeg_options how;
   CHECK(largest_difference(pixels_of(jpeg_file(colours, how)), colours) < 12);
   auto plain = pixels_of(jpeg_file(colours, how));
-  how.orientation = 6; // is ignored, as in the reference
+  how.orientation = 6; // ignored, as in the reference
   CHECK(pixels_of(jpeg_file(colours, how)).rgb == plain.rgb);
-  how.progressive = true; // another order of the same coefficients
+  how.progressive = true; // the same coefficients in another order
   CHECK(pixels_of(jpeg_file(colours, how)).rgb == plain.rgb);
   how = {};
   how.full_chroma = true;
@@ -183,7 +183,7 @@ TEST_CASE("a file that is cut short is an error") {
   CHECK(objection_to("") == "an empty file");
   CHECK(objection_to("GIF89a") == "neither a JPEG, a PNG nor a WebP file");
   auto broken = png_file(p);
-  broken[60] ^= 1; // a checksum is wrong
+  broken[60] ^= 1; // now a checksum is wrong
   CHECK_THAT(objection_to(broken), Catch::Contains("not a readable PNG file"));
 }
 
@@ -191,7 +191,7 @@ TEST_CASE("a JPEG of endless scans is refused") {
   jpeg_options how;
   how.progressive = true;
   auto file = jpeg_file(gradient(32, 32), how);
-  // The last scan again and again.
+  // Repeats the last scan many times.
   const auto last = file.rfind("\xFF\xDA");
   const auto scan = file.substr(last, file.size() - 2 - last);
   file.resize(file.size() - 2);

@@ -101,7 +101,7 @@ TEST_CASE("the frames of a unit are counted and grow its context") {
   h.open(1);
   h.unit(1, 0, {});
   h.unit(1, 1, {frame(320, 240)});
-  h.unit(1, 2, {frame(640, 480), frame(100, 60)}, 4); // two cells besides the overview, and one small picture
+  h.unit(1, 2, {frame(640, 480), frame(100, 60)}, 4); // two cells and the overview, plus one small picture
   h.run();
   const auto steps = h.all<step_output>();
   REQUIRE(steps.size() == 3);

@@ -13,7 +13,7 @@ using parley::test::mutated;
 
 namespace {
 
-constexpr int rounds = 2000; ///< of each kind of file
+constexpr int rounds = 2000; ///< for each kind of file
 
 } // namespace
 
@@ -51,7 +51,7 @@ TEST_CASE("whatever the bytes, there is a picture or an objection") {
       REQUIRE(sliced->pieces.size() ==
               (sliced->grid ? 1U + static_cast<unsigned>(sliced->grid->columns * sliced->grid->rows) : 1U));
     }
-  // Both happen often, else this shows little.
+  // Both must happen often; else this shows little.
   CHECK(pictures > 500);
   CHECK(objections > 500);
 }

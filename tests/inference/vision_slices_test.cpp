@@ -37,7 +37,7 @@ TEST_CASE("the narrowest pictures are cut too") {
     p.rgb.assign(static_cast<std::size_t>(3 * size.width * size.height), 100);
     const auto pieces = cut_pieces(p, plan_slices(size, 9, {}));
     REQUIRE(pieces.size() == 1);
-    for (auto byte : pieces[0].rgb) REQUIRE(byte == 100); // one colour stays one colour
+    for (auto byte : pieces[0].rgb) REQUIRE(byte == 100); // a single colour stays the same
     const auto patches = to_patches(pieces[0], 14);
     CHECK(patches.patches() * 14 * 14 * 3 == std::ssize(patches.values));
     CHECK(patches.patches() <= 2048);

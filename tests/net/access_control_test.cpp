@@ -14,7 +14,7 @@ using parley::tests::temporary_folder;
 
 namespace {
 
-/// A server that asks for a key: ann's is "alpha", "beta" is the admin's.
+/// A server that requires a key: "alpha" is ann's, "beta" is the admin's.
 struct keyed_fixture : server_fixture {
   keyed_fixture() {
     options.keys_file =
@@ -107,7 +107,7 @@ TEST_CASE("fifty connections from one address with a limit of ten: forty are ref
   open.pop_back();
   CHECK(fixture.gateway.eventually(
       [](auto& sessions) { return std::ranges::any_of(sessions, [](const auto& each) { return each->gone; }); }));
-  // The place is returned a moment after the session has ended.
+  // The client's place is returned a moment after its session has ended.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   int status = 429;
   while (status == 429 && std::chrono::steady_clock::now() < deadline) status = fixture.connect().upgrade().status;

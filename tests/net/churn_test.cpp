@@ -13,7 +13,7 @@ using namespace parley::net;
 
 namespace {
 
-/// Goes some way into a session and leaves there, one way or another.
+/// Goes part of the way through a session and leaves, in one of several ways.
 void visit(server_fixture& fixture, std::uint32_t seed) {
   std::mt19937 random(seed);
   const auto one_of = [&random](std::uint32_t n) { return random() % n; };
@@ -103,7 +103,7 @@ TEST_CASE("a goodbye that crosses with a broken frame does not hold the server u
           if (random() % 2 == 0) std::this_thread::yield();
           client.send(broken);
         } catch (const std::exception&) {
-        } // it has hung up already
+        } // the client has hung up already
       }
     });
   }
@@ -111,7 +111,7 @@ TEST_CASE("a goodbye that crosses with a broken frame does not hold the server u
   auto stopped = std::async(std::launch::async, [&] { fixture.start().stop(std::chrono::seconds(1)); });
   if (stopped.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
     std::cerr << "connections are held for ever\n";
-    std::quick_exit(1); // nothing can be joined any more
+    std::quick_exit(1); // the threads can no longer be joined
   }
   SUCCEED();
 }

@@ -101,7 +101,7 @@ TEST_CASE("all links together know the bytes that wait, and nothing is left when
   CHECK(one.next().write);
   one.written();
   CHECK(*all == 60);
-  other.send(frame(60)); // over the bound: what waits is dropped
+  other.send(frame(60)); // exceeds the limit: waiting frames are dropped
   CHECK(*all == 0);
   one.send(frame(10));
   one.detach();

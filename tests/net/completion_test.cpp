@@ -10,7 +10,7 @@ using namespace parley::net;
 using nlohmann::json;
 using parley::tests::temporary_folder;
 
-// POST /v1/chat/completions over the wire, in front of a session that a test plays.
+// POST /v1/chat/completions over the wire, with a session played by the test.
 
 namespace {
 
@@ -21,7 +21,7 @@ void say(echo_gateway::session& to, const std::string& frame) {
   to.link->send(std::make_shared<const std::string>(frame));
 }
 
-/// A chat session: it comes up, and answers a turn with "he", "llo".
+/// A chat session that opens and answers each turn with "he", "llo".
 void answer(echo_gateway::session& session, std::string&& frame) {
   session.link->taken(frame.size());
   const auto event = json::parse(frame);
@@ -139,7 +139,7 @@ TEST_CASE("nobody sends a body before it is known who it is") {
   temporary_folder folder;
   server_fixture fixture;
   fixture.options.keys_file =
-      folder.write("keys", "ann " + std::string(64, 'a') + "\n"); // the hash of a key that nobody has
+      folder.write("keys", "ann " + std::string(64, 'a') + "\n"); // the hash of a key that nobody knows
   wire_client client = fixture.connect();
   client.send("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n");
   const auto got = client.read_response();

@@ -22,14 +22,14 @@ TEST_CASE("the soft limit goes up to the hard one") {
   CHECK(descriptor_limit() == std::min<rlim_t>(limit.rlim_cur, 1u << 20));
 }
 
-#ifndef __SANITIZE_ADDRESS__ // UBSan opens a pipe to look at the type of an exception, and calls it wrong when no descriptor is left
+#ifndef __SANITIZE_ADDRESS__ // without a descriptor, UBSan fails to check the type of an exception
 TEST_CASE("without descriptors new connections are closed at once, and taken again when there are some") {
   server_fixture fixture;
   wire_client open = fixture.connect();
   CHECK(open.get("/health").status == 200);
   {
     const scarce_descriptors scarce(1);
-    wire_client late = fixture.connect(); // takes the last one
+    wire_client late = fixture.connect(); // takes the last descriptor
     CHECK(late.ended());
     CHECK(open.get("/health").status == 200);
   }

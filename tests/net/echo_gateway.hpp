@@ -13,8 +13,7 @@
 
 namespace parley::net {
 
-/// A server core whose sessions answer every frame with itself, until a test says otherwise. It records what it was
-/// told.
+/// A server core whose sessions echo every frame until a test says otherwise. It records every call.
 class echo_gateway final : public actors::gateway_api {
 public:
   struct session {
@@ -37,7 +36,7 @@ public:
   void move_session(std::string id, std::function<void(bool known)> done) override;
   void drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) override;
 
-  /// Runs `look` under the lock each time something happens, until it is true. False after ten seconds.
+  /// Runs `look` under the lock whenever something happens, until it returns true. False after ten seconds.
   bool eventually(const std::function<bool(const std::vector<std::shared_ptr<session>>&)>& look);
 
   /// Session number `index`, copied under the lock.
@@ -45,15 +44,15 @@ public:
   std::size_t open();
 
   // Set before the server starts.
-  std::function<void(session&, std::string&&)> on_text; ///< instead of the echo; called under the lock
+  std::function<void(session&, std::string&&)> on_text; ///< replaces the echo; called under the lock
   actors::readiness readiness{true, ""};
   std::string status_json = R"({"workers":[]})";
   bool answers_status = true;
   bool still_loading = false;
   std::string known_session = "sess_known";
-  std::string known_key;        ///< whose session that is
-  std::optional<bool> draining; ///< of worker 1, as the last drain_worker said
-  std::string close_reason;     ///< of the last close_session
+  std::string known_key;        ///< the key that owns the known session
+  std::optional<bool> draining; ///< the last value that drain_worker set for worker 1
+  std::string close_reason;     ///< from the last close_session
 
 private:
   class handle;

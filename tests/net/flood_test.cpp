@@ -6,7 +6,7 @@
 
 using namespace parley::net;
 
-// What greedy and slow clients do to a server, each next to a client that only wants an echo.
+// What greedy and slow clients do to a server, each beside a client that only wants an echo.
 
 namespace {
 
@@ -15,7 +15,7 @@ bool still_served(wire_client& bystander) {
   return bystander.read_data().payload == "still there?";
 }
 
-/// The same frame again and again, until all are sent or the server accepts no more.
+/// Sends the same frame until all are sent or the server accepts no more.
 std::size_t send_many(wire_client& client, const std::string& frame, std::size_t count) {
   constexpr std::size_t at_once = 10'000;
   std::string bytes;
@@ -44,7 +44,7 @@ TEST_CASE("a million tiny frames are taken one by one, nobody else waits for the
     CHECK(send_many(client, tiny, 100'000) == 100'000);
     CHECK(still_served(bystander));
     client.send_frame(wire_client::text, "so far");
-    CHECK(client.read_data().payload == "so far"); // frames are taken in order: all before it have come
+    CHECK(client.read_data().payload == "so far"); // frames are read in order, so all before it have arrived
   }
   CHECK(fixture.gateway.eventually([&](auto&) { return came == 1'000'000; }));
 }
@@ -85,7 +85,7 @@ TEST_CASE("a handshake that drips is cut at its deadline") {
   while (door.connections() < 2 && !late()) std::this_thread::yield();
   REQUIRE(door.connections() == 2);
   const std::string rest = "ET /v1/realtime HTTP/1.1\r\nX: ";
-  // A drip is a matter of time: this is the one place where a test has to let some pass.
+  // A slow drip needs real time: this is the one test that must let some pass.
   for (std::size_t i = 0; door.connections() == 2 && !late(); ++i) {
     try {
       slow.send(i < rest.size() ? rest.substr(i, 1) : "x");

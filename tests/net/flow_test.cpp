@@ -17,7 +17,7 @@ connection_limits small_outbox() {
   return limits;
 }
 
-/// Far more than the kernel and the outbox hold together.
+/// Sends far more than the kernel and the outbox together can hold.
 void overfill(parley::actors::client_link& link) {
   for (int i = 0; i < 1000; ++i) link.send(frame(100'000));
 }
@@ -71,7 +71,7 @@ TEST_CASE("reading stops while the session has not taken what came") {
   fixture.gateway.on_text = [](echo_gateway::session&, std::string&&) {};
   wire_client client = fixture.open();
   CHECK(fixture.gateway.eventually([&](auto& sessions) { return sessions.size() == 1; }));
-  // Until the kernel accepts no more: then the server is not reading.
+  // Sends until the kernel accepts no more: the server has stopped reading.
   const std::string bytes = wire_client::encode(wire_client::text, message);
   std::size_t sent = 0;
   while (sent < 100 && client.try_send(bytes, std::chrono::milliseconds(500))) ++sent;
@@ -109,7 +109,7 @@ TEST_CASE("a session that takes nothing does not hold a client that went away, n
     client.send_frame(wire_client::pong, ping->payload);
     client.send_frame(wire_client::text, "next");
     for (int i = 0; i < 6; ++i)
-      CHECK(client.read_frame().value().op == wire_client::ping); // six intervals, nothing is read
+      CHECK(client.read_frame().value().op == wire_client::ping); // for six intervals the server reads nothing
     CHECK_FALSE(fixture.gateway.at(0).gone);
     fixture.gateway.at(0).link->taken(4);
     CHECK(fixture.gateway.eventually(

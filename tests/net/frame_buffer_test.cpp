@@ -15,7 +15,7 @@ struct filled {
   std::size_t most_memory = 0;
 };
 
-/// Feeds `size` bytes in pieces of at most `piece`, as a socket would, each announced or not.
+/// Feeds `size` bytes in pieces of at most `piece`, like a socket; `announced`: each piece's size is known in advance.
 filled fill(std::size_t size, std::size_t piece, bool announced) {
   frame_buffer buffer;
   filled result;
@@ -69,7 +69,7 @@ TEST_CASE("a message of 128 MiB is copied a few times, not for every piece") {
 
 TEST_CASE("an announced size alone allocates little") {
   frame_buffer buffer;
-  CHECK(buffer.prepare(128u << 20).size() < 2000); // inside the buffer itself
+  CHECK(buffer.prepare(128u << 20).size() < 2000); // only what is left in the buffer itself
   buffer.commit(1);
   CHECK(buffer.prepare(128u << 20).size() <= frame_buffer::trusted);
 }

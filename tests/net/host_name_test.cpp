@@ -10,7 +10,7 @@ namespace {
 
 struct reading {
   std::string_view text;
-  std::string_view host; ///< as it is understood, empty = not at all
+  std::string_view host; ///< the host as understood; empty = refused
   bool loopback = false;
   int port = -1; ///< -1 = none
 };
@@ -36,7 +36,7 @@ TEST_CASE("hosts are understood as browsers understand them, or not at all") {
       {"LocalHost:1", "localhost", true, 1},
       {"localhost.", "localhost", true},
       {"localhost.:8006", "localhost", true, 8006},
-      // Names and addresses that are somebody else's.
+      // Names and addresses that belong to somebody else.
       {"127.evil.example", "127.evil.example"},
       {"127.0.0.1.evil.example", "127.0.0.1.evil.example"},
       {"127.0.0.1.nip.io", "127.0.0.1.nip.io"},
@@ -53,7 +53,7 @@ TEST_CASE("hosts are understood as browsers understand them, or not at all") {
       {"[2001:DB8::1]:443", "2001:db8::1", false, 443},
       {"[::ffff:192.0.2.7]", "192.0.2.7"},
       {"[::127.0.0.1]", "::127.0.0.1"},
-      // Texts that different readers understand differently.
+      // Texts that different parsers understand differently.
       {"", ""},
       {".", ""},
       {"..", ""},

@@ -20,7 +20,7 @@ std::string frame(std::uint32_t payload) {
   return header(payload) + std::string(payload, 'x');
 }
 
-/// Passes the stream through `node_frames` in pieces of that size; returns what may be forwarded after each piece.
+/// Passes the stream through `node_frames` in pieces of that size; returns how much may be forwarded after each piece.
 std::vector<std::size_t> released(const std::string& stream, std::size_t piece, node_frames frames) {
   std::vector<std::size_t> so_far;
   bool good = true;

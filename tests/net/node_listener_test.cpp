@@ -17,7 +17,7 @@ using namespace parley::net;
 
 namespace {
 
-/// Takes every node that gets through.
+/// Accepts every node that passes the handshake.
 class open_entrance final : public actors::node_entrance {
 public:
   void admit_node(actors::node_socket socket, const std::string&) override {
@@ -26,7 +26,7 @@ public:
     changed_.notify_all();
   }
 
-  /// Waits for the first node and returns its socket; -1 when none comes.
+  /// Waits for the first node and returns its socket, or -1 if none arrives.
   int first() {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, std::chrono::seconds(10), [&] { return !nodes_.empty(); })) return -1;
@@ -102,15 +102,15 @@ TEST_CASE("connections that say nothing keep no node out") {
   CHECK(silent.front().ended());
 }
 
-// Not under UndefinedBehaviorSanitizer: to look at the type of an exception it opens a pipe, and takes having none left for
-// a wrong type.
+// Not under UndefinedBehaviorSanitizer: to check the type of an exception it opens a pipe, and it reports a wrong type
+// when no descriptor is left.
 #ifndef __SANITIZE_ADDRESS__
 TEST_CASE("a node that comes while descriptors are short is turned away, and the next one joins") {
   listener_fixture fixture;
   for (const std::size_t left : {1u, 2u, 3u}) {
     INFO(left);
     const scarce_descriptors scarce(left);
-    wire_client node = fixture.connect(); // takes one itself
+    wire_client node = fixture.connect(); // takes a descriptor itself
     if (node.try_send(node_greeting("a worker joins"), std::chrono::seconds(10))) CHECK(node.ended());
   }
   const wire_client node = fixture.join();
@@ -140,7 +140,7 @@ TEST_CASE("a link over which no byte comes ends, one over which a message crawls
   wire_client node = fixture.join();
   const int inside = fixture.entrance.first();
   REQUIRE(inside >= 0);
-  // Four times the silence that is allowed, for one message.
+  // One message takes four times as long as a peer may stay silent.
   const std::string whole = header(200'000) + std::string(200'000, 'x');
   const auto begun = std::chrono::steady_clock::now();
   for (std::size_t sent = 0; sent < whole.size(); sent += 2'000) {
@@ -148,6 +148,6 @@ TEST_CASE("a link over which no byte comes ends, one over which a message crawls
     std::this_thread::sleep_until(begun + std::chrono::milliseconds(sent / 100));
   }
   CHECK(read_all(inside, whole.size()) == whole);
-  CHECK(node.ended()); // now it is silent
+  CHECK(node.ended()); // now the node is silent
   ::close(inside);
 }

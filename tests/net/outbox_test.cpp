@@ -55,7 +55,7 @@ TEST_CASE("over the bound what waits is dropped and the close is 1008") {
   CHECK_FALSE(box.closing());
   box.push(frame(1));
   CHECK(box.closing());
-  CHECK(box.bytes() == 60); // the one in flight
+  CHECK(box.bytes() == 60); // the frame in flight
   box.written();
   CHECK(box.bytes() == 0);
   CHECK_FALSE(box.next());

@@ -13,7 +13,7 @@ using parley::tests::temporary_folder;
 
 namespace {
 
-/// The kinds of callers. All connect from this machine, as a browser or a proxy on it does for somebody else.
+/// The kinds of callers. All connect from this machine, as a browser or a proxy on it does on behalf of somebody else.
 struct caller {
   std::string_view name;
   std::string host = "Host: localhost:8006\r\n";
@@ -44,7 +44,7 @@ struct route_rule {
   std::string_view pattern;
   std::string target;
   needs what;
-  int answered; ///< status for who may
+  int answered; ///< status for callers with the permission
 };
 
 const std::vector<route_rule> rules{
@@ -93,7 +93,7 @@ const std::vector<route_rule> rules{
     {"POST", "/sessions/{}/move", "/sessions/sess_known/move", needs::everything, 200},
     {"POST", "/workers/{}/drain", "/workers/1/drain", needs::everything, 200},
     {"POST", "/workers/{}/resume", "/workers/1/resume", needs::everything, 200},
-    // With a session behind them: access_control::let_in, tested below.
+    // Starts a session, so access_control::let_in decides; tested below.
     {"POST", "/v1/chat/completions", "", needs::own_rules, 0},
     {"GET", "/v1/realtime", "", needs::own_rules, 0},
 };
@@ -116,7 +116,7 @@ wire_client::response ask_for_completion(server_fixture& fixture, const caller& 
   return ask(fixture, who, "POST", "/v1/chat/completions", "Content-Length: 2\r\n\r\n{}");
 }
 
-/// A server that asks for a key: "alpha" is ann's, "beta" the admin's. The session that is known is ann's.
+/// A server that requires a key: "alpha" is ann's, "beta" the admin's. The known session is ann's.
 struct keyed_fixture : server_fixture {
   keyed_fixture() {
     options.keys_file =
@@ -127,7 +127,7 @@ struct keyed_fixture : server_fixture {
   temporary_folder folder;
 };
 
-/// Asks for every route as `who`, and compares with what `who` may. A foreign page may not even try to change anything.
+/// Requests every route as `who` and compares the answers with what `who` may do. A foreign page may change nothing.
 void check_routes(server_fixture& fixture, const caller& who, const std::set<needs>& may, int otherwise,
                   int otherwise_changing, bool foreign_page = false) {
   for (const route_rule& each : rules) {

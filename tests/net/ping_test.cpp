@@ -8,7 +8,7 @@ namespace {
 
 connection_limits quick_pings() {
   connection_limits limits;
-  limits.ping = std::chrono::milliseconds(300); // a busy machine answers later than an idle one
+  limits.ping = std::chrono::milliseconds(300); // a busy machine answers late
   return limits;
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("a message may take longer than a ping may wait, as long as it moves o
   while (std::chrono::steady_clock::now() - start < std::chrono::milliseconds(1000)) {
     client.send(whole.substr(sent, 1));
     sent = std::min(sent + 1, whole.size() - 1);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1)); // the pace of the message is what is tested
+    std::this_thread::sleep_for(std::chrono::milliseconds(1)); // real time: the pace of the message is what is tested
   }
   client.send(std::string_view(whole).substr(sent));
   CHECK(client.read_data().payload.size() == 5000);

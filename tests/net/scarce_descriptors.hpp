@@ -9,13 +9,13 @@
 
 namespace parley::net {
 
-/// While it lives, this process has so many descriptors left.
+/// While it lives, this process has only so many descriptors left.
 class scarce_descriptors {
 public:
   explicit scarce_descriptors(std::size_t left) {
     ::getrlimit(RLIMIT_NOFILE, &before_);
     rlimit low = before_;
-    low.rlim_cur = std::min<rlim_t>(before_.rlim_cur, 1024); // so that few have to be taken
+    low.rlim_cur = std::min<rlim_t>(before_.rlim_cur, 1024); // so that only a few have to be occupied
     ::setrlimit(RLIMIT_NOFILE, &low);
     for (int fd = take(); fd >= 0; fd = take()) taken_.push_back(fd);
     for (; left > 0; --left) give_one();

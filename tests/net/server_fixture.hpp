@@ -11,7 +11,7 @@
 
 namespace parley::net {
 
-/// A server on a free port in front of an echoing server core.
+/// A server on a free port, in front of a server core that echoes.
 struct server_fixture {
   explicit server_fixture(connection_limits limits = {}, int threads = 2) {
     options.limits = limits;

@@ -52,7 +52,7 @@ TEST_CASE("stop waits for links that close by themselves") {
   CHECK(idle.get("/health").status == 200);
   CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 1; }));
   std::thread stop([&] { fixture.start().stop(std::chrono::seconds(60)); });
-  CHECK(idle.ended()); // nothing is under way there
+  CHECK(idle.ended()); // the idle connection has no request under way
   client.send_frame(wire_client::text, "one more");
   CHECK(client.read_data().payload == "one more");
   fixture.gateway.at(0).link->close(1001, "server_shutdown");
@@ -76,7 +76,7 @@ TEST_CASE("stop cuts what is left at the end of its grace") {
   CHECK(fixture.start().connections() == 0);
   CHECK(fixture.gateway.open() == 0);
   CHECK(quiet.ended());
-  fixture.start().stop(milliseconds(50)); // does nothing
+  fixture.start().stop(milliseconds(50)); // a second stop does nothing
 }
 
 TEST_CASE("a stopped server leaves no thread and no descriptor") {
@@ -90,7 +90,7 @@ TEST_CASE("a stopped server leaves no thread and no descriptor") {
     server_fixture fixture({}, 3);
     wire_client first = fixture.open();
     wire_client second = fixture.connect();
-    CHECK(count("/proc/self/task") == threads + 4); // one reads long bodies
+    CHECK(count("/proc/self/task") == threads + 4); // one thread for reading long bodies
   }
   CHECK(count("/proc/self/task") == threads);
   CHECK(count("/proc/self/fd") == files);

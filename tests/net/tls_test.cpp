@@ -22,7 +22,7 @@ using tls_mode = parley::config::tls_mode;
 
 namespace {
 
-/// A client that trusts one certificate, over blocking sockets.
+/// A client with blocking sockets that trusts exactly one certificate.
 class tls_client {
 public:
   tls_client(std::uint16_t port, const std::filesystem::path& trusted, const std::string& name = "localhost")

@@ -15,14 +15,14 @@ TEST_CASE("who reads on is waited for, who stalls or dribbles is not") {
   CHECK(left(0ms, 0) == 10s);
   CHECK(left(60s, 60'000'000) == 10s);
   CHECK(left(600s, 16 * 600'000) == 10s);
-  CHECK(left(1s, 100'000'000) == 10s); // a buffer took it: that earns no time
-  CHECK(left(9s, 9) == 1s);            // a byte a second
+  CHECK(left(1s, 100'000'000) == 10s); // it went into a buffer, which earns no extra time
+  CHECK(left(9s, 9) == 1s);            // a byte per second
   CHECK(left(60s, 16 * 30'000) == -20s);
 }
 
 namespace {
 
-/// A server with an answer of some 21 MB, which is patient for half a second.
+/// A server whose answer has some 21 MB and which waits half a second for a slow reader.
 struct large_answer_fixture : server_fixture {
   large_answer_fixture() : server_fixture(short_times()) {
     options.voice = [] {

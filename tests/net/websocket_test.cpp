@@ -159,7 +159,7 @@ TEST_CASE("a session's close comes behind all that it sent, then the transport e
   CHECK(client.read_data().payload == "last");
   const auto close = client.read_data();
   CHECK(close.close_code() == 1013);
-  CHECK(close.payload.substr(2) == std::string(121, 'r') + "\xC3\xA4"); // 123 bytes, no half character
+  CHECK(close.payload.substr(2) == std::string(121, 'r') + "\xC3\xA4"); // 123 bytes, whole characters
   client.send_frame(wire_client::close, close.payload);
   CHECK(client.ended());
   CHECK(fixture.empties());

@@ -189,7 +189,7 @@ std::uint16_t wire_client::read_close() {
     if (got->op != close) continue;
     try {
       send_frame(close, got->payload);
-    } catch (const std::system_error&) { // the server has cut already
+    } catch (const std::system_error&) { // the server has closed already
     }
     return got->close_code();
   }

@@ -9,8 +9,8 @@
 
 namespace parley::net {
 
-/// HTTP and WebSocket by hand over a plain socket, so that tests can also send what no library would. Everything waits ten seconds at
-/// most and then throws.
+/// HTTP and WebSocket by hand over a plain socket, so that tests can send what no library would. Every call waits at
+/// most ten seconds, then throws.
 class wire_client {
 public:
   enum opcode : std::uint8_t { continuation = 0, text = 1, binary = 2, close = 8, ping = 9, pong = 10 };
@@ -20,7 +20,7 @@ public:
     std::string head; ///< status line and headers
     std::string body;
 
-    /// Value of a header (any case), empty if absent.
+    /// The value of a header (case-insensitive); empty if absent.
     std::string header(std::string_view name) const;
   };
 
@@ -41,38 +41,38 @@ public:
   response get(std::string_view target, std::string_view method = "GET", std::string_view headers = {},
                std::string_view body = {});
 
-  /// Asks for a WebSocket; the answer is 101 when it is one.
+  /// Requests a WebSocket; status 101 means success.
   response upgrade(std::string_view target = "/v1/realtime", std::string_view headers = {});
 
   /// A masked frame, as clients send it.
   static std::string encode(std::uint8_t op, std::string_view payload, bool fin = true);
   void send_frame(std::uint8_t op, std::string_view payload, bool fin = true) { send(encode(op, payload, fin)); }
 
-  /// The next frame; none when the connection ended.
+  /// The next frame; nothing if the connection ended.
   std::optional<frame> read_frame();
 
-  /// The next frame that is no ping. Throws when the connection ended.
+  /// The next frame that is not a ping. Throws if the connection ended.
   frame read_data();
 
-  /// Reads on to the close frame and answers it. 0 when the connection ended without one.
+  /// Reads up to the close frame and answers it. 0 if the connection ended without one.
   std::uint16_t read_close();
 
   /// True when the peer closed or reset the connection within ten seconds.
   bool ended();
 
-  /// Closes with a reset instead of a goodbye.
+  /// Closes with a TCP reset instead of a close frame.
   void reset();
 
-  /// So many bytes as they come. Throws when the connection ends before.
+  /// Reads exactly that many bytes. Throws if the connection ends earlier.
   std::string read_bytes(std::size_t count);
 
-  /// Makes the kernel hold little that was not read yet. Before anything is sent.
+  /// Makes the kernel buffer little unread data. Call it before anything is sent.
   void shrink_receive_buffer();
 
-  /// Reads at most so many bytes of what comes and forgets them. 0 when the connection ended.
+  /// Reads and discards at most that many bytes. 0 if the connection ended.
   std::size_t skip(std::size_t most);
 
-  /// Whether everything could be sent without waiting longer than that.
+  /// Whether everything could be sent without waiting longer than `patience`.
   bool try_send(std::string_view bytes, std::chrono::milliseconds patience);
 
 private:

@@ -17,7 +17,7 @@ result<append_event> decode(const std::string& text, mode kind) {
   return decode_append(*from, kind, min_legacy);
 }
 
-/// The same fields as an append of either dialect.
+/// Decodes the same fields as an append of either dialect.
 result<append_event> append(dialect spoken, dom fields, mode kind = mode::video) {
   if (spoken == dialect::current) return decode(dom{{"type", "input.append"}, {"input", fields}}.dump(), kind);
   fields["type"] = "input_audio_buffer.append";

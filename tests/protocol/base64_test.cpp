@@ -59,7 +59,7 @@ TEST_CASE("base64: one wrong byte anywhere is found, and its place is named") {
     for (char wrong : {'-', '_', ' ', '\n', '=', '\0', '\x80', '\xFF', ',', '.', '@', '[', '`', '{', ':'}) {
       auto text = good;
       text[place] = wrong;
-      if (wrong == '=' && place == text.size() - 1) continue; // that is padding
+      if (wrong == '=' && place == text.size() - 1) continue; // valid padding
       REQUIRE_FALSE(base64::decode(text));
       REQUIRE(base64::fault(text) == "not base64 at character " + std::to_string(place));
     }

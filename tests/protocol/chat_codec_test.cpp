@@ -18,12 +18,12 @@ result<chat_append_event> chat(dom input) {
 
 const dom hello{{"role", "user"}, {"content", "Hello"}};
 
-/// A request that says hello, with one more field.
+/// Decodes a request that says hello, with one more field.
 result<chat_append_event> with(const std::string& name, dom value) {
   return chat({{"messages", {hello}}, {name, value}});
 }
 
-/// One user message of that content.
+/// Decodes one user message with that content.
 result<chat_append_event> content(dom list) {
   return chat({{"messages", {{{"role", "user"}, {"content", list}}}}});
 }
@@ -252,11 +252,11 @@ TEST_CASE("chat: content items that are none") {
         "invalid_payload " + at + "[0].audio: not base64 at character 0");
 }
 
-// ---- what one append may bring -------------------------------------------------------------------------------
+// ---- limits of one append
 
 namespace {
 
-/// `seconds` of sound as an 8-bit file of 1 kHz: a byte a millisecond.
+/// `seconds` of sound as an 8-bit file at 1 kHz: one byte per millisecond.
 std::string long_wav(std::size_t seconds) {
   return test::to_base64(test::wav_file({.rate = 1'000, .bits = 8}, std::string(seconds * 1'000, '\x80')));
 }

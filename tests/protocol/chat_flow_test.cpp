@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-// docs/protocol.md 3.5 and the chat columns of 8, seen from outside the machine.
+// docs/protocol.md 3.5 and the chat columns of 8, through the machine's interface.
 namespace parley::protocol::test {
 
 namespace {
@@ -38,7 +38,7 @@ TEST_CASE("a chat turn streams and ends") {
   const auto& done = said_event<response_done>(d.last);
   CHECK(done.response_id == response);
   CHECK(done.input_id == "input_1");
-  CHECK_FALSE(done.audio); // it was streamed
+  CHECK_FALSE(done.audio); // the sound was already streamed
   CHECK(done.measured.wall_clock_ms == 90.0);
   CHECK(done.used == small_usage());
 
@@ -81,7 +81,7 @@ TEST_CASE("four turns wait, the fifth is refused") {
   d.done(turn_over(4, ""));
   d.done(turn_over(5, ""));
   CHECK(d.done(turn_over(6, "")) == "done:turn_end()");
-  CHECK(said_event<response_done>(d.last).input_id == "input_7"); // the refused one counts
+  CHECK(said_event<response_done>(d.last).input_id == "input_7"); // the refused append counts, too
 }
 
 TEST_CASE("the init's system prompt stands in front of a conversation without one") {
@@ -146,7 +146,7 @@ TEST_CASE("an engine that hangs is left after three turns") {
   d.to_active();
   for (int i = 0; i < 3; ++i) d.frame(chat_frame());
   CHECK(d.wait(120s) == "error:inference_error cancel_turn done:error()");
-  CHECK(d.wait(120s) == "error:inference_error done:error()"); // never reached the engine
+  CHECK(d.wait(120s) == "error:inference_error done:error()"); // the append never reached the engine
   CHECK(d.wait(120s) == "error:inference_error done:error() closed:backend_error close:1011 close_engine");
 }
 
@@ -166,13 +166,13 @@ TEST_CASE("the idle limit counts from the last append and the last answer") {
   driver d(chat());
   d.to_active();
   CHECK(d.wait(50s) == "");
-  CHECK(d.frame(R"({"type":"input.append","input":{}})") == "error:missing_field"); // an append all the same
+  CHECK(d.frame(R"({"type":"input.append","input":{}})") == "error:missing_field"); // still counts as an append
   CHECK(d.wait(50s) == "");
   d.frame(chat_frame());
   CHECK(d.wait(100s) == "");
   d.done(turn_over(1, ""));
   CHECK(d.wait(59'999ms) == "");
-  CHECK(d.frame(R"({"type":"ping"})") == "error:unknown_event"); // no append
+  CHECK(d.frame(R"({"type":"ping"})") == "error:unknown_event"); // not an append
   CHECK(d.wait(1ms) == "closed:timeout close:1000 close_engine");
 }
 

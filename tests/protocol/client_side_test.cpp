@@ -16,7 +16,7 @@ namespace {
 
 const std::vector<float> second(16'000, 0.25f);
 
-/// Both readers see the same.
+/// Checks that both readers see the same.
 void check_glance(const std::string& frame, const server_message& message) {
   const auto got = glance(frame).value();
   CHECK(got.type == message.type);
@@ -83,7 +83,7 @@ TEST_CASE("what a client sends is what the server reads") {
     const auto spoken = GENERATE(dialect::current, dialect::legacy);
     const std::string picture = "\xff\xd8\xff no more than its first bytes are looked at here";
     const std::string frame = encode_append(spoken, second, true, picture);
-    const auto append = decode_append(peek(frame).value(), mode::audio, 4000).value(); // audio: pictures are ignored
+    const auto append = decode_append(peek(frame).value(), mode::audio, 4000).value(); // audio: no pictures
     CHECK(append.samples->size() == second.size());
     CHECK(append.force_listen);
     CHECK(frame.find(R"("video_frames":["/9j/)") != std::string::npos);

@@ -2,11 +2,11 @@
 
 #include <catch2/catch.hpp>
 
-// How full the context is: docs/protocol.md 6.9, 6.10, seen from outside the machine.
+// How full the context is: docs/protocol.md 6.9, 6.10, through the machine's interface.
 namespace parley::protocol::test {
 
 TEST_CASE("a step that might not fit is not started") {
-  // 2 marks + 10 rows + 20 tokens + 2 = 34 for a unit without frames.
+  // A unit without frames costs 2 marks + 10 rows + 20 tokens + 2 = 34.
   driver d;
   d.to_active(dialect::current, 8192 - 34 - 100);
   CHECK(d.append() == "unit:0");
@@ -21,7 +21,7 @@ TEST_CASE("the worst case counts pictures and the client's token limit") {
   d.to_connected();
   d.frame(init_frame(R"({"config":{"max_new_speak_tokens_per_chunk":100}})"));
   const std::string frames = R"(,"video_frames":[")" + std::string(tiny_jpeg_base64()) + R"("],"max_slice_nums":4)";
-  // 114 without frames; 5 pieces of 66 rows more with one frame in 4 slices.
+  // 114 without frames, and 5 pieces of 66 rows more for one frame in 4 slices.
   d.opened(8192 - 114 - 330 + 1);
   CHECK(d.append() == "unit:0");
   CHECK(d.step(listen_report(0, 8192 - 114 - 330)) == "listen[0] go_away:context_full");
@@ -34,7 +34,7 @@ TEST_CASE("what a unit costs is what the engine reported last") {
   const std::string frames = R"(,"video_frames":[")" + std::string(tiny_jpeg_base64()) + R"("],"max_slice_nums":4)";
   driver d({.mode = "video"});
   d.to_connected();
-  // 32 without frames, and 18 more for one, which this model never slices.
+  // 32 without frames, and 18 more for one frame, which this model never slices.
   d.machine.learn({true, true, true}, 4096, {12, 18, false});
   d.frame(init_frame("{}"));
   d.opened(4096 - 32 - 18);

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-// docs/protocol.md 4.1, 4.2 and 6, seen from outside the machine.
+// docs/protocol.md 4.1, 4.2 and 6, through the machine's interface.
 namespace parley::protocol::test {
 
 TEST_CASE("steps run one at a time, answers leave in order") {
@@ -12,7 +12,7 @@ TEST_CASE("steps run one at a time, answers leave in order") {
   CHECK(d.append() == "");
   CHECK(d.append() == "");
   CHECK(d.step(listen_report(0)) == "listen[0] unit:1");
-  CHECK(d.step(listen_report(7)) == ""); // of a step that is not running
+  CHECK(d.step(listen_report(7)) == ""); // for a step that is not running
   CHECK(d.step(text_report(1, "hi", false)) == "text[1](hi)");
   CHECK(d.step(audio_report(1, 24'000, false)) == "audio(24000) unit:2");
   CHECK(d.step(audio_report(2, 12'000, true, true)) == "audio[2](12000)!");
@@ -21,7 +21,7 @@ TEST_CASE("steps run one at a time, answers leave in order") {
 TEST_CASE("small appends are gathered, long ones give several steps") {
   driver d;
   d.to_active();
-  CHECK(d.append(320) == "unit:0"); // the first one is a unit, preceded by silence
+  CHECK(d.append(320) == "unit:0"); // silence before the first append makes it a unit
   CHECK(d.step(listen_report(0)) == "listen[0]");
   for (int i = 0; i < 49; ++i) CHECK(d.append(320) == "");
   CHECK(d.append(320) == "unit:1");
@@ -76,15 +76,15 @@ TEST_CASE("a short append that forces to listen is answered at once") {
   constexpr std::string_view forced = R"(,"force_listen":true)";
   driver d;
   d.to_active();
-  CHECK(d.append(8'000, forced) == "unit:0!"); // the first one is a unit
+  CHECK(d.append(8'000, forced) == "unit:0!"); // the first append is a unit
   CHECK(d.step(listen_report(0)) == "listen[0]");
   CHECK(d.append(8'000, forced) == "listen");
   CHECK(delta(d).input_id == "input_2");
   CHECK_FALSE(delta(d).measured.wall_clock_ms);
   CHECK_FALSE(delta(d).chunk_index);
-  CHECK(d.append(4'000) == ""); // its answer is the unit's
+  CHECK(d.append(4'000) == ""); // answered together with the unit
   CHECK(d.append(4'000) == "unit:1!");
-  CHECK(d.append(4'000, forced) == "cut"); // the running step answers
+  CHECK(d.append(4'000, forced) == "cut"); // the running step gives the answer
   CHECK(d.append(4'000, forced) == "");
   CHECK(d.step(listen_report(1)) == "listen[1]");
 }
@@ -218,7 +218,7 @@ TEST_CASE("force_listen cuts the running step") {
 
   SECTION("before a delta has left: one listen with chunk_index") {
     CHECK(d.append(unit_samples, R"(,"force_listen":true)") == "cut");
-    CHECK(d.append(320, R"(,"force_listen":true)") == ""); // once is enough
+    CHECK(d.append(320, R"(,"force_listen":true)") == ""); // the step is cut already
     CHECK(d.step(listen_report(0)) == "listen[0] unit:1!");
     CHECK(delta(d).measured.wall_clock_ms);
   }
@@ -241,7 +241,7 @@ TEST_CASE("force_listen cuts the running step") {
     CHECK(d.step(text_report(0, "too late", false)) == "");
     step_report audio = audio_report(0, 24'000, false, true);
     audio.used = {};
-    CHECK(d.step(audio) == "listen[0] unit:1!"); // no end_of_turn for a cut turn
+    CHECK(d.step(audio) == "listen[0] unit:1!"); // an interrupted turn has no end_of_turn
     CHECK(delta(d).chunk_usage == small_usage());
     CHECK_FALSE(delta(d).audio);
     CHECK(delta(d).text.empty());

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-// A session whose worker is lost, seen from outside the machine.
+// A session that loses its worker, through the machine's interface.
 namespace parley::protocol::test {
 
 TEST_CASE("a lost worker is a pause") {
@@ -14,19 +14,19 @@ TEST_CASE("a lost worker is a pause") {
   d.append();
   CHECK(d.worker_lost() == "enqueue:head");
   CHECK(d.queued(1) == "");
-  for (int i = 0; i < 4; ++i) CHECK(d.append() == ""); // kept: 5 wait now
-  CHECK(d.append() == "");                             // 6: the oldest goes
+  for (int i = 0; i < 4; ++i) CHECK(d.append() == ""); // kept: now 5 are waiting
+  CHECK(d.append() == "");                             // the sixth drops the oldest
   CHECK(d.grant() == "restore");
-  CHECK(d.restored() == "unit:0"); // again
+  CHECK(d.restored() == "unit:0"); // the same unit again
   CHECK(d.step(listen_report(0)) == "listen[0] unit:1");
   CHECK(delta(d).measured.dropped_chunks == 1);
-  CHECK(d.append() == ""); // still catching up: 5 wait, none is dropped
+  CHECK(d.append() == ""); // still catching up: 5 may wait, so none is dropped
   CHECK(d.step(listen_report(1)) == "listen[1] unit:2");
   CHECK(delta(d).measured.dropped_chunks == 1);
   d.step(listen_report(2));
   d.step(listen_report(3));
   d.append();
-  d.append(); // caught up: two wait at most
+  d.append(); // caught up: now at most two may wait
   d.step(listen_report(4));
   CHECK(delta(d).measured.dropped_chunks == 3);
 }
@@ -56,7 +56,7 @@ TEST_CASE("an interrupt during a failover cuts the repeated step") {
 TEST_CASE("what was dropped while a worker said nothing is kept once it is known to be lost") {
   driver d;
   d.to_active();
-  for (int i = 0; i < 7; ++i) d.append(); // one runs, two wait, four are too many
+  for (int i = 0; i < 7; ++i) d.append(); // one runs, two wait, four are dropped
   CHECK(d.worker_lost() == "enqueue:head");
   d.grant();
   CHECK(d.restored() == "unit:0");

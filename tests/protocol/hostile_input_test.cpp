@@ -11,7 +11,7 @@ namespace test = parley::protocol::test;
 
 namespace {
 
-/// Whatever a frame holds: a fault, an error or an event, never more. Decodes it as every event it might be.
+/// Decodes a frame as every event that it might be. Whatever it holds, the result is a fault, an error or an event.
 void digest(std::string_view frame) {
   auto from = peek(frame);
   if (!from) {
@@ -33,8 +33,8 @@ void digest(std::string_view frame) {
   REQUIRE_FALSE(decode_close(*from).reason.empty());
 }
 
-/// Generous: linear work on some megabytes takes milliseconds, and a sanitizer makes it some tens of times slower. What grows with the
-/// square of the size would take minutes.
+/// A generous limit: linear work on some megabytes takes milliseconds, and sanitizers make it several tens of times
+/// slower. Quadratic work would take minutes.
 template<class Work>
 void quickly(Work work) {
   auto start = std::chrono::steady_clock::now();

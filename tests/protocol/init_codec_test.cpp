@@ -87,7 +87,7 @@ TEST_CASE("session.init: the prompt and its alias") {
         "invalid_payload payload.system_prompt: 32769 bytes, at most 32768 are allowed");
   CHECK(refusal(init({{"instructions", std::string(40'000, 'x')}})) ==
         "invalid_payload payload.instructions: 40000 bytes, at most 32768 are allowed");
-  // The limit is on what the text means, not on how it is spelled.
+  // The limit applies to the decoded text, not to its spelling in JSON.
   std::string escaped;
   for (int i = 0; i < 16'384; ++i) escaped += "\\u00e9";
   CHECK(init_text(R"({"type":"session.init","payload":{"system_prompt":")" + escaped + "\"}}")->system_prompt.size() ==

@@ -141,7 +141,7 @@ TEST_CASE("json: a wrong byte in a long string is found wherever it is") {
       REQUIRE_FALSE(is_json(text));
       text[place + 1] = '"';
       REQUIRE_FALSE(is_json(text));
-      text[place + 1] = '\xFF'; // not our business: the WebSocket layer checks UTF-8
+      text[place + 1] = '\xFF'; // accepted here: the WebSocket layer checks UTF-8
       REQUIRE(is_json(text));
     }
 }
@@ -164,7 +164,7 @@ TEST_CASE("json: random damage is judged as another parser judges it") {
     }
     auto expected = nlohmann::json::accept(text);
     if (!expected && text.find("\\u") != std::string::npos && text.find("\\u00e9") == std::string::npos)
-      continue; // the other parser refuses unpaired surrogates as well
+      continue; // the other parser also refuses unpaired surrogates
     CAPTURE(text);
     REQUIRE(is_json(text) == expected);
     accepted += expected ? 1 : 0;
@@ -199,7 +199,7 @@ TEST_CASE("json: the number of values is bounded, and what is beyond is still ch
 TEST_CASE("json: members") {
   auto text = json::scan(R"({"a":{"b":1,"c":[true,"x",{"a":5}]},"b":2,"\u0062":3,"n":null,"":4})");
   auto root = json::root(text);
-  CHECK(json::to_integer(json::member(root, "b")) == 3); // the last one of a name wins, however it is spelled
+  CHECK(json::to_integer(json::member(root, "b")) == 3); // the last member of a name wins, however it is spelled
   CHECK(json::to_integer(json::member(json::member(root, "a"), "b")) == 1);
   CHECK(json::to_integer(json::member(root, "")) == 4);
   CHECK(json::member(root, "n").present());

@@ -15,7 +15,7 @@ openai_request read(const std::string& body) {
   return std::move(*request);
 }
 
-/// As the session will read it.
+/// Decodes it the way the session will.
 chat_append_event append_of(const std::string& body) {
   const auto request = read(body);
   const auto frame = peek(request.append);

@@ -51,7 +51,7 @@ std::string done(const std::string& text, const std::string& reason = "turn_end"
   return wire(out);
 }
 
-/// The data of the events of a stream; "[DONE]" is a null.
+/// The data of a stream's events; "[DONE]" becomes null.
 std::vector<json> chunks_of(std::string_view events) {
   std::vector<json> out;
   for (std::size_t at = 0; at < events.size();) {
@@ -65,7 +65,7 @@ std::vector<json> chunks_of(std::string_view events) {
   return out;
 }
 
-/// Up to `session.created`, and the turn that it sets off.
+/// Goes on to `session.created` and the turn that it starts.
 void begin(openai_talk& talk) {
   CHECK(json::parse(talk.begin().to_session)["type"] == "session.init");
   CHECK(talk.on_frame(wire(session_queue_done{})).to_session.empty());

@@ -98,7 +98,7 @@ TEST_CASE("pcm: what is written is finite and within [-1, 1]") {
 TEST_CASE("pcm: 16-bit samples in the place of floats are named") {
   std::string bytes;
   for (int i = 0; i < 4000; ++i) {
-    // A loud tone: some of its pairs of samples are no numbers as floats.
+    // A loud tone: read as floats, some pairs of its samples are not finite.
     const auto sample = static_cast<std::int16_t>(i < 2000 ? 32'700 * std::sin(i * 0.01) : -100 - i % 3);
     bytes.append(reinterpret_cast<const char*>(&sample), sizeof sample);
   }

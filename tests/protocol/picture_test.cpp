@@ -47,7 +47,7 @@ TEST_CASE("picture: files without a readable frame header") {
   CHECK_FALSE(read_jpeg_size("\xFF\xD8\xFF\xE0" + std::string("\x00\x01", 2) + file.substr(2))); // length below 2
   CHECK_FALSE(read_jpeg_size("\xFF\xD8\xFF\xE0" + std::string("\x00\x02", 2) + "x" + file.substr(2))); // no marker
   CHECK_FALSE(read_jpeg_size("\xFF\xD8\xFF\xE0" + std::string("\x00\x02", 2) + "\xFF\xD9" +
-                             file.substr(20))); // end before frame
+                             file.substr(20))); // ends before the frame header
   CHECK_FALSE(read_jpeg_size("\x89PNG\r\n\x1a\n"));
 }
 

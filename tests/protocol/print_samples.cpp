@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-// Prints every sample as a line: good or bad, the schema's entry, the text, with tabs between.
+// Prints every sample as a line with tabs between: good or bad, the schema's entry, the text.
 int main() {
   using namespace parley::protocol::test;
   auto print = [](const char* verdict, const std::vector<sample>& samples) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* asking = R"({"resume":true})";
 
-/// ACTIVE, and its client may come back.
+/// ACTIVE, with a client that may come back; returns its token.
 std::string token_of(driver& d, std::string_view payload = asking) {
   d.to_connected();
   d.frame(init_frame(payload));
@@ -64,13 +64,12 @@ TEST_CASE("a session is taken up again where it was") {
   CHECK(d.append() == "");
   CHECK(d.gone() == "");
   CHECK(d.machine.state() == session_state::active);
-  CHECK(d.step(audio_report(0, 100, false)) == "audio(100) unit:1"); // goes on meanwhile
+  CHECK(d.step(audio_report(0, 100, false)) == "audio(100) unit:1"); // the step continues meanwhile
   CHECK(d.wait(29'999ms) == "");
   CHECK(d.resume({token, 2}) == "resumed:2,1 again:2");
   CHECK(d.wait(30s) == "");
   CHECK(d.step(listen_report(1)) == "listen[1]");
-  // queue_done came before the session; from then on each event has its number, except those for the new connection
-  // only.
+  // queue_done came before the session. After it, events are numbered, except those about the new connection.
   CHECK(numbers(d.all) == std::vector<std::uint64_t>{0, 1, 2, 3, 0, 4});
 }
 
@@ -94,11 +93,11 @@ TEST_CASE("a token is good once, and until the client has shown that it has the 
   CHECK(d.resume({first, 1}) == "resumed:0,0 again:1");
   const auto second = said_event<session_resumed>(d.last).resume_token;
   CHECK(second != first);
-  d.gone(); // before it has read a word
+  d.gone(); // gone before it has read anything
   CHECK(d.resume({first, 1}) == "resumed:0,0 again:1");
   const auto third = said_event<session_resumed>(d.last).resume_token;
-  CHECK(d.resume({second, 1}) == "refused:resume_refused"); // that one never arrived
-  d.append();                                               // it has the third one
+  CHECK(d.resume({second, 1}) == "refused:resume_refused"); // the client never received this one
+  d.append();                                               // proves that it received the third
   d.gone();
   CHECK(d.resume({first, 1}) == "refused:resume_refused");
   CHECK(d.resume({third, 1}) == "resumed:1,0 again:1");
@@ -118,8 +117,8 @@ TEST_CASE("what cannot be sent again is no resumption") {
   d.append();
   d.step(listen_report(0));
   d.gone();
-  CHECK(d.resume({token, 3}) == "refused:resume_refused");    // it was never sent
-  CHECK(d.resume({token, 0}, 2) == "refused:resume_refused"); // it is no longer kept
+  CHECK(d.resume({token, 3}) == "refused:resume_refused");    // never sent
+  CHECK(d.resume({token, 0}, 2) == "refused:resume_refused"); // no longer kept
   CHECK(d.resume({token, 1}, 2) == "resumed:1,1 again:1");
 }
 
@@ -171,7 +170,7 @@ TEST_CASE("what the client could not send meanwhile is not too fast") {
     CHECK(delta(d).measured.dropped_chunks == 0);
   }
   d.wait(6s);
-  for (int i = 0; i < 5; ++i) d.append(); // in step again by then: too fast
+  for (int i = 0; i < 5; ++i) d.append(); // it has caught up by now, so this is too fast
   d.step(listen_report(7));
   CHECK(delta(d).measured.dropped_chunks == 2);
 }
@@ -228,7 +227,7 @@ TEST_CASE("the last events are kept, as many as fit") {
   kept.keep(3, text('c', 1));
   CHECK(kept.oldest() == 2);
   CHECK(behind(kept, 1) == "bc");
-  kept.keep(4, text('d', 11)); // too large by itself
+  kept.keep(4, text('d', 11)); // too large on its own
   CHECK(kept.oldest() == 5);
   CHECK(kept.bytes() == 0);
   CHECK(behind(kept, 4).empty());

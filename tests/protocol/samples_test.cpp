@@ -8,7 +8,7 @@ using namespace parley::protocol;
 
 namespace {
 
-/// Empty if the decoder for the sample's event takes it.
+/// The reason why the sample's decoder refuses it; empty if it accepts it.
 std::string refusal(const test::sample& one) {
   auto from = peek(one.text);
   if (!from) return from.error().reason.message;
@@ -29,7 +29,7 @@ std::string refusal(const test::sample& one) {
 
 } // namespace
 
-// The schema's own verdict on the same samples: schema_test.py.
+// schema_test.py checks the same samples against the schema.
 TEST_CASE("samples: the decoder takes the canonical ones and refuses the bad ones") {
   for (auto& one : test::client_samples()) {
     CAPTURE(one.text.substr(0, 300));

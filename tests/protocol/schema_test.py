@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the samples that a program prints against tests/data/protocol.schema.json. Usage: schema_test.py PRINT_SAMPLES"""
+"""Checks the samples that a program prints against tests/data/protocol.schema.json. Usage: schema_test.py
+PRINT_SAMPLES"""
 import json
 import subprocess
 import sys

@@ -19,7 +19,7 @@ TEST_CASE("the total duration counts from the accepted connection, whatever it w
   }
   SECTION("queue, init and talk together") {
     driver d({.mode = mode, .limits = limits});
-    d.now += 5s; // between the upgrade and the first word
+    d.now += 5s; // between the upgrade and the first event
     d.start();
     d.wait(limit - 100s);
     d.grant();
@@ -92,7 +92,7 @@ TEST_CASE("a session without a worker waits for another one only so long") {
   CHECK(d.worker_lost() == "enqueue:head");
   CHECK(d.wait(20s) == "");
   CHECK(d.grant() == "restore");
-  CHECK(d.worker_lost() == "enqueue:head"); // while it was restored
+  CHECK(d.worker_lost() == "enqueue:head"); // while the session was being restored
   CHECK(d.wait(9'999ms) == "");
   CHECK(d.wait(1ms) == "closed:backend_error close:1011 cancel");
 

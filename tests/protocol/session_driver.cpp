@@ -151,7 +151,7 @@ engine_failure failure(std::uint64_t number, failure_kind kind) {
   return {number, kind, "it broke"};
 }
 
-/// Where a test does not say what a unit costs, it costs what it does with the published model.
+/// Unless a test says otherwise, a unit costs what it does with the published model.
 static session_limits with_unit(session_limits limits) {
   if (limits.unit == conversation::unit_cost{}) limits.unit = {14, 66, true};
   return limits;

@@ -10,9 +10,10 @@
 #include <vector>
 
 // Drives a session machine without threads, sockets or a clock, and writes its effects as short words:
-//   queued:2 update:1 queue_done created listen[0] text[1](hi) audio(24000) audio(12000)! error:not_ready go_away:timeout
-//   done:turn_end(hi) closed:stopped | close:1000 | enqueue enqueue:head cancel retype:chat release | open unit:0 unit:1! cut turn:1
-//   cancel_turn restore close_engine resumed:INPUTS,RESENT again:AFTER.  [n] is the chunk_index; ! is end_of_turn of an answer, force_listen of a unit.
+//   queued:2 update:1 queue_done created listen[0] text[1](hi) audio(24000) audio(12000)! error:not_ready
+//   go_away:timeout done:turn_end(hi) closed:stopped | close:1000 | enqueue enqueue:head cancel retype:chat release |
+//   open unit:0 unit:1! cut turn:1 cancel_turn restore close_engine resumed:INPUTS,RESENT again:AFTER
+// [n] is the chunk_index; ! is end_of_turn of an answer, force_listen of a unit.
 namespace parley::protocol::test {
 
 using namespace std::chrono_literals;
@@ -20,7 +21,7 @@ using namespace std::chrono_literals;
 std::string word(const effect& what);
 std::string words(const effects& all);
 
-// ---- client frames ------------------------------------------------------------------------------------------
+// ---- client frames
 
 std::string init_frame(std::string_view payload = "{}");
 std::string update_frame(std::string_view session = R"({"instructions":"be brief"})");
@@ -30,10 +31,10 @@ std::string append_frame(dialect spoken, std::size_t samples = unit_samples, std
 std::string chat_frame(std::string_view text = "hello", std::string_view extra = "");
 std::string close_frame(std::string_view reason = "user_stop");
 
-/// The smallest file that passes for a JPEG of 1×1 pixels, in base64.
+/// The smallest base64 that passes for a JPEG of 1×1 pixels.
 std::string_view tiny_jpeg_base64();
 
-// ---- engine reports -----------------------------------------------------------------------------------------
+// ---- engine reports
 
 usage small_usage();
 step_report listen_report(std::uint64_t unit, int kv = 100);
@@ -73,7 +74,7 @@ struct driver {
   std::string update(int position) { return note(machine.on_queue_update({position, 1.5, "ticket_0", position}, now)); }
   std::string drain() { return note(machine.on_drain(now)); }
   std::string gone() { return note(machine.on_gone(now)); }
-  /// A refusal is reported as `refused:` and the error's code.
+  /// A refusal becomes `refused:` and the error's code.
   std::string resume(const resume_claim& claim, std::uint64_t oldest_kept = 1) {
     auto made = machine.on_resume(claim, oldest_kept, now);
     return made ? note(*std::move(made)) : "refused:" + std::string(traits(made.error().code).wire);
@@ -84,10 +85,10 @@ struct driver {
     return frame(append_frame(machine.spoken(), samples, extra));
   }
 
-  /// Moves the clock and expires every deadline on the way at its own time.
+  /// Moves the clock; each deadline on the way expires at its own time.
   std::string wait(std::chrono::milliseconds span);
 
-  /// Up to ACTIVE. In chat `spoken` has to be current.
+  /// Continue to CONNECTED or ACTIVE. In chat, `spoken` must be current.
   driver& to_connected();
   driver& to_active(dialect spoken = dialect::current, int prompt_tokens = 20);
 
@@ -96,11 +97,11 @@ struct driver {
   std::mt19937_64 random{7};
   time_point now = time_point(1000h);
   session_machine machine;
-  effects last; ///< of the latest call
-  effects all;  ///< since the beginning
+  effects last; ///< from the latest call
+  effects all;  ///< from the beginning
 };
 
-/// The delta (or other event) that the latest call sent as its n-th one.
+/// The nth delta (or other event) that the latest call sent.
 template<class Event>
 const Event& said_event(const effects& made, std::size_t nth = 0) {
   for (const effect& each : made)
@@ -110,7 +111,7 @@ const Event& said_event(const effects& made, std::size_t nth = 0) {
   throw std::runtime_error("no such event");
 }
 
-/// The nth delta of the last call's effects.
+/// The nth delta that the latest call sent.
 inline const output_delta& delta(const driver& d, std::size_t nth = 0) {
   return said_event<output_delta>(d.last, nth);
 }

@@ -5,7 +5,7 @@
 #include <functional>
 #include <set>
 
-// docs/protocol.md 1, 2, 5, 9 and 10: what takes more than one event to show.
+// docs/protocol.md 1, 2, 5, 9 and 10: behaviour that takes more than one event to show.
 namespace parley::protocol::test {
 
 TEST_CASE("an unknown mode is told and closed") {
@@ -28,7 +28,7 @@ TEST_CASE("an early init is held until the worker comes, the latest one counts")
   d.start();
   d.queued(3);
   CHECK(d.frame(update_frame()) == "");
-  CHECK(d.frame(init_frame("7")) == "error:invalid_payload"); // replaces nothing
+  CHECK(d.frame(init_frame("7")) == "error:invalid_payload"); // does not replace the init
   CHECK(d.frame(init_frame(R"({"system_prompt":"second"})")) == "");
   CHECK(d.machine.spoken() == dialect::undecided);
   CHECK(d.grant() == "queue_done open");
@@ -95,7 +95,7 @@ TEST_CASE("the third failed init is the last") {
     CHECK(d.failed(failure(0)) == "error:inference_error");
   }
   CHECK(d.frame(init_frame()) == "open");
-  CHECK(d.failed(failure(0, failure_kind::context_full)) == "error:invalid_payload"); // the client's fault: not counted
+  CHECK(d.failed(failure(0, failure_kind::context_full)) == "error:invalid_payload"); // not counted
   CHECK(d.frame(init_frame()) == "open");
   CHECK(d.failed(failure(0)) == "error:inference_error closed:backend_error close:1011 release");
 }
@@ -104,10 +104,10 @@ TEST_CASE("a worker lost before session.created is replaced twice") {
   driver d;
   d.to_connected();
   CHECK(d.worker_lost() == "enqueue:head");
-  CHECK(d.grant() == ""); // silently
+  CHECK(d.grant() == ""); // the client hears nothing
   CHECK(d.frame(init_frame()) == "open");
   CHECK(d.worker_lost() == "enqueue:head");
-  CHECK(d.queued(1) == "queued:1"); // nobody is free: the client hears of it
+  CHECK(d.queued(1) == "queued:1"); // no slot is free, so the client is told
   CHECK(d.grant() == "queue_done open");
   CHECK(d.worker_lost() == "error:worker_connect_failed close:1013");
 }
@@ -257,7 +257,7 @@ TEST_CASE("every error code, as it is provoked") {
   }
   driver d;
   d.to_active();
-  CHECK(d.resume({"resume_x", 0}) == "refused:resume_refused"); // the one that is sent on another connection
+  CHECK(d.resume({"resume_x", 0}) == "refused:resume_refused"); // never accepted: it is only sent on another connection
   CHECK(provoked.size() + 1 == error_table.size());
 }
 

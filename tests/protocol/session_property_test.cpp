@@ -5,13 +5,13 @@
 #include <random>
 #include <set>
 
-// Random sequences of events, in any order that a real server can produce, checked against what must hold in all of
-// them.
+// Random sequences of events, in any order that a real server can produce, checked against invariants.
 namespace parley::protocol::test {
 
 namespace {
 
-/// Queue, worker and client around one session; keeps the contracts of session_effects.hpp and checks the machine's.
+/// The queue, the worker and the client around one session. Keeps the contracts of session_effects.hpp and checks that
+/// the machine does.
 class world {
 public:
   world(unsigned seed, std::optional<std::string> mode, dialect spoken)
@@ -76,7 +76,7 @@ private:
     REQUIRE((d_.machine.state() == session_state::closed) != waits);
   }
 
-  /// With an answer to a claim that is wrong in some way, or with one that is not.
+  /// Tries wrong claims, then a valid one.
   void come_back() {
     const bool lives = d_.machine.state() != session_state::closed;
     REQUIRE(d_.resume({token_ + "x", last_id_}).starts_with("refused"));
@@ -211,7 +211,7 @@ private:
     if (const auto due = d_.machine.next_deadline()) REQUIRE(d_.machine.state() != session_state::closed);
   }
 
-  // ---- what a client may rely on ----------------------------------------------------------------------------
+  // ---- what a client may rely on
 
   void on(const send& said) {
     REQUIRE_FALSE(closed_frame_);
@@ -262,7 +262,7 @@ private:
     }
     if (delta.kind == output_kind::listen) {
       REQUIRE(responses_.insert(delta.response_id).second);
-      // Without, it acknowledges an append that makes no step, while none runs.
+      // Without wall_clock_ms it acknowledges an append that starts no step, while none runs.
       const bool acknowledges = !delta.measured.wall_clock_ms && !step_;
       REQUIRE((acknowledges || delta.measured.wall_clock_ms.has_value()));
       if (!acknowledges) turn_id_.clear();
@@ -271,7 +271,7 @@ private:
         turn_id_ = delta.response_id;
         REQUIRE(responses_.insert(turn_id_).second);
       }
-      // A failed step ends a turn without a word of its own.
+      // A failed step ends a turn silently.
       if (turn_id_ != delta.response_id) {
         REQUIRE(responses_.insert(delta.response_id).second);
         turn_id_ = delta.response_id;
@@ -291,7 +291,7 @@ private:
     }
   }
 
-  /// The same where each unit is a response of its own.
+  /// The same if each unit is a response of its own.
   void on_unit(const output_delta& delta) {
     REQUIRE(delta.turn_id.starts_with("turn_"));
     if (delta.kind == output_kind::listen) {
@@ -307,7 +307,7 @@ private:
     REQUIRE(turn_id_ == delta.response_id);
   }
 
-  /// The one event with which a unit ends.
+  /// Called for the one event that ends a unit.
   void end_unit(const std::string& id) {
     if (turn_id_.empty()) {
       REQUIRE(responses_.insert(id).second);
@@ -325,7 +325,7 @@ private:
     closed_frame_ = true;
   }
 
-  // ---- what the server may rely on --------------------------------------------------------------------------
+  // ---- what the server may rely on
 
   void on(const enqueue&) {
     REQUIRE(slot_ == slot::none);
@@ -356,9 +356,9 @@ private:
     REQUIRE(engine_ == engine::open);
     REQUIRE_FALSE(step_);
     REQUIRE(unit.samples->size() == unit_samples);
-    if (by_unit_) REQUIRE(units_ended_ == unit.unit); // each one before it, once
+    if (by_unit_) REQUIRE(units_ended_ == unit.unit); // each earlier unit has ended exactly once
     if (unit.unit != next_unit_) {
-      REQUIRE(unit.unit + 1 == next_unit_); // again, after a lost worker
+      REQUIRE(unit.unit + 1 == next_unit_); // sent again after a lost worker
     } else {
       ++next_unit_;
     }
@@ -383,7 +383,7 @@ private:
     turn_.reset();
   }
 
-  /// Everything that is still under way comes to its end, and nothing is held any more.
+  /// Finishes everything that is under way; then nothing may be held.
   void settle() {
     if (slot_ == slot::crossing) {
       slot_ = slot::held;
@@ -422,7 +422,7 @@ private:
   bool closed_event_ = false;
   bool closed_frame_ = false;
   bool gone_ = false;
-  bool away_ = false; ///< and may come back
+  bool away_ = false; ///< disconnected, but it may come back
   bool drained_ = false;
   std::string token_;
   std::uint64_t last_id_ = 0;
@@ -445,7 +445,7 @@ TEST_CASE("whatever happens, the promises of the machine hold") {
     each.play(static_cast<int>(20 + seed % 130));
     active += each.was_active();
   }
-  CHECK(active > 700); // most of them reached the conversation
+  CHECK(active > 700); // most sequences reach the conversation
 }
 
 } // namespace parley::protocol::test

@@ -34,7 +34,7 @@ const std::vector<connection> connections = {
     {"chat, may come back", "chat", dialect::current, true, true},
 };
 
-/// ACTIVE twice: with nothing to do, and with a step or turn running.
+/// ACTIVE counts twice: idle, and with a step or turn running.
 enum column { queued, connected, initializing, idle, busy, closed };
 constexpr std::array<const char*, 6> column_names{"QUEUED",      "CONNECTED",   "INITIALIZING",
                                                   "ACTIVE idle", "ACTIVE busy", "CLOSED"};
@@ -113,7 +113,7 @@ const std::vector<row>& table() {
     return [text = std::move(text)](driver& d, const connection&) { return d.frame(text); };
   };
   static const std::vector<row> rows{
-      // ---- the queue ----------------------------------------------------------------------------------------
+      // ---- the queue
       {"worker assigned",
        {worker_assigned},
        [](driver& d, auto&) { return d.grant(); },
@@ -124,7 +124,7 @@ const std::vector<row>& table() {
        {refused},
        [](driver& d, auto&) { return d.refused(error_code::queue_full); },
        {"error:queue_full close:1013 > CLOSED", "", "", "", "", ""}},
-      // ---- the client ---------------------------------------------------------------------------------------
+      // ---- the client
       {"init of its dialect",
        {init},
        [](driver& d, const connection& c) { return d.frame(own_init(c)); },
@@ -183,7 +183,7 @@ const std::vector<row>& table() {
        {gone},
        [](driver& d, auto&) { return d.gone(); },
        {"cancel > CLOSED", "release > CLOSED", "close_engine > CLOSED", "<g>", "<g>", ""}},
-      // ---- the engine ---------------------------------------------------------------------------------------
+      // ---- the engine
       {"engine ready",
        {engine_ready},
        [](driver& d, auto&) { return d.opened(); },
@@ -244,7 +244,7 @@ const std::vector<row>& table() {
          return d.grant();
        },
        {"queue_done > CONNECTED", "", "open", "restore", "restore", "release"}},
-      // ---- time ---------------------------------------------------------------------------------------------
+      // ---- time
       {"the init wait is over",
        {init_wait_over},
        [](driver& d, auto&) { return d.wait(30s); },
@@ -274,7 +274,7 @@ const std::vector<row>& table() {
          limits.chat_turn = 120s;
          return limits;
        }()},
-      // ---- a connection that is lost --------------------------------------------------------------------------
+      // ---- a connection that is lost
       {"the socket is gone for longer than a client may stay away",
        {gone, return_over},
        [](driver& d, auto&) {
@@ -284,7 +284,7 @@ const std::vector<row>& table() {
        {" > CLOSED", " > CLOSED", " > CLOSED", "<w>", "<w>", ""},
        {},
        patient()},
-      // ---- the server ---------------------------------------------------------------------------------------
+      // ---- the server
       {"drain",
        {drain},
        [](driver& d, auto&) { return d.drain(); },
@@ -310,7 +310,7 @@ const std::vector<row>& table() {
   return rows;
 }
 
-/// Fills the words in that depend on the connection.
+/// Fills in the words that depend on the connection.
 std::string fill(std::string text, const connection& c, column where) {
   const bool known = where >= initializing;
   const std::map<std::string, std::string> fillings{
@@ -347,7 +347,7 @@ TEST_CASE("every event has its meaning in every state") {
         for (const session_event kind : r.kinds) tested.emplace(kind, static_cast<int>(before));
         std::string found;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-        if (impossible) continue; // it may abort
+        if (impossible) continue; // a sanitized build may abort here
         found = r.cause(d, c);
 #else
         try {

@@ -130,7 +130,7 @@ void speak(driver& d, json line) {
   }
 }
 
-/// What of the latest effects reaches the client.
+/// Collects those of the latest effects that reach the client.
 void listen(const driver& d, std::vector<json>& heard) {
   const double now_s = start_s + std::chrono::duration<double>(d.now - time_point(1000h)).count();
   for (const effect& each : d.last) {

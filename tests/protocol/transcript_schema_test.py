@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the events of tests/data/transcripts against tests/data/protocol.schema.json."""
+"""Checks the events of tests/data/transcripts against tests/data/protocol.schema.json."""
 import base64
 import json
 import re

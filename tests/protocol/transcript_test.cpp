@@ -8,7 +8,7 @@ namespace parley::protocol::test {
 
 namespace {
 
-/// Long base64 on both sides becomes its length and its hash, so that a difference can be read.
+/// Replaces long base64 by its length and hash, so that a difference is readable.
 nlohmann::json shortened(nlohmann::json value) {
   if (value.is_structured()) {
     for (auto& each : value) each = shortened(each);

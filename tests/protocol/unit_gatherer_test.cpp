@@ -146,10 +146,10 @@ TEST_CASE("force_listen acts on every unit with a sample of its append, and on n
   unit_gatherer gatherer(1);
   std::vector<gathered_unit> units;
   gatherer.append(sound(16'320), 1, noon, units);       // one unit and 320 samples
-  gatherer.append(sound(320, true), 2, noon, units);    // into the second
-  gatherer.append(sound(15'360), 3, noon, units);       // completes it
-  gatherer.append(sound(8'000), 4, noon, units);        // into the third
-  gatherer.append(sound(24'000, true), 5, noon, units); // completes it and makes the fourth
+  gatherer.append(sound(320, true), 2, noon, units);    // goes into the second unit
+  gatherer.append(sound(15'360), 3, noon, units);       // completes the second
+  gatherer.append(sound(8'000), 4, noon, units);        // goes into the third
+  gatherer.append(sound(24'000, true), 5, noon, units); // completes the third and makes the fourth
   gatherer.append(sound(16'000), 6, noon, units);
   std::string flags;
   for (const gathered_unit& unit : units) flags += unit.force_listen ? '!' : '.';

@@ -2,12 +2,12 @@
 
 #include <catch2/catch.hpp>
 
-// What a client may ask for in `config` about how units and turns are named and ended (docs/protocol.md 15).
+// How a client may choose, in `config`, how units and turns are named and ended (docs/protocol.md 15).
 namespace parley::protocol::test {
 
 namespace {
 
-/// ACTIVE, with that `config`.
+/// ACTIVE, after an init with that `config`.
 driver& to_active_with(driver& d, std::string_view config) {
   d.to_connected();
   d.frame(init_frame(R"({"config":)" + std::string(config) + "}"));

@@ -26,7 +26,7 @@ TEST_CASE("voice: raw float32 and WAV are told apart by the header") {
 }
 
 TEST_CASE("voice: raw samples that spell RIFF by chance are samples") {
-  auto bytes = "RIFF" + std::string(15'996, '\0'); // a finite float, clamped
+  auto bytes = "RIFF" + std::string(15'996, '\0'); // reads as a finite float, clamped
   auto decoded = decode(test::to_base64(bytes));
   REQUIRE(decoded);
   CHECK((*decoded)->size() == 4000);

@@ -24,7 +24,7 @@ std::vector<float> tone(double hertz, double rate, double seconds, double level 
   return out;
 }
 
-/// Samples as a file of that shape stores them, the same ones in every channel.
+/// The same samples in every channel, stored as a file of that shape stores them.
 std::string stored(const std::vector<float>& samples, const test::wav_shape& shape) {
   std::string out;
   for (auto x : samples)
@@ -96,7 +96,7 @@ TEST_CASE("wav: other rates are resampled to the same sound") {
     auto read = read_wav(test::wav_file(shape, stored(tone(1000, rate, 1.0), shape)));
     REQUIRE(read);
     CHECK(std::abs(static_cast<double>(read->size()) - 16'000.0) <= 2.0);
-    // Away from the edges, where the tone starts out of nothing.
+    // Away from the edges, where the tone starts abruptly.
     CHECK(worst(*read, tone(1000, 16'000, 1.0), 1000, 15'000) < 2e-4);
   }
 }

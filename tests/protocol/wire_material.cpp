@@ -78,7 +78,7 @@ std::string wav_file(const wav_shape& shape, std::string_view data, std::uint32_
     format += little(std::uint16_t{22}) + little(shape.bits) + little(std::uint32_t{0}) + little(shape.tag) +
               std::string("\x00\x00\x00\x00\x10\x00\x80\x00\x00\xAA\x00\x38\x9B\x71", 14);
   auto extra =
-      std::string("LIST") + little(std::uint32_t{3}) + std::string("abc\0", 4); // odd size: one byte of padding
+      std::string("LIST") + little(std::uint32_t{3}) + std::string("abc\0", 4); // an odd size needs a padding byte
   auto body =
       "WAVEfmt " + little(static_cast<std::uint32_t>(format.size())) + format + extra + "data" + little(claimed);
   return "RIFF" + little(static_cast<std::uint32_t>(body.size() + data.size())) + body + std::string(data);

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-// What client events are made of. Its base64 is a plain one of its own, so that the codec is not tested with itself.
+// The contents of client events. The base64 encoder is not the codec's, which is under test.
 namespace parley::protocol::test {
 
-/// JSON to build events from and to compare them with.
+/// JSON for building events and comparing them.
 using dom = nlohmann::json;
 
 std::string to_base64(std::string_view bytes);
@@ -20,10 +20,10 @@ std::string from_base64(std::string_view text);
 std::string bytes_of(const std::vector<float>& samples);
 std::vector<float> samples_of(std::string_view bytes);
 
-/// Base64 of that many samples of a quiet ramp.
+/// A quiet ramp of that many samples, in base64.
 std::string sound(std::size_t samples);
 
-/// A JPEG file of that size, as far as its headers go.
+/// A JPEG file whose headers claim that size.
 std::string jpeg_file(int width, int height, std::size_t bytes = 64);
 std::string jpeg(int width = 640, int height = 480);
 
@@ -35,7 +35,7 @@ struct wav_shape {
   bool extensible = false;
 };
 
-/// A WAV file around `data`, whose chunk claims `claimed` bytes.
+/// A WAV file around `data` whose header claims `claimed` bytes.
 std::string wav_file(const wav_shape& shape, std::string_view data, std::uint32_t claimed);
 std::string wav_file(const wav_shape& shape, std::string_view data);
 

@@ -13,10 +13,10 @@ LEFT_OUT = (":!tests/data/goldens", ":!tests/data/checkpoints", ":!models", ":!t
 
 NUMBER = r"\d+[a-z]?(?:\.\d+)*(?![\w%])"
 CITATION = re.compile(rf"\b(docs/[\w/]+\.md)(?:,? sections?)?((?: {NUMBER}(?:(?:, | and | to |-){NUMBER})*)?)")
-LINKED = re.compile(rf"\]\(([\w./]+\.md)\)((?: {NUMBER}(?:(?:, | and | to ){NUMBER})*))")  # one page cites another
+LINKED = re.compile(rf"\]\(([\w./]+\.md)\)((?: {NUMBER}(?:(?:, | and | to ){NUMBER})*))")  # a link from one page to a section of another
 HEADING = re.compile(rf"^#+ ({NUMBER})\.? ", re.M)
-MARGIN = re.compile(r"\n[ \t]*(?:///<|///|//|#|\*)?[ \t]*")  # a comment goes on in the next line
-SHORTHAND = re.compile(r"(?<![\w.:'\"/\\-])([A-Z][A-Z0-9]{0,4}):\d+")  # a file of the reference that nobody wrote out
+MARGIN = re.compile(r"\n[ \t]*(?:///<|///|//|#|\*)?[ \t]*")  # where a comment continues on the next line
+SHORTHAND = re.compile(r"(?<![\w.:'\"/\\-])([A-Z][A-Z0-9]{0,4}):\d+")  # an abbreviated file name of the reference
 PLACE = re.compile(r"(?<![\w./])((?:\w+/)?\w+\.py):\d+")
 BARE = re.compile(r"(?<![\w/.])(?:PROTOCOL|THINKER|TALKER|E2E|CHECKPOINT|DESIGN|PROTOCOL_EXTENSIONS|PUBLISHED_WEIGHTS)\.md")
 
@@ -32,7 +32,7 @@ def sections(page: Path) -> set[str]:
 
 
 def comments(path: Path, text: str) -> str:
-    """What a reader takes for prose: of a page or a data file all of it."""
+    """The prose of a file: all of a page or a data file, only the comments of code."""
     if path.suffix in (".md", ".jsonl"):
         return text
     return "\n".join(line for line in text.splitlines() if re.search(r'//|#|^\s*\*|"""', line))

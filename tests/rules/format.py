@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fails on a C++ file that clang-format would write otherwise. To mend all of them: git ls-files '*.[ch]pp' | xargs clang-format -i"""
+"""Fails if clang-format would change a C++ file. To format all of them: git ls-files '*.[ch]pp' | xargs clang-format
+-i"""
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor

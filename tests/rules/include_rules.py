@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Greps every include of the tree and fails on one that points up the ladder of layers or brings a library into the wrong room."""
+"""Checks every include in the tree. Fails on one that points up the ladder of layers or uses a library in the wrong
+folder."""
 import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# layer -> what it may include of ours: whole folders, or single headers
+# layer -> what it may include of ours: whole folders or single headers
 ENGINE_API = {"inference/engine.hpp", "inference/unit.hpp"}
 ALLOWED = {
     "base": set(),

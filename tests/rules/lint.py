@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""lint.py BUILD: every file is compiled with warnings as errors; and clang-tidy, with the checks of .clang-tidy, finds nothing in any source of
-our layers that does not see LibTorch (which takes minutes to read). What was clean is remembered in PARLEY_CACHE/lint and not looked at again, in
-whatever checkout, until its text, a header of ours that it includes, its flags, the checks, the tool or the machine's libraries change."""
+"""lint.py BUILD checks that every file is compiled with warnings as errors, and runs clang-tidy on every source of our layers that does not
+include LibTorch (which takes minutes to parse). Clean results are cached in PARLEY_CACHE/lint, for all checkouts, until the source, one of our
+headers that it includes, its flags, the checks, the tool or the machine's libraries change."""
 import functools
 import hashlib
 import json
@@ -18,11 +18,11 @@ from pathlib import Path
 from include_rules import ALLOWED, INCLUDE, ROOT
 
 TORCH = re.compile(r"(ATen|c10|torch)/")
-TIDY = Path(sys.executable).with_name("clang-tidy")  # of scripts/requirements.tests.txt
+TIDY = Path(sys.executable).with_name("clang-tidy")  # from scripts/requirements.tests.txt
 CACHE = Path(os.environ.get("PARLEY_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parley")
 KEPT_DAYS = 30
-BATCH = 8  # sources that are read as one
-# For GCC alone: its precompiled headers, and its warnings, which are errors where it compiles.
+BATCH = 8  # sources that clang-tidy reads as one
+# Options for GCC alone: those of its precompiled headers, and its warnings, which are errors in the build.
 STRANGE = re.compile("-fpch-preprocess|-W.*|-mprefer-vector-width=.*")
 
 
@@ -37,7 +37,7 @@ def digest(path: Path) -> str:
 
 
 def seen_by(source: Path) -> tuple[list[Path], set[str]]:
-    """The files of ours that a source consists of, and the headers of others that these name."""
+    """Our files that a source consists of, and the other headers that they include."""
     ours, others, waiting = set(), set(), [source]
     while waiting:
         path = waiting.pop()
@@ -63,7 +63,7 @@ def flags_of(command: str) -> list[str]:
 
 
 def machine() -> str:
-    """The tool, its checks, and where system headers come from."""
+    """The tool, its checks, and the paths of system headers."""
     commands = [TIDY, "--version"], [TIDY, "--dump-config"], ["dpkg-query", "-W", "*-dev"]
     return "".join(subprocess.run(c, cwd=ROOT, capture_output=True, text=True, check=True).stdout for c in commands)
 
@@ -77,14 +77,15 @@ def look(source: Path, flags: tuple[str, ...], *more: str) -> str:
 
 
 def look_at(batch: list[Path], flags: tuple[str, ...]) -> dict[Path, str]:
-    """What is found in each source. They are read as one, which costs little more than one alone, as they share most headers; when anything
-    is found, or they do not fit together, each half by itself."""
+    """The findings in each source. A batch is read as one source, which costs little more than a single one because they share most headers. If
+    anything is found, or the sources clash, each half is read by itself."""
     if len(batch) == 1:
         return {batch[0]: look(batch[0], flags)}
     with tempfile.NamedTemporaryFile("w", suffix=".cpp") as whole:
         whole.write("".join(f'#include "{source}"\n' for source in batch))
         whole.flush()
-        # The one check that would find the whole at fault; include_rules.py finds who includes a source file.
+        # This one check would always complain about the combined source; include_rules.py finds whoever includes a
+        # source file.
         if not look(Path(whole.name), flags, "--checks=-bugprone-suspicious-include"):
             return {source: "" for source in batch}
     middle = len(batch) // 2
@@ -92,7 +93,7 @@ def look_at(batch: list[Path], flags: tuple[str, ...]) -> dict[Path, str]:
 
 
 def sources_of(entry: dict) -> list[Path]:
-    """What a command compiles: a source, or the sources that CMake has joined in one."""
+    """The sources that a command compiles: one, or several that CMake has joined."""
     file = Path(entry["file"])
     if file.parent.name != "Unity":
         return [file]
@@ -114,7 +115,7 @@ def main() -> int:
         said = " ".join(flags).replace(str(ROOT), ".").replace(str(CACHE), "cache")
         for source in sources_of(entry):
             if source in keys or not source.is_relative_to(ROOT) or source.relative_to(ROOT).parts[0] not in ALLOWED:
-                continue  # compiled for two targets, or made by the build
+                continue  # compiled for two targets, or generated
             ours, others = seen_by(source)
             if any(map(TORCH.match, others)):
                 continue

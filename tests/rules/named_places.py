@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when a page of the documentation names, in backticks or as a link, a place in the tree that is not there."""
+"""Fails when a documentation page names, in backticks or as a link, a path that does not exist."""
 import re
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ ENDINGS = ("", ".hpp", ".cpp", ".py")
 
 
 def anchors(page: Path) -> set[str]:
-    """What a link may name behind its `#`, as forges make it of a heading."""
+    """The anchors that links may name after `#`, as forges derive them from headings."""
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(page.read_text(encoding="utf-8"))}
 
 
@@ -24,7 +24,7 @@ def missing(page: Path):
     for name in PLACE.findall(text):
         if not any((base / (name + ending)).exists() for base in (ROOT, page.parent) for ending in ENDINGS):
             yield name
-    for name, anchor in LINK.findall(re.sub(r"`[^`]*`", "", text)):  # what is code links to nothing
+    for name, anchor in LINK.findall(re.sub(r"`[^`]*`", "", text)):  # code is not searched for links
         target = page.parent / name if name else page
         if not target.exists():
             yield name

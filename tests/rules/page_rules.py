@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The page keeps to itself: no file of web/ names another host, no script or style stands inside the HTML, every file is embedded and used. Its words
-stand in one table, in every language, and nowhere else."""
+"""The page must be self-contained: no file of web/ names another host, no script or style is inside the HTML, and every file is embedded and used.
+Its texts are in one table, in every language, and nowhere else."""
 import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "web"
-HOST = re.compile(r"(?:\b[a-z][a-z0-9+.-]*:)?//(?=\S)", re.I)  # a comment has a space behind its slashes
+HOST = re.compile(r"(?:\b[a-z][a-z0-9+.-]*:)?//(?=\S)", re.I)  # a comment has a space after its slashes
 REFERENCE = re.compile(r"""(?:src|href)="([^"]*)"|(?:from|import\(|addModule\()\s*"([^"]*)"|url\(([^)]*)\)""")
 ROUTES = {"health", "ready", "status", "metrics", "v1/models", "api/default_ref_audio", "sessions"}  # of the server, not of the page
 
@@ -16,7 +16,7 @@ def references(text: str) -> list[str]:
     return [next(filter(None, found), "") for found in REFERENCE.findall(text)]
 
 
-# ---- the words ---------------------------------------------------------------------------------------------------------
+# ---- the words
 TEXT = r'"((?:[^"\\]|\\.)*)"'
 ENTRY = re.compile(rf'^  "([\w.-]+)": \[\s*{TEXT},\s*{TEXT},?\s*\],$', re.M)
 ASKED = re.compile(r"""\b(words|wordsOf)\(([^()]*(?:\([^()]*\)[^()]*)*)|data-word(?:-\w+)?="([^"]*)\"""")
@@ -31,7 +31,7 @@ def word_table(text: str) -> dict[str, tuple[str, str]]:
 
 
 def names_asked(text: str) -> tuple[set[str], set[str]]:
-    """Names of words that a file asks for, and groups of which it asks for a member."""
+    """The names of texts that a file uses, and the groups of which it uses a member."""
     names, groups = set(), set()
     for kind, given, attribute in ASKED.findall(text):
         if attribute:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fails on a setting that nothing reads: each key's member must be used, beside its section, in a file outside config/ and tests/."""
+"""Fails on a setting that nothing reads: each key's member must be used, next to its section, in a file outside config/
+and tests/."""
 import re
 import sys
 from pathlib import Path

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Fails when a word that the project gave up comes back: one thing has one name, and it is the field's (docs/architecture.md, glossary)."""
+"""Fails when an abandoned word comes back: each thing has one name, the standard term of the field
+(docs/architecture.md, glossary)."""
 import re
 import sys
 from pathlib import Path
 
 from include_rules import ALLOWED, ROOT
 
-# the word -> what is said instead, and where the word may stand all the same
+# abandoned word -> what to use instead, and the files where it is allowed
 GONE = {
     "house": ("server core, gateway, or the thing itself", {"tests/protocol/transcript.cpp"}),  # a speaker in transcripts
     "houses": ("gateways, candidates", set()),

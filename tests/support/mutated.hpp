@@ -8,7 +8,7 @@
 
 namespace parley::test {
 
-/// A file with a few of its bytes changed, moved, doubled or lost, as an attacker might send it.
+/// Changes, moves, doubles or drops a few bytes of a file, as an attacker might.
 inline std::string mutated(std::string file, std::mt19937& random) {
   const auto any = [&](std::size_t below) { return static_cast<std::size_t>(random() % below); };
   for (auto changes = 1 + any(6); changes > 0 && file.size() > 8; --changes) {
@@ -22,7 +22,7 @@ inline std::string mutated(std::string file, std::mt19937& random) {
     case 5: file.resize(at); break;
     }
   }
-  // Headers are where the damage is done.
+  // Damage to headers does most, so aim there often.
   if (!file.empty() && any(3) == 0) file[any(std::min<std::size_t>(file.size(), 40))] = static_cast<char>(random());
   return file;
 }

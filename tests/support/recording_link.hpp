@@ -15,8 +15,8 @@
 
 namespace parley::tests {
 
-/// A client's end of a link: writes down what its session sends. Waits end by a condition, or fail at a deadline that
-/// only a broken program reaches.
+/// A client's end of a link: records what its session sends. A wait ends when its condition holds, or fails at a
+/// deadline that only a broken program reaches.
 class recording_link : public actors::client_link {
 public:
   void send(std::shared_ptr<const std::string> frame) override {
@@ -35,7 +35,7 @@ public:
     change([&] { taken_ += bytes; });
   }
 
-  /// The next event of this type after the last one that was waited for.
+  /// The next event of this type after the last one waited for.
   nlohmann::json next(const std::string& type) {
     std::unique_lock lock(mutex_);
     const auto come = [&] {

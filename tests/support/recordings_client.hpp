@@ -11,7 +11,7 @@
 
 namespace parley::tests {
 
-/// Asks for recordings and waits for its answers.
+/// Queries recordings and waits for the answers.
 class recordings_client {
 public:
   explicit recordings_client(actors::recordings_api& desk) : desk_(desk) {}
@@ -22,7 +22,7 @@ public:
     return nlohmann::json::parse(answer.get_future().get());
   }
 
-  /// The facts of a recording once it is over.
+  /// The facts of a recording that has ended.
   nlohmann::json wait_for_listed(const std::string& id) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (std::chrono::steady_clock::now() < until)

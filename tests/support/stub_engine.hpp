@@ -18,7 +18,7 @@
 
 namespace parley::tests {
 
-/// A test's control of a stub engine: what it is to answer, and what it received. Thread-safe. Outlives the engine.
+/// A test's control over a stub engine: what it answers, and what it received. Thread-safe. Must outlive the engine.
 class stub_script {
 public:
   using sink = inference::engine::sink;
@@ -34,17 +34,17 @@ public:
     info_.unit = {14, 66, true};
   }
 
-  /// Says so when it is loaded.
+  /// Report this cost when it is loaded.
   void report(const conversation::unit_cost& unit) {
     change([&] { info_.unit = unit; });
   }
 
-  /// Loading the engine throws this.
+  /// Loading the engine will throw this.
   void fail_to_load(std::string why) {
     change([&] { load_error_ = std::move(why); });
   }
 
-  /// Loading waits until `allow_load`.
+  /// Loading will wait until `allow_load`.
   void hold_loading() {
     change([&] { loading_held_ = true; });
   }
@@ -52,17 +52,17 @@ public:
     change([&] { loading_held_ = false; });
   }
 
-  /// From the next pass on, the engine reports that it keeps up with this many.
+  /// From the next pass on, the engine reports a capacity of this many sessions.
   void change_slots(int slots) {
     change([&] { slots_now_ = slots; });
   }
 
-  /// Replaces the usual answers to commands other than open and close. It may throw: then the engine dies of it.
+  /// Replaces the usual answers to commands other than open and close. If `how` throws, the engine dies.
   void answer_with(answer how) {
     change([&] { answer_ = std::move(how); });
   }
 
-  /// The same for units only: `reply` already says which one it answers.
+  /// The same for units only; `reply` already names its unit.
   void answer_units_with(unit_answer how) {
     answer_with([how = std::move(how)](const inference::command& order, const sink& tell) {
       const auto* unit = std::get_if<inference::submit_unit>(&order);
@@ -79,12 +79,12 @@ public:
     answer_with([](const inference::command&, const sink&) { throw std::runtime_error("the device is on fire"); });
   }
 
-  /// An open makes the engine throw.
+  /// Opening a session makes the engine throw.
   void die_of_opens() {
     change([&] { dies_of_opens_ = true; });
   }
 
-  /// What a script that replaces the usual answers gives where it does not mind.
+  /// The usual answer, for scripts that replace only some.
   static void answer_as_usual(const inference::command& order, const sink& tell);
 
   /// Waits until `holds` is true of the script; false after a deadline that only a broken program reaches.
@@ -93,7 +93,7 @@ public:
     return changed_.wait_for(lock, std::chrono::seconds(30), [&] { return holds(*this); });
   }
 
-  // To be asked inside `eventually`.
+  // For use inside `eventually`.
   std::size_t open_sessions() const { return open_.size(); }
   std::size_t most_open() const { return most_open_; }
   std::size_t seen() const { return seen_.size(); }
@@ -130,8 +130,8 @@ private:
   std::size_t most_open_ = 0;
 };
 
-/// One command per pass. Opens and closes like an engine; a unit is answered by one `listen`, a turn by two deltas and
-/// their end, unless the script says otherwise.
+/// Handles one command per pass. Opens and closes like a real engine. Unless the script says otherwise, it answers a
+/// unit with one `listen`, and a turn with two deltas and their end.
 class stub_engine final : public inference::engine {
 public:
   stub_engine(stub_script& script, sink tell) : script_(script), tell_(std::move(tell)), info_(script.info_) {}
@@ -141,7 +141,7 @@ public:
 
   const inference::engine_info& info() const override { return info_; }
 
-  /// A page for each open session.
+  /// One page for each open session.
   inference::engine_capacity capacity() const override {
     inference::engine_capacity now{100, 100, 3, 1, 5, 2};
     script_.change([&] {

@@ -9,7 +9,7 @@
 
 namespace parley::tests {
 
-/// An empty folder that goes with its test.
+/// An empty folder that is removed when the test ends.
 class temporary_folder {
 public:
   temporary_folder() {
