@@ -18,25 +18,25 @@ namespace parley::inference {
 /// What a gateway needs to know about an engine before giving it sessions.
 struct engine_info {
   std::string model;       ///< name of the checkpoint folder
-  std::string fingerprint; ///< hash over config and weights: engines with the same one give the same answers
+  std::string fingerprint; ///< hash of config and weights; equal ones give equal answers
   std::string device;
-  int slots = 0;          ///< number of sessions that it takes at first
+  int slots = 0;          ///< sessions that it accepts at first
   int context_tokens = 0; ///< limit of a session's KV cache
   bool hears = false;     ///< what the checkpoint and this build can do
   bool sees = false;
   bool speaks = false;
-  conversation::unit_cost unit; ///< what a second of a duplex session takes of the context
+  conversation::unit_cost unit; ///< what one second of a duplex session takes of the context
 };
 
-/// What an engine holds right now, and what it has counted so far.
+/// What an engine holds right now, and its counters.
 struct engine_capacity {
   int kv_pages = 0; ///< pages of the KV cache, all sessions together
   int kv_pages_free = 0;
-  std::uint64_t voice_hits = 0;    ///< reference voices found in the cache,
-  std::uint64_t voice_misses = 0;  ///< and those that had to be prepared
-  std::uint64_t prompt_hits = 0;   ///< prompts found in the cache,
-  std::uint64_t prompt_misses = 0; ///< and those that had to be prefilled
-  int slots = 0;                   ///< slots that it can offer now, never fewer than open sessions; 0 = as in its info
+  std::uint64_t voice_hits = 0;    ///< reference voices found in the cache
+  std::uint64_t voice_misses = 0;  ///< reference voices that had to be prepared
+  std::uint64_t prompt_hits = 0;   ///< prompts found in the cache
+  std::uint64_t prompt_misses = 0; ///< prompts that had to be prefilled
+  int slots = 0;                   ///< slots it can offer now, never fewer than open sessions; 0 = as in `engine_info`
 };
 
 /// Number of prompts of duplex sessions (system prompt and reference voice) whose rows an engine caches, the most
@@ -53,10 +53,10 @@ public:
 
   virtual const engine_info& info() const = 0;
 
-  /// Costs next to nothing: called after every pass.
+  /// Cheap: called after every pass.
   virtual engine_capacity capacity() const { return {}; }
 
-  /// Takes a command. Never throws for anything that a client can cause: that becomes a `failed` event.
+  /// Takes a command. Never throws for anything that a client can cause; such failures become a `failed` event.
   virtual void handle(command&& order) = 0;
 
   /// One pass: each stage makes at most one batched call for the sessions that are ready for it (at most one decode

@@ -8,7 +8,7 @@ namespace parley::inference {
 
 namespace {
 
-/// At a level of its own, `log.engine_level`, if the program has created that log.
+/// A log with its own level, `log.engine_level`, if the program has created it.
 std::shared_ptr<spdlog::logger> log() {
   auto own = spdlog::get("engine");
   return own ? own : spdlog::default_logger();

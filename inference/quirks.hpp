@@ -2,7 +2,7 @@
 
 namespace parley::inference {
 
-/// Where the reference deviates from what it documents, or from what a user would want (docs/model/thinker.md 7b).
+/// Where the reference deviates from its documentation, or from what a user would want (docs/model/thinker.md 7b).
 /// `true` copies the reference. The defaults are the server's; `literal` is what `verify` replays and what
 /// `engine.reference_quirks` sets. Defects that the server cannot have need no switch: units are gathered before the
 /// engine (docs/model/thinker.md 7b 6, 9), each session has its own caches (5, 13, 14), a chat answer is reported as it
@@ -15,7 +15,7 @@ struct quirks {
   /// The duplex repetition penalty divides negative logits too, which raises them. The model was tuned with it.
   bool penalty_divides_negative_logits = true;
 
-  /// A unit that ends `… <|turn_eos|> <|listen|>` loses its text and its end of turn; without the quirk both are sent
+  /// A unit that ends `… <|turn_eos|> <|listen|>` loses its text and its end of turn. Without the quirk both are sent,
   /// and the next unit listens.
   bool listen_after_turn_end_drops_text = false;
 
@@ -29,7 +29,7 @@ struct quirks {
   bool chat_text_shows_special_tokens = false;
 
   /// A turn's sound begins with 0.16 s of silence, and every short sound of a unit, not only the turn's first, is
-  /// filled up in front to one second.
+  /// padded in front to one second.
   bool sound_is_padded_in_front = false;
 
   /// A speaking unit with too few speech tokens sends one second of silence.
@@ -38,10 +38,10 @@ struct quirks {
   /// An interruption resets the vocoder's state of the turn, but not that of the speech token model.
   bool interruption_keeps_speech_model = false;
 
-  /// The speaker network's last pooling window, if it is partial and padding counts, is divided by the number of its
-  /// elements whatever the file's opset, as the onnxruntime (1.31) of the recordings did. Without the quirk, a file
-  /// before opset 19 is run as by the onnxruntime that the reference asks for (at most 1.21), which divides by the
-  /// whole window. In the published network padding does not count, and both are the same.
+  /// The speaker network divides its last pooling window, if that is partial and padding counts, by the number of its
+  /// elements for every opset, like onnxruntime 1.31, with which the recordings were made. Without the quirk, a file
+  /// before opset 19 runs as in the onnxruntime that the reference requires (at most 1.21), which divides by the whole
+  /// window. In the published network padding does not count, so both give the same.
   bool partial_pools_ignore_opset = false;
 
   static constexpr quirks literal() { return {true, true, true, true, true, true, true, true, true, true}; }

@@ -14,13 +14,14 @@ public:
   /// Uniform in [0, 1).
   virtual double next() = 0;
 
-  /// The state of a source, and restoring it: what was sampled in vain is sampled again. A recorded list has no such state.
+  /// The state of a source, and restoring it, so that numbers whose use failed are drawn again. Recorded lists have
+  /// none.
   using state = std::array<std::uint64_t, 4>;
   virtual state where() const { return {}; }
   virtual void go_on_from(const state& /*where*/) {}
 };
 
-/// Each use of randomness in a session has its own stream, so that one does not shift the others.
+/// Each use of randomness in a session has its own stream, so that one use does not shift the numbers of another.
 enum class substream : std::uint64_t { text = 1, speech_tokens = 2, noise = 3 };
 
 /// xoshiro256** seeded by splitmix64 over (seed, substream). Copyable: a copy continues in the same way.

@@ -8,8 +8,7 @@ namespace parley::inference {
 
 namespace {
 
-/// The noise that all streams share. It is the same in every engine, so that a conversation that moves to another one
-/// sounds the same.
+/// The seed of the noise that all streams share. All engines have the same: a conversation that moves keeps its sound.
 constexpr std::uint64_t noise_seed = 1;
 
 } // namespace

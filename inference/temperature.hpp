@@ -2,8 +2,8 @@
 
 namespace parley::inference {
 
-/// Below this, a temperature leaves nothing to chance: logits scaled that far apart would only overflow. Like 0, it
-/// means the most likely token, for text and for speech.
+/// A lower temperature leaves nothing to chance: scaled that far apart, logits would only overflow. Like 0, it means
+/// the most likely token, for text and for speech.
 inline constexpr double least_temperature = 1e-4;
 
 /// Also true for NaN.

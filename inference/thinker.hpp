@@ -16,11 +16,11 @@
 namespace parley::inference {
 
 /// The thinker, loaded once and shared by all sessions: turns text, sound and pictures into rows of the language
-/// model's input, and includes the language model itself. Holds no session state.
+/// model's input, and contains the language model itself. Holds no session state.
 class thinker {
 public:
-  /// `format`: of the language model's matrices. Throws std::runtime_error naming a file or weight that is missing or
-  /// wrong.
+  /// `format`: that of the language model's matrices. Throws std::runtime_error naming a file or weight that is missing
+  /// or wrong.
   thinker(const checkpoint& weights, model_config config, at::ScalarType dtype, at::Device device,
           llm::quantization format = llm::quantization::none);
 
@@ -33,33 +33,33 @@ public:
     int drop_back = 1;
   };
 
-  /// Rows of the LLM's input for each stream, [tokens, hidden] in its dtype; one batched call per stage
-  /// (docs/model/thinker.md 3.3, 3.4). Requires `hears`, like the next one. Throws like `audio::encoder::stream`; the
-  /// mel streams have advanced then.
+  /// LLM input rows for each stream, [tokens, hidden] in its dtype, with one batched call per stage
+  /// (docs/model/thinker.md 3.3, 3.4). This and the next one require `hears`. Throws like `audio::encoder::stream`; the
+  /// mel streams have then advanced.
   std::vector<at::Tensor> hear(std::span<const fresh_sound> sounds) const;
 
-  /// Whole clips (16 kHz) of one reference call (docs/model/thinker.md 3.2, 3.5): rows of all of them, one below the
-  /// other, [tokens, hidden].
+  /// The rows of all clips (16 kHz) of one reference call (docs/model/thinker.md 3.2, 3.5), one clip after another:
+  /// [tokens, hidden].
   at::Tensor hear_clips(std::span<const std::span<const float>> clips) const;
 
-  /// The same in steps, none of which costs more than a layer over 30 s, so that a long clip makes nobody wait.
+  /// The same in steps, each of which costs at most one layer over 30 s, so that a long clip delays nobody.
   class clip_hearing {
   public:
-    /// `of` and the clips outlive this.
+    /// `of` and the clips must outlive this.
     clip_hearing(const thinker& of, std::span<const std::span<const float>> clips);
 
-    /// Returns true when all have been encoded. When it throws, nothing has changed.
+    /// Returns true once all clips are encoded. If it throws, nothing has changed.
     bool advance();
 
     int steps() const { return steps_; }
 
-    /// The rows; call once.
+    /// Returns the rows; call it once.
     at::Tensor take() const;
 
   private:
     const thinker& of_;
     std::vector<std::span<const float>> pieces_;
-    std::int64_t longest_ = 0; ///< frames
+    std::int64_t longest_ = 0; ///< in frames
     std::optional<audio::encoder::clip_pass> pass_;
     std::vector<at::Tensor> rows_;
     int steps_ = 0;

@@ -19,10 +19,10 @@
 // The input and output of an engine: plain structs, no torch, no wire format.
 namespace parley::inference {
 
-/// Chosen by the engine's user, unique for the engine's life.
+/// Chosen by the engine's user, unique during the engine's life.
 using session_id = std::uint64_t;
 
-// What the wire speaks of as well.
+// Shared with the wire format.
 using parley::conversation::audio_item;
 using parley::conversation::content_item;
 using parley::conversation::duplex_options;
@@ -35,7 +35,7 @@ using parley::conversation::role;
 using parley::conversation::sampling_options;
 using parley::conversation::text_item;
 using parley::conversation::turn_request;
-using parley::conversation::usage; ///< of one step, turn or prompt alone
+using parley::conversation::usage; ///< for one step, turn or prompt alone
 using parley::conversation::video_item;
 using parley::conversation::window_mode;
 using failure = parley::conversation::failure_kind;
@@ -43,7 +43,7 @@ using finish = parley::conversation::finish_reason;
 
 /// What a step cost (docs/protocol.md 4.1). Times in milliseconds.
 struct step_metrics {
-  int kv_cache_length = 0; ///< rows; of a unit, before its end is fed (docs/model/thinker.md 5.3)
+  int kv_cache_length = 0; ///< in rows; for a unit, before its end is fed (docs/model/thinker.md 5.3)
   double prefill_ms = 0;
   double generate_ms = 0;
   double llm_ms = 0;
@@ -53,53 +53,52 @@ struct step_metrics {
   int n_tts_tokens = 0;
   int vision_slices = 0;
   int vision_tokens = 0;
-  int window_events = 0; ///< how often the cache has slid so far
+  int window_events = 0; ///< how often the cache's window has slid so far
 };
 
-// ---- what was left to chance ----------------------------------------------------------------------------------------
+// ---- random choices
 
-// A session that is opened again with the same seed and given the same input together with the choices made then
-// becomes the same session, on another engine too if the `fingerprint` is the same. Whoever keeps both can move it
-// (actors/session/journal.hpp).
+// A session that is opened again with the same seed and given the same input, together with the choices made then,
+// becomes the same session, even on another engine if the `fingerprint` is the same. Whoever keeps both can move the
+// session (actors/session/journal.hpp).
 
 /// The state of a session's random streams (random.hpp).
 struct rng_state {
   using stream = std::array<std::uint64_t, 4>;
   stream text{};
-  stream speech{}; ///< duplex: of speech tokens; chat: where turns without a seed get one for their speech
+  stream speech{}; ///< duplex: for speech tokens; chat: gives a seed to the speech of turns without one
   stream noise{};  ///< duplex only
 };
 
 /// Where a `cut` interrupted a unit.
 enum class cut_point {
-  none,     ///< nowhere, or before its first decision: then it was forced to listen
-  deciding, ///< after the last of the tokens sampled, which was withdrawn
-  speaking  ///< its words were known and being spoken
+  none,     ///< not at all, or before its first decision, which forced it to listen
+  deciding, ///< after the last sampled token, which was withdrawn
+  speaking  ///< while its words, already known, were being spoken
 };
 
-/// The outcome of a duplex unit, beyond what follows from its input.
+/// The choices made in a duplex unit, beyond what follows from its input.
 struct unit_choices {
-  bool finished = false; ///< if not, its text has been sent and nothing else: the words are chosen, the sound is not
-                         ///< made
-  bool forced = false;   ///< it had to listen: requested, or cut before the first decision
+  bool finished = false; ///< if false, only its text has been sent: the words are chosen, the sound is not complete
+  bool forced = false;   ///< it had to listen: by request, or cut before the first decision
   cut_point cut = cut_point::none;
   std::vector<std::int64_t> sampled;    ///< text tokens, in order
-  std::vector<std::int64_t> remembered; ///< those of them that the repetition penalty counts
-  std::vector<std::int64_t> spoken;     ///< speech tokens, in order, the one that ends them included
+  std::vector<std::int64_t> remembered; ///< those that the repetition penalty counts
+  std::vector<std::int64_t> spoken;     ///< speech tokens, in order, including the one that ends them
   std::int64_t owed_text = 0;           ///< text tokens reported by the next unit's usage
   bool voice_open = false;              ///< the next unit's sound continues this one's
   rng_state after;
 };
 
-/// The outcome of a chat turn so far, and what of it has been sent in `chat_delta`s.
+/// The choices made in a chat turn so far, and how much of it has been sent in `chat_delta`s.
 struct turn_choices {
   std::vector<std::int64_t> sampled; ///< text tokens, in order
-  std::vector<std::int64_t> spoken;  ///< speech tokens, in order, those that end a group included
-  std::size_t text_bytes = 0;        ///< told
-  std::size_t samples = 0;           ///< told
+  std::vector<std::int64_t> spoken;  ///< speech tokens, in order, including those that end a group
+  std::size_t text_bytes = 0;        ///< bytes of text sent
+  std::size_t samples = 0;           ///< samples sent
 };
 
-// ---- commands ---------------------------------------------------------------------------------------------------------
+// ---- commands
 
 /// Creates a duplex session and prefills its prompt. Answered by `opened` or `failed`.
 struct open_duplex {
@@ -111,7 +110,7 @@ struct open_duplex {
   std::optional<std::uint64_t> seed; ///< none = `engine.seed`, else random
 };
 
-/// Creates a chat session; it holds a slot and nothing else. Answered by `opened`.
+/// Creates a chat session, which holds a slot and nothing else. Answered by `opened`.
 struct open_chat {
   session_id session;
   std::optional<std::uint64_t> seed;
@@ -120,32 +119,32 @@ struct open_chat {
 
 /// One second of a duplex session. Answered by one or more `step_output`, the last one with `last`, or by `failed`.
 ///
-/// With `replay`, its choices have been made already. A finished one only takes the session to its state after that
-/// unit, and is answered by one `replayed`, or `failed`. For an unfinished one, only what has not been sent is
+/// With `replay`, its choices have been made already. A finished unit only takes the session to its state after that
+/// unit, and is answered by one `replayed` or `failed`. For an unfinished unit, only what has not been sent is
 /// answered, as if the text had just been sent. Replayed units come before all others, in order and without gaps except
 /// for failed units, which leave no trace.
 struct submit_unit {
   session_id session;
-  std::uint64_t unit; ///< the caller's number for it, returned with the answer
+  std::uint64_t unit; ///< the caller's number, returned with the answer
   pcm samples;        ///< exactly 16 000
   std::vector<image_file> frames;
   int max_slice_nums = 1; ///< limits each frame's grid; 1 = only the overview
   bool force_listen = false;
   std::shared_ptr<const unit_choices> replay = nullptr;
-  /// For a finished replayed unit: nothing is spoken, because it, or a later replayed unit, is the last one and left no
-  /// voice open (`unit_choices::voice_open`).
+  /// For a finished replayed unit: skip its sound, because no later unit continues it: this unit, or a replayed one
+  /// after it, left no voice open (`unit_choices::voice_open`).
   bool mute = false;
 };
 
-/// A chat request. Answered by `chat_delta`s and one `chat_done`, or by `failed`. With `replay` it goes on from there:
-/// what was told is not told again, except in `chat_done`.
+/// A chat request. Answered by `chat_delta`s and one `chat_done`, or by `failed`. With `replay` it continues from
+/// there: what was sent is not sent again, except in `chat_done`.
 struct submit_turn : turn_request {
   session_id session;
   std::uint64_t turn;
   std::shared_ptr<const turn_choices> replay = nullptr;
 };
 
-/// Stops the running step at the next token: unsent output is dropped, the step answers `listen`. No effect between
+/// Stops the running step at the next token: unsent output is dropped, and the step answers `listen`. No effect between
 /// steps.
 struct cut {
   session_id session;
@@ -164,7 +163,7 @@ struct close_session {
 
 using command = std::variant<open_duplex, open_chat, submit_unit, submit_turn, cut, cancel_turn, close_session>;
 
-// ---- events -----------------------------------------------------------------------------------------------------------
+// ---- events
 
 /// A session exists and accepts units or turns.
 struct opened {

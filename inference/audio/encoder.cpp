@@ -13,9 +13,9 @@ namespace parley::inference::audio {
 namespace {
 
 constexpr double norm_eps = 1e-5;
-constexpr int frames_per_second = 50; // after the convolutions
+constexpr int frames_per_second = 50; // frame rate after the convolutions
 
-/// Kernel 3, one frame of zeros on both sides, as one matrix product over the rows of all sequences.
+/// A convolution with kernel 3 and one zero frame on each side, as one matrix product over the rows of all sequences.
 std::vector<at::Tensor> convolve3(const std::vector<at::Tensor>& sequences, int stride, const at::Tensor& weight,
                                   const at::Tensor& bias) {
   std::vector<at::Tensor> windows;
@@ -36,7 +36,7 @@ at::Tensor sdpa(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, c
       .squeeze(0);
 }
 
-/// true where a query (row) sees a key (column); undefined when everything is seen.
+/// True where a query (row) sees a key (column); undefined if every query sees every key.
 at::Tensor block_mask(std::int64_t length, std::int64_t block, std::int64_t valid, at::Device device) {
   if (block <= 0 && valid >= length) return {};
   auto index = at::arange(length, at::TensorOptions().dtype(at::kLong).device(device));
@@ -126,7 +126,7 @@ std::vector<at::Tensor> encoder::offline(std::span<const clip_piece> pieces, dou
   auto rows = convolve(mels);
   auto block = static_cast<std::int64_t>(chunk_seconds * frames_per_second);
   std::vector<at::Tensor> places;
-  std::map<std::pair<std::int64_t, std::int64_t>, at::Tensor> masks; // by length and valid frames
+  std::map<std::pair<std::int64_t, std::int64_t>, at::Tensor> masks; // by length and number of valid frames
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     auto length = rows[i].size(0);
     places.push_back(positions(0, length));

@@ -36,10 +36,10 @@ struct stream_chunk {
 /// reference (3.5).
 struct clip_piece {
   at::Tensor mel;      ///< float32 [padded frames, bins]
-  std::int64_t frames; ///< valid ones, at least 1
+  std::int64_t frames; ///< valid frames, at least 1
 };
 
-/// For the golden cases; all rows of a call, one below the other.
+/// Intermediate values for golden cases; the rows of all pieces of a call follow each other.
 struct encoder_trace {
   at::Tensor after_conv;           ///< [rows, hidden], before positions are added
   std::vector<at::Tensor> hiddens; ///< input of each layer, then the normed output: [rows, hidden]
@@ -69,10 +69,10 @@ public:
   /// The same with the checkpoint's own block length.
   std::vector<at::Tensor> offline(std::span<const clip_piece> pieces) const;
 
-  /// One piece on its way through the layers: does what `offline` does at once, a layer at a time.
+  /// One piece on its way through the layers: the same work as `offline`, but one layer at a time.
   struct clip_pass {
     at::Tensor x, mask;
-    std::size_t layers = 0; ///< done
+    std::size_t layers = 0; ///< finished layers
   };
   clip_pass begin_clip(const clip_piece& piece) const;
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t piece_samples = 30 * sample_rate;
 
-/// log10 with a floor, clipped relative to `peak` if requested, scaled as in training. Takes mel power.
+/// mel power -> log10 with a floor, optionally clipped relative to `peak`, scaled as in training.
 at::Tensor finish(at::Tensor power, mel_clip level, float peak) {
   auto logs = power.clamp_min_(1e-10).log10_();
   if (level == mel_clip::dynamic)

@@ -26,15 +26,15 @@ struct mel_stream_config {
   int chunk_samples() const;
 };
 
-/// The reference's counters after an append, in frames unless said otherwise.
+/// The reference's counters after an append, in frames unless stated otherwise.
 struct mel_stream_info {
   int chunk_number = 0;             ///< chunks emitted so far
   int emitted_frames = 0;           ///< in this append; 0 = nothing
-  std::int64_t stable_frames = 0;   ///< frames of the buffer that no later sample can change
-  std::int64_t total_frames = 0;    ///< of the buffer
+  std::int64_t stable_frames = 0;   ///< frames of the buffer that later samples cannot change
+  std::int64_t total_frames = 0;    ///< length of the buffer
   std::int64_t base_frame = 0;      ///< global index of the buffer's first frame
   std::int64_t buffer_samples = 0;  ///< length of the reference's buffer
-  std::int64_t dropped_samples = 0; ///< on the left, by slides
+  std::int64_t dropped_samples = 0; ///< dropped on the left by slides
   std::int64_t core_begin = 0;      ///< global frames of the emitted chunk without its redundancy
   std::int64_t core_end = 0;
 };
@@ -52,23 +52,23 @@ struct mel_stream {
   /// The frames between two places where the buffer may begin after a slide. Once the buffer has slid, the reference
   /// sees a mirrored edge there, so the first frames have two values.
   struct block {
-    float head_peak = 0; ///< largest mel power of the first frames, seen without the edge
-    float rest_peak = 0; ///< ... of the others
+    float head_peak = 0; ///< largest mel power of the first frames, ignoring the edge
+    float rest_peak = 0; ///< largest mel power of the other frames
     std::vector<float>
         head; ///< mel power of the first frames with the mirrored edge, [frame][bin]; empty = not known yet
   };
 
   mel_stream_config config;
-  std::int64_t total_samples = 0; ///< ever appended
-  std::int64_t base_samples = 0;  ///< dropped by slides
+  std::int64_t total_samples = 0; ///< samples ever appended
+  std::int64_t base_samples = 0;  ///< samples dropped by slides
   std::int64_t next_frame = 0;    ///< first global frame whose final power is not known yet
   std::int64_t core_end = 0;      ///< end of what has been emitted, without redundancy
-  int chunks = 0;                 ///< emitted
+  int chunks = 0;                 ///< emitted chunks
 
   std::vector<float> tail;  ///< the last samples
   std::vector<float> power; ///< [frame][bin], from global frame power_begin on
   std::int64_t power_begin = 0;
-  std::deque<block> blocks; ///< from the one that base_samples begins
+  std::deque<block> blocks; ///< starting with the block that begins at base_samples
 };
 
 } // namespace parley::inference::audio

@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t half_window = mel_window_samples / 2;
 /// Frames whose window crosses the left end of a buffer.
 constexpr std::int64_t head_frames = (half_window + mel_hop_samples - 1) / mel_hop_samples;
-/// Samples after a left end that its first frames see.
+/// How many samples after a left edge its first frames see.
 constexpr std::int64_t head_samples = (head_frames - 1) * mel_hop_samples + half_window;
 /// How far back the next append may need samples: for an unfinished window, or a left end whose first frames are
 /// incomplete.
@@ -153,7 +153,7 @@ power_chunk take_power(mel_stream& stream, const window_plan& plan, const float*
     info.core_end = end;
     stream.core_end = end;
     ++stream.chunks;
-    // The next chunk begins with this one's redundancy.
+    // The next chunk starts with the last redundancy frames of this one.
     auto keep = std::max<std::int64_t>(0, end - redundancy);
     stream.power.erase(stream.power.begin(), stream.power.begin() + (keep - stream.power_begin) * bins);
     stream.power_begin = keep;

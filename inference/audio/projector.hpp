@@ -21,8 +21,8 @@ public:
   /// missing weight.
   projector(int pool_step, const weights& w);
 
-  /// One [frames, encoder hidden] per session → [tokens, LLM hidden] each, at most `audio_tokens(mel_frames[i])` rows,
-  /// in the weights' dtype.
+  /// [frames, encoder hidden] per session → [tokens, LLM hidden] per session, at most `audio_tokens(mel_frames[i])`
+  /// rows, in the weights' dtype.
   std::vector<at::Tensor> project(std::span<const at::Tensor> encoded, std::span<const std::int64_t> mel_frames) const;
 
 private:

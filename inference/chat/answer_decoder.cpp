@@ -7,7 +7,7 @@ namespace parley::inference::chat {
 answer_ids answer_ids::of(const tokenizer& tokens) {
   answer_ids ids;
   ids.terminators = {tokens.id("<|tts_eos|>"), tokens.id("<|im_end|>"), tokens.unk()};
-  // Those that are not a token of their own become <unk>, as in the reference.
+  // Signs that have no token of their own become <unk>, as in the reference.
   for (auto sign : {":",  "：", "；", "#", "“",  "”",  "‘", "’", "@", "*", "【", "】",
                     "「", "」", "(",  ")", "（", "）", "[", "]", "&", "/", "$"})
     ids.unspeakable.push_back(tokens.id(sign));

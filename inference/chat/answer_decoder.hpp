@@ -25,7 +25,7 @@ struct answer_ids {
 /// model. Used for one turn; not thread-safe.
 class answer_decoder {
 public:
-  // In tokens. The reference works in chunks, and what its penalty sees moves with them.
+  // In tokens. The reference generates in chunks, which determine what its penalty sees.
   static constexpr int first_chunk_tokens = 11;
   static constexpr int chunk_tokens = 10;
   static constexpr int penalty_window = 128;
@@ -33,22 +33,22 @@ public:
   /// `max_new_tokens`: at least 1; after that many, the answer is `finished`.
   answer_decoder(tokenizer tokens, const quirks& how, int max_new_tokens);
 
-  /// The tokens that the repetition penalty sees: the newest of earlier chunks, and all of the current one.
+  /// The tokens that the repetition penalty sees: the last tokens of earlier chunks, and all of the current chunk.
   std::span<const token_id> seen() const;
 
-  /// Takes a sampled token. It must be fed unless it made the answer `finished`.
+  /// Takes a sampled token. The caller must feed it unless the answer is now `finished`.
   void sampled(token_id token, std::span<const token_id> terminators);
 
-  /// No more tokens fit.
+  /// Ends the answer because no more tokens fit.
   void end() { full_ = true; }
 
   bool finished() const { return finished_ || full_; }
 
-  /// Whether it was ended by a terminator rather than by its length.
+  /// Whether a terminator ended the answer, rather than its length limit.
   bool complete() const { return finished_; }
 
-  /// Text (UTF-8) that has become certain since the last call; once `finished`, also what can no longer become a
-  /// character.
+  /// Text (UTF-8) that has become certain since the last call. Once `finished`, this includes bytes that can no longer
+  /// become a character.
   std::string take_text();
 
   const std::vector<token_id>& tokens() const { return tokens_; }

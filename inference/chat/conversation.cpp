@@ -13,7 +13,7 @@ namespace parley::inference::chat {
 
 namespace {
 
-/// Bytes that stand for pictures and sounds.
+/// Number of bytes for the placeholders of pictures and sounds.
 std::size_t marks_in(const rendered_text& text) {
   auto bytes = std::size_t{0};
   for (const auto& a : text.attachments) bytes += a.end - a.begin;
@@ -32,10 +32,10 @@ std::size_t samples_in(const message& m) {
   return samples;
 }
 
-/// Goes through the messages of one turn.
+/// Reads the messages of one turn.
 class reader {
 public:
-  /// `pictures` of the turn, sliced; none when the model does not see.
+  /// `pictures`: all of the turn, sliced; empty if the model does not see.
   reader(const model_config& model, std::span<const vision::sliced_picture> pictures)
       : model_(model), pictures_(pictures) {}
 
@@ -91,8 +91,8 @@ private:
   void add_sound(std::span<const float> samples) {
     separate();
     content_.attach(medium::audio, talk_.media.audio.size());
-    // Rows are counted for each sound, but the sounds are heard joined, which may give fewer: then the last ones get
-    // less.
+    // Rows are counted for each sound, but the sounds are encoded together, which may give fewer: then the last sounds
+    // get fewer.
     const auto rows = std::min(heard_rows(samples.size(), model_.audio.pool_step), rows_left_);
     rows_left_ -= rows;
     talk_.media.audio.push_back(audio_placeholder(rows));
@@ -119,7 +119,7 @@ private:
   conversation talk_;
   rendered_text content_;
   std::vector<float> sound_;
-  std::int64_t rows_left_ = 0; ///< of the message's sound
+  std::int64_t rows_left_ = 0; ///< rows left for the sounds of this message
   std::string_view separator_;
   bool first_ = true;
 };

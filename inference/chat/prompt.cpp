@@ -20,7 +20,7 @@ std::int64_t frames_of(std::size_t samples) {
   return static_cast<std::int64_t>((samples + audio::mel_hop_samples - 1) / audio::mel_hop_samples);
 }
 
-/// What lies between pairs of marks.
+/// The ranges between pairs of marks.
 std::vector<bound> find_bounds(std::span<const token_id> ids, std::span<const std::pair<token_id, token_id>> marks) {
   std::vector<bound> found;
   for (auto i = std::int64_t{0}; i < std::ssize(ids); ++i) {

@@ -11,7 +11,7 @@
 
 namespace parley::inference::chat {
 
-/// Rows [begin, end) of a prompt that are not embeddings of tokens.
+/// Rows [begin, end) of a prompt that do not come from token embeddings.
 struct bound {
   std::int64_t begin;
   std::int64_t end;
@@ -29,17 +29,17 @@ struct prompt_ids {
   std::int64_t image_rows() const;
 };
 
-/// The tokens that stand for that many samples of sound at 16 kHz (docs/model/thinker.md 6.2); divided into seconds,
-/// each with its own marks, for `stream_input`.
+/// The placeholder tokens for that many samples at 16 kHz (docs/model/thinker.md 6.2). `by_seconds`: one pair of marks
+/// per second, for `stream_input`.
 std::string audio_placeholder(std::size_t samples, int pool_step, bool by_seconds);
 
-/// The same for that many rows, between one pair of marks.
+/// The same for a number of rows, between one pair of marks.
 std::string audio_placeholder(std::int64_t rows);
 
-/// Number of rows that the joined sounds of one message give: that many samples at 16 kHz, in pieces of 30 s.
+/// Number of rows for the joined sounds of one message: that many samples at 16 kHz, in pieces of 30 s.
 std::int64_t heard_rows(std::size_t samples, int pool_step);
 
-/// The placeholder of each sound and each picture of a conversation, by number.
+/// The placeholder of each sound and each picture of a conversation, by its number.
 struct placeholders {
   std::vector<std::string> audio;
   std::vector<std::string> image;
@@ -51,9 +51,9 @@ struct placeholders {
 prompt_ids encode_prompt(const tokenizer& tokens, const rendered_text& text, const placeholders& media,
                          bool quote_clients);
 
-/// Rows of the prompt, [ids, hidden] in the model's dtype: token embeddings, with the rows of `sound` and of `sight`,
-/// each [rows, hidden], distributed over the bounds in order; either may be undefined when nothing is bound to it.
-/// Surplus rows are dropped (docs/model/thinker.md 6.2). Throws std::runtime_error when there are too few.
+/// Rows of the prompt, [ids, hidden] in the model's dtype: token embeddings, in which the rows of `sound` and `sight`,
+/// each [rows, hidden], fill the bounds in order. Either may be undefined if it has no bounds. Surplus rows are dropped
+/// (docs/model/thinker.md 6.2). Throws std::runtime_error if there are too few.
 at::Tensor embed_prompt(const llm::qwen3& model, const prompt_ids& prompt, const at::Tensor& sound,
                         const at::Tensor& sight = {});
 

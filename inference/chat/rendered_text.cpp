@@ -28,7 +28,7 @@ void rendered_text::attach(medium kind, std::size_t number) {
 
 void rendered_text::add(const rendered_text& other, std::size_t begin, std::size_t end) {
   auto moved = [&, base = text.size()](std::size_t at) { return at - begin + base; };
-  // Both lists are ascending: what is before and after is not looked at.
+  // Both lists are sorted, so what lies before and after the range can be skipped.
   const auto ends_before = [begin](const auto& part) { return part.end <= begin; };
   for (auto q = std::ranges::partition_point(other.quoted, ends_before); q != other.quoted.end() && q->begin < end; ++q)
     quoted.push_back({moved(std::max(q->begin, begin)), moved(std::min(q->end, end))});

@@ -22,19 +22,19 @@ struct attachment {
 /// A text that remembers which of its bytes came from clients, and where pictures and sounds belong.
 struct rendered_text {
   std::string text;
-  std::vector<tokenizer::stretch> quoted; ///< ascending, apart
+  std::vector<tokenizer::stretch> quoted; ///< ascending, disjoint
   std::vector<attachment> attachments;    ///< ascending
 
-  /// Our own text: template and control tokens.
+  /// Adds our own text: template and control tokens.
   void add(std::string_view ours);
 
-  /// A client's text, made valid UTF-8.
+  /// Adds a client's text, made valid UTF-8.
   void quote(std::string_view theirs);
 
-  /// Writes the placeholder of a picture or sound and remembers where it is.
+  /// Adds the placeholder of a picture or sound and remembers its position.
   void attach(medium kind, std::size_t number);
 
-  /// Appends bytes [begin, end) of another text with everything that belongs to them.
+  /// Appends bytes [begin, end) of another text, with the quotes and attachments in that range.
   void add(const rendered_text& other, std::size_t begin, std::size_t end);
   void add(const rendered_text& other) { add(other, 0, other.text.size()); }
 

@@ -13,7 +13,7 @@ struct template_message {
   rendered_text content;
 };
 
-/// The reference's arguments of the template, by the same names.
+/// The template arguments of the reference, under the same names.
 struct template_options {
   bool generation_prompt = true; ///< end with the opening of the assistant's turn
   bool enable_thinking = false;  ///< false: that opening contains a think block that is already closed

@@ -15,29 +15,30 @@ struct folders {
   std::filesystem::path assets;
 };
 
-/// Whether the expected files are there and are what their names say; compares their sizes, and with `hash` their
-/// SHA-256, with the revision that most people have. False: checking further is pointless.
+/// Whether the expected files exist and contain what their names say. Compares their sizes, and with `hash` their
+/// SHA-256, with the most widespread revision. Returns false if further checks are pointless.
 bool check_files(const folders& where, bool hash, findings& out);
 
-/// config.json and preprocessor_config.json: what would make results wrong, and what differs from MiniCPM-o 4.5.
+/// Checks config.json and preprocessor_config.json for values that would make results wrong or that differ from
+/// MiniCPM-o 4.5.
 void check_config(const folders& where, findings& out);
 
-/// Every tensor that the configuration requires: its name, shape and number format. Reads headers only.
+/// Checks name, shape and number format of every tensor that the configuration requires. Reads headers only.
 void check_tensors(const folders& where, findings& out);
 
-/// Vocabulary, merges, control tokens, and recorded ids.
+/// Checks the vocabulary, merges, control tokens, and recorded ids.
 void check_tokenizer(const folders& where, findings& out);
 
-/// The networks of `assets/token2wav`, loaded as the server loads them, and the default voice.
+/// Loads the networks of `assets/token2wav` as the server does, and checks the default voice.
 void check_voice(const folders& where, findings& out);
 
-/// Whether every number of every tensor is finite. Reads all weights.
+/// Checks that every number of every tensor is finite. Reads all weights.
 void check_numbers(const folders& where, findings& out);
 
 /// config.json, or null when it can't be read.
 nlohmann::json config_of(const std::filesystem::path& model);
 
-/// Whether init-model made the folder, so that its weights are random.
+/// Whether init-model made the folder, with random weights.
 bool is_made(const nlohmann::json& config);
 
 } // namespace parley::inference::check

@@ -39,7 +39,7 @@ bool is_of_no_interest(const std::string& pointer) {
   return false;
 }
 
-/// Members whose value differs from the published model's, with both values.
+/// Collects the members whose value differs from the published model's, with both values.
 void compare(const json& published, const json& here, const std::string& at, std::string& differences) {
   for (const auto& [key, value] : published.items()) {
     auto pointer = at;

@@ -16,7 +16,7 @@ namespace {
 constexpr auto fetch_again = "fetch the folder again: huggingface-cli download openbmb/MiniCPM-o-4_5";
 constexpr auto index_name = "model.safetensors.index.json";
 
-/// What the server cannot do without, and what it loses otherwise.
+/// A file, whether the server needs it, and what is lost without it.
 struct expected_file {
   const char* name;
   severity how;
@@ -75,7 +75,7 @@ std::string sha256(const std::filesystem::path& file) {
   return text;
 }
 
-/// Number of files identified as those of the pinned revision.
+/// Counts files that are identical to those of the pinned revision.
 struct same_files {
   int by_size = 0, by_hash = 0;
 };

@@ -7,7 +7,7 @@
 namespace parley::inference::check {
 
 enum class severity {
-  passed,  ///< checked, and as it should be
+  passed,  ///< checked and correct
   note,    ///< worth knowing
   warning, ///< it runs, but something is lost
   fault    ///< it would not run, or its answers would be wrong
@@ -15,8 +15,8 @@ enum class severity {
 
 struct finding {
   severity how;
-  std::string what;   ///< one sentence, naming the file or the key
-  std::string advice; ///< what helps; empty = nothing needs to be done
+  std::string what;   ///< one sentence that names the file or the key
+  std::string advice; ///< what to do about it; empty = nothing
 };
 
 /// The findings of the checks, in order.

@@ -6,11 +6,11 @@
 
 namespace parley::inference::check {
 
-/// The revision of openbmb/MiniCPM-o-4_5 that most people use; sizes and hashes here are its own. They were gathered
-/// from other people's public manifests and tests.
+/// The revision of openbmb/MiniCPM-o-4_5 that most people use. The sizes and hashes here belong to it; they were
+/// gathered from public manifests and tests of others.
 inline constexpr std::string_view pinned_revision = "503e754207c94da6bb26850b4469f367c9ea3582";
 
-/// One of its files. What is unknown is 0 or empty.
+/// One of its files. Unknown values are 0 or empty.
 struct known_file {
   std::string_view name;
   std::uint64_t bytes;

@@ -58,7 +58,7 @@ stored_tensors open_all(const std::filesystem::path& model, findings& out) {
     for (const auto& [name, file] : index.at("weight_map").items())
       for (const auto& opened : result.files)
         if (opened.path() == model / file.get<std::string>() && !opened.has(name))
-          out.fault("tensor " + name + " is not in " + file.get<std::string>() + ", where the index has it", again);
+          out.fault("tensor " + name + " is not in " + file.get<std::string>() + ", although the index says so", again);
   } catch (const std::exception& e) {
     out.fault(e.what(), again);
   }
@@ -75,7 +75,7 @@ std::string part_of(const std::string& name) {
   return name.substr(0, name.find('.'));
 }
 
-/// Looks for what the configuration requires, and counts by part.
+/// Compares the stored tensors with what the configuration requires, and counts by part.
 class comparison {
 public:
   comparison(const stored_tensors& stored, const json& config, findings& out)
@@ -104,7 +104,7 @@ private:
     const auto found = stored_.find(tensor.name);
     if (found) ++known_;
     const bool fits = found && found->sizes() == at::IntArrayRef(tensor.shape);
-    if (!fits && tensor.name == "tts.model.embed_tokens.weight") return; // never read
+    if (!fits && tensor.name == "tts.model.embed_tokens.weight") return; // this tensor is never read
     ++wanted_[part_of(tensor.name)];
     if (!found) {
       complain("there is no tensor " + tensor.name);
@@ -140,7 +140,7 @@ private:
     }
   }
 
-  /// A few reports of the same kind are enough.
+  /// Reports a problem, but only the first few of each kind.
   void complain(const std::string& what) {
     constexpr int enough = 8;
     if (++complaints_ <= enough) out_.fault(what, again);
@@ -161,7 +161,7 @@ void check_tensors(const folders& where, findings& out) {
   const auto stored = open_all(where.model, out);
   if (stored.files.empty() || config.is_null()) return;
   try {
-    // What the file does not say is taken as published, except for one default of the reference.
+    // Absent keys count as published, except for one default of the reference.
     auto filled = init::find_preset("minicpm-o-4.5").config;
     filled["drop_vision_last_layer"] = true;
     filled.merge_patch(config);

@@ -23,7 +23,7 @@ constexpr std::pair<const char*, token_id> control_tokens[] = {
     {"<|speak|>", 151706},     {"<|turn_eos|>", 151717},    {"<|chunk_eos|>", 151718}, {"<|tts_pad|>", 151722},
     {"<unk>", 128244}};
 
-/// Recorded by others with the published folder.
+/// Ids that others recorded with the published folder.
 const std::pair<const char*, std::vector<token_id>> recorded[] = {
     {"你好，世界！", {108386, 3837, 99489, 6313}}, {"混合", {105063}}, {"前缀", {24562, 103630}}};
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr session_id ear = 1, mouth = 2;
 
-/// The engine's answer.
+/// Collects the engine's answers.
 struct answers {
   std::vector<event> events;
 

@@ -5,8 +5,8 @@
 
 namespace parley::inference::check {
 
-/// Starts an engine with these settings, gives it a second of silence, and makes it say some words: the output must be
-/// finite, and neither silent nor clipped.
+/// Starts an engine with these settings, gives it a second of silence and makes it say some words. The output must be
+/// finite, not silent and not clipped.
 void run_trial(const config::settings& settings, findings& out);
 
 } // namespace parley::inference::check

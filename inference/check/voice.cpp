@@ -29,11 +29,11 @@ constexpr auto again = "fetch the file again; --hash tells which ones differ fro
 constexpr auto another_voice = "name another recording by voice.default";
 constexpr double published_guidance = 0.7;
 
-/// Checks a part if its files are there; whatever it throws is reported as a fault.
+/// Checks a part if its files exist; anything it throws is reported as a fault.
 template<class Part>
 void attempt(const std::filesystem::path& folder, std::initializer_list<const char*> files, findings& out, Part part) {
   for (const auto* name : files)
-    if (file_problem(folder / name)) return; // said already
+    if (file_problem(folder / name)) return; // already reported
   try {
     part();
   } catch (const speech::unknown_operator& e) {

@@ -11,7 +11,7 @@ namespace parley::inference::duplex {
 /// 16 000 samples is padded with silence on the left.
 class audio_intake {
 public:
-  /// Takes samples (16 kHz); false when they do not make a chunk yet, in which case they wait.
+  /// Adds samples (16 kHz). Returns false if they do not complete a chunk yet; they then wait.
   bool append(std::span<const float> samples, const audio::mel_stream& stream);
 
   /// The chunk, `stream.next_need()` samples, once `append` has returned true. Valid until the next `append` or
@@ -21,10 +21,10 @@ public:
   /// Convolved frames of the chunk that are only context (docs/model/thinker.md 3.4).
   int drop_front() const { return chunks_ == 0 ? 0 : 1; }
 
-  /// The chunk has been consumed.
+  /// Call once the chunk has been encoded.
   void consume(const audio::mel_stream_config& cut);
 
-  /// A step without sound, which the reference counts as a chunk: what follows is not a first chunk any more.
+  /// A step without sound. The reference counts it as a chunk, so the next chunk is no longer the first.
   void skip() { ++chunks_; }
 
   int chunks() const { return chunks_; }

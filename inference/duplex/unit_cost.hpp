@@ -5,7 +5,7 @@
 
 namespace parley::inference::duplex {
 
-/// What one unit takes of the context with this model, at the most (docs/model/thinker.md 5.3).
+/// The most context that one unit can take with this model (docs/model/thinker.md 5.3).
 conversation::unit_cost unit_cost_of(const model_config& model);
 
 } // namespace parley::inference::duplex

@@ -111,7 +111,7 @@ void unit_decoder::cut() {
   forced_ = true;
   if (closing_turn_) return;
   if (next_ == wants::feed) {
-    // Chosen, but never seen by the model: as if it had never been.
+    // The token was chosen, but the model never saw it: drop it.
     outcome_.appended.pop_back();
     --outcome_.sampled;
     turn_ended_ = ended_before_choice_;

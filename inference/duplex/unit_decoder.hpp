@@ -22,8 +22,8 @@ struct control_tokens {
 /// What a decoder needs next.
 enum class wants {
   nothing, ///< no unit is running
-  draw,    ///< a token sampled from the newest logits: answer with `sampled`
-  feed,    ///< `token()` fed to the model: answer with `fed`
+  draw,    ///< a token sampled from the newest logits: reply with `sampled`
+  feed,    ///< `token()` fed to the model: reply with `fed`
 };
 
 /// How a unit ended.
@@ -35,19 +35,19 @@ struct unit_outcome {
   std::optional<token_id> terminator; ///< still to be fed before `</unit>`; none in implicit mode
   std::vector<token_id> appended;     ///< everything this unit added to the sequence, without `</unit>`
   int sampled = 0;                    ///< how many of `appended` were sampled; the others were forced
-  bool cut = false;                   ///< it was stopped by `cut`
+  bool cut = false;                   ///< `cut` stopped the unit
 };
 
 /// The limits of a session's units (docs/model/thinker.md 5.3).
 struct unit_decoder_options {
-  int force_listen_count = 0; ///< this many first units must listen
+  int force_listen_count = 0; ///< this many units at the start must listen
   int max_new_tokens = 20;    ///< per unit, counting the terminator
   bool explicit_mode = true;  ///< false: terminators are not fed and there is no token budget (ls_mode "implicit")
   int max_characters = 28;    ///< code points in a unit's text
 };
 
-/// Decides one unit after another of a session: `begin`, then whatever `next` asks for until it asks for nothing, then
-/// `outcome`. A copy continues in the same way, so a failed unit can be undone. Not thread-safe.
+/// Makes the decisions of a session unit by unit: call `begin`, do what `next` asks for until it returns `nothing`,
+/// then read `outcome`. A copy continues in the same way, so a failed unit can be undone. Not thread-safe.
 class unit_decoder {
 public:
   unit_decoder(tokenizer tokens, const quirks& how, unit_decoder_options options);
@@ -60,17 +60,18 @@ public:
   /// The token to feed while `next()` is `feed`.
   token_id token() const { return token_; }
 
-  /// The token that was sampled, or a recorded one instead.
+  /// Takes the token that was sampled, or a recorded one in its place.
   void sampled(token_id token);
 
-  /// `token()` has been fed. Returns true when the hidden state of that row belongs to the reply (`unit_outcome::ids`).
+  /// Call when `token()` has been fed. Returns true if the hidden state of that row belongs to the reply
+  /// (`unit_outcome::ids`).
   bool fed();
 
-  /// Stops the running unit at once: an open turn is closed by feeding <|turn_eos|>, then it answers `listen`.
+  /// Stops the running unit at once: feeds <|turn_eos|> if a turn is open, then the unit answers `listen`.
   void cut();
 
-  /// Stops a finished speaking unit whose answer is still being spoken: its terminator, which the model has not seen,
-  /// is withdrawn, an open turn is closed by feeding <|turn_eos|>, then it answers `listen`.
+  /// Stops a finished speaking unit whose answer is still being spoken: withdraws its terminator, which the model has
+  /// not seen, feeds <|turn_eos|> if a turn is open, then the unit answers `listen`.
   void recall();
 
   /// The finished unit; valid once `next()` is `nothing`, until the next `begin`.
@@ -93,17 +94,17 @@ private:
   quirks how_;
   unit_decoder_options options_;
 
-  // across units
+  // units so far
   int units_ = 0;
   bool turn_ended_ = true;
   bool listen_next_ = false;
 
-  // the running unit
+  // state of the running unit
   wants next_ = wants::nothing;
   token_id token_ = 0;
-  int index_ = 0; ///< j of 5.3
+  int index_ = 0; ///< the index j of docs/model/thinker.md 5.3
   bool forced_ = false;
-  bool closing_turn_ = false; ///< we forced the <|turn_eos|> that is being fed
+  bool closing_turn_ = false; ///< the <|turn_eos|> being fed was forced, not sampled
   bool turn_was_open_ = false;
   bool ended_before_choice_ = true;
   bool saw_turn_end_ = false;

@@ -13,10 +13,10 @@ namespace parley::inference::duplex {
 /// When a window slides (docs/model/thinker.md 5.6). Tokens are rows of the KV cache.
 struct window_options {
   window_mode mode = window_mode::off;
-  int high_tokens = 4000;        ///< basic: slides above this ...
+  int high_tokens = 4000;        ///< basic: slides above this number of tokens ...
   int low_tokens = 3500;         ///< ... down to this
   int max_units = 24;            ///< context: units kept
-  int previous_max_tokens = 500; ///< context: how much of what dropped units said stays in the prompt
+  int previous_max_tokens = 500; ///< context: how many tokens of the dropped units' speech stay in the prompt
 };
 
 /// One change of a KV cache: rows [0, keep) stay, the next `drop` rows are removed, `insert` is fed in their place, and
@@ -50,7 +50,7 @@ public:
   /// After `</unit>`.
   void end_unit(std::int64_t cache_length, const unit_outcome& outcome);
 
-  /// What to do now, in order; considered done.
+  /// The changes to make now, in order. The window assumes that the caller makes them.
   std::vector<window_step> slide(std::int64_t cache_length);
 
   const window_options& options() const { return options_; }

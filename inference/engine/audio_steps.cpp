@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-// What tasks hear: streams second by second, and whole sounds.
+// Encoding sound for tasks: streams second by second, and whole clips.
 namespace parley::inference {
 
 void stages::hear(std::span<const session_id> ids) {

@@ -30,7 +30,7 @@ double since(timer::time_point begin) {
   return std::chrono::duration<double>(timer::now() - begin).count();
 }
 
-/// One unit of `count` sessions, each with some history.
+/// Times one unit for each of `count` sessions that have some history.
 double time_units(const thinker& model, int count) {
   llm::kv_pool pool(model.config().llm, count, past_rows + 256, model.llm().dtype(), model.llm().device());
   std::vector<llm::kv_cache> caches;
@@ -72,7 +72,7 @@ double time_units(const thinker& model, int count) {
   return spent + tokens * tokens_per_unit / measured_tokens;
 }
 
-/// A second of speech of `count` sessions, from words to sound.
+/// Times one second of speech for `count` sessions, from words to sound.
 double time_speech(const talker& speaker, const std::shared_ptr<const speech::voice>& voice, int count) {
   constexpr auto words = 10;
   const auto& models = speaker.models();
@@ -99,7 +99,7 @@ std::size_t bytes_of(const at::Tensor& x) {
   return x.defined() ? x.nbytes() : 0;
 }
 
-/// What the flow model stores of this voice, per mel row.
+/// Bytes that the flow model stores per mel row of this voice.
 std::size_t bytes_per_row(const speech::voice& voice) {
   std::size_t bytes = 0;
   for (const auto& step : voice.prompt.steps)
@@ -112,10 +112,10 @@ std::size_t bytes_per_row(const speech::voice& voice) {
 
 step_cost measure_step(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice) {
   auto time = [&](int count) { return time_units(model, count) + (speaker ? time_speech(*speaker, voice, count) : 0); };
-  time(1); // warms up
+  time(1); // warm-up
   auto best = [&](int count) {
     return std::min(time(count), time(count));
-  }; // another program's load is not the engine's
+  }; // taking the best run ignores the load of other programs
   auto one = best(1), four = best(4);
   auto each = std::max((four - one) / 3, 0.0);
   return {std::max(one - each, 0.0), each};

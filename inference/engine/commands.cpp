@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-// What an engine is told to do: sessions come and go, and get tasks.
+// Handles commands: opens and closes sessions, and gives them tasks.
 namespace parley::inference {
 
 namespace {
@@ -23,7 +23,7 @@ std::uint64_t random_seed() {
   return std::uint64_t{entropy()} << 32 | entropy();
 }
 
-/// The number by which a command is answered; 0 = it concerns the session itself.
+/// The number that identifies the answer to a command; 0 = it concerns the session itself.
 std::uint64_t answer_number(const command& order) {
   if (const auto* unit = std::get_if<submit_unit>(&order)) return unit->unit;
   const auto* turn = std::get_if<submit_turn>(&order);
@@ -45,7 +45,7 @@ void omni_engine::handle(command&& order) {
     if (s && number == 0)
       sessions_.fail(*s, failure::inference, why.text);
     else
-      sessions_.refuse(id, number, failure::inference, why.text); // it is not in the queue yet
+      sessions_.refuse(id, number, failure::inference, why.text); // the task is not in the queue yet
   }
   sessions_.bury();
 }

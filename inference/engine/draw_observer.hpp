@@ -9,12 +9,12 @@
 
 namespace parley::inference {
 
-/// Learns how close the random draws of each session were. Called on the engine's thread only.
+/// Receives each session's random draws with their margins. Called on the engine's thread only.
 class draw_observer {
 public:
   virtual ~draw_observer() = default;
 
-  /// Where the draws of a session's text, and the margins of those of its speech, are appended. Valid until `session_ended`.
+  /// The engine appends a session's draws of text, and the margins of its draws of speech, to these until `session_ended`.
   virtual std::vector<llm::draw_record>& text(session_id id) = 0;
   virtual std::vector<double>& speech(session_id id) = 0;
 

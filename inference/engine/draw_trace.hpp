@@ -10,8 +10,8 @@
 
 namespace parley::inference {
 
-/// Logs how close the draws of each unit were. Two runs of a conversation that round differently may diverge where a
-/// draw was close, and nowhere else, so they are judged by this. It costs a few percent of a speaking second.
+/// Logs the margin of each draw of a unit. Two runs of a conversation that round differently may diverge only where a
+/// margin is small, so tests compare runs by margins. Costs a few percent of a speaking second.
 class draw_trace final : public draw_observer {
 public:
   std::vector<llm::draw_record>& text(session_id id) override { return text_[id]; }
@@ -21,9 +21,10 @@ public:
   void session_ended(session_id id) override;
 
 private:
-  /// The unit in one line, `spoken` its speech tokens:
+  /// The unit in one line, with `spoken` as its speech tokens:
   ///   draws of unit 4, seed 11: text 0.21 0.003; speech 812 17:0.00012 90:0.00007
-  /// which are the margins of its text's draws, then each speech token, and its margin unless it was known before.
+  /// These are the margins of the text's draws, then each speech token with its margin, if it was drawn and not known
+  /// before.
   std::string line(session_id id, std::uint64_t seed, std::uint64_t unit, std::span<const std::int64_t> spoken) const;
 
   std::map<session_id, std::vector<llm::draw_record>> text_;

@@ -17,20 +17,20 @@ namespace speech {
 struct voice;
 }
 
-/// How an engine over a loaded model is set up.
+/// How to set up an engine with a loaded model.
 struct engine_options {
   engine_info info;
   quirks how;
-  std::optional<std::uint64_t> seed; ///< of sessions without one; none = random
+  std::optional<std::uint64_t> seed; ///< for sessions without their own seed; none = random
   int threads = 0;                   ///< intra-op; 0 = torch's default
   pass_limits limits;
   std::shared_ptr<const speech::voice> default_voice; ///< null: sessions without a voice get text only
   std::size_t kept_voices = 16;
   std::size_t kept_prompts = inference::kept_prompts;
-  int most_sessions = 0;                      ///< number for which there is memory; 0 = info.slots
-  std::optional<slot_estimate> slots_by_pace; ///< none: info.slots is a fixed number
+  int most_sessions = 0;                      ///< slots that memory allows; 0 = info.slots
+  std::optional<slot_estimate> slots_by_pace; ///< none: the number of slots is fixed at info.slots
   int picture_threads = 2;
-  std::shared_ptr<draw_observer> draws; ///< null: nobody wants to know how close they were
+  std::shared_ptr<draw_observer> draws; ///< receives every draw; may be null
 };
 
 } // namespace parley::inference

@@ -46,8 +46,8 @@ void image_preprocessor::work() {
     wake_.wait(lock, [this] { return stopping_ || free_line() != lines_.end(); });
     if (stopping_) return;
     const auto turn = free_line();
-    lines_.splice(lines_.end(), lines_, turn); // the others come first then
-    if (turn->orders.empty()) {                // only if there was no memory for its order
+    lines_.splice(lines_.end(), lines_, turn); // other sessions are next
+    if (turn->orders.empty()) {                // happens only if there was no memory for its order
       lines_.erase(turn);
       continue;
     }
@@ -69,11 +69,11 @@ void image_preprocessor::work() {
       ++finished_;
       one_done_.notify_one();
     }
-    wake_.notify_one(); // the line is free again
+    wake_.notify_one(); // this session's next file may start
   }
 }
 
-/// Takes the order one file further. Returns true when it is done: all files are ready, or there is a problem.
+/// Processes the next file of the order. Returns true when the order is done, or has failed.
 bool image_preprocessor::next_file(const std::shared_ptr<image_job>& of) const noexcept {
   auto& order = *of;
   try {
@@ -92,7 +92,7 @@ bool image_preprocessor::next_file(const std::shared_ptr<image_job>& of) const n
     }
     order.pictures.push_back(*std::move(sliced));
     return ++order.troublemaker == order.files.size() || !wanted();
-  } catch (...) { // memory
+  } catch (...) { // out of memory
     order.kind = failure::inference;
     order.problem = "no memory";
     return true;

@@ -6,7 +6,7 @@
 
 namespace parley::inference {
 
-/// The message of the exception that is being handled. Keeps it alive; does not throw.
+/// The message of the exception being handled. Keeps the exception alive; does not throw.
 struct words_of_exception {
   std::exception_ptr exception = std::current_exception();
   const char* text = "an exception of unknown type";
@@ -21,9 +21,9 @@ struct words_of_exception {
   }
 };
 
-/// Runs `call` on all members at once; if that throws, on each one alone, so that one bad session can't spoil the
-/// batch. `call(std::span<Member>)` must leave its members unchanged when it throws. `failed(member, what)`, which does
-/// not throw, is called for each member that throws alone. Returns those that succeeded.
+/// Runs `call` on all members at once. If that throws, runs it on each one alone, so that one bad session can't spoil
+/// the batch. `call(std::span<Member>)` must leave its members unchanged if it throws. `failed(member, what)`, which
+/// must not throw, is called for each member that throws alone. Returns the others.
 template<class Member, class Call, class Failed>
 std::vector<Member> run_isolated(std::vector<Member> members, Call call, Failed failed) {
   if (members.empty()) return members;

@@ -11,17 +11,17 @@
 // The language model's passes: rows in, tokens out.
 namespace parley::inference {
 
-/// What one task puts into a pass.
+/// One task's part of a pass.
 struct stages::llm_part {
   task* by;
-  std::int64_t rows; ///< of its prefill; 0 = its token
-  bool wanted;       ///< its last row's logits
-  bool kept;         ///< the hidden states of its `kept` rows
+  std::int64_t rows; ///< prefill rows; 0 = its decoded token
+  bool wanted;       ///< the last row's logits are wanted
+  bool kept;         ///< the hidden states of its `kept` rows are wanted
 
   llm::kv_cache& cache() const { return by->owner().cache; }
 };
 
-/// A task that wants a token, and why it could not be sampled.
+/// A task that wants a token; `problem` is set if none could be sampled.
 struct stages::drawing {
   task* by;
   std::exception_ptr trouble;
@@ -45,7 +45,7 @@ std::vector<stages::llm_part> stages::llm_parts(std::span<const schedule::piece>
 void stages::run_llm(std::span<const schedule::piece> prefill, std::span<const session_id> decode) {
   auto parts = llm_parts(prefill, decode);
   std::vector<drawing> draws;
-  draws.reserve(parts.size()); // once the rows are in the caches, nothing but a task's own step may fail
+  draws.reserve(parts.size()); // once the rows are in the caches, only a task's own step may still fail
   auto call = [this](std::span<llm_part> batch) {
     std::vector<std::int64_t> lengths;
     for (const auto& p : batch) lengths.push_back(p.cache().length());
@@ -72,7 +72,7 @@ void stages::run_llm(std::span<const schedule::piece> prefill, std::span<const s
   draw(draws);
 }
 
-/// One call of the model for the whole batch. When it throws, caches may have grown.
+/// Calls the model once for the whole batch. If it throws, caches may have grown.
 void stages::forward(std::span<llm_part> batch) {
   std::vector<token_id> tokens;
   for (const auto& p : batch)

@@ -40,9 +40,9 @@ at::Device device_of(const std::string& name) {
   }
 }
 
-/// With a small model's matrices, dividing work between threads costs more than it gains, and a spinning helper thread
-/// takes the core that another process needs: on two busy cores, a unit of the embedded model took seconds with two
-/// threads, milliseconds with one.
+/// For a small model, splitting work between threads costs more than it gains, and a spinning helper thread occupies
+/// the core that another process needs. With two busy cores, a unit of the embedded model took seconds with two threads
+/// and milliseconds with one.
 int find_threads(const config::settings& settings, const model_config& model) {
   constexpr int small_hidden_size = 1024;
   if (settings.worker.threads > 0) return settings.worker.threads;
@@ -68,13 +68,13 @@ std::shared_ptr<const speech::voice> default_voice(const config::settings& setti
   return sound.prepare(sound.ear().hear(recording.samples, recording.rate));
 }
 
-/// A voice to measure with, where there is no default one.
+/// A voice for measurements if there is no default voice.
 std::shared_ptr<const speech::voice> silent_voice(const speech::token2wav& sound) {
   const std::vector<float> second(speech::voice_rate);
   return sound.prepare(sound.ear().hear(second));
 }
 
-/// In mebibytes, for people.
+/// A size in mebibytes, for log messages.
 std::string mebibytes(std::size_t bytes) {
   std::ostringstream text;
   text << std::fixed << std::setprecision(1) << static_cast<double>(bytes) / (1024.0 * 1024.0) << " MiB";
@@ -92,7 +92,7 @@ void tell_memory(const checkpoint& weights, at::ScalarType precision, int contex
            " tokens in half of it");
 }
 
-/// The result of `find_capacity`, with the speed that it is based on; a configured number has no speed.
+/// The result of `find_capacity`, with the speed on which it is based; a configured number has no speed.
 struct found_slots {
   capacity found;
   std::optional<step_cost> cost;

@@ -15,7 +15,7 @@ omni_engine::omni_engine(std::shared_ptr<const thinker> model, std::shared_ptr<c
       out_(std::move(out)), context_(*model_, talker_.get(), pool_, options_, out_), sessions_(out_),
       stages_(sessions_, *model_, talker_.get()) {}
 
-/// One pass.
+/// Runs one pass.
 bool omni_engine::advance() {
   c10::InferenceMode guard;
   use_threads();
@@ -44,7 +44,7 @@ bool omni_engine::advance() {
   return any_busy();
 }
 
-/// The stages that tasks need, but for what is prepared elsewhere.
+/// Lists the stages that tasks need, except those prepared elsewhere.
 std::vector<ready_session> omni_engine::ready_tasks() const {
   std::vector<ready_session> ready;
   sessions_.each_task([&](const task& t) {
@@ -69,7 +69,7 @@ void omni_engine::hand_out_voices() {
   }
 }
 
-/// Everybody waits for what is prepared elsewhere: wait for it, but only for a moment, because a command may arrive.
+/// All tasks need something that is prepared elsewhere: waits for it, but only briefly, because a command may arrive.
 void omni_engine::wait_for_helpers(std::uint64_t pictures_known) {
   constexpr auto patience = std::chrono::milliseconds(2);
   auto looking = false;
@@ -86,8 +86,7 @@ bool omni_engine::any_busy() const {
   return busy;
 }
 
-/// The share of a pass that is spent on units, which can't wait, rather than on prompts, chats and replays: by rows and
-/// steps.
+/// The share of a pass spent on units, which can't wait, not on prompts, chats and replays; by rows and steps.
 double omni_engine::share_of_units(const schedule& plan) {
   auto units = std::int64_t{0}, all = std::int64_t{0};
   auto count = [&](session_id id, std::int64_t work) {
@@ -123,7 +122,7 @@ engine_capacity omni_engine::capacity() const {
   return now;
 }
 
-/// The number of threads is a property of the thread that calls torch.
+/// torch stores the number of threads per calling thread.
 void omni_engine::use_threads() {
   thread_local auto used = 0;
   if (options_.threads > 0 && used != options_.threads) at::set_num_threads(used = options_.threads);

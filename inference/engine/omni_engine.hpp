@@ -15,14 +15,14 @@
 
 namespace parley::inference {
 
-/// The engine over a loaded model. Commands give sessions their tasks; each pass asks the tasks which stage they need,
-/// the scheduler which of them take part, and runs one batched call a stage. It knows tasks and stages, and nothing of
-/// what a task is about (engine/tasks/).
+/// The engine on top of a loaded model. Commands give sessions tasks. In each pass, the tasks name the stage that they
+/// need, the scheduler chooses which of them take part, and each stage runs as one batched call. The engine knows tasks
+/// and stages, but not what the tasks are about (engine/tasks/).
 class omni_engine final : public engine {
 public:
   using options = engine_options;
 
-  /// Without a talker all answers are text.
+  /// Without a talker, all answers are text.
   omni_engine(std::shared_ptr<const thinker> model, std::shared_ptr<const talker> speaker, llm::kv_pool pool,
               options how, sink out);
 
@@ -31,7 +31,7 @@ public:
   void handle(command&& order) override;
   bool advance() override;
 
-  /// Pages of the pool that no session holds; when no session is left, all of them. Some may hold cached prompts.
+  /// Pages of the pool that no session holds: all pages once no session is left. Some may hold cached prompts.
   int free_pages() const { return pool_.free_pages() + context_.prompts.own_pages(); }
 
 private:

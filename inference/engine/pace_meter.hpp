@@ -8,12 +8,13 @@
 
 namespace parley::inference {
 
-/// Collects what an engine does in samples of about a second. Time is an argument. Used by the engine's thread only.
+/// Collects measurements of the engine into samples of about a second. Time is an argument. For the engine's thread
+/// only.
 class pace_meter {
 public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// A pass of the engine, of which `share` was spent on units.
+  /// Adds a pass of the engine, of which `share` was spent on units.
   void pass(time_point begin, time_point end, double share) {
     if (!begun_) begun_ = begin;
     sample_.busy_seconds += std::chrono::duration<double>(end - begin).count() * share;
@@ -24,7 +25,7 @@ public:
     if (late) ++sample_.late_units;
   }
 
-  /// A complete sample, if there is one. A second interrupted by silence says nothing and is discarded.
+  /// A complete sample, if there is one. A second with a pause in it is discarded, because it says nothing.
   std::optional<pace_sample> take(time_point now, int sessions) {
     constexpr auto whole = std::chrono::seconds(1), interrupted = std::chrono::seconds(3);
     if (!begun_ || now - *begun_ < whole) return {};

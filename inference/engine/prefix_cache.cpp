@@ -35,7 +35,7 @@ void prefix_cache::put(spoken_prompt what, const llm::kv_cache& made, std::int64
   try {
     prompts_.put(std::move(what), {made.keep(), voice_rows});
   } catch (const std::runtime_error&) {
-    // No page is left for a copy of the last one: sessions need them all.
+    // No page is free for a copy of the last one, because sessions need them all.
   }
 }
 

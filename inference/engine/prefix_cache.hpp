@@ -15,7 +15,7 @@
 
 namespace parley::inference {
 
-/// What a duplex session begins with, up to the reference voice.
+/// The beginning of a duplex session: its texts and its reference voice.
 struct spoken_prompt {
   std::vector<token_id> prefix;
   pcm voice; ///< 16 kHz; null = none
@@ -30,17 +30,17 @@ struct prompt_voice {
   bool operator==(const prompt_voice& other) const;
 };
 
-/// The beginnings that sessions had last: keys and values of whole prompts, whose pages all sessions with that prompt
-/// share, and the rows that voices were heard as. Prompts are dropped before the pool runs out of pages. A prompt that
-/// several sessions ask for is made once, by the first of them. The engine's thread alone uses it.
+/// The prompts used last: keys and values of whole prompts, whose pages are shared by all sessions with that prompt,
+/// and the encoded rows of voices. Prompts are evicted before the pool runs out of pages. If several sessions need the
+/// same prompt, the first one makes it. Used by the engine's thread only.
 class prefix_cache {
 public:
   struct prompt {
     llm::kv_cache rows;
-    std::int64_t voice_rows; ///< of these, those of the reference voice
+    std::int64_t voice_rows; ///< how many of the rows belong to the reference voice
   };
 
-  /// While it lives, its holder makes this prompt and the others wait.
+  /// While it lives, its holder makes this prompt and other sessions wait for it.
   class making {
   public:
     making(making&& other) noexcept : shelf_(std::exchange(other.shelf_, nullptr)), place_(other.place_) {}
@@ -58,8 +58,7 @@ public:
     list::iterator place_;
   };
 
-  /// Keeps up to `most` prompts and as many voices. When this is destroyed, no pages may be taken from the pool any
-  /// more.
+  /// Keeps up to `most` prompts and as many voices. Once this is destroyed, no more pages may be taken from the pool.
   prefix_cache(const llm::kv_pool& pool, std::size_t most);
 
   prefix_cache(const prefix_cache&) = delete;
@@ -68,21 +67,21 @@ public:
   /// Null = not cached. Valid until a prompt is put or any cache of the pool grows, because a full pool evicts prompts.
   const prompt* find(const spoken_prompt& what);
 
-  /// The right to make a prompt that is not at hand; none while somebody else has it. `what` outlives it.
+  /// The right to make a prompt that is not cached; none while another session has it. `what` must outlive it.
   std::optional<making> make(const spoken_prompt& what);
 
   /// Caches the prompt in `made`, if the pool has room for it.
   void put(spoken_prompt what, const llm::kv_cache& made, std::int64_t voice_rows);
 
-  /// The rows of a voice, [tokens, hidden] in the language model's dtype; undefined = not cached.
+  /// The encoded rows of a voice, [tokens, hidden] in the language model's dtype; undefined = not cached.
   at::Tensor heard(const pcm& voice);
   void put_heard(const pcm& voice, at::Tensor rows) { voices_.put({voice}, std::move(rows)); }
 
-  /// Pages held by nobody else.
+  /// Number of pages that only this cache holds.
   int own_pages() const;
 
-  std::uint64_t hits() const { return hits_; }     ///< prompts that were found,
-  std::uint64_t misses() const { return misses_; } ///< and those that had to be prefilled
+  std::uint64_t hits() const { return hits_; }     ///< prompts that were found
+  std::uint64_t misses() const { return misses_; } ///< prompts that had to be prefilled
 
 private:
   base::lru_cache<spoken_prompt, prompt> prompts_;

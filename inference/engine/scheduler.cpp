@@ -7,7 +7,7 @@ namespace parley::inference {
 
 namespace {
 
-/// A unit or an answer, which would be late if it waited; not a prompt.
+/// A unit or a chat answer, which would be late if it waited; not a prompt.
 bool is_under_way(const ready_session& r) {
   switch (r.at) {
   case stage::hear:

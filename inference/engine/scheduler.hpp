@@ -10,37 +10,37 @@
 
 namespace parley::inference {
 
-/// What a session waits for. Its thinker and its talker each have a stage.
+/// What a session needs next. Its thinker and its talker each have a stage.
 enum class stage {
   idle,
-  voice,       ///< its reference voice, which is prepared elsewhere
-  same_prompt, ///< the prompt that another session is prefilling
-  look,        ///< its pictures, which are sliced elsewhere
-  hear,        ///< a second of its stream, to become rows
-  see,         ///< pieces of pictures, to become rows
-  clips,       ///< whole sounds of its prompt, to become rows
-  prefill,     ///< rows to be prefilled into its cache
-  decode,      ///< one token to be fed
-  speak,       ///< one speech token to be chosen
-  sound,       ///< a window of speech tokens, to become sound
+  voice,       ///< its reference voice, prepared elsewhere
+  same_prompt, ///< its prompt, which another session is prefilling
+  look,        ///< its pictures, sliced elsewhere
+  hear,        ///< encode a second of its stream into rows
+  see,         ///< encode pieces of pictures into rows
+  clips,       ///< encode whole sounds of its prompt into rows
+  prefill,     ///< prefill rows into its cache
+  decode,      ///< feed one token
+  speak,       ///< choose one speech token
+  sound,       ///< turn a window of speech tokens into sound
 };
 
-/// A session that is ready for a stage. A chat answer may appear twice: it thinks ahead and speaks.
+/// A session that is ready for a stage. A chat answer may appear twice, since it is generated ahead while it is spoken.
 struct ready_session {
   session_id session = 0;
   stage at = stage::idle;
   std::chrono::steady_clock::time_point deadline; ///< arrival + 1 s
-  std::int64_t rows = 0;                          ///< of a prefill, or pieces to be encoded
-  bool divisible = false;                         ///< the prefill may be divided: it is a prompt, not a unit
+  std::int64_t rows = 0;                          ///< rows to prefill, or pieces to encode
+  bool divisible = false;                         ///< its prefill may be divided: it is a prompt, not a unit
 };
 
-/// How much of each stage is done in one pass, so that no stage makes the others wait for long.
+/// How much of each stage may run in one pass, so that no stage delays the others for long.
 struct pass_limits {
   int sounds = 64;                      ///< streams encoded in one call
-  std::int64_t pieces = 32;             ///< of pictures encoded in one call, in the order of waiting
-  std::int64_t prompt_rows = 256;       ///< rows of prompts in one call
-  std::int64_t prompt_rows_beside = 64; ///< the same in a pass with units that somebody waits for
-  int windows = 16;                     ///< of speech tokens turned into sound in one call, in the order of waiting
+  std::int64_t pieces = 32;             ///< pieces of pictures encoded in one call, in order of waiting
+  std::int64_t prompt_rows = 256;       ///< prompt rows in one call
+  std::int64_t prompt_rows_beside = 64; ///< the same if units, which somebody is waiting for, are in the pass
+  int windows = 16;                     ///< windows of speech tokens turned into sound in one call, in order of waiting
 };
 
 /// One pass of the engine: each stage is one batched call.
@@ -51,7 +51,7 @@ struct schedule {
   };
   std::vector<session_id> hear;
   std::vector<piece> see;          ///< `rows` are pieces
-  std::optional<session_id> clips; ///< one at a time: a prompt may hold a minute of sound
+  std::optional<session_id> clips; ///< one at a time, because a prompt may contain a minute of sound
   std::vector<piece> prefill;
   std::vector<session_id> decode;
   std::vector<session_id> speak;

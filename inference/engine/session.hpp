@@ -12,8 +12,8 @@
 
 namespace parley::inference {
 
-/// One session: what it holds whatever it does, the task that it has under way, and those that wait for that one. Kinds
-/// of sessions add what they carry from task to task. The engine's thread alone touches it.
+/// One session: its resources, the running task, and the tasks waiting behind it. Derived sessions add what they carry
+/// from task to task. Used by the engine's thread only.
 struct session {
   session(session_id number, std::uint64_t seed_of_all, llm::kv_cache keys)
       : id(number), seed(seed_of_all), cache(std::move(keys)), chance(seed, substream::text) {}
@@ -24,12 +24,12 @@ struct session {
   const session_id id;
   const std::uint64_t seed;
   llm::kv_cache cache;
-  random_stream chance; ///< of its text
+  random_stream chance; ///< for its text
   llm::sampling_scratch scratch;
 
-  std::unique_ptr<task> running;             ///< null = it has nothing to do
+  std::unique_ptr<task> running;             ///< null = idle
   std::deque<std::unique_ptr<task>> waiting; ///< oldest first
-  bool over = false;                         ///< it has failed, and is destroyed at the end of the pass
+  bool over = false;                         ///< it has failed and will be destroyed at the end of the pass
 };
 
 } // namespace parley::inference

@@ -5,7 +5,7 @@
 #include <new>
 #include <string>
 
-// What one session causes ends that session at most: nothing here that tells or ends anything throws.
+// A fault of one session ends at most that session: nothing here that reports or ends anything throws.
 namespace parley::inference {
 
 namespace {
@@ -13,7 +13,7 @@ namespace {
 void log_quietly(const char* what, const char* why) noexcept {
   try {
     log_info(std::string(what) + why);
-  } catch (...) { // there is no memory for it
+  } catch (...) { // out of memory for the message
   }
 }
 
@@ -54,7 +54,7 @@ void session_table::enqueue(session& s, std::unique_ptr<task> fresh) {
   start_next(s);
 }
 
-/// A task that can't even begin fails alone; those behind it go on.
+/// A task that fails to begin fails alone; those behind it still run.
 void session_table::start_next(session& s) noexcept {
   while (!s.over && !s.running && !s.waiting.empty()) {
     s.running = std::move(s.waiting.front());
@@ -63,7 +63,7 @@ void session_table::start_next(session& s) noexcept {
   }
 }
 
-/// Behind each step: a task that has finished or failed makes room for the next one.
+/// Called after each step: a task that has finished or failed makes room for the next one.
 void session_table::conclude(task& t) noexcept {
   auto& s = t.owner();
   if (const auto& why = t.failed_with()) return fail(s, why->kind, why->message.c_str());
@@ -77,10 +77,10 @@ void session_table::refuse(session_id id, std::uint64_t number, failure kind, co
     try {
       tell_(failed{id, number, kind, message});
     } catch (const std::bad_alloc&) {
-      tell_(failed{id, number, kind, {}}); // not even memory for the message
+      tell_(failed{id, number, kind, {}}); // out of memory even for the message
     }
   } catch (...) {
-    log_quietly("engine: a failure could not be told: ", words_of_exception().text);
+    log_quietly("engine: a failure could not be reported: ", words_of_exception().text);
   }
 }
 
@@ -91,16 +91,15 @@ void session_table::fail(session& s, failure kind, const char* message) noexcept
   try {
     s.running->take_back();
   } catch (...) {
-    log_quietly("engine: a session can't be taken back: ", words_of_exception().text);
+    log_quietly("engine: a session can't be restored: ", words_of_exception().text);
     return give_up(s, kind, message);
   }
-  refuse(s.id, *number, kind, message); // the message may be the task's own
+  refuse(s.id, *number, kind, message); // the message may belong to the task
   s.running.reset();
   start_next(s);
 }
 
-/// The session ends here: it was not open yet, or cannot be taken back to an earlier state. What it was asked is
-/// refused.
+/// Ends a session that was not open yet or cannot be restored. Its pending requests are refused.
 void session_table::give_up(session& s, failure kind, const char* message) noexcept {
   s.over = true;
   refuse(s.id, s.running ? s.running->number().value_or(0) : 0, kind, message);
@@ -111,7 +110,7 @@ void session_table::give_up(session& s, failure kind, const char* message) noexc
 void session_table::end(session_id id) noexcept {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
-  found->second->waiting.clear(); // tasks go before the session that they work with
+  found->second->waiting.clear(); // tasks are destroyed before the session that they use
   found->second->running.reset();
   sessions_.erase(found);
 }

@@ -14,18 +14,18 @@
 
 namespace parley::inference {
 
-/// The sessions of an engine, isolated from each other: whatever a step of one session's task causes ends that task or that
-/// session, and nothing else. Sessions and tasks of a running batch stay in place; sessions that have ended are removed by
-/// `bury`. Only the engine's thread uses it.
+/// The sessions of an engine, isolated from each other: whatever goes wrong in a task's step ends that task or its
+/// session, and nothing else. Sessions and tasks of a running batch stay in place; `bury` removes those that have
+/// ended. Used by the engine's thread only.
 class session_table {
 public:
-  /// `tell` outlives the table.
+  /// `tell` must outlive the table.
   explicit session_table(const engine::sink& tell) : tell_(tell) {}
   ~session_table();
   session_table(const session_table&) = delete;
   session_table& operator=(const session_table&) = delete;
 
-  /// Null = there is none, or it is over.
+  /// Null if there is no such session, or it is over.
   session* find(session_id id);
   template<class Session>
   Session* find(session_id id) {
@@ -34,25 +34,25 @@ public:
 
   std::size_t size() const { return sessions_.size(); }
 
-  /// `f(task&)` for each task under way, by session. It may make the task step.
+  /// Calls `f(task&)` for each running task, by session. `f` may run a step of the task.
   template<class F>
   void each_task(F&& f) const {
     for (const auto& [id, s] : sessions_)
       if (!s->over && s->running) f(*s->running);
   }
 
-  /// Those of these sessions' tasks that need the stage: what came before it in the pass may have failed.
+  /// The running tasks of these sessions that still need the stage: an earlier stage of the pass may have ended others.
   std::vector<task*> needing(stage at, std::span<const session_id> ids);
 
-  /// The task under way if it needs the stage; else null.
+  /// The running task if it needs the stage, else null.
   task* needing(stage at, session_id id);
 
   session& add(std::unique_ptr<session> fresh);
 
-  /// The task begins now, or when those before it are done.
+  /// Starts the task now, or when those before it are done.
   void enqueue(session& s, std::unique_ptr<task> fresh);
 
-  /// One step of a task: `f(task&)`. What it throws is that task's failure. The task may be gone afterwards.
+  /// Runs one step of a task, `f(task&)`. If that throws, the task has failed. The task may be gone afterwards.
   template<class F>
   void step(task& t, F&& f) noexcept {
     auto& s = t.owner();
@@ -69,23 +69,23 @@ public:
     conclude(t);
   }
 
-  /// `run_isolated` for parts that name their task in `by`.
+  /// `run_isolated` for parts whose member `by` is their task.
   template<class Part, class Call>
   std::vector<Part> isolated(std::vector<Part> parts, Call&& call) {
     return run_isolated(std::move(parts), std::forward<Call>(call),
                         [this](const Part& p, const char* what) { fail(p.by->owner(), failure::inference, what); });
   }
 
-  /// The session's task has failed: the session is restored to its state before it and goes on, or ends if it can't.
+  /// Fails the session's task: the session returns to its state before the task, or ends if that fails.
   void fail(session& s, failure kind, const char* message) noexcept;
 
   /// Reports the failure of something that never became a task, or of a session that never opened (`number` 0).
   void refuse(session_id id, std::uint64_t number, failure kind, const char* message) noexcept;
 
-  /// Drops everything that the session holds.
+  /// Frees everything that the session holds.
   void end(session_id id) noexcept;
 
-  /// Removes the sessions that have ended. Nothing may still use them.
+  /// Removes the sessions that have ended. Nothing may use them any more.
   void bury() noexcept;
 
 private:

@@ -6,11 +6,11 @@ namespace parley::inference {
 
 namespace {
 
-// A sample is about a second.
+// Weights of one sample, which covers about a second.
 constexpr double weight_of_more = 0.3, weight_of_less = 0.03;
-constexpr double least_weight = 0.1; ///< an almost empty device: it says little about a full one
+constexpr double least_weight = 0.1; ///< of a sample from an almost empty device, which says little about a full one
 constexpr int patience_up = 10, patience_down = 3, patience_late = 2;
-constexpr int dead_band = 10; ///< changes by less than a tenth are ignored
+constexpr int dead_band = 10; ///< changes of less than slots / dead_band are ignored
 
 } // namespace
 
@@ -23,7 +23,7 @@ int slot_estimate::affordable() const {
 
 void slot_estimate::add(const pace_sample& sample) {
   if (sample.units < 1 || sample.seconds <= 0) return;
-  const auto sessions = sample.units / sample.seconds; // if it had talked all the time
+  const auto sessions = sample.units / sample.seconds; // sessions, had they all talked all the time
   const auto foreseen = cost_.fixed_seconds + cost_.session_seconds * sessions;
   const auto needed = sample.busy_seconds / sample.seconds / std::max(foreseen, 1e-9);
   const auto fullness = std::clamp(sessions / slots_, least_weight, 1.0);

@@ -4,31 +4,33 @@
 
 namespace parley::inference {
 
-/// What an engine measured of itself in about a second.
+/// What an engine measured about itself in about one second.
 struct pace_sample {
-  double seconds = 0;      ///< that it took
-  double busy_seconds = 0; ///< of these, spent on the units of its sessions: sound, pictures, words and speech
-  int units = 0;           ///< answered
-  int late_units = 0;      ///< of these, later than a second after they began
-  int sessions = 0;        ///< open
+  double seconds = 0;      ///< length of the sample
+  double busy_seconds = 0; ///< how much of it was spent on units: sound, pictures, words and speech
+  int units = 0;           ///< answered units
+  int late_units = 0;      ///< how many of them took more than a second
+  int sessions = 0;        ///< open sessions
 };
 
-/// The number of sessions that a device keeps up with: first from the cost of a unit measured at start, then from what
-/// units really cost. People who listen cost less; a device that others use costs more. Pure.
+/// The number of sessions that a device can keep up with: first from the cost of a unit measured at start, later from
+/// what
+/// units really cost. Listening sessions cost less; other programs on the device raise the cost. Pure.
 ///
-/// The estimated cost rises quickly and falls slowly, and the more so the fuller the device is. Hysteresis: the slot
+/// The estimated cost rises quickly and falls slowly, and it follows samples from a full device most. Hysteresis: the
+/// slot
 /// count changes only after several consecutive samples agree, and it falls sooner than it rises. Late units reduce it
-/// to the sessions that are open.
+/// to the number of open sessions.
 class slot_estimate {
 public:
-  /// `most`: the number for which there is memory.
+  /// `most`: the number of slots that memory allows.
   slot_estimate(const step_cost& cost, int most);
 
   void add(const pace_sample& sample);
 
   int slots() const { return slots_; }
 
-  /// The present cost of units relative to their cost at start.
+  /// The present cost of a unit relative to its cost at start.
   double pace() const { return pace_; }
 
 private:

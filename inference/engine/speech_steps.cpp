@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-// What duplex units and chat answers share on their way to sound: speech tokens, and windows of them.
+// The speech stages of duplex units and chat answers: choosing speech tokens, and turning windows of them into sound.
 namespace parley::inference {
 
 namespace {
@@ -19,7 +19,7 @@ double milliseconds_since(engine_clock::time_point begin) {
 void stages::choose_speech(std::span<const session_id> ids) {
   struct part {
     task* by;
-    at::Tensor logits; ///< [1, codes]; undefined when it needs none
+    at::Tensor logits; ///< [1, codes]; undefined if the model need not run
   };
   std::vector<part> parts;
   parts.reserve(ids.size());

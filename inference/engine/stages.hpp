@@ -9,32 +9,32 @@
 
 namespace parley::inference {
 
-/// The stages of the model. Each is one batched call for all tasks that the plan names and that still need it: their
-/// input is gathered, the model is called once, and each task receives its part. When a call throws, the tasks are tried one
-/// by one, so that only the culprit fails.
+/// The stages of the model. Each is one batched call for all tasks that are named by the plan and still need it: it
+/// gathers their inputs, calls the model once, and gives each task its part. If the call throws, the tasks are tried
+/// one by one, so that only the culprit fails.
 class stages {
 public:
-  /// All of them outlive this. `speaker` is null when no task ever speaks.
+  /// All arguments must outlive this. `speaker` is null if no task ever speaks.
   stages(session_table& sessions, const thinker& model, const talker* speaker)
       : sessions_(sessions), model_(model), speaker_(speaker) {}
 
-  /// Streams: a second of each.
+  /// Encodes a second of each stream.
   void hear(std::span<const session_id> ids);
 
-  /// Pieces of pictures; `rows` of the plan are pieces.
+  /// Encodes pieces of pictures; `rows` of the plan counts pieces.
   void see(std::span<const schedule::piece> plan);
 
-  /// Whole sounds of one prompt: one step of hearing them.
+  /// Encodes whole sounds of one prompt, one step at a time.
   void hear_clips(session_id id);
 
-  /// Rows of prefills and single tokens in one call, so that the weights are read once; then a token is sampled for each
-  /// task that wants one.
+  /// Feeds rows of prefills and single tokens in one call, so that the weights are read once; then samples a token for
+  /// each task that wants one.
   void run_llm(std::span<const schedule::piece> prefill, std::span<const session_id> decode);
 
-  /// One speech token of each.
+  /// Chooses one speech token for each session.
   void choose_speech(std::span<const session_id> ids);
 
-  /// One window of speech tokens of each becomes sound.
+  /// Turns one window of speech tokens of each session into sound.
   void make_sound(std::span<const session_id> ids);
 
 private:

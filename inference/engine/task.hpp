@@ -32,42 +32,43 @@ struct task_failure {
   std::string message;
 };
 
-/// What a task puts into its session's KV cache, and what the language model makes of it.
+/// What a task puts into its session's KV cache, and the model's results.
 struct llm_feed {
   // stage::prefill
   at::Tensor rows;                ///< [n, hidden]
-  std::int64_t done = 0;          ///< how many of them are in the cache
-  bool wants_logits = false;      ///< of the last one
-  std::vector<std::int64_t> kept; ///< those whose hidden states are wanted: then all go in one call
+  std::int64_t done = 0;          ///< how many of the rows are in the cache
+  bool wants_logits = false;      ///< the logits of the last row are wanted
+  std::vector<std::int64_t> kept; ///< rows whose hidden states are wanted; if any, all rows go into one call
 
   // stage::decode
-  token_id token = 0; ///< the one to be fed
+  token_id token = 0; ///< the token to feed
 
-  // what came out
+  // the results
   at::Tensor hidden;                   ///< [1, hidden] of the newest row
-  at::Tensor logits;                   ///< float32 [vocabulary] on the CPU, of the newest row
-  std::vector<at::Tensor> kept_hidden; ///< [1, hidden] of each row in `kept`
+  at::Tensor logits;                   ///< of the newest row: float32 [vocabulary], on the CPU
+  std::vector<at::Tensor> kept_hidden; ///< [1, hidden] for each row in `kept`
 
   std::int64_t left() const { return rows.defined() ? rows.size(0) - done : 0; }
 };
 
-/// Whether a task that needs one stage may need another one next.
+/// An allowed change from one stage to the next.
 struct transition {
   stage from, to;
 };
 
-/// Milliseconds of batched calls that a task took part in.
+/// Milliseconds of the batched calls in which a task took part.
 struct speech_costs {
   double tts_ms = 0;
   double token2wav_ms = 0;
 };
 
-/// What a session is doing: opening, answering a unit or a turn, or sliding its window. A task owns that state and decides
-/// what comes next: it names the stage that it needs, the engine runs the stage in one batched call for all tasks that need
-/// it and gives each its result, until the task has finished or failed. The thinker and the talker each need a stage: a
-/// chat answer continues to be generated while it is spoken.
+/// What a session is doing: opening, answering a unit or a turn, or sliding its window. A task owns the state of that
+/// work and
+/// decides what comes next: it names the stage that it needs, the engine runs the stage as one batched call for all
+/// tasks that need it and hands each its result, until the task has finished or failed. The thinker and the talker each
+/// need a stage: a chat answer continues to be generated while it is spoken.
 ///
-/// An exception from a task is its failure. Only the engine's thread uses it, except for `draw`.
+/// If a task throws, it has failed. Used by the engine's thread only, except for `draw`.
 class task {
 public:
   virtual ~task() = default;
@@ -76,20 +77,20 @@ public:
 
   // ---- life cycle
 
-  /// Called once, when the session has nothing else to do.
+  /// Called once, when it is the session's turn to run it.
   virtual void begin() = 0;
 
   bool finished() const { return finished_; }
   const std::optional<task_failure>& failed_with() const { return failure_; }
 
-  /// The number of the unit or turn under way. If the task fails, that number is answered and the session goes on. None =
-  /// a failure ends the session.
+  /// The number of its unit or turn. If the task fails, the failure is reported for that number and the session
+  /// continues. None = a failure ends the session.
   virtual std::optional<std::uint64_t> number() const { return std::nullopt; }
 
-  /// Takes the session back to where it was before `begin`. Only with a `number`.
+  /// Restores the session to its state before `begin`. Only for tasks with a `number`.
   virtual void take_back();
 
-  /// `cut` and `cancel_turn` arrived while it runs.
+  /// Called when `cut` or `cancel_turn` arrives while it runs.
   virtual void cut() {}
   virtual void cancel() {}
 
@@ -99,25 +100,25 @@ public:
   stage needs() const { return needs_; }               ///< of the thinker: idle to decode
   stage speech_needs() const { return speech_needs_; } ///< of the talker: idle, voice, speak or sound
   virtual engine_clock::time_point deadline() const { return began_ + std::chrono::seconds(1); }
-  virtual std::int64_t rows_left() const { return feed_.left(); } ///< of a prefill; pieces to be seen
-  virtual bool divisible() const { return false; }                ///< its prefill may be cut into several passes
+  virtual std::int64_t rows_left() const { return feed_.left(); } ///< prefill rows, or pieces to be encoded
+  virtual bool divisible() const { return false; }                ///< its prefill may be split over several passes
   virtual bool is_unit() const { return false; }                  ///< of a running conversation: waiting makes it late
 
   // ---- stages prepared elsewhere: look, same_prompt, voice
 
-  /// Asked before each pass while it needs `look` or `same_prompt`: what it waits for may be there.
+  /// Called before each pass while it needs `look` or `same_prompt`, to check whether that is ready.
   virtual void resume();
   virtual void on_voice(std::shared_ptr<const speech::voice> voice);
 
   // ---- stage::hear
 
-  /// Where the stream stood before the unit, and its next second; asked anew when a call has failed.
+  /// The state of the stream before the unit, and its next second. Called again after a failed call.
   virtual thinker::fresh_sound next_sound();
   virtual void on_heard(at::Tensor rows); ///< [tokens, hidden]
 
   // ---- stage::see
 
-  /// Up to `most` of the pieces that were not seen yet, in order.
+  /// Up to `most` pieces that are not encoded yet, in order.
   virtual std::vector<const vision::patch_grid*> next_pieces(std::int64_t most);
   virtual void on_seen(at::Tensor rows); ///< [pieces, query_num, hidden]
 
@@ -130,12 +131,12 @@ public:
 
   llm_feed& feed() { return feed_; }
   virtual void on_prefilled(); ///< all rows of `feed` are in the cache
-  virtual void on_token_fed(); ///< so is its token, and what came out of it is there
-  /// Whether it wants a token sampled from the newest logits.
+  virtual void on_token_fed(); ///< its token is in the cache, and the results are in `feed`
+  /// Whether a token should be sampled from the newest logits.
   virtual bool wants_token() const { return false; }
-  /// Draws it. Runs beside other tasks' on other threads.
+  /// Samples the token. Runs in parallel with other tasks, on any thread.
   virtual token_id draw(std::span<float> logits);
-  virtual void on_token_drawn(); ///< it is `feed().token`
+  virtual void on_token_drawn(); ///< `feed().token` has been sampled
 
   // ---- stage::speak, stage::sound
 
@@ -146,12 +147,12 @@ public:
   speech_costs& costs() { return costs_; }
 
 protected:
-  /// `allowed`: how the half that thinks may go on, static.
+  /// `allowed`: the allowed stages of the thinker; must have static lifetime.
   task(session& owner, std::span<const transition> allowed) : session_(owner), allowed_(allowed) {}
 
   void need(stage next);
   void need_speech(stage next);
-  void prefill(at::Tensor rows); ///< needs `prefill` for these
+  void prefill(at::Tensor rows); ///< requests `prefill` for these rows
   void set_finished();
   void fail(failure kind, std::string message);
 
@@ -169,7 +170,7 @@ protected:
   speech_costs costs_;
 };
 
-/// Stages that are prepared on other threads: the engine can only wait.
+/// Whether a stage is prepared on other threads, so that the engine can only wait.
 bool is_elsewhere(stage at);
 
 } // namespace parley::inference

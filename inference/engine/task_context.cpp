@@ -11,7 +11,7 @@ task_context::task_context(const thinker& thinks, const talker* speaks, const ll
     : model(thinks), speaker(speaks), options(how), tell(out), control(duplex::control_tokens::of(model.text())),
       duplex_ids(llm::make_duplex_sampling_ids(model.text(), options.how)),
       answer_ids(chat::answer_ids::of(model.text())), prompts(pool, options.kept_prompts), encoders(model) {
-  constexpr std::size_t most_orders = 256; // far more than one of each session
+  constexpr std::size_t most_orders = 256; // far more than one per session
   if (speaker) voices.emplace(speaker->sound(), options.kept_voices);
   if (model.sees()) pictures.emplace(vision::slicing_of(model.config().vision), options.picture_threads, most_orders);
 }

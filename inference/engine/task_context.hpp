@@ -19,13 +19,13 @@
 
 namespace parley::inference {
 
-/// Audio encoder caches of sessions that are over, for those that come.
+/// Recycles the audio encoder caches of ended sessions.
 class encoder_caches {
 public:
-  /// `model` outlives this.
+  /// `model` must outlive this.
   explicit encoder_caches(const thinker& model) : model_(model) {}
 
-  /// An empty one. Only if the model `hears`.
+  /// An empty cache. Only if the model `hears`.
   audio::encoder_cache take() {
     if (spare_.empty()) return model_.make_encoder_cache();
     auto spare = std::move(spare_.back());
@@ -37,7 +37,7 @@ public:
   void give_back(audio::encoder_cache&& used) noexcept {
     try {
       spare_.push_back(std::move(used));
-    } catch (...) { // the next session gets a new one
+    } catch (...) { // not kept: the next session gets a new one
     }
   }
 
@@ -46,14 +46,13 @@ private:
   std::vector<audio::encoder_cache> spare_;
 };
 
-/// What all tasks of an engine share: the model, what is prepared beside it or kept for the next one, and who hears what
-/// they have to tell. Nothing here belongs to a session. The engine's thread alone uses it.
+/// What all tasks of an engine share: the model, the helpers and caches beside it, and the receivers of their reports.
+/// Nothing here belongs to a session. Used by the engine's thread only.
 struct task_context {
   task_context(const thinker& thinks, const talker* speaks, const llm::kv_pool& pool, const engine_options& how,
                const engine::sink& out);
 
-  /// Has the pictures of a unit or turn sliced, starting now; null without any. None when there is too much to do
-  /// already.
+  /// Starts slicing the pictures of a unit or turn; null if there are none. Nothing if too many orders are waiting.
   std::optional<std::shared_ptr<image_job>> slice(session_id owner, std::vector<image_file> files, int max_slice_nums);
 
   const thinker& model;
@@ -68,12 +67,12 @@ struct task_context {
   prefix_cache prompts;
   encoder_caches encoders;
   std::optional<voice_preparer> voices;       ///< none without a speaker
-  std::optional<image_preprocessor> pictures; ///< none when the model does not see
+  std::optional<image_preprocessor> pictures; ///< none if the model does not see
   pace_meter meter;
 };
 
-/// Why a recording (16 kHz) can't be a reference voice, in words for the client; none = it can. Null and empty ones
-/// mean the default voice.
+/// Why a recording (16 kHz) can't be a reference voice, in words for the client; none = it can. Null and empty
+/// recordings mean the default voice.
 std::optional<std::string> voice_objection(const pcm& recording);
 
 } // namespace parley::inference

@@ -7,7 +7,7 @@
 
 namespace parley::inference {
 
-/// The next pieces of several tasks in one pass through the encoder.
+/// Encodes the next pieces of several tasks in one pass.
 void stages::see(std::span<const schedule::piece> plan) {
   struct part {
     task* by;

@@ -69,11 +69,11 @@ std::vector<voice_preparer::answer> voice_preparer::take() {
     std::erase(open_, o);
     try {
       if (o->made) cache_.put(*o->recording, o->made);
-    } catch (const std::bad_alloc&) { // then it is not cached
+    } catch (const std::bad_alloc&) { // not cached then
     }
     for (auto who : o->askers) {
       answers.push_back({who, o->made, {}});
-      answers.back().problem.swap(o->problem); // which the first one tells
+      answers.back().problem.swap(o->problem); // only the first answer carries the message
     }
   }
   return answers;
@@ -89,7 +89,7 @@ void voice_preparer::wait(std::chrono::milliseconds most) {
 }
 
 void voice_preparer::work() {
-  // Running sessions go first: a new voice may take its time, a running second may not.
+  // Running sessions go first: preparing a voice may take its time, a running second may not.
   constexpr int nicer = 5;
   const auto self = static_cast<id_t>(::gettid());
   ::setpriority(PRIO_PROCESS, self, ::getpriority(PRIO_PROCESS, self) + nicer);
@@ -115,7 +115,7 @@ void voice_preparer::prepare(order& of) const noexcept {
   } catch (...) {
     try {
       of.problem = words_of_exception().text;
-    } catch (const std::bad_alloc&) { // no memory for the message: it was not made
+    } catch (const std::bad_alloc&) { // no memory for the message; an answer without a voice is a failure
     }
   }
 }

@@ -17,28 +17,28 @@
 namespace parley::inference {
 
 /// Prepares reference voices one by one on a thread of its own, so that no session waits for another one's voice, and
-/// caches the most recently used ones. Its functions are called by the engine's thread; a session has at most one
-/// request at a time.
+/// caches the most recently used ones. Only the engine's thread calls it. A session has at most one request at a time.
 class voice_preparer {
 public:
   struct answer {
     session_id who;
-    std::shared_ptr<const speech::voice> voice; ///< null: it could not be made,
-    std::string problem;                        ///< because of this
+    std::shared_ptr<const speech::voice> voice; ///< null: it could not be prepared
+    std::string problem;                        ///< the reason, if `voice` is null
   };
 
-  /// `sound` outlives this object. The destructor waits for the voice in progress. `kept`: how many voices are cached.
+  /// `sound` must outlive this object. The destructor waits for the voice in progress. `kept`: how many voices are
+  /// cached.
   voice_preparer(const speech::token2wav& sound, std::size_t kept);
   ~voice_preparer();
 
   voice_preparer(const voice_preparer&) = delete;
   voice_preparer& operator=(const voice_preparer&) = delete;
 
-  /// The voice of a recording (16 kHz) that `speech::voice_problem` accepts, if it is cached; else null, and it is
-  /// being prepared: `take` will return it. A recording is prepared once for all sessions that ask for it.
+  /// The voice of a recording (16 kHz) that `speech::voice_problem` accepts, if it is cached. Otherwise null, and the
+  /// voice is prepared: `take` will return it. A recording is prepared once for all sessions that ask for it.
   std::shared_ptr<const speech::voice> ask(session_id who, const pcm& recording);
 
-  /// This session no longer waits for a voice. What is in progress is still finished, and cached.
+  /// This session no longer waits for a voice. Work in progress is still finished and cached.
   void forget(session_id who);
 
   /// The answers since the last call.
@@ -47,7 +47,7 @@ public:
   /// Whether any session is waiting.
   bool awaited() const;
 
-  /// Waits for an answer, but no longer than this.
+  /// Waits for an answer, but no longer than `most`.
   void wait(std::chrono::milliseconds most);
 
   std::uint64_t hits() const { return cache_.hits(); }

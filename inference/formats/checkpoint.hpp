@@ -17,11 +17,11 @@ class weights;
 
 /// The tensors of a checkpoint folder: `model.safetensors`, or the shards named by `model.safetensors.index.json`.
 /// Files are mapped, not read: opening costs no memory, and a tensor keeps its mapping alive after the checkpoint is
-/// gone. Copies are cheap and share the mappings. May be read from several threads.
+/// gone. Copies are cheap and share the mappings. Several threads may read it.
 class checkpoint {
 public:
-  /// Throws std::runtime_error naming the file when the folder holds no readable weights, and says what it holds
-  /// instead: files of another format, Git LFS pointers, an unfinished download. `assets`: see below.
+  /// Throws std::runtime_error naming the file if the folder holds no readable weights, and says what it holds instead:
+  /// files of another format, Git LFS pointers, an unfinished download. `assets`: see below.
   static checkpoint open(const std::filesystem::path& directory, const std::filesystem::path& assets = {});
 
   const std::filesystem::path& directory() const;
@@ -29,7 +29,7 @@ public:
   /// The folder whose `assets` belong to this checkpoint: its own, unless another one was named.
   const std::filesystem::path& assets() const;
 
-  /// Whether the tensor exists, plainly stored or as the parts of an AWQ matrix.
+  /// Whether the tensor exists, stored plainly or as the parts of an AWQ matrix.
   bool has(std::string_view name) const;
 
   /// The parts that represent the matrix `name` ("….weight") in a checkpoint quantized by AWQ; none = it is stored
@@ -39,15 +39,15 @@ public:
   /// All names that begin with `prefix`, sorted, including the prefix.
   std::vector<std::string> names(std::string_view prefix = {}) const;
 
-  /// As stored, a view of the file: never write to it. Throws std::runtime_error naming tensor and folder when it is
+  /// As stored: a view of the file, never to be written to. Throws std::runtime_error naming tensor and folder if it is
   /// missing.
   at::Tensor stored(std::string_view name) const;
 
-  /// Converted to the dtype, an AWQ matrix unpacked; still a view of the file when no conversion was needed. Throws
+  /// Converted to the dtype, with an AWQ matrix unpacked; still a view of the file if no conversion was needed. Throws
   /// like `stored`.
   at::Tensor tensor(std::string_view name, at::ScalarType dtype, at::Device device = at::kCPU) const;
 
-  /// The tensors below `prefix` (e.g. "llm."), to be returned in this dtype on this device.
+  /// The tensors below `prefix` (e.g. "llm."), converted to this dtype on this device.
   weights view(std::string prefix, at::ScalarType dtype = at::kFloat, at::Device device = at::kCPU) const;
 
 private:
@@ -68,7 +68,7 @@ public:
   /// Like `tensor`, but also throws when the shape differs (-1 matches any extent).
   at::Tensor tensor(std::string_view name, at::IntArrayRef shape) const;
 
-  /// Whether `tensor` returns it as stored in the file, without a copy.
+  /// Whether `tensor` returns a view of the file, without a copy.
   bool mapped(std::string_view name) const;
 
   /// Like `checkpoint::quantized`, on this view's device.
@@ -76,7 +76,7 @@ public:
 
   bool has(std::string_view name) const;
 
-  /// A deeper view: `view("llm.").sub("model.layers.0.")`.
+  /// A view with a longer prefix: `view("llm.").sub("model.layers.0.")`.
   weights sub(std::string_view prefix) const;
 
   at::ScalarType dtype() const;

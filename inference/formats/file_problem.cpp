@@ -23,7 +23,7 @@ bool is_unfinished(const std::filesystem::path& file) {
   const auto name = file.filename().string();
   for (const std::string_view ending : {".incomplete", ".part", ".aria2", ".crdownload", ".tmp"})
     if (name.ends_with(ending)) return true;
-  return name.starts_with("._____temp"); // ModelScope's folder
+  return name.starts_with("._____temp"); // ModelScope's temporary folder
 }
 
 } // namespace

@@ -12,7 +12,7 @@ namespace parley::inference {
 
 namespace {
 
-/// The keys of one object of a file; an absent key (or null) leaves the default as it is.
+/// The keys of one object in a file; an absent key (or null) leaves the default unchanged.
 class section {
 public:
   section(const std::filesystem::path& file, nlohmann::json values) : section(file.string() + ": ", std::move(values)) {
@@ -124,8 +124,8 @@ void read_preprocessor(const section& keys, vision_config& c) {
   keys.read("norm_std", c.norm_std);
 }
 
-/// The name of its folder; in the caches of Hugging Face (models--OWNER--NAME/snapshots/REVISION) and ModelScope (a dot
-/// is written ___), the name that the folder stands for.
+/// The name of its folder. In the caches of Hugging Face (models--OWNER--NAME/snapshots/REVISION) and ModelScope (where
+/// a dot is written ___) it is the name that the folder represents.
 std::string name_of(const std::filesystem::path& directory) {
   auto path = std::filesystem::weakly_canonical(directory);
   if (!path.has_filename()) path = path.parent_path();

@@ -23,15 +23,15 @@ struct llm_config {
   int kv_heads = 32;
   int head_dim = 128; ///< query width = heads * head_dim, which is not hidden_size
   double rms_norm_eps = 1e-6;
-  double rope_theta = 1e6; ///< config.json must contain it
+  double rope_theta = 1e6; ///< required in config.json
   int max_positions = 32768;
 };
 
-/// SigLIP NaViT and the resampler behind it.
+/// SigLIP NaViT and the resampler after it.
 struct vision_config {
   int hidden_size = 1152;
   int intermediate_size = 4304;
-  int layers = 27; ///< effective: the stored last layer does not count when config says to drop it
+  int layers = 27; ///< layers in use: excludes the last stored layer if config says to drop it
   int heads = 16;
   int patch_size = 14;
   int image_size = 980;
@@ -47,7 +47,7 @@ struct vision_config {
   std::array<double, 3> norm_std = {0.5, 0.5, 0.5};
 };
 
-/// Whisper-style encoder and what follows it.
+/// Whisper-style encoder and the projector after it.
 struct audio_config {
   int hidden_size = 1024;
   int layers = 24;
@@ -71,7 +71,7 @@ struct tts_bridge_config {
 
 /// All parts of a checkpoint's configuration.
 struct model_config {
-  std::string name; ///< of the checkpoint folder, or of the repository that a cache folder stands for
+  std::string name; ///< of the checkpoint folder, or of the repository that a cache folder represents
   weight_format stored;
   llm_config llm;
   vision_config vision;
@@ -80,7 +80,7 @@ struct model_config {
   bool has_vision = true; ///< `init_vision`, and so on: whether the part exists
   bool has_audio = true;
   bool has_tts = true;
-  bool stream_input = false; ///< how the sounds of a chat prompt are distributed (docs/model/thinker.md 6.2)
+  bool stream_input = false; ///< how a chat prompt distributes its sounds (docs/model/thinker.md 6.2)
 
   /// Throws std::runtime_error naming file and key for a missing file, an impossible value, or a model other than the
   /// implemented one (`model_kind_problems`).

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A text as it is, anything else as JSON.
+/// Shows a string as it is, and anything else as JSON.
 std::string shown(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
@@ -25,7 +25,7 @@ public:
 
   void add(std::string sentence) { out_.push_back(std::move(sentence)); }
 
-  /// `from[key]`, if it exists, must be one of these.
+  /// `from[key]`, if present, must be one of these.
   void require(const json& from, const std::string& where, const char* key, std::initializer_list<json> known) {
     const auto& value = member(from, key);
     if (value.is_null() || std::find(known.begin(), known.end(), value) != known.end()) return;
@@ -36,7 +36,7 @@ private:
   std::vector<std::string>& out_;
 };
 
-/// The successor comes in folders of the same name.
+/// The successor model comes in folders of the same name.
 void check_version(const json& config, problems& out) {
   const auto& text_model = member(config, "text_model_type");
   const auto& version = member(config, "version");
@@ -119,7 +119,7 @@ std::vector<std::string> model_kind_problems(const nlohmann::json& config) {
   std::vector<std::string> result;
   problems out(result);
   check_version(config, out);
-  if (!result.empty()) return result; // if it is another model, nothing else matters
+  if (!result.empty()) return result; // if it is another model, other problems do not matter
   check_positions(config, out);
   check_quantization(config, out);
   out.require(config, "", "hidden_act", {"silu"});

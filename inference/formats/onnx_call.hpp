@@ -14,13 +14,14 @@ namespace parley::inference::speech::onnx {
 using at::Tensor;
 using sizes = std::vector<std::int64_t>;
 
-/// A node with its inputs. Numbers that are shapes or indices (integers, truth values) stay on the CPU; all others are
-/// on the runner's device.
+/// A node and its inputs. Shapes and indices (integers, truth values) stay on the CPU; all else is on the runner's
+/// device.
 struct call {
   const onnx_node& node;
   std::vector<Tensor> in;
   at::Device device;
-  bool whole_kernel; ///< whether a partial window of a pool with count_include_pad is divided by the whole kernel
+  bool whole_kernel; ///< how a pool with count_include_pad divides a partial window: true = by the size of the whole
+                     ///< kernel
 
   bool has(std::size_t i) const { return i < in.size() && in[i].defined(); }
   const Tensor& operator[](std::size_t i) const {
@@ -50,7 +51,7 @@ inline sizes from_front(sizes axes, std::int64_t dims) {
 /// Executes a node. Throws std::runtime_error or c10::Error when it can't.
 using operation = Tensor (*)(const call&);
 
-// The operators with windows that move over the last dimensions.
+// The operators that move a window over the last dimensions.
 Tensor convolve(const call& c);
 Tensor average_pool(const call& c);
 Tensor pad(const call& c);

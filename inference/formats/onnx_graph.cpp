@@ -15,7 +15,7 @@ namespace {
   throw std::runtime_error(why);
 }
 
-/// One field of a protobuf message on the wire.
+/// One field of a protobuf message, as encoded.
 struct field {
   std::uint32_t id = 0;
   std::uint64_t number = 0;
@@ -81,7 +81,7 @@ void add_numbers(const field& from, std::vector<T>& to) {
     for (wire numbers(from.bytes); !numbers.done();) to.push_back(static_cast<T>(numbers.varint()));
 }
 
-/// A repeated float field: packed, or one of its numbers.
+/// Adds a repeated float field: packed, or a single one of its numbers.
 void add_reals(std::string_view bytes, std::vector<float>& to) {
   for (; bytes.size() >= sizeof(float); bytes.remove_prefix(sizeof(float))) {
     float value = 0;
@@ -106,7 +106,7 @@ at::Tensor read_tensor(std::string_view message, std::string* name) {
   std::vector<std::int64_t> sizes, longs;
   std::vector<std::int32_t> ints;
   std::string_view raw;
-  std::string packed; // float_data or double_data, also where they came one by one
+  std::string packed; // collects float_data or double_data, packed or not
   std::uint64_t type = 0;
   each(message, [&](const field& f) {
     switch (f.id) {
@@ -208,7 +208,7 @@ void read_graph(std::string_view message, onnx_graph& graph) {
   std::erase_if(graph.inputs, [&](const auto& name) { return graph.initializers.contains(name); });
 }
 
-/// The version, if this concerns the standard operators.
+/// Reads the version of the standard operators; ignores those of other domains.
 void read_opset(std::string_view message, onnx_graph& graph) {
   std::string domain;
   std::int64_t version = 0;

@@ -25,7 +25,7 @@ struct onnx_attribute {
 struct onnx_node {
   std::string op;
   std::string name;
-  std::vector<std::string> inputs; ///< an empty name is an input left out
+  std::vector<std::string> inputs; ///< an empty name means an omitted input
   std::vector<std::string> outputs;
   std::unordered_map<std::string, onnx_attribute> attributes;
 
@@ -35,22 +35,21 @@ struct onnx_node {
   std::vector<std::int64_t> integers(const std::string& key) const; ///< empty when absent
 };
 
-/// The graph of an ONNX file: the parts of onnx.proto that the reference's exports use, read with a wire parser of our
-/// own.
+/// The graph of an ONNX file: the parts of onnx.proto that the reference's exports use. Reads protobuf itself.
 struct onnx_graph {
-  std::string origin;     ///< the file, for messages
+  std::string origin;     ///< the file name, for messages
   std::int64_t opset = 0; ///< version of the standard operators; 0 = the file does not say
   std::vector<onnx_node> nodes;
   std::unordered_map<std::string, at::Tensor> initializers;
   std::vector<std::string> inputs; ///< without the initializers
   std::vector<std::string> outputs;
 
-  /// Null when there is none.
+  /// Null if there is none.
   const onnx_node* find_node(std::string_view name) const;
 };
 
-/// Maps the file and copies its tensors. Throws std::runtime_error naming the file when it can't be read, is truncated,
-/// or keeps its data in another file.
+/// Maps the file and copies its tensors. Throws std::runtime_error naming the file if it can't be read, is truncated,
+/// or stores its data in another file.
 onnx_graph read_onnx(const std::filesystem::path& file);
 
 } // namespace parley::inference::speech

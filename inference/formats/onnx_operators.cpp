@@ -17,7 +17,7 @@ Tensor gather(const call& c) {
   return data.index_select(axis, index.reshape(-1)).reshape(shape);
 }
 
-/// From `from` down to, but not including, `to`; ends outside the range count as the outermost ones.
+/// Reversed slice: starts at `from` and stops before `to`. Ends outside the range are clamped.
 Tensor backwards(const Tensor& x, std::int64_t axis, std::int64_t from, std::int64_t to, std::int64_t step) {
   const auto size = x.size(axis);
   auto clamped = [&](std::int64_t end) { return std::clamp<std::int64_t>(end < 0 ? end + size : end, -1, size - 1); };
@@ -212,7 +212,7 @@ const std::unordered_map<std::string_view, operation>& operations() {
        [](const call& c) {
          auto order = c.node.integers("perm");
          for (auto axis = order.empty() ? c[0].dim() : 0; axis-- > 0;)
-           order.push_back(axis); // the default is all axes backwards
+           order.push_back(axis); // by default all axes are reversed
          return c[0].permute(order);
        }},
       {"Unsqueeze", unsqueeze},

@@ -8,7 +8,7 @@ namespace {
 /// Spatial dimensions of a convolution or pool: strides, dilations, and the padding before and after each.
 struct window {
   sizes strides, dilations, before;
-  Tensor input; ///< padded here where the two sides differ
+  Tensor input; ///< already padded if the two sides differ
 };
 
 window window_of(const call& c, std::size_t dims) {
@@ -32,7 +32,7 @@ window window_of(const call& c, std::size_t dims) {
   return w;
 }
 
-/// [before, after] of every axis, in the order of the axes, as `constant_pad_nd` wants them: the last axis first.
+/// [before, after] for every axis, in the order that `constant_pad_nd` expects: the last axis first.
 Tensor padded(const Tensor& x, const sizes& before, const sizes& after, double value) {
   sizes pairs;
   for (auto axis = before.size(); axis-- > 0;) {
@@ -51,8 +51,8 @@ Tensor convolve(const call& c) {
                          c.node.integer("group", 1));
 }
 
-/// The mean over each window of the elements that count: padding only with count_include_pad, and what lies beyond the
-/// padding, in the last partial window of ceil_mode, only if `whole_kernel` says so, too.
+/// The mean over the elements of each window that count. Padding counts only with count_include_pad. Positions beyond
+/// the padding, in the last partial window of ceil_mode, count only if `whole_kernel` is true as well.
 Tensor average_pool(const call& c) {
   const auto kernel = c.node.integers("kernel_shape");
   const auto dims = kernel.size();
@@ -87,8 +87,8 @@ Tensor average_pool(const call& c) {
   return pool(sound) / pool(held);
 }
 
-/// `pads` as an attribute or, since opset 11, an input; since 18 for some axes only. Exporters write zero pads before
-/// every pool: those cost nothing, whatever the mode.
+/// `pads` is an attribute or, since opset 11, an input; since opset 18 it may name only some axes. Exporters write zero
+/// pads before every pool; those cost nothing in any mode.
 Tensor pad(const call& c) {
   const auto& x = c[0];
   auto pads = c.node.integers("pads");

@@ -19,12 +19,12 @@ static_assert(std::endian::native == std::endian::little, "safetensors data is l
 
 namespace {
 
-constexpr std::size_t max_header_bytes = 100'000'000; // the format's own limit
+constexpr std::size_t max_header_bytes = 100'000'000; // the limit of the format itself
 
 struct entry {
   at::ScalarType dtype;
   std::vector<std::int64_t> shape;
-  std::size_t begin; // in the file
+  std::size_t begin; // offset in the file
   std::size_t end;
 };
 
@@ -110,7 +110,7 @@ void safetensors_file::contents::read_header() {
   std::memcpy(&size, bytes.data(), sizeof size);
   if (size > max_header_bytes || size > bytes.size() - 8) throw refusal("header size lies outside the file");
   auto* text = reinterpret_cast<const char*>(bytes.data()) + 8;
-  // The format has depth 3; the callback keeps a hostile header from nesting deeper.
+  // The format nests to depth 3; the callback rejects hostile headers that nest deeper.
   auto shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
     if (depth > 8) throw refusal("header is nested too deeply");
     return true;
@@ -165,7 +165,7 @@ at::Tensor safetensors_file::tensor(std::string_view name) const {
   const auto& [dtype, shape, begin, end] = found->second;
   auto options = at::TensorOptions().dtype(dtype);
   auto* data = const_cast<std::byte*>(contents_->file.bytes().data() + begin);
-  // The format does not promise alignment; kernels do.
+  // The format does not guarantee alignment, but kernels require it.
   if (reinterpret_cast<std::uintptr_t>(data) % c10::elementSize(dtype) != 0 || begin == end) {
     auto copy = at::empty(shape, options);
     if (begin != end) std::memcpy(copy.data_ptr(), data, end - begin);

@@ -10,8 +10,8 @@
 
 namespace parley::inference {
 
-/// One mapped `.safetensors` file. Tensors are views of the mapping and keep it alive; never write to one.
-/// Copies share the mapping. Safe to read from several threads.
+/// One mapped `.safetensors` file. Tensors are views of the mapping and keep it alive; never write to one. Copies share
+/// the mapping. Several threads may read it.
 class safetensors_file {
 public:
   /// Throws std::runtime_error naming the file when it can't be mapped or its header is wrong: sizes, bounds, overlaps,
@@ -24,7 +24,7 @@ public:
   /// In file order.
   const std::vector<std::string>& names() const;
 
-  /// In the stored shape and dtype, on the CPU. Throws std::runtime_error naming tensor and file when missing.
+  /// With the stored shape and dtype, on the CPU. Throws std::runtime_error naming tensor and file if it is missing.
   at::Tensor tensor(std::string_view name) const;
 
 private:

@@ -30,9 +30,9 @@ using value_ptr = std::shared_ptr<value>;
 struct value {
   kind is = kind::none;
   std::int64_t integer = 0;
-  std::string text;             ///< of a text; of a global "module.name"
-  std::vector<value_ptr> items; ///< of tuples and lists; of dicts key, value, key, value, …
-  at::Tensor tensor;            ///< of a tensor; of a storage, flat
+  std::string text;             ///< a string; for a global "module.name"
+  std::vector<value_ptr> items; ///< the items of a tuple or list; for a dict key, value, key, value, …
+  at::Tensor tensor;            ///< a tensor; for a storage a flat one
 };
 
 value_ptr make(kind is) {
@@ -52,7 +52,7 @@ at::ScalarType storage_type(std::string_view name) {
   return found->second;
 }
 
-/// The archive's records. No record may be larger than the archive, because torch stores them uncompressed.
+/// The archive's records. No record may be larger than the archive, because torch stores records uncompressed.
 class archive {
 public:
   explicit archive(const std::filesystem::path& file)
@@ -69,7 +69,7 @@ private:
   caffe2::serialize::PyTorchStreamReader reader_;
 };
 
-/// A pickle machine that knows a closed set of globals.
+/// A pickle machine that accepts only a fixed set of globals.
 class unpickler {
 public:
   explicit unpickler(archive& records) : records_(records) {
@@ -213,7 +213,7 @@ value_ptr unpickler::rebuild_tensor(const std::vector<value_ptr>& arguments) {
   const auto& storage = arguments[0]->tensor;
   const auto offset = arguments[1]->integer;
   std::vector<std::int64_t> sizes, strides;
-  auto last = offset; // index of the last element that is read
+  auto last = offset; // index of the last element that the tensor uses
   bool empty = false;
   for (std::size_t i = 0; i < arguments[2]->items.size(); ++i) {
     const auto size = arguments[2]->items[i]->integer, stride = arguments[3]->items[i]->integer;
@@ -229,7 +229,7 @@ value_ptr unpickler::rebuild_tensor(const std::vector<value_ptr>& arguments) {
   std::int64_t elements = 1;
   for (auto size : sizes)
     if (__builtin_mul_overflow(elements, size, &elements)) refuse("a tensor outside its storage");
-  if (elements > storage.numel()) // stride 0 could make it huge; no state dict has that
+  if (elements > storage.numel()) // stride 0 could make it huge; real state dicts never do that
     refuse("a tensor larger than its storage");
   auto made = make(kind::tensor);
   made->tensor = empty ? at::empty(sizes, storage.options()) : storage.as_strided(sizes, strides, offset).contiguous();
@@ -266,7 +266,7 @@ value_ptr unpickler::run() {
     case 'M': push_integer(number<std::uint16_t>()); break;
     case 'J': push_integer(number<std::int32_t>()); break;
     case 0x8a: long_integer(); break;
-    case 'G': // big-endian double; only attributes of the dict contain any, and those are dropped
+    case 'G': // big-endian double; occurs only in attributes of the dict, which are dropped
       number<std::uint64_t>();
       push(make(kind::real));
       break;

@@ -9,7 +9,7 @@
 namespace parley::inference::speech {
 
 /// The named weights of one file. Looking up a tensor that is missing or has another shape throws std::runtime_error
-/// naming file and tensor, so that a wrong file is refused on loading and not in the middle of a sentence.
+/// naming file and tensor, so that a wrong file fails on loading and not in the middle of a sentence.
 class tensor_map {
 public:
   tensor_map() = default;
@@ -28,13 +28,13 @@ public:
   /// Undefined when missing.
   at::Tensor find(std::string_view name) const;
 
-  /// How many of `<prefix>0…`, `<prefix>1…`, … exist, counting from 0 without a gap.
+  /// How many of `<prefix>0…`, `<prefix>1…`, … exist, up to the first gap.
   int count(std::string_view prefix) const;
 
-  /// The tensors whose names begin with `prefix`, without it.
+  /// The tensors whose names begin with `prefix`, under their names without it.
   tensor_map below(std::string_view prefix) const;
 
-  /// Every tensor on `device`, floating ones as `dtype`.
+  /// Every tensor on `device`, floating-point ones converted to `dtype`.
   tensor_map to(at::Device device, at::ScalarType dtype = at::kFloat) const;
 
   std::size_t size() const { return tensors_.size(); }

@@ -12,8 +12,7 @@ struct wav_sound {
   int rate = 0;
 };
 
-/// Reads a WAV file of PCM (8, 16, 24 or 32 bits) or float32. Throws std::runtime_error naming the file and what is
-/// wrong.
+/// Reads a WAV file with PCM (8, 16, 24 or 32 bits) or float32 samples. Throws std::runtime_error naming the file.
 wav_sound read_wav_file(const std::filesystem::path& file);
 
 } // namespace parley::inference::speech

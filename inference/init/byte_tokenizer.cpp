@@ -15,7 +15,7 @@ namespace parley::inference::init {
 
 namespace {
 
-/// The added tokens after the base vocabulary, in the order of their ids; true = special.
+/// The tokens added to the base vocabulary, in the order of their ids; true = special.
 std::vector<std::pair<std::string, bool>> added_tokens() {
   std::vector<std::pair<std::string, bool>> result;
   auto add = [&](bool special, std::initializer_list<const char*> names) {
@@ -41,7 +41,7 @@ std::vector<std::pair<std::string, bool>> added_tokens() {
   return result;
 }
 
-/// The bytes that print as themselves come first, as in the real vocabulary: id 0 is "!".
+/// Bytes that print as themselves come first, as in the real vocabulary, so id 0 is "!".
 std::vector<std::string> byte_tokens() {
   std::vector<std::string> plain;
   std::vector<std::string> shifted;
@@ -66,7 +66,7 @@ text::tokenizer_files byte_tokenizer(std::int64_t base_tokens, std::int64_t unk_
   text::tokenizer_files made;
   std::int64_t id = 0;
   for (auto& token : byte_tokens()) made.vocabulary.emplace_back(std::move(token), id++);
-  // "\u0120" is the space of the byte alphabet.
+  // The byte alphabet writes a space as "\u0120".
   for (; id < base_tokens; ++id)
     made.vocabulary.emplace_back(id == unk_id ? "<unk>" : "\u0120w" + std::to_string(id), id);
 

@@ -33,7 +33,7 @@ nlohmann::json preprocessor_json(const nlohmann::json& config) {
           {"version", 4.5}};
 }
 
-/// The reference's chat takes its numbers from elsewhere; the file exists because it is published.
+/// Only because the published folder has this file; the reference's chat does not read its numbers.
 nlohmann::json generation_json(const nlohmann::json& config) {
   return {{"bos_token_id", config.at("bos_token_id")},
           {"do_sample", true},
@@ -51,7 +51,7 @@ nlohmann::json special_tokens_json() {
           {"unk_token", "<unk>"}};
 }
 
-/// As long as the published ones.
+/// As long as the published recordings.
 constexpr std::int64_t short_voice = 96320, long_voice = 269494;
 
 void write_assets(const std::filesystem::path& assets, const init::sound_sizes& sizes, std::uint64_t seed) {
@@ -66,7 +66,7 @@ void write_assets(const std::filesystem::path& assets, const init::sound_sizes& 
   init::write_voice_wav(assets / "system_ref_audio.wav", long_voice, seed + 1);
 }
 
-/// The vocabulary of a folder, with all merges.
+/// The vocabulary of a folder, including all merges.
 text::tokenizer_files tokenizer_of(const std::filesystem::path& folder) {
   if (exists(folder / "tokenizer.json")) return text::read_tokenizer_json(folder / "tokenizer.json");
   auto files = text::read_vocabulary_and_merges(folder);

@@ -12,8 +12,8 @@ struct init_options {
 };
 
 /// Writes a folder with the files of the published MiniCPM-o 4.5 and random weights: configuration, tokenizer in both
-/// forms, bfloat16 safetensors, sharded like the real ones, and `assets` with the voice's networks and two recordings.
-/// Weights are written as they are drawn, so any size needs little memory; the same preset and seed give the same
+/// forms, bfloat16 safetensors sharded like the real ones, and `assets` with the voice's networks and two recordings.
+/// Weights are written as they are drawn, so any size needs little memory. The same preset and seed give the same
 /// bytes. Presets: "tiny", "mid", "minicpm-o-4.5"; only the last one has networks of the published size in `assets`.
 /// `out` must be missing or empty. Throws std::invalid_argument for an unknown preset, std::runtime_error for disk
 /// errors.

@@ -10,7 +10,7 @@ namespace parley::inference::init {
 
 namespace {
 
-// Protocol buffers on the wire.
+// Protocol buffers encoding.
 
 void varint(std::string& to, std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) to += static_cast<char>(value | 0x80);
@@ -22,7 +22,7 @@ void number(std::string& to, std::uint32_t id, std::int64_t value) {
   varint(to, static_cast<std::uint64_t>(value));
 }
 
-/// The beginning of a field of bytes, of which `size` will follow.
+/// Begins a bytes field, of which `size` bytes will follow.
 void opening(std::string& to, std::uint32_t id, std::uint64_t size) {
   varint(to, id << 3 | 2);
   varint(to, size);
@@ -138,7 +138,7 @@ std::string onnx_writer::constant(const std::string& name, const std::vector<std
 void onnx_writer::write(const std::filesystem::path& file, const std::string& input, const std::string& output,
                         std::int64_t opset, std::uint64_t seed) const {
   struct kept {
-    std::string head; // all of the tensor but its data
+    std::string head; // everything before the tensor's data
     std::uint64_t data;
   };
   std::vector<kept> tensors;

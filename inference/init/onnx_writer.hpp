@@ -10,8 +10,8 @@
 
 namespace parley::inference::init {
 
-/// Collects an ONNX graph of float32 tensors and writes it, using the few forms of onnx.proto that older exporters use.
-/// Values are referred to by name; a node's first output is called after the node with `_output_0`, as exporters do.
+/// Builds an ONNX graph of float32 tensors and writes it, using the few forms of onnx.proto that older exporters use.
+/// Values are referred to by name; as exporters do, a node's first output has the node's name plus `_output_0`.
 class onnx_writer {
 public:
   /// An attribute of a node, made by one of the functions below.
@@ -20,7 +20,7 @@ public:
   static attribute integers(std::string_view name, const std::vector<std::int64_t>& values);
   static attribute real(std::string_view name, float value);
   static attribute text(std::string_view name, std::string_view value);
-  /// `shape` of no numbers: a scalar.
+  /// An empty `shape` means a scalar.
   static attribute longs(std::string_view name, const std::vector<std::int64_t>& values,
                          const std::vector<std::int64_t>& shape);
   static attribute floats(std::string_view name, const std::vector<float>& values);
@@ -29,22 +29,22 @@ public:
   std::string node(const std::string& op, const std::string& name, const std::vector<std::string>& inputs,
                    const std::vector<attribute>& attributes = {});
 
-  /// The next tensor to be stored in the file; returns its name.
+  /// Adds the next tensor to be stored in the file; returns its name.
   std::string initializer(planned_tensor tensor);
 
-  /// A `Constant` node of one number (`shape` empty) or a list.
+  /// Adds a `Constant` node with one number (`shape` empty) or a list.
   std::string constant(const std::string& name, const std::vector<std::int64_t>& values, bool scalar = false);
 
   std::size_t nodes() const { return node_count_; }
   std::size_t initializers() const { return initializers_.size(); }
 
-  /// `output` is the name of the value that becomes the graph's output; random numbers are drawn as they are written.
-  /// Throws std::runtime_error naming the file.
+  /// `output` names the value that becomes the graph's output. Random numbers are drawn while writing. Throws
+  /// std::runtime_error naming the file.
   void write(const std::filesystem::path& file, const std::string& input, const std::string& output, std::int64_t opset,
              std::uint64_t seed) const;
 
 private:
-  std::string nodes_; ///< as fields of the graph
+  std::string nodes_; ///< encoded as fields of the graph
   std::size_t node_count_ = 0;
   std::vector<planned_tensor> initializers_;
 };

@@ -14,14 +14,14 @@ namespace parley::inference::init {
 
 using size = std::int64_t;
 
-/// Collects tensors below a growing prefix.
+/// Collects tensors, each with the names of its modules as prefix.
 class plan {
 public:
   explicit plan(std::vector<planned_tensor>& out, std::string prefix = {}) : out_(out), prefix_(std::move(prefix)) {}
 
   plan under(const std::string& prefix) const { return plan(out_, prefix_ + prefix); }
 
-  /// [out, in...]; outputs have the inputs' size.
+  /// [out, in...], scaled so that outputs are as large as inputs.
   void weight(const std::string& name, std::vector<size> shape) const {
     auto inputs = std::accumulate(shape.begin() + 1, shape.end(), size{1}, std::multiplies<>());
     add(name, std::move(shape), 0, 1.0 / std::sqrt(static_cast<double>(inputs)));

@@ -7,11 +7,11 @@ namespace parley::inference::init {
 
 namespace {
 
-/// The parameters in which presets differ.
+/// The parameters that differ between presets.
 struct sizes {
   int hidden, layers, heads, kv_heads, head_dim, ffn;
   int vision_hidden, vision_layers, vision_heads,
-      vision_ffn; // vision_layers as stored in config: one more than are used
+      vision_ffn; // vision_layers: as stored in config, one more than is used
   int audio_hidden, audio_layers, audio_heads, audio_ffn;
   int tts_hidden, tts_layers, tts_heads, tts_ffn, tts_text_tokens;
   std::int64_t base_tokens, unk_id;
@@ -23,9 +23,9 @@ constexpr sizes mid{1024, 28, 16, 8, 128, 3072, 384, 7, 6, 1536, 384, 6, 6, 1536
 constexpr sizes real{4096, 36, 32,   8,   128, 12288, 1152, 27,     16,     4304,  1024,
                      24,   16, 4096, 768, 20,  12,    3072, 152064, 151643, 128244};
 
-/// Added tokens beside `<unk>`, in the order of their ids (added_tokens.cpp).
+/// Tokens added besides `<unk>`, in the order of their ids (added_tokens.cpp).
 constexpr std::int64_t added_behind_base = 105;
-// Places in that order.
+// Positions in that order.
 constexpr std::int64_t endoftext = 0;
 constexpr std::int64_t im_end = 2;
 constexpr std::int64_t tts_audio_bos = 44; // <focus>
@@ -97,7 +97,7 @@ bool is_published(const sizes& s) {
 }
 
 preset make(const sizes& s, sound_sizes sound = small_sound_sizes()) {
-  // `<unk>` lies among the base tokens or right behind them.
+  // `<unk>` is one of the base tokens, or the first id after them.
   auto first_added = s.unk_id < s.base_tokens ? s.base_tokens : s.base_tokens + 1;
   nlohmann::json c{{"architectures", {"MiniCPMO"}},
                    {"model_type", "minicpmo"},
@@ -135,7 +135,7 @@ preset make(const sizes& s, sound_sizes sound = small_sound_sizes()) {
                    {"init_tts", true}};
   if (is_published(s)) {
     c["drop_vision_last_layer"] = false;
-    c["slice_config"]["max_slice_nums"] = 1; // the processor's file says 9, and takes precedence
+    c["slice_config"]["max_slice_nums"] = 1; // preprocessor_config.json says 9 and takes precedence
     c["listen_speak_type"] = "asr";
     c["rope_scaling"] = nullptr;
   }

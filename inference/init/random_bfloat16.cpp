@@ -23,7 +23,7 @@ std::uint64_t hash(std::string_view text) {
   return h;
 }
 
-/// Nearest, ties to even; finite values only.
+/// Rounds to nearest, ties to even; for finite values only.
 std::uint16_t to_bfloat16(float value) {
   auto bits = std::bit_cast<std::uint32_t>(value);
   return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
@@ -33,7 +33,7 @@ std::uint16_t to_bfloat16(float value) {
 
 random_bfloat16::random_bfloat16(std::uint64_t seed, std::string_view name, double mean, double deviation)
     : state_(mix(seed + step) ^ hash(name)), mean_(static_cast<float>(mean)) {
-  // A sum of four uniform 16-bit numbers.
+  // The deviation of a sum of four uniform 16-bit numbers.
   scale_ = static_cast<float>(deviation / std::sqrt(4.0 * (65536.0 * 65536.0 - 1.0) / 12.0));
 }
 

@@ -11,7 +11,7 @@ class random_bfloat16 {
 public:
   random_bfloat16(std::uint64_t seed, std::string_view name, double mean, double deviation);
 
-  /// The next numbers, by their bits.
+  /// Writes the bits of the next numbers to `out`.
   void fill(std::span<std::uint16_t> out);
 
 private:

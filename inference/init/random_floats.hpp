@@ -9,7 +9,7 @@
 
 namespace parley::inference::init {
 
-/// The numbers of a planned tensor as float32: bfloat16 ones, widened.
+/// The numbers of a planned tensor as float32, widened from bfloat16.
 inline std::vector<float> random_floats(const planned_tensor& tensor, std::uint64_t seed) {
   std::vector<std::uint16_t> narrow(tensor.values());
   random_bfloat16(seed, tensor.name, tensor.mean, tensor.deviation).fill(narrow);

@@ -72,7 +72,7 @@ void plan_estimator(const plan& p, const sound_sizes& s) {
   p.linear("final_layer.linear", mel_bins, d);
 }
 
-/// Weight norm: the row's length and its direction.
+/// A convolution with weight norm: a length and a direction for each row.
 void normed_convolution(const plan& p, const std::string& name, size biases, std::vector<size> shape) {
   p.bias(name + ".bias", biases);
   p.add(name + ".parametrizations.weight.original0", {shape[0], 1, 1}, 1, 0.05);

@@ -18,8 +18,8 @@ struct sound_sizes {
   std::vector<std::int64_t> speaker_blocks;
 };
 
-/// The sizes published with MiniCPM-o 4.5 (docs/model/talker.md 1), and those of networks with the same structure that
-/// take only seconds.
+/// The sizes published with MiniCPM-o 4.5 (docs/model/talker.md 1), and small ones with the same structure that run in
+/// seconds.
 sound_sizes published_sound_sizes();
 sound_sizes small_sound_sizes();
 

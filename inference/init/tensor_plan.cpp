@@ -101,7 +101,7 @@ void plan_two_layers(const plan& p, size in, size out) {
 }
 
 void plan_tts(const plan& p, const nlohmann::json& t) {
-  constexpr size unused_llama_vocabulary = 32000; // model.embed_tokens: in the file, never read
+  constexpr size unused_llama_vocabulary = 32000; // model.embed_tokens: stored, but never read
   size d = t.at("hidden_size");
   size codes = t.at("num_audio_tokens");
   p.table("emb_text.weight", t.at("num_text_tokens"), d);

@@ -5,7 +5,7 @@
 
 namespace parley::inference::init {
 
-/// Writes a whole file, in place of an older one. Throws std::runtime_error naming the file.
+/// Writes a whole file, replacing an older one. Throws std::runtime_error naming the file.
 void write_text(const std::filesystem::path& path, std::string_view text);
 
 } // namespace parley::inference::init

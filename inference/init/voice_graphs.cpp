@@ -9,7 +9,7 @@ namespace {
 using size = std::int64_t;
 using strings = std::vector<std::string>;
 
-/// Names of a network's parts as an exporter assigns them: a repeated operator in a module gets a number.
+/// Names a network's parts as an exporter does: repeated operators in a module are numbered.
 class speaker_graph {
 public:
   speaker_graph(onnx_writer& out, const sound_sizes& sizes) : out_(out), sizes_(sizes) {}
@@ -27,7 +27,7 @@ public:
   }
 
 private:
-  /// Layers whose outputs are concatenated with their inputs, and one that halves the result.
+  /// Layers whose outputs are concatenated with their inputs, then a layer that halves the result.
   std::string block(std::size_t index, std::string x) {
     const auto number = std::to_string(index + 1);
     const auto name = "/xvector/block" + number, transit = "/xvector/transit" + number;
@@ -51,7 +51,7 @@ private:
     return out_.initializer({name.substr(1), {width}, mean, 0.05});
   }
 
-  /// One dimension, or two if the shape has four.
+  /// A convolution over one dimension, or over two if the shape has four.
   std::string convolve(const std::string& name, const std::string& x, std::vector<size> shape, size stride, size pad,
                        size dilation, bool bias) {
     const auto dims = shape.size() - 2;
@@ -125,7 +125,7 @@ private:
     return out_.node("Reshape", "/head/Reshape", {x, shape});
   }
 
-  /// Means of segments of 100, each repeated for its columns: [B, C, T].
+  /// Means of segments of 100 columns, each repeated for its columns: [B, C, T].
   std::string segments(const std::string& name, const std::string& x) {
     const auto nothing = out_.constant(name + "/pads", {0, 0, 0, 0, 0, 0});
     auto y = out_.node("Pad", name + "/Pad", {x, nothing}, {onnx_writer::text("mode", "constant")});
@@ -195,7 +195,7 @@ private:
     return concat(name + "/Concat", {mean, out_.node("Sqrt", name + "/Sqrt", {variance})}, -1);
   }
 
-  /// The last batch norm has no weights of its own: ones and zeros are constants.
+  /// The last batch norm has no weights of its own: its ones and zeros are constants.
   std::string dense(const std::string& name, std::string x, size width) {
     constexpr size embedding = 192;
     x = out_.node("Unsqueeze", name + "/Unsqueeze", {x, out_.constant(name + "/Constant", {-1})});
@@ -211,11 +211,11 @@ private:
 
   onnx_writer& out_;
   const sound_sizes& sizes_;
-  size width_ = 0; ///< channels by now
+  size width_ = 0; ///< channels so far
   int relus_ = 0;
 };
 
-/// Matrices are stored [in, out] under numbers; everything else has its module's name.
+/// Matrices are stored as [in, out] under numbers; everything else has its module's name.
 class tokenizer_graph {
 public:
   explicit tokenizer_graph(onnx_writer& out, size width) : out_(out), width_(width) {}
@@ -275,7 +275,7 @@ private:
 
   onnx_writer& out_;
   size width_;
-  int next_ = 2400; // matrices of the blocks
+  int next_ = 2400; // number in the name of the next block matrix
 };
 
 } // namespace

@@ -10,12 +10,12 @@ namespace {
 
 constexpr auto minus_infinity = -std::numeric_limits<float>::infinity();
 
-/// Number of queries that process a page together, and the number from which transposing the page's keys pays off.
+/// How many queries process a page together, and from how many on transposing the page's keys pays off.
 constexpr std::int64_t most_queries = 32, worth_turning = 5;
 
 /// Working memory of one call, on the stack: 208 KB.
 struct workspace {
-  std::int64_t width; ///< of a head, in whole vectors: the distance of two queries or sums
+  std::int64_t width; ///< row length of a query or sum: head_dim rounded up to whole vectors
   alignas(64) float queries[most_queries * largest_head];
   alignas(64) float sums[most_queries * largest_head];
   alignas(64) float scores[most_queries * largest_page];
@@ -39,7 +39,7 @@ PARLEY_INLINE const float* as_floats(const bfloat16* rows, std::int64_t count, s
   return room;
 }
 
-/// Four queries against a page of transposed keys: 4 x 64 scores that stay in registers.
+/// Four queries against a page of transposed keys: 4 x 64 scores, kept in registers.
 PARLEY_INLINE void score_four(workspace& w, std::int64_t first, std::int64_t head_dim) {
   vector sums[4][4] = {};
   const auto* query = w.queries + first * w.width;
@@ -78,7 +78,8 @@ PARLEY_INLINE void score_rows(workspace& w, const float* keys, std::int64_t coun
   }
 }
 
-/// Turns the scores of `seen` rows into weights of query q's running softmax; those of the page's other rows become 0.
+/// Turns the scores of the first `seen` rows into weights of query q's running softmax; the page's other rows get
+/// weight 0.
 PARLEY_INLINE void weigh(workspace& w, std::int64_t q, std::int64_t seen, std::int64_t head_dim) {
   auto* scores = w.scores + q * largest_page;
   auto* sums = w.sums + q * w.width;
@@ -99,7 +100,7 @@ PARLEY_INLINE void weigh(workspace& w, std::int64_t q, std::int64_t seen, std::i
   for (std::int64_t d = 0; d < head_dim; ++d) sums[d] *= fade;
 }
 
-/// sums += weights x values, one query.
+/// sums += weights x values, for one query.
 PARLEY_INLINE void add_values(workspace& w, std::int64_t q, std::int64_t seen, const float* values, std::int64_t stride,
                               std::int64_t head_dim) {
   const auto* weights = w.scores + q * largest_page;
@@ -119,7 +120,7 @@ PARLEY_INLINE void add_values(workspace& w, std::int64_t q, std::int64_t seen, c
   }
 }
 
-/// The same for four queries and `width` vectors of the head at a time: the sums stay in registers.
+/// The same for four queries and `width` vectors of the head at a time, with the sums in registers.
 template<int width>
 PARLEY_INLINE void add_values_to_four(workspace& w, std::int64_t q, std::int64_t d, std::int64_t count,
                                       const float* values, std::int64_t stride) {
@@ -147,7 +148,7 @@ PARLEY_INLINE void add_values_to_four(workspace& w, std::int64_t q, std::int64_t
   for (; d < head_dim; d += 16) add_values_to_four<1>(w, q, d, count, values, stride);
 }
 
-/// Starts with `count` queries; row(q) is the location of query q.
+/// Starts with `count` queries; row(q) is the address of query q.
 template<class Row>
 PARLEY_INLINE void take_queries(workspace& w, std::int64_t count, std::int64_t head_dim, const Row& row) {
   const auto scale = 1.0F / std::sqrt(static_cast<float>(head_dim));
@@ -162,13 +163,13 @@ PARLEY_INLINE void take_queries(workspace& w, std::int64_t count, std::int64_t h
     w.top[q] = minus_infinity;
     w.total[q] = 0;
   }
-  for (auto q = count; q < (count + 3) / 4 * 4; ++q) { // computed but not used
+  for (auto q = count; q < (count + 3) / 4 * 4; ++q) { // padding: computed but not used
     std::fill_n(w.queries + q * w.width, head_dim, 0.0F);
     std::fill_n(w.sums + q * w.width, head_dim, 0.0F);
   }
 }
 
-/// All queries process at most a page of rows, of which query q sees the first seen(q).
+/// Processes up to a page of rows with all queries; query q sees the first seen(q) of them.
 template<class T, class Seen>
 PARLEY_INLINE void visit(workspace& w, std::int64_t count, const T* keys, const T* page_values, std::int64_t here,
                          std::int64_t key_stride, std::int64_t head_dim, const Seen& seen) {
@@ -212,7 +213,7 @@ PARLEY_INLINE void attend_pages(const T* queries, const paged_head<T>& past, con
     for (std::int64_t begin = 0; begin < end; begin += past.page_rows) {
       const auto here = std::min(past.page_rows, end - begin);
       const auto from = std::int64_t{past.pages[begin / past.page_rows]} * past.page_rows * past.key_stride;
-      const auto see = shape.past + 1 - begin; // plus one row per row of the sequence
+      const auto see = shape.past + 1 - begin; // each later row sees one more
       visit(w, count, past.keys + from, past.values + from, here, past.key_stride, head_dim,
             [&](std::int64_t q) { return std::clamp<std::int64_t>(see + (first + q) / shape.heads, 0, here); });
     }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t wide = 4 * lanes;
 
-/// `outs` channels at `wide` positions: sums that stay in registers.
+/// Computes `outs` channels at `wide` positions, with the sums in registers.
 template<int outs>
 PARLEY_INLINE void block(const float* x, std::int64_t stride, const kernel& by, std::int64_t channel, const float* add,
                          std::int64_t add_stride, signal to) {
@@ -48,7 +48,7 @@ PARLEY_INLINE void blocks(const float* x, std::int64_t stride, const kernel& by,
   }
 }
 
-/// The remainder that does not fill a block.
+/// Computes the remainder that does not fill a block.
 PARLEY_INLINE void rest(const float* x, std::int64_t stride, const kernel& by, std::int64_t length, const float* add,
                         std::int64_t add_stride, signal to) {
   for (std::int64_t o = 0; o < by.out; ++o) {

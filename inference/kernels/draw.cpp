@@ -11,7 +11,7 @@ namespace parley::inference::cpu {
 
 namespace {
 
-/// Weights that are summed up as a block before they are looked at one by one.
+/// Number of weights that are summed as a block, before single ones are examined.
 constexpr std::size_t stretch = 256;
 
 PARLEY_INLINE double sum_of(const float* x, std::size_t count) {

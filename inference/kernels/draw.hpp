@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <span>
 
-// The parts of drawing from a row of logits that visit all of them, in plain memory.
+// The parts of sampling that visit a whole row of logits, in plain memory.
 namespace parley::inference::cpu {
 
-/// The largest number, and whether none is NaN.
+/// The largest number, and whether the row is free of NaN.
 struct peak {
   float top;
   bool sane;
@@ -20,10 +20,10 @@ double exponentials(std::span<const float> x, float top, float* to);
 /// The sum of e^(x - top).
 double sum_of_exponentials(std::span<const float> x, float top);
 
-/// Whether one of them is larger.
+/// Whether any number is larger than `than`.
 bool any_above(std::span<const float> x, float than);
 
-/// What was sampled, and its position in the cumulative weights.
+/// The sampled index, and its position in the cumulative weights.
 struct sampled {
   std::size_t index;
   double below; ///< sum of the weights before it

@@ -4,9 +4,9 @@
 
 namespace parley::inference::cpu {
 
-/// A few rows times a large matrix, in float32: [rows, in] x [out, in]^T. The matrix is read once, whatever the number
-/// of rows, so that the product of a few rows runs at memory speed. Rows of `x` are `in` apart, results `stride` apart;
-/// `add` adds to what is there.
+/// A few rows times a large matrix, in float32: [rows, in] x [out, in]^T. The matrix is read only once, whatever the
+/// number of rows, so a product of a few rows runs at memory speed. Rows of `x` are `in` apart, results `stride` apart;
+/// `add` adds to the existing contents.
 void product(const float* x, std::int64_t rows, const float* matrix, std::int64_t out, std::int64_t in, float* to,
              std::int64_t stride, bool add);
 

@@ -8,7 +8,7 @@
 // only.
 namespace parley::inference::cpu {
 
-/// to = x / rms(x) * weight, over `width` numbers of each row. The mean is float32.
+/// to = x / rms(x) * weight, over `width` numbers of each row. The mean is computed in float32.
 void rms_norm(const float* x, const float* weight, float* to, std::int64_t rows, std::int64_t width, float eps);
 void rms_norm(const bfloat16* x, const bfloat16* weight, bfloat16* to, std::int64_t rows, std::int64_t width,
               float eps);
@@ -17,14 +17,14 @@ void rms_norm(const bfloat16* x, const bfloat16* weight, bfloat16* to, std::int6
 void silu_mul(const float* gate_up, float* to, std::int64_t rows, std::int64_t width);
 void silu_mul(const bfloat16* gate_up, bfloat16* to, std::int64_t rows, std::int64_t width);
 
-/// The rotation of one row's head: cosines and sines of its position, `head_dim` each, with the sign of rotate_half in
-/// the sines.
+/// The rotation for one row: cosines and sines of its position, `head_dim` each; the sines include the sign of
+/// rotate_half.
 struct rotation {
   const float* cosine;
   const float* sine;
 };
 
-/// One head: normalised with `weight` (null: not at all), then rotated. `to` must not be `x`.
+/// One head: normalised with `weight` (if not null), then rotated. `to` must not be `x`.
 void turn_head(const float* x, const float* weight, rotation by, float* to, std::int64_t head_dim, float eps);
 void turn_head(const bfloat16* x, const bfloat16* weight, rotation by, bfloat16* to, std::int64_t head_dim, float eps);
 

@@ -3,16 +3,15 @@
 #include <bit>
 #include <cstdint>
 
-// Common parts of the hand-written loops: plain C++ that the compiler vectorises, once for each generation of
-// processors; the loader picks one when the program starts. Sums over a row are therefore grouped by the width of its
-// vectors.
+// Shared by the hand-written loops: plain C++ that the compiler vectorises once for each generation of processors; the
+// loader picks a version when the program starts. So the order in which a row is summed depends on the vector width.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
     !defined(__SANITIZE_THREAD__)
 #define PARLEY_FOR_EACH_CPU __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define PARLEY_FOR_EACH_CPU
 #endif
-/// For functions called by such a function: code that is not inlined would be compiled for the oldest processor.
+/// For functions called by such a function: without inlining they would be compiled for the oldest processor.
 #define PARLEY_INLINE inline __attribute__((always_inline))
 
 namespace parley::inference::cpu {
@@ -43,7 +42,7 @@ PARLEY_INLINE void narrow(float x, bfloat16& into) {
 
 /// e^x within 2 units in the last place; 0 below -87.
 PARLEY_INLINE float exp(float x) {
-  constexpr float to_integer = 12582912.0F; // 1.5 * 2^23: its last bits are the integer
+  constexpr float to_integer = 12582912.0F; // 1.5 * 2^23: adding it puts the integer into the last bits
   const auto clamped = x > 88.0F ? 88.0F : x < -87.0F ? -87.0F : x;
   const auto shifted = clamped * 1.44269504088896341F + to_integer;
   const auto n = shifted - to_integer;
@@ -80,7 +79,7 @@ PARLEY_INLINE float small_cosine(float x) {
   return p * s + 1.0F;
 }
 
-/// Sine of any angle up to some thousands: reduced by a multiple of pi, where each odd one flips the sign.
+/// Sine of any angle up to some thousands, reduced by a multiple of pi; odd multiples flip the sign.
 PARLEY_INLINE float sine(float x) {
   constexpr float to_integer = 12582912.0F;
   const auto shifted = x * 0.318309886183790672F + to_integer;
@@ -90,12 +89,12 @@ PARLEY_INLINE float sine(float x) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(small_sine(r)) ^ odd);
 }
 
-/// As wide as the widest registers; narrower processors take several.
+/// As wide as the widest registers; on narrower processors it takes several.
 constexpr std::int64_t lanes = 16;
 using vector = float __attribute__((vector_size(lanes * sizeof(float))));
 using loose_vector = float __attribute__((vector_size(lanes * sizeof(float)), aligned(alignof(float)), may_alias));
 
-/// `lanes` floats from any address: no alignment is needed.
+/// Accesses `lanes` floats at any address, aligned or not.
 PARLEY_INLINE const loose_vector& at(const float* place) {
   return *reinterpret_cast<const loose_vector*>(place);
 }

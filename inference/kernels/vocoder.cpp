@@ -21,7 +21,7 @@ PARLEY_INLINE void to_parts(const float* m, const float* x, std::int64_t count, 
   for (std::int64_t i = 0; i < count; ++i) {
     const auto raw = exp(m[i]);
     const auto magnitude = raw < 100.0F ? raw : 100.0F;
-    const auto angle = sine(x[i]); // within [-1, 1]: no range reduction needed below
+    const auto angle = sine(x[i]); // within [-1, 1], so the sine and cosine below need no range reduction
     real[i] = magnitude * small_cosine(angle);
     imaginary[i] = magnitude * small_sine(angle);
   }
@@ -64,7 +64,7 @@ overlapped_transform::overlapped_transform(std::vector<float> window, std::int64
     for (std::int64_t part = 0; part < 2 * bins; ++part) {
       const auto bin = part % bins;
       const auto angle = 2 * std::numbers::pi * static_cast<double>(bin * n % size_) / static_cast<double>(size_);
-      const auto twice = bin == 0 || 2 * bin == size_ ? 1.0 : 2.0; // for the bins that are left out
+      const auto twice = bin == 0 || 2 * bin == size_ ? 1.0 : 2.0; // accounts for the bins that are left out
       const auto wave = part < bins ? std::cos(angle) : -std::sin(angle);
       basis_.push_back(static_cast<float>(wave * twice / static_cast<double>(size_) *
                                           static_cast<double>(window_[static_cast<std::size_t>(n)])));
@@ -73,7 +73,7 @@ overlapped_transform::overlapped_transform(std::vector<float> window, std::int64
 
 void overlapped_transform::samples(const float* x, std::int64_t stride, std::int64_t columns, float limit,
                                    float* to) const {
-  const auto places = columns + size_ / hop_; // of one phase
+  const auto places = columns + size_ / hop_; // positions per phase
   std::vector<float> phases(static_cast<std::size_t>(hop_ * places));
   transform_columns(x, stride, columns, basis_.data(), size_, hop_, phases.data(), places);
   // Every sum was windowed twice.

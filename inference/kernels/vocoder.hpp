@@ -12,15 +12,15 @@ public:
   /// `window` [size]; `hop` divides `size`.
   overlapped_transform(std::vector<float> window, std::int64_t hop);
 
-  /// `x` [size + 2][columns], `stride` apart: logarithms of magnitudes (e^x is limited to 100), above numbers whose
-  /// sines are the phases. Writes (columns - 1) * hop samples, limited to [-limit, limit].
+  /// `x` [size + 2][columns], rows `stride` apart: first the logarithms of magnitudes (e^x is limited to 100), then
+  /// numbers whose sines are the phases. Writes (columns - 1) * hop samples, limited to [-limit, limit].
   void samples(const float* x, std::int64_t stride, std::int64_t columns, float limit, float* to) const;
 
 private:
   std::int64_t size_, hop_;
   std::vector<float> window_;
   std::vector<float>
-      basis_; ///< [size][size + 2]: what each real and imaginary part contributes to each position, window included
+      basis_; ///< [size][size + 2]: the contribution of each real and imaginary part to each position, window included
 };
 
 } // namespace parley::inference::cpu

@@ -10,7 +10,7 @@ namespace parley::inference::llm {
 
 namespace {
 
-/// query [batch, heads, n, head_dim] → the same and [batch, heads, n].
+/// query [batch, heads, n, head_dim] → the result in the same shape, and each row's logsumexp [batch, heads, n].
 std::pair<at::Tensor, at::Tensor> with_weights(const at::Tensor& query, const at::Tensor& keys,
                                                const at::Tensor& values, const at::Tensor& mask) {
   if (query.is_cpu()) {
@@ -39,13 +39,13 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& keys, const at::Ten
   auto rows = query.size(0), heads = query.size(1), head_dim = query.size(2);
   auto length = keys.size(0), kv_heads = keys.size(1), group = heads / kv_heads;
   if (!mask.defined()) {
-    // One row: the heads of a group are the rows of one small matrix times their common keys.
+    // A single row: the heads of a group form a small matrix, multiplied by their common keys.
     auto q = query.view({1, kv_heads, group, head_dim});
     auto k = keys.permute({1, 0, 2}).unsqueeze(0);
     auto v = values.permute({1, 0, 2}).unsqueeze(0);
     return at::scaled_dot_product_attention(q, k, v).reshape({1, heads * head_dim});
   }
-  // Key heads form the batch, the group forms heads with stride 0: the mask is shared and no key is repeated.
+  // Key heads form the batch, and the heads of a group have stride 0: the mask is shared, and no key is copied.
   auto spread = [&](const at::Tensor& t) {
     return t.permute({1, 0, 2}).unsqueeze(1).expand({kv_heads, group, length, head_dim});
   };
@@ -60,7 +60,7 @@ partial_attention attend_part(const at::Tensor& query, const at::Tensor& keys, c
   auto rows = query.size(0), heads = query.size(1), head_dim = query.size(2);
   auto length = keys.size(0), kv_heads = keys.size(1), group = heads / kv_heads;
   if (!mask.defined()) {
-    // The heads of a group and all rows form one matrix times their common keys.
+    // The heads of a group and all rows form one matrix, multiplied by their common keys.
     auto q =
         query.view({rows, kv_heads, group, head_dim}).transpose(0, 1).reshape({1, kv_heads, rows * group, head_dim});
     auto [mean, weight] = with_weights(q, keys.transpose(0, 1).unsqueeze(0), values.transpose(0, 1).unsqueeze(0), {});

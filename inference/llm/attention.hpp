@@ -6,8 +6,8 @@
 
 namespace parley::inference::llm {
 
-/// The mask of a causal sequence of `rows` new rows after `past` old ones: additive [rows, past + rows], 0 or -inf.
-/// Undefined for one row, which sees everything.
+/// The causal mask for `rows` new rows after `past` old ones: additive [rows, past + rows], 0 or -inf. Undefined for a
+/// single row, which sees everything.
 at::Tensor causal_mask(std::int64_t rows, std::int64_t past, at::ScalarType dtype, at::Device device);
 
 /// Grouped-query attention of one sequence: `query` [rows, heads, head_dim], `keys` and `values` [length, kv_heads,
@@ -15,13 +15,13 @@ at::Tensor causal_mask(std::int64_t rows, std::int64_t past, at::ScalarType dtyp
 /// * head_dim], in the query's dtype.
 at::Tensor attend(const at::Tensor& query, const at::Tensor& keys, const at::Tensor& values, const at::Tensor& mask);
 
-/// The result for a part of the keys and values: the results of all parts are averaged with weights e^weight.
+/// The result for one part of the keys and values. To combine the parts, average their means with weights e^weight.
 struct partial_attention {
-  at::Tensor mean;   ///< [rows, heads * head_dim], of the query's dtype
+  at::Tensor mean;   ///< [rows, heads * head_dim], in the query's dtype
   at::Tensor weight; ///< float32 [rows, heads]: logarithm of the sum of exponentials
 };
 
-/// `attend` over a part of the keys; an undefined mask hides nothing. Each row must see at least one key.
+/// Like `attend`, over a part of the keys; an undefined mask hides nothing. Each row must see at least one key.
 partial_attention attend_part(const at::Tensor& query, const at::Tensor& keys, const at::Tensor& values,
                               const at::Tensor& mask);
 

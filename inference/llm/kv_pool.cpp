@@ -103,7 +103,7 @@ std::int32_t kv_cache::take(std::int32_t last, place where) const {
   return *page;
 }
 
-/// One page that nobody else holds, with the same rows.
+/// Makes one page this cache's own, with the same rows.
 void kv_cache::own_page(std::size_t number, place where) {
   const auto from = pages_[number];
   if (!store_->pages.shared(from)) return;
@@ -121,7 +121,7 @@ void kv_cache::own_page(std::size_t number, place where) {
   store_->pages.give_back(std::exchange(pages_[number], to));
 }
 
-/// Nobody else sees what is written after the rows.
+/// Makes the last page this cache's own, so that no other cache sees what is written after its rows.
 void kv_cache::own_last_page(place where) {
   if (length_ % kv_pool::page_tokens == 0) return;
   own_page(static_cast<std::size_t>(length_ / kv_pool::page_tokens), where);
@@ -147,7 +147,7 @@ void kv_cache::reserve(std::int64_t rows) {
   auto before = pages_.size();
   auto needed = pages_for(length_ + rows);
   try {
-    pages_.reserve(static_cast<std::size_t>(needed)); // no page is taken that can't be recorded
+    pages_.reserve(static_cast<std::size_t>(needed)); // so that every page taken can be recorded
     while (std::ssize(pages_) < needed) pages_.push_back(take(pages_.empty() ? -1 : pages_.back(), place::in_run));
   } catch (...) {
     release(before);
@@ -220,7 +220,7 @@ void kv_cache::truncate(std::int64_t length) {
   release(static_cast<std::size_t>(pages_for(length_)));
 }
 
-/// Makes pages for rows [from, from + rows) exist and belong to this cache alone, whatever they contain now.
+/// Ensures that rows [from, from + rows) have pages that belong to this cache alone. Their contents are undefined.
 void kv_cache::make_room(std::int64_t from, std::int64_t rows) {
   const auto before = pages_.size();
   const auto end = static_cast<std::size_t>(pages_for(from + rows));
@@ -258,7 +258,7 @@ void kv_cache::drop(std::int64_t begin, std::int64_t count, const rope& position
   put_at(begin, copy_from(begin + count), positions);
 }
 
-/// Replaces the rows from `begin` on. Everything that can fail happens before the first one is written.
+/// Replaces the rows from `begin` on. Everything that can fail happens before the first row is written.
 void kv_cache::put_at(std::int64_t begin, const kv_segment& segment, const rope& positions) {
   const auto rows = segment.rows();
   if (rows > 0) {

@@ -15,25 +15,25 @@ namespace parley::inference::llm {
 
 class kv_cache;
 
-/// Keys and values of all sessions on one device, in pages of `page_tokens` rows. One per engine; copies share it.
-/// Pages are assigned so that a cache's pages are contiguous wherever the pool has room: then attention reads them
-/// without a copy. Caches with a common beginning share its pages. Not thread-safe.
+/// Keys and values of all sessions on one device, in pages of `page_tokens` rows. One per engine; copies share it. A
+/// cache gets contiguous pages wherever the pool has room, so that attention reads them without a copy. Caches with a
+/// common beginning share its pages. Not thread-safe.
 class kv_pool {
 public:
   static constexpr int page_tokens = 64;
 
-  /// Room for `sequences` caches of `tokens` rows each, rounded up to whole pages. On the CPU, memory that was never
-  /// written costs nothing.
+  /// Room for `sequences` caches of `tokens` rows each, rounded up to whole pages. On the CPU, memory that has never
+  /// been written costs nothing.
   kv_pool(const llm_config& config, int sequences, int tokens, at::ScalarType dtype, at::Device device);
 
-  /// An empty cache; it takes pages as it grows and returns them when it is destroyed.
+  /// An empty cache; it takes pages as it grows and returns them when destroyed.
   kv_cache open() const;
 
   int pages() const;
   int free_pages() const;
 
-  /// Called when no page is free: evicts caches that nobody needs, and returns whether it could. The function belongs
-  /// to the pool and all its copies from now on.
+  /// Sets the function to call when no page is free. It evicts caches that nobody needs and returns whether it could.
+  /// It applies to the pool and all its copies.
   void when_full(std::function<bool()> let_go) const;
 
   /// Bytes of one sequence of `tokens` rows.
@@ -65,34 +65,34 @@ public:
   std::int64_t length() const { return length_; }
   int pages() const { return static_cast<int>(pages_.size()); }
 
-  /// Pages that no other cache holds.
+  /// Number of pages that no other cache holds.
   int own_pages() const;
 
   /// A cache with the same rows that shares all pages with this one.
   kv_cache fork() const;
 
-  /// The same, to be stored: it gets its own copy of a partly filled last page, elsewhere, so that this cache continues
-  /// contiguously. Throws std::runtime_error when the pool is empty.
+  /// A copy for storage: like `fork`, but with its own copy of a partly filled last page, elsewhere, so that this cache
+  /// stays contiguous. Throws std::runtime_error if the pool is empty.
   kv_cache keep() const;
 
-  /// Makes room for `rows` more. Throws std::runtime_error when the pool is empty; existing rows are unchanged.
+  /// Reserves space for `rows` more rows. Throws std::runtime_error if the pool is empty; existing rows are unchanged.
   void reserve(std::int64_t rows);
 
   /// Its pages in the pool, in order: page i holds rows [i, i + 1) * page_tokens.
   std::span<const std::int32_t> page_numbers() const { return pages_; }
 
-  /// A layer of the whole pool, a view: [pool's rows, kv_heads, head_dim].
+  /// A view of one layer of the whole pool: [pool's rows, kv_heads, head_dim].
   at::Tensor pool_keys(int layer) const;
   at::Tensor pool_values(int layer) const;
 
-  /// Appends the pool's row numbers of rows [length, length + rows) to `into`; they must be reserved.
+  /// Appends the pool's row numbers for rows [length, length + rows) to `into`; the rows must be reserved.
   void rows_to_write(std::int64_t rows, std::vector<std::int64_t>& into) const;
 
-  /// Writes `keys`, `values` [rows, kv_heads, head_dim] of many caches at once, at the pool's row numbers `rows` (int64
-  /// [rows]) from `rows_to_write`.
+  /// Writes `keys`, `values` [rows, kv_heads, head_dim] for many caches at once, at the pool's row numbers `rows`
+  /// (int64 [rows]) from `rows_to_write`.
   void write(int layer, const at::Tensor& rows, const at::Tensor& keys, const at::Tensor& values) const;
 
-  /// The written rows are valid from now on.
+  /// Makes the written rows valid.
   void commit(std::int64_t rows) { length_ += rows; }
 
   /// Rows [0, length + pending) of a layer: [rows, kv_heads, head_dim]. A view if the pages are contiguous.
@@ -106,14 +106,14 @@ public:
   /// Rows in the first run of contiguous pages, if more pages follow; else 0.
   std::int64_t front_rows() const;
 
-  /// The first page: caches with the same first page and the same `front_rows` have these rows in common.
+  /// The first page: caches with the same first page and the same `front_rows` share these rows.
   std::int32_t front_page() const { return pages_.empty() ? -1 : pages_.front(); }
 
   /// Drops all rows from `length` on.
   void truncate(std::int64_t length);
 
-  /// The same, but keeps room for `rows` after them: `reserve` provides it without fail. Throws like `reserve`; then
-  /// nothing is dropped.
+  /// The same, but keeps room for `rows` after them, so that `reserve` cannot fail. Throws like `reserve`, dropping
+  /// nothing.
   void rewind(std::int64_t length, std::int64_t rows);
 
   /// A copy of rows [begin, length).
@@ -123,8 +123,8 @@ public:
   /// like `reserve`.
   void append(const kv_segment& rows, const rope& positions);
 
-  /// Removes rows [begin, begin + count); later ones move up. Throws like `append`, which is possible only when pages
-  /// are shared. Both leave the cache unchanged when they throw.
+  /// Removes rows [begin, begin + count); later rows move up. Throws like `append`, but only if pages are shared. Both
+  /// leave the cache unchanged if they throw.
   void drop(std::int64_t begin, std::int64_t count, const rope& positions);
 
 private:
@@ -146,7 +146,7 @@ private:
   std::shared_ptr<kv_pool::store> store_;
   std::vector<std::int32_t> pages_;
   std::int64_t length_ = 0;
-  std::size_t first_run_ = 0; ///< pages
+  std::size_t first_run_ = 0; ///< in pages
 };
 
 } // namespace parley::inference::llm

@@ -11,12 +11,11 @@ namespace parley::inference::llm {
 
 namespace {
 
-/// The number of rows up to which the hand-written product is faster than the library's: in general, and for a matrix
+/// The number of rows up to which the hand-written product is faster than the library's: for any matrix, and for one
 /// that fits in no cache.
 constexpr std::int64_t always_few = 3, few_for_large = 16, large_numbers = 1 << 19;
 
-/// For fewer rows the library takes other paths, which round differently: but a row must not depend on the other rows
-/// of a call.
+/// With fewer rows the library takes other code paths, which round differently, but rows must not depend on each other.
 constexpr std::int64_t least_rows = 4;
 
 void few_rows_product(const at::Tensor& x, const at::Tensor& matrix, float* to, std::int64_t stride, bool add) {
@@ -29,7 +28,7 @@ void few_rows_product(const at::Tensor& x, const at::Tensor& matrix, float* to, 
   });
 }
 
-/// The matrices as stored by AWQ, if all of them are, in groups that the kernel accepts.
+/// The matrices as stored by AWQ, if all of them are quantized in groups that the kernel accepts.
 std::vector<awq_matrix> all_quantized(const weights& from, std::span<const std::string_view> names, std::int64_t in) {
   std::vector<awq_matrix> result;
   for (auto name : names) {

@@ -13,7 +13,7 @@
 
 namespace parley::inference::llm {
 
-/// One or several matrices that are applied to the same rows, with the results side by side: y = x [w1; w2; …]^T.
+/// One or several matrices applied to the same rows, with the results side by side: y = x [w1; w2; …]^T.
 class linear {
 public:
   linear() = default;
@@ -21,27 +21,27 @@ public:
   /// `matrix` [out, in].
   explicit linear(at::Tensor matrix);
 
-  /// Matrices of `from`, each [-1, in]. Mapped ones stay where they are; copies become one matrix, and so do quantized
-  /// ones.
+  /// Matrices of `from`, each [-1, in]. Mapped ones stay where they are; copied ones are joined into one matrix, and so
+  /// are quantized ones.
   linear(const weights& from, std::span<const std::string_view> names, std::int64_t in,
          quantization format = quantization::none);
 
-  /// [rows, in] → [rows, out], in x's dtype, which is the weights' own unless they are quantized. A row depends on the
-  /// other rows only by rounding.
+  /// [rows, in] → [rows, out], in x's dtype, which must be that of the weights unless they are quantized. A row depends
+  /// on the other rows only by rounding.
   at::Tensor operator()(const at::Tensor& x) const;
 
-  /// to += this(x), in place; `to` [rows, out], dense.
+  /// to += this(x), in place; `to` is [rows, out], dense.
   void add_to(at::Tensor& to, const at::Tensor& x) const;
 
   std::int64_t out() const { return out_; }
 
-  /// Bytes that its weights take, mapped or not.
+  /// Size of its weights, mapped or not.
   std::size_t bytes() const;
 
 private:
   bool few_rows(const at::Tensor& x) const;
 
-  std::vector<at::Tensor> parts_; ///< none if quantized
+  std::vector<at::Tensor> parts_; ///< empty if quantized
   std::optional<quantized_matrix> quantized_;
   std::int64_t out_ = 0;
 };

@@ -4,8 +4,8 @@
 
 namespace parley::inference::llm {
 
-/// x / rms(x) * weight over the last dimension, the mean in float32 whatever the dtype (docs/model/thinker.md 4). `x`
-/// [..., n], `weight` [n] of the same dtype; gives x's shape and dtype.
+/// x / rms(x) * weight over the last dimension, with the mean in float32 whatever the dtype (docs/model/thinker.md 4).
+/// `x` [..., n], `weight` [n] of the same dtype; returns x's shape and dtype.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
 
 } // namespace parley::inference::llm

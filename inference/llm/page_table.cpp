@@ -39,7 +39,7 @@ std::int32_t page_table::start_of_run() const {
     }
     ++page;
   }
-  return longest + length / 2; // the cache before it can continue
+  return longest + length / 2; // leaves half for the cache before it to grow
 }
 
 } // namespace parley::inference::llm

@@ -6,21 +6,21 @@
 
 namespace parley::inference::llm {
 
-/// Who holds which pages of a pool: each page counts its holders. A new page is looked for directly after the caller's
-/// last one, so that a cache stays contiguous; a new run starts at the beginning of an unused home if there is one,
-/// else in the middle of the longest stretch of free pages.
+/// Which caches hold which pages of a pool; each page counts its holders. A new page is taken directly after the
+/// caller's last one if possible, so that a cache stays contiguous. Otherwise a new run starts at the beginning of an
+/// unused home, or else in the middle of the longest stretch of free pages.
 class page_table {
 public:
   /// `pages_per_home`: the number of pages that one cache is expected to need.
   page_table(int pages, int pages_per_home);
 
-  /// `last`: the caller's newest page, or -1. The page has one holder. None when all are taken.
+  /// Takes a page for one holder. `last`: the caller's newest page, or -1. None if all are taken.
   std::optional<std::int32_t> take(std::int32_t last);
 
-  /// A page that will stay alone, taken from the back, out of the way of growing caches.
+  /// Takes a page that will stay single: from the back, out of the way of growing caches.
   std::optional<std::int32_t> take_apart();
 
-  /// Adds a holder to a page that is taken.
+  /// Adds a holder to a taken page.
   void share(std::int32_t page) { ++holders_[static_cast<std::size_t>(page)]; }
 
   /// Removes a holder; a page without holders is free.

@@ -10,9 +10,9 @@ namespace parley::inference::llm {
 
 namespace {
 
-constexpr std::int64_t group = 32, least_out = 16, tiles = 2; // of int4
+constexpr std::int64_t group = 32, least_out = 16, tiles = 2; // for int4
 
-/// The middle of a group's sixteen steps, to which its offset refers.
+/// The middle of a group's sixteen steps; its value is the group's offset.
 constexpr double middle = 8;
 
 } // namespace
@@ -32,7 +32,7 @@ quantized_matrix::quantized_matrix(const at::Tensor& matrix, quantization format
   const auto groups = at::constant_pad_nd(wide, {0, 0, 0, padded - out_}).view({padded, in / group, group});
   const auto lowest = groups.amin(-1, true);
   const auto scale = groups.amax(-1, true).sub_(lowest).div_(15).clamp_min_(1e-12);
-  // The kernel works with rounded scales and offsets, so the steps are chosen for these.
+  // The kernel rounds scales and offsets, so the steps are chosen for the rounded values.
   const auto used_scale = scale.to(at::kBFloat16).to(at::kFloat);
   const auto offset = (lowest + used_scale * middle).to(at::kBFloat16).to(at::kFloat);
   const auto steps =

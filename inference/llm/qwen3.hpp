@@ -16,36 +16,37 @@
 
 namespace parley::inference::llm {
 
-/// For tests.
+/// Intermediate values, for tests.
 struct forward_trace {
   std::vector<at::Tensor> hiddens; ///< input of each layer, then the normed output: [rows, hidden]
 };
 
 /// The Qwen3 decoder (docs/model/thinker.md 4) for many sequences at once: linear layers over the rows of all of them,
-/// attention of each sequence against its own cache, without padding. A sequence's result depends on the others only by
+/// attention of each sequence over its own cache, without padding. A sequence's result depends on the others only by
 /// rounding.
 class qwen3 {
 public:
-  /// `w` is the view of "llm."; it determines dtype and device. `format` is that of the layers' matrices; embedding and
-  /// head stay as they are. Throws std::runtime_error naming a weight that is missing or does not fit `config`.
+  /// `w` is the view of "llm."; it determines dtype and device. `format` applies to the matrices of the layers;
+  /// embedding and head stay as they are. Throws std::runtime_error naming a weight that is missing or does not fit
+  /// `config`.
   qwen3(const llm_config& config, const weights& w, quantization format = quantization::none);
 
-  /// int64 [n] → [n, hidden] of `dtype()`.
+  /// int64 [n] → [n, hidden] in `dtype()`.
   at::Tensor embed(const at::Tensor& ids) const;
   at::Tensor embed(std::span<const token_id> ids) const;
 
-  /// `embeddings` [sum of rows, hidden] of `dtype()`, sequences one below the other. Extends the caches; when it
-  /// throws, as it does (std::runtime_error) when their pool is empty, they are unchanged. Returns the normed hidden
-  /// states of the rows numbered in `wanted`: [wanted, hidden] of `dtype()`.
+  /// `embeddings` [sum of rows, hidden] in `dtype()`, one sequence after another. Extends the caches; if it throws
+  /// (std::runtime_error if their pool is empty), they are unchanged. Returns the normed hidden states of the rows
+  /// numbered in `wanted`: [wanted, hidden] in `dtype()`.
   at::Tensor forward(const at::Tensor& embeddings, std::span<const sequence_rows> sequences,
                      std::span<const std::int64_t> wanted, forward_trace* trace = nullptr) const;
 
-  /// [n, hidden] of `dtype()` → float32 [n, vocabulary].
+  /// [n, hidden] in `dtype()` → float32 [n, vocabulary].
   at::Tensor logits(const at::Tensor& hidden) const;
 
   std::int64_t vocabulary() const { return embedding_.size(0); }
 
-  /// Bytes of all weights, mapped or not.
+  /// Size of all weights, mapped or not.
   std::size_t weight_bytes() const;
 
   const rope& positions() const { return rope_; }
@@ -59,15 +60,15 @@ private:
     linear qkv, out, gate_up, down; ///< side by side: [q; k; v] and [gate; up]
   };
 
-  /// The rows of a call, and their destinations.
+  /// The rows of a call, and where to write them.
   struct call {
     std::span<const sequence_rows> sequences;
-    std::vector<std::int64_t> targets; ///< each row's position in the pool
+    std::vector<std::int64_t> targets; ///< each row's row number in the pool
     rope::rotation turn;
   };
 
-  /// All layers: [rows, hidden] → the same, before the last norm. The first is for every device and dtype, the other
-  /// for memory that the hand-written loops can access.
+  /// All layers: [rows, hidden] → the same, before the last norm. The first works on every device and dtype, the second
+  /// on memory that the hand-written loops can access.
   at::Tensor run_layers(const at::Tensor& embeddings, const call& what, forward_trace* trace) const;
   template<class Number>
   at::Tensor run_layers_on_cpu(const at::Tensor& embeddings, const call& what, forward_trace* trace) const;

@@ -23,7 +23,7 @@ Number* numbers_to_write(at::Tensor& t) {
   return static_cast<Number*>(t.mutable_data_ptr());
 }
 
-/// Starting a thread pays off from this much work.
+/// The amount of work from which starting a thread pays off.
 constexpr std::int64_t least_numbers = 1 << 15;
 
 } // namespace

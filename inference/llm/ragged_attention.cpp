@@ -12,8 +12,7 @@ namespace parley::inference::llm {
 ragged_attention::ragged_attention(std::span<const sequence_rows> sequences, const at::TensorOptions& options) {
   for (const auto& s : sequences) {
     const auto length = s.cache->length();
-    // Fresh rows in the first run: they are visible to some of themselves only, so the run can't be attended to as a
-    // whole.
+    // New rows in the first run are visible only to some of the rows, so the run can't be attended to as a whole.
     const auto front_rows = s.cache->front_rows() <= length ? s.cache->front_rows() : 0;
     const auto dtype = c10::typeMetaToScalarType(options.dtype());
     parts_.push_back(
@@ -35,7 +34,7 @@ ragged_attention::ragged_attention(std::span<const sequence_rows> sequences, con
 
 void ragged_attention::run(int layer, const at::Tensor& query, const at::Tensor& into) const {
   const auto heads = query.size(1);
-  at::Tensor weights; // logarithm of each row's sum of exponentials, where there are two
+  at::Tensor weights; // logarithm of each row's sum of exponentials, if there are two runs
   if (!fronts_.empty()) weights = at::empty({rows_, heads}, query.options().dtype(at::kFloat));
   for (const auto& p : parts_) {
     const auto end = p.cache->length() + p.rows;
@@ -60,7 +59,7 @@ void ragged_attention::add_fronts(const at::Tensor& query, const at::Tensor& int
     };
     const auto met =
         attend_part(members(query), f.cache->keys(layer, 0, f.rows), f.cache->values(layer, 0, f.rows), {});
-    // e^a / (e^a + e^b) of the two sums of exponentials.
+    // e^a / (e^a + e^b) for the two sums of exponentials.
     const auto share = at::sigmoid(met.weight - members(weights)).unsqueeze(-1).to(into.scalar_type());
     const auto tail = members(into).view({std::ssize(f.members), query.size(1), query.size(2)});
     const auto both = at::lerp(tail, met.mean.view_as(tail), share).flatten(1);

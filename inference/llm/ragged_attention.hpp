@@ -17,12 +17,12 @@ struct sequence_rows {
   std::int64_t shift = 0; ///< the first row's position is the cache's length plus this
 };
 
-/// Attention of the rows of many sequences, each against its own cache, without padding. Planned once for all layers.
-/// If a cache's pages form two runs, its rows attend to each run separately and the two results are weighted; sequences
-/// with the same first run, a shared beginning, attend to it in one call, so that it is read once.
+/// Attention of the rows of many sequences, each over its own cache, without padding. Planned once for all layers. If a
+/// cache's pages form two runs, its rows attend to each run separately, and the two results are averaged with weights.
+/// Sequences with the same first run, a shared beginning, attend to it in one call, so that it is read once.
 class ragged_attention {
 public:
-  /// Sequences are one below the other, with their rows reserved in the caches. Both outlive this. `options`: dtype and
+  /// Sequences follow each other, with their rows reserved in the caches. Both must outlive this. `options`: dtype and
   /// device of the rows.
   ragged_attention(std::span<const sequence_rows> sequences, const at::TensorOptions& options);
 
@@ -38,10 +38,10 @@ private:
     at::Tensor mask;
   };
   struct front {
-    const kv_cache* cache; ///< any cache that has it
-    std::int64_t rows;     ///< of the cache
+    const kv_cache* cache; ///< any cache that starts with it
+    std::int64_t rows;     ///< in the cache
     std::vector<std::int64_t> members;
-    at::Tensor index; ///< of the members among the rows; undefined = they are contiguous
+    at::Tensor index; ///< the members' rows among all rows; undefined = they are contiguous
   };
 
   void add_fronts(const at::Tensor& query, const at::Tensor& into, int layer, const at::Tensor& weights) const;

@@ -6,25 +6,25 @@
 
 namespace parley::inference::llm {
 
-/// Rotary positions (docs/model/thinker.md 4): NeoX halves, the angle of pair i at position p is p *
-/// theta^(-2i/head_dim). Frequencies and angles are rounded to float32 as in the reference: at position 8000 that
-/// rounding is visible in the results.
+/// Rotary positions (docs/model/thinker.md 4): NeoX halves; the angle of pair i at position p is p *
+/// theta^(-2i/head_dim). Frequencies and angles are rounded to float32 as in the reference: at position 8000 this
+/// rounding shows in the results.
 class rope {
 public:
   rope(int head_dim, double theta, at::Device device);
 
   struct rotation {
     at::Tensor cosine; ///< float32 [n, 1, head_dim]
-    at::Tensor sine;   ///< with the sign of rotate_half folded in
+    at::Tensor sine;   ///< includes the sign of rotate_half
   };
 
   /// `positions`: int64 [n] on any device.
   rotation at(const at::Tensor& positions) const;
 
-  /// Moves keys of positions [from, from + rows) to [to, to + rows): R(new) R(-old) as one rotation.
+  /// Moves keys from positions [from, from + rows) to [to, to + rows): R(new) R(-old) as one rotation.
   rotation move(std::int64_t from, std::int64_t to, std::int64_t rows) const;
 
-  /// `x` [n, heads, head_dim], turned in its own dtype.
+  /// Rotates `x` [n, heads, head_dim] in its own dtype.
   static at::Tensor apply(const at::Tensor& x, const rotation& turn);
 
 private:

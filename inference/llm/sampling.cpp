@@ -15,26 +15,25 @@ namespace {
 
 constexpr auto minus_infinity = -std::numeric_limits<float>::infinity();
 
-/// A logit after an option has changed it: what exceeds float's range becomes the largest float, so that no weight
-/// overflows.
+/// A logit after an option has changed it, clamped to the largest float, so that no weight overflows.
 float to_logit(double changed) {
   constexpr auto most = double{std::numeric_limits<float>::max()};
   return std::isinf(changed) && changed < 0 ? minus_infinity : static_cast<float>(std::clamp(changed, -most, most));
 }
 
-/// What is impossible stays so, and what would become NaN, such as 0 times infinity, keeps its value.
+/// Changes a logit, but keeps impossible tokens impossible and ignores results that are NaN, such as 0 times infinity.
 void change(float& logit, double to) {
   if (logit != minus_infinity && !std::isnan(to)) logit = to_logit(to);
 }
 
-/// The largest logit; throws for rows without a finite one.
+/// The largest logit; throws if none is finite.
 float largest(std::span<const float> logits) {
   const auto [top, sane] = cpu::find_peak(logits);
   if (!sane || !std::isfinite(top)) throw std::runtime_error("the logits are not numbers");
   return top;
 }
 
-/// Its index, the lowest among equals.
+/// The index of the largest logit; the lowest index among equals.
 std::size_t argmax(std::span<const float> logits) {
   return static_cast<std::size_t>(std::ranges::find(logits, largest(logits)) - logits.begin());
 }
@@ -50,7 +49,7 @@ token_id take_largest(std::span<const float> logits, sampling_scratch& scratch) 
   return static_cast<token_id>(best);
 }
 
-/// The first index, ascending, whose cumulative weight exceeds u times the total; `weight(i)` may be evaluated twice.
+/// The first index, ascending, whose cumulative weight exceeds u times the total. `weight(i)` may be evaluated twice.
 /// Throws std::runtime_error unless the total is positive and finite.
 template<class Weight>
 std::size_t invert(std::size_t count, double u, Weight weight, draw_record& record) {
@@ -95,10 +94,10 @@ token_id draw_filtered(random_source& chance, sampling_scratch& scratch) {
   return record.token;
 }
 
-/// Logits that are tested as a block before they are looked at one by one.
+/// Number of logits that are tested as a block before single ones are examined.
 constexpr std::size_t stretch = 64;
 
-/// The k-th largest value, by a min-heap: most logits are rejected in blocks.
+/// The k-th largest value, found with a min-heap; most logits are rejected in blocks.
 float kth_largest(std::span<const float> logits, std::size_t k, std::vector<float>& heap) {
   heap.assign(logits.begin(), logits.begin() + static_cast<std::ptrdiff_t>(k));
   std::make_heap(heap.begin(), heap.end(), std::greater<>{});
@@ -124,7 +123,7 @@ void divide_by_sign(float& logit, double by) {
   change(logit, logit > 0 ? logit / by : logit * by);
 }
 
-/// Calls `apply`, which changes a logit, once for each id in `seen`, however often it occurs.
+/// Calls `apply`, which changes a logit, once for each different id in `seen`.
 template<class Apply>
 void for_each_seen(std::span<float> logits, std::span<const token_id> seen, sampling_scratch& scratch, Apply apply) {
   auto& ids = scratch.kept;
@@ -177,7 +176,7 @@ void filter_candidates(std::span<const float> logits, double temperature, int to
       kept.resize(k);
     }
     if (top_p > 0 && top_p < 1) {
-      // A token is dropped when those before it already exceed top_p; the first always stays.
+      // A token is dropped if those before it already exceed top_p; the first one always stays.
       auto before = 0.0;
       auto end = kept.begin();
       while (end != kept.end() && (end == kept.begin() || before <= top_p * total)) before += (end++)->weight;
@@ -209,7 +208,7 @@ token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, co
   if (base.length_penalty != 1.0) divide_by_sign(logits[static_cast<std::size_t>(ids.turn_eos)], base.length_penalty);
   auto& listen = logits[static_cast<std::size_t>(ids.listen)];
   if (options.listen_prob_scale != 1.0) {
-    // The reference scales the logit, whatever its sign; it documents a factor on the probability.
+    // The reference multiplies the logit, whatever its sign; its documentation speaks of a factor on the probability.
     auto scale = options.listen_prob_scale;
     change(listen, how.listen_controls_act_on_im_end ? listen * scale : listen + std::log(scale));
   }
@@ -231,7 +230,7 @@ token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, co
 token_id draw_chat(std::span<float> logits, std::span<const token_id> banned, std::span<const token_id> terminators,
                    std::span<const token_id> seen, const chat_sampling& options, random_source& chance,
                    sampling_scratch& scratch) {
-  largest(logits); // refuses rows that are not numbers
+  largest(logits); // throws for rows with NaN
   ban(logits, banned);
   if (options.repetition_penalty != 1.0)
     for_each_seen(logits, seen, scratch, [by = options.repetition_penalty](float& l) { divide_by_sign(l, by); });

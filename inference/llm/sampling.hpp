@@ -9,16 +9,16 @@
 #include <span>
 #include <vector>
 
-// How a token is sampled from one row of logits (docs/model/thinker.md 5.4, 6.3, 6.4). Plain arithmetic, no torch: rows
-// of a batch are sampled independently of each other.
+// How a token is sampled from a row of logits (docs/model/thinker.md 5.4, 6.3, 6.4). Plain arithmetic, no torch: the
+// rows of a batch are sampled independently of each other.
 namespace parley::inference::llm {
 
-/// One draw, for replays and for tests that print how close a decision was.
+/// One draw, recorded for replays and for tests that check how close a decision was.
 struct draw_record {
-  double u = 0;       ///< the number sampled; unused by an argmax
+  double u = 0;       ///< the random number; unused by an argmax
   token_id token = 0; ///< the token chosen
-  double margin = 0;  ///< argmax: gap to the second; else distance of u to the edge of the token's interval
-  int candidates = 0; ///< tokens with a probability; 0 for an argmax
+  double margin = 0;  ///< argmax: distance to the second; otherwise distance from u to the edge of the token's interval
+  int candidates = 0; ///< tokens with a nonzero probability; 0 for an argmax
 };
 
 /// Working memory for one row, reused from token to token.
@@ -30,18 +30,18 @@ struct sampling_scratch {
   };
   std::vector<float> heap;
   std::vector<candidate> kept;
-  std::vector<draw_record>* records = nullptr; ///< optional: gets every draw
+  std::vector<draw_record>* records = nullptr; ///< optional: receives every draw
 };
 
-/// Ids that the duplex rules refer to.
+/// Token ids that the duplex rules refer to.
 struct duplex_sampling_ids {
   token_id chunk_eos;
   token_id turn_eos;
   token_id listen;                 ///< the token that `listen_prob_scale` and `listen_top_k` act on
-  std::vector<token_id> forbidden; ///< never sampled in the second draw: <|tts_pad|>, bad_token_ids, <|chunk_eos|>
+  std::vector<token_id> forbidden; ///< impossible in the second draw: <|tts_pad|>, bad_token_ids, <|chunk_eos|>
 };
 
-/// Looked up by their text in this vocabulary; `how` decides which token is `listen`.
+/// Looks the ids up by their text in this vocabulary; `how` decides which token is `listen`.
 duplex_sampling_ids make_duplex_sampling_ids(const tokenizer& tokens, const quirks& how);
 
 /// A duplex session's options (docs/model/thinker.md 5.3, docs/protocol.md 3.1).
@@ -51,9 +51,9 @@ struct duplex_sampling {
   std::optional<int> listen_top_k; ///< none = off
 };
 
-/// One duplex decision (5.4) on `logits` [vocabulary]. `history` is the session's list of sampled tokens and is extended;
-/// `logits` are overwritten. Whatever the options, it returns an id whose logit is not -inf, or throws
-/// std::runtime_error when the logits are NaN or when no token is left.
+/// One duplex decision (5.4) on `logits` [vocabulary]. `history` is the session's list of sampled tokens and is
+/// extended; `logits` are overwritten. Whatever the options, it returns an id whose logit is not -inf, or throws
+/// std::runtime_error if the logits are NaN or no token is left.
 token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, const duplex_sampling& options,
                      const quirks& how, std::vector<token_id>& history, random_source& chance,
                      sampling_scratch& scratch);
@@ -65,18 +65,18 @@ struct chat_sampling {
   int top_k = 100;    ///< 0 = off
   double top_p = 0.8; ///< >= 1 = off
   double repetition_penalty = 1.02;
-  double length_penalty = 1.0; ///< acts on the terminators
+  double length_penalty = 1.0; ///< applies to the terminators
   bool exact_top_k = true;     ///< ties beyond k are cut (6.4) or kept (6.3)
 };
 
-/// One chat token from `logits` [vocabulary], which are overwritten. `seen` are the ids that the repetition penalty
-/// applies to, repeats allowed; `banned` are never sampled. Throws like `draw_duplex`.
+/// One chat token from `logits` [vocabulary], which are overwritten. The repetition penalty applies to the ids in
+/// `seen`, which may repeat; those in `banned` are never sampled. Throws like `draw_duplex`.
 token_id draw_chat(std::span<float> logits, std::span<const token_id> banned, std::span<const token_id> terminators,
                    std::span<const token_id> seen, const chat_sampling& options, random_source& chance,
                    sampling_scratch& scratch);
 
 /// What top-k, top-p and softmax leave of a row: (id, probability), ids ascending, in `scratch.kept` (weight).
-/// `temperature` must not be one that `takes_the_likeliest`; top_k <= 0 and top_p outside (0, 1) are off. NaN logits
+/// `temperature` must not be one that `takes_the_likeliest`. top_k <= 0 and top_p outside (0, 1) mean off. NaN logits
 /// are left out.
 void filter_candidates(std::span<const float> logits, double temperature, int top_k, double top_p, bool exact_top_k,
                        sampling_scratch& scratch);

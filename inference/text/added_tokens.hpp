@@ -8,8 +8,8 @@
 
 namespace parley::inference::text {
 
-/// Finds the added tokens in raw text: leftmost first, the longest one at each position. Linear in the text times the
-/// longest token (docs/model/thinker.md 1, step 1).
+/// Finds the added tokens in raw text: leftmost first, the longest one at each position. Takes time linear in the text
+/// times the longest token (docs/model/thinker.md 1, step 1).
 class added_token_trie {
 public:
   /// `token`: its text, not empty.
@@ -17,11 +17,11 @@ public:
 
   struct match {
     std::size_t begin;
-    std::size_t end; ///< begin == end: none
+    std::size_t end; ///< begin == end: no match
     std::int64_t id;
   };
 
-  /// The first match at or after `from`; none: begin == end == text.size().
+  /// The first match at or after `from`; if there is none, begin == end == text.size().
   match find(std::string_view text, std::size_t from) const;
 
 private:
@@ -30,7 +30,7 @@ private:
   }
 
   flat_map<std::uint32_t> children_{1024};
-  std::vector<std::int64_t> ids_{-1}; ///< by node; -1 = no token ends here
+  std::vector<std::int64_t> ids_{-1}; ///< indexed by node; -1 = no token ends here
 };
 
 } // namespace parley::inference::text

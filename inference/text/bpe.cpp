@@ -9,7 +9,7 @@ namespace {
 struct symbol {
   bpe::id token;
   int previous;
-  int next; // -1 after the last
+  int next; // -1 for the last one
 };
 
 struct candidate {

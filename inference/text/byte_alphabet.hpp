@@ -10,7 +10,7 @@ namespace parley::inference::text {
 /// and `merges.txt`.
 char32_t character_of(unsigned char byte);
 
-/// The bytes that a token of the vocabulary stands for; nothing if a character is not of the alphabet.
+/// The bytes that a token of the vocabulary stands for; nothing if a character is outside the alphabet.
 std::optional<std::string> bytes_of(std::string_view token);
 
 } // namespace parley::inference::text

@@ -6,14 +6,14 @@
 
 namespace parley::inference::text {
 
-/// A map from 64-bit keys to small values: open addressing in one array, filled once, never more than half full. The
-/// key ~0 is reserved.
+/// A map from 64-bit keys to small values: open addressing in one array, filled once, at most half full. The key ~0 is
+/// reserved.
 template<class Value>
 class flat_map {
 public:
   explicit flat_map(std::size_t entries = 0) : slots_(std::bit_ceil(2 * entries + 2)) {}
 
-  /// Keeps the first value of a key.
+  /// Keeps the first value inserted for a key.
   void insert(std::uint64_t key, Value value) {
     if (2 * ++size_ > slots_.size()) grow();
     auto& slot = slots_[find_slot(slots_, key)];

@@ -17,7 +17,7 @@ using rank = std::int64_t;
 using merge_pair = std::pair<std::string, std::string>;
 using rank_by_token = std::unordered_map<std::string_view, rank>;
 
-/// Where a token's characters begin, and its end.
+/// Where a token's characters begin, and where it ends.
 std::vector<std::size_t> cuts_of(std::string_view token) {
   std::vector<std::size_t> cuts;
   for (std::size_t at = 0; at < token.size(); at += base::utf8::decode(token.substr(at)).size) cuts.push_back(at);
@@ -30,7 +30,7 @@ std::optional<merge_pair> last_merge(std::string_view token, rank own, const ran
   auto cuts = cuts_of(token);
   while (cuts.size() > 3) {
     auto best = std::numeric_limits<rank>::max();
-    std::size_t joint = 0; // the cut between the two parts that are joined next
+    std::size_t joint = 0; // the cut between the two parts to be joined next
     for (std::size_t i = 1; i + 1 < cuts.size(); ++i) {
       const auto found = ranks.find(token.substr(cuts[i - 1], cuts[i + 1] - cuts[i - 1]));
       if (found == ranks.end() || found->second >= own || found->second >= best) continue;

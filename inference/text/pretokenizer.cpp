@@ -101,7 +101,7 @@ private:
   }
 
   std::string_view text_;
-  std::vector<character> characters_; // and one after the last
+  std::vector<character> characters_; // including the position after the last one
   std::size_t count_ = 0;
 };
 

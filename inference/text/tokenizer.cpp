@@ -21,7 +21,7 @@ namespace parley::inference {
 
 namespace {
 
-/// Lookup by string_view without making a string.
+/// Allows lookup by string_view without creating a string.
 struct string_hash {
   using is_transparent = void;
   std::size_t operator()(std::string_view s) const { return std::hash<std::string_view>{}(s); }
@@ -29,7 +29,7 @@ struct string_hash {
 
 using id_by_text = std::unordered_map<std::string, token_id, string_hash, std::equal_to<>>;
 
-constexpr token_id max_token_id = 1 << 24; // keeps a broken file from asking for huge tables
+constexpr token_id max_token_id = 1 << 24; // keeps a broken file from requesting huge tables
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& what) {
   throw std::runtime_error(path.string() + ": " + what);
@@ -39,8 +39,8 @@ constexpr token_id max_token_id = 1 << 24; // keeps a broken file from asking fo
 
 struct tokenizer::tables {
   id_by_text ids;
-  std::vector<std::string> bytes; // by id
-  std::vector<bool> special;      // by id
+  std::vector<std::string> bytes; // indexed by id
+  std::vector<bool> special;      // indexed by id
   std::vector<std::pair<std::string, token_id>> added;
   text::added_token_trie added_trie;
   text::bpe merges{{}};
@@ -83,7 +83,7 @@ namespace {
   refuse(path, "token " + id + " is \"" + here + "\" here and \"" + there + "\" in tokenizer.json");
 }
 
-/// Adds the tokens of `tokenizer_config.json` to those that another file has listed already; the two must agree.
+/// Adds the tokens of `tokenizer_config.json` to those already listed by another file; the two must agree.
 void read_added_tokens(const std::filesystem::path& path, const nlohmann::json& settings, text::tokenizer_files& to) {
   std::unordered_map<token_id, std::string> known;
   for (const auto& token : to.added) known.emplace(token.id, token.content);
@@ -135,7 +135,7 @@ void tokenizer::tables::take(const text::tokenizer_files& files) {
 
 void tokenizer::tables::take_settings(const std::filesystem::path& path, const nlohmann::json& settings) {
   if (settings.contains("bad_token_ids")) bad_ids = settings["bad_token_ids"].get<std::vector<token_id>>();
-  // A name is a string or an object with `content`; if unk is absent, pad replaces it.
+  // A name is a string or an object with `content`. If unk is absent, pad replaces it.
   auto named = [&](const char* key) -> std::optional<token_id> {
     auto found = settings.find(key);
     if (found == settings.end() || found->is_null()) return std::nullopt;
@@ -151,7 +151,7 @@ tokenizer::tokenizer(std::shared_ptr<const tables> t) : tables_(std::move(t)) {}
 
 tokenizer tokenizer::open(const std::filesystem::path& directory) {
   const auto whole = directory / "tokenizer.json";
-  const bool is_whole = exists(symlink_status(whole)); // a link to nothing is no reason to read another file
+  const bool is_whole = exists(symlink_status(whole)); // a broken link is an error, not a reason to read other files
   auto files = is_whole ? text::read_tokenizer_json(whole) : text::read_vocabulary_and_merges(directory);
   const auto path = directory / "tokenizer_config.json";
   const auto settings = read_json(path);
@@ -167,7 +167,7 @@ tokenizer tokenizer::open(const std::filesystem::path& directory) {
     }
     result->take(files);
     result->take_settings(path, settings);
-  } catch (const std::logic_error&) { // std::stoll
+  } catch (const std::logic_error&) { // thrown by std::stoll
     refuse(path, "an id of added_tokens_decoder is not a number");
   } catch (const nlohmann::json::exception& e) {
     refuse(path, e.what());

@@ -15,13 +15,13 @@ namespace parley::inference {
 /// The index type of torch.
 using token_id = std::int64_t;
 
-/// The byte-level BPE of a checkpoint folder, identical to the Hugging Face one (docs/model/thinker.md 1):
-/// `tokenizer_config.json`, and `tokenizer.json`, or `vocab.json` and `merges.txt` where that is absent. Immutable
-/// after `open`; copies share the tables; safe to use from several threads.
+/// The byte-level BPE of a checkpoint folder, identical to that of Hugging Face (docs/model/thinker.md 1). Reads
+/// `tokenizer_config.json` and `tokenizer.json`, or without the latter `vocab.json` and `merges.txt`. Immutable after
+/// `open`; copies share the tables; several threads may use it.
 class tokenizer {
 public:
-  /// Throws std::runtime_error naming the file when a file is missing or invalid, or naming what `tokenizer.json` asks
-  /// for that is not implemented. Merges that `merges.txt` lacks are derived from the ids, which is logged.
+  /// Throws std::runtime_error naming the file if one is missing or invalid, or naming what `tokenizer.json` requires
+  /// that is not implemented. Merges that `merges.txt` lacks are derived from the ids, and logged.
   static tokenizer open(const std::filesystem::path& directory);
 
   /// Added tokens in the text become their ids; nothing is added before or after. Invalid UTF-8 becomes U+FFFD.
@@ -34,22 +34,22 @@ public:
   };
 
   /// The same, but special tokens that touch a `quoted` stretch (ascending, disjoint) are plain text, so that clients'
-  /// text can't forge control tokens. `text` must be valid UTF-8, so that the stretches stay in place.
+  /// text can't forge control tokens. `text` must be valid UTF-8, so that the stretches keep their positions.
   std::vector<token_id> encode(std::string_view text, std::span<const stretch> quoted) const;
 
-  /// The bytes of all tokens, made valid UTF-8 as a whole: U+FFFD per maximal invalid part. Ids outside the table give
+  /// The bytes of all tokens, made valid UTF-8 as a whole: one U+FFFD per maximal invalid part. Unknown ids give
   /// nothing.
   std::string decode(std::span<const token_id> ids, bool skip_special = false) const;
 
-  /// What the token contributes to a decoded text before that is made valid UTF-8: any bytes for a base token, its text
-  /// for an added one. Empty outside the table. Lives as long as a copy of the tokenizer.
+  /// The token's part of a decoded text before it is made valid UTF-8: any bytes for a base token, its text for an
+  /// added one. Empty outside the table. Lives as long as any copy of the tokenizer.
   std::string_view bytes(token_id id) const;
 
   /// Exact token text, base vocabulary (in its byte alphabet) or added: `convert_tokens_to_ids`. Unknown → `unk()`.
   token_id id(std::string_view token) const;
   std::optional<token_id> find(std::string_view token) const;
 
-  /// Whether `skip_special` drops it.
+  /// Whether `skip_special` drops the token.
   bool is_special(token_id id) const;
 
   /// The ban list of `tokenizer_config.json`, in its order; empty when the file has none (docs/model/thinker.md 5.4,
@@ -62,7 +62,7 @@ public:
   /// Number of tokens, base and added: Hugging Face's len().
   token_id size() const;
 
-  /// Number of merge rules, and how many of them were in no file.
+  /// Number of merge rules, and how many of them no file contained.
   std::size_t merges() const;
   std::size_t derived_merges() const;
 
@@ -78,7 +78,7 @@ private:
   std::shared_ptr<const tables> tables_;
 };
 
-/// Text of a growing id sequence (utils.py:309): what is certain is returned at once, bytes of an unfinished character
+/// Text of a growing id sequence (utils.py:309): certain text is returned at once; bytes of an unfinished character
 /// wait. One per answer. Gives the same text as decoding all ids each time and holding back U+FFFD at the end.
 class stream_decoder {
 public:

@@ -40,7 +40,7 @@ void check_normalizer(const std::filesystem::path& file, const json& root) {
     refuse(file, "its normalizer is " + type_of(normalizer) + ", and only NFC is implemented");
 }
 
-/// Sequence of Split by Qwen2's pattern and ByteLevel without a pattern of its own.
+/// Requires a Sequence of Split by Qwen2's pattern and ByteLevel without its own pattern.
 void check_pre_tokenizer(const std::filesystem::path& file, const json& root) {
   const auto& outer = member(root, "pre_tokenizer");
   const auto& steps = member(outer, "pretokenizers");

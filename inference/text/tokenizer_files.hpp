@@ -24,8 +24,8 @@ struct tokenizer_files {
 };
 
 /// Reads `tokenizer.json`, the only file that the reference's tokenizer class loads. Merges may be pairs or strings.
-/// Throws std::runtime_error naming the file, and what it asks for if that is a normalizer, pre-tokenizer or model
-/// other than the implemented ones: NFC, Qwen2's pattern, byte-level BPE.
+/// Throws std::runtime_error naming the file, and naming a normalizer, pre-tokenizer or model other than the
+/// implemented ones: NFC, Qwen2's pattern, byte-level BPE.
 tokenizer_files read_tokenizer_json(const std::filesystem::path& file);
 
 /// Reads `vocab.json` and `merges.txt`. Throws std::runtime_error naming the file.

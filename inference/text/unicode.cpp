@@ -26,16 +26,16 @@ character_class class_of(char32_t code) {
   case UTF8PROC_CATEGORY_ZL:
   case UTF8PROC_CATEGORY_ZP: return character_class::space;
   default:
-    // The white space among the control characters.
+    // Control characters that are white space.
     return (code >= 0x09 && code <= 0x0D) || code == 0x85 ? character_class::space : character_class::other;
   }
 }
 
 namespace {
 
-/// Characters across which nothing is reordered or composed: those with a combining class (and U+11938, which
-/// decomposes) that are newer than Unicode 9, because the reference normalises with that version's tables; and U+11A7,
-/// which utf8proc 2.8 swallows as if it were a final consonant.
+/// Nothing is reordered or composed across these characters. They are those with a combining class (and U+11938, which
+/// decomposes) that are newer than Unicode 9, because the reference uses that version's tables; and U+11A7, which
+/// utf8proc 2.8 swallows as if it were a final consonant.
 constexpr std::pair<char32_t, char32_t> barriers[] = {
     {0x7FD, 0x7FD},     {0x898, 0x89F},     {0x8CA, 0x8D3},     {0x9FE, 0x9FE},     {0xC3C, 0xC3C},
     {0xD3B, 0xD3C},     {0xEBA, 0xEBA},     {0x11A7, 0x11A7},   {0x1715, 0x1715},   {0x1ABF, 0x1ACE},

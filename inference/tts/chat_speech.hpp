@@ -14,22 +14,22 @@
 namespace parley::inference::speech {
 
 /// The voice of one chat answer, from the thinker's words to sound (docs/model/talker.md 4.1 and 5, A; 4.3 and 5, C).
-/// An answer goes
+/// The calls for an answer:
 ///   for each group of words: begin_group → while (choosing) tts_advance, absorb
 ///   finish
-/// and in between, as often as there is one: next_window → token2wav::run. Each window's samples are a delta.
+/// and in between, whenever there is a window: next_window → token2wav::run. The samples of each window are a delta.
 class chat_speech {
 public:
-  /// `form`: streamed, with groups of words as they come; or whole, with all words as one group. `models` outlives
-  /// this. `draws` chooses tokens; `noise` is for vocoders that need fresh noise in each call.
+  /// `form`: streamed, with groups of words as they come; or whole, with all words as one group. `models` must outlive
+  /// this. `draws` chooses tokens; `noise` is for vocoders that need new noise in each call.
   chat_speech(const speech_models& models, std::shared_ptr<const voice> speaker, tts_form form, tts_sampling sampling,
               std::unique_ptr<random_source> draws, std::unique_ptr<random_source> noise);
 
-  /// `condition` float32 [n, width]: the words' rows (`llm::tts_condition::rows`); the marks are added here. `last`: no
-  /// more words will follow.
+  /// `condition` float32 [n, width]: the words' rows (`llm::tts_condition::rows`), to which this adds the marks.
+  /// `last`: no more words will follow.
   void begin_group(const at::Tensor& condition, bool last);
 
-  /// The answer's tokens have been chosen before (`tts_turn::force`).
+  /// Forces tokens that were chosen before (`tts_turn::force`).
   void force(std::span<const std::int64_t> tokens) { tokens_.force(tokens); }
 
   bool choosing() const { return tokens_.running(); }
@@ -38,12 +38,12 @@ public:
   /// Takes the tokens that the last step chose.
   void absorb();
 
-  /// No more groups will follow: what waits becomes the last window.
+  /// No more groups will follow: the remaining tokens become the last window.
   void finish();
 
   bool window_waits() const { return !calls_.empty(); }
 
-  /// The next call to make; the previous one is considered made. It points into this object.
+  /// The next call to make; assumes that the previous one was made. It points into this object.
   std::optional<token2wav::job> next_window();
 
   const tts_turn& tokens() const { return tokens_; }

@@ -10,22 +10,22 @@
 
 namespace parley::inference::llm {
 
-/// What the language model passes to the talker (docs/model/thinker.md 5.5, 6.3): a row per token of the reply, made
-/// from the token and the hidden state after it was fed.
+/// What the language model passes to the talker (docs/model/thinker.md 5.5, 6.3): a row for each token of the reply,
+/// made from the token and the hidden state after it was fed.
 class tts_condition {
 public:
-  /// `w` is the view of "tts."; its dtype and device are those of all rows below. Throws std::runtime_error naming a
-  /// weight that is missing.
+  /// `w` is the view of "tts."; all rows below have its dtype and device. Throws std::runtime_error if a weight is
+  /// missing.
   tts_condition(const tts_bridge_config& config, const weights& w);
 
   /// Duplex: rows of the reply, always normalised, then the <|audio_bos|> row: [n + 1, tts hidden]. `hidden` [n, LLM
-  /// hidden], here and below, has one row per id; it is unused when there are none.
+  /// hidden], here and below, has one row per id; it is unused if there are no ids.
   at::Tensor duplex(std::span<const token_id> ids, const at::Tensor& hidden) const;
 
   /// Chat: rows of the spoken part, then text end and <|audio_bos|>: [n + 2, tts hidden].
   at::Tensor chat(std::span<const token_id> ids, const at::Tensor& hidden) const;
 
-  /// emb_text[ids] + projector_semantic(hidden), without any end: [n, tts hidden].
+  /// emb_text[ids] + projector_semantic(hidden), without end marks: [n, tts hidden].
   at::Tensor rows(std::span<const token_id> ids, const at::Tensor& hidden, bool normalize) const;
 
 private:

@@ -14,43 +14,44 @@
 
 namespace parley::inference::speech {
 
-/// One duplex session's voice: unit by unit from the thinker's words to sound (docs/model/talker.md 4.2 and 5, B). A
-/// unit goes
+/// One duplex session's voice, unit by unit from the thinker's words to sound (docs/model/talker.md 4.2 and 5, B). The
+/// calls
+/// for a unit:
 ///   begin_unit → while (choosing) tts_advance → while (next_window) token2wav::run, take_sound → end_unit,
-/// each step of it batched with other sessions' by whoever owns them. Holds nothing of a turn after its end or a `cut`.
+/// where the caller may batch each step with other sessions. Holds nothing of a turn after its end or a `cut`.
 class duplex_speech {
 public:
-  /// `models` outlives this. `draws` chooses tokens; `noise` is for vocoders that need fresh noise in each call.
+  /// `models` must outlive this. `draws` chooses tokens; `noise` is for vocoders that need new noise in each call.
   duplex_speech(const speech_models& models, std::shared_ptr<const voice> speaker, tts_sampling sampling,
                 std::shared_ptr<random_source> draws, std::shared_ptr<random_source> noise, quirks how = {});
 
-  /// `condition` float32 [n, width]: the unit's words as made by `llm::tts_condition::duplex`. `ends`: it ends the
-  /// turn.
+  /// `condition` float32 [n, width]: the unit's words as made by `llm::tts_condition::duplex`. `ends`: the unit ends
+  /// the turn.
   void begin_unit(at::Tensor condition, bool ends);
 
-  /// The unit's tokens have been chosen before (`tts_turn::force`); call after `begin_unit`.
+  /// Forces tokens of the unit that were chosen before (`tts_turn::force`); call after `begin_unit`.
   void force(std::span<const std::int64_t> tokens) { tokens_.force(tokens); }
 
   bool choosing() const { return tokens_.running(); }
   tts_step step() { return {&tokens_, draws_.get()}; }
 
-  /// The next call to make for this session; none when the unit's sound is complete, or tokens are still being chosen.
+  /// The next call to make for this session; none if the unit's sound is complete or tokens are still being chosen.
   std::optional<token2wav::job> next_window();
 
-  /// Takes what that call returned: float32 [n] on the CPU.
+  /// Takes the result of that call: float32 [n] on the CPU.
   void take_sound(at::Tensor samples);
 
-  /// The unit's sound, 24 kHz; empty when there is not enough to say yet. After the turn's last unit everything is
-  /// reset. A turn's first sound is shorter than a second, because the vocoder holds back the end of each until the
-  /// next one, which comes a second later. If the turn goes on, it is therefore filled up to a whole second with
-  /// silence in front, so that a client that plays it at once has no gap.
+  /// The unit's sound, 24 kHz; empty if there are too few tokens so far. After the turn's last unit everything is
+  /// reset. A turn's first sound is shorter than a second, because the vocoder holds back the end of each sound until
+  /// the next, a second later. So if the turn goes on, silence is put in front to make it a full second: a client that
+  /// plays it at once hears no gap.
   std::vector<float> end_unit();
 
-  /// The number of the unit's speech tokens, as soon as it is certain: from the start in the middle of a turn, where a
-  /// unit always has the same number; otherwise, where the model may stop earlier, when all are chosen.
+  /// The unit's number of speech tokens, as soon as it is certain. In the middle of a turn every unit has the same
+  /// number, so it is known from the start; elsewhere the model may stop earlier, so it is known once all are chosen.
   std::optional<std::size_t> unit_tokens() const;
 
-  /// Whether that many make sound in this unit, rather than wait for the next one's. Call before the first
+  /// Whether that many tokens give sound in this unit, rather than wait for the next unit's. Call before the first
   /// `next_window`.
   bool will_sound() const;
 
@@ -64,10 +65,10 @@ public:
   mark remember() const { return {tokens_, windows_, stream_, turn_sounds_}; }
   void restore(mark before);
 
-  /// Interruption: drops the unit, its sound, and everything left of the turn.
+  /// Interruption: drops the unit, its sound, and the rest of the turn.
   void cut();
 
-  /// Between turns, only the voice is held.
+  /// Between turns, only the voice is kept.
   bool turn_is_open() const { return tokens_.begun() || tokens_.running(); }
 
   const tts_turn& tokens() const { return tokens_; }

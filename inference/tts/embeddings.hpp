@@ -12,11 +12,10 @@
 
 namespace parley::inference::speech {
 
-/// The tensors below "tts." that the speech token model reads, as float32. Throws std::runtime_error when there are
-/// none.
+/// The tensors below "tts." that the speech token model reads, as float32. Throws std::runtime_error if there are none.
 tensor_map read_tts_weights(const checkpoint& from, at::Device device = at::kCPU);
 
-/// What the speech token model is fed besides the words' rows, which `llm::tts_condition` makes: marks and speech
+/// The other inputs of the speech token model, besides the words' rows from `llm::tts_condition`: marks and speech
 /// tokens (docs/model/talker.md 3).
 class tts_embeddings {
 public:
@@ -24,11 +23,11 @@ public:
   tts_embeddings(at::Tensor codes, at::Tensor audio_bos, at::Tensor text_eos)
       : codes_(std::move(codes)), audio_bos_(std::move(audio_bos)), text_eos_(std::move(text_eos)) {}
 
-  /// Throws std::runtime_error when a tensor is missing or the configuration names a token that it doesn't have.
+  /// Throws std::runtime_error if a tensor is missing or the configuration names a token that the table lacks.
   static tts_embeddings open(const checkpoint& from, const tts_config& config, at::Device device = at::kCPU);
 
   const at::Tensor& audio_bos() const { return audio_bos_; } ///< ends a group of words
-  const at::Tensor& text_eos() const { return text_eos_; }   ///< precedes it after an answer's last words
+  const at::Tensor& text_eos() const { return text_eos_; }   ///< precedes `audio_bos` after an answer's last words
 
   /// Speech tokens -> float32 [n, width]
   at::Tensor codes(std::span<const std::int64_t> tokens) const;

@@ -22,7 +22,7 @@ at::Tensor rotated(const at::Tensor& x, const at::Tensor& cos, const at::Tensor&
   return x * cos + turned * sin;
 }
 
-/// Everything between the matrix products, in our own loops: nothing is copied, cut or joined per session.
+/// Everything between the matrix products, in our own loops, without copying, cutting or joining anything per session.
 class walk {
 public:
   walk(std::span<const tts_llama::row> rows, std::span<const std::int64_t> lengths, const at::Tensor& cos,
@@ -52,7 +52,7 @@ public:
     return to;
   }
 
-  /// `parts` [n, query | key | value heads]: rotated, written after each session's rows, and attended with them.
+  /// `parts` [n, query | key | value heads]: rotates them, writes them after each session's rows, and attends.
   at::Tensor attend(std::size_t layer, const at::Tensor& parts) const {
     auto queries = at::empty({parts.size(0), heads_ * head_dim_}, parts.options()), result = at::empty_like(queries);
     auto *turned = queries.mutable_data_ptr<float>(), *to = result.mutable_data_ptr<float>();
@@ -90,7 +90,7 @@ private:
   std::span<const std::int64_t> lengths_;
   std::int64_t heads_, kv_heads_, head_dim_;
   float eps_;
-  at::Tensor cos_, sin_; ///< the sign of the swapped halves in the sines
+  at::Tensor cos_, sin_; ///< the sines include the sign of the swapped halves
   std::vector<std::int64_t> first_;
   std::vector<std::int32_t> pages_;
 };
@@ -189,7 +189,7 @@ at::Tensor tts_llama::rotate(const at::Tensor& keys, const at::Tensor& positions
   return rotated(keys, cos, sin);
 }
 
-/// q [heads, n, head_dim]; the cache holds the same n rows last. Causal. -> [n, heads * head_dim]
+/// q [heads, n, head_dim]; the same n rows are the last ones of the cache. Causal. -> [n, heads * head_dim]
 at::Tensor tts_llama::attend(const at::Tensor& q, const tts_cache& past, std::size_t layer) const {
   const auto fresh = q.size(1), total = past.length();
   std::optional<at::Tensor> mask;

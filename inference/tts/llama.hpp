@@ -11,13 +11,13 @@
 
 namespace parley::inference::speech {
 
-/// Keys and values of one session's turn. Grows by doubling; what is cut off at the front costs nothing until it grows.
-/// Rows are written once: a copy shares them, and stays the same when the original grows.
+/// Keys and values of one session's turn. Grows by doubling; dropping rows at the front costs nothing until it grows.
+/// Rows are written once: a copy shares them and is not affected when the original grows.
 class tts_cache {
 public:
   std::int64_t length() const { return length_; }
 
-  /// [kv_heads, length, head_dim] of a layer, keys rotated; views, valid until the next change.
+  /// [kv_heads, length, head_dim] of a layer, with rotated keys; views, valid until the next change.
   at::Tensor keys(std::size_t layer) const;
   at::Tensor values(std::size_t layer) const;
 
@@ -46,7 +46,7 @@ public:
   struct row {
     tts_cache* past;
     at::Tensor embeddings; ///< [n, width]
-    std::int64_t position; ///< of the first one, for its rotation
+    std::int64_t position; ///< position of the first row, for its rotation
   };
 
   /// `weights`: see `read_tts_weights`. Throws std::runtime_error naming a tensor that is missing or does not fit
@@ -54,10 +54,10 @@ public:
   tts_llama(const tensor_map& weights, const tts_config& config);
 
   /// One batched call: extends the caches and returns each session's last hidden state, after the final norm, [rows,
-  /// width]. When it throws, the caches are unchanged.
+  /// width]. If it throws, the caches are unchanged.
   at::Tensor forward(std::span<const row> rows) const;
 
-  /// The same, up to each session's logits: float32 [codes] on the CPU.
+  /// The same, followed by each session's logits: float32 [codes] on the CPU.
   std::vector<at::Tensor> next_logits(std::span<const row> rows) const;
 
   /// [rows, width] -> [rows, codes]

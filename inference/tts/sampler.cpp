@@ -15,7 +15,7 @@ namespace {
 
 constexpr float impossible = -std::numeric_limits<float>::infinity();
 
-/// Throws for scores without a finite one, or with NaN.
+/// The largest score; throws if none is finite or one is NaN.
 float largest(std::span<const float> scores) {
   const auto [top, sane] = cpu::find_peak(scores);
   if (!sane || !std::isfinite(top)) throw std::runtime_error("the logits of speech tokens are not numbers");
@@ -62,7 +62,7 @@ void tts_probabilities(std::span<const float> logits, std::span<const std::int64
   scores.assign(logits.begin(), logits.end());
   if (!takes_the_likeliest(rules.temperature))
     for (auto& score : scores) score /= rules.temperature;
-  largest(scores); // before they are sorted
+  largest(scores); // checks for NaN before sorting
   if (!previous.empty()) {
     penalise(scores, previous, rules);
     if (rules.narrow) narrow(scores, rules);

@@ -21,7 +21,7 @@ void read(const YAML::Node& from, const char* key, T& to) {
   if (auto found = from[key]) to = found.template as<T>();
 }
 
-/// The tags of hyperpyyaml (`!new:module.class`) name Python classes and are ignored.
+/// hyperpyyaml tags (`!new:module.class`) name Python classes; they are ignored.
 YAML::Node part(const std::filesystem::path& file, const char* key) {
   auto root = YAML::LoadFile(file.string());
   auto found = root[key];

@@ -5,34 +5,34 @@
 #include <span>
 #include <vector>
 
-// Which speech tokens are passed to token2wav in which call (docs/model/talker.md 5). Pure bookkeeping, without sound.
-// 25 tokens are a second.
+// Decides which speech tokens are passed to token2wav in which call (docs/model/talker.md 5). Pure bookkeeping, without
+// sound. 25 tokens are a second.
 namespace parley::inference::speech {
 
-inline constexpr std::int64_t silence_speech_token = 4218; ///< three of it precede a turn's first token
+inline constexpr std::int64_t silence_speech_token = 4218; ///< three of these precede a turn's first token
 inline constexpr std::size_t window_tokens = 28;           ///< tokens of a full call
-inline constexpr std::size_t window_step = 25;             ///< those of them that are spoken; the rest is lookahead
+inline constexpr std::size_t window_step = 25;             ///< those of them that become sound; the rest is lookahead
 inline constexpr std::size_t window_lookahead = 3;
-inline constexpr std::size_t smallest_window = 8; ///< minimum for a unit's call that is not full
+inline constexpr std::size_t smallest_window = 8; ///< minimum for a call of a unit that is not full
 
 /// One call to be made.
 struct window_call {
   std::vector<std::int64_t> tokens;
-  bool last = false; ///< it ends the turn: all tokens are spoken
+  bool last = false; ///< it ends the turn, so all tokens become sound
 };
 
-/// A duplex turn: whatever a unit has produced is spoken at once (docs/model/talker.md 5, B).
+/// A duplex turn: everything that a unit has produced becomes sound at once (docs/model/talker.md 5, B).
 class duplex_windows {
 public:
-  /// `eager`: like the class that is served. Otherwise like the older one, which waits for full windows after a turn's
-  /// first unit.
+  /// `eager`: like the class that the reference serves. Otherwise like the older one, which waits for full windows
+  /// after a turn's first unit.
   explicit duplex_windows(bool eager = true) : eager_(eager) { reset(); }
 
   /// The unit's tokens; `last` ends the turn. Returns the calls to make, in order. Too few tokens wait for the next
   /// unit.
   std::vector<window_call> push(std::span<const std::int64_t> tokens, bool last);
 
-  /// Drops what waits: the next tokens begin a turn.
+  /// Drops waiting tokens: the next ones begin a turn.
   void reset();
 
   std::span<const std::int64_t> waiting() const { return buffer_; }
@@ -50,7 +50,7 @@ public:
   /// Returns a window whenever there are enough tokens.
   std::optional<window_call> push(std::int64_t token);
 
-  /// The rest of the answer; nothing if there was never a token.
+  /// The rest of the answer; nothing if it had no tokens.
   std::optional<window_call> finish();
 
 private:
@@ -58,8 +58,8 @@ private:
   bool empty_ = true;
 };
 
-/// All windows of a whole chat answer (docs/model/talker.md 5, C). The first window marked last ends the answer; the
-/// reference sends its last three tokens again when (n - 28) % 25 == 0, and fails.
+/// All windows of a whole chat answer (docs/model/talker.md 5, C). The first window marked last ends the answer. (If (n
+/// - 28) % 25 == 0, the reference sends its last three tokens again, and fails.)
 std::vector<window_call> whole_windows(std::span<const std::int64_t> tokens);
 
 } // namespace parley::inference::speech

@@ -27,7 +27,7 @@ struct speech_models {
   static speech_models load(const checkpoint& from, std::uint64_t noise_seed, quirks how = {},
                             at::Device device = at::kCPU);
 
-  /// What a model folder lacks for `load`, in words; none = nothing.
+  /// What a model folder lacks for `load`, in words; none = nothing is missing.
   static std::optional<std::string> missing(const checkpoint& from);
 };
 

@@ -13,7 +13,7 @@ namespace parley::inference::speech {
 tts_turn::tts_turn(const tts_embeddings& embeddings, const tts_llama& model, tts_form form, tts_sampling sampling)
     : embeddings_(&embeddings), model_(&model), form_(form), sampling_(sampling) {
   if (form_ == tts_form::duplex)
-    sampling_.narrow = false; // the reference builds its top_p and top_k there and never applies them
+    sampling_.narrow = false; // there the reference builds top_p and top_k but never applies them
 }
 
 void tts_turn::reset() {
@@ -44,8 +44,8 @@ void tts_turn::begin(at::Tensor condition, tts_limits limits) {
   ended_by_token_ = false;
 }
 
-/// Moves the last group's keys to directly after the first one's. Literally as in the reference: its row i is rotated
-/// by i more than the distance, and a group that ended by its limit counts one row more than it has
+/// Moves the last group's keys to directly after the first group's. It follows the reference literally: row i is
+/// rotated by i more than the distance, and a group that ended by its limit counts one row too many
 /// (docs/model/talker.md 4.1).
 void tts_turn::keep_first_and_last_group() {
   if (groups_.size() < 2) return;
@@ -74,7 +74,7 @@ tts_llama::row tts_turn::next() {
   return {&cache_, rows, step_ == 0 ? position_ : position_ + fed_ + step_ - 1};
 }
 
-/// Up to what ends the group; one by one if each step shortens the cache.
+/// How many tokens to force in one step: up to the end of the group, or one if each step shortens the cache.
 std::size_t tts_turn::forced_at_once() const {
   const bool shrinks = form_ == tts_form::streamed && model_->config().attention == tts_attention::sliding_window;
   const auto most = shrinks ? std::size_t{1} : static_cast<std::size_t>(limits_.most - step_);
@@ -119,7 +119,7 @@ void tts_turn::choose(std::int64_t token) {
   ++step_;
   ended_by_token_ = token == model_->end_token();
   const bool full = step_ >= limits_.most;
-  // Duplex and whole answers return what was chosen before the last step, so that all of it is in the cache.
+  // Duplex and whole answers return only the tokens before the last step, all of which are in the cache.
   if (!ended_by_token_ && (!full || form_ == tts_form::streamed)) tokens_.push_back(token);
   if (ended_by_token_ || full) finish();
 }

@@ -24,7 +24,7 @@ enum class tts_form {
 /// The limits of a group's length.
 struct tts_limits {
   int most = 500; ///< steps
-  int least = 0;  ///< the end token is impossible before this many steps
+  int least = 0;  ///< steps before the end token becomes possible
 };
 
 /// The reference's limits (docs/model/talker.md 4.1 to 4.3).
@@ -34,37 +34,36 @@ constexpr tts_limits duplex_limits(bool turn_begins, bool turn_ends) {
   return {26, turn_begins || turn_ends ? 0 : 26};
 }
 
-/// One session's spoken turn, as a state machine: `begin` a group, then `next` and `take` until it is no longer
-/// `running`. `tts_advance` does one step for many turns at once.
+/// One session's spoken turn as a state machine: `begin` a group, then call `next` and `take` until it is no longer
+/// `running`. `tts_advance` makes one step for many turns at once.
 class tts_turn {
 public:
-  /// `embeddings` and `model` outlive this.
+  /// `embeddings` and `model` must outlive this.
   tts_turn(const tts_embeddings& embeddings, const tts_llama& model, tts_form form, tts_sampling sampling);
 
-  /// Resets everything: the next group begins a turn.
+  /// Resets everything: the next group begins a new turn.
   void reset();
 
-  /// Starts a group with its condition, float32 [n, width], marks included. Throws std::logic_error while one is
-  /// running.
+  /// Starts a group with its condition, float32 [n, width], marks included. Throws std::logic_error if one is running.
   void begin(at::Tensor condition, tts_limits limits);
 
   bool running() const { return running_; }
 
-  /// What the model must be fed next. It points into this object. Throws std::logic_error when no group is running.
+  /// What to feed the model next. It points into this object. Throws std::logic_error if no group is running.
   tts_llama::row next();
 
-  /// Takes the resulting logits [codes] and chooses a token; one draw each, unless greedy.
+  /// Takes the resulting logits [codes] and chooses a token; uses one random number unless greedy.
   void take(std::span<const float> logits, random_source& chance);
 
-  /// The next tokens, of this group and those that follow, will be these whatever the logits say: they have been chosen
-  /// before. Where the result is the same, one step takes as many as it can. Each consumes its draw.
+  /// Forces the next tokens, in this group and those that follow, whatever the logits say: they were chosen before.
+  /// Where the result is the same, one step takes as many as it can. Each uses up its random number.
   void force(std::span<const std::int64_t> tokens) { forced_.insert(forced_.end(), tokens.begin(), tokens.end()); }
 
-  /// Everything chosen in the turn, and in the current or last group: `tokens` and what ended each group.
+  /// Everything chosen in the turn, and in the current or last group: `tokens` and the tokens that ended a group.
   std::span<const std::int64_t> chosen() const { return chosen_; }
   std::span<const std::int64_t> group_chosen() const { return std::span(chosen_).subspan(chosen_begin_); }
 
-  /// Ends the running group at once; what it has chosen so far stays.
+  /// Ends the running group at once; the tokens chosen so far stay.
   void stop();
 
   /// Tokens of the current or last group, without its end token.
@@ -76,7 +75,7 @@ public:
   /// All tokens of the turn.
   std::span<const std::int64_t> tokens() const { return tokens_; }
 
-  /// The tokens that the penalty applies to at this step, and the token that is impossible, or -1.
+  /// The tokens that the penalty applies to in this step, and the impossible token, or -1.
   std::span<const std::int64_t> penalised() const;
   std::int64_t banned() const;
 
@@ -106,7 +105,7 @@ private:
   tts_cache cache_;
   std::vector<std::int64_t> tokens_, chosen_;
   std::deque<std::int64_t> forced_;
-  std::size_t chosen_begin_ = 0, taking_ = 0; ///< `taking_`: forced tokens of the step under way
+  std::size_t chosen_begin_ = 0, taking_ = 0; ///< `taking_`: number of forced tokens in the current step
   std::vector<group_record> groups_;
   at::Tensor condition_, feed_;
   std::size_t group_begin_ = 0;
@@ -123,10 +122,10 @@ struct tts_step {
 };
 
 /// The first half of a decode step, one batched call for all turns: logits of those that are running, float32 [codes]
-/// on the CPU; undefined ones for the others. When it throws, the turns are unchanged.
+/// on the CPU, undefined for the others. If it throws, the turns are unchanged.
 std::vector<at::Tensor> tts_logits(const tts_llama& model, std::span<const tts_step> steps);
 
-/// The second half: the turn takes its logits, if there are any. Throws std::runtime_error when they are NaN.
+/// The second half: the turn takes its logits, if there are any. Throws std::runtime_error if they are NaN.
 void tts_take(const tts_step& step, const at::Tensor& logits);
 
 /// One decode step of every turn that is running.

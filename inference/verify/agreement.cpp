@@ -12,7 +12,7 @@ namespace parley::inference::verify {
 
 namespace {
 
-/// Every list below `value` that is named as lists of ids are and is long enough to predict something.
+/// Collects every list below `value` whose name marks it as a list of ids and that is long enough to predict something.
 void collect(const std::string& name, const nlohmann::json& value, std::vector<std::vector<token_id>>& into) {
   constexpr std::size_t least = 12;
   if (value.is_object()) {

@@ -11,19 +11,19 @@ namespace parley::inference::verify {
 struct agreement {
   std::int64_t rows = 0;
   std::int64_t same_top = 0;   ///< rows with the same most likely token
-  std::int64_t clear_rows = 0; ///< rows whose most likely token leads by more than `clear_lead` in the exact model
-  std::int64_t same_clear = 0; ///< of these, how many agree
-  double divergence = 0;       ///< mean Kullback-Leibler divergence of the other model's next token, in nats
+  std::int64_t clear_rows = 0; ///< rows where the exact model's most likely token leads by more than `clear_lead`
+  std::int64_t same_clear = 0; ///< how many of these agree
+  double divergence = 0;       ///< mean Kullback-Leibler divergence for the other model's next token, in nats
 };
 
-/// For the natural logarithm of a probability.
+/// In natural logarithms of probabilities.
 constexpr double clear_lead = 0.1;
 
 /// The token sequences in a folder of thinker goldens: prompts and answers.
 std::vector<std::vector<token_id>> golden_prompts(const std::filesystem::path& model,
                                                   const std::filesystem::path& goldens);
 
-/// Runs both models over each prompt as a whole. They have the same vocabulary.
+/// Runs both models over each prompt as a whole. They must have the same vocabulary.
 agreement compare(const llm::qwen3& exact, const llm::qwen3& other, const std::vector<std::vector<token_id>>& prompts);
 
 } // namespace parley::inference::verify

@@ -15,7 +15,7 @@ std::vector<token_id> ids(const json& j) {
   return j.get<std::vector<token_id>>();
 }
 
-/// Strips white space around it like Python (ASCII only).
+/// Strips surrounding white space like Python (ASCII only).
 std::string trimmed(const std::string& text) {
   constexpr std::string_view space = " \t\n\v\f\r\x1c\x1d\x1e\x1f";
   auto begin = text.find_first_not_of(space);
@@ -94,7 +94,7 @@ void replay_streaming(const thinker& model, const chat::prompt_ids& prompt, cons
   how.enable_thinking = kw.value("enable_thinking", false);
   how.use_tts_template = kw.value("use_tts_template", true);
   auto opening = model.text().encode("<|im_end|>\n" + chat::generation_prompt(how));
-  // The number of chunks is not recorded; they were cut at 40 tokens.
+  // The number of chunks is not recorded; the recordings used chunks of 40 tokens.
   auto chunks = session.stream(opening, 40, kw.value("length_penalty", 1.0));
   check.equal("chunks", chunks.size(), v.at("chunks").size());
   for (auto i = std::size_t{0}; i < std::min(chunks.size(), v["chunks"].size()); ++i) {
@@ -124,7 +124,7 @@ void replay_prefill(golden_set& files, const thinker& model, const std::string& 
     chat_replay session(model);
     session.prefill(prompt, talk);
     check.equal("kv_after_prefill", session.cache.length(), c.at("kv_after_prefill").get<std::int64_t>());
-    // One beam: the first token is the argmax, the rest is generated after it (16 more).
+    // One beam: the first token is the argmax, and 16 more are generated after it.
     how.use_tts_template = true;
     auto hidden = session.feed(files.text().encode("<|im_end|>\n" + chat::generation_prompt(how)));
     auto tokens = session.generate(hidden, 1, 1.0);

@@ -222,7 +222,7 @@ std::vector<chat_replay::chunk> chat_replay::stream(std::span<const token_id> op
   stream_decoder text(model.text());
   std::vector<chunk> result;
   auto last = feed(opening);
-  auto fed = true; // the newest token of the answer
+  auto fed = true; // whether the newest token of the answer was fed
   for (auto number = 0; number < chunks && !answer.complete(); ++number) {
     chunk c;
     scratch.records = &c.draws;
@@ -243,7 +243,7 @@ std::vector<chat_replay::chunk> chat_replay::stream(std::span<const token_id> op
     c.ids.assign(all.begin() + static_cast<std::ptrdiff_t>(earlier), all.end());
     c.finished = answer.complete();
     if (!states.empty()) c.hidden = at::cat(states);
-    // Text lags by the token that has not been fed yet.
+    // Text lags behind by the token that has not been fed yet.
     auto begin = earlier - (number == 0 ? 0 : 1), end = all.size() - (c.finished ? 0 : 1);
     c.text = text.push(std::span(all).subspan(begin, end - begin));
     if (c.finished) c.text += text.finish();

@@ -24,17 +24,17 @@ struct recorded_talk {
   std::vector<chat::template_message> messages;
   std::vector<vision::sliced_picture> pictures;
   bool use_image_id = true;
-  std::vector<std::vector<float>> sounds; ///< each one separately, for the placeholders
-  std::vector<std::vector<float>> joined; ///< those of a message together, for the features
+  std::vector<std::vector<float>> sounds; ///< each sound separately, for the placeholders
+  std::vector<std::vector<float>> joined; ///< the sounds of each message joined, for the features
 };
 
-/// `messages` as recorded: content is a text or a list of texts, "aud:name:start:end" or "aud:name", and "img:name"
-/// between `separator`.
+/// `messages` as recorded: content is a text or a list of texts, "aud:name:start:end" or "aud:name", and "img:name",
+/// joined by `separator`.
 recorded_talk read_talk(golden_set& files, const nlohmann::json& messages, std::string_view separator,
                         const picture_arguments& how = {});
 
-/// Makes the answer of `chat()` like the reference: drops "!" and all trailing letters of its end mark. `raw` receives
-/// the text before that.
+/// Makes the answer of `chat()` like the reference, which drops "!" and all trailing letters of its end mark. `raw`
+/// receives the text before that.
 std::string stripped_answer(const tokenizer& text, std::vector<token_id> tokens, std::string& raw);
 
 /// One chat session, driven as the reference drives it.
@@ -44,19 +44,19 @@ public:
 
   chat::prompt_ids encode(const chat::rendered_text& text, const recorded_talk& talk, bool by_seconds) const;
 
-  /// The whole prompt with its sounds and pictures; hidden states of all its rows, [rows, hidden].
+  /// Feeds the whole prompt with its sounds and pictures; returns the hidden states of all rows, [rows, hidden].
   at::Tensor prefill(const chat::prompt_ids& prompt, const recorded_talk& talk);
 
-  // Hidden states of what is fed, [n, hidden]; `rows` as `llm::qwen3::forward` takes them.
+  // Feeds these and returns their hidden states, [n, hidden]; `rows` as for `llm::qwen3::forward`.
   at::Tensor feed(std::span<const token_id> ids);
   at::Tensor feed_rows(const at::Tensor& rows);
 
-  /// Greedy Hugging Face generation (docs/model/thinker.md 6.3) on the logits of the last row of `hidden`. Appends the
-  /// hidden rows of fed tokens to `states` when given.
+  /// Greedy Hugging Face generation (docs/model/thinker.md 6.3) from the logits of the last row of `hidden`. Appends
+  /// the hidden rows of fed tokens to `states`, if given.
   std::vector<token_id> generate(const at::Tensor& hidden, int max_new_tokens, double penalty,
                                  std::vector<at::Tensor>* states = nullptr);
 
-  /// The same with other options and sampled numbers; `records` gets the draws when given.
+  /// The same with other options and recorded random numbers; `records` receives the draws, if given.
   std::vector<token_id> draw_answer(const at::Tensor& hidden, int max_new_tokens, const llm::chat_sampling& options,
                                     random_source& chance, std::vector<at::Tensor>* states,
                                     std::vector<llm::draw_record>* records = nullptr);
@@ -67,15 +67,15 @@ public:
   struct chunk {
     std::vector<token_id> ids;
     bool finished = false;
-    at::Tensor hidden; ///< [n, hidden], of the tokens that were fed
-    std::string text;  ///< what is yielded
+    at::Tensor hidden; ///< [n, hidden], for the tokens that were fed
+    std::string text;  ///< the text that the generator yields
     std::vector<llm::draw_record> draws;
   };
 
   /// Greedy streaming generation (docs/model/thinker.md 6.4) after `opening`.
   std::vector<chunk> stream(std::span<const token_id> opening, int max_new_tokens, double length_penalty);
 
-  /// The same with other options and sampled numbers. `spoken`: what cannot be spoken is never sampled.
+  /// The same with other options and recorded random numbers. `spoken`: never sample what cannot be spoken.
   std::vector<chunk> stream(std::span<const token_id> opening, int max_new_tokens, const llm::chat_sampling& options,
                             random_source& chance, bool spoken);
 

@@ -6,8 +6,8 @@
 
 namespace parley::inference::verify {
 
-/// The arguments of a recorded duplex decode (docs/model/thinker.md 5.3); absent ones keep their defaults. Recordings
-/// of whole sessions call the sampling mode `decode_mode`, those of single draws `mode`.
+/// The arguments of a recorded duplex decode (docs/model/thinker.md 5.3); absent ones keep their defaults. The sampling
+/// mode is `decode_mode` in recordings of whole sessions, and `mode` in those of single draws.
 inline llm::duplex_sampling duplex_sampling_of(const nlohmann::json& arguments, const char* mode_key) {
   llm::duplex_sampling o;
   o.base.greedy = arguments.value(mode_key, "sampling") == "greedy";

@@ -22,7 +22,7 @@ public:
   /// docs/model/thinker.md 5.2; false if there was nothing to see or hear, or not enough sound.
   bool prefill(std::span<const float> samples, std::span<const vision::sliced_picture> frames = {});
 
-  /// docs/model/thinker.md 5.3 with the numbers that were sampled.
+  /// docs/model/thinker.md 5.3 with the recorded random numbers.
   void generate(const nlohmann::json& arguments, const nlohmann::json& decode_calls);
 
   /// Ends the unit and slides the window (docs/model/thinker.md 5.3, 5.6).
@@ -40,11 +40,11 @@ public:
   duplex::window window;
   at::Tensor pending_logits;        ///< float32 [vocabulary]; undefined when nothing is pending
   std::vector<token_id> history;    ///< what the repetition penalty sees
-  std::vector<decode_call> decodes; ///< of this unit
-  std::vector<token_id> tts_ids;    ///< tokens with hidden states, of this unit
+  std::vector<decode_call> decodes; ///< in this unit
+  std::vector<token_id> tts_ids;    ///< in this unit: tokens with hidden states
   std::vector<bool> tts_ends;
   std::vector<at::Tensor> tts_hidden; ///< [1, hidden] each
-  bool generated = false;             ///< this unit waits for `finalize`
+  bool generated = false;             ///< this unit is waiting for `finalize`
 
 private:
   at::Tensor feed(const at::Tensor& rows);

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-// Whole chat answers of the reference's `chat()`, spoken when all words are known.
+// Whole chat answers of the reference's `chat()`, spoken once all words are known.
 namespace parley::inference::verify {
 
 namespace {
@@ -17,11 +17,11 @@ using nlohmann::json;
 
 /// The tokens of an answer, with the hidden states of those that were fed.
 struct answer_words {
-  std::vector<token_id> sequence; ///< prompt and answer
-  at::Tensor hidden;              ///< of the first rows of it
-  std::size_t begin = 0, end = 0; ///< what is spoken
+  std::vector<token_id> sequence; ///< the tokens of prompt and answer
+  at::Tensor hidden;              ///< of its first rows
+  std::size_t begin = 0, end = 0; ///< the range that is spoken
 
-  /// The reference takes as many tokens as states, or fails.
+  /// False if the reference has fewer states than tokens: it then fails.
   bool speakable() const { return static_cast<std::int64_t>(end) <= hidden.size(0); }
 };
 
@@ -68,7 +68,7 @@ answer_words think(e2e_set& set, const json& recorded, case_check& check) {
   return words;
 }
 
-/// The reference's calls: it sends the last three tokens again if its last full window was already the end.
+/// The reference's calls. If its last full window was already the end, it sends the last three tokens again.
 std::vector<speech::window_call> literal_windows(std::span<const std::int64_t> tokens) {
   auto calls = speech::whole_windows(tokens);
   if (tokens.size() >= speech::window_tokens && (tokens.size() - speech::window_tokens) % speech::window_step == 0) {
@@ -102,7 +102,7 @@ void speak(e2e_set& set, const json& recorded, const safetensors_file& golden, c
     const speech::token2wav::job job{&stream, calls[n].tokens, calls[n].last, nullptr, {}};
     const auto key = "mel" + std::to_string(n);
     at::Tensor mel;
-    if (stream.ended) { // the reference's vocoder refuses what its flow model has made
+    if (stream.ended) { // here the reference's vocoder rejects the output of its flow model
       check.exact("caught_exception", !recorded.at("caught_exception").is_null());
       check.equal("tokens of a call", calls[n].tokens, as_tokens(made[n].at("tokens")));
       const speech::flow::job refused{

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t second = 24000; ///< samples that the reference sends for a unit, spoken or not
+constexpr std::size_t second = 24000; ///< samples that the reference sends for each unit, spoken or not
 
 std::vector<token_id> ids(const json& j) {
   return j.get<std::vector<token_id>>();
@@ -26,7 +26,7 @@ std::size_t characters(const std::string& utf8) {
       std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-/// One duplex session: what it thinks and what it says.
+/// One duplex session: what it decides and what it says.
 class duplex_talk {
 public:
   duplex_talk(e2e_set& set, const json& recorded, const safetensors_file& golden)
@@ -35,7 +35,7 @@ public:
                                                  std::unique_ptr<random_source>(chance_), nullptr, quirks::literal()) {}
 
   void prepare(case_check& check) {
-    // The voice's position in the prompt.
+    // Marks the voice's position in the prompt.
     static const std::string mark = "[音频嵌入]", suffix = "<|audio_end|><|im_end|>";
     const auto& prepared = recorded_.at("prepare");
     const auto prefix = "<|im_start|>system\n" + recorded_.at("system_prompt").get<std::string>() + "\n<|audio_start|>";
@@ -50,7 +50,7 @@ public:
     check_voice(*set_.voice(recorded_.at("tts_ref")), prepared, golden_, check);
   }
 
-  /// What the model heard, decided and wrote.
+  /// Replays and checks what the model heard, decided and wrote.
   void think(const json& unit, case_check& check) {
     const auto& input = unit.at("input");
     const auto samples = input.at("audio").is_null() ? std::vector<float>{} : set_.files().clip(input["audio"]);
@@ -96,7 +96,7 @@ public:
     check.equal("kv_after_finalize", session_.cache.length(), unit.at("kv_after_finalize").get<std::int64_t>());
   }
 
-  /// What it said: call `think` first.
+  /// Replays and checks what it said: call `think` first.
   void speak(const json& unit, case_check& check) {
     const auto& audio = unit.at("audio");
     check.equal("tts", condition_.defined(), !unit.at("tts").is_null());
@@ -123,7 +123,7 @@ private:
     return merged;
   }
 
-  /// Speech tokens that wait for a call.
+  /// Speech tokens that wait for the next call.
   std::vector<std::int64_t> waiting() const {
     const auto mark = speech_.remember();
     return {mark.windows.waiting().begin(), mark.windows.waiting().end()};
@@ -196,9 +196,9 @@ private:
   const json& recorded_;
   const safetensors_file& golden_;
   duplex_replay session_;
-  recorded_draws* chance_; ///< belongs to `speech_`
+  recorded_draws* chance_; ///< owned by `speech_`
   speech::duplex_speech speech_;
-  at::Tensor condition_; ///< of this unit; undefined when it only listens
+  at::Tensor condition_; ///< for this unit; undefined if it only listens
   bool ends_ = false, turn_was_open_ = false;
   std::vector<float> said_;
 };

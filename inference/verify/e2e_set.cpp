@@ -61,7 +61,7 @@ void replay_e2e(golden_set& files, report& out) {
       out.unknown(listed, "*");
   e2e_set set(files);
   for (const auto& stem : files.stems("")) {
-    if (stem == "manifest") continue; // how the recordings were made
+    if (stem == "manifest") continue; // describes how the recordings were made
     try {
       const auto& recorded = files.cases(stem);
       if (recorded.contains("units"))

@@ -14,12 +14,12 @@
 
 namespace parley::inference::verify {
 
-/// Tolerances of mel and samples, for `golden_error` (docs/model/end_to_end.md); words have that of the thinker.
+/// Tolerances of mel and samples, for `golden_error` (docs/model/end_to_end.md). Words have the thinker's tolerance.
 namespace e2e_tolerance {
 inline constexpr double mel = 1e-4, sound = 1.5e-3;
 }
 
-/// What recordings of whole conversations are replayed with: both halves of a model, and the recorded noise.
+/// What the replay of whole conversations needs: both halves of a model, and the recorded noise.
 class e2e_set {
 public:
   /// Loads the model.
@@ -33,7 +33,7 @@ public:
   /// A recorded clip by its name, or a WAV file of the model folder by its path; 16 kHz.
   std::vector<float> voice_clip(const std::string& name);
 
-  /// The same as a voice to speak with; prepared once.
+  /// The same clip as a voice for speaking; prepared once.
   std::shared_ptr<const speech::voice> voice(const std::string& name);
 
 private:
@@ -44,12 +44,12 @@ private:
   std::map<std::string, std::shared_ptr<const speech::voice>> voices_;
 };
 
-/// Compares what the voice's networks extracted with `voice_tokens`, `voice_mel_rows` of `recorded` and the tensor
-/// `spk_emb`.
+/// Compares what the voice's networks extracted with `voice_tokens` and `voice_mel_rows` of `recorded` and with the
+/// tensor `spk_emb`.
 void check_voice(const speech::voice& mine, const nlohmann::json& recorded, const safetensors_file& golden,
                  case_check& check);
 
-/// All recordings of whole conversations that the folder holds. The kinds of them, by what a file records:
+/// Replays all whole conversations in the folder. The kinds, by the contents of a file:
 void replay_e2e(golden_set& files, report& out);
 void replay_e2e_duplex(e2e_set& set, const std::string& stem, report& out);
 void replay_e2e_stream(e2e_set& set, const std::string& stem, report& out);

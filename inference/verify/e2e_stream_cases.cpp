@@ -61,7 +61,7 @@ public:
       text += chunks_[n].text;
       told.insert(told.end(), chunks_[n].ids.begin(), chunks_[n].ids.end());
     }
-    if (!chunks_.empty() && !chunks_.back().finished) told.pop_back(); // never fed
+    if (!chunks_.empty() && !chunks_.back().finished) told.pop_back(); // its last token was never fed
     check.equal("text", text, recorded_.at("text").get<std::string>());
     check.equal("generated_ids", told, recorded_.at("generated_ids").get<std::vector<token_id>>());
     check.equal("kv_end", session_.cache.length(), recorded_.at("kv_end").get<std::int64_t>());
@@ -93,7 +93,7 @@ public:
     text_ += chunk.text;
   }
 
-  /// All sound that the tokens so far make.
+  /// Makes all sound that the tokens so far allow.
   void speak(bool ends, case_check& check) {
     if (ends) speech_.finish();
     const auto& calls = recorded_.at("token2wav_calls");
@@ -132,7 +132,7 @@ private:
       check.close("last_hidden", mine.hidden, golden_of(golden_, key));
   }
 
-  /// The generator's batches: the rest waits for the next group, or comes out at the end.
+  /// Checks the generator's batches: what is left waits for the next group, or comes out at the end.
   void check_yields(const json& group, bool finished, case_check& check) {
     auto yields = json::array();
     for (const auto token : speech_.tokens().group()) {
@@ -150,11 +150,11 @@ private:
   const json& recorded_;
   const safetensors_file& golden_;
   chat_replay session_;
-  recorded_draws* chance_; ///< belongs to `speech_`
+  recorded_draws* chance_; ///< owned by `speech_`
   speech::chat_speech speech_;
   std::vector<chat_replay::chunk> chunks_;
   std::vector<std::int64_t> waiting_;
-  std::string text_; ///< known, and not told with a sound yet
+  std::string text_; ///< text that is known but not yet sent with a sound
   std::size_t said_chunks_ = 0;
   std::vector<float> said_;
 };

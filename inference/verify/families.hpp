@@ -24,7 +24,7 @@ struct family {
 std::span<const family> families();
 
 // The families of docs/model/thinker.md 8 and docs/model/talker.md 12, each in its own file. A call replays all cases
-// of one golden file and reports each; whatever a case throws fails that case.
+// of one golden file and reports each; a case that throws fails.
 void replay_tokenizer(golden_set& files, const std::string& stem, report& out);
 void replay_mel(golden_set& files, const std::string& stem, report& out);
 void replay_audio_encoder(golden_set& files, const std::string& stem, report& out);

@@ -5,10 +5,10 @@
 
 namespace parley::inference::verify {
 
-/// A picture of the thinker's recordings by name: drawn by its formula (docs/model/thinker.md 7).
+/// Draws a picture of the thinker's recordings by its formula (docs/model/thinker.md 7).
 vision::picture draw_picture(golden_set& files, const std::string& name);
 
-/// Throws std::runtime_error naming the file when it can't be read as a picture.
+/// Throws std::runtime_error naming the file if it can't be read as a picture.
 vision::picture read_picture(const std::filesystem::path& file);
 
 /// A picture of the thinker's or the end-to-end recordings, sliced for the model; `max_slice_nums` null = the

@@ -18,8 +18,8 @@ namespace parley::inference::verify {
 
 inline constexpr double thinker_tolerance = 1e-4; ///< for `golden_error`, in float32 (docs/model/thinker.md 8)
 
-/// The files that a replay reads: the model's, and the recorded ones. Everything is loaded on first use, and throws
-/// std::runtime_error naming the file then.
+/// The files that a replay reads: the model's and the recordings. Everything is loaded on first use, which throws
+/// std::runtime_error naming the file.
 class golden_set {
 public:
   golden_set(std::filesystem::path model, std::filesystem::path goldens);

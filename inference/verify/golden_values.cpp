@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view every_mark = ".every", of_mark = "of";
 
-/// Takes a positive number from the front of `text`; 0 when there is none.
+/// Removes a positive number from the front of `text` and returns it; 0 if there is none.
 std::int64_t take_number(std::string_view& text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -21,7 +21,7 @@ std::int64_t take_number(std::string_view& text) {
   return std::max<std::int64_t>(number, 0);
 }
 
-/// "31of24000" of a tensor that is recorded so; nullopt when the name says something else.
+/// The values of a thinned tensor, whose name ends like "31of24000"; nullopt for other names.
 std::optional<golden_values> thinned(std::string_view numbers, const at::Tensor& values) {
   golden_values result{values};
   result.every = take_number(numbers);

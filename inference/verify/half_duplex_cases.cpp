@@ -14,7 +14,7 @@ using nlohmann::json;
 struct half_duplex {
   explicit half_duplex(const thinker& model) : chat(model), encoder(model.make_encoder_cache()) { restart(); }
 
-  /// Every answer ends the stream of sound.
+  /// Begins a new stream of sound, as the reference does after every answer.
   void restart() {
     stream = audio::mel_stream();
     encoder.clear();
@@ -46,7 +46,7 @@ chat::rendered_text prompt_of(half_duplex& s, const recorded_talk& talk) {
   return text;
 }
 
-/// Rows of a sound that comes in pieces: no convolved frame is dropped.
+/// Rows of a sound that arrives in pieces: no convolved frame is dropped.
 at::Tensor hear_piece(half_duplex& s, const std::vector<float>& sound) {
   thinker::fresh_sound piece{&s.stream, &s.encoder, sound, 0, 0};
   return s.chat.model.hear({&piece, 1}).front();
@@ -71,7 +71,7 @@ void replay_message(golden_set& files, half_duplex& s, const json& step, case_ch
     s.chat.feed_rows(chat::embed_prompt(s.chat.model.llm(), prompt, hear_piece(s, talk.sounds.front())));
   else
     s.chat.prefill(prompt, talk);
-  // The encoder forgets what a session began with.
+  // The encoder forgets the beginning of the session.
   if (first || !user) s.encoder.clear();
 }
 

@@ -36,7 +36,7 @@ at::Tensor as_tensor(const picture& p) {
   return at::tensor(at::ArrayRef<std::uint8_t>(p.rgb), at::kByte).view({p.height, p.width, 3});
 }
 
-/// Patches side by side, as the reference's processor lays them: [3, patch, patch * patches].
+/// Patches side by side, in the layout of the reference's processor: [3, patch, patch * patches].
 at::Tensor side_by_side(const at::Tensor& pixels) {
   return pixels.permute({1, 2, 0, 3}).flatten(2);
 }
@@ -47,7 +47,7 @@ std::vector<const patch_grid*> pointers(const std::vector<patch_grid>& pieces) {
   return all;
 }
 
-/// The part of a longer tensor that a golden one contains: its first rows.
+/// Compares with a golden tensor that holds only the first rows.
 void close_to_first(case_check& check, const char* what, const at::Tensor& mine, const at::Tensor& golden) {
   auto count = std::min(mine.size(0), golden.size(0));
   check.close(what, mine.narrow(0, 0, count), golden);
@@ -165,7 +165,7 @@ private:
     }
   }
 
-  /// All rows of each piece, or those that the name of the golden tensor lists: "..._q0_q31".
+  /// Compares all rows of each piece, or those listed in the name of the golden tensor: "..._q0_q31".
   void compare_rows(const at::Tensor& rows, const std::string& key, case_check& check) {
     auto found = false;
     for (const auto& name : golden_.names()) {
@@ -197,7 +197,7 @@ void replay_image(golden_set& files, const std::string& stem, report& out) {
     out.run(stem, name, thinker_tolerance, [&](case_check& check) { (images.*method)(c, check); });
   };
   for (const auto& [section, content] : files.cases(stem).items()) {
-    if (section == "procedural") continue; // how the pictures are drawn
+    if (section == "procedural") continue; // describes how the pictures are drawn
     if (section == "bucket_coords_by_n_patches") {
       run(section, content, &replay::buckets);
     } else if (section == "rgba_same_as_rgb") {

@@ -7,7 +7,7 @@ namespace parley::inference::verify {
 
 namespace {
 
-/// Pieces as the reference stacks them: [pieces, bins, longest], zeros behind.
+/// Pieces as the reference stacks them: [pieces, bins, longest], padded with zeros.
 at::Tensor stacked(const std::vector<at::Tensor>& pieces) {
   return at::pad_sequence(pieces, true).transpose(1, 2);
 }

@@ -8,7 +8,7 @@
 
 namespace parley::inference::verify {
 
-/// Replays recorded numbers in order. Throws std::runtime_error when more are asked for than were recorded.
+/// Replays recorded numbers in order. Throws std::runtime_error if more are requested than were recorded.
 class recorded_draws final : public random_source {
 public:
   explicit recorded_draws(std::vector<double> numbers) : numbers_(std::move(numbers)) {}

@@ -16,24 +16,24 @@ namespace parley::inference::verify {
 /// The error rule: max|a - b| / max(1, max|b|); infinite when the shapes differ or a value is NaN.
 double golden_error(const at::Tensor& mine, const at::Tensor& golden);
 
-/// The same of the values that were recorded; infinite, too, when `mine` has another number of them in all.
+/// The same for the values that were recorded; also infinite if `mine` has a different total number of values.
 double golden_error(const at::Tensor& mine, const golden_values& golden);
 
-/// The outcome of one case. The first failure determines its line.
+/// The outcome of one case. Its line reports the first failure.
 class case_check {
 public:
   explicit case_check(double tolerance) : tolerance_(tolerance) {}
 
-  /// Values within the case's tolerance.
+  /// Compares values with the case's tolerance.
   void close(std::string_view what, const at::Tensor& mine, const at::Tensor& golden);
 
-  /// Values within a tolerance of their own (docs/model/talker.md 12).
+  /// Compares values with the given tolerance (docs/model/talker.md 12).
   void close(std::string_view what, const at::Tensor& mine, const at::Tensor& golden, double tolerance);
 
   void close(std::string_view what, const at::Tensor& mine, const golden_values& golden);
   void close(std::string_view what, const at::Tensor& mine, const golden_values& golden, double tolerance);
 
-  /// Ids, decisions, flags, lengths, text: exact.
+  /// For ids, decisions, flags, lengths and text, which must be exact.
   void exact(std::string_view what, bool same);
 
   template<class A, class B>
@@ -41,7 +41,7 @@ public:
     exact(what, mine == golden);
   }
 
-  /// Something that readers of the report should know.
+  /// Adds something that readers of the report should know.
   void note(std::string what) { notes_.push_back(std::move(what)); }
 
   double error() const { return error_; }
@@ -63,11 +63,11 @@ class report {
 public:
   explicit report(std::ostream& out) : out_(out) {}
 
-  /// `file` without extension. If `replay` throws, the case fails.
+  /// `file` is without extension. If `replay` throws, the case fails.
   void run(std::string_view file, std::string_view name, double tolerance,
            const std::function<void(case_check&)>& replay);
 
-  /// A case without a replay: counts as failed.
+  /// Reports a case without a replay, which counts as failed.
   void unknown(std::string_view file, std::string_view name);
 
   /// Prints the totals; true when nothing failed.

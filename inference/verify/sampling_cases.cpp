@@ -33,7 +33,7 @@ llm::chat_sampling chat_options(const json& c) {
   return o;
 }
 
-/// `kept` against recorded (id, probability) pairs, of which every one is there.
+/// Compares `kept` with recorded (id, probability) pairs; every recorded pair must occur.
 void same_probabilities(case_check& check, const std::vector<llm::sampling_scratch::candidate>& kept,
                         const json& expected) {
   auto total = 0.0;
@@ -48,7 +48,7 @@ void same_probabilities(case_check& check, const std::vector<llm::sampling_scrat
   check.close("probabilities", at::tensor(mine, at::kDouble), at::tensor(golden, at::kDouble));
 }
 
-/// The numbers that were used; `u` lists those first tried.
+/// The random numbers that led to a result; `u` also lists those tried before.
 recorded_draws used_numbers(const json& c) {
   std::vector<double> numbers;
   for (const auto& draw : c.at("draws")) numbers.push_back(draw.at("u"));

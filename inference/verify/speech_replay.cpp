@@ -20,7 +20,7 @@ recorded_draws numbers_of(const json& draws) {
 
 namespace {
 
-/// The same numbers, with those that differ only by rounding made equal, as some were for the reference.
+/// Copies the logits, making those equal that differ only by rounding, as some were for the reference.
 std::vector<float> with_ties(std::span<const float> logits) {
   constexpr float rounding = 4e-6F;
   std::vector<float> tied(logits.begin(), logits.end());
@@ -53,7 +53,7 @@ void replay_speech_tokens(const speech::tts_llama& llama, speech::tts_turn& turn
     const std::span<const float> numbers(logits.const_data_ptr<float>(), static_cast<std::size_t>(logits.numel()));
     speech::tts_probabilities(numbers, turn.penalised(), turn.sampling(), turn.banned(), p);
     const auto candidates = draw.at("candidates").get<std::ptrdiff_t>();
-    // Two tokens that share the last place among the most likely both stay.
+    // If two tokens tie for the last place among the candidates, both stay.
     if (possible_tokens(p) != candidates)
       speech::tts_probabilities(with_ties(numbers), turn.penalised(), turn.sampling(), turn.banned(), p);
     const auto token = speech::tts_draw(p, draw.at("u"));

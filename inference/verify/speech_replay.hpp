@@ -11,7 +11,7 @@
 
 namespace parley::inference::verify {
 
-/// The numbers `u` of a list of recorded draws.
+/// The random numbers `u` from a list of recorded draws.
 recorded_draws numbers_of(const nlohmann::json& draws);
 
 /// Runs a turn's group to its end and compares each step with the recorded `draws` ({u, token, p, candidates}).
@@ -20,7 +20,7 @@ void replay_speech_tokens(const speech::tts_llama& llama, speech::tts_turn& turn
                           const nlohmann::json& draws, case_check& check);
 
 /// Makes a call of token2wav and compares it with a recorded one ({tokens, last, off, samples}). Returns its samples
-/// [n]; its mel [bins, frames] replaces `mel`.
+/// [n] and stores its mel [bins, frames] in `mel`.
 at::Tensor replay_sound(const speech::token2wav& model, const speech::token2wav::job& job,
                         const nlohmann::json& recorded, at::Tensor& mel, case_check& check);
 

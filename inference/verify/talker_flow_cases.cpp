@@ -8,7 +8,7 @@ namespace {
 
 using namespace talker_tolerance;
 
-/// A stream that begins with the recorded voice set-up.
+/// A stream that begins with the recorded state of the voice.
 struct flow_replay {
   std::unique_ptr<speech::flow> model;
   at::Tensor speaker;
@@ -27,7 +27,7 @@ struct flow_replay {
   }
 };
 
-/// [rows, bins] of some steps -> [steps, bins, rows]
+/// [rows, bins] for some steps -> [steps, bins, rows]
 at::Tensor columns(const std::vector<at::Tensor>& rows) {
   return at::stack(rows).transpose(1, 2);
 }
@@ -56,7 +56,7 @@ void compare_trace(talker_set& set, const std::string& name, const speech::flow:
   steps("ode_dphi_uncond", mine.unconditioned, velocity);
 }
 
-/// A layer's cache as packed by the reference: token-rate rows twice, so that all layers have the same length.
+/// A layer's cache as the reference packs it: token-rate rows appear twice, so that all layers have the same length.
 at::Tensor packed(const flow_replay& replay, std::size_t layer) {
   const auto& rows = replay.stream.encoder.attention[layer];
   return (layer < replay.model->encoder().token_layers() ? rows.repeat({1, 2, 1}) : rows).unsqueeze(0);

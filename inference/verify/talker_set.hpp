@@ -22,7 +22,7 @@ inline constexpr double module = 2e-5, ode_state = 5e-5, velocity = 1e-4, vocode
                         stream = 1.5e-3;
 }
 
-/// The talker's recordings and the models that they are replayed with.
+/// The talker's recordings, and the models on which they are replayed.
 class talker_set {
 public:
   explicit talker_set(golden_set& files);
@@ -30,11 +30,11 @@ public:
   const nlohmann::json& manifest() const { return manifest_; }
   const nlohmann::json& entry(const std::string& name) const { return manifest_.at(name); }
 
-  /// A tensor of a golden file; floating ones and integers as they were recorded.
+  /// A tensor of a golden file, in its recorded type.
   at::Tensor tensor(const std::string& stem, const std::string& name) { return files_.tensors(stem).tensor(name); }
   bool has(const std::string& stem, const std::string& name) { return files_.tensors(stem).has(name); }
 
-  /// What is recorded of an output.
+  /// The recorded values of an output.
   golden_values golden(const std::string& stem, const std::string& name) {
     return golden_of(files_.tensors(stem), name);
   }
@@ -50,7 +50,7 @@ public:
   const llm::tts_condition& words();
   checkpoint tts_checkpoint() const { return checkpoint::open(files_.model_directory() / "tts"); }
 
-  /// The TTS model with the attention type, and the window, that a case was recorded with.
+  /// The TTS model with the attention type and the window of a recorded case.
   speech::tts_llama llama(const nlohmann::json& recorded);
 
   std::filesystem::path folder(speech::token2wav::generation kind) const;
@@ -60,7 +60,7 @@ public:
   std::unique_ptr<speech::flow> load_flow(int steps);
   int steps() const { return manifest_.at("_set").value("n_timesteps", 5); }
 
-  /// What the voice set-up extracted, as recorded: tokens, speaker vector and mel of a prompt case.
+  /// The recorded features of a voice: tokens, speaker vector and mel of a prompt case.
   speech::voice_features recorded_voice(const std::string& prompt);
 
   /// The prompt case of a WAV file, with or without its extension: "prompt_a" of "public_a.wav".
@@ -79,14 +79,14 @@ private:
   std::unique_ptr<speech::token2wav> causal_;
 };
 
-/// A group of talker cases and the function that replays them; a case belongs to the first group whose prefix its name
-/// begins with.
+/// A group of talker cases and the function that replays them; a case belongs to the first group whose prefix begins
+/// its name.
 struct talker_family {
   std::string_view prefix;
   void (*replay)(talker_set& set, const std::string& name, report& out);
 };
 
-// The groups, as docs/model/talker.md 12 describes their files. A call replays one case of the manifest.
+// The groups; docs/model/talker.md 12 describes their files. A call replays one case of the manifest.
 void replay_talker_inputs(talker_set& set, const std::string& name, report& out);
 void replay_tts_condition(talker_set& set, const std::string& name, report& out);
 void replay_tts_stream(talker_set& set, const std::string& name, report& out);
@@ -110,7 +110,7 @@ void replay_stream_chat(talker_set& set, const std::string& name, report& out);
 void replay_stream_legacy(talker_set& set, const std::string& name, report& out);
 void replay_nonstream_call(talker_set& set, const std::string& name, report& out);
 
-// Token ids as they were recorded: a tensor of any integers, or a list.
+// Recorded token ids: a tensor of any integer type, or a list.
 std::vector<std::int64_t> as_tokens(const at::Tensor& tensor);
 std::vector<std::int64_t> as_tokens(const nlohmann::json& list);
 

@@ -45,8 +45,7 @@ at::Tensor through_pcm16(const at::Tensor& samples) {
   return result;
 }
 
-/// A duplex unit's sound as sent by the reference's server: 16 bits, and a short one that is not the last filled up
-/// with zeros in front.
+/// A duplex unit's sound as the reference's server sends it: 16 bits, zeros in front if short and not the last.
 at::Tensor duplex_sound(const std::vector<at::Tensor>& pieces, bool last) {
   constexpr std::int64_t second = 24000;
   auto sound = pieces.empty() ? at::zeros({0}) : through_pcm16(at::cat(pieces, 0));

@@ -15,10 +15,10 @@ namespace {
 using speech::tts_form;
 using talker_tolerance::module;
 
-/// Rounding, which differs between processors, may move a draw that is closer than this into another token's interval.
+/// Rounding differs between processors and may move a draw with a smaller margin into another token's interval.
 constexpr double too_close = 1e-5;
 
-/// A u that draws `token`.
+/// A u in the middle of the interval of `token`.
 double middle_of(std::span<const float> probabilities, std::int64_t token) {
   const auto total = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
   const auto below = std::accumulate(probabilities.begin(), probabilities.begin() + token, 0.0);
@@ -35,7 +35,7 @@ public:
 
   speech::tts_turn& turn() { return turn_; }
 
-  /// One group; returns how many steps it took.
+  /// Runs one group; returns its number of steps.
   int run_group(const at::Tensor& condition, speech::tts_limits limits) {
     turn_.begin(condition, limits);
     int steps = 0;
@@ -109,7 +109,7 @@ private:
     turn_.take(numbers, chosen);
   }
 
-  /// Whether a tensor of a `row` for each of the first steps has one for this step.
+  /// Whether the recorded tensor, with one `row` for each of the first steps, includes this step.
   bool kept(const std::string& key, const at::Tensor& row) {
     return set_.has_golden(name_, key) && at_ < set_.golden(name_, key).count / row.numel();
   }

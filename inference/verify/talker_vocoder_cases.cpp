@@ -26,7 +26,7 @@ void check_state(const speech::bounded_vocoder::state& mine, const nlohmann::jso
   check.equal("source", mine.source.unsqueeze(1).sizes().vec(), golden.at("source").get<std::vector<std::int64_t>>());
 }
 
-/// What a stream still holds of its excitation, at its position.
+/// Collects what a stream still holds of its excitation, with its position.
 void collect(const speech::bounded_vocoder::state& from, std::int64_t samples_per_frame, at::Tensor& to) {
   to.narrow(1, from.source_offset * samples_per_frame, from.source.size(1)).copy_(from.source);
 }

@@ -13,7 +13,7 @@ void replay_prompt(talker_set& set, const std::string& name, report& out) {
   const auto rate = set.entry(name).at("sample_rate").get<int>();
   const auto file = set.file_samples(name);
   const auto& ear = set.causal().ear();
-  // What a step begins with: what was recorded, where that is whole, else what the step before gives.
+  // The input of a step: the recorded one if it is whole, else the result of the step before.
   const auto whole = [&](const char* key, const at::Tensor& mine) {
     return set.has(name, key) ? set.tensor(name, key) : mine;
   };

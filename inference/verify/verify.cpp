@@ -21,7 +21,7 @@ golden_kind kind_of(const std::filesystem::path& goldens) {
   throw std::runtime_error(goldens.string() + ": no golden files (E1.json, tokenizer.json or manifest.json)");
 }
 
-/// Describes how the recordings were made; contains no case.
+/// Such a file describes how the recordings were made and contains no case.
 bool is_description(const std::string& stem) {
   return stem == "meta";
 }
@@ -30,7 +30,7 @@ bool is_description(const std::string& stem) {
 
 int run_verify(const std::filesystem::path& model, const std::filesystem::path& goldens, std::ostream& out) {
   at::InferenceMode no_autograd;
-  at::set_num_threads(1); // as the recordings were made
+  at::set_num_threads(1); // as when the recordings were made
   auto kind = kind_of(goldens);
   golden_set files(model, goldens);
   report results(out);

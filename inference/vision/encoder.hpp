@@ -11,7 +11,7 @@
 
 namespace parley::inference::vision {
 
-/// For the golden cases.
+/// Intermediate values, for golden cases.
 struct encoder_trace {
   at::Tensor pixels;   ///< normalised, float32 [patches, 3, patch, patch]
   at::Tensor embedded; ///< input of the first layer, positions added: [patches, hidden]
@@ -26,7 +26,7 @@ public:
   /// missing or does not fit `config`.
   encoder(const vision_config& config, const weights& w);
 
-  /// Patches of all pieces (at least one), one piece below the other: [patches, hidden] of the encoder's dtype.
+  /// Patches of all pieces (at least one), one piece after another: [patches, hidden] in the encoder's dtype.
   at::Tensor encode(std::span<const patch_grid* const> pieces, encoder_trace* trace = nullptr) const;
 
 private:

@@ -9,9 +9,9 @@ namespace parley::inference::vision {
 
 namespace {
 
-/// A progressive file may rewrite every coefficient in each of its scans; programs write about ten.
+/// A progressive file may rewrite every coefficient in each scan; real encoders use about ten scans.
 constexpr int max_scans = 20;
-constexpr long max_memory_bytes = 256L << 20; ///< of a progressive file's coefficients
+constexpr long max_memory_bytes = 256L << 20; ///< limits the coefficients of a progressive file
 
 /// libjpeg leaves a failed call by longjmp, so nothing with a destructor may exist between `setjmp` and the library.
 class jpeg_reader {
@@ -24,7 +24,7 @@ public:
       info->err->format_message(info, self->message_);
       std::longjmp(self->way_out_, 1);
     };
-    // Only a premature end of the file matters: the reference ignores other warnings too.
+    // Only a premature end of the file matters; like the reference, this ignores other warnings.
     errors_.emit_message = [](j_common_ptr info, int level) {
       if (level < 0 && info->err->msg_code == JWRN_JPEG_EOF) info->err->error_exit(info);
     };
@@ -52,7 +52,7 @@ public:
     return true;
   }
 
-  /// `out` has room for the size that the header says, `line` for 4 * width bytes.
+  /// `out` has room for the size in the header, `line` for 4 * width bytes.
   bool read_pixels(std::uint8_t* out, std::uint8_t* line) {
     if (setjmp(way_out_)) return false;
     if (info_.num_components == 4)
@@ -67,7 +67,7 @@ public:
   std::string message() const { return message_; }
 
 private:
-  /// In a stack frame of its own: no object of the called function is used after longjmp.
+  /// In its own stack frame, so that longjmp skips no object of the called function.
   bool is_wanted() const { return !wanted_ || wanted_(); }
 
   void start() {
@@ -89,7 +89,7 @@ private:
     }
   }
 
-  /// Adobe's programs store inverted ink, and nobody else writes CMYK.
+  /// Adobe's programs store inverted ink, and no other program writes CMYK.
   void read_cmyk(std::uint8_t* out, std::uint8_t* line) {
     info_.out_color_space = JCS_CMYK;
     jpeg_start_decompress(&info_);

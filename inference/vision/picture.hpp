@@ -5,7 +5,7 @@
 
 namespace parley::inference::vision {
 
-/// Pixels in memory: 8-bit RGB, rows from the top without gaps.
+/// Pixels in memory: 8-bit RGB, rows from top to bottom without gaps.
 struct picture {
   int width = 0;
   int height = 0;

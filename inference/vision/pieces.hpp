@@ -8,7 +8,7 @@
 
 #include <string>
 
-// The parts of a picture that go into the encoder (docs/model/thinker.md 2.1 to 2.3). No torch: this runs on any
+// The parts of a picture that the encoder receives (docs/model/thinker.md 2.1 to 2.3). No torch: this runs on any
 // thread, beside the engine's.
 namespace parley::inference::vision {
 
@@ -30,8 +30,8 @@ struct sliced_picture {
 /// The sides of `piece` are multiples of `patch_size`.
 patch_grid to_patches(const picture& piece, int patch_size);
 
-/// File → pieces. `max_slice_nums` as in `plan_slices`. Errors concern the file, in words for the client. `wanted`: see
-/// there.
+/// Decodes and slices a file. `max_slice_nums` as in `plan_slices`. Errors concern the file, in words for the client.
+/// `wanted` as in `decode_picture`.
 tl::expected<sliced_picture, std::string> slice_file(const std::string& file, int max_slice_nums, const slicing& how,
                                                      const still_wanted& wanted = {});
 

@@ -30,17 +30,17 @@ public:
       std::memcpy(to, left.data(), count);
       left.remove_prefix(count);
     });
-    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1); // nor any known chunks but pixels
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1); // -1: known chunks too, except pixels
     png_set_read_status_fn(png_, [](png_structp png, png_uint_32 /*row*/, int /*pass*/) {
       if (!static_cast<png_reader*>(png_get_io_ptr(png))->is_wanted()) png_error(png, "nobody wants it any more");
     });
-    // The caller judges the size: the library would only say "invalid".
+    // The caller checks the size, because the library would only say "invalid".
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     png_read_info(png_, info_);
     return true;
   }
 
-  /// `rows` point to a picture of the size that the header says.
+  /// `rows` must point to a picture of the size in the header.
   bool read_pixels(png_bytepp rows) {
     if (setjmp(way_out_)) return false;
     png_set_palette_to_rgb(png_);

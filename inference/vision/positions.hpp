@@ -7,7 +7,7 @@
 namespace parley::inference::vision {
 
 /// For each of `patches` patches along an axis, the nearest row or column at or below it in a table with `table_side`
-/// of them (docs/model/thinker.md 2.4). int64 [patches], on the CPU like all below.
+/// of them (docs/model/thinker.md 2.4). int64 [patches], on the CPU like all results below.
 at::Tensor bucket_coordinates(std::int64_t patches, std::int64_t table_side);
 
 /// Rows of the position table for a grid of patches, row by row: int64 [rows * columns].

@@ -12,7 +12,7 @@ namespace parley::inference::vision {
 namespace {
 
 constexpr double norm_eps = 1e-6;
-constexpr std::int64_t common_side = 70; ///< patches; longer pieces are rare and compute their own table
+constexpr std::int64_t common_side = 70; ///< in patches; longer pieces are rare and compute their own table
 
 } // namespace
 
@@ -53,7 +53,7 @@ at::Tensor resampler::resample(const at::Tensor& patches, std::span<const patch_
   return at::matmul(out, proj_).view({count, -1, hidden_});
 }
 
-/// What is added to the keys: the column's sines, then the row's, [patches, hidden].
+/// The positions added to the keys: the column's sines, then the row's, [patches, hidden].
 at::Tensor resampler::places(std::span<const patch_grid* const> pieces) const {
   std::vector<at::Tensor> all;
   for (const auto* piece : pieces) {

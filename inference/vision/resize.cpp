@@ -64,7 +64,7 @@ std::uint8_t rounded(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp(sum >> fraction_bits, 0, 255));
 }
 
-/// Only rows [first, last) of the result.
+/// Computes only rows [first, last) of the result.
 picture resize_columns(const picture& from, int width, int first, int last) {
   auto f = make_filter(from.width, width);
   picture to{width, last - first, {}};
@@ -90,7 +90,7 @@ picture resize_columns(const picture& from, int width, int first, int last) {
   return to;
 }
 
-/// `from` contains the rows from `offset` on of the picture that `f` was made for.
+/// `from` contains the rows of `f`'s picture from `offset` on.
 picture resize_rows(const picture& from, const filter& f, int offset) {
   picture to{from.width, static_cast<int>(f.taps.size()), {}};
   auto stride = std::size_t{3} * static_cast<std::size_t>(from.width);

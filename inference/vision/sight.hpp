@@ -5,15 +5,15 @@
 
 namespace parley::inference::vision {
 
-/// From pieces of pictures to rows of the language model's input (docs/model/thinker.md 2.4, 2.5). Safe to use from
-/// several threads.
+/// Turns pieces of pictures into rows of the language model's input (docs/model/thinker.md 2.4, 2.5). Thread-safe.
 class sight {
 public:
-  /// The views of "vpm." and "resampler."; `hidden_size` is the language model's. Throws like encoder and resampler.
+  /// Takes the views of "vpm." and "resampler."; `hidden_size` is the language model's. Throws like encoder and
+  /// resampler.
   sight(const vision_config& config, int hidden_size, const weights& encoder_weights, const weights& resampler_weights);
 
-  /// One batched pass per `vision_config::batch_size` pieces, of whichever sessions; at least one piece. [pieces,
-  /// query_num, hidden], in the weights' dtype and on their device.
+  /// One batched pass per `vision_config::batch_size` pieces, which may belong to different sessions; at least one
+  /// piece. Returns [pieces, query_num, hidden], in the weights' dtype and on their device.
   at::Tensor see(std::span<const patch_grid* const> pieces) const;
 
 private:

@@ -10,9 +10,9 @@ namespace parley::inference::vision {
 
 /// The checkpoint's rules: `preprocessor_config.json`.
 struct slicing {
-  int scale_resolution = 448; ///< a piece has about the area of a square with this side
+  int scale_resolution = 448; ///< each piece has about the area of a square with this side
   int patch_size = 14;        ///< pixels; the sides of a piece are multiples of it
-  bool slice_mode = true;     ///< false: always the overview only
+  bool slice_mode = true;     ///< false: only the overview
 };
 
 struct pixel_size {
@@ -29,11 +29,11 @@ struct slice_grid {
   friend bool operator==(const slice_grid&, const slice_grid&) = default;
 };
 
-/// What becomes of one picture.
+/// How one picture is sliced.
 struct slice_plan {
-  pixel_size overview;            ///< the whole, resized
+  pixel_size overview;            ///< size of the whole picture, resized
   std::optional<slice_grid> grid; ///< none = only the overview
-  pixel_size refined = {};        ///< with a grid: the whole, resized to be cut into it
+  pixel_size refined = {};        ///< with a grid: size of the whole picture before it is cut into cells
 
   int pieces() const { return 1 + (grid ? grid->columns * grid->rows : 0); }
 };

@@ -11,7 +11,7 @@
 namespace parley::inference::speech {
 namespace {
 
-/// Indices of the calls that can share a batch: those with the same number of frames and the same end.
+/// Indices of the calls that can share a batch: those with equal numbers of frames, either all final or none.
 using batches = std::map<std::pair<std::int64_t, bool>, std::vector<std::size_t>>;
 
 std::vector<at::Tensor> pick(const std::vector<at::Tensor>& from, const std::vector<std::size_t>& rows) {

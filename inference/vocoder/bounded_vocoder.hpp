@@ -11,8 +11,8 @@
 
 namespace parley::inference::speech {
 
-/// Streams the causal vocoder with a bounded memory of the past (docs/model/talker.md 10): the output does not depend
-/// on how the mel frames were divided into calls. One object serves all sessions; each has a `state`.
+/// Streams the causal vocoder with a bounded memory of the past (docs/model/talker.md 10). How the mel frames are
+/// divided into calls does not affect the output. One object serves all sessions; each has a `state`.
 class bounded_vocoder {
 public:
   /// One stream's past. Offsets are frames since its start; tensors are float32 unless said otherwise.
@@ -29,18 +29,19 @@ public:
 
   struct job {
     state* session;
-    at::Tensor mel; ///< [1, bins, frames], fresh frames; may be empty in a final call
+    at::Tensor mel; ///< [1, bins, frames], new frames; may be empty in a final call
     bool final = false;
   };
 
-  /// noise [rows, harmonics]: uniform in [0, 1), one row per sample, read cyclically. `block_frames` frames go through
-  /// the network at a time; the reference uses 16. Throws std::runtime_error when the table does not fit the network.
+  /// noise [rows, harmonics]: uniform in [0, 1), one row per sample, read cyclically. The network processes
+  /// `block_frames` frames at a time; the reference uses 16. Throws std::runtime_error if the table does not fit the
+  /// network.
   bounded_vocoder(std::shared_ptr<const hift_causal> network, const at::Tensor& noise, std::int64_t block_frames = 16);
 
   state start() const;
 
-  /// One batched call for all jobs. Returns each one's new samples, float32 [1, n], n possibly 0. A stream that is not
-  /// final keeps `delay_frames` back. Throws std::logic_error for a stream that has been finalized.
+  /// One batched call for all jobs. Returns the new samples of each, float32 [1, n], where n may be 0. A stream that is
+  /// not final holds back `delay_frames`. Throws std::logic_error for a stream that has been finalized.
   std::vector<at::Tensor> stream(std::span<const job> jobs) const;
 
   std::int64_t delay_frames() const { return network_->f0_right() + network_->decoder_right(); }

@@ -17,7 +17,7 @@ at::Tensor norm_shift_scale(const at::Tensor& x, const at::Tensor& shift, const 
   return at::addcmul(shift, at::layer_norm(x, {x.size(-1)}, {}, {}, 1e-6), scale + 1);
 }
 
-/// softmax(q k) v of sequences that follow each other in q [2, N, heads, d]: [2, N, heads * d].
+/// softmax(q k) v for sequences that follow each other in q [2, N, heads, d]: [2, N, heads * d].
 at::Tensor attend_to_histories(const at::Tensor& q, std::span<const std::int64_t> lengths,
                                std::span<const kv_history* const> seen) {
   const auto rows = q.size(1), heads = q.size(2), d = q.size(3), width = heads * d;
@@ -90,7 +90,7 @@ at::Tensor dit::block::attend(const at::Tensor& x, const places& at, std::size_t
   return attention_out(attend_to_histories(q, at.lengths, seen));
 }
 
-/// x [2, N, width]. Each row is processed as the window that ends with it; rows of all sequences form one product.
+/// x [2, N, width]. Each row is computed from the window that ends with it; rows of all sequences form one product.
 at::Tensor dit::block::convolve(const at::Tensor& x, const places& at, std::size_t index) const {
   const auto width = x.size(2);
   auto causal = [&](const at::Tensor& rows, const causal_conv& conv, std::int64_t first_channel) {

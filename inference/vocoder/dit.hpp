@@ -12,14 +12,14 @@
 namespace parley::inference::speech {
 
 /// The flow's velocity estimator: a diffusion transformer with causal convolutions and a cache of earlier chunks
-/// (docs/model/talker.md 7.3), in the dtype of its weights. Every sequence runs twice at once, row 0 with its condition
-/// and row 1 without (guidance).
+/// (docs/model/talker.md 7.3), in the dtype of its weights. Every sequence runs twice at once: row 0 with its
+/// condition, row 1 without (guidance).
 class dit {
 public:
-  /// One stream's memory of one solver step. Tensors are replaced, never written to, so that copies may share them.
+  /// One stream's memory for one solver step. Tensors are replaced, never written to, so that copies may share them.
   struct cache {
-    std::vector<kv_history> attention; ///< each block's, for both guidance rows
-    std::vector<at::Tensor> conv;      ///< each block's [2, 2 * width, kernel - 1], the last inputs of both
+    std::vector<kv_history> attention; ///< for each block, for both guidance rows
+    std::vector<at::Tensor> conv;      ///< for each block [2, 2 * width, kernel - 1], the last inputs of both
                                        ///< convolutions
 
     std::int64_t rows() const { return attention.empty() ? 0 : attention[0].rows(); }
@@ -33,10 +33,10 @@ public:
 
   struct job {
     cache* stream;
-    std::int64_t rows; ///< of this sequence
+    std::int64_t rows; ///< rows of this sequence
   };
 
-  /// `weights` below "decoder.estimator.".
+  /// `weights`: those below "decoder.estimator.".
   explicit dit(const tensor_map& weights);
 
   /// t [B] in [0, 1] -> [B, width]
@@ -53,7 +53,7 @@ public:
   std::size_t depth() const { return blocks_.size(); }
 
 private:
-  /// Number of earlier rows that a convolution sees.
+  /// Number of earlier rows that a convolution reads.
   static constexpr std::int64_t context_rows = 2;
 
   struct causal_conv {
@@ -66,8 +66,8 @@ private:
   struct places {
     std::span<const job> jobs;
     std::vector<std::int64_t> lengths;
-    at::Tensor windows; ///< with each sequence's context before it: the rows of every window, and …
-    at::Tensor ends;    ///< … the last ones of every sequence
+    at::Tensor windows; ///< the rows of every window, with each sequence's context before it
+    at::Tensor ends;    ///< the last rows of every sequence
     places(std::span<const job> sequences, at::Device device);
   };
 

@@ -9,7 +9,7 @@
 namespace parley::inference::speech {
 namespace {
 
-/// Rows of the past, besides the voice's own, that the reference keeps.
+/// Past rows that the reference keeps, besides the voice's own.
 constexpr std::int64_t history_rows = 100;
 
 at::Tensor ends(const at::Tensor& x, std::int64_t axis, std::int64_t front, std::int64_t back) {
@@ -100,8 +100,8 @@ std::vector<at::Tensor> flow::solve(std::span<const job> jobs, const std::vector
   return mels;
 }
 
-/// The estimator's newest rows come first, so its last ones, which survive, are the end of the voice and not of the
-/// talk: this is how the model was served.
+/// The estimator's newest rows come first, so the surviving last rows are the end of the voice and not of the
+/// conversation. The reference does it like this.
 void flow::trim(state& stream, std::int64_t prompt_rows, trim_rule rule) const {
   const auto limit = prompt_rows + history_rows;
   for (auto& step : stream.steps)
@@ -114,7 +114,8 @@ void flow::trim(state& stream, std::int64_t prompt_rows, trim_rule rule) const {
       layers[i] = ends(layers[i], 1, prompt_rows, history_rows);
     else if (rule == trim_rule::per_rate)
       layers[i] = ends(layers[i], 1, prompt_rows / 2, history_rows / 2);
-    else // the old rule cut the mel-rate length from the token rows, which are stored twice, and read half of it back
+    else // the old rule applied the mel-rate length to the token rows, which are stored twice, and read back half of
+         // them
       layers[i] =
           ends(at::cat({layers[i], layers[i]}, 1), 1, prompt_rows, history_rows).narrow(1, 0, limit / 2).clone();
   }

@@ -16,8 +16,8 @@ namespace parley::inference::speech {
 /// sessions.
 class flow {
 public:
-  /// How much of the conformer's past survives trimming; the two generations of the reference differ
-  /// (docs/model/talker.md 7.6).
+  /// How much of the conformer's past trimming keeps; the two generations of the reference differ (docs/model/talker.md
+  /// 7.6).
   enum class trim_rule { per_rate, packed };
 
   /// One stream's memory. Copies share its tensors: a fresh stream is a copy of its voice's state.
@@ -34,28 +34,28 @@ public:
     at::Tensor prompt_mel; ///< float32 [frames, bins]: known mel of the first rows; undefined = none
   };
 
-  /// Intermediate values, for comparing with recordings.
+  /// Intermediate values, to be compared with recordings.
   struct trace {
-    std::vector<at::Tensor> encoded;     ///< a job's [rows, width]
-    std::vector<at::Tensor> mu;          ///< a job's [rows, bins]
+    std::vector<at::Tensor> encoded;     ///< for each job [rows, width]
+    std::vector<at::Tensor> mu;          ///< for each job [rows, bins]
     std::vector<at::Tensor> x;           ///< before each step, rows of all jobs [N, bins]
-    std::vector<at::Tensor> conditioned; ///< velocities of each step [N, bins]
+    std::vector<at::Tensor> conditioned; ///< velocities in each step [N, bins]
     std::vector<at::Tensor> unconditioned;
     std::vector<float> t;
   };
 
-  /// `weights`: flow.pt. noise [bins, columns]: Gaussian, fixed for the object's life. 1 <= steps <= 16.
-  /// Throws std::runtime_error when something is missing or does not fit.
+  /// `weights`: flow.pt. noise [bins, columns]: Gaussian, fixed for the object's life. 1 <= steps <= 16. Throws
+  /// std::runtime_error if something is missing or does not fit.
   flow(const tensor_map& weights, const flow_config& config, int steps, at::Tensor noise);
 
   /// Speaker vector [192] → [bins], in the weights' dtype.
   at::Tensor project_speaker(const at::Tensor& embedding) const;
 
-  /// One batched call. Returns mel float32 [1, bins, rows] each, rows = 2 * (tokens minus the three lookahead ones).
-  /// Throws std::out_of_range when a stream exceeds the noise table.
+  /// One batched call. Returns mel float32 [1, bins, rows] for each job, rows = 2 * (tokens minus the three lookahead
+  /// ones). Throws std::out_of_range if a stream exceeds the noise table.
   std::vector<at::Tensor> run(std::span<const job> jobs, trace* seen = nullptr) const;
 
-  /// Drops what is older than the reference allows, for a voice of `prompt_rows` mel rows.
+  /// Drops what is older than the reference keeps, for a voice of `prompt_rows` mel rows.
   void trim(state& stream, std::int64_t prompt_rows, trim_rule rule) const;
 
   int steps() const { return static_cast<int>(times_.size()); }

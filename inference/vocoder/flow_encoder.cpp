@@ -16,7 +16,7 @@ constexpr std::int64_t upsampling = 2;
 /// limits).
 constexpr std::int64_t table_reach = 1100;
 
-/// Rows for relative positions highest, highest - 1, …: sine at even columns, cosine at odd ones.
+/// Rows for relative positions highest, highest - 1, …: sines in even columns, cosines in odd ones.
 at::Tensor position_encoding(std::int64_t highest, std::int64_t rows, std::int64_t width,
                              const at::TensorOptions& like) {
   const auto options = like.dtype(at::kFloat);
@@ -61,20 +61,20 @@ at::Tensor flow_encoder::layer::project_positions(std::int64_t highest, std::int
   return position(encoded).view({rows, content_bias.size(0), -1}).transpose(0, 1).contiguous();
 }
 
-/// Relative positions total - 1 (the newest query to the oldest key) down to 1 - fresh.
+/// Relative positions from total - 1 (the newest query to the oldest key) down to 1 - fresh.
 at::Tensor flow_encoder::layer::positions(std::int64_t total, std::int64_t fresh) const {
   const auto rows = total + fresh - 1;
   return total <= table_reach ? table.narrow(1, table_reach - total, rows) : project_positions(total - 1, rows);
 }
 
-/// q [heads, fresh, d], kv [heads, total, k | v] with the fresh rows last → [fresh, heads * d]
+/// q [heads, fresh, d], kv [heads, total, k | v] with the new rows last → [fresh, heads * d]
 at::Tensor flow_encoder::layer::attend(const at::Tensor& q, const at::Tensor& kv) const {
   const auto heads = q.size(0), fresh = q.size(1), d = q.size(2), total = kv.size(1);
   const auto keys = kv.narrow(2, 0, d), values = kv.narrow(2, d, d);
   const auto content = at::matmul(q + content_bias.unsqueeze(1), keys.transpose(1, 2));
   const auto by_distance =
       at::matmul(q + position_bias.unsqueeze(1), positions(total, fresh).transpose(1, 2)).contiguous();
-  // Fresh row i reads the distances from column fresh - 1 - i on.
+  // New row i reads the distances from column fresh - 1 - i on.
   const auto columns = by_distance.size(2);
   const auto shifted = by_distance.as_strided({heads, fresh, total}, {fresh * columns, columns - 1, 1},
                                               by_distance.storage_offset() + fresh - 1);
@@ -122,7 +122,7 @@ std::vector<at::Tensor> flow_encoder::run(std::span<const job> jobs) const {
   }
   auto sequences = cut(embed_(at::cat(pieces, 0)), lengths, 0);
   for (std::size_t i = 0; i < jobs.size(); ++i)
-    if (jobs[i].last) // zeros after the embedding, not tokens before it
+    if (jobs[i].last) // zeros after the embedding, not the embeddings of extra tokens
       sequences[i] = at::constant_pad_nd(sequences[i], {0, 0, 0, lookahead_rows});
 
   auto ahead = convolve_each(as_columns(sequences), lookahead_first_);

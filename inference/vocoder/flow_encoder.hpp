@@ -10,16 +10,16 @@
 
 namespace parley::inference::speech {
 
-/// Speech tokens' embeddings to hidden states at mel rate, chunk by chunk: conformer layers with relative positions at
-/// 25 Hz, upsampling by two, more layers at 50 Hz (docs/model/talker.md 7.2). Looks three tokens ahead. Works in its
-/// weights' dtype.
+/// Turns embeddings of speech tokens into hidden states at mel rate, chunk by chunk: conformer layers with relative
+/// positions at 25 Hz, upsampling by two, more layers at 50 Hz (docs/model/talker.md 7.2). Looks three tokens ahead.
+/// Works in the dtype of its weights.
 class flow_encoder {
 public:
   /// One stream's memory. Tensors are replaced, never written to, so that copies of a cache may share them.
   struct cache {
     at::Tensor lookahead;              ///< [1, width, 2] last columns of the first look-ahead convolution
     at::Tensor upsampled;              ///< [1, width, 4] last columns before the upsampling convolution
-    std::vector<at::Tensor> attention; ///< each layer's [heads, rows, k | v]; token layers first
+    std::vector<at::Tensor> attention; ///< for each layer [heads, rows, k | v]; token layers first
   };
 
   struct job {
@@ -28,13 +28,13 @@ public:
     bool last = false;     ///< otherwise the last three tokens are lookahead only
   };
 
-  /// Rows that a chunk looks ahead.
+  /// How many rows a chunk looks ahead.
   static constexpr std::int64_t lookahead_rows = 3;
 
-  /// `weights` below "encoder.".
+  /// `weights`: those below "encoder.".
   explicit flow_encoder(const tensor_map& weights);
 
-  /// One batched call. Returns [rows, width] each, rows = 2 * (tokens minus the three lookahead ones).
+  /// One batched call. Returns [rows, width] for each job, rows = 2 * (tokens minus the three lookahead ones).
   std::vector<at::Tensor> run(std::span<const job> jobs) const;
 
   std::int64_t width() const { return width_; }

@@ -6,31 +6,31 @@
 
 namespace parley::inference::speech {
 
-/// The HiFT vocoder that sees the past and a few frames ahead (docs/model/talker.md 10). Stateless; `bounded_vocoder`
-/// streams it. Tensors are float32.
+/// The HiFT vocoder that sees the past and only a few frames ahead (docs/model/talker.md 10). Stateless;
+/// `bounded_vocoder` streams it. Tensors are float32.
 class hift_causal {
 public:
   /// `state_dict`: from `read_vocoder`. Throws std::runtime_error naming a tensor that is missing or does not fit.
   hift_causal(const tensor_map& state_dict, hift_config config);
 
-  /// mel [B, bins, frames] → Hz, float32 [B, frames], or `f0_right` frames fewer when more sound will follow
-  /// (`!final`). Computed in double precision.
+  /// mel [B, bins, frames] → Hz, float32 [B, frames], or `f0_right` fewer frames if more sound will follow (`!final`).
+  /// Computed in double precision.
   at::Tensor f0(const at::Tensor& mel, bool final) const;
 
-  /// mel [B, bins, frames], source [B, samples of these frames] → samples [B, …]: of all frames, or of all but the last
-  /// `decoder_right` when more sound will follow.
+  /// mel [B, bins, frames], source [B, samples of these frames] → samples [B, …]: for all frames, or for all but the
+  /// last `decoder_right` if more sound will follow.
   at::Tensor decode(const at::Tensor& mel, const at::Tensor& source, bool final) const;
 
   const hift_trunk& trunk() const { return trunk_; }
 
-  // Number of neighbouring frames that a frame's f0, and its samples, depend on.
+  // How many neighbouring frames affect a frame's f0, and its samples.
   std::int64_t f0_left() const { return f0_left_; }
   std::int64_t f0_right() const { return f0_convs_.front().kernel() - 1; }
   std::int64_t decoder_right() const { return conv_pre_.kernel(); }
 
 private:
   struct folded {
-    tensor_map weights; ///< without weight norm
+    tensor_map weights; ///< with weight norm folded in
   };
   hift_causal(const folded& from, hift_config config);
 

@@ -32,7 +32,7 @@ at::Tensor hift_original::f0(const at::Tensor& mel) const {
   return f0_out_(x.transpose(1, 2)).squeeze(-1).abs();
 }
 
-/// Float32 throughout and in the reference's order: the phases grow to 1e6 rad, so another order gives another sound.
+/// All in float32 and in the reference's order: the phases grow to 1e6 rad, so another order would change the sound.
 at::Tensor hift_original::source(const at::Tensor& f0, const at::Tensor& noise) const {
   const auto samples_per_frame = trunk_.config().frame_samples();
   const auto scale = static_cast<double>(samples_per_frame);

@@ -6,8 +6,8 @@
 
 namespace parley::inference::speech {
 
-/// The HiFT vocoder that sees both sides (docs/model/talker.md 9): for whole utterances, and for streams of the
-/// five-file folder. Stateless; tensors are float32.
+/// The HiFT vocoder that sees both past and future (docs/model/talker.md 9): for whole utterances, and for streams of
+/// the five-file folder. Stateless; tensors are float32.
 class hift_original {
 public:
   /// `state_dict`: from `read_vocoder`. Throws std::runtime_error naming a tensor that is missing or does not fit.
@@ -32,7 +32,7 @@ public:
 
 private:
   struct folded {
-    tensor_map weights; ///< without weight norm
+    tensor_map weights; ///< with weight norm folded in
   };
   explicit hift_original(const folded& from);
 

@@ -12,7 +12,7 @@
 
 namespace parley::inference::speech {
 
-/// In which direction a vocoder's convolutions look.
+/// The direction in which a vocoder's convolutions look.
 enum class reach { both_sides, past_only };
 
 /// Residual block with snake activations x + sin(a x)^2 / a, one `a` per channel (docs/model/talker.md 8).
@@ -24,7 +24,7 @@ public:
   /// [B, channels, T] -> the same.
   at::Tensor operator()(at::Tensor x) const;
 
-  /// How many columns to the left of a column it reads.
+  /// How many columns to the left of a column affect it.
   std::int64_t history() const;
 
 private:
@@ -42,20 +42,20 @@ private:
 /// the mixing of the excitation. Stateless; tensors are float32.
 class hift_trunk {
 public:
-  /// `weights` without weight norm. Throws std::runtime_error when a tensor is missing or doesn't fit `config`.
+  /// `weights` with weight norm folded in. Throws std::runtime_error if a tensor is missing or doesn't fit `config`.
   hift_trunk(const tensor_map& weights, hift_config config, reach looks);
 
   /// The short-time spectrum of the excitation [B, samples]: real parts above imaginary ones, [B, fft + 2, columns].
   at::Tensor source_spectrum(const at::Tensor& source) const;
 
-  /// x: `conv_pre`'s output [B, channels, frames]; spectrum of the same frames. Returns samples
-  /// [B, frames * frame_samples].
+  /// x: `conv_pre`'s output [B, channels, frames]; spectrum of the same frames. Returns samples [B, frames *
+  /// frame_samples].
   at::Tensor decode(at::Tensor x, const at::Tensor& spectrum) const;
 
-  /// The mix of noise [rows, harmonics], to be passed to `excite`: [rows].
+  /// Mixes noise [rows, harmonics] for `excite`: [rows].
   at::Tensor mix_noise(const at::Tensor& noise) const;
 
-  /// Sines [1, frames, harmonics] and f0 [1, frames] that hold for a whole frame, mixed noise [frames, samples] →
+  /// Sines [1, frames, harmonics] and f0 [1, frames], constant over each frame, mixed noise [frames, samples] →
   /// excitation [1, frames * samples].
   at::Tensor excite(const at::Tensor& sines, const at::Tensor& f0, const at::Tensor& mixed_noise) const;
 
@@ -65,7 +65,7 @@ public:
   std::int64_t harmonics() const { return source_mix_.weight.size(1); }
   const hift_config& config() const { return config_; }
 
-  /// Mel frames to the left of a frame that its samples depend on, rounded up generously as in the reference
+  /// How many mel frames to the left of a frame affect its samples, rounded up generously as in the reference
   /// (bounded_vocoder.py:15-37).
   std::int64_t history_frames() const;
 

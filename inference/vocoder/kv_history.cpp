@@ -13,7 +13,7 @@ void kv_history::push_front(at::Tensor piece) {
 
 void kv_history::keep_ends(std::int64_t front, std::int64_t back) {
   std::vector<at::Tensor> kept;
-  const auto behind = rows() - back; // the first row of the end that is kept
+  const auto behind = rows() - back; // the first of the last `back` rows
   std::int64_t begin = 0;
   for (const auto& piece : pieces_) {
     const auto n = piece.size(2);

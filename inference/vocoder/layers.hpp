@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <string>
 
-// The small layers that the talker is made of, each with its weights.
+// The small layers of the talker, each with its weights.
 namespace parley::inference::speech {
 
-/// x W^T + b over the last dimension. The bias may be missing.
+/// x W^T + b over the last dimension. The bias is optional.
 struct linear {
   at::Tensor weight, bias; ///< [out, in], [out]
 
@@ -21,7 +21,7 @@ struct linear {
   at::Tensor operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
 };
 
-/// Over the last dimension.
+/// Layer norm over the last dimension.
 struct layer_norm {
   at::Tensor weight, bias; ///< [n] each
   double eps = 1e-5;
@@ -33,7 +33,7 @@ struct layer_norm {
   at::Tensor operator()(const at::Tensor& x) const { return at::layer_norm(x, {weight.size(0)}, weight, bias, eps); }
 };
 
-/// [B, in, T] → [B, out, T']. Zeros are added on either side before an unpadded convolution.
+/// [B, in, T] → [B, out, T']. Adds zeros on both sides, then convolves without further padding.
 struct padded_conv {
   at::Tensor weight, bias; ///< [out, in, kernel], [out]
   std::int64_t left = 0, right = 0, dilation = 1, stride = 1;
@@ -47,16 +47,16 @@ struct padded_conv {
   at::Tensor operator()(const at::Tensor& x) const;
 };
 
-/// Whether our own loops should do a convolution: float32 in plain memory, with weights that fit in a cache.
+/// Whether to compute a convolution with our own loops: float32 in plain memory, with weights that fit in a cache.
 bool convolves_by_hand(const at::Tensor& x, const padded_conv& conv);
 
-/// By hand, without padding and stride: [B, in, T] → [B, out, T - (kernel - 1) dilation]. Uses `x` in place; its last
-/// axis must be dense.
+/// With our own loops, without padding and stride: [B, in, T] → [B, out, T - (kernel - 1) dilation]. Reads `x` in
+/// place; its last axis must be dense.
 at::Tensor convolve_by_hand(const at::Tensor& x, const padded_conv& conv);
 
 /// Folds every pair `X.parametrizations.weight.original0/1` (g and v) into `X.weight` = g v / |v|, with the norm over
 /// all axes but the first (docs/model/talker.md 2). Tensors whose names begin with `widened` are converted to double
-/// before the norm is taken.
+/// first.
 tensor_map fold_weight_norm(const tensor_map& from, const std::string& widened = {});
 
 } // namespace parley::inference::speech

@@ -7,7 +7,7 @@
 namespace parley::inference::speech {
 namespace {
 
-/// Fades the beginning of `speech` in while `old`, for the same position, fades out. Weights in double, like numpy's.
+/// Fades in the beginning of `speech` while `old`, at the same position, fades out. Weights in double, like numpy's.
 void fade_over(at::Tensor& speech, const at::Tensor& old) {
   const auto n = std::min(old.size(1), speech.size(1));
   const auto window = at::hamming_window(2 * old.size(1), false, old.options().dtype(at::kDouble));

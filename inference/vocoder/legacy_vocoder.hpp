@@ -9,22 +9,22 @@
 
 namespace parley::inference::speech {
 
-/// Streams the original vocoder by vocoding eight frames again with each chunk and cross-fading
+/// Streams the original vocoder: vocodes the last eight frames again with each chunk and cross-fades
 /// (docs/model/talker.md 9). One object serves all sessions; each has a `state`. Tensors are float32.
 class legacy_vocoder {
 public:
   struct state {
     at::Tensor mel;    ///< [1, bins, <= 8]
     at::Tensor source; ///< [1, 1, n]
-    at::Tensor speech; ///< [1, n] the samples from which the next chunk fades
+    at::Tensor speech; ///< [1, n], the samples from which the next chunk fades over
   };
 
   static constexpr std::int64_t overlap_frames = 8;
 
   explicit legacy_vocoder(std::shared_ptr<const hift_original> network) : network_(std::move(network)) {}
 
-  /// mel [1, bins, frames], fresh frames → samples [1, n]. Unless final, the last eight frames' samples are kept back.
-  /// noise [1, (cached + fresh frames) * frame_samples, harmonics]: Gaussian; `noise_samples` says how many.
+  /// mel [1, bins, frames], new frames → samples [1, n]. Unless final, the samples of the last eight frames are held
+  /// back. noise [1, (cached + new frames) * frame_samples, harmonics]: Gaussian; `noise_samples` tells how many.
   at::Tensor stream(state& session, const at::Tensor& mel, const at::Tensor& noise, bool final) const;
 
   std::int64_t noise_samples(const state& session, std::int64_t fresh_frames) const;

@@ -8,10 +8,10 @@
 
 namespace parley::inference::speech {
 
-/// Random numbers, float32, that stay the same for all streams of an engine (docs/model/talker.md 7.4, 10). Any draw
-/// sounds the same; recorded ones are replayed.
+/// Random numbers, float32, that all streams of an engine share (docs/model/talker.md 7.4, 10). All draws sound equally
+/// good; replays use the recorded ones.
 struct noise_tables {
-  at::Tensor flow;       ///< [bins, columns] Gaussian, where the flow starts
+  at::Tensor flow;       ///< [bins, columns] Gaussian, the flow's starting point
   at::Tensor excitation; ///< [rows, harmonics] uniform in [0, 1), read cyclically by the causal vocoder
 
   /// Enough columns for the longest stream, and 30 s of excitation.

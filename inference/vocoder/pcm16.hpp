@@ -4,15 +4,15 @@
 #include <cmath>
 #include <cstdint>
 
-// Two roundings to 16 bits that the reference does along the way (docs/model/talker.md 5, 6).
+// The reference rounds to 16 bits in two places (docs/model/talker.md 5, 6).
 namespace parley::inference::speech {
 
-/// Sound that leaves the vocoder.
+/// Rounding of sound that leaves the vocoder.
 inline std::int16_t to_stream_pcm16(float x) {
   return static_cast<std::int16_t>(std::clamp(x, -1.0F, 1.0F) * 32767.0F);
 }
 
-/// A reference voice that is written to a WAV file.
+/// Rounding of a reference voice that is written to a WAV file.
 inline std::int16_t to_file_pcm16(float x) {
   return static_cast<std::int16_t>(std::clamp(std::floor(x * 32768.0F), -32768.0F, 32767.0F));
 }

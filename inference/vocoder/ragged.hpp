@@ -8,8 +8,7 @@
 #include <span>
 #include <vector>
 
-// Sequences of different lengths side by side: the rows of all of them in one matrix, cut where one ends and the next
-// begins.
+// Sequences of different lengths side by side: their rows in one matrix, and cutting it between them.
 namespace parley::inference::speech {
 
 /// Cuts `all` along `axis` into pieces of these lengths (views).
@@ -17,8 +16,8 @@ inline std::vector<at::Tensor> cut(const at::Tensor& all, std::span<const std::i
   return at::split_with_sizes(all, at::IntArrayRef(lengths.data(), lengths.size()), axis);
 }
 
-/// One convolution, without padding, for sequences [B, in, T_i]; returns [B, out, T_i - kernel + 1] each. Columns that
-/// straddle two sequences are computed and discarded.
+/// Convolves sequences [B, in, T_i] in one call, without padding; returns [B, out, T_i - kernel + 1] for each. Columns
+/// that straddle two sequences are computed and discarded.
 inline std::vector<at::Tensor> convolve_each(const std::vector<at::Tensor>& sequences, const padded_conv& conv) {
   if (convolves_by_hand(sequences.front(), conv)) {
     std::vector<at::Tensor> each;

@@ -26,7 +26,7 @@ at::Tensor resample(const at::Tensor& samples, int from, int to) {
   auto kernel = at::empty({n, 1, taps}, at::kFloat);
   auto* out = kernel.mutable_data_ptr<float>();
   for (std::int64_t phase = 0; phase < n; ++phase) {
-    const double shift = -static_cast<float>(phase) / static_cast<float>(n); // float32, as torchaudio has it
+    const double shift = -static_cast<float>(phase) / static_cast<float>(n); // float32, as in torchaudio
     for (std::int64_t tap = -width; tap < width + o; ++tap) {
       const auto t = std::clamp((shift + static_cast<double>(tap) / static_cast<double>(o)) * base, -zero_crossings,
                                 zero_crossings);

@@ -14,13 +14,13 @@
 namespace parley::inference::speech {
 namespace {
 
-/// Samples that a stream holds back, and that the reference replaces with silence at its beginning.
+/// Frames that a stream holds back; at its beginning the reference replaces them with silence.
 constexpr std::int64_t silence_frames = 8;
 
-/// Pads a voice of one or two tokens, so that three can follow it.
+/// Pads a voice of one or two tokens, because three lookahead tokens must follow it.
 constexpr std::int64_t lookahead = flow_encoder::lookahead_rows;
 
-/// Where a file system has no links, git writes a link as a small text file that contains its target; models are stored
+/// On file systems without links, git writes a link as a small text file that contains its target; models are stored
 /// like that.
 std::filesystem::path followed(const std::filesystem::path& file) {
   constexpr std::uintmax_t longest_name = 256;
@@ -142,7 +142,7 @@ std::vector<at::Tensor> token2wav::run(std::span<const job> jobs, trace* seen) c
     if (!job.last && static_cast<std::int64_t>(job.tokens.size()) <= lookahead)
       throw std::logic_error("token2wav: a call that is not the last needs more than three tokens");
   }
-  std::vector<stream> before; // shares the tensors: a stream replaces them and never writes to them
+  std::vector<stream> before; // shares the tensors, which streams replace but never write to
   std::vector<random_source::state> rng_before(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     before.push_back(*jobs[i].session);

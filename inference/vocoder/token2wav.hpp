@@ -17,21 +17,21 @@
 
 namespace parley::inference::speech {
 
-/// What a server may choose; everything else is in the folder.
+/// Options that a server may choose; everything else comes from the folder.
 struct token2wav_options {
-  int steps = 5; ///< of the flow solver; what the reference's server uses
-  /// The silence that the reference puts before a turn's first samples (docs/model/talker.md 9, 10).
+  int steps = 5; ///< steps of the flow solver; the reference's server uses 5
+  /// Send the silence that the reference puts before a turn's first samples (docs/model/talker.md 9, 10).
   bool leading_silence = false;
-  /// The reference uses 16; a whole chunk at a time sounds the same and costs less than half.
+  /// The reference uses 16; processing a whole chunk at a time sounds the same and costs less than half.
   std::int64_t vocoder_block_frames = 56;
   /// The dtype in which the flow model works; its mel is float32. The vocoder turns the mel's rounding errors into
-  /// phase, which accumulates: float64 tells a processor's errors from those of the arithmetic.
+  /// phase, which accumulates: float64 shows whether a difference comes from rounding or from the arithmetic itself.
   at::ScalarType acoustics = at::kFloat;
-  partial_window speaker_windows = partial_window::by_opset; ///< of the network that identifies the speaker
+  partial_window speaker_windows = partial_window::by_opset; ///< for the network that identifies the speaker
 };
 
-/// Speech tokens to 24 kHz sound, in the voice of a recording, stream by stream (docs/model/talker.md 5 to 10). Serves
-/// all sessions.
+/// Turns speech tokens into 24 kHz sound in the voice of a recording, stream by stream (docs/model/talker.md 5 to 10).
+/// Serves all sessions.
 class token2wav {
 public:
   /// The two published generations (docs/model/talker.md 0); they sound different.
@@ -48,13 +48,13 @@ public:
 
   struct job {
     stream* session;
-    std::span<const std::int64_t> tokens; ///< the last three are lookahead only, unless `last`
+    std::span<const std::int64_t> tokens; ///< the last three are only lookahead, unless `last`
     bool last = false;
-    random_source* chance = nullptr; ///< the legacy generation draws noise at each call
-    at::Tensor noise;                ///< … unless it is given: float32 [1, samples, harmonics]
+    random_source* chance = nullptr; ///< source of noise, which the legacy generation draws in each call …
+    at::Tensor noise;                ///< … unless it is given here: float32 [1, samples, harmonics]
   };
 
-  /// For comparing with recorded values: mel of each job, [1, bins, frames].
+  /// The mel of each job, [1, bins, frames], to be compared with recordings.
   struct trace {
     std::vector<at::Tensor> mels;
   };
@@ -69,13 +69,13 @@ public:
   /// Prepares a voice. Takes seconds at real sizes, so the caller should keep it (`voice_cache`).
   std::shared_ptr<const voice> prepare(voice_features heard) const;
 
-  /// A turn's beginning in this voice. Costs nothing: it shares the voice's tensors.
+  /// The beginning of a turn in this voice. Costs nothing: it shares the voice's tensors.
   stream start(std::shared_ptr<const voice> speaker) const;
 
-  /// One batched call for all jobs. Returns each one's new samples, float32 [n], finite, on the CPU. Throws
+  /// One batched call for all jobs. Returns the new samples of each, float32 [n], finite, on the CPU. Throws
   /// std::logic_error for a stream that has ended, and for a call with fewer than four tokens that is not the last;
-  /// std::runtime_error when a network's output is NaN. When it throws, the streams are unchanged, and so are the jobs'
-  /// random sources.
+  /// std::runtime_error if a network's output is NaN. If it throws, the streams and the jobs' random sources are
+  /// unchanged.
   std::vector<at::Tensor> run(std::span<const job> jobs, trace* seen = nullptr) const;
 
   generation kind() const { return kind_; }
@@ -92,11 +92,11 @@ private:
   at::Device device_;
   std::unique_ptr<flow> flow_;
   std::unique_ptr<voice_ear> ear_;
-  std::unique_ptr<bounded_vocoder> causal_; ///< the one or the other
+  std::unique_ptr<bounded_vocoder> causal_; ///< only one of the two is set
   std::unique_ptr<legacy_vocoder> legacy_;
 };
 
-/// Reads hift.pt or hift_original.pt (docs/model/talker.md 2); some of them prefix their names with "generator.".
+/// Reads hift.pt or hift_original.pt (docs/model/talker.md 2); some of these files prefix names with "generator.".
 /// Throws like `read_state_dict`.
 tensor_map read_vocoder(const std::filesystem::path& file);
 

@@ -6,8 +6,8 @@
 
 namespace parley::inference::speech {
 
-/// CAM++ identifies the speaker: one vector for a whole recording (docs/model/talker.md 2 and 6). The file is executed
-/// as it is.
+/// CAM++ identifies the speaker: one vector for a whole recording (docs/model/talker.md 2 and 6). Runs the ONNX file as
+/// it is.
 class campplus {
 public:
   explicit campplus(onnx_graph graph, at::Device device = at::kCPU, partial_window windows = partial_window::by_opset)

@@ -26,7 +26,8 @@ at::Tensor from_doubles(const std::vector<double>& values, at::IntArrayRef shape
   return at::tensor(values, at::kDouble).reshape(shape).to(at::kFloat);
 }
 
-/// Kaldi's triangles: equally spaced in HTK mel, with slopes linear in mel. [bins, fft / 2 + 1], float32 arithmetic.
+/// Kaldi's triangular filters: equally spaced in HTK mel, with slopes linear in mel. [bins, fft / 2 + 1], in float32
+/// arithmetic.
 const at::Tensor& kaldi_filters() {
   static const auto made = [] {
     constexpr int bins = 80, columns = 257;
@@ -60,7 +61,7 @@ at::Tensor speaker_fbank(const at::Tensor& samples) {
   constexpr std::int64_t frame = 400, hop = 160, fft = 512;
   constexpr double pre_emphasis = 0.97;
   if (samples.size(0) < frame) throw std::invalid_argument("filter bank: less than one frame of sound");
-  static const auto window = at::hann_window(frame, false, at::kFloat).pow(0.85); // Povey
+  static const auto window = at::hann_window(frame, false, at::kFloat).pow(0.85); // Povey window
   auto frames = samples.unfold(0, frame, hop);
   frames = frames - frames.mean(1, true);
   const auto previous = at::cat({frames.narrow(1, 0, 1), frames.narrow(1, 0, frame - 1)}, 1);

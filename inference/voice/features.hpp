@@ -2,12 +2,12 @@
 
 #include <ATen/core/Tensor.h>
 
-// The input of the voice's networks (docs/model/talker.md 6.1). Samples are mono in [-1, 1], float32 [n]; features are
+// The inputs of the voice's networks (docs/model/talker.md 6.1). Samples are mono in [-1, 1], float32 [n]; features are
 // float32, on the samples' device.
 namespace parley::inference::speech {
 
-inline constexpr int voice_rate = 16000; ///< Hz, of the input of tokenizer and speaker network
-inline constexpr int mel_rate = 24000;   ///< Hz, of the input of the flow model's mel
+inline constexpr int voice_rate = 16000; ///< Hz; input of the tokenizer and the speaker network
+inline constexpr int mel_rate = 24000;   ///< Hz; input of the flow model's mel
 
 /// 16 kHz -> log mel of the speech tokenizer, [128, n / 160].
 at::Tensor tokenizer_log_mel(const at::Tensor& samples);

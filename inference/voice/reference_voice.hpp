@@ -21,24 +21,25 @@ struct voice_features {
   at::Tensor mel;     ///< float32 [2 n, bins]
 };
 
-/// Everything that depends only on a reference voice. Computed once, then only read: all streams of all sessions with
-/// this voice begin as copies of `prompt`, which share its tensors.
+/// Everything that depends only on a reference voice. Computed once, then only read: every stream with this voice
+/// begins as a copy of `prompt`, sharing its tensors.
 struct voice {
   voice_features heard;
-  at::Tensor speaker; ///< [bins], in the form and dtype that the flow model takes
+  at::Tensor speaker; ///< [bins], in the form and dtype that the flow model expects
   flow::state prompt;
 
   std::int64_t prompt_rows() const { return heard.mel.size(0); }
 };
 
-/// Rows that the flow model's memory had in the reference: a voice, what it remembers of the talk, and one chunk must
-/// fit.
+/// Number of rows that the flow model's memory had in the reference. A voice, the rows kept of the conversation, and
+/// one chunk must fit.
 inline constexpr std::int64_t flow_memory_rows = 1000;
 
 /// The longest voice, in mel rows of 20 ms, with which a stream never exceeds that memory.
 inline constexpr std::int64_t longest_voice_rows = flow_memory_rows - 100 - 56;
 
-/// Reference recordings shorter than this are refused; those longer than `longest_voice_samples` are cut. At 16 kHz.
+/// Reference recordings shorter than this are refused; those longer than `longest_voice_samples` are cut. In samples at
+/// 16 kHz.
 inline constexpr std::int64_t shortest_voice_samples = 1600;
 inline constexpr std::int64_t longest_voice_samples = longest_voice_rows * 320;
 
@@ -58,10 +59,11 @@ public:
       : tokenizer_(tokenizer, device), speaker_(std::move(speaker), device, windows), device_(device) {}
 
   /// samples float32 [channels, n] as stored in a file, at any rate: tokens and speaker come from the first channel,
-  /// the mel from the mean.
+  /// the mel from the mean of all.
   voice_features hear(const at::Tensor& samples, int rate) const;
 
-  /// 16 kHz mono as sent by a client. Rounded to 16 bits like the reference's intermediate file, and cut to what fits.
+  /// 16 kHz mono as sent by a client. Rounded to 16 bits like the reference's intermediate file, and cut to the length
+  /// that fits.
   voice_features hear(std::span<const float> samples) const;
 
   const s3_tokenizer& tokenizer() const { return tokenizer_; }

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t head_dim = 64;
 constexpr std::int64_t window_frames = 3000, window_stride = 2600, overlap_tokens = 50;
 
-/// A weight, found by the node that uses it; matrices are transposed to [out, in].
+/// Finds a weight by the node that uses it; matrices are transposed to [out, in].
 at::Tensor used_by(const onnx_graph& graph, const std::string& node_name) {
   const auto* node = graph.find_node(node_name);
   if (node != nullptr)
@@ -147,7 +147,7 @@ at::Tensor s3_tokenizer::project(const at::Tensor& log_mel) const {
   return run(log_mel.unsqueeze(0), {log_mel.size(1)}).squeeze(0);
 }
 
-/// Finite scalar quantisation: each number becomes one of three digits, least significant digit first.
+/// Finite scalar quantisation: each number becomes one of three digits, the least significant digit first.
 at::Tensor s3_tokenizer::quantise(const at::Tensor& projected) const {
   constexpr double edge = 1 - 1e-6;
   const auto digits = at::round(at::tanh(projected).clamp(-edge, edge) + 1).to(at::kLong);

@@ -11,7 +11,7 @@
 namespace parley::inference::speech {
 
 /// The supervised speech tokenizer, version 2: 100 Hz log mel to 25 Hz tokens (docs/model/talker.md 6.2). The ONNX file
-/// is a container of weights; the network is written out here, as in the reference.
+/// is only a container of weights; like the reference, we wrote the network out in code.
 class s3_tokenizer {
 public:
   /// Throws std::runtime_error naming the file when a weight is missing.
@@ -31,7 +31,7 @@ private:
     at::Tensor memory; ///< [width, 1, 31]
   };
 
-  /// mel [B, mels, frames], with the number of real frames of each → [B, rows, digits]; what follows the real frames
+  /// mel [B, mels, frames], with the number of real frames of each → [B, rows, digits]; padding after the real frames
   /// has no influence.
   at::Tensor run(const at::Tensor& mel, const std::vector<std::int64_t>& frames) const;
   at::Tensor attend(const block& layer, const at::Tensor& x, const at::Tensor& real, const at::Tensor& bias) const;

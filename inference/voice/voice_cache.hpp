@@ -12,7 +12,7 @@
 
 namespace parley::inference::speech {
 
-/// Prepared voices by recording, with the least recently used one evicted first. Only the part of a recording that is
+/// Prepared voices by recording; the least recently used one is evicted first. Only the part of a recording that is
 /// used counts. A voice in use lives on with its users. Not thread-safe.
 class voice_cache {
 public:
@@ -21,7 +21,7 @@ public:
   /// The voice of a recording, 16 kHz mono; null = not cached. Counts a hit or a miss.
   std::shared_ptr<const voice> find(std::span<const float> samples);
 
-  /// Caches the voice that was made from a recording.
+  /// Caches the voice that was prepared from a recording.
   void put(std::span<const float> samples, std::shared_ptr<const voice> made);
 
   std::size_t size() const { return voices_.size(); }
@@ -35,7 +35,7 @@ private:
   };
   struct recording {
     std::uint64_t hash;
-    std::vector<float> samples; ///< two recordings may share a hash, but not a voice
+    std::vector<float> samples; ///< compared as well, because two recordings may have the same hash
 
     bool operator==(const recording& other) const = default;
     bool operator==(const wanted& other) const {

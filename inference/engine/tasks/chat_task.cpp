@@ -14,10 +14,10 @@ namespace parley::inference {
 namespace {
 
 constexpr transition transitions[] = {
-    {stage::idle, stage::look},    {stage::idle, stage::clips}, // no pictures
+    {stage::idle, stage::look},    {stage::idle, stage::clips}, // without pictures
     {stage::idle, stage::prefill}, {stage::look, stage::see},      {stage::see, stage::clips},
     {stage::see, stage::prefill},  {stage::clips, stage::prefill}, {stage::prefill, stage::decode},
-    {stage::decode, stage::idle}, // all words are known, and are being spoken
+    {stage::decode, stage::idle}, // all words are known and are being spoken
 };
 
 llm::chat_sampling sampling_of(const submit_turn& turn) {
@@ -30,7 +30,7 @@ llm::chat_sampling sampling_of(const submit_turn& turn) {
   return o;
 }
 
-/// The ids behind the first `told`, all of which are told from now on.
+/// The ids from index `told` on; `told` then covers them all.
 std::vector<std::int64_t> untold(std::span<const token_id> all, std::size_t& told) {
   std::vector<std::int64_t> fresh;
   if (told < all.size()) fresh.assign(all.begin() + static_cast<std::ptrdiff_t>(told), all.end());
@@ -44,7 +44,7 @@ chat_task::chat_task(chat_session& of, task_context& with, submit_turn&& order, 
     : task(of, transitions), session_(of), with_(with), turn_(std::move(order)), images_(std::move(pictures)),
       voice_(with, of.id) {}
 
-// ---- its life -----------------------------------------------------------------------------------------------------------
+// ---- its life
 
 void chat_task::begin() {
   before_ = session_.rng_now();
@@ -62,9 +62,9 @@ void chat_task::take_back() {
   session_.cache.truncate(0);
 }
 
-// ---- its prompt ---------------------------------------------------------------------------------------------------------
+// ---- its prompt
 
-/// The pictures may be sliced.
+/// Called while its pictures are being sliced.
 void chat_task::resume() {
   if (!images_.sliced()) return;
   if (images_.has_problem())
@@ -73,7 +73,7 @@ void chat_task::resume() {
   read();
 }
 
-/// The messages become a prompt, once it is known what stands for their pictures.
+/// Turns the messages into a prompt, once the placeholders of their pictures are known.
 void chat_task::read() {
   std::span<const vision::sliced_picture> pictures;
   if (images_.any()) pictures = images_.pictures();
@@ -92,7 +92,7 @@ void chat_task::read() {
     embed({});
 }
 
-/// Why the messages can't be answered; none = the prompt is there.
+/// Builds the prompt. Returns why the messages can't be answered; none = the prompt is ready.
 std::optional<task_failure> chat_task::read_prompt(chat::conversation& talk) {
   const auto context = with_.options.info.context_tokens;
   if (talk.objection.empty() && !talk.clips.empty() && !with_.model.hears())
@@ -104,7 +104,7 @@ std::optional<task_failure> chat_task::read_prompt(chat::conversation& talk) {
   how.enable_thinking = turn_.enable_thinking;
   how.use_tts_template = turn_.use_tts_template || turn_.tts || !talk.clips.empty();
   how.generation_prompt = !with_.options.how.chat_im_end_is_doubled;
-  // Judged before it is written out and tokenized: what certainly does not fit costs no more than a look.
+  // Checked before tokenizing, so that refusing a prompt that certainly does not fit is cheap.
   if (const auto least = chat::least_tokens(talk); least >= context)
     return task_failure{failure::context_full, "the messages make at least " + std::to_string(least) +
                                                    " tokens, the context holds " + std::to_string(context)};
@@ -127,14 +127,14 @@ void chat_task::on_seen(at::Tensor rows) {
     need(stage::clips);
 }
 
-/// Everything that the prompt shows and plays becomes rows.
+/// All pictures and sounds of the prompt are encoded: makes its rows.
 void chat_task::embed(const at::Tensor& sound) {
   clips_.forget();
   feed_.wants_logits = true;
   prefill(chat::embed_prompt(with_.model.llm(), prompt_, sound, std::exchange(sight_, {})));
 }
 
-// ---- its words ----------------------------------------------------------------------------------------------------------
+// ---- its words
 
 void chat_task::on_prefilled() {
   prefilled_ = engine_clock::now();
@@ -175,7 +175,7 @@ void chat_task::on_token_drawn() {
   group_words(over);
 }
 
-// ---- its sound ----------------------------------------------------------------------------------------------------------
+// ---- its sound
 
 void chat_task::ask_voice() {
   auto voice = voice_.ask(turn_.tts_voice);
@@ -201,7 +201,7 @@ void chat_task::give_voice(std::shared_ptr<const speech::voice> voice) {
   if (turn_.replay) speech_->force(turn_.replay->spoken);
 }
 
-/// Words are grouped as in the reference: a group is complete when the next word is known, or the answer is over.
+/// Groups words as in the reference: a group is complete once the next word is known, or the answer is over.
 void chat_task::group_words(bool over) {
   const auto& ids = answer_->tokens();
   auto add = [&](std::size_t count, bool last) {
@@ -213,16 +213,16 @@ void chat_task::group_words(bool over) {
   if (turn_.streaming)
     while (ids.size() > grouped_ + size) add(size, false);
   if (over) {
-    // The last token of an answer that reached its limit was never fed: it has no state to be spoken from.
+    // The last token of an answer that reached its limit was never fed, so it has no hidden state to be spoken from.
     if (hidden_.size() > grouped_) add(hidden_.size() - grouped_, answer_->complete() || !turn_.streaming);
     worded_ = engine_clock::now();
   }
   speak_on();
 }
 
-/// What the talker does next: sound before tokens, so that it is heard early.
+/// What the talker does next: sound comes before further tokens, so that it is heard early.
 void chat_task::speak_on() {
-  if (!speech_) return; // the voice is being prepared
+  if (!speech_) return; // the voice is not ready yet
   if (!speech_->window_waits() && !speech_->choosing()) {
     if (!groups_.empty()) {
       speech_->begin_group(groups_.front().condition, groups_.front().last);
@@ -252,7 +252,7 @@ void chat_task::on_sound(at::Tensor samples) {
   speak_on();
 }
 
-// ---- what is told -------------------------------------------------------------------------------------------------------
+// ---- what is reported
 
 void chat_task::tell_words(std::string text) {
   const auto again = std::min(told_.bytes, text.size());
@@ -260,14 +260,14 @@ void chat_task::tell_words(std::string text) {
   if (again < text.size()) tell_delta(text.substr(again), nullptr);
 }
 
-/// What was chosen since the last delta is reported with it.
+/// Sends a delta, together with what was chosen since the last one.
 void chat_task::tell_delta(std::string text, pcm audio) {
   chat_delta delta{session_.id, turn_.turn, std::move(text), std::move(audio), untold(drawn_, told_.sampled)};
   if (speech_) delta.spoken = untold(speech_->tokens().chosen(), told_.spoken);
   with_.tell(std::move(delta));
 }
 
-/// The last word on the turn. The session holds nothing of it any more.
+/// Sends the end of the turn. The session keeps nothing of the turn.
 void chat_task::answer_over(finish reason) {
   const auto now = engine_clock::now();
   chat_done done;

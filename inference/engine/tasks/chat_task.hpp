@@ -19,7 +19,7 @@
 
 namespace parley::inference {
 
-/// What a chat session carries from turn to turn: where chance stands, and nothing else. Its tasks are `chat_task`s.
+/// What a chat session carries from turn to turn: only the state of its random streams. Its tasks are `chat_task`s.
 struct chat_session final : session {
   chat_session(session_id number, std::uint64_t seed_of_all, llm::kv_cache keys,
                std::shared_ptr<draw_observer> observer)
@@ -31,22 +31,22 @@ struct chat_session final : session {
     if (draws) draws->session_ended(id);
   }
 
-  /// Where its random streams stand, and taking them there.
+  /// The state of its random streams, and restoring it.
   rng_state rng_now() const { return {chance.where(), spoken_seeds.where(), {}}; }
   void go_on_from(const rng_state& where) {
     chance.go_on_from(where.text);
     spoken_seeds.go_on_from(where.speech);
   }
 
-  random_stream spoken_seeds; ///< one for the speech of each turn without a seed of its own
+  random_stream spoken_seeds; ///< gives a seed to the speech of each turn that has none
   const std::shared_ptr<draw_observer> draws;
 };
 
-/// One chat turn, from `submit_turn` to `chat_done`: its messages become a prompt, the model answers token by token, and
-/// an answer that is to be heard is spoken while it is still being thought.
+/// One chat turn, from `submit_turn` to `chat_done`: its messages become a prompt, the model answers token by token,
+/// and an answer with sound is spoken while it is still being generated.
 ///
-///   thinks:  look → see → clips → prefill → decode      (without pictures or sounds it begins later in this line)
-///   speaks:  voice → speak ⇄ sound
+///   thinker:  look → see → clips → prefill → decode      (starts later in this line without pictures or sounds)
+///   talker:   voice → speak ⇄ sound
 class chat_task final : public task {
 public:
   chat_task(chat_session& of, task_context& with, submit_turn&& order, std::shared_ptr<image_job> pictures);
@@ -88,10 +88,10 @@ private:
   void tell_delta(std::string text, pcm audio);
   void answer_over(finish reason);
 
-  /// What deltas have told.
+  /// What the deltas so far have reported.
   struct told {
-    std::size_t sampled = 0, spoken = 0; ///< tokens
-    std::size_t bytes = 0, samples = 0;  ///< text that comes up again but was sent before the turn was replayed
+    std::size_t sampled = 0, spoken = 0; ///< numbers of tokens
+    std::size_t bytes = 0, samples = 0;  ///< generated again, but sent before the turn was replayed
   };
 
   /// Words that are spoken together.
@@ -103,33 +103,33 @@ private:
   chat_session& session_;
   task_context& with_;
   submit_turn turn_;
-  rng_state before_; ///< where the session's streams stood
+  rng_state before_; ///< state of the session's streams before the turn
 
   // the prompt
   image_input images_;
   clip_input clips_;
-  at::Tensor sight_; ///< [rows, hidden], what the pictures were seen as, until the prompt is embedded
+  at::Tensor sight_; ///< [rows, hidden] of the encoded pictures, until the prompt is embedded
   chat::prompt_ids prompt_;
 
   // the answer
   llm::chat_sampling sampling_;
-  std::optional<random_stream> chance_;        ///< the turn's own, if it has a seed
-  std::optional<chat::answer_decoder> answer_; ///< once the messages are read
+  std::optional<random_stream> chance_;        ///< the turn's own stream, if it has a seed
+  std::optional<chat::answer_decoder> answer_; ///< once the messages have been read
   std::string text_;
   std::vector<token_id> drawn_;
   told told_;
   finish reason_ = finish::turn_end;
 
   // its sound
-  bool speaks_ = false; ///< it is to be heard
+  bool speaks_ = false; ///< it is spoken
   voice_request voice_;
-  std::optional<speech::chat_speech> speech_;      ///< once the voice is there
-  std::vector<at::Tensor> hidden_;                 ///< [1, hidden] of each token of the answer that was fed
-  std::size_t grouped_ = 0;                        ///< tokens that have gone into groups
-  std::deque<group> groups_;                       ///< that wait to be spoken
-  std::optional<engine_clock::time_point> worded_; ///< since then all words are known
-  bool flushed_ = false;                           ///< the last group's rest is on its way
-  std::vector<float> sound_;                       ///< 24 kHz, of an answer that is heard at its end
+  std::optional<speech::chat_speech> speech_;      ///< set when the voice is ready
+  std::vector<at::Tensor> hidden_;                 ///< [1, hidden] for each token of the answer that was fed
+  std::size_t grouped_ = 0;                        ///< tokens that are in groups
+  std::deque<group> groups_;                       ///< groups waiting to be spoken
+  std::optional<engine_clock::time_point> worded_; ///< when all words became known
+  bool flushed_ = false;                           ///< the rest of the last group is being turned into sound
+  std::vector<float> sound_;                       ///< 24 kHz, for an answer whose sound is sent at its end
 };
 
 } // namespace parley::inference

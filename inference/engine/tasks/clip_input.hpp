@@ -10,7 +10,7 @@
 
 namespace parley::inference {
 
-/// Whole sounds of a prompt on their way to rows. They are heard in steps (`stage::clips`).
+/// Whole sounds of a prompt, encoded into rows in steps (`stage::clips`).
 class clip_input {
 public:
   /// Samples at 16 kHz, one vector a message.
@@ -18,7 +18,7 @@ public:
 
   bool empty() const { return clips_.empty(); }
 
-  /// The hearing of these, begun when it is asked for first.
+  /// The encoding of these sounds, started on first use.
   thinker::clip_hearing& hearing(const thinker& model) {
     if (!hearing_) {
       const std::vector<std::span<const float>> clips(clips_.begin(), clips_.end());
@@ -27,13 +27,13 @@ public:
     return *hearing_;
   }
 
-  /// The same of one sound that outlives this.
+  /// The same for one sound, which must outlive this.
   thinker::clip_hearing& hearing(const thinker& model, std::span<const float> clip) {
     if (!hearing_) hearing_.emplace(model, std::span(&clip, 1));
     return *hearing_;
   }
 
-  /// Whoever has had many steps of a long clip lets others go first.
+  /// A long clip that has had many steps lets others go first.
   std::chrono::milliseconds patience() const {
     return std::chrono::milliseconds(100) * (hearing_ ? hearing_->steps() : 0);
   }

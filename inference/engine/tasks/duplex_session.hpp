@@ -16,17 +16,17 @@
 namespace parley::inference {
 
 /// What a duplex session carries from unit to unit. Its tasks: `opening_task`, then one `duplex_task` or `replay_task`
-/// for each unit, each with a `window_task` behind it if the session has a window.
+/// for each unit, each followed by a `window_task` if the session has a window.
 struct duplex_session final : session {
   /// Only if the model `hears`.
   duplex_session(session_id number, std::uint64_t seed_of_all, llm::kv_cache keys, const duplex_options& chosen,
                  task_context& shared);
   ~duplex_session() override;
 
-  /// From now on it speaks, in this voice.
+  /// From now on the session speaks, in this voice.
   void give_voice(std::shared_ptr<const speech::voice> voice);
 
-  /// Where its random streams stand, and taking them there.
+  /// The state of its random streams, and restoring it.
   rng_state rng_now() const;
   void go_on_from(const rng_state& where);
 
@@ -40,8 +40,8 @@ struct duplex_session final : session {
   duplex::window window;
   std::vector<token_id> history; ///< what the repetition penalty sees
   std::vector<token_id> tail;    ///< terminator and `</unit>` of the last unit, to be fed before the next one
-  std::int64_t owed_text = 0;    ///< text tokens that a cut fed after the usage was told: the next unit tells of them
-  std::shared_ptr<random_stream> speech_chance, noise_chance; ///< with `speech`
+  std::int64_t owed_text = 0;    ///< text tokens that a cut fed too late for its usage; the next unit reports them
+  std::shared_ptr<random_stream> speech_chance, noise_chance; ///< set together with `speech`
   std::optional<speech::duplex_speech> speech;                ///< none: it answers with text only
 };
 

@@ -17,11 +17,11 @@ namespace {
 constexpr int unit_samples = 16000;
 
 constexpr transition transitions[] = {
-    {stage::idle, stage::hear},    {stage::hear, stage::look},   {stage::hear, stage::prefill}, // no pictures
+    {stage::idle, stage::hear},    {stage::hear, stage::look},   {stage::hear, stage::prefill}, // without pictures
     {stage::look, stage::see},     {stage::see, stage::prefill}, {stage::prefill, stage::decode},
-    {stage::prefill, stage::idle}, // its words were known
+    {stage::prefill, stage::idle}, // its words were already known
     {stage::decode, stage::idle},  // all words are chosen
-    {stage::idle, stage::decode},  // cut while it was spoken: the turn is closed inside the model
+    {stage::idle, stage::decode},  // cut while being spoken: the turn is closed inside the model
 };
 
 } // namespace
@@ -29,7 +29,7 @@ constexpr transition transitions[] = {
 duplex_task::duplex_task(duplex_session& of, submit_unit&& order, std::shared_ptr<image_job> pictures)
     : task(of, transitions), session_(of), unit_(std::move(order)), images_(std::move(pictures)) {}
 
-// ---- its life -----------------------------------------------------------------------------------------------------------
+// ---- its life
 
 void duplex_task::begin() {
   auto& s = session_;
@@ -42,7 +42,7 @@ void duplex_task::begin() {
   need(stage::hear);
 }
 
-/// Why the unit can't be taken, if it has so many pieces of pictures.
+/// Why the unit can't be accepted, given its number of picture pieces.
 std::optional<task_failure> duplex_task::objection(int pieces) const {
   const auto& model = session_.with.model;
   if (!unit_.frames.empty() && !model.sees())
@@ -51,8 +51,8 @@ std::optional<task_failure> duplex_task::objection(int pieces) const {
     return task_failure{failure::invalid, "a unit has 16000 samples"};
   const auto sound = audio::audio_tokens(session_.stream.config.chunk_samples() / audio::mel_hop_samples,
                                          model.config().audio.pool_step);
-  // <unit>, the pieces between their marks, the sound, what the model says or a forced <|turn_eos|>; a window feeds the
-  // unit's end at once.
+  // <unit>, the pieces between their marks, the sound, the model's tokens or a forced <|turn_eos|>; with a window also
+  // the unit's end.
   const auto end = session_.window.options().mode == window_mode::off ? 0 : 2;
   const auto most = std::ssize(session_.tail) + 1 + pieces * (model.config().vision.query_num + 2) + sound +
                     std::max(session_.decoder.max_new_tokens(), 1) + end;
@@ -93,7 +93,7 @@ void duplex_task::cut() {
   }
 }
 
-// ---- its input ----------------------------------------------------------------------------------------------------------
+// ---- its input
 
 thinker::fresh_sound duplex_task::next_sound() {
   PARLEY_ASSERT(before_, "a unit is heard once it has begun");
@@ -115,7 +115,7 @@ void duplex_task::on_heard(at::Tensor rows) {
     gather({});
 }
 
-/// The pictures may be sliced.
+/// Called while its pictures are being sliced.
 void duplex_task::resume() {
   if (!images_.sliced()) return;
   if (images_.has_problem())
@@ -133,7 +133,7 @@ void duplex_task::on_seen(at::Tensor rows) {
   gather(frames);
 }
 
-/// The end of the last unit, `<unit>`, the frames if there are any, the sound.
+/// Joins the input: the end of the last unit, `<unit>`, the frames if there are any, the sound.
 void duplex_task::gather(const at::Tensor& frames) {
   auto& s = session_;
   s.window.begin_unit(s.cache.length() + std::ssize(s.tail));
@@ -149,7 +149,7 @@ bool duplex_task::append_known(std::vector<at::Tensor>&) {
   return false;
 }
 
-// ---- its words ----------------------------------------------------------------------------------------------------------
+// ---- its words
 
 void duplex_task::on_prefilled() {
   prefilled_ = engine_clock::now();
@@ -178,7 +178,7 @@ void duplex_task::on_token_drawn() {
   settle();
 }
 
-/// What the decoder wants now.
+/// Does what the decoder asks for next.
 void duplex_task::settle() {
   switch (session_.decoder.next()) {
   case duplex::wants::draw: break;
@@ -187,7 +187,7 @@ void duplex_task::settle() {
   }
 }
 
-/// All words of the unit are known, and what they cost.
+/// All words of the unit are chosen, so their usage is known.
 void duplex_task::words_chosen() {
   const auto& s = session_;
   const auto& outcome = s.decoder.outcome();
@@ -218,7 +218,7 @@ void duplex_task::words_chosen() {
     complete();
 }
 
-// ---- its sound ----------------------------------------------------------------------------------------------------------
+// ---- its sound
 
 void duplex_task::begin_speech() {
   auto& speech = *session_.speech;
@@ -230,7 +230,7 @@ void duplex_task::begin_speech() {
   tell_text();
 }
 
-/// The text goes first, as soon as the step's usage is certain and whether there will be sound: in the middle of a
+/// Sends the text as soon as the step's usage is certain and it is known whether sound will follow: in the middle of a
 /// turn, at once.
 void duplex_task::tell_text() {
   const auto tokens = session_.speech->unit_tokens();
@@ -277,7 +277,7 @@ void duplex_task::spoken() {
   complete();
 }
 
-/// Stops a unit that is being spoken: what has not been sent is dropped, and the turn is closed inside the model.
+/// Stops a unit that is being spoken: unsent output is dropped, and the turn is closed inside the model.
 void duplex_task::cut_speech() {
   need_speech(stage::idle);
   need(stage::decode);
@@ -286,9 +286,9 @@ void duplex_task::cut_speech() {
   settle();
 }
 
-// ---- its end ------------------------------------------------------------------------------------------------------------
+// ---- its end
 
-/// What it has come to so far.
+/// The choices of the unit so far.
 std::shared_ptr<unit_choices> duplex_task::choices_so_far() const {
   const auto& s = session_;
   auto made = std::make_shared<unit_choices>();
@@ -319,7 +319,7 @@ void duplex_task::complete() {
   end_unit();
 }
 
-/// From here on nothing of the unit is taken back.
+/// From here on the unit can no longer be taken back.
 void duplex_task::conclude_unit() {
   auto& s = session_;
   const auto& outcome = s.decoder.outcome();
@@ -332,7 +332,7 @@ void duplex_task::conclude_unit() {
   s.tail.push_back(s.with.control.unit_end);
 }
 
-/// Without a window the end of the unit is fed together with the next one.
+/// Without a window, the end of the unit is fed together with the next unit.
 void duplex_task::end_unit() {
   if (session_.window.options().mode != window_mode::off)
     session_.waiting.push_front(std::make_unique<window_task>(session_, began_));

@@ -12,8 +12,9 @@
 
 namespace parley::inference {
 
-/// One second of a duplex session, from `submit_unit` to its last `step_output`: it is heard and seen, the model decides
-/// to listen or to speak, and what it says is spoken.
+/// One second of a duplex session, from `submit_unit` to its last `step_output`: sound and frames are encoded, the
+/// model
+/// decides to listen or to speak, and what it says is spoken.
 ///
 ///   hear → look → see → prefill → decode → [answered: listen]
 ///     └──────────────────┘           └→ speak → sound → [answered]
@@ -46,13 +47,13 @@ public:
   void on_sound(at::Tensor samples) override;
 
 protected:
-  // What a unit whose choices are known does in another way.
+  // Overridden by units whose choices are known.
 
-  /// Rows that follow the unit's input; true = they are all that it will say, so nothing is left to decide.
+  /// Adds rows that follow the unit's input; true = they are all that it will say, so nothing is left to decide.
   virtual bool append_known(std::vector<at::Tensor>& rows);
   virtual void begin_speech(); ///< all words are known
   virtual void tell_text();
-  virtual void complete(); ///< all is made: the last delta leaves
+  virtual void complete(); ///< everything is generated: sends the last delta
 
   void settle();
   void words_chosen();
@@ -70,18 +71,18 @@ protected:
     std::size_t history;
     std::vector<token_id> tail;
     rng_state chance;
-    std::optional<speech::duplex_speech::mark> speech; ///< once the unit is being spoken
+    std::optional<speech::duplex_speech::mark> speech; ///< set when the unit is being spoken
   };
 
   duplex_session& session_;
   submit_unit unit_;
-  std::optional<snapshot> before_; ///< once it has begun
+  std::optional<snapshot> before_; ///< set when it has begun
   bool force_listen_ = false;
   cut_point cut_ = cut_point::none;
   std::vector<token_id> drawn_;
-  std::vector<at::Tensor> reply_;    ///< [1, hidden] of each token that it says
-  step_output answer_;               ///< once the words are chosen
-  std::optional<std::int64_t> told_; ///< its text has been sent, with this many text tokens in its usage
+  std::vector<at::Tensor> reply_;    ///< [1, hidden] for each token that it says
+  step_output answer_;               ///< filled in when the words are chosen
+  std::optional<std::int64_t> told_; ///< set when its text was sent: the number of text tokens in its usage
 
 private:
   std::optional<task_failure> objection(int pieces) const;
@@ -90,10 +91,10 @@ private:
   std::shared_ptr<unit_choices> choices_so_far() const;
 
   image_input images_;
-  at::Tensor sound_; ///< [tokens, hidden], until it is gathered
+  at::Tensor sound_; ///< [tokens, hidden], until `gather`
   std::int64_t sound_rows_ = 0;
-  std::vector<token_id> spoken_; ///< speech tokens, once the sound is made
-  bool answered_ = false;        ///< nothing of it is taken back any more
+  std::vector<token_id> spoken_; ///< speech tokens, filled in when the sound is complete
+  bool answered_ = false;        ///< it can no longer be taken back
 };
 
 } // namespace parley::inference

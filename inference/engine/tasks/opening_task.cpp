@@ -14,9 +14,9 @@ namespace {
 constexpr auto suffix_text = "<|audio_end|><|im_end|>";
 
 constexpr transition transitions[] = {
-    {stage::idle, stage::same_prompt}, {stage::idle, stage::clips},   {stage::idle, stage::prefill},
-    {stage::same_prompt, stage::idle},                                // it looks again
-    {stage::clips, stage::prefill},    {stage::prefill, stage::idle}, // the prompt is there; it may still wait for its voice
+    {stage::idle, stage::same_prompt}, {stage::idle, stage::clips},
+    {stage::idle, stage::prefill},     {stage::same_prompt, stage::idle}, // checks again
+    {stage::clips, stage::prefill},    {stage::prefill, stage::idle},     // the voice may still be missing
 };
 
 } // namespace
@@ -41,7 +41,7 @@ void opening_task::begin() {
   share_or_make();
 }
 
-/// A prompt that is at hand is forked, one that another session is just making is waited for, any other is made here.
+/// Forks a cached prompt, waits for one that another session is making, or else makes it.
 void opening_task::share_or_make() {
   auto& prompts = session_.with.prompts;
   if (needs() == stage::same_prompt) need(stage::idle);
@@ -68,7 +68,7 @@ void opening_task::on_clips_heard(at::Tensor rows) {
   build(std::move(rows));
 }
 
-/// The parts of the prompt, once the rows of the voice are known.
+/// Computes the parts of the prompt, once the rows of the voice are known.
 void opening_task::know_parts(std::int64_t voice_rows) {
   const auto prefix = std::ssize(prompt_.prefix);
   auto suffix = session_.with.model.text().encode(suffix_text);
@@ -77,7 +77,7 @@ void opening_task::know_parts(std::int64_t voice_rows) {
   session_.window.set_prompt(prefix + voice_rows, std::move(suffix));
 }
 
-/// Prefix, voice, suffix (docs/model/thinker.md 5.1). `voice`: its rows; undefined without one.
+/// Builds prefix, voice, suffix (docs/model/thinker.md 5.1). `voice`: its rows; undefined if there is none.
 void opening_task::build(at::Tensor voice) {
   const auto& model = session_.with.model;
   const auto& llm = model.llm();
@@ -109,7 +109,7 @@ void opening_task::on_voice(std::shared_ptr<const speech::voice> voice) {
   if (needs() == stage::idle) tell_opened();
 }
 
-/// The session's prompt is in its cache and its voice is ready.
+/// Reports `opened`: the prompt is in the cache and the voice is ready.
 void opening_task::tell_opened() {
   session_.with.tell(opened{session_.id, static_cast<int>(session_.cache.length()), used_, session_.seed});
   set_finished();

@@ -9,8 +9,8 @@
 
 namespace parley::inference {
 
-/// From `open_duplex` to `opened`: the session gets its prompt and its voice. A prompt is made by the first session that
-/// asks for it and shared by all that ask later. When it fails the session ends.
+/// From `open_duplex` to `opened`: gives the session its prompt and its voice. The first session that needs a prompt
+/// makes it, and later ones share it. If this fails, the session ends.
 class opening_task final : public task {
 public:
   opening_task(duplex_session& of, open_duplex&& order);
@@ -36,10 +36,10 @@ private:
   duplex_session& session_;
   open_duplex order_;
   spoken_prompt prompt_;                       ///< until the session has it
-  std::optional<prefix_cache::making> making_; ///< of this prompt
-  clip_input voice_;                           ///< the prompt's, on its way to rows
+  std::optional<prefix_cache::making> making_; ///< the right to make this prompt
+  clip_input voice_;                           ///< encodes the prompt's voice into rows
   usage used_;
-  voice_request speaker_; ///< the voice that it will speak in
+  voice_request speaker_; ///< the voice in which the session will speak
 };
 
 } // namespace parley::inference

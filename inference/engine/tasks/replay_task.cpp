@@ -21,7 +21,7 @@ void replay_task::cut() {
     duplex_task::cut();
 }
 
-/// All tokens of the unit are fed after its input, in one go.
+/// Feeds all tokens of the unit after its input, in one call.
 bool replay_task::append_known(std::vector<at::Tensor>& rows) {
   known_ = duplex::walk(session_.decoder, choices());
   if (known_.fed.empty()) return true;
@@ -33,7 +33,7 @@ bool replay_task::append_known(std::vector<at::Tensor>& rows) {
   return true;
 }
 
-/// The unit's words are in the cache, and everything that follows them except the sound.
+/// The unit's words are in the cache, and what follows them, except for the sound.
 void replay_task::on_prefilled() {
   prefilled_ = engine_clock::now();
   need(stage::idle);
@@ -49,7 +49,7 @@ void replay_task::on_prefilled() {
     words_chosen();
 }
 
-/// The unit was cut while it was being spoken: its speech tokens up to the cut are forced again, and nothing is sent.
+/// The unit was cut while being spoken: forces its speech tokens up to the cut again, and sends nothing.
 void replay_task::speak_half() {
   auto& speech = *session_.speech;
   before_->speech = speech.remember();
@@ -61,7 +61,7 @@ void replay_task::speak_half() {
     need_speech(stage::speak);
 }
 
-/// The words are about to be spoken again. If only the text has left, what follows is told.
+/// Begins to speak the words again. If only the text was sent before, the sound is sent now.
 void replay_task::begin_speech() {
   duplex_task::begin_speech();
   session_.speech->force(choices().spoken);

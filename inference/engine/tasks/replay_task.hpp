@@ -5,16 +5,16 @@
 
 namespace parley::inference {
 
-/// A unit of a session that continues from another engine's: what was chosen there is chosen here, whatever the random
-/// numbers and rounding say. A finished unit only reports that it was replayed. Of an unfinished one the text was sent
-/// before; everything after it is sent.
+/// A unit of a session that another engine began: repeats the choices made there, whatever the random numbers and
+/// rounding. A finished unit only reports that it was replayed. Of an unfinished one, the text was sent before;
+/// everything after it is sent now.
 class replay_task final : public duplex_task {
 public:
   using duplex_task::duplex_task;
 
   void begin() override;
   void cut() override;
-  bool is_unit() const override { return false; } ///< nobody waits for it
+  bool is_unit() const override { return false; } ///< no client is waiting for it
   void on_prefilled() override;
   void on_speech_token() override;
 
@@ -22,12 +22,12 @@ private:
   const unit_choices& choices() const { return *unit_.replay; }
   bool append_known(std::vector<at::Tensor>& rows) override;
   void begin_speech() override;
-  void tell_text() override {} ///< sent before
+  void tell_text() override {} ///< it was sent before
   void complete() override;
   void speak_half();
 
   duplex::known_unit known_;
-  bool cut_awaits_ = false; ///< it is cut once its words are there
+  bool cut_awaits_ = false; ///< it will be cut when its words are known
 };
 
 } // namespace parley::inference

@@ -14,8 +14,8 @@ public:
   voice_request(const voice_request&) = delete;
   voice_request& operator=(const voice_request&) = delete;
 
-  /// The voice of the recording; without one the default voice, which may be none. Null and `waits` when it is being
-  /// made. Only with a speaker.
+  /// The voice of the recording, or without one the default voice, which may be null. Null and `waits` while it is
+  /// being prepared. Only with a speaker.
   std::shared_ptr<const speech::voice> ask(const pcm& recording) {
     if (!recording || recording->empty()) return with_.options.default_voice;
     waits_ = true;

@@ -11,7 +11,7 @@ namespace parley::inference {
 namespace {
 
 constexpr transition transitions[] = {
-    {stage::idle, stage::prefill}, // the unit's end, or what a slide puts in
+    {stage::idle, stage::prefill}, // feeds the unit's end, or what a slide inserts
     {stage::prefill, stage::idle},
 };
 
@@ -38,7 +38,7 @@ void window_task::on_prefilled() {
   slide();
 }
 
-/// Rows behind what is dropped are put aside, and come back behind what is fed in its place.
+/// Sets aside the rows behind the dropped ones, and appends them again after what is inserted.
 void window_task::slide() {
   while (!steps_.empty()) {
     const auto step = std::move(steps_.front());

@@ -6,11 +6,11 @@
 
 namespace parley::inference {
 
-/// Behind a unit of a session with a window: feeds the end of the unit at once, and slides the window if the cache has
-/// become too long (docs/model/thinker.md 5.6). The unit has been answered, so the session ends when this fails.
+/// Follows each unit of a session with a window: feeds the end of the unit, and slides the window if the cache has
+/// become too long (docs/model/thinker.md 5.6). The unit was already answered, so a failure here ends the session.
 class window_task final : public task {
 public:
-  /// `unit_began`: its time counts as the unit's.
+  /// `unit_began`: this task's time is counted as part of the unit.
   window_task(duplex_session& of, engine_clock::time_point unit_began);
 
   void begin() override;
@@ -21,9 +21,9 @@ private:
   void slide();
 
   duplex_session& session_;
-  bool closed_ = false;                    ///< the unit's end is in the cache: what is fed now is part of a slide
-  std::vector<duplex::window_step> steps_; ///< still to be done, oldest first
-  llm::kv_segment moved_;                  ///< rows behind the step that is under way
+  bool closed_ = false;                    ///< the unit's end is in the cache, so what is fed now is part of a slide
+  std::vector<duplex::window_step> steps_; ///< steps left, in order
+  llm::kv_segment moved_;                  ///< rows set aside by the current step
 };
 
 } // namespace parley::inference
