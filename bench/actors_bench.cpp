@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-// Everything between the wire and the engine: a hop from actor to actor, a second in the life of a session, the queue.
+// Everything between the wire and the engine: a message from actor to actor, one second of a session, the queue.
 namespace {
 
 using namespace parley;
@@ -27,7 +27,7 @@ namespace {
 
 using receiver = caf::typed_actor<caf::reacts_to<ball>>;
 
-/// Messages from one thread to an actor, as fast as it takes them; a message holds a second of sound by pointer.
+/// Messages from one thread to an actor, as fast as it accepts them. Each message points to a second of sound.
 void mailbox_hop(benchmark::State& state) {
   caf::actor_system_config config;
   config.set("scheduler.max-threads", 2);
@@ -47,8 +47,8 @@ void mailbox_hop(benchmark::State& state) {
   state.SetItemsProcessed(sent);
 }
 
-/// One second of sound arrives as JSON, its unit is submitted, and `listen` is reported: the rules and the decoding, no
-/// encoding.
+/// One second of sound arrives as JSON, its unit is submitted, and `listen` is reported: protocol rules and decoding,
+/// no encoding.
 void second_of_a_session(benchmark::State& state) {
   const std::vector<float> sound(16'000, 0.1F);
   std::string audio;
@@ -75,7 +75,7 @@ void second_of_a_session(benchmark::State& state) {
   if (machine.state() != protocol::session_state::active) state.SkipWithError("the session has ended");
 }
 
-/// Somebody leaves, the next one is served and one comes, in a line of so many.
+/// A session ends, the next client in a queue of the given length is served, and a new one joins.
 void queue_moves_on(benchmark::State& state) {
   actors::queue_settings settings;
   settings.capacity = 1 << 20;

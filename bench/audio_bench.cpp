@@ -1,4 +1,4 @@
-// One second of sound of many sessions: mel features, then the encoder with a warm cache, and the projector.
+// One second of sound for many sessions: mel features, then the encoder with a warm cache, then the projector.
 // PARLEY_BENCH_MODEL names a checkpoint folder (`parley init-model` makes one); default: the tiny test checkpoint.
 
 #include "inference/audio/encoder.hpp"
@@ -37,7 +37,7 @@ void mel_second(benchmark::State& state) {
   std::deque<mel_stream> streams(static_cast<std::size_t>(state.range(0)));
   std::vector<mel_extractor::stream_input> inputs;
   for (auto& stream : streams) inputs.push_back({&stream, sound});
-  for (int warm = 0; warm < 8; ++warm) mel.stream(inputs); // past the dynamic clip's five seconds
+  for (int warm = 0; warm < 8; ++warm) mel.stream(inputs); // beyond the five seconds that the dynamic range covers
   for (auto _ : state) benchmark::DoNotOptimize(mel.stream(inputs));
   state.counters["sessions/s"] =
       benchmark::Counter(static_cast<double>(state.range(0)), benchmark::Counter::kIsIterationInvariantRate);
@@ -57,7 +57,7 @@ void encoder_second(benchmark::State& state) {
   std::vector<stream_chunk> chunks;
   for (auto& cache : caches) chunks.push_back({&cache, mel, 1, 1});
   for (auto _ : state) {
-    // Half of the context on average.
+    // On average half of the context is in use.
     for (auto& cache : caches) cache.length = config.max_positions / 2;
     benchmark::DoNotOptimize(project.project(encode.stream(chunks), frames));
   }

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A gateway, its workers and paced conversations, and what happens to them when workers are killed, stopped, restarted and clients go away.
+"""Runs paced conversations on a gateway and its workers while workers are killed, stopped and restarted and clients leave.
   bench/chaos.py full     [--sessions 24] [--workers 3] [--units 60]      kill -9 one worker, SIGSTOP another, bring both back
   bench/chaos.py rounds   [--rounds 200] [--sessions 8] [--log F]         random faults, one a round
   bench/chaos.py rolling  [--sessions 24] [--units 40]                    all workers restarted, one after the other
-  bench/chaos.py detect   [--times 10]                                    how soon a lost worker is noticed (needs the right to make a network namespace)
-  bench/chaos.py bytes    [--sessions 1]                                  bytes between two nodes, by a relay that counts them
+  bench/chaos.py detect   [--times 10]                                    how soon a lost worker is noticed (needs permission to create a network namespace)
+  bench/chaos.py bytes    [--sessions 1]                                  bytes between two nodes, counted by a relay
   bench/chaos.py beside   [--sessions 8] [--blocks 3]                     CPU of `serve` beside gateway and worker
-Every conversation has a seed of its own and is compared with the same one in an undisturbed `parley serve`: words alike, samples within 1e-3, but
-behind a draw of speech whose margin is below 1e-5, which is reported. Exit status 1 if one was lost or is wrong."""
+Every conversation has its own seed and is compared with the same one in an undisturbed `parley serve`: the words must be equal and samples within
+1e-3, except after a speech token drawn with a margin below 1e-5, which is reported. Exit status 1 if a conversation was lost or differs."""
 import argparse
 import collections
 import os
@@ -74,7 +74,7 @@ def full(args, folder: Path) -> int:
 
 
 class Chaos:
-    """Rounds of random faults over conversations that begin as others end."""
+    """Rounds of random faults. New conversations begin as others end."""
 
     def __init__(self, args, cluster: Cluster, faults: FaultLog):
         self.args, self.cluster, self.faults = args, cluster, faults
@@ -129,7 +129,7 @@ class Chaos:
 
 
 def fill_every_slot(cluster: Cluster):
-    """As many clients as there are slots: none of them waits, so that none leaked."""
+    """Connects as many clients as there are slots. If none of them waits, no slot has leaked."""
     clients = [Client(cluster.gateway) for _ in range(cluster.slots * len(cluster.workers))]
     for client in clients:
         client.init()
@@ -188,7 +188,8 @@ def rolling(args, folder: Path) -> int:
 
 
 def lose_packets(lost: bool):
-    """Every packet of this network namespace is lost, without a word to either side, or none. The namespace is this process's own."""
+    """Drops every packet in this network namespace silently, or stops doing so. The namespace belongs to this process
+    alone."""
     subprocess.run(["ip", "link", "set", "lo", "down" if lost else "up"], check=True)
 
 
@@ -225,7 +226,7 @@ def detect(args, folder: Path) -> int:
             back = time.monotonic()
             cluster.gateway.wait_for_workers(1)
             seen[f"{what}: back"].append(time.monotonic() - back)
-            time.sleep(random.Random(len(seen[f"{what}: back"])).uniform(0, args.silence / 5))  # at another moment of the heartbeat
+            time.sleep(random.Random(len(seen[f"{what}: back"])).uniform(0, args.silence / 5))  # hit a different phase of the heartbeat
     for what, times in seen.items():
         print(f"{what:22} {len(times)} times: least {min(times):.3f} s, {spread(times, digits=3)}")
     print(f"nodes.silence_seconds = {args.silence:g}: a heartbeat each {args.silence / 5:g} s, and silence is noticed at one of them")
@@ -261,7 +262,8 @@ def bytes_between(args, folder: Path) -> int:
 
 
 def beside(args, folder: Path) -> int:
-    """The same conversations in `serve` and over a link, in turns."""
+    """Compares the CPU use of the same conversations in `serve` and over a link between nodes, in alternating
+    blocks."""
     flags = (*SEED, *PATIENT, "--set", f"worker.max_sessions={args.slots}")
     server = Server(*flags, log=folder / "serve.log")
     gateway = Gateway(folder / "gateway.log", *PATIENT)
@@ -270,7 +272,7 @@ def beside(args, folder: Path) -> int:
     parts = {"serve": [server], "gateway and worker": [gateway, remote]}
     used: dict[str, list[list[float]]] = collections.defaultdict(list)
     waits: dict[str, list[float]] = collections.defaultdict(list)
-    for block in range(args.blocks + 1):  # the first one warms up
+    for block in range(args.blocks + 1):  # the first block is a warm-up
         for name, processes in list(parts.items()):
             before = [cpu_seconds(p.process) for p in processes]
             sessions = [Paced(processes[0], seed, args.units, args.pace) for seed in range(1, args.sessions + 1)]

@@ -1,4 +1,4 @@
-"""What bench/chaos.py works with: a gateway and workers as processes, conversations with them, and the judgement of what was heard."""
+"""What bench/chaos.py uses: a gateway and workers as processes, conversations with them, and the comparison of what was heard."""
 import collections
 import os
 import re
@@ -18,13 +18,13 @@ from nodes import Gateway, Process, wait_until, worker  # noqa: E402
 from paced import Paced  # noqa: E402
 
 SEED = ("--set", "engine.seed=7")
-# What is late is answered late: a slow machine, and moments without any worker, are no reason to lose anything.
+# Late input is answered late but never dropped, even on a slow machine or while there is no worker.
 PATIENT = [flag for key, value in {"limits.backlog_units": 240, "limits.failover_units": 240, "limits.failover_seconds": 120, "queue.no_worker_seconds": 120}.items() for flag in ("--set", f"{key}={value}")]
-LATE = 1.0  # seconds: an answer behind that is a deadline missed
+LATE = 1.0  # seconds; an answer later than this missed its deadline
 
 
 class Cluster:
-    """A gateway and named workers with `slots` each, which can be hurt and mended."""
+    """A gateway and named workers with `slots` each, which can be killed, stopped and restarted."""
 
     def __init__(self, folder: Path, names: list[str], slots: int, silence: float, *more: str, through=lambda address: address):
         self.folder = folder
@@ -47,7 +47,8 @@ class Cluster:
         return sorted(w["node"] for w in self.gateway.workers() if w.get("busy"))
 
     def assert_whole(self):
-        """Every worker is there, and no slot is held by anybody: neither here nor, as it offers all that it has, at the worker."""
+        """Every worker is present and every slot is free, at the gateway and at the workers, since each offers all of
+        its slots."""
         self.gateway.wait_until_free()
         for one in self.gateway.wait_for_workers(len(self.workers)):
             assert one["slots"] == self.slots and one["busy"] == 0, one
@@ -59,7 +60,7 @@ class Cluster:
 
 
 def calm_runs(folder: Path, seeds, units: int, at_once: int = 4) -> tuple[dict[int, Paced], dict]:
-    """The same conversations in an undisturbed `parley serve`, and what was drawn in them."""
+    """The same conversations in an undisturbed `parley serve`, and the draws made in them."""
     log = folder / "serve.log"
     server = Server(*SEED, *TRACE, "--set", f"worker.max_sessions={at_once}", log=log)
     runs, seeds = {}, sorted(set(seeds))
@@ -80,7 +81,8 @@ def spread(values: list[float], unit: str = "s", digits: int = 2) -> str:
 
 
 def report(sessions: list[Paced], calm: tuple[dict[int, Paced], dict], logs: list[Path]) -> int:
-    """Prints how these conversations were beside the undisturbed ones. 1 if one was lost, or differs by more than rounding explains."""
+    """Prints how these conversations compare with the undisturbed ones. Returns 1 if one was lost, or differs by more
+    than rounding explains."""
     runs, calm_draws = calm
     made = draws(logs)
     lost = [(s.seed, repr(s.problem)) for s in sessions if s.problem is not None]
@@ -106,7 +108,7 @@ def report(sessions: list[Paced], calm: tuple[dict[int, Paced], dict], logs: lis
 
 
 def log_time(log: Path, pattern: str) -> list[float]:
-    """When lines with `pattern` were written, in seconds of the clock."""
+    """The times of the log lines that match `pattern`, in seconds of the clock."""
     lines = re.findall(rf"^(\S+ \S+) .*(?:{pattern}).*$", log.read_text(), re.M)
     return [datetime.strptime(at, "%Y-%m-%d %H:%M:%S.%f").timestamp() for at in lines]
 
@@ -117,7 +119,7 @@ def cpu_seconds(process) -> float:
 
 
 class Relay:
-    """Carries bytes between a worker and its gateway and counts them."""
+    """Forwards bytes between a worker and its gateway, and counts them."""
 
     def __init__(self, to: str):
         self.to = to.rsplit(":", 1)
@@ -144,7 +146,8 @@ class Relay:
 
 
 class FaultLog:
-    """What was done when, and which pauses followed: a pause is a stretch of answers that came late, and belongs to the last fault before its first second was late."""
+    """What was done when, and which pauses followed. A pause is a run of late answers; it is attributed to the last
+    fault before its first late second."""
 
     def __init__(self, path: Path | None):
         self.file = open(path, "w") if path else None
@@ -161,7 +164,7 @@ class FaultLog:
             print(line, file=self.file, flush=True)
 
     def stretches(self, sessions: list[Paced]) -> dict[str, list[float]]:
-        """How long each second waited for its answer, by the last fault before it was due."""
+        """How long each second waited for its answer, grouped by the last fault before it was due."""
         waits = collections.defaultdict(list)
         for session in sessions:
             for number, wait in enumerate(session.waits()):

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-// What the wire costs: one second of sound in, one out, and the base64 in between.
+// The cost of the wire format: decoding one second of sound, encoding one, and the base64 in between.
 namespace {
 
 using namespace parley::protocol;

@@ -1,8 +1,9 @@
-// What sessions cost an engine by beginning and ending. PARLEY_BENCH_MODEL names a checkpoint folder; default: models/tiny-omni.
+// What it costs an engine when sessions begin and end. PARLEY_BENCH_MODEL names a checkpoint folder; default:
+// models/tiny-omni.
 //   engine_life_bench prefix [sessions=50] [voice seconds=15]   time from open to opened, pages held
 //   engine_life_bench share  [sessions=32] [voice seconds=15]   a unit of sessions that share a prompt, and of others that don't
 //   engine_life_bench churn  [sessions=10000] [at a time=4]     memory and pages while sessions come and go
-// CPU times are the process's, so that what else runs on the machine counts for little.
+// CPU times are those of this process, so that other programs on the machine hardly matter.
 
 #include "config/settings.hpp"
 #include "inference/engine.hpp"
@@ -42,7 +43,7 @@ double resident_mib() {
   return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1024 * 1024);
 }
 
-/// A chord that glides, another one for each `number`.
+/// A gliding chord, different for each `number`.
 pcm some_sound(double seconds, int number) {
   std::vector<float> samples(static_cast<std::size_t>(seconds * 16000));
   for (auto i = std::size_t{0}; i < samples.size(); ++i) {
@@ -98,7 +99,7 @@ int prefix(int sessions, double voice_seconds) {
             << voice_seconds << " s\n";
   for (const bool speaks : {false, true}) {
     stage_hand hand(sessions);
-    // A client sends its voice again each time: a new recording with the same samples.
+    // The client sends its voice again each time, as a new recording with the same samples.
     std::vector<double> wall, cpu;
     auto first_pages = 0;
     hand.open(1000, "warm up", some_sound(1, 1), speaks ? some_sound(1, 1) : nullptr, speaks);
@@ -166,7 +167,7 @@ int share(int sessions, double voice_seconds) {
 
 int churn(int sessions, int at_a_time) {
   stage_hand hand(at_a_time);
-  constexpr auto prompts = 40; // more than are kept
+  constexpr auto prompts = 40; // more than the cache keeps
   std::vector<pcm> sounds;
   for (auto i = 0; i < prompts; ++i) sounds.push_back(some_sound(1, i));
   const auto step = std::max(sessions / 10, 1);
@@ -182,7 +183,7 @@ int churn(int sessions, int at_a_time) {
   for (auto done = 0; done < sessions;) {
     const auto batch = std::min(at_a_time, sessions - done);
     for (auto i = done; i < done + batch; ++i) {
-      const auto prompt = i % 2 == 0 ? i % prompts : 1; // every other one is the same
+      const auto prompt = i % 2 == 0 ? i % prompts : 1; // half of the sessions share prompt 1
       const auto own = i % 10 == 0 ? sounds[static_cast<std::size_t>(prompt)] : nullptr;
       hand.open(static_cast<session_id>(i), persona + std::to_string(prompt), own, own, true);
       hand.unit(static_cast<session_id>(i), sounds[static_cast<std::size_t>(i * 7 % prompts)]);

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-// What the engine does between its batched calls: a plan for so many sessions, pages for a session's keys and values.
+// What the engine does between its batched calls: scheduling many sessions, and pages for a session's keys and values.
 namespace {
 
 using namespace parley::inference;
@@ -21,7 +21,7 @@ void plan_a_pass(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(schedule_pass(ready, {}));
 }
 
-/// A session comes, takes room for a unit and one token after the other, and goes.
+/// A session opens, reserves room for a unit and then token by token, and closes.
 void pages_of_a_session(benchmark::State& state) {
   llm_config config;
   config.layers = 2;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a second of one person costs the gateway: the reference's (Python, mock workers) and ours (stub_server: an engine that answers at
-# once), one after the other, same client, same machine. Prints one line for each; JSON lines go to build/release/gateway.jsonl.
+# What one second of one session costs the gateway: the reference's (Python, mock workers), then ours (stub_server, whose engine answers
+# at once), with the same client on the same machine. Prints one line each; JSON lines go to build/release/gateway.jsonl.
 #   bench/gateway.sh REFERENCE_CHECKOUT [sessions…]        (20 100 200)
 # REFERENCE_CHECKOUT: github.com/OpenBMB/MiniCPM-o-Demo. PYTHON needs websockets, and for the reference fastapi, uvicorn, httpx, pydantic,
 # python-multipart, numpy. UVLOOP=folder with uvloop: also the reference with uvloop and without compression.

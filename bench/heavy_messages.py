@@ -21,7 +21,7 @@ CHAT_PICTURES = 512
 
 
 def wav(seconds: float, rate: int = UNIT, width: int = 2) -> str:
-    """A quiet noise in base64."""
+    """Quiet noise as a WAV file in base64."""
     out = io.BytesIO()
     with wave.open(out, "wb") as file:
         file.setparams((1, width, rate, 0, "NONE", ""))
@@ -34,7 +34,8 @@ def wav(seconds: float, rate: int = UNIT, width: int = 2) -> str:
 
 
 def progressive_jpeg(scans: int, side: int = 4096) -> str:
-    """A black picture of that many scans in base64: one of direct current, the others refine nothing, in some 30 bytes each."""
+    """A black progressive picture in base64 with that many scans: one with the DC values, the others empty refinements
+    of some 30 bytes each."""
     part = lambda kind, data: struct.pack(">BBH", 255, kind, len(data) + 2) + data
     blocks = (side // 8) ** 2
     # Two codes: "0" ends up to 32,767 blocks (EOB14 and 14 bits), "10" ends one.
@@ -96,7 +97,7 @@ MESSAGES = {
 
 
 def extreme_sampling(chance: random.Random) -> tuple[str, list[str]]:
-    """What the ranges of the API allow and nobody means: a mode, an init and inputs."""
+    """Sampling options at the edges of what the API allows: a mode, an init and inputs."""
     edge = lambda *values: chance.choice([0, 5e-324, 1e-300, 1e-39, 1e-5, 1, *values])
     options = {"temperature": edge(2), "top_k": chance.choice([0, 1, 2_000_000_000]), "top_p": edge(), "length_penalty": chance.choice([0.1, 1, 5.0])}
     words = json.dumps({"type": "input.append", "input": {"messages": [{"role": "user", "content": "hi"}], "generation": {**options, "max_new_tokens": 8}}})
@@ -106,7 +107,7 @@ def extreme_sampling(chance: random.Random) -> tuple[str, list[str]]:
 
 
 def complete(url: str, body: str) -> str:
-    """What the server answers to a completion, in a few words."""
+    """The server's answer to a completion, in a few words."""
     try:
         with urllib.request.urlopen(urllib.request.Request(url + "/v1/chat/completions", data=body.encode()), timeout=200) as answer:
             return str(answer.status)
@@ -117,7 +118,8 @@ def complete(url: str, body: str) -> str:
 
 
 def attack(url: str, chance: random.Random) -> str:
-    """One client sends what it should not, and leaves after a while whether it was answered or not. `url` is the server's, http. What it was."""
+    """One client sends an abusive message and leaves after a while, answered or not. `url` is the server's http URL.
+    Returns the kind of message."""
     kind = chance.choice([*sorted(MESSAGES), "extreme sampling"])
     if kind == "extreme sampling":
         mode, frames = extreme_sampling(chance)
@@ -133,5 +135,5 @@ def attack(url: str, chance: random.Random) -> str:
                 socket.send(frame)
             time.sleep(chance.uniform(0, 2))
     except (WebSocketException, OSError):
-        pass  # it was sent away
+        pass  # the server closed the connection
     return kind

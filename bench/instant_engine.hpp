@@ -10,7 +10,7 @@
 
 namespace parley::bench {
 
-/// An engine that answers at once: with `listen`, or with a second of sound. It shows what everything around an engine costs.
+/// An engine that answers at once, with `listen` or with a second of sound. It shows the cost of all else.
 class instant_engine final : public inference::engine {
 public:
   instant_engine(bool speaks, int slots, sink tell)

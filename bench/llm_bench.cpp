@@ -12,7 +12,8 @@
 #include <cmath>
 #include <cstdlib>
 
-// The language model and the engine on the CPU. PARLEY_BENCH_MODEL names a checkpoint folder; default: models/tiny-omni.
+// The language model and the engine on the CPU. PARLEY_BENCH_MODEL names a checkpoint folder; default:
+// models/tiny-omni.
 namespace {
 
 using namespace parley::inference;

@@ -6,8 +6,7 @@
 
 #include <benchmark/benchmark.h>
 
-// The cost of a simulated person to the load generator, without its socket: reading what the server sends, and deciding
-// what to do.
+// What a simulated person costs the load generator, without the socket: reading messages, deciding what to do.
 namespace {
 
 using namespace parley::client;
@@ -40,7 +39,7 @@ struct no_hands final : load_hands {
   void leave() override {}
 };
 
-/// A second of a session: woken, sent, answered with sound.
+/// One second of a session: wake up, send, receive an answer with sound.
 void second(benchmark::State& state) {
   const load_script script{{10}};
   const load_habits habits;
@@ -66,7 +65,7 @@ void second(benchmark::State& state) {
 }
 BENCHMARK(second)->Unit(benchmark::kMicrosecond);
 
-/// Everything that is sent, from ten seconds of speech: once a run.
+/// Encodes everything that is sent, from ten seconds of speech. Happens once per run.
 void encode_material(benchmark::State& state) {
   const std::string wavs[] = {protocol::write_wav(std::vector<float>(160'000, 0.25F), 16'000)};
   const std::string prompts[] = {"Hello?"};

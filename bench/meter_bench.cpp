@@ -2,7 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
-// The cost of counting one second of sound: what its engine reports and what its client is sent.
+// The cost of the metrics for one second of sound: what its engine reports and what its client is sent.
 namespace {
 
 using namespace parley;

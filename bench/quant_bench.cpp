@@ -1,7 +1,7 @@
-// What fewer bits cost and save: how alike the quantized language model answers on the goldens' prompts, what its weights take,
-// and how fast it decodes. A table on standard output.
+// What fewer bits cost and save: how closely the quantized language model agrees on the goldens' prompts, how much
+// memory it takes, and how fast it decodes. A table on standard output.
 //   quant_bench MODEL [GOLDENS]
-// Without goldens only memory and speed.
+// Without goldens it measures memory and speed only.
 
 #include "inference/engine/default_model.hpp"
 #include "inference/verify/agreement.hpp"
@@ -25,7 +25,7 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Milliseconds of CPU for a token of each of `count` sessions after 128 rows, the best of several.
+/// Milliseconds of CPU per token and session, with `count` sessions after 128 rows each; the best of several runs.
 double decode_ms(const llm::qwen3& model, int count) {
   llm::kv_pool pool(model.config(), count, 256, model.dtype(), model.device());
   std::vector<llm::kv_cache> caches;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What recording costs a session: unit latency of two servers, one that records and one that does not, asked in turns.
+"""What recording costs a session: the unit latency of two servers, one that records and one that does not, in alternation.
   bench/recording.py [--binary build/release/parley] [--sessions 4] [--units 100] [--blocks 3] [--dir FOLDER]
-In each block both servers get `sessions` sessions at a time; each of their units goes to the one, then to the other, and who is first alternates.
-Prints p50, p95, p99 and max of both, their ratios, and what was recorded and dropped."""
+In each block both servers get `sessions` sessions at a time; each unit goes to one server, then to the other, and which is first alternates.
+Prints p50, p95, p99 and max of both, their ratios, and how much was recorded and dropped."""
 import argparse
 import subprocess
 import tempfile

@@ -1,11 +1,11 @@
-"""The reference implementation and Parley beside each other: one machine, one checkpoint, one input, one thread, one run.
+"""Compares the reference implementation with Parley in one run, on one thread, with the same checkpoint and input.
 
     python bench/reference.py --reference DIR --model DIR --bench build/release/stage_bench [--wav F] [--units N] [--rounds N]
 
 DIR of --reference is a checkout of OpenBMB/MiniCPM-o-Demo; its packages (transformers==4.51.0, minicpmo-utils[all]==1.0.7,
-Pillow<13, torch==2.13.0) belong into an environment of their own, whose Python runs this. It runs in float32, eager, on the CPU.
-Both play the same units with greedy text, in turns; a figure is the least of all rounds, in milliseconds of CPU time, so that
-other programs on the machine do not count. Stages that one of them cannot run for a checkpoint are left out.
+Pillow<13, torch==2.13.0) need their own environment; run this script with its Python. It runs in float32, eager, on the CPU.
+Both play the same units with greedy text, alternating. A figure is the minimum over all rounds in milliseconds of CPU time, so that
+other programs on the machine do not count. A stage that either of them cannot run with the checkpoint is left out.
 """
 
 import argparse
@@ -33,7 +33,8 @@ WARM = 3  # units that are not counted
 
 
 def let_the_cpu_speak():
-    """The vocoder's package asks for a GPU by name: here the CPU answers. Sizes of its ear are read from the file."""
+    """The vocoder's package asks for a GPU by name; this answers with the CPU. The sizes of its speech encoder come
+    from the file."""
     import s3tokenizer
     import soundfile
     import stepaudio2.token2wav as token2wav
@@ -73,9 +74,9 @@ def let_the_cpu_speak():
 
 
 def staged(reference, model, folder):
-    """The checkpoint beside the reference's code, as its loader wants them."""
+    """The checkpoint together with the reference's code, laid out as its loader wants them."""
     code = os.path.join(reference, "MiniCPMO45")
-    for name in ("preprocessor_config.json", "tokenizer_config.json"):  # a made-up checkpoint does not name the classes
+    for name in ("preprocessor_config.json", "tokenizer_config.json"):  # a checkpoint from `parley init-model` does not name the classes
         with open(os.path.join(code, name)) as theirs, open(os.path.join(model, name)) as ours:
             merged = {**json.load(theirs), **json.load(ours)}
         with open(os.path.join(folder, name), "w") as both:
@@ -103,7 +104,7 @@ def load(reference, model, speaks):
 
 
 def fit_buffers(flow):
-    """The flow's buffers are made for the published sizes whatever the weights say."""
+    """The flow's buffers always have the published sizes; fit them to the weights."""
     solver, estimator = flow.decoder, flow.decoder.estimator
     weights = estimator.state_dict()
     depth = len(estimator.blocks)
@@ -116,7 +117,7 @@ def fit_buffers(flow):
 
 
 def play(model, sound, units, voice, voice_file):
-    """Each unit's stages in milliseconds."""
+    """The milliseconds that each unit spends in each stage."""
     duplex = model.duplex
     model.reset_session()
     torch.manual_seed(1)
@@ -137,7 +138,7 @@ def play(model, sound, units, voice, voice_file):
 
 
 def answer(model):
-    """Tokens a second of a chat answer, prompt included, and without it."""
+    """Tokens per second of a chat answer. The time includes the prompt."""
     counted = {}
     generate = model.llm.generate
 
@@ -158,7 +159,7 @@ def answer(model):
 
 
 def decode_ms(model, past, tokens):
-    """Milliseconds of one token behind `past` others."""
+    """Milliseconds for one token after `past` others."""
     llm = model.llm
     with torch.inference_mode():
         cache = llm(input_ids=torch.full((1, past), 5), use_cache=True, past_key_values=None).past_key_values
@@ -172,11 +173,11 @@ def decode_ms(model, past, tokens):
 
 def parley(options):
     out = subprocess.run([options.bench, options.model, options.wav, str(options.units)], check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(out.stdout.splitlines()[-1])  # behind what the engine logs
+    return json.loads(out.stdout.splitlines()[-1])  # after the engine's log lines
 
 
 def least(rounds, kind, stage, each=lambda row: 1):
-    """The mean over the units of a kind, or over what `each` counts in them; the least of all rounds."""
+    """The mean over all units of a kind, or over what `each` counts in them; then the minimum of all rounds."""
     def mean(rows):
         chosen = [row for row in rows[WARM:] if row["listens"] == (kind == "listening")]
         count = sum(each(row) for row in chosen)
@@ -210,10 +211,10 @@ def main():
             voice = numpy.frombuffer(file.readframes(file.getnframes()), numpy.int16).astype(numpy.float32) / 32768
     os.environ["LOGLEVEL"] = "ERROR"
     report = sys.stdout
-    sys.stdout = sys.stderr  # the reference talks a lot
+    sys.stdout = sys.stderr  # the reference prints a lot
     folder = tempfile.TemporaryDirectory()
     model = load(options.reference, staged(options.reference, options.model, folder.name), speaks)
-    time.time = time.process_time  # what the reference measures its stages with
+    time.time = time.process_time  # the clock with which the reference times its stages
     theirs, ours, their_chat, their_decode = [], [], [], []
     for _ in range(options.rounds):
         ours.append(parley(options))

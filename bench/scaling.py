@@ -1,9 +1,9 @@
-"""Draws what a second of a session costs when many share one engine.
+"""Plots what one second of a session costs when many sessions share an engine.
 
     build/release/llm_bench --benchmark_filter=engine_units --benchmark_out=scaling.json --benchmark_out_format=json
     python bench/scaling.py scaling.json docs/scaling.svg
 
-Both axes are logarithmic; the dotted lines are what N sessions one at a time would cost each.
+Both axes are logarithmic; the dotted lines show the cost per session if they ran one at a time.
 """
 
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""smoke.py BUILD: everything here still runs: each benchmark that is quick for a moment, the programs with commands of their own on little,
-the scripts up to their usage. Fails on what crashes or reports an error, not on a figure."""
+"""smoke.py BUILD: checks that everything here still runs: each quick benchmark briefly, programs with their own arguments on little input,
+scripts up to their usage text. Fails on crashes and errors, not on figures."""
 import ast
 import json
 import os
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# Not: the sizes of the real model, and what is the same again with more.
+# Skipped: the sizes of the real model, and larger runs of the same benchmark.
 SLOW = r"/real/|/(mid|1024|1000)(/|$)|sessions:(2|4|8|16|32|64)/"
 OWN_COMMANDS = {
     "engine_life_bench": ["churn", "4", "2"],
@@ -25,7 +25,7 @@ def run(command: list) -> subprocess.CompletedProcess:
 
 
 def program(path: Path) -> str:
-    """What is wrong with a program; empty if nothing."""
+    """What is wrong with a program; empty if it runs."""
     if path.name in OWN_COMMANDS:
         done = run([path, *OWN_COMMANDS[path.name]])
         return "" if done.returncode == 0 else f"status {done.returncode}\n{done.stderr}"

@@ -1,8 +1,8 @@
-// One second of speech of many sessions, stage by stage: 25 speech tokens, the flow encoder with the estimator's five steps,
-// the causal vocoder; and what a voice costs once. Random weights in the sizes of models/tiny-omni and of the published
-// checkpoint; only the networks that hear a voice come from a folder, so run it where models/ is.
+// One second of speech of many sessions, stage by stage: 25 speech tokens, the flow encoder with the estimator's five
+// steps, the causal vocoder; and what a voice costs once. Random weights in the sizes of models/tiny-omni and of the
+// published checkpoint; only the networks that analyse a voice are read from models/, so run it from the source root.
 //   speech_bench [--benchmark_filter=tiny|real]
-// The counter `rtf` is the time that one session's second takes, in seconds: below 1 is faster than real time.
+// The counter `rtf` is the number of seconds that one second of a session takes: below 1 is faster than real time.
 // Names end in the number of sessions that share a call.
 
 #include "inference/tts/turn.hpp"
@@ -183,7 +183,7 @@ void speech_tokens(benchmark::State& state, const sizes& s) {
   report(state);
 }
 
-/// 28 tokens to 50 mel frames, after a voice of six seconds and two seconds of talk.
+/// 28 tokens to 50 mel frames, after a voice of six seconds and two seconds of speech.
 void mel_frames(benchmark::State& state, const sizes& s) {
   c10::InferenceMode inference;
   const flow model(flow_weights(s), {}, 5, noise_tables::draw(1).flow);
@@ -225,7 +225,8 @@ void samples(benchmark::State& state, const sizes& s) {
   report(state);
 }
 
-/// A reference voice of so many seconds, from its samples to what a session starts with. `rtf` is per second of voice.
+/// Prepares a reference voice of the given length, from its samples to the state that a session starts with. `rtf` is
+/// per second of voice.
 void voice_preparation(benchmark::State& state) {
   c10::InferenceMode inference;
   const token2wav model("models/tiny-omni/assets/token2wav", noise_tables::draw(1));

@@ -1,6 +1,7 @@
-// One session on one thread, stage by stage: what bench/reference.py compares. JSON on standard output, milliseconds of CPU time.
+// One session on one thread, stage by stage: what bench/reference.py compares. JSON on standard output, milliseconds of
+// CPU time.
 //   stage_bench MODEL WAV UNITS
-// The units are those seconds of the recording, round and round; text is greedy, voices are the model's own.
+// The units are the seconds of the recording, repeated as needed; text is greedy, and the voice is the model's own.
 
 #include "config/settings.hpp"
 #include "inference/engine.hpp"
@@ -37,7 +38,7 @@ double wall_ms() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// The engine's own times are wall time: where something else took the processor, they are scaled to what was used.
+/// The engine reports wall time. If other programs ran meanwhile, its times are scaled down to CPU time.
 nlohmann::json unit_row(const std::vector<step_output>& answer, double used, double passed) {
   const auto& last = answer.back();
   const auto share = used / passed;
@@ -118,7 +119,7 @@ nlohmann::json play(const std::filesystem::path& model, const std::vector<float>
   return {{"units", rows}, {"chat_tokens_per_second", static_cast<double>(done.used.output_text) / seconds}};
 }
 
-/// One token after 128 others, and one plain read of all weights that it needs.
+/// One token after 128 others, and one plain read of all the weights that it needs.
 void decode(const std::filesystem::path& model, nlohmann::json& into) {
   c10::InferenceMode guard;
   const auto weights = checkpoint::open(model);

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""How much later everybody else is answered while one client sends the heaviest messages there are.
-Four conversations are paced, each a quarter of a second behind the one before, so that any pause of a tenth of a second is seen. Then one more client
-sends each message of heavy_messages.py in turn. A row: the message, what it was answered and after how long, and the bystanders' latency beside
-that of the quiet seconds before it.
+"""How much later all others are answered while one client sends the heaviest possible messages.
+Four paced conversations run a quarter of a second apart. Then another client sends each message of heavy_messages.py in turn. Each row shows
+the message, its answer and how long that took, and the latency of the four conversations during it and in the quiet seconds before.
   bench/stall.py BINARY [--model M] [--only NAME] [--json F] [-- flags of parley serve]"""
 import argparse
 import base64
@@ -25,7 +24,7 @@ QUIET_SECONDS = 4
 
 
 class Bystander(threading.Thread):
-    """Speaks one second each second; `waits` are pairs of when a unit was sent and how long its answer took."""
+    """Speaks one second each second. `waits` holds pairs: when a unit was sent, and how long its answer took."""
 
     def __init__(self, url: str, offset: float, stop: threading.Event):
         super().__init__()

@@ -11,8 +11,9 @@
 #include <string>
 #include <utility>
 
-// Everything of `parley serve` but the model: the engine answers at once. It shows what the server itself costs.
-//   stub_server [speak] [section.key=value …]      speak: each unit is answered with a second of sound instead of `listen`
+// All of `parley serve` except the model: the engine answers at once. It shows what the server itself costs.
+//   stub_server [speak] [section.key=value …]      speak: each unit is answered with a second of sound instead of
+// `listen`
 namespace {
 
 namespace actors = parley::actors;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""usage: tabulate.py FOLDER: all of Google Benchmark's *.json there as one results.json, and as a Markdown table on standard output."""
+"""usage: tabulate.py FOLDER: merges all Google Benchmark *.json files there into results.json and prints them as a Markdown table."""
 import json
 import os
 import platform

@@ -14,7 +14,7 @@ def b64(samples: np.ndarray) -> str:
 
 
 class TimedSession:
-    """`url` without a path, http or ws. `created_ms`: what `session.init` took."""
+    """`url` has no path and is http or ws. `created_ms` is how long `session.init` took."""
 
     def __init__(self, url: str, payload: dict):
         self._socket = connect(url.replace("http", "ws", 1) + "/v1/realtime?mode=audio", max_size=None, compression=None)
@@ -25,7 +25,7 @@ class TimedSession:
         self.created_ms = (time.perf_counter() - begin) * 1e3
 
     def unit_ms(self, audio: str) -> float:
-        """Sends one second in base64; the time to the end of its answer."""
+        """Sends one second in base64 and returns the time until its answer is complete."""
         begin = time.perf_counter()
         self._send({"type": "input.append", "input": {"audio": audio}})
         while "wall_clock_ms" not in self._until("response.output.delta")["metrics"]:

@@ -13,8 +13,8 @@
 #include <stdexcept>
 #include <string>
 
-// One second of one person from socket to socket, through everything but a model: 85 KB come in, `listen` or a second of sound
-// goes out. Time is that of a round trip; CPU time that of the whole process, the client's included.
+// One second of one person from socket to socket, through everything but a model: 85 KB come in, `listen` or a second
+// of sound goes out. The time is that of a round trip; the CPU time is that of the whole process, client included.
 namespace {
 
 namespace actors = parley::actors;

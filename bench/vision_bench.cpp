@@ -12,9 +12,9 @@
 #include <iterator>
 #include <stdexcept>
 
-// The cost of a 640x480 frame, run from the source root: slicing beside the engine, the encoder, and a second of eight
-// sessions with and without frames. The column CPU is the engine's thread: `engine_second` with frames may exceed the
-// one without by no more than `frames_alone`.
+// The cost of a 640x480 frame: slicing on its own thread, the encoder, and one second of eight sessions with and
+// without frames. Run it from the source root. The column CPU is that of the engine's thread: `engine_second` with
+// frames may exceed the one without by no more than `frames_alone`.
 namespace {
 
 using namespace parley::inference;
@@ -40,13 +40,13 @@ const thinker& model() {
   return m;
 }
 
-/// File to pieces, as the image preprocessor does it.
+/// From a file to pieces, as the image preprocessor does it.
 void slice(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(vision::slice_file(*frame(), static_cast<int>(state.range(0)), {}));
 }
 BENCHMARK(slice)->Arg(1)->Arg(9);
 
-/// Encoder and resampler on so many frames.
+/// Encoder and resampler on a number of frames.
 void see(benchmark::State& state) {
   c10::InferenceMode guard;
   const std::vector frames(static_cast<std::size_t>(state.range(0)), *vision::slice_file(*frame(), 1, {}));
@@ -55,7 +55,7 @@ void see(benchmark::State& state) {
 }
 BENCHMARK(see)->Arg(1)->Arg(sessions);
 
-/// Encoder, resampler and prefill of 66 rows for each of the sessions, and nothing else.
+/// Encoder, resampler and prefill of 66 rows for each session, and nothing else.
 void frames_alone(benchmark::State& state) {
   c10::InferenceMode guard;
   const auto& llm = model().llm();
@@ -79,7 +79,7 @@ void frames_alone(benchmark::State& state) {
 }
 BENCHMARK(frames_alone);
 
-/// One second of eight sessions that listen, with a frame each or none.
+/// One second of eight listening sessions, with a frame each or without.
 void engine_second(benchmark::State& state) {
   parley::config::settings settings;
   settings.worker.max_sessions = sessions;
@@ -92,7 +92,7 @@ void engine_second(benchmark::State& state) {
   how.force_listen_count = 1 << 30;
   how.generate_audio = false;
   how.window = window_mode::basic;
-  how.window_high_tokens = 700; // about `past_rows` on the average, with frames and without
+  how.window_high_tokens = 700; // about `past_rows` on average, with frames and without
   how.window_low_tokens = 400;
   for (session_id id = 0; id < sessions; ++id) engine->handle(open_duplex{id, "Look.", how, nullptr, nullptr, {}});
   std::uint64_t unit = 0;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much a running session feels of others that begin with voices of their own: unit latency alone, and during inits in a row.
+"""How much a running session is slowed when others begin with their own voices: its unit latency alone, and during a series of inits.
   bench/voice_inits.py ws://127.0.0.1:8006 [--inits 20] [--units 200] [--blocks 4] [--voice-seconds 6] [--pace 0]
 The server needs two slots. Prints p50, p95, p99 and max of both, their ratio, and how long an init took."""
 import argparse
@@ -47,7 +47,7 @@ def main():
 
     created, alone, during = [], [], []
     talker = TimedSession(args.url, {"config": config})
-    for block in range(args.blocks):  # by turns, so that both feel alike what else the machine does
+    for block in range(args.blocks):  # alternate, so that other load on the machine affects both alike
         alone += talk(talker, args.units // args.blocks, args.pace)
         over = threading.Event()
 

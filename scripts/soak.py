@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A soak: mixed load with random faults against one server; what it holds is sampled and must be flat, and it must end well.
+"""A soak test: mixed load with random faults on one server. Its resource use is sampled and must stay flat, and it must exit cleanly.
 
 usage: soak.py BINARY [--seconds S] [--seed N] [--sessions N] [--json F]
 Faults: clients that vanish, rubbish on the socket, slow readers, half requests, a worker drained and resumed, sessions closed by hand, sampling options at the
-edges of their ranges, and the heaviest messages there are, answered or left alone. Between rounds everybody leaves; then the server may hold no session and no slot, and as many threads and descriptors as after the first round.
+edges of their ranges, and the heaviest messages, with clients that wait for the answer or leave. After each round everybody leaves; the server may then hold no
+session or slot, and only as many threads and descriptors as after the first round.
 """
 import argparse
 import atexit
@@ -55,7 +56,7 @@ class Server:
 
 
 def connect(server: Server, query: str) -> socket.socket:
-    """A raw WebSocket: its owner means no good."""
+    """A raw WebSocket for a client that misbehaves."""
     s = socket.create_connection(server.address, timeout=30)
     key = base64.b64encode(os.urandom(16)).decode()
     s.sendall(f"GET /v1/realtime?{query} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -123,7 +124,7 @@ def load(binary: str, server: Server, sessions: int, seconds: int, report: Path)
 
 
 def settled(server: Server) -> dict:
-    """Waits until nobody is left; a slot that does not come back is a leak."""
+    """Waits until no session is left. A slot that does not come back is a leak."""
     for _ in range(300):
         status = server.status()
         if all(w["busy"] == 0 for w in status["workers"]) and not status["queue"]["length"]:

@@ -1,27 +1,28 @@
-"""Thins the recorded outputs of a folder of goldens in place: of each large one every n-th value stays, as `<name>.every<n>of<count>`, and all that nothing reads goes (tests/data/README.md). Inputs stay whole. usage: thin_goldens.py FOLDER
-Then `parley verify --model … --goldens FOLDER` has to pass as before."""
+"""Thins the recorded outputs in a folder of goldens in place: keeps every n-th value of each large output, as `<name>.every<n>of<count>`, and removes
+what no test reads (tests/data/README.md). Inputs stay whole. Usage: thin_goldens.py FOLDER
+Afterwards `parley verify --model … --goldens FOLDER` must still pass."""
 import json
 import re
 import struct
 import sys
 from pathlib import Path
 
-SMALL, LARGE = 2048, 16384  # bytes: what is not above SMALL stays whole
-EVERY, EVERY_OF_LARGE = 11, 31  # primes that divide no size of a head, a bin or an upsampling, so that all places of those come to be seen
-SIZES = {"F32": 4, "F64": 8}  # what is thinned: everything else is ids, or an input
+SMALL, LARGE = 2048, 16384  # bytes; outputs up to SMALL stay whole
+EVERY, EVERY_OF_LARGE = 11, 31  # primes that divide none of the head, bin or upsampling sizes, so that every position in those is sampled
+SIZES = {"F32": 4, "F64": 8}  # the types that are thinned; all others are ids or inputs
 
-# file and tensor of what a replay reads whole: inputs, and outputs whose shape says something
+# file and tensor: read whole by a replay, as inputs or because their shape matters
 WHOLE = [re.compile(p) for p in (
     r"(audio_)?inputs/.*", r"noise/.*", r"sampling/.*", r"image/.*", r"llm/(prefill\.ids|far\..*)", r"tts_stream_inputs/.*", r"tts_condition/.*", r"tts_.*/(u|top_probs|inputs_embeds)",
     r"prompt_.*/(file_samples|spk_emb|prompt_mel)", r"flow_.*/(spk_emb|spk_proj|prompt_mel|ode_t|.*_cnn_cache.*)", r"dit_unit/(?!att_cache).*", r"pcm_unit/.*", r"vocoder_.*/(mel|cache_source_.*)", r"vocoder_causal_decode/source", r".*/spk_emb")]
-# what no replay reads
+# read by no replay
 UNREAD = [re.compile(p) for p in (
     r"prompt_.*/(s3_conv.|s3_after_subsample|s3_block0|s3_hidden|s3_token_len|prompt_mel_len)", r"s3_long/token_len", r"stream_legacy/(speech_window|rand_ini_.)", r"vocoder_original/rand_ini_.", r"nonstream_call/rand_ini",
     r"tts_condition/spk_projected")]
 
 
 def read(path):
-    """Metadata and {name: (dtype, shape, bytes)} in the file's order."""
+    """Returns the metadata and {name: (dtype, shape, bytes)}, in file order."""
     data = path.read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + size])

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Remakes the nano model: data, thinker, voice, export, goldens, table, curves. Every stage resumes where it was stopped, or begins with models/nano; NANO_SHIPPED=none begins from nothing.
-# usage: train/make.sh TEMPLATE_CHECKPOINT [output folder]   (PYTHON and NANO_WORK may be set; NANO_PROCESSES: cores for the long stages, 1; *_SECONDS are CPU seconds)
+# Remakes the nano model: data, thinker, voice, export, goldens, table, curves. Every stage resumes where it stopped, or
+# begins from models/nano; NANO_SHIPPED=none begins from scratch. usage: train/make.sh TEMPLATE_CHECKPOINT [output
+# folder]   (PYTHON and NANO_WORK may be set; NANO_PROCESSES: cores for the long stages, default 1; *_SECONDS are CPU
+# seconds)
 set -euo pipefail
 template=$(realpath "${1:?a complete small checkpoint in the MiniCPM-o 4.5 layout}")
 out=$(realpath -m "${2:-$(dirname "$0")/../models/nano}")

@@ -1,6 +1,7 @@
 """Two CTC losses for the encoder: phonemes at 50 Hz on its states, tokens at 10 Hz on its rows.
 
-The token scores are distances to the LLM's own (frozen) input embeddings, blank = the embedding of <|audio|>, so that rows land where the LLM can read them."""
+The token scores are distances to the LLM's own (frozen) input embeddings, with the embedding of <|audio|> as the blank. This moves the rows to
+where the LLM can read them."""
 import json, re, subprocess
 import torch
 import torch.nn as nn
@@ -21,7 +22,7 @@ class Phonemes:
         if missing:
             path.write_text(json.dumps(known))
         self.words = known
-        symbols = [chr(c) for c in range(48, 123) if chr(c).isalnum() or chr(c) == "@"]  # fixed, so that checkpoints fit any word list
+        symbols = [chr(c) for c in range(48, 123) if chr(c).isalnum() or chr(c) == "@"]  # fixed, so that checkpoints do not depend on the word list
         self.index = {c: i + 1 for i, c in enumerate(symbols)}
         self.gap = len(symbols) + 1
         self.size = len(symbols) + 2

@@ -6,7 +6,7 @@ COLOURS = "#1f6feb #d1242f #1a7f37 #9a6700 #8250df #57606a".split()
 
 
 def read(name):
-    """{key: [(seconds, value)]} of one log; a resumed run simply goes on."""
+    """{key: [(seconds, value)]} of one log; a resumed run continues the same curve."""
     series = {}
     for line in (work() / f"{name}.jsonl").read_text().splitlines():
         row = json.loads(line)
@@ -17,7 +17,7 @@ def read(name):
 
 
 def svg(title, series, width=640, height=320, left=48, bottom=36):
-    """Lines over seconds of training, logarithmic values."""
+    """Plots lines over seconds of training, with logarithmic values."""
     points = [p for line in series.values() for p in line]
     t1, low, high = max(t for t, _ in points), math.log10(min(v for _, v in points)), math.log10(max(v for _, v in points))
     x = lambda t: left + t / t1 * (width - left - 130)

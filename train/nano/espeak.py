@@ -1,4 +1,5 @@
-"""espeak-ng as a library: samples and the sample at which each word begins, which its command does not tell."""
+"""espeak-ng as a library: samples, and the sample at which each word begins, which its command-line program does not
+report."""
 import ctypes, functools
 import numpy as np
 from scipy.signal import resample_poly
@@ -53,6 +54,7 @@ def library():
 
 
 def read(text, voice, speed, pitch, melody):
-    """(float32 samples at 24 kHz, [(place of a word in the text, sample at which it begins)]). melody: espeak's range of pitch, 0 = flat."""
+    """(float32 samples at 24 kHz, [(offset of a word in the text, sample at which it begins)]). melody: espeak's pitch
+    range, 0 = flat."""
     y, words = library().say(text, voice, speed, pitch, melody)
     return resample_poly(y, 160, 147).astype(np.float32), [(place, at * 160 // 147) for place, at in words]

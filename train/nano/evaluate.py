@@ -1,6 +1,6 @@
-"""The table of what the model can do, on held-out sets. usage: python -m nano.evaluate CHECKPOINT [text|speech|sight|all] [n]
+"""Measures on held-out sets what the model can do, and prints a table. usage: python -m nano.evaluate CHECKPOINT [text|speech|sight|all] [n]
 
-CHECKPOINT is a training state (.pt) or an exported folder. Replies are drawn with the server's own sampling; an answer is right when the whole text is equal."""
+CHECKPOINT is a training state (.pt) or an exported folder. Replies are sampled as on the server. An answer is correct if its whole text matches."""
 import json, pathlib, random, sys
 import numpy as np
 import torch
@@ -14,7 +14,8 @@ from .tower import Tower
 
 
 def load(path):
-    """(Nano, Text) of a .pt training state (with the work folder's tower) or of an exported checkpoint folder; `tower` of the model is None where it does not see."""
+    """(Nano, Text) from a .pt training state (with the work folder's tower) or an exported checkpoint folder. The
+    model's `tower` is None if it cannot see."""
     path, nano, tower = pathlib.Path(path), Nano(), None
     if path.is_dir():
         from safetensors.torch import load_file
@@ -39,7 +40,7 @@ def row(name, right, n, note=""):
 
 
 def ask(nano, text, questions, seed, system=None):
-    """The reply text of the last of some rounds, drawn as the chat websocket draws it."""
+    """The reply to the last of several rounds, sampled as in a chat session."""
     r = random.Random(seed)
     kind = r.choice([0, 0, 1, 2])
     ids, weights = layouts.chat(text, r, questions, kind=kind, system=r.choice(["", layouts.SYSTEM[0]]) if system is None else system)
@@ -79,7 +80,7 @@ def copy_drill_words(r):
 
 
 def with_noise(y, snr, g, kind=1):
-    """Adds noise snr dB below the speech in y (its loud part)."""
+    """Adds noise to y, snr dB below its speech (the loud part)."""
     loud = y[np.abs(y) > .01]
     level = np.sqrt((loud ** 2).mean()) * 10 ** (-snr / 20)
     n = mixing.background(g, kind, len(y) // 16000 + 2)[:len(y)]
@@ -87,8 +88,8 @@ def with_noise(y, snr, g, kind=1):
 
 
 def session(nano, text, waves, seed, lead, snr=None, settings=None, gap=(.5, 2.0), voice=None, seen=()):
-    """Plays the questions in turn, each after the reply to the one before. Returns [(reply, units late; < 0 too early, or None = never)] per question.
-    seen: rows of the frame that comes with each second before the first question, then during each question and its answer."""
+    """Plays the questions in turn, each after the reply to the one before. Returns (reply, units late) per question; units late is < 0 if the reply
+    came too early, None if it never came. seen: rows of the frame for each second before the first question, then for each question and its answer."""
     r, g = random.Random(seed), np.random.default_rng(seed)
     duplex = stream.Duplex(nano, text, settings, voice=voice, seed=seed)
     sound = [np.zeros(int(lead * 16000), np.float32)]
@@ -146,13 +147,13 @@ def spoken(nano, text, n, show=6):
 
 
 def drawn(nano, sight, seed):
-    """The rows of a picture that was never drawn before."""
+    """The rows of a new picture that training never drew."""
     g = np.random.default_rng(7_000_000 + seed)
     return nano.tower.look(pictures.draw(g, sight, *g.choice(pictures.FORMS)))
 
 
 def sighted(nano, text, n, show=4):
-    """Questions about fresh pictures: typed in chat, spoken in full duplex with a frame a second."""
+    """Questions about new pictures: typed in chat, and spoken in full duplex with a frame a second."""
     def typed_about(name, kinds, held=False, pairs=False):
         r, right, wrong = random.Random(43), 0, []
         for i in range(n):
@@ -206,7 +207,7 @@ def sighted(nano, text, n, show=4):
 
 
 def unasked(nano, text, minutes=10):
-    """How often it speaks in silence, noise and tones (sessions of a minute)."""
+    """How often the model speaks during silence, noise and tones (sessions of a minute)."""
     spoke = 0
     for k in range(minutes):
         g = np.random.default_rng(900 + k)

@@ -1,7 +1,8 @@
-"""A training state becomes a checkpoint folder in the MiniCPM-o 4.5 layout. usage: python -m nano.export STATE.pt TEMPLATE OUT [PART …]
+"""Exports a training state as a checkpoint folder in the MiniCPM-o 4.5 layout. usage: python -m nano.export STATE.pt TEMPLATE OUT [PART …]
 
-TEMPLATE is a complete small checkpoint, for its config and the untrained carriers of the voice. PARTS besides the LLM: hearing, seeing (tower.pt of the work folder), speaking (then `nano.export_speech` must follow). What is
-not among them is left out, tensors and all, and config.json says so (a shipped model as the template keeps its voice): the engine then refuses that kind of input or answers with text alone, instead of being fed noise.
+TEMPLATE is a complete small checkpoint that provides the config and the untrained files of the voice. PARTs to add to the LLM: hearing, seeing (tower.pt
+of the work folder), speaking (run `nano.export_speech` afterwards). Other parts are left out with their tensors, and config.json says so (but a shipped
+model used as the template keeps its voice). The engine then refuses such input, or answers with text alone.
 "hearing?" stores the encoder for later training without offering it."""
 import json, pathlib, shutil, sys
 import torch
@@ -19,13 +20,14 @@ FLAGS = dict(hearing="init_audio", speaking="init_tts", seeing="init_vision")
 
 
 def trained(state, parts):
-    """The exported names of a training state: llm.* and, with hearing, apm.*, audio_projection_layer.*"""
+    """The tensors of a training state under their exported names: llm.* and, with hearing, apm.*,
+    audio_projection_layer.*"""
     state = {k.removeprefix("nano."): v for k, v in state.items()}
     return {k: v for k, v in state.items() if k.split(".")[0] in ("llm", *(PREFIXES["hearing"] if "hearing" in parts else ()))}
 
 
 def config_for(template, text, old_base, parts):
-    """The template's config.json with the sizes of this model; every number describes the tensors in the file."""
+    """The template's config.json with the sizes of this model; every number matches the tensors in the file."""
     c, s, moved = json.loads((template / "config.json").read_text()), SIZES, text.base - old_base
     c.update(vocab_size=text.size, hidden_size=s["H"], intermediate_size=s["ffn"], num_hidden_layers=s["L"], num_attention_heads=s["nq"], num_key_value_heads=s["nk"],
              head_dim=s["hd"], max_window_layers=s["L"], bos_token_id=text.id["<|endoftext|>"], eos_token_id=text.id["<|im_end|>"])
@@ -54,7 +56,7 @@ def export(state, template, out, parts):
         kept.update(torch.load(work() / "tower.pt", map_location="cpu")["model"])
     if "speaking" in parts:
         tensors = load_file(template / "model.safetensors")
-        if tensors["tts.projector_semantic.linear1.weight"].shape[1] == SIZES["H"]:  # an earlier export
+        if tensors["tts.projector_semantic.linear1.weight"].shape[1] == SIZES["H"]:  # the template is an earlier export
             kept.update({k: v for k, v in tensors.items() if k.startswith("tts.")})
         shutil.copytree(template / "assets", out / "assets", copy_function=shutil.copyfile)
     save_file({k: v.to(torch.bfloat16).contiguous() for k, v in sorted(kept.items())}, out / "model.safetensors", metadata={"format": "pt"})

@@ -1,6 +1,7 @@
 """Puts the trained voice into an exported checkpoint: tts.*, assets/token2wav, the default voice. usage: python -m nano.export_speech CHECKPOINT
 
-The folder must come from `nano.export`; its token2wav files serve as templates (their YAML, the graph of the tokenizer, CAM++ and the original vocoder, which a one-voice model does not need trained)."""
+The folder must come from `nano.export`; its token2wav files serve as templates (their YAML, the tokenizer's graph, CAM++ and the original vocoder;
+a model with one voice need not train these)."""
 import json, pathlib, re, sys
 import torch
 from safetensors.torch import load_file, save_file
@@ -14,7 +15,8 @@ from .voice_data import corpus
 
 
 def places(file):
-    """{initializer of the tokenizer's file: (name in its state, transposed)}; its nodes name the arrays that they use, matrices lie there as [in, out]."""
+    """{initializer in the tokenizer's file: (name in its state, transposed)}. The nodes name the arrays that they use;
+    matrices are stored as [in, out]."""
     out = {"onnx::Conv_2216": ("conv1.weight", False), "onnx::Conv_2217": ("conv1.bias", False), "onnx::Conv_2218": ("conv2.weight", False), "onnx::Conv_2219": ("conv2.bias", False),
            "onnx::MatMul_2536": ("down.weight", True), "quantizer.project_in.bias": ("down.bias", False)}
     own = {"attn/fsmn_block": "memory", "mlp/mlp.0": "widen", "mlp/mlp.2": "narrow", "attn_ln": "attn_ln", "mlp_ln": "mlp_ln", **{f"attn/{k}": k for k in ("query", "key", "value", "out")}}
@@ -33,13 +35,13 @@ def places(file):
 
 
 def tokenizer_arrays(file, state):
-    """{initializer: array} of the tokenizer's file."""
+    """{initializer in the tokenizer's file: array}."""
     arrays = {initializer: (state[name].float().numpy(), turned) for initializer, (name, turned) in places(file).items()}
     return {initializer: x.T if turned else x for initializer, (x, turned) in arrays.items()}
 
 
 def set_numbers(text, **values):
-    """YAML text with the numbers of some keys replaced; every key must be there."""
+    """Replaces the numbers of some keys in YAML text; every key must occur."""
     for key, value in values.items():
         text, n = re.subn(rf"(?m)^(\s*{key}:) \S+$", rf"\1 {value}", text)
         assert n, key
@@ -67,7 +69,7 @@ def export(out):
     half = lambda state: {k: v.detach().to(torch.float16).contiguous() for k, v in state.items()}
     torch.save(half(flow.state(silence)), folder / "flow.pt")
     torch.save(half(vocoder.state()), folder / "hift.pt")
-    torch.save(half(torch.load(folder / "hift_original.pt", map_location="cpu")), folder / "hift_original.pt")  # only its presence is asked for
+    torch.save(half(torch.load(folder / "hift_original.pt", map_location="cpu")), folder / "hift_original.pt")  # only checked for existence
     (folder / "flow.yaml").write_text(flow_yaml((folder / "flow.yaml").read_text()))
     (folder / "config.yaml").write_text(set_numbers((folder / "config.yaml").read_text(), base_channels=BASE, cond_channels=PITCH_WIDTH))
     carrier = folder / "speech_tokenizer_v2_25hz.onnx"

@@ -1,4 +1,5 @@
-"""Batches made ahead by worker processes ($NANO_WORKERS, default none: made between steps) and moved to the training device."""
+"""Makes batches ahead in worker processes ($NANO_WORKERS; default none: between steps) and moves them to the training
+device."""
 import os, random
 import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
@@ -9,7 +10,7 @@ def device():
 
 
 def scale():
-    """How many times the CPU's batch a step holds ($NANO_SCALE): a GPU wants bigger batches."""
+    """How many CPU batches make up one step ($NANO_SCALE): a GPU needs bigger batches."""
     return float(os.environ.get("NANO_SCALE", 1))
 
 

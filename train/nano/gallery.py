@@ -1,19 +1,20 @@
-"""Pictures as the LLM meets them in training: what one shows, and its rows. The tower is taught apart (`train_tower`), to hit the LLM's frozen input embeddings of a few words."""
+"""Pictures for training the LLM: what a picture shows, and its rows. The tower is trained separately (`train_tower`) to reproduce the LLM's frozen
+input embeddings of a few words."""
 import torch
 from . import sights
 from .run import work
 
-BLUR, SLIPS = .5, .03  # in rows that no tower has made: noise, against the deviation of the embeddings, and the share of wrong words
+BLUR, SLIPS = .5, .03  # for rows not made by the tower: noise relative to the deviation of the embeddings, and the share of wrong words
 
 
 class Words:
-    """Rows as they should be, blurred: for training before there is a tower."""
+    """The ideal rows, blurred: for training before the tower exists."""
 
     def __init__(self, text, table):
         self.tokens, self.blank, self.table = sights.word_tokens(text), text.id["<|audio|>"], table.detach().clone()
 
     def pick(self, r, asked=None):
-        """(sight that the question fits, rows [ROWS,H])."""
+        """(a sight that fits the question, rows [ROWS,H])."""
         sight = sights.random_sight(r, asked=asked)
         named = [i if r.random() > SLIPS else r.choice([self.blank, *self.tokens.values()]) for i in sights.fields(sight, self.tokens, self.blank)]
         rows = self.table[torch.tensor(named)]
@@ -21,7 +22,7 @@ class Words:
 
 
 class Gallery:
-    """Rows that the tower made of drawn pictures (`gallery.pt`)."""
+    """Rows that the tower computed for drawn pictures (`gallery.pt`)."""
 
     def __init__(self, path):
         state = torch.load(path, map_location="cpu")
@@ -35,11 +36,11 @@ class Gallery:
 
     @staticmethod
     def _liking(asked, sight):
-        """So that "yes" is about as frequent as "no"."""
+        """The probability of accepting this sight, chosen so that "yes" is about as frequent as "no"."""
         return 1 if (asked.colour if asked.kind == "is_colour" else asked.shape) == (sight.colour if asked.kind == "is_colour" else sight.shape) else .12
 
 
 def open_gallery(text, table):
-    """The tower's rows where they exist, else words."""
+    """The tower's rows if they exist, otherwise words."""
     path = work() / "gallery.pt"
     return Gallery(path) if path.exists() else Words(text, table)

@@ -1,4 +1,5 @@
-"""Recordings of this model for `parley verify`: tokenizer, LLM and, where it hears, mel, encoder, one greedy duplex session; where it sees, a picture's rows and a session with frames. usage: python -m nano.goldens MODEL OUT"""
+"""Records goldens of this model for `parley verify`: tokenizer and LLM; if it hears, mel, encoder and one greedy duplex session; if it sees, the rows
+of pictures and a session with frames. usage: python -m nano.goldens MODEL OUT"""
 import hashlib, json, pathlib, sys
 import numpy as np
 import torch
@@ -7,7 +8,7 @@ from . import layouts, mel, pictures, sights, stream, synth
 from .evaluate import load
 
 QUESTION = "what is the capital of france"
-PICTURES = dict(square=(168, 168, 3), frame=(196, 140, 9), tall=(140, 196, 5))  # width, height and pattern; sizes that the engine need not change
+PICTURES = dict(square=(168, 168, 3), frame=(196, 140, 9), tall=(140, 196, 5))  # width, height and pattern, in sizes that the engine does not have to change
 
 
 class Golden:
@@ -43,21 +44,21 @@ def tokenizer_cases(text, model):
 
 
 def stream_counters(total, base, last):
-    """The mel counters after a chunk that brought the buffer to `total` samples."""
+    """The mel counters after a chunk that extended the buffer to `total` samples."""
     stable = (total - 200) // 160 + 1
     return dict(chunk_number=last // 100, stable_T=stable, T_full=total // 160, base_T=base, stable_T_global=base + stable, buffer_len_samples=total,
                 left_samples_dropped=base * 160, core_start=last - 100, core_end=last)
 
 
 def ear_cases(nano, samples, golden):
-    """Streaming mel and encoder chunk by chunk, and one offline clip."""
+    """Streaming mel and encoder, chunk by chunk, and one offline clip."""
     wave = torch.from_numpy(samples.astype(np.float32) / 32768)
     ear, mels, encs, tensors_mel, tensors_enc = stream.Ear(nano), [], [], {}, {}
     at = 0
     while at + (16080 if at else 16560) <= len(wave):
         need = 16000 if at else 16480
         window_kv = ear.at
-        rows = ear.hear(wave[at + (80 if at else 0):at + need + 80])  # 80 samples ahead, so that the first chunk is not padded on the left
+        rows = ear.hear(wave[at + (80 if at else 0):at + need + 80])  # starts 80 samples early, so that only the first chunk is padded on the left
         i = ear.index - 1
         counters = stream_counters(len(ear.buffer), ear.base, ear.last)
         frames = 104 if i else 102
@@ -112,7 +113,7 @@ def llm_cases(nano, text, golden):
     keep = lambda x, tail: torch.cat([x[:, :preserve], tail], 1)
     t["drop.k0"], t["drop.klast"] = keep(kv[0][0][0], dropped(kv[0][0][0])), keep(kv[-1][0][0], dropped(kv[-1][0][0]))
     t["drop.vlast"] = keep(kv[-1][1][0], kv[-1][1][0][:, preserve + length:])
-    t["far.hidden_last"] = llm(e[None, :16])[0]  # positions from 8000 on: rotary positions are relative, the states are the same
+    t["far.hidden_last"] = llm(e[None, :16])[0]  # positions from 8000: rotary positions are relative, so the states are the same
     steps, rows, logit = [], [], logits[-1]
     for _ in range(8):
         steps.append(int(logit.argmax()))
@@ -123,7 +124,7 @@ def llm_cases(nano, text, golden):
 
 
 def procedural(width, height, k):
-    """The picture that the schema describes by three numbers: uint8 [height,width,3]."""
+    """The picture that the schema defines by three numbers: uint8 [height,width,3]."""
     y, x = np.mgrid[:height, :width].astype(np.int64)
     check = (x // (11 + k) + y // (7 + k)) % 2 * 60
     return (np.stack([x * 255 // max(width - 1, 1) + check, y * 255 // max(height - 1, 1) + x * y // (97 + k), (x * x + 3 * y * y) // (61 + 13 * k) + check], 2) % 256).astype(np.uint8)
@@ -131,7 +132,7 @@ def procedural(width, height, k):
 
 @torch.no_grad()
 def image_cases(nano, text, golden):
-    """How pictures are cut, what the tower and the resampler make of them."""
+    """How pictures are sliced, and what the tower and the resampler compute from them."""
     seen, tensors, slicing, cases, tower = layouts.picture(text), {}, [], [], nano.tower
     ids = lambda before: before + [text.id["<unk>"] if i == layouts.SIGHT else i for i in seen]
     for name, (w, h, k) in PICTURES.items():
@@ -146,7 +147,7 @@ def image_cases(nano, text, golden):
 
 
 def duplex_case(nano, text, samples, golden, name="N_nano", frames=()):
-    """A greedy session in the schema of the duplex goldens: ids, texts, flags, cache lengths, pending logits. frames: names of the pictures that come with the units."""
+    """A greedy session in the schema of the duplex goldens: ids, texts, flags, cache lengths, pending logits. frames: names of the units' pictures."""
     system = layouts.SYSTEM[0]
     d = stream.Duplex(nano, text, stream.Settings(temperature=0), system)
     prefix, suffix = f"<|im_start|>system\n{system}\n<|audio_start|>", "<|audio_end|><|im_end|>"

@@ -1,6 +1,6 @@
 """Mixed precision with a bfloat16 copy: the copy computes losses and gradients, the float32 weights learn.
 
-On CPUs with bfloat16 products (AMX, AVX-512) a matrix product takes a fifth of the time or less; elsewhere the copy is the model itself and nothing changes."""
+On CPUs with bfloat16 products (AMX, AVX-512) a matrix product takes at most a fifth of the time. On others the copy is the model itself."""
 import copy
 import torch
 from .feed import device
@@ -12,12 +12,14 @@ def worthwhile():
 
 
 def compiled(function):
-    """Fuses what lies between the products (half of a step's time); costs some 40 CPU seconds at the start."""
+    """Fuses the operations between the products (half of a step's time); compiling costs some 40 CPU seconds at the
+    start."""
     return torch.compile(function, dynamic=True) if worthwhile() else function
 
 
 class Fast:
-    """`net`: what computes. `collect` moves its gradients to the float32 weights, `refresh` copies these back after a step."""
+    """`net` does the computing. `collect` moves its gradients to the float32 weights; `refresh` copies those back after
+    a step."""
 
     def __init__(self, full, use=None):
         self.full, self.own = full, worthwhile() if use is None else use

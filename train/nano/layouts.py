@@ -1,6 +1,7 @@
 """Token sequences as the server feeds them: chat prompts and full-duplex units. Every builder returns (ids, weights): weight 0 = given, > 0 = a target.
 
-ROW marks a place that an audio row (a vector, 10 a second) fills; in text-only training a row is the embedding of a token, see `rows_as_tokens`. SIGHT marks the place of a picture's row.
+ROW is the placeholder for an audio row (a vector, 10 a second); in text-only training it is the embedding of a token, see `rows_as_tokens`. SIGHT is
+the placeholder for a row of a picture.
 """
 from . import sights
 from .questions import Question, copy_drill, draw, typed
@@ -9,7 +10,7 @@ ROW, SIGHT = -1, -2
 SYSTEM = ["You are a helpful assistant."] * 4 + ["Streaming Omni Conversation."] * 2 + [
     "You are Parley, a friendly assistant.", "Answer briefly.", "You are a helpful voice assistant.", "You are a friendly assistant. Answer in English.", "Be brief and kind."]
 LISTEN_WEIGHT = .3
-WORDS_PER_UNIT, CHARS_PER_UNIT = 3, 17  # what a brisk voice says in a second; the server itself cuts a unit at 28 characters
+WORDS_PER_UNIT, CHARS_PER_UNIT = 3, 17  # what a fast voice says in a second; the server itself cuts a unit at 28 characters
 
 
 def pieces(text, answer):
@@ -32,19 +33,21 @@ def pieces(text, answer):
 
 
 def generation_prompt(text, r, kind=None):
-    """The opening of a reply: (ids, end ids). kind 0 = as the server's chat stream, 1 = doubled <|im_end|>, 2 = thinking enabled, 3 = text only, 4 = bare."""
+    """The opening of a reply: (ids, end ids). kind 0 = as the server's chat stream, 1 = doubled <|im_end|>, 2 =
+    thinking enabled, 3 = text only, 4 = bare."""
     kind = r.choices(range(5), [5, 3, 2, 3, 1])[0] if kind is None else kind
     prompt = ("<|im_end|>\n" if kind == 1 else "") + "<|im_start|>assistant\n" + ("" if kind in (2, 4) else "<think>\n\n</think>\n\n") + ("<|tts_bos|>" if kind < 3 else "")
     return text.encode(prompt), [text.id["<|tts_eos|>"], text.id["<|im_end|>"]] if kind < 3 else [text.id["<|im_end|>"]]
 
 
 def picture(text):
-    """A picture in a prompt or a unit."""
+    """The tokens of a picture in a prompt or a unit."""
     return [text.id["<image>"]] + [SIGHT] * sights.ROWS + [text.id["</image>"]]
 
 
 def chat(text, r, questions, kind=None, system=None, shown=(), separator="\n"):
-    """Rounds of one conversation; every reply is a target, the last one behind a full generation prompt. shown: rounds with a picture before the question."""
+    """Rounds of one conversation. Every reply is a target; the last one follows a full generation prompt. shown: rounds
+    with a picture before the question."""
     ids, weights = [], []
 
     def put(more, weight):
@@ -71,13 +74,14 @@ def chat(text, r, questions, kind=None, system=None, shown=(), separator="\n"):
 
 
 def random_chat(text, r):
-    """One to eight rounds over the whole domain, a third of them copy drills. Long talks teach more answers per token."""
+    """One to eight rounds over the whole domain, a third of them copy drills. Longer conversations teach more answers
+    per token."""
     rounds = r.choices([1, 2, 4, 6, 8], [30, 10, 20, 25, 15])[0]
     return chat(text, r, [copy_drill(r) if r.random() < .34 else about_picture(r, None) if r.random() < .04 else typed(r, draw(r, reword=.2)) for _ in range(rounds)])
 
 
 def about_picture(r, sight, held=False, kind=None):
-    """A typed question that fits the picture; None: there is none."""
+    """A typed question that fits the picture, or None if there is none."""
     while True:
         asked = sights.ask(r, held, kind)
         if sight is None or sights.fits(asked, sight):
@@ -85,7 +89,8 @@ def about_picture(r, sight, held=False, kind=None):
 
 
 def sighted_chat(text, r, gallery):
-    """One to four rounds about one or two pictures, now and then about something else: (ids, weights, [rows of each picture])."""
+    """One to four rounds about one or two pictures, sometimes about something else: (ids, weights, [rows of each
+    picture])."""
     rounds, shown, rows, questions, sight = r.choices([1, 2, 3, 4], [40, 25, 20, 15])[0], set(), [], [], None
     for k in range(rounds):
         if k == 0 or r.random() < .2:
@@ -98,7 +103,8 @@ def sighted_chat(text, r, gallery):
 
 
 def duplex(text, scene, system, voice_rows=0):
-    """A session: system part, then `scene.units` units. scene.say = {unit: (token ids, last)}, scene.cut = units in which the reply is broken off."""
+    """A session: the system part, then `scene.units` units. scene.say = {unit: (token ids, last)}, scene.cut = units in
+    which the reply is interrupted."""
     I = text.id
     ids = text.encode(f"<|im_start|>system\n{system}\n<|audio_start|>") + [ROW] * voice_rows + text.encode("<|audio_end|><|im_end|>")
     weights = [0] * len(ids)
@@ -124,7 +130,7 @@ def duplex(text, scene, system, voice_rows=0):
 def rows_as_tokens(text, r, scene, voice_rows=0):
     """Stand-in audio rows for text-only training: each spoken token once or twice at about its time, <|audio|> elsewhere.
 
-    The encoder is later taught (CTC) to put its rows on the same embeddings, so the LLM learns turn-taking before it can hear."""
+    The encoder later learns (CTC) to produce the same embeddings, so the LLM can learn turn-taking before it hears."""
     blank = text.id["<|audio|>"]
     rows = [blank] * (scene.units * 10)
 

@@ -1,17 +1,17 @@
-"""A voice whose pulses lie on the grid of the mel frames: its pitch is a multiple of 50 Hz in each frame of 480 samples, and the first pulse of a frame lies at its beginning.
+"""A voice whose glottal pulses are locked to the mel frames: in each frame of 480 samples its pitch is a multiple of 50 Hz, and the frame begins with a pulse.
 
-The causal vocoder's source is held over each frame, so it cannot carry a pulse train that wanders against the frames; of a locked one the pulses are a function of the frame's mel alone.
-A flat reading, whose own pulses are easy to find, is cut at these and put together anew on the grid (PSOLA); the melody, in steps, comes from outside."""
+The causal vocoder's source is constant over each frame, so it cannot follow pulses that drift against the frames. Locked pulses depend on the frame's mel alone.
+The input is a flat reading, whose pulses are easy to find. It is cut at its pulses and reassembled on the grid (PSOLA), with a stepped melody from outside."""
 import numpy as np
 from scipy.signal import fftconvolve
 
 RATE, HOP = 24000, 480
-GRAIN = 120   # samples between the pieces that what has no pitch is moved in
-FADE = 120    # samples over which the ends of a stretch fade
+GRAIN = 120   # samples per piece where unvoiced sound is moved
+FADE = 120    # fade length in samples at both ends of a stretch
 
 
 def period(y, low=70, high=320):
-    """The one period of a flat voice in samples, from the loud part."""
+    """The constant period of a flat voice in samples, measured in its loud part."""
     parts = np.lib.stride_tricks.sliding_window_view(y, 1440)[::480]
     parts = parts[np.argsort(-(parts ** 2).sum(1))[:max(8, len(parts) // 3)]]
     r = np.fft.irfft(np.abs(np.fft.rfft(parts - parts.mean(1, keepdims=True), 4096)) ** 2)[:, :600]
@@ -23,7 +23,7 @@ def period(y, low=70, high=320):
 
 
 def voiced(y, P):
-    """Share of voicing of every sample: periodic and not silent, with edges of 5 ms."""
+    """How voiced each sample is (0 to 1): periodic and not silent, with edges of 5 ms."""
     n, step = int(2.5 * P), 120
     padded = np.pad(y, (n // 2, n // 2 + int(P) + 2))
     a = np.lib.stride_tricks.sliding_window_view(padded, n)[::step][:-(-len(y) // step)]
@@ -32,13 +32,14 @@ def voiced(y, P):
         b = np.lib.stride_tricks.sliding_window_view(padded[lag:], n)[::step][:len(a)]
         scores.append((a * b).sum(1) / np.sqrt((a ** 2).sum(1) * (b ** 2).sum(1) + 1e-9))
     on = (np.max(scores, 0) > .55) & (np.sqrt((a ** 2).mean(1)) > .004)
-    on = np.convolve(np.pad(on.astype(float), 2, mode="edge"), np.ones(5), "valid") > 2.5  # no gaps or islands of 5 ms
+    on = np.convolve(np.pad(on.astype(float), 2, mode="edge"), np.ones(5), "valid") > 2.5  # removes gaps and islands of 5 ms
     mask = np.repeat(on, step)[:len(y)].astype(np.float32)
     return np.convolve(np.pad(mask, 60, mode="edge"), np.ones(121) / 121, "valid")
 
 
 def fundamental(y, P):
-    """Phase of the fundamental around every sample, 0 at its crests: all stretches agree on where in the period the pulse lies."""
+    """Phase of the fundamental around every sample, 0 at its crests, so that pulses fall at the same phase in every
+    stretch."""
     n = 2 * int(round(P))
     turn = np.exp(-2j * np.pi * np.arange(len(y)) / P)
     slow = fftconvolve(y * turn, np.hanning(2 * n + 1), "same")
@@ -46,7 +47,7 @@ def fundamental(y, P):
 
 
 def marks(y, P, on):
-    """The places of the pulses in the voiced stretches."""
+    """The positions of the pulses in the voiced stretches."""
     phase = np.unwrap(fundamental(y, P))
     passed = np.flatnonzero(np.diff(np.floor(phase / (2 * np.pi))) > 0) + 1
     return passed[on[passed] > .05]
@@ -59,7 +60,7 @@ class Times:
         self.spans = np.array(spans, float)
 
     def __call__(self, t):
-        """(input samples, whether a span covers them) of output samples."""
+        """(the input sample of each output sample, whether a span covers it)."""
         a, b, c, d = self.spans.T
         i = np.clip(np.searchsorted(c, t, "right") - 1, 0, len(c) - 1)
         return a[i] + (t - c[i]) * (b[i] - a[i]) / (d[i] - c[i]), (t >= c[i]) & (t < d[i])
@@ -73,7 +74,8 @@ class Times:
 
 
 def locked(flat, times, melody, n):
-    """A flat reading at other times and with another pitch. melody: input samples -> Hz, multiples of 50. -> (float32 [n], pitch of each frame, 0 = none)."""
+    """A flat reading with other timing and pitch. melody: input samples -> Hz, multiples of 50. -> (float32 [n], pitch
+    of each frame, 0 = none)."""
     P = period(flat)
     on, p = voiced(flat, P), int(round(P))
     marked = marks(flat, P, on)

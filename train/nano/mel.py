@@ -1,4 +1,5 @@
-"""Log-mel front end: 16 kHz, window 400, hop 160, 80 slaney filters; frames are kept as log10 power until a session is put together."""
+"""Log-mel front end: 16 kHz, window 400, hop 160, 80 slaney filters. Frames are kept as log10 power until a session is
+assembled."""
 import numpy as np
 import torch
 
@@ -25,6 +26,6 @@ def log_power(samples):
 
 
 def offline(samples):
-    """The whole-clip rule: floor 8 below the loudest value, then (x + 4) / 4. [T,80]"""
+    """The rule for whole clips: floor 8 below the loudest value, then (x + 4) / 4. [T,80]"""
     x = log_power(samples)
     return (torch.maximum(x, x.max() - 8) + 4) / 4

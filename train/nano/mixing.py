@@ -1,4 +1,5 @@
-"""Sound scenes in the power-mel domain: clips, gains, noise, voice warps and the streaming normalisation cost about a millisecond a session."""
+"""Builds sound scenes in the power-mel domain, so that clips, gains, noise, voice warps and streaming normalisation
+cost only about a millisecond per session."""
 import functools, json
 import numpy as np
 import torch
@@ -7,7 +8,7 @@ from .run import work
 
 
 class Bank:
-    """The synthesised clips: `records` and log10 power mel of clip i by `bank[i]` ([T,80] float32)."""
+    """The synthesised clips: `records` describes them, `bank[i]` is the log10 power mel of clip i ([T,80] float32)."""
 
     def __init__(self):
         self.records, self.mels = [], []
@@ -62,7 +63,7 @@ def background(g, kind, seconds=20):
 
 @functools.cache
 def noises():
-    """Power mels [2000,80] with mean 1: steady noises first (colours, hum), then clicks, tones and melodies."""
+    """Power mels [2000,80] with mean 1: first steady noises (colours, hum), then clicks, tones and melodies."""
     g = np.random.default_rng(3)
     power = lambda kind: 10 ** mel.log_power(background(g, kind))
     banks = [power(kind) for kind in (0, 1, 2, 3, 0, 1, 2, 3, 4, 4)], [power(kind) for kind in (5, 5, 6, 6, 6, 7, 7, 7, 7, 7, 7, 7)]
@@ -81,12 +82,13 @@ def warp(m, stretch, tempo):
 
 
 def varied(r, m):
-    """One clip as another voice might say it."""
+    """One clip as if spoken by another voice."""
     return warp(m, r.uniform(.92, 1.08) if r.random() < .7 else 1, r.uniform(.88, 1.12) if r.random() < .5 else 1)
 
 
 def noise_floor(r, frames, reference, steady=True):
-    """Background power [frames,80], 8–45 dB below `reference` (mean clip power), most often about 13, sometimes with odd sounds."""
+    """Background power [frames,80], 8–45 dB below `reference` (the clips' mean power), typically about 13, sometimes
+    with odd sounds."""
     group = noises()[0 if steady else 1]
     chosen = r.choice(group)
     while len(chosen) < frames:
@@ -111,7 +113,8 @@ def mix(r, clips, frames, noisy=.75):
 
 
 def normalise(power):
-    """The streaming rule, unit by unit: fixed floor while the buffer is shorter than 5 s, later 8 below the loudest value; the buffer drops 10 s when it reaches 30 s."""
+    """The streaming rule, unit by unit: a fixed floor while the buffer is shorter than 5 s, later 8 below the loudest
+    value. At 30 s the buffer drops its first 10 s."""
     x = power.clamp(min=1e-10).log10()
     first, base = x.clone(), 0
     for u in range(len(x) // 100):

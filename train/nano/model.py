@@ -31,7 +31,7 @@ class Attention(nn.Module):
         self.q_norm, self.k_norm = RMS(c["hd"]), RMS(c["hd"])
 
     def forward(self, x, rope, mask, kv):
-        """x [B,T,H]; mask [T,S] additive; kv: list of two cached tensors [B,nk,S,hd] that grows in place, or None."""
+        """x [B,T,H]; mask [T,S] additive; kv: list of two cached tensors [B,nk,S,hd], extended in place, or None."""
         B, T, _ = x.shape
         hd, group = self.c["hd"], self.c["nq"] // self.c["nk"]
         heads = lambda t: t.view(B, T, -1, hd)
@@ -99,7 +99,7 @@ class LLM(nn.Module):
 
 
 def hidden(places, like):
-    """Additive attention mask of the places [T,S] that are not seen."""
+    """Additive attention mask that hides the positions [T,S] marked in `places`."""
     return torch.zeros(places.shape, device=like.device, dtype=like.dtype).masked_fill(places, float("-inf"))
 
 
@@ -121,7 +121,7 @@ class EncoderAttention(nn.Module):
         q, k = q * (D // self.heads) ** -0.5, k.transpose(-1, -2)
         if mask is None:
             o = (q @ k).softmax(-1) @ v
-        else:  # a block-causal session: no query sees further than its own unit, so most keys can be left out
+        else:  # a block-causal session: no query sees beyond its own unit, so most keys can be skipped
             spans = [(t, min(T, t + 100), min(T, t + 150)) for t in range(0, T, 100)]
             o = torch.cat([(q[:, :, a:b] @ k[..., :c] + mask[a:b, :c]).softmax(-1) @ v[:, :, :c] for a, b, c in spans], 2)
         return self.out_proj(o.transpose(1, 2).reshape(B, T, D))
@@ -146,7 +146,8 @@ def positions(n, d):
 
 
 class Encoder(nn.Module):
-    """Whisper encoder. A whole session under a block-causal mask equals unit-by-unit streaming with 2 overlapping frames and carried keys."""
+    """Whisper encoder. One pass over a whole session with a block-causal mask equals unit-by-unit streaming with 2
+    overlapping frames and cached keys."""
 
     def __init__(self, c):
         super().__init__()
@@ -168,7 +169,7 @@ class Encoder(nn.Module):
         return self.layer_norm(h)
 
     def forward(self, mel, at=0):
-        """at: position of the first frame, so that short sessions train late positions too."""
+        """at: position of the first frame; lets short sessions train late positions too."""
         h = self.front(mel)
         block = torch.arange(h.shape[1], device=mel.device) // 50
         return self.body(h, at, hidden(block[None] > block[:, None], h))

@@ -1,4 +1,5 @@
-"""Replaces and reads weights inside an ONNX file without an ONNX library: the nodes stay as they are, initializers get new shapes and bytes (docs/model/talker.md 6.2: the file is only a container)."""
+"""Reads and replaces weights inside an ONNX file without an ONNX library: the nodes stay, the initializers get new
+shapes and bytes (docs/model/talker.md 6.2: the file is only a container)."""
 import numpy as np
 
 
@@ -12,7 +13,8 @@ def _varint(data, at):
 
 
 def fields(data, begin, end):
-    """(number, first byte of the field, first byte of its content, byte after) of each field of a protobuf message."""
+    """(number, first byte of the field, first byte of its content, first byte after it) for each field of a protobuf
+    message."""
     at = begin
     while at < end:
         first = at
@@ -59,7 +61,7 @@ def _tensor(name, array):
 
 
 def replaced(data, weights):
-    """The file with other arrays in the place of its initializers: weights = {initializer name: array}; each must be given."""
+    """The file with its initializers replaced: weights = {initializer name: array}; every initializer must be given."""
     begin, end = _graph_span(data)
     body, left = [], dict(weights)
     for number, first, a, b in fields(data, begin, end):
@@ -74,7 +76,7 @@ def replaced(data, weights):
 
 
 def arrays(data, names):
-    """{initializer name: float32 array} of some initializers, as `replaced` wrote them."""
+    """{initializer name: float32 array} for some initializers, as written by `replaced`."""
     found = {}
     for number, _, a, b in fields(data, *_graph_span(data)):
         if number == 5:

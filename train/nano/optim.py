@@ -1,15 +1,15 @@
 """Muon for the matrices inside layers and of the audio projector, AdamW for tables, heads, norms and convolutions; one learning-rate knob for both.
 
-The projector needs Muon: at the same rate AdamW moves its rows by more than the length of an embedding in one step, and the token CTC loss stalls."""
+The projector needs Muon: at the same rate, one step of AdamW moves its rows by more than the length of an embedding, and the token CTC loss stalls."""
 import torch
 from .half import worthwhile
 
-# Five-step odd polynomials that drive singular values to 1 (the first steps are the steepest).
+# Odd polynomials whose five steps drive singular values to 1 (the first steps are the steepest).
 POLYNOMIALS = [(4.0848, -6.8946, 2.9270), (3.9505, -6.3029, 2.6377), (3.7418, -5.5913, 2.3037), (2.8769, -3.1427, 1.2046), (2.8366, -3.0525, 1.2012)]
 
 
 def orthogonal(m):
-    """m [N,a,b] -> nearest matrices with equal singular values; in bfloat16 only where that is fast."""
+    """m [N,a,b] -> nearest matrices whose singular values are all equal; in bfloat16 only where that is fast."""
     wide = m.shape[-2] <= m.shape[-1]
     m = m.bfloat16() if worthwhile() else m
     x = m if wide else m.transpose(-1, -2)
@@ -21,7 +21,7 @@ def orthogonal(m):
 
 
 class Muon:
-    """Momentum, orthogonalised, scaled to the update size of Adam. Matrices of one shape are handled together."""
+    """Orthogonalised momentum, scaled to the update size of Adam. Matrices of the same shape are processed together."""
 
     def __init__(self, params, momentum=.95, decay=.03):
         self.params, self.momentum, self.decay = params, momentum, decay
@@ -64,10 +64,10 @@ class Optimizer:
 
     def load_state_dict(self, state):
         for mine, theirs in zip(self.muon.buffers, state["muon"]):
-            mine.copy_(theirs)  # also from another device
+            mine.copy_(theirs)  # also across devices
         self.adam.load_state_dict(state["adam"])
 
 
 def schedule(done, step, peak, warm=50, flat=.4, floor=.03):
-    """Warm-up, then flat, then linear decay; `done` is the share of the run that is over (0 … 1)."""
+    """Warm-up, then flat, then linear decay; `done` is the completed share of the run (0 … 1)."""
     return peak * min(1, (step + 1) / warm) * (1 if done < flat else max(floor, (1 - done) / (1 - flat)))

@@ -1,18 +1,19 @@
-"""Pictures of coloured shapes, drawn with numpy, and their patches as the engine cuts them. A picture has about SIDE x SIDE pixels, whatever its form."""
+"""Pictures of coloured shapes, drawn with numpy, and their patches as the engine cuts them. Every picture has about
+SIDE x SIDE pixels, whatever its aspect ratio."""
 import functools, math
 import numpy as np
 import torch
 from . import sights
 
 SIDE, PATCH = 168, 14
-# Red, green, blue in 0 … 1; how far a colour may stray from them is in `shade`.
+# Red, green, blue in 0 … 1. `shade` defines how far a colour may stray from these.
 CENTRES = dict(red=(.86, .1, .1), green=(.12, .62, .16), blue=(.12, .22, .88), yellow=(.96, .88, .1), orange=(.98, .52, .05), purple=(.5, .1, .62), pink=(.98, .52, .72),
                black=(.05, .05, .05), white=(.97, .97, .97), brown=(.45, .26, .1), gray=(.5, .5, .5))
 FORMS = [(SIDE, SIDE), (196, 140), (140, 196), (224, 126)]  # width, height: 1:1, 4:3, 3:4, 16:9
 
 
 def shade(g, name):
-    """One of the tones that go by this name."""
+    """A random shade of the named colour."""
     c = np.array(CENTRES[name])
     grey = name in ("black", "white", "gray")
     c = c * g.uniform(.93, 1.05) if not grey else c + g.uniform(-.05, .05)
@@ -29,8 +30,8 @@ def inside(shape, x, y):
     if shape == "triangle":
         return (y < .75) & (abs(x) < (y + 1) * .58)
     if shape == "star":
-        turn = (angle + math.pi / 5) % (2 * math.pi / 5) - math.pi / 5  # -36 … 36 degrees from the nearest point of the star
-        nx, ny = .4 * math.sin(math.pi / 5), .4 * math.cos(math.pi / 5) - 1  # from the point to the notch, 36 degrees on at a radius of 0.4
+        turn = (angle + math.pi / 5) % (2 * math.pi / 5) - math.pi / 5  # angle to the nearest point of the star, -36 … 36 degrees
+        nx, ny = .4 * math.sin(math.pi / 5), .4 * math.cos(math.pi / 5) - 1  # the edge from the point to the notch, which is 36 degrees further at a radius of 0.4
         px, py = r * np.sin(abs(turn)), r * np.cos(turn) - 1
         return px * ny - py * nx > 0
     if shape == "cross":
@@ -45,13 +46,14 @@ def inside(shape, x, y):
 
 @functools.cache
 def grid(height, width, step=1):
-    """Row and column of every pixel, or of its parts when `step` is below 1."""
+    """Row and column of every pixel, or of every sub-pixel if `step` is below 1."""
     y, x = np.mgrid[:round(height / step), :round(width / step)]
     return (y * step + step / 2).astype(np.float32), (x * step + step / 2).astype(np.float32)
 
 
 def ground(g, width, height, avoid):
-    """A background that the colour `avoid` (an RGB triple) stands out from: plain, shaded, spotted or striped. [height,width,3]"""
+    """A background that contrasts with the colour `avoid` (an RGB triple): plain, shaded, spotted or striped.
+    [height,width,3]"""
     while True:
         base = g.uniform(0, 1, 3) if g.random() < .15 else np.full(3, g.choice([.02, .1, .25, .5, .75, .9, .98, 1])) + g.uniform(-.04, .04, 3)
         if np.abs(base - avoid).max() > .3 and np.abs(base - avoid).sum() > .45:
@@ -71,7 +73,7 @@ def ground(g, width, height, avoid):
 
 
 def spots(g, sight, width, height):
-    """Middles and radii (pixels) of the shapes: one at its place, several apart from each other."""
+    """Centres and radii (pixels) of the shapes: a single one at its place, several apart from each other."""
     short = min(width, height)
     if sight.number == 1:
         radius = short * (g.uniform(.14, .3) if (sight.down, sight.across) != ("middle", "middle") else g.uniform(.14, .42))
@@ -95,7 +97,7 @@ def spots(g, sight, width, height):
 
 
 def draw(g, sight, width=SIDE, height=SIDE, plain=False):
-    """uint8 [height,width,3]. plain: no noise, as a program draws."""
+    """uint8 [height,width,3]. plain: without noise, like a computer drawing."""
     return draw_masked(g, sight, width, height, plain)[0]
 
 
@@ -105,7 +107,7 @@ def draw_masked(g, sight, width, height, plain=False):
     colour = shade(g, sight.colour)
     picture = ground(g, width, height, colour)
     if sight.number:
-        y, x = grid(height, width, .5)  # twice as fine, for soft edges
+        y, x = grid(height, width, .5)  # double resolution, for soft edges
         covered = np.zeros((height * 2, width * 2), np.float32)
         for cx, cy, radius in spots(g, sight, width, height):
             tilt = math.radians(g.uniform(-10, 10) if sight.shape not in ("circle", "ring") else 0)
@@ -124,7 +126,7 @@ def draw_masked(g, sight, width, height, plain=False):
             picture[:, 1:-1] = (picture[:, :-2] + 2 * picture[:, 1:-1] + picture[:, 2:]) / 4
         if g.random() < .5:
             picture = picture + g.standard_normal(picture.shape, np.float32) * np.float32(g.uniform(0, .03))
-        if g.random() < .3:  # the steps of 8 x 8 blocks that a strong compression leaves
+        if g.random() < .3:  # imitates the 8 x 8 block edges of strong compression
             h, w = height // 7 * 7, width // 7 * 7
             blocks = picture[:h, :w].reshape(h // 7, 7, w // 7, 7, 3)
             keep = g.uniform(.6, 1)

@@ -1,4 +1,4 @@
-"""One question with its answer, drawn from all intents. Splits: phrasings and words that are held out never reach training."""
+"""Draws questions with answers from all intents. Held-out phrasings and words never reach training."""
 from collections import namedtuple
 from . import slots
 from .grammar import expand, read_intents, read_words
@@ -13,27 +13,28 @@ TRAIN_WORDS, HELD_WORDS = read_words()
 TRAIN_WORDS, HELD_WORDS = TRAIN_WORDS + [w for w in HELD_WORDS if w in _used], [w for w in HELD_WORDS if w not in _used]
 REPEAT = [[f for line in side for f in expand(line)] for side in slots.REPEAT]
 HELD = {p for _, _, held in INTENTS.values() for p in held} | {f for (_, held), frames in FRAMES.items() if held for f in frames}
-# How often a slot question is drawn, against 1 for a fixed intent: roughly by how many values it has.
+# The weight of a slot question, where a fixed intent has 1: larger for slots with more values.
 SLOT_WEIGHT = dict(add=9, sub=9, mul=4, div=3, opposite=8, capital=4, colour=4, bigger=3, smaller=3, spell=5, fact_yes=4, fact_no=4, count=3, kind=4)
 NAMES = list(INTENTS) + list(slots.SLOTS)
 WEIGHTS = [1] * len(INTENTS) + [SLOT_WEIGHT.get(n, 2.5) for n in slots.SLOTS]
 LEAD = ["hey parley", "parley", "okay", "excuse me", "so", "please", "hello", "hi", "hello parley"]
 DIGIT = {w: str(i) for i, w in enumerate(slots.NUM)}
-# General ways to ask, put before any phrasing that they fit; an intent's own held-out phrasings never come about this way.
+# General ways to ask, placed before any phrasing that they fit. They never produce a held-out phrasing of an intent.
 ASKING = {w: ["tell me", "can you tell me", "could you tell me", "do you know", "please tell me", "now tell me", "i want to know", "can you say"] for w in "what what's which who where when why how".split()}
 ASKING.update({w: ["can you", "could you", "please", "would you", "now"] for w in "tell name add subtract take multiply divide double count spell give say repeat calculate explain describe introduce".split()})
 ASKING.update({w: ["can you tell me", "could you tell me", "tell me", "do you know"] for w in "{a} the opposite capital half".split()})
 
 
 def reworded(r, frame, held_out):
-    """A training phrasing behind a general way to ask, unless that makes one of the held-out phrasings."""
+    """A training phrasing after a general way to ask, unless that makes one of the held-out phrasings."""
     ways = ASKING.get(frame.split()[0])
     other = f"{r.choice(ways)} {frame}" if ways else frame
     return frame if other in held_out else other
 
 
 def draw(r, held=False, repeat=.08, words=None, lead=.06, reword=0):
-    """A plain lower-case question as it is spoken. r: random.Random; held: a phrasing kept for tests; words: list for "repeat"; reword: share of training phrasings put behind a general way to ask."""
+    """A plain lower-case question as it is spoken. r: random.Random; held: use a phrasing kept for tests; words: list
+    for "repeat"; reword: share of training phrasings that follow a general way to ask."""
     if r.random() < repeat:
         fill, answer = slots._repeat(words or TRAIN_WORDS)(r)
         return Question(r.choice(REPEAT[held]).format(**fill), answer, "repeat")
@@ -73,7 +74,8 @@ def typed(r, question):
 
 
 def copy_drill(r, held=False, held_words=False):
-    """"Reply with exactly: …" over words, numbers and random strings, so that copying is learnt and not the list."""
+    """"Reply with exactly: …" with words, numbers and random strings, so that the model learns to copy and not the
+    list."""
     pool = HELD_WORDS if held_words else TRAIN_WORDS
     letters = "abcdefghijklmnopqrstuvwxyz"
     if held or held_words:

@@ -1,6 +1,6 @@
-"""Word accuracy of speech by a recogniser that nothing here was trained with: Debian's pocketsphinx with its English acoustic model and dictionary.
+"""Measures word accuracy of speech with an independent recogniser: Debian's pocketsphinx with its English acoustic model and dictionary.
 
-It knows the domain's answers, as a closed grammar of whole sentences or as a bigram (packages pocketsphinx and pocketsphinx-en-us; for the evaluation alone)."""
+It is given the domain's answers, as a closed grammar of whole sentences or as a bigram (packages pocketsphinx and pocketsphinx-en-us; for evaluation only)."""
 import collections, functools, math, pathlib, random, re, subprocess, tempfile, wave
 import numpy as np
 import torch
@@ -54,7 +54,8 @@ def grammar(sentences):
 
 
 def recognise(waves, closed=True):
-    """float32 samples at 16 kHz -> a list of words for each. closed: one of the domain's answers, otherwise any words in the bigram's order."""
+    """float32 samples at 16 kHz -> a list of words for each. closed: only whole answers of the domain; otherwise any
+    words, by the bigram."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "dict").write_text((MODEL / "cmudict-en-us.dict").read_text() + UNKNOWN)
@@ -71,14 +72,15 @@ def recognise(waves, closed=True):
 
 
 def accuracy(waves, texts, closed=True):
-    """(word accuracy, share of sentences that are right, what was heard)."""
+    """(word accuracy, share of correct sentences, what was recognised)."""
     heard, want = recognise(waves, closed), [words(t) for t in texts]
     errors = [distance(h, w) for h, w in zip(heard, want)]
     return 1 - sum(errors) / sum(map(len, want)), sum(e == 0 for e in errors) / len(errors), heard
 
 
 def ears():
-    """(the encoder with its phoneme head, its phonemes) of the joint stage's state, else of the one before; None without either."""
+    """(the encoder with its phoneme head, its phonemes) from the joint stage, else from the stage before; None if
+    neither exists."""
     path = next((work() / name for name in ("joint.pt", "ctc.pt") if (work() / name).exists()), None)
     if path is None:
         return None
@@ -90,8 +92,8 @@ def ears():
 
 @torch.no_grad()
 def own_hearing(waves, texts):
-    """(word accuracy in the closed grammar, share of phonemes heard right without any) by the model's own encoder, or None.
-    Closed grammar: of the domain's answers, the one whose phonemes are likeliest by the CTC head."""
+    """(word accuracy with the closed grammar, share of correct phonemes without a grammar) by the model's own encoder, or None.
+    The closed grammar chooses the answer of the domain whose phonemes the CTC head finds likeliest."""
     own = ears()
     if own is None:
         return None

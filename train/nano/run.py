@@ -4,7 +4,7 @@ import torch
 
 
 def work():
-    """Folder of data, checkpoints and logs: $NANO_WORK, else ~/.cache/parley/train."""
+    """The folder for data, checkpoints and logs: $NANO_WORK, else ~/.cache/parley/train."""
     path = pathlib.Path(os.environ.get("NANO_WORK", pathlib.Path.home() / ".cache/parley/train"))
     path.mkdir(parents=True, exist_ok=True)
     return path
@@ -16,7 +16,8 @@ def save(path, **state):
 
 
 class Clock:
-    """CPU seconds trained, over all resumed runs: on a shared machine the wall clock would end a run that hardly ran."""
+    """CPU seconds trained, summed over resumed runs. By the wall clock, a run could end on a shared machine having
+    hardly run."""
 
     def __init__(self, before=0.0):
         self.before, self.start = before, time.process_time()
@@ -26,7 +27,8 @@ class Clock:
 
 
 class Deadline:
-    """The share of the wall time until $NANO_UNTIL (seconds since the epoch) that is over; 0 where that is not set. For a machine that is lent for a time and shared."""
+    """The elapsed share of the wall time until $NANO_UNTIL (seconds since the epoch); 0 if unset. For shared machines
+    that are available for a limited time."""
 
     def __init__(self):
         self.start, self.end = time.time(), float(os.environ.get("NANO_UNTIL", "inf"))

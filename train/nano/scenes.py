@@ -3,8 +3,8 @@ import dataclasses
 from .layouts import pieces
 
 QUIET = 40      # frames of silence after a question before the answer may start
-CUT_AFTER = 50  # frames of new speech inside a unit after which a running reply is broken off
-FORCED = 3      # units that the server forces to listen
+CUT_AFTER = 50  # frames of new speech inside a unit after which a running reply is interrupted
+FORCED = 3      # units in which the server forces listening
 
 
 @dataclasses.dataclass
@@ -12,9 +12,9 @@ class Scene:
     units: int = 0
     audio: list = dataclasses.field(default_factory=list)  # (start frame, end frame, clip)
     say: dict = dataclasses.field(default_factory=dict)    # unit -> (token ids, last piece of the turn)
-    cut: set = dataclasses.field(default_factory=set)      # units that break a reply off
+    cut: set = dataclasses.field(default_factory=set)      # units in which a reply is interrupted
     first: list = dataclasses.field(default_factory=list)  # unit of each answer's first piece
-    frames: dict = dataclasses.field(default_factory=dict) # unit -> the picture that comes with it
+    frames: dict = dataclasses.field(default_factory=dict) # unit -> its picture
 
 
 def first_unit_after(end):
@@ -23,7 +23,8 @@ def first_unit_after(end):
 
 
 def make(text, r, turns, late=.5, barge=.15, longest=34, tail=None):
-    """turns: [(length in frames, clip, answer)]. Some turns start late, some interrupt the reply before. Turns that would not fit are left out."""
+    """turns: [(length in frames, clip, answer)]. Some start late, some interrupt the previous reply. Turns that do not
+    fit are left out."""
     scene = Scene()
     at = r.randrange(0, 2000) if r.random() < late else r.randrange(0, 300)
     for k, (length, clip, answer) in enumerate(turns):
@@ -32,7 +33,7 @@ def make(text, r, turns, late=.5, barge=.15, longest=34, tail=None):
         groups = pieces(text, answer)
         if k and unit + len(groups) > longest:
             break
-        for u in [u for u in scene.say if u * 100 + 100 >= at + CUT_AFTER]:  # an answer still running when this speech is noticed
+        for u in [u for u in scene.say if u * 100 + 100 >= at + CUT_AFTER]:  # the answer is still running when this speech is noticed
             del scene.say[u]
             scene.cut.add(u)
         scene.audio.append((at, end, clip))
@@ -51,12 +52,13 @@ def make(text, r, turns, late=.5, barge=.15, longest=34, tail=None):
 
 
 def _keep_first_cut(scene):
-    """Of neighbouring cut units only the first one ends the turn; the others listen."""
+    """Of adjacent interrupted units only the first ends the turn; the others listen."""
     scene.cut = {u for u in scene.cut if u - 1 not in scene.cut and u - 1 in scene.say and not scene.say[u - 1][1]}
 
 
 def show(scene, r, before, pictures):
-    """Gives the session frames: `before` until some unit ahead of the first question, then for each question its picture, changed at the latest in the unit in which the question begins."""
+    """Adds frames to the session: `before` until some unit ahead of the first question, then the picture of each
+    question, changed at the latest in the unit in which the question begins."""
     every, free, current = r.choices([1, 2, 99], [75, 15, 10])[0], 0, before
     changes = {0: before}
     for (start, _, _), first, picture in zip(scene.audio, scene.first, pictures):

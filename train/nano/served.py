@@ -1,6 +1,6 @@
-"""Held-out questions through a running server: spoken ones in full duplex, with and without a video, typed ones about pictures; and what its voice says. usage: python -m nano.served http://HOST:PORT [questions] [voice]
+"""Asks a running server held-out questions: spoken in full duplex, with and without video, and typed about pictures. Also checks what its voice says. usage: python -m nano.served http://HOST:PORT [questions] [voice]
 
-"voice": unseen voices alone, for what is heard of its answers. Needs `websockets` and pocketsphinx. The server is best started with --set worker.max_sessions=1 and a seed."""
+"voice": only questions in unseen voices, to measure how well its answers are understood. Needs `websockets` and pocketsphinx. The server is best started with --set worker.max_sessions=1 and a seed."""
 import json, random, sys, types
 import numpy as np
 import torch
@@ -15,7 +15,8 @@ from realtime import Client, floats, jpeg  # noqa: E402  the client of the end-t
 
 
 def rough_seams(pieces, near=480):
-    """(seams between pieces of one reply at which the signal bends more than anywhere within 20 ms around, seams with sound). pieces: float32 at 24 kHz."""
+    """(number of seams inside a reply that bend more sharply than the signal within 20 ms around them, number of seams
+    with sound). pieces: float32 at 24 kHz."""
     y, at, found = np.concatenate(pieces), 0, []
     bend = np.abs(np.diff(y, 2, prepend=0, append=0))
     for piece in pieces[:-1]:
@@ -27,7 +28,8 @@ def rough_seams(pieces, near=480):
 
 
 def converse(server, wave, lead, snr=None, seed=0, speaks=True, shown=None):
-    """One session, one question: (reply, units late or None, the pieces of its sound at 24 kHz). shown: a picture that comes with every second."""
+    """One session with one question: (reply, units late or None, its sound in pieces at 24 kHz). shown: a picture sent
+    with every second."""
     r, g = random.Random(seed), np.random.default_rng(seed)
     y = np.concatenate([np.zeros(int(lead * 16000), np.float32), wave.astype(np.float32) / 32768 * 10 ** r.uniform(-.6, .2)])
     due = int(first_unit_after(len(y) / 160))
@@ -52,14 +54,14 @@ def converse(server, wave, lead, snr=None, seed=0, speaks=True, shown=None):
 
 
 def file_of(sight, seed):
-    """A fresh picture as a camera might send it, larger than the model looks at it."""
+    """A new picture as a camera might send it, larger than the model's input size."""
     g = np.random.default_rng(8_000_000 + seed)
     width, height = ((320, 240), (640, 480), (480, 480), (640, 360))[int(g.integers(4))]
     return jpeg(pictures.draw(g, sight, width, height))
 
 
 def sighted(server, n):
-    """Colours and shapes: spoken by unseen voices with a video, typed with a picture."""
+    """Colours and shapes: spoken in unseen voices with video, and typed with a picture."""
     records, waves, r = json.loads((work() / "test_sights.json").read_text()), np.load(work() / "test_sights.npz"), random.Random(6)
     right = timely = 0
     chosen = [i for i, q in enumerate(records) if q["asked"][1] in ("colour", "shape")][:n]

@@ -1,4 +1,5 @@
-"""Batches of the joint stage, made without the model: duplex sessions with sound, spoken turn-based questions, typed chats."""
+"""Batches for the joint stage, made without the model: duplex sessions with sound, spoken turn-based questions, typed
+chats."""
 import wave
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from .train_ctc import UNITS_PER_CACHE
 
 
 def default_voice(path):
-    """Offline mel of a 16 kHz wav, a multiple of 10 frames long."""
+    """Offline mel of a 16 kHz wav, trimmed to a multiple of 10 frames."""
     with wave.open(str(path)) as w:
         y = np.frombuffer(w.readframes(w.getnframes()), "<i2").astype(np.float32) / 32768
     m = mel.offline(y)
@@ -22,7 +23,7 @@ class Maker:
 
     def __init__(self, text, bank, phonemes, voice, gallery):
         self.text, self.bank, self.phonemes, self.voice, self.gallery = text, bank, phonemes, voice, gallery
-        self.asked_of = {i: sights.Asked(*q["asked"]) for i, q in enumerate(bank.records) if "asked" in q}  # the clips about pictures
+        self.asked_of = {i: sights.Asked(*q["asked"]) for i, q in enumerate(bank.records) if "asked" in q}  # the clips with questions about pictures
 
     def scene(self, r):
         if r.random() < .06:
@@ -35,7 +36,7 @@ class Maker:
         return scenes.make(self.text, r, turns, late=.2, longest=30)
 
     def watched(self, r):
-        """A scene with frames: of the questions three in five are about what they show."""
+        """A scene with frames; three in five of its questions are about what they show."""
         clips, turns, shown = list(self.asked_of), [], []
         for _ in range(r.choices([1, 2, 3], [60, 30, 10])[0]):
             i = r.choice(clips) if r.random() < .6 else r.randrange(len(self.bank))
@@ -44,12 +45,12 @@ class Maker:
             answer = sights.answer(asked, shown[-1][0]) if asked else self.bank.records[i]["answer"]
             turns.append((len(m), (m, self.bank.records[i]["text"]), answer))
         scene = scenes.make(self.text, r, turns, late=.1, longest=20)
-        if r.random() < .05:  # nobody speaks
+        if r.random() < .05:  # a session in which nobody speaks
             scene = scenes.silent(r)
         return scenes.show(scene, r, self.gallery.pick(r)[1] if r.random() < .5 else shown[0][1], [rows for _, rows in shown])
 
     def reference(self, r):
-        """Reference audio of the system part: none [0,80], the default voice, or any clip."""
+        """Reference audio for the system part: none [0,80], the default voice, or any clip."""
         k = r.random()
         if k < .45:
             return torch.zeros(0, 80)
@@ -60,12 +61,13 @@ class Maker:
         return (m + 4) / 4
 
     def seen(self, r, rows):
-        """Pictures' rows, each a little blurred: [pictures, ROWS, H]."""
+        """Rows of pictures, each slightly blurred: [pictures, ROWS, H]."""
         rows = torch.stack(rows) if rows else torch.zeros(0, sights.ROWS, SIZES["H"])
         return rows + torch.randn_like(rows) * .05 * (rows.std() if len(rows) else 0)
 
     def duplex(self, r, group):
-        """Sound [B,100*U,80], ids and weights [B,T], rows of each session, CTC targets of the sessions in which somebody speaks, rows of the frames."""
+        """Sound [B,100*U,80], ids and weights [B,T], rows of each session, CTC targets of the sessions with speech,
+        rows of the frames."""
         units, voice = max(s.units for s in group), self.reference(r)
         power = [mixing.mix(r, [(start, clip[0]) for start, _, clip in s.audio], units * 100) for s in group]
         ids, weights = pad([layouts.duplex(self.text, s, r.choice(layouts.SYSTEM), len(voice) // 10) for s in group])
@@ -105,7 +107,8 @@ class Maker:
         return dict(ids=ids, weights=weights, seen=self.seen(r, [rows for s in samples for rows in s[2]]))
 
     def batches(self, r):
-        """Endless steps: about 150 units of sessions (in about every fourth step 70 with frames), 2,000 typed tokens, and in every third one 14 spoken questions or 16 chats about pictures (times $NANO_SCALE)."""
+        """Endless steps: about 150 units of sessions (70 with frames in about every fourth step), 2,000 typed tokens,
+        and in every third step 14 spoken questions or 16 chats about pictures (times $NANO_SCALE)."""
         typed, count = iter(()), 0
         while True:
             pool = max(1, scale() / 2)

@@ -1,7 +1,7 @@
-"""Where a stage begins when its own state is missing: a shipped checkpoint folder, $NANO_SHIPPED or else models/nano. usage: python -m nano.shipped
+"""The starting point of a stage that has no state of its own: a shipped checkpoint folder, $NANO_SHIPPED or else models/nano. usage: python -m nano.shipped
 
-As a command it puts the folder's tokenizer and default voice into the work folder; they must not be made anew, or its tensors would stand for other tokens.
-A folder holds the parts that are trained and no others, so their presence says how far it has come. Optimizer states and training-only heads are not shipped."""
+The command copies the folder's tokenizer and default voice into the work folder. They must not be made anew: the tensors belong to these tokens.
+A folder holds exactly the parts that have been trained, so their presence tells how far it has come. Optimizer states and training-only heads are not shipped."""
 import os, pathlib, shutil
 from safetensors import safe_open
 from .run import work
@@ -14,7 +14,8 @@ def folder():
 
 
 def weights(*prefixes):
-    """{name: float32 tensor} of the shipped tensors below `prefixes`; empty where the folder or one of the parts is missing."""
+    """{name: float32 tensor} of the shipped tensors below `prefixes`; empty if the folder or one of the parts is
+    missing."""
     file, found = folder() / "model.safetensors", {}
     if file.exists():
         with safe_open(str(file), "pt") as tensors:
@@ -25,7 +26,8 @@ def weights(*prefixes):
 
 
 def fitted(found, state):
-    """The shipped tensors in the sizes of a model's `state`: of wider feed-forward layers the neurons with the largest weights stay; added encoder layers begin as the identity."""
+    """The shipped tensors fitted to the sizes of `state`: of a wider feed-forward layer the neurons with the largest
+    weights stay; added encoder layers begin as the identity."""
     found = dict(found)
     for gate in [k for k in found if k.endswith("mlp.gate_proj.weight")]:
         up, down, n = gate.replace("gate", "up"), gate.replace("gate", "down"), len(state[gate])
@@ -39,7 +41,7 @@ def fitted(found, state):
 
 
 def begin(nano, *prefixes):
-    """Loads the shipped parts into a model; False when they are not all there."""
+    """Loads the shipped parts into a model; False if any is missing."""
     found = weights(*prefixes)
     if found:
         nano.load_state_dict(fitted(found, nano.state_dict()), strict=False)

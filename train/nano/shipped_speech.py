@@ -1,4 +1,5 @@
-"""The voice of a shipped checkpoint folder as states of its training modules: the inverse of `nano.export_speech`. Every function gives None where the folder has no voice."""
+"""Loads the voice of a shipped checkpoint folder into training states: the inverse of `nano.export_speech`. Every
+function returns None if the folder has no voice."""
 import torch
 from . import speech, vocoder
 from .export_speech import places
@@ -23,7 +24,8 @@ def tokenizer():
 
 
 def flow():
-    """The file holds the embedding of every code; the digits' linear map is read off those of single digits."""
+    """The file holds the embedding of every code. The linear map of the digits is derived from the codes with a single
+    digit."""
     path = _file("flow.pt")
     if path is None:
         return None

@@ -1,6 +1,6 @@
 """What a picture shows, questions about it and their answers. Splits: phrasings marked "~" and some pairs of colour and shape never reach training.
 
-A picture shows one to five equal shapes, or none. The words below are those of the answers; a picture row stands for one of them (see `fields`)."""
+A picture shows up to five equal shapes. The words below occur in answers; each row of a picture stands for one of them (see `fields`)."""
 from collections import namedtuple
 from .grammar import DATA, expand
 from .slots import cap
@@ -11,12 +11,12 @@ NUMBERS = "one two three four five".split()
 DOWN, ACROSS = "top middle bottom".split(), "left middle right".split()
 KINDS = "colour shape number place all is_colour is_shape".split()
 KIND_WEIGHTS = [5, 5, 2, 2, 2, 1, 1]
-ROWS = 16          # rows of a picture: five fields, three times, and one that stays empty
+ROWS = 16          # rows of a picture: five fields, three times each, and one empty row
 NO_PICTURE = "I see no picture."
 HELD_PAIRS = {(COLOURS[(3 * k + 1) % 11], SHAPES[k]) for k in range(8)}
 
-Sight = namedtuple("Sight", "colour shape number down across")  # number 0: nothing there; down, across: of a single shape, else None
-Asked = namedtuple("Asked", "text kind shape colour many")      # shape, colour: named in the question; many: True/False where the wording says so, else None
+Sight = namedtuple("Sight", "colour shape number down across")  # number 0: nothing there; down, across: place of a single shape, else None
+Asked = namedtuple("Asked", "text kind shape colour many")      # shape, colour: those that the question names; many: whether its wording is plural, None if it does not show
 
 
 def read_frames():
@@ -62,7 +62,7 @@ def ask(r, held=False, kind=None):
 
 
 def fits(asked, sight):
-    """Whether the question makes sense before this picture."""
+    """Whether the question makes sense for this picture."""
     if sight.number == 0:
         return True
     if asked.kind == "place" and sight.number != 1:
@@ -73,7 +73,7 @@ def fits(asked, sight):
 
 
 def place(sight):
-    """In words."""
+    """The place of the shape, in words."""
     if sight.down == sight.across == "middle":
         return "In the middle."
     if sight.down == "middle":
@@ -82,7 +82,7 @@ def place(sight):
 
 
 def answer(asked, sight):
-    """sight None: no picture was shown."""
+    """The answer to the question; sight None: no picture was shown."""
     if sight is None:
         return NO_PICTURE
     if sight.number == 0:
@@ -103,7 +103,8 @@ def answer(asked, sight):
 
 
 def random_sight(r, held=False, asked=None):
-    """A picture's content that the question fits, if one is given; held: a pair of colour and shape that is never trained."""
+    """Random content for a picture, fitting the question if one is given; held: a pair of colour and shape that
+    training never uses."""
     while True:
         colour, shape = r.choice(sorted(HELD_PAIRS)) if held else (r.choice(COLOURS), r.choice(SHAPES))
         if not held and (colour, shape) in HELD_PAIRS:
@@ -119,7 +120,8 @@ def random_sight(r, held=False, asked=None):
 
 
 def word_tokens(text):
-    """{word: the token by which the rows of a picture name it}: the longest one of its spelling that no other word has."""
+    """{word: the token that names it in the rows of a picture}: the longest token of its spelling that no other word
+    has."""
     found = {}
     for word in COLOURS + SHAPES + NUMBERS + DOWN + ACROSS:
         if word not in found:
@@ -129,7 +131,8 @@ def word_tokens(text):
 
 
 def fields(sight, tokens, blank):
-    """The tokens that a picture's rows stand for: colour, shape, number, place down and across, three times over; `blank` where there is nothing to say."""
+    """The tokens for a picture's rows: colour, shape, number, place down and across, three times over; `blank` where
+    there is nothing to say."""
     one = [blank] * 5
     if sight.number:
         one[:3] = [tokens[sight.colour], tokens[sight.shape], tokens[NUMBERS[sight.number - 1]]]
@@ -139,7 +142,7 @@ def fields(sight, tokens, blank):
 
 
 def answers():
-    """Every answer about a picture, for a voice that is to speak them."""
+    """Every answer about a picture, for training the voice."""
     said = {NO_PICTURE, "I see nothing.", "Yes, it is.", "Yes, they are.", "No, it is not.", "No, they are not."}
     for colour in COLOURS:
         for shape in SHAPES:

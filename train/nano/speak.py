@@ -1,8 +1,9 @@
-"""How well the voice is understood and how its pitch moves, stage by stage, on held-out sentences of the domain. usage: python -m nano.speak [sentences]
+"""Measures, stage by stage, how well the voice is understood and how its pitch moves, on held-out sentences of the domain. usage: python -m nano.speak [sentences]
 
-The rows add one stage each: the recording itself, its mel through the vocoder, its tokens through the flow encoder, the flow, and tokens that the talker draws as the server does in full duplex.
-Pitch: of the frames that have one both in the recording and in what is heard, the share within one semitone, the correlation, and how much lower the last quarter of a sentence lies than the first.
-"own ears" and "phonemes": the closed grammar's words and the phonemes that the model's own encoder hears (`recogniser.own_hearing`); it was never trained on this vocoder."""
+Each row adds one stage: the recording, its mel through the vocoder, its tokens through the flow encoder, the flow, and tokens sampled by the talker as in
+full duplex. Pitch, over frames that are voiced in both the recording and the output: the share within one semitone, the correlation, and how much lower the
+last quarter of a sentence is than the first. "own ears" and "phonemes": the words (closed grammar) and phonemes that the model's own encoder recognises
+(`recogniser.own_hearing`); it was never trained on this vocoder."""
 import random, sys
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ BLOCK = 25
 
 
 class Voice:
-    """The trained codec, flow and vocoder as far as they exist; without a vocoder's state nothing can be heard."""
+    """The trained codec, flow and vocoder, as far as they exist; without a vocoder there is no sound."""
 
     def __init__(self):
         flow = work() / ("flow.pt" if (work() / "flow.pt").exists() else "codec.pt")
@@ -46,7 +47,8 @@ class Voice:
 
 
 def draw(talker, text, groups, generator, temperature=.8 / SURE, penalty=1.05):
-    """Speech tokens of a full-duplex turn: 25 for each unit, the last until it ends; the penalty counts within the unit."""
+    """Speech tokens of a full-duplex turn: 25 for each unit; the last unit runs until it ends. The repetition penalty
+    applies within a unit."""
     kv, said = [[] for _ in talker.model["layers"]], []
     mark = talker.emb_text.weight[text.id["<focus>"]][None]
     for words, states, _, last in groups:
@@ -65,13 +67,14 @@ def draw(talker, text, groups, generator, temperature=.8 / SURE, penalty=1.05):
             unit.append(token)
             row = talker.emb_code[0].weight[token][None]
         if not last:
-            talker(row[None], kv)  # what was returned lies in the cache
+            talker(row[None], kv)  # the returned tokens are in the cache
         said += unit
     return said
 
 
 def semitones(y, pitch):
-    """(difference of each voiced frame, its true pitch in Hz, its place in the sentence from 0 to 1) of samples at 24 kHz and the recording's pitch."""
+    """For samples at 24 kHz and the recording's pitch: (difference of each voiced frame, its true pitch in Hz, its
+    position in the sentence from 0 to 1)."""
     got, n = pitches(torch.from_numpy(y * 32767).to(torch.int16), 60, 300).numpy(), len(pitch)
     got = np.pad(got, (0, max(0, n - len(got))))[:n]
     both = np.flatnonzero((got > 0) & (pitch > 0))
@@ -79,14 +82,15 @@ def semitones(y, pitch):
 
 
 def pitch_columns(waves, targets):
-    """(share of frames within a semitone, correlation, fall in semitones from the first to the last quarter)."""
+    """(share of frames within a semitone, correlation, fall in semitones from the first quarter to the last)."""
     off, true, place = (np.concatenate(x) for x in zip(*(semitones(y, p) for y, p in zip(waves, targets))))
     want, level = 12 * np.log2(true / 100), 12 * np.log2(true / 100) + off
     return (np.abs(off) < 1).mean(), np.corrcoef(want, level)[0, 1], level[place < .25].mean() - level[place > .75].mean()
 
 
 def stages(n):
-    """({name of a stage: function of a sentence's number -> float32 samples at 24 kHz}, corpus, numbers of at most n held-out sentences of the domain)."""
+    """({stage name: function from a sentence's number to float32 samples at 24 kHz}, corpus, numbers of at most n
+    held-out sentences of the domain)."""
     voice, data = Voice(), corpus("voice_test")
     sentences = Sentences("voice_test", voice.tokenizer)
     rows = {"recording": lambda i: data["samples"][data["first"][i] * TOKEN:(data["first"][i] + data["length"][i]) * TOKEN].numpy().astype(np.float32) / 32768,

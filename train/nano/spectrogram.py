@@ -1,4 +1,5 @@
-"""Held-out sentences as espeak-ng reads them and as the nano says them: spectrograms with the pitch drawn in. usage: python -m nano.spectrogram OUT.svg [sentences]"""
+"""Draws spectrograms with pitch of held-out sentences, as espeak-ng reads them and as the nano model says them. usage:
+python -m nano.spectrogram OUT.svg [sentences]"""
 import base64, struct, sys, zlib
 import numpy as np
 import torch
@@ -7,9 +8,9 @@ from .pitch import pitches
 from .speak import stages
 from .voice import HOP, PITCH, RANGE, RATE, VOICE
 
-STEP, WINDOW, BINS = 240, 600, 112  # samples; bins of 40 Hz in the picture
-TOP = 360                           # Hz at the upper edge, for the pitch
-WIDE, HIGH = 240, 150               # points of a second and of a spectrogram
+STEP, WINDOW, BINS = 240, 600, 112  # in samples; and the number of 40 Hz bins in the picture
+TOP = 360                           # Hz at the upper edge of the pitch scale
+WIDE, HIGH = 240, 150               # pixels per second, and height of a spectrogram
 
 
 def png(grey):
@@ -27,7 +28,7 @@ def spectrogram(y):
 
 
 def panel(y, title, top):
-    """SVG of one recording at a height; the pitch as a line on a scale of its own."""
+    """SVG of one recording at a given height in the picture; the pitch is a line with its own scale."""
     width, found = len(y) / RATE * WIDE, pitches(torch.from_numpy(np.clip(y, -1, 1) * 32767).to(torch.int16), 60, TOP).numpy()
     image = base64.b64encode(png(spectrogram(y))).decode()
     parts = [f'<text x="48" y="{top + 12}">{title}</text>',

@@ -1,15 +1,16 @@
-"""Speech tokenizer and flow model of Token2wav (docs/model/talker.md 6.2, 7) with the names of the checkpoint files: modules for training, whole utterances or blocks, without caches."""
+"""Speech tokenizer and flow model of Token2wav (docs/model/talker.md 6.2, 7), with the names of the checkpoint files.
+For training: whole utterances or blocks, no caches."""
 import math
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
 CODES, DIGITS = 6561, 8
-SILENCE = 4218  # the token that drivers send for silence
+SILENCE = 4218  # the token that clients of the talker send for silence
 WIDTH, HEADS, FEED, BLOCKS, UP_BLOCKS = 64, 2, 192, 2, 2  # flow encoder
-DIT = dict(hidden=96, depth=2, heads=3, head=32)  # wider than the 80 bins, all of whose noise has to pass
+DIT = dict(hidden=96, depth=2, heads=3, head=32)  # wider than the 80 bins, because their whole noise has to pass through
 LATENT = 64     # width of the tokenizer; its heads are 64 wide
-ACTIVE = 5      # digits that vary, the others are 0: the talker samples from all codes, so few codes make it surer
+ACTIVE = 5      # digits in use; the others are 0. With fewer codes the talker, which samples from all of them, is surer
 
 
 def digits(codes):
@@ -46,7 +47,8 @@ class TokenizerBlock(nn.Module):
 
 
 class SpeechTokenizer(nn.Module):
-    """[B,T,128] tokenizer mel at 100 Hz -> [B,T/4,8] numbers in (-1, 1); rounded they are the digits of a token, all but ACTIVE of them 0."""
+    """[B,T,128] tokenizer mel at 100 Hz -> [B,T/4,8] numbers in (-1, 1). Rounded, they are the digits of a token; only
+    ACTIVE of them are not always 0."""
 
     def __init__(self, layers=2):
         super().__init__()
@@ -63,7 +65,7 @@ class SpeechTokenizer(nn.Module):
         return torch.tanh(self.down(x) * (torch.arange(DIGITS) < ACTIVE))
 
     def state(self):
-        """Its tensors with the silent digits' rows at 0, as the file needs them."""
+        """Its tensors, with 0 in the rows of unused digits, as the file requires."""
         out = {k: v.clone() for k, v in self.state_dict().items()}
         out["down.weight"][ACTIVE:] = 0
         out["down.bias"][ACTIVE:] = 0
@@ -123,7 +125,7 @@ class ConformerBlock(nn.Module):
 
 
 def blockwise(n, block):
-    """[n,n] additive mask in which a place sees its own block and those before; block 0 = everything."""
+    """[n,n] additive mask: a position sees its own block and earlier ones; block 0 = everything."""
     b = torch.arange(n) // (block or n)
     return torch.zeros(n, n).masked_fill(b[None] > b[:, None], float("-inf"))
 
@@ -189,7 +191,8 @@ class DiTBlock(nn.Module):
 
 
 class DiT(nn.Module):
-    """Velocity [B,T,80] at time t [B] of x, given mu. One voice: the columns of speaker and prompt are zero."""
+    """Velocity [B,T,80] of x at time t [B], given mu. With a single voice, the columns for speaker and prompt are
+    zero."""
 
     def __init__(self, hidden, depth, heads, head):
         super().__init__()
@@ -212,7 +215,8 @@ class DiT(nn.Module):
 
 
 class Flow(nn.Module):
-    """flow.pt. While it trains, a token's embedding is a linear map of its digits (`digit_map`); the export bakes it into the table of 6,561 rows, so that unseen codes mean something too."""
+    """The module behind flow.pt. During training a token's embedding is a linear map of its digits (`digit_map`). The
+    export writes it out as a table of 6,561 rows, so that unseen codes mean something too."""
 
     def __init__(self):
         super().__init__()
@@ -220,12 +224,12 @@ class Flow(nn.Module):
         self.decoder = nn.ModuleDict(dict(estimator=DiT(**DIT)))
 
     def mu(self, digit, block=0):
-        """Digits [B,T,8] -> [B,2T,80], the expected mel; block: tokens that see each other while streaming."""
+        """Digits [B,T,8] -> [B,2T,80], the expected mel; block: how many tokens see each other while streaming."""
         return self.encoder_proj(self.encoder(self.digit_map(digit), block))
 
     @torch.no_grad()
     def mel(self, mu, noise, steps=5, block=0):
-        """The flow's solution from noise [B,T,80], with the guidance of the server."""
+        """Solves the flow from noise [B,T,80], with the server's guidance."""
         ts = 1 - torch.cos(torch.linspace(0, 1, steps + 1) * .5 * torch.pi)
         x, both = noise, torch.cat([mu, torch.zeros_like(mu)])
         for k in range(steps):
@@ -234,7 +238,8 @@ class Flow(nn.Module):
         return x
 
     def state(self, silence):
-        """Tensors of flow.pt; `silence`: the code that the tokenizer gives to silence, whose meaning token 4218 takes."""
+        """Tensors of flow.pt. `silence`: the code that the tokenizer gives to silence; token 4218 takes over its
+        embedding."""
         table = self.digit_map(digits(torch.arange(CODES))).detach().clone()
         table[SILENCE] = table[silence]
         state = {k: v for k, v in self.state_dict().items() if not k.startswith("digit_map")}

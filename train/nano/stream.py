@@ -1,4 +1,5 @@
-"""The server's streaming path in plain torch: sound in one-second units -> audio rows -> decisions and text. Slow and literal; for tests and goldens."""
+"""The server's streaming path in plain torch: sound in one-second units -> audio rows -> decisions and text. Slow and
+literal, for tests and goldens."""
 import dataclasses
 import torch
 import torch.nn.functional as F
@@ -7,7 +8,7 @@ from .layouts import SIGHT
 
 
 class Ear:
-    """Streaming mel, convolutions with 2 overlapping frames, encoder with carried keys. One object per session."""
+    """Streaming mel, convolutions with 2 overlapping frames, encoder with cached keys. One object per session."""
 
     def __init__(self, nano):
         self.nano, self.waiting, self.buffer = nano, torch.zeros(0), torch.zeros(0)
@@ -15,7 +16,7 @@ class Ear:
         self.kv = [[] for _ in nano.apm.layers]
 
     def features(self):
-        """The next mel window [102 or 104, 80], or None while samples are missing."""
+        """The next mel window [102 or 104, 80], or None until enough samples have come."""
         if self.index == 0 and len(self.waiting) < 16560:
             self.waiting = F.pad(self.waiting, (16560 - len(self.waiting), 0))
         need = 16000 if self.index else 16480
@@ -98,7 +99,7 @@ class Duplex:
         self.text, self.s, self.mind, self.ear = text, settings or Settings(), Mind(nano), Ear(nano)
         self.generator = torch.Generator().manual_seed(seed)
         self.history, self.open, self.count = [], False, 0
-        self.pending, self.calls = None, []  # of the last unit: logits after its rows, tokens that `decide` returned
+        self.pending, self.calls = None, []  # of the last unit: logits after its rows, and the tokens that `decide` returned
         self.forbidden = [text.id["<|tts_pad|>"], text.id["<|chunk_eos|>"]] + list(text.bad)
         self.mind.tokens(text.encode(f"<|im_start|>system\n{system}\n<|audio_start|>"))
         if voice is not None:
@@ -118,7 +119,7 @@ class Duplex:
         x = raw.clone()
         x[self.forbidden] = float("-inf")
         seen = sorted(set(self.history[-s.window:]))
-        x[seen] = x[seen] / s.repetition  # also when negative
+        x[seen] = x[seen] / s.repetition  # also divides negative values
         end = I["<|turn_eos|>"]
         x[end] = x[end] / s.length if x[end] > 0 else x[end] * s.length
         token = choose(x, s, self.generator)
@@ -126,7 +127,8 @@ class Duplex:
         return token
 
     def unit(self, samples, seen=None):
-        """One second in, with the rows of a frame or without; returns dict(listen, text, end, ids): ids are all that the unit appended after the rows."""
+        """Processes one second, with the rows of a frame or without; returns dict(listen, text, end, ids), where ids
+        are all that the unit appended after the rows."""
         I, text = self.text.id, self.text
         named = lambda *ids: self.mind.llm.model.embed_tokens(torch.tensor([I[i] for i in ids])).detach()
         frame = [] if seen is None else [named("<image>"), seen, named("</image>")]
@@ -158,7 +160,8 @@ class Duplex:
 
 
 def reply(nano, text, ids, seed=0, temperature=.7, top_k=100, limit=60, seen=None):
-    """Streaming chat reply to prompt ids (generation prompt included) with the server's rules; the rows `seen` fill the SIGHT places. Returns token ids without the terminator."""
+    """A streamed chat reply to prompt ids (generation prompt included), by the server's rules; the rows `seen` fill the
+    SIGHT places. Returns token ids without the terminator."""
     I, mind, generator, out = text.id, Mind(nano), torch.Generator().manual_seed(seed), []
     e = nano.llm.model.embed_tokens(torch.tensor(ids).clamp(min=0)).detach()
     if seen is not None:

@@ -46,7 +46,8 @@ def room(y, g):
 
 
 def clip(r, g, voices, held=False, words=None, repeat=.2, plain=False, speeds=(125, 200), pitches=(25, 76), seen=False):
-    """One spoken question: (record, samples). seen: a question about a picture; its record holds the answer for a session without one."""
+    """One spoken question: (record, samples). seen: a question about a picture; its record holds the answer for a
+    session without a picture."""
     asked = sights.ask(r, held) if seen else None
     q = Question(asked.text, sights.NO_PICTURE, "sight") if seen else draw(r, held=held, repeat=repeat, words=words, lead=.1, reword=0 if held else .2)
     voice, speed, pitch = r.choice(voices), r.randrange(*speeds), r.randrange(*pitches)
@@ -60,7 +61,8 @@ def clip(r, g, voices, held=False, words=None, repeat=.2, plain=False, speeds=(1
 
 
 def bank(name, n, seed, **how):
-    """Writes NAME.json (records with first/last frame) and NAME.npy (log10 power mel, float16, all clips in a row)."""
+    """Writes NAME.json (records with first/last frame) and NAME.npy (log10 power mel, float16, all clips in
+    sequence)."""
     r, g, records, parts, at, start = random.Random(seed), np.random.default_rng(seed), [], [], 0, time.time()
     for i in range(n):
         record, y = clip(r, g, **how)
@@ -86,7 +88,7 @@ def tests(name, n, seed, **how):
 
 
 def part(job):
-    """One file of the bank: (name, clips, seed, voices, whether about pictures)."""
+    """Makes one file of the bank: (name, clips, seed, voices, whether about pictures)."""
     import torch
     torch.set_num_threads(1)
     name, n, seed, voices, seen = job

@@ -1,4 +1,5 @@
-"""The TTS language model (docs/model/talker.md 3, 4): words with the thinker's states in, speech tokens out. Tensor names of the checkpoint, below "tts."."""
+"""The TTS language model (docs/model/talker.md 3, 4): maps words and the thinker's states to speech tokens. Its tensors
+have the checkpoint's names, below "tts."."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -17,7 +18,7 @@ class LlamaAttention(nn.Module):
         self.q_proj, self.k_proj, self.v_proj, self.o_proj = (linear(d, d) for _ in range(4))
 
     def forward(self, x, rope, mask, kv):
-        """x [B,T,d]; kv: list of two cached tensors that grows in place, or None."""
+        """x [B,T,d]; kv: list of two cached tensors, extended in place, or None."""
         B, T, D = x.shape
         half = D // self.heads // 2
         heads = lambda t: t.view(B, T, self.heads, -1).transpose(1, 2)
@@ -57,7 +58,7 @@ class Talker(nn.Module):
                 p.data.mul_(.3)
 
     def condition(self, ids, states):
-        """Token ids [n], the thinker's states where they were fed [n,H] -> rows [n,d]."""
+        """Token ids [n] and the thinker's states when they were fed [n,H] -> rows [n,d]."""
         x = self.projector_semantic["linear2"](F.relu(self.projector_semantic["linear1"](states.to(self.emb_text.weight.dtype))))
         return self.emb_text(ids) + F.normalize(x, dim=-1).to(self.emb_text.weight.dtype)
 
@@ -72,7 +73,7 @@ class Talker(nn.Module):
         return self.model["norm"](e)
 
     def state(self):
-        """Tensors of the checkpoint; the head as direction and length, parts that no path uses as small as they may be."""
+        """Tensors of the checkpoint: the head as direction and length, unused parts as small as allowed."""
         out = {f"tts.{k}": v.detach() for k, v in self.state_dict().items()}
         head = SURE * out.pop("tts.head_code.0.weight")
         out["tts.head_code.0.parametrizations.weight.original0"] = head.norm(dim=1, keepdim=True)

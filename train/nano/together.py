@@ -1,4 +1,4 @@
-"""Several processes train one model, each on a core of its own with batches of its own; a step follows the mean of their gradients. usage: python -m nano.together PROCESSES STAGE [ARGUMENTS ...]
+"""Trains one model in several processes, each with its own core and batches; a step follows the mean of their gradients. usage: python -m nano.together PROCESSES STAGE [ARGUMENTS ...]
 
 Two processes do twice the work of one (70 units a second each in the joint stage, 67 alone). The first process logs and saves."""
 import os, pathlib, subprocess, sys, tempfile
@@ -7,7 +7,8 @@ import torch.distributed as dist
 
 
 class Crew:
-    """This process among those that `nano.together` started; alone without it, when nothing below does anything."""
+    """The group of processes started by `nano.together`, seen from one of them. If this process
+    was started alone, the methods do nothing."""
 
     def __init__(self):
         self.rank, self.size = int(os.environ.get("NANO_RANK", 0)), int(os.environ.get("NANO_CREW", 1))
@@ -16,7 +17,7 @@ class Crew:
             dist.init_process_group("gloo", init_method=f"file://{os.environ['NANO_MEETING']}", rank=self.rank, world_size=self.size)
 
     def agreed(self, value):
-        """The first process's number."""
+        """Returns the first process's value in all of them."""
         if self.size == 1:
             return value
         number = torch.tensor(value, dtype=torch.float64)
@@ -24,7 +25,8 @@ class Crew:
         return float(number)
 
     def average(self, params):
-        """Gradients become their mean over the processes; a parameter that a process did not use counts as zero there."""
+        """Replaces gradients by their mean over the processes; a parameter that a process did not use counts as zero
+        there."""
         if self.size == 1:
             return
         flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in params])

@@ -1,14 +1,14 @@
 """The checkpoint's tokenizer: byte-level BPE in the Qwen2 file format, merges learnt from our own sentences, the added tokens of MiniCPM-o 4.5.
 
-Merges never join a space with part of a word; only frequent whole words get a twin with a leading space, at the end of the list.
-So "wool" and " wool" share their tokens, and "Reply with exactly: wool" asks for copying, not for a table of twins."""
+Merges never join a space with part of a word. Only frequent whole words get a twin with a leading space, at the end of the list.
+Other words share their tokens with and without a space, so that "Reply with exactly: wool" can be learnt as copying."""
 import collections, json, pathlib, random, shutil, sys
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 SPLIT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-SIZE = 2048   # ids in all: 256 bytes, merges, <unk>, 105 further added tokens
-TWINS = 460   # words with a leading space as a token of their own
-SPACE = "Ġ"   # the byte-level sign of a space
+SIZE = 2048   # total number of ids: 256 bytes, merges, <unk>, 105 other added tokens
+TWINS = 460   # words with a second token that includes a leading space
+SPACE = "Ġ"   # how byte-level BPE writes a space
 
 
 def _bare(model):
@@ -30,7 +30,7 @@ class Text:
         config = json.loads((folder / "tokenizer_config.json").read_text())
         self.bad = config["bad_token_ids"]
         self.space = vocab[SPACE]
-        self.base = len(vocab)  # the first added id; everything below is text
+        self.base = len(vocab)  # the first added id; all below are text
         self.tok = _bare(models.BPE(vocab, merges))
         added = sorted((int(i), t["content"]) for i, t in config["added_tokens_decoder"].items())
         self.tok.add_special_tokens([AddedToken(t, special=True, normalized=False) for _, t in added])
@@ -49,7 +49,7 @@ class Text:
         return list(self.cache[text])
 
     def spoken(self, text):
-        """The tokens of a spoken sentence: bare spaces are not heard."""
+        """The tokens of a spoken sentence, without bare spaces, which nobody hears."""
         return [i for i in self.encode(text) if i != self.space]
 
     def decode(self, ids):
@@ -57,7 +57,7 @@ class Text:
 
 
 def corpus(n=120000):
-    """Sentences whose frequent pieces should become tokens: questions in both spellings, answers, every training word."""
+    """Sentences whose frequent pieces become tokens: questions in both spellings, answers, every training word."""
     from .questions import TRAIN_WORDS, copy_drill, draw, typed
     r = random.Random(11)
     for _ in range(n):
@@ -71,7 +71,8 @@ def corpus(n=120000):
 
 
 def build(template, out):
-    """Learns the merges and writes the tokenizer files; `template` is a checkpoint folder whose added tokens are taken over in order."""
+    """Learns the merges and writes the tokenizer files; the added tokens are taken in order from the checkpoint folder
+    `template`."""
     template, out = pathlib.Path(template), pathlib.Path(out)
     out.mkdir(parents=True, exist_ok=True)
     config = json.loads((template / "tokenizer_config.json").read_text())

@@ -1,4 +1,5 @@
-"""Sight with the tensor names and arithmetic of MiniCPM-o 4.5: vpm.* (SigLIP), resampler.*. All pictures of a batch have one form."""
+"""Vision with the tensor names and arithmetic of MiniCPM-o 4.5: vpm.* (SigLIP), resampler.*. All pictures in a batch
+have the same size."""
 import math
 import torch
 import torch.nn as nn
@@ -43,7 +44,7 @@ class SightLayer(nn.Module):
 
 
 def buckets(n, side):
-    """Places of n patches along one axis in a table of `side`, in the reference's float32 arithmetic."""
+    """Maps n patches along one axis to positions in a table of `side`, in the reference's float32 arithmetic."""
     at = torch.arange(0, 1 - 1e-6, float(torch.tensor(1.0) / n), dtype=torch.float32)
     return torch.bucketize(at, torch.arange(1 / side, 1.0, 1 / side, dtype=torch.float32), right=True)
 
@@ -96,7 +97,8 @@ class Resampler(nn.Module):
 
 
 def cosines(d):
-    """Patch filters [d,3,PATCH,PATCH]: the lowest cosines of brightness, red against green and yellow against blue. Random ones answer to little but the mean of a patch."""
+    """Patch filters [d,3,PATCH,PATCH]: the lowest-frequency cosines of brightness, red against green, and yellow
+    against blue. Random filters respond to little more than the mean of a patch."""
     n = pictures.PATCH
     wave = torch.cos(math.pi / n * torch.arange(n)[:, None] * (torch.arange(n) + .5)) * (2 / n) ** .5
     wave[0] /= 2 ** .5
@@ -118,7 +120,7 @@ class Tower(nn.Module):
         nn.init.zeros_(patch.bias)
         side, d = TOWER["side"], TOWER["d"]
         waves = lambda n: torch.cat([f(torch.arange(side).float()[:, None] * math.pi / side * torch.arange(1, n // 2 + 1)) for f in (torch.sin, torch.cos)], 1)
-        at = torch.cat([waves(d // 2)[None].expand(side, -1, -1), waves(d // 2)[:, None].expand(-1, side, -1)], 2).flatten(0, 1)  # near places look alike from the start
+        at = torch.cat([waves(d // 2)[None].expand(side, -1, -1), waves(d // 2)[:, None].expand(-1, side, -1)], 2).flatten(0, 1)  # nearby positions start with similar embeddings
         self.vpm.embeddings["position_embedding"].weight.data = .3 * at
 
     def forward(self, x, rows, columns):
@@ -126,12 +128,12 @@ class Tower(nn.Module):
         return self.both(x, rows, columns)[1]
 
     def both(self, x, rows, columns):
-        """The states of the patches too."""
+        """Also returns the states of the patches."""
         states = self.vpm(x, rows, columns)
         return states, self.resampler(states, rows, columns)
 
     @torch.no_grad()
     def look(self, picture):
-        """uint8 [h,w,3] with sides that are multiples of a patch -> rows [ROWS,H]."""
+        """uint8 [h,w,3] whose sides are multiples of a patch -> rows [ROWS,H]."""
         x, rows, columns = pictures.patches(picture)
         return self(x[None], rows, columns)[0]

@@ -1,20 +1,21 @@
 """Stages 4 and 5: speech tokenizer with flow encoder, then the flow itself. usage: python -m nano.train_codec CPU_SECONDS PEAK_LR tokens|flow
 
-"tokens" trains the tokenizer and the encoder together through straight-through rounding, so that mu comes close to the mel; "flow" leaves both as they are and trains the velocity field on mu.
-Every second step sees blocks only, as in streaming. States: codec.pt, and flow.pt, which starts from it; where neither is there, both begin with the shipped voice."""
+"tokens" trains the tokenizer and the encoder together, with straight-through rounding, to bring mu close to the mel. "flow" freezes both and trains the
+velocity field on mu. Every second step sees only blocks, as in streaming. States: codec.pt, and flow.pt, which starts from it; if neither exists, both
+start from the shipped voice."""
 import math, sys
 import torch
 from . import shipped_speech, speech
 from .run import Clock, Log, save, work
 from .voice_data import corpus, utterance, windows
 
-WINDOW = dict(tokens=(75, 6), flow=(50, 8))  # (speech tokens, sequences) of a step
+WINDOW = dict(tokens=(75, 6), flow=(50, 8))  # (speech tokens, sequences) per step
 STREAM_BLOCK = 25
 UNCONDITIONAL = .2
 
 
 def standardise(tokenizer, flow, data):
-    """Raw log mels go in and out: their mean and spread are folded into the first and last layers."""
+    """Folds the mean and spread of the log mels into the first and last layers, so that raw mels go in and out."""
     with torch.no_grad():
         mean, deviation = data["heard"].mean(0), data["heard"].std(0)
         tokenizer.conv1.weight.div_(deviation[None, :, None])
@@ -29,7 +30,7 @@ def standardise(tokenizer, flow, data):
 
 
 def mu_loss(tokenizer, flow, heard, mel, block):
-    """(L1 of mu, pull of the digits' means to zero, so that all codes are used, codes)."""
+    """(L1 of mu; penalty that pulls the digits' means to zero, so that all codes are used; codes)."""
     h = tokenizer(heard)
     digit = h + (h.round() - h).detach()
     mu = flow.mu(digit, block)
@@ -47,7 +48,7 @@ def flow_loss(tokenizer, flow, heard, mel, block):
 
 @torch.no_grad()
 def check(tokenizer, flow, data, n=12):
-    """Held-out sentences, streaming blocks: mean L1 to the mel of (mu, the flow's five steps)."""
+    """For held-out sentences in streaming blocks: mean L1 distance to the mel of (mu, the flow's five steps)."""
     g, errors = torch.Generator().manual_seed(5), []
     for i in range(min(n, len(data["first"]))):
         heard, mel = utterance(data, i)

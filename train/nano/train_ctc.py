@@ -10,7 +10,7 @@ from .run import Clock, Log, save, work
 from .tokenizer import Text
 
 
-UNITS_PER_CACHE = 29  # the streaming encoder forgets after so many units
+UNITS_PER_CACHE = 29  # units after which the streaming encoder empties its cache
 
 
 class Hearing(torch.nn.Module):
@@ -21,7 +21,7 @@ class Hearing(torch.nn.Module):
 
 
 def encode(nano, x, shift=0, at=0):
-    """mel [B,T,80] -> (states [B,T/2,d], rows [B,T/10,H]); shift moves the unit borders, at the positions."""
+    """mel [B,T,80] -> (states [B,T/2,d], rows [B,T/10,H]); shift moves the unit borders, `at` the positions."""
     h = nano.apm.front(x)
     block = (torch.arange(h.shape[1], device=x.device) + shift) // 50
     h = nano.apm.body(h, at, hidden(block[None] > block[:, None], h))

@@ -1,6 +1,6 @@
 """Stage 3: everything together on duplex sessions with real sound, spoken chat and typed chat. usage: python -m nano.train_joint CPU_SECONDS PEAK_LR
 
-Starts from ctc.pt (hearing) and text.pt (the LLM), each else from the shipped part; resumes from joint.pt."""
+Starts from ctc.pt (hearing) and text.pt (the LLM), or the shipped part if one is missing; resumes from joint.pt."""
 import sys
 import torch
 from . import ctc, mixing, shipped
@@ -19,7 +19,7 @@ from .train_text import text_loss, token_loss
 
 
 def encode_session(nano, x, offset=0):
-    """mel [B,100*U,80] -> states, rows, with the streaming cache rule; offset: units that went before (unheard)."""
+    """mel [B,100*U,80] -> states, rows, with the streaming cache rule; offset: number of (unheard) units before."""
     h = nano.apm.front(x)
     unit = torch.arange(h.shape[1], device=x.device) // 50 + offset
     seen = (unit[None] <= unit[:, None]) & (unit[None] // UNITS_PER_CACHE == unit[:, None] // UNITS_PER_CACHE)
@@ -33,7 +33,8 @@ def encode_session(nano, x, offset=0):
 
 
 def spliced_loss(nano, ids, weights, seen, rows=None):
-    """Loss of ids [B,T] with `rows` (all sessions in a row, [n,H]) at the ROW places and `seen` [pictures,ROWS,H] at the SIGHT places: (loss, loss of each target, their weights)."""
+    """Loss of ids [B,T], with `rows` (all sessions in sequence, [n,H]) at the ROW places and `seen` [pictures,ROWS,H]
+    at the SIGHT places: (loss, loss of each target, their weights)."""
     e = nano.llm.model.embed_tokens(ids.clamp(min=0))
     if rows is not None:
         e = e.masked_scatter((ids == ROW)[..., None], rows)
@@ -46,7 +47,8 @@ def spliced_loss(nano, ids, weights, seen, rows=None):
 
 
 def duplex_loss(model, nano, text, batch):
-    """(decisions and text, phoneme CTC, token CTC, mean loss on replies). nano: what computes, the model's own or a fast copy."""
+    """(decisions and text, phoneme CTC, token CTC, mean loss on replies). nano does the computing: the model's own or a
+    fast copy."""
     h, rows = encode_session(nano, batch["x"], batch["offset"])
     voice = nano.audio_projection_layer(nano.apm(batch["voice"][None]))[0] if len(batch["voice"]) else rows.new_zeros(0, rows.shape[2])
     own = torch.cat([part for b, n in enumerate(batch["rows"]) for part in (voice, rows[b, :n])])
@@ -78,7 +80,7 @@ def main():
             raise SystemExit("neither ctc.pt nor a shipped encoder")
         load_llm(model.nano)
     model.to(device())
-    model.nano.llm.model.embed_tokens.weight.requires_grad_(False)  # the encoder goes on hitting the table that it was taught
+    model.nano.llm.model.embed_tokens.weight.requires_grad_(False)  # frozen, because the encoder was trained towards this table
     opt = Optimizer(model, ["nano", "heads"])
     if state:
         opt.load_state_dict(state["opt"])
@@ -107,7 +109,7 @@ def main():
         chat.backward()
         fast.collect()
         crew.average(opt.params)
-        # a slow start, so that what was learnt from text survives the first steps with a new kind of input
+        # A slow start, so that what was learnt from text survives the first steps with a new kind of input.
         opt.step(schedule(done, step, peak, warm=100, flat=.35))
         fast.refresh()
         step, count, units = step + 1, count + 1, units + batch["duplex"]["x"].shape[0] * batch["duplex"]["x"].shape[1] // 100

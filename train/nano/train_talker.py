@@ -1,6 +1,7 @@
 """Stage 7: the TTS language model, on the thinker's states and the codec's tokens. usage: python -m nano.train_talker CPU_SECONDS PEAK_LR
 
-Needs joint.pt and codec.pt, else the shipped model. Each sentence is learnt in the two forms in which the server speaks: full-duplex units of 25 tokens, and groups of ten words' tokens of a streamed chat answer."""
+Needs joint.pt and codec.pt, or else the shipped model. Each sentence is learnt in the two forms that the server uses: full-duplex units of 25 tokens, and
+the groups of ten text tokens of a streamed chat answer."""
 import math, random, sys
 import torch
 import torch.nn.functional as F
@@ -19,15 +20,15 @@ from .voice_data import corpus, utterance
 
 GROUP = 10  # LLM tokens of a streamed group
 BATCH = 24
-RENEWED, UNSTATED, BLUR = .15, .25, .3  # shares of forms that are drawn anew and of samples without states; noise in the other states
-UNUSED = 300    # of the thousands of codes that never occur, as many are pushed down in a step
-SPOILT = .06    # share of the speech tokens that are fed wrong, as what it draws will be now and then
+RENEWED, UNSTATED, BLUR = .15, .25, .3  # share of forms that are redrawn; share of samples without states; noise added to other states
+UNUSED = 300    # how many of the thousands of unused codes are pushed down per step
+SPOILT = .06    # share of input speech tokens that are replaced by wrong ones, as the talker will sometimes sample them
 LEVEL = .01     # penalty on log-sum-exp: logits that are log-probabilities hardly move under the server's repetition penalty, which steady vowels would suffer from
 
 
 class Sentences:
-    """The corpus as speech tokens. Ends of turns are padded to whole units with the token of silence.
-    What is said more than once always sounds as it did first: a third of the tokens differ between two readings of espeak's, and there is no way to tell which one is asked for."""
+    """The corpus as speech tokens. Ends of turns are padded to whole units with the silence token.
+    A repeated sentence reuses its first recording: two readings by espeak differ in a third of the tokens, and nothing in the input tells them apart."""
 
     def __init__(self, name, tokenizer):
         data = corpus(name)
@@ -44,7 +45,8 @@ class Sentences:
 
 
 def duplex_form(text, r, question, codes, silence):
-    """(LLM ids, groups): a session of one turn; groups = [(positions of the unit's words, speech tokens, ends)]."""
+    """(LLM ids, groups) for a session with one turn; groups = [(positions of the unit's words, speech tokens,
+    ends)]."""
     length = int((len(question.text) * 6.5 + 15) * r.uniform(.8, 1.3))
     scene = scenes.make(text, r, [(length, question.text, question.answer)], late=.1, tail=0)
     ids, _ = layouts.duplex(text, scene, r.choice(layouts.SYSTEM))
@@ -61,7 +63,8 @@ def duplex_form(text, r, question, codes, silence):
 
 
 def chat_form(text, r, question, codes, starts):
-    """(LLM ids, groups) of a typed question; a group's sound ends where the first word begins that is not wholly in it. starts: [(place of a word, token at which it begins)]."""
+    """(LLM ids, groups) for a typed question. A group's sound ends where the first word begins that is not entirely in
+    the group. starts: [(offset of a word, token at which it begins)]."""
     ids, weights = layouts.chat(text, r, [typed(r, question)], kind=r.choice([0, 0, 1, 2]))
     first = next(i for i, w in enumerate(weights) if w)
     words = text.encode(question.answer)
@@ -77,8 +80,8 @@ def chat_form(text, r, question, codes, starts):
 
 
 def assemble(text, talker, groups, duplex, spoilt=0):
-    """One sentence as talker input: (rows [T,d], targets [T], -1 = none). What is fed and what is asked follows docs/model/talker.md 3 and 4. groups = [(words' ids, their states, speech tokens, ends)].
-    spoilt: share of the tokens in whose place another one of the group is fed."""
+    """One sentence as talker input: (rows [T,d], targets [T], -1 = none). Inputs and targets follow docs/model/talker.md 3 and 4. groups = [(words' ids, their
+    states, speech tokens, ends)]. spoilt: share of input tokens that are replaced by another one of the group."""
     rows, targets = [], []
     mark = lambda name: talker.emb_text.weight[text.id[name]][None]
     for words, states, codes, last in groups:
@@ -94,7 +97,7 @@ def assemble(text, talker, groups, duplex, spoilt=0):
 
 
 class Samples:
-    """Sentences in some forms each, drawn once and kept with the thinker's states at the words."""
+    """Sentences in several forms each, drawn once and kept with the thinker's states at their words."""
 
     def __init__(self, text, thinker, sentences, forms=3):
         self.text, self.sentences, self.forms = text, sentences, forms
@@ -103,7 +106,7 @@ class Samples:
 
     @torch.no_grad()
     def draw(self, r, chosen, duplex=None):
-        """Makes one more form of each chosen sentence; duplex: the kind, drawn by chance where None."""
+        """Makes one more form of each chosen sentence; duplex: which form, or None to choose at random."""
         made = []
         for i in chosen:
             kind, q, codes = r.random() < .7 if duplex is None else duplex, self.sentences.questions[i], self.sentences.codes[i]
@@ -122,14 +125,16 @@ class Samples:
 
 
 def blurred(r, sample):
-    """The same with noise in the states, or without states: what is said lies in the words, and states of few conversations would be learnt by heart."""
+    """The same sample with noise in the states, or without states: the words carry the content, and states from few
+    conversations would be memorised."""
     groups, kind = sample
     keep = r.random() > UNSTATED
     return [(words, keep * (states + BLUR * states.std() * torch.randn_like(states)), codes, last) for words, states, codes, last in groups], kind
 
 
 def scores(talker, rows, targets, used):
-    """Logits of the codes in `used` and of a few others in the place of all others, and where among them the targets lie: the whole head takes half of a step."""
+    """Logits of the codes in `used` plus a few others as a sample of the rest, and the targets' places among them: the
+    whole head would take half of a step."""
     others = torch.ones(END + 1, dtype=torch.bool).index_fill(0, used, False).nonzero()[:, 0]
     chosen = torch.cat([used, others[torch.randint(len(others), (UNUSED,))]])
     logits = F.linear(rows, talker.head_code[0].weight[chosen]).float()
@@ -138,7 +143,8 @@ def scores(talker, rows, targets, used):
 
 
 def loss_of(text, talker, samples, spoilt=0, level=0, used=None):
-    """Mean loss per speech token and the share of tokens that are guessed. used: the codes that occur, where not all are to be scored."""
+    """Mean loss per speech token, and the share of tokens guessed correctly. used: the codes that occur, if not all are
+    to be scored."""
     parts = [assemble(text, talker, *sample, spoilt) for sample in samples]
     rows, targets = (torch.nn.utils.rnn.pad_sequence(x, batch_first=True, padding_value=v) for x, v in zip(zip(*parts), (0, -1)))
     keep = targets >= 0
@@ -149,7 +155,7 @@ def loss_of(text, talker, samples, spoilt=0, level=0, used=None):
 
 @torch.no_grad()
 def check(text, talker, tests):
-    """(loss, share of guessed tokens) of the held-out sentences of the domain."""
+    """(loss, share of tokens guessed correctly) on the held-out sentences of the domain."""
     chosen = [i for i, q in enumerate(tests.sentences.questions) if q.intent != "repeat"]
     return [float(x) for x in loss_of(text, talker, tests.draw(random.Random(1), chosen))]
 

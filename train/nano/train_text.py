@@ -1,7 +1,7 @@
 """Stage 1: the LLM alone, on chat and on duplex sessions whose audio rows are token embeddings. usage: python -m nano.train_text CPU_SECONDS [peak lr] [freeze]
 
-Resumes text.pt, else begins with a shipped LLM.
-After the share `freeze` of the run (0 … 1) the input embeddings stand still: from then on the encoder can be trained to hit them, beside this run."""
+Resumes text.pt, or else begins with a shipped LLM. `freeze`: the share of the run (0 … 1) after which the input embeddings are frozen; from then on the
+encoder can be trained towards them in parallel."""
 import functools, sys
 import torch
 import torch.nn.functional as F
@@ -20,7 +20,7 @@ Z = 2e-3  # pulls log-sum-exp to 0, so that logits are log-probabilities and the
 def token_loss(logits, targets, weights):
     """Weighted cross entropy per target plus the z term; logits [N,V]."""
     logits, at = logits.float(), targets[:, None]
-    ce = -F.log_softmax(logits, -1).gather(1, at)[:, 0]  # fused: a third of the passes over the logits that logsumexp takes
+    ce = -F.log_softmax(logits, -1).gather(1, at)[:, 0]  # fused: needs a third of logsumexp's passes over the logits
     lse = ce + logits.gather(1, at)[:, 0]
     return (ce * weights).sum() / weights.sum() + Z * lse.pow(2).mean(), ce
 
@@ -57,7 +57,8 @@ def typed_pool(text, r, chats, sessions):
 
 
 def batches(text, r, tokens=3200):
-    """Endless batches of similar length, about `tokens` padded tokens each (times $NANO_SCALE); one in eleven samples is a session."""
+    """Endless batches of similar length, with about `tokens` padded tokens each (times $NANO_SCALE); one sample in
+    eleven is a session."""
     while True:
         groups = grouped(typed_pool(text, r, int(400 * max(1, scale() / 4)), int(40 * max(1, scale() / 4))), lambda s: len(s[0]), tokens * scale())
         r.shuffle(groups)
@@ -81,7 +82,7 @@ def main():
         model.load_state_dict({k: v for k, v in state["model"].items() if k.startswith("llm.")}, strict=False)
         step, clock = state["step"], Clock(state["seconds"])
     elif shipped.begin(model, "llm.") and shipped.weights("apm."):
-        freeze = 0  # the shipped encoder hits the shipped table
+        freeze = 0  # the shipped encoder matches the shipped table
     model.to(device())
     opt = Optimizer(model, ["llm"])
     if state and state["opt"]:

@@ -1,7 +1,8 @@
 """Stage 2c: the vision tower and the resampler. usage: python -m nano.train_tower CPU_SECONDS PEAK_LR [pictures of the gallery]
 
-Every row of a picture is to hit the LLM's (frozen) input embedding of the word that it stands for (`sights.fields`). A head that is not kept names colour and shape at each patch that a shape covers:
-from the rows alone the tower learns shapes ten times later than colours. Where the joint stage has been, its LLM reads the rows too, frozen, and has to answer right. At the end the gallery is made: pictures' rows for the joint stage."""
+Every row of a picture is trained towards the LLM's (frozen) input embedding of its word (`sights.fields`). A head used only in training names colour and
+shape at each patch that a shape covers: from the rows alone, the tower takes ten times longer for shapes than for colours. If the joint stage has a state,
+its frozen LLM reads the rows too and has to answer correctly. At the end the gallery is made: rows of pictures for the joint stage."""
 import random, sys
 import numpy as np
 import torch
@@ -18,11 +19,11 @@ from .train_joint import spliced_loss
 from .train_text import pad
 
 FORM_WEIGHTS = [4, 4, 1, 2]
-SHARPNESS = 20  # of the distances to the embeddings, as the token CTC loss has it
+SHARPNESS = 20  # factor on the distances to the embeddings, as in the token CTC loss
 
 
 class Album:
-    """Batches of pictures of which a third is new; the others come back, half of them mirrored."""
+    """Batches of pictures: a third are new, the others repeat, half of those mirrored."""
 
     def __init__(self, r, g, most=1500):
         self.r, self.g, self.most, self.kept = r, g, most, {form: [] for form in pictures.FORMS}
@@ -49,7 +50,7 @@ class Album:
 
 
 class Namer(torch.nn.Module):
-    """The head of the patches: nothing, or which colour and which shape."""
+    """Classifies patches: nothing, or which colour and which shape."""
 
     def __init__(self):
         super().__init__()
@@ -64,7 +65,7 @@ class Namer(torch.nn.Module):
 
 
 def batch(r, g, n, held=False):
-    """(patches [n,L,588], rows, columns, sights): one form a batch."""
+    """(patches [n,L,588], rows, columns, sights); all pictures of a batch have the same size."""
     width, height = r.choices(pictures.FORMS, FORM_WEIGHTS)[0]
     shown = [sights.random_sight(r, held) for _ in range(n)]
     cut = [pictures.patches(pictures.draw(g, s, width, height, plain=r.random() < .2)) for s in shown]
@@ -72,7 +73,7 @@ def batch(r, g, n, held=False):
 
 
 class Words:
-    """The table that the rows are to hit, and which entry each row of a sight stands for."""
+    """The table of target embeddings, and the entry for each row of a sight."""
 
     def __init__(self, text, table):
         self.tokens, self.blank = sights.word_tokens(text), text.id["<|audio|>"]
@@ -88,7 +89,7 @@ class Words:
 
 
 def reader():
-    """The model of the joint stage, else a shipped one that sees, frozen; or None."""
+    """The frozen model of the joint stage, else a shipped one that sees, else None."""
     path, nano = work() / "joint.pt", Nano()
     if path.exists():
         nano.load_state_dict({k.removeprefix("nano."): v for k, v in torch.load(path, map_location="cpu")["model"].items()}, strict=False)
@@ -98,14 +99,15 @@ def reader():
 
 
 def answers_loss(nano, text, r, shown, rows):
-    """How well the frozen LLM answers a question about each picture from its rows."""
+    """The loss of the frozen LLM when it answers a question about each picture from its rows."""
     ids, weights = pad([layouts.chat(text, r, [layouts.about_picture(r, sight)], shown={0}) for sight in shown])
     return spliced_loss(nano, ids, weights, rows)[0]
 
 
 @torch.no_grad()
 def check(tower, words, seed, n=256, held=False):
-    """Share of the five fields that are right, each over the pictures in which it says something, and of pictures with all of them right."""
+    """Share of correct values for each of the five fields, over the pictures where it says something; and share of
+    pictures with all fields correct."""
     r, g, right, of = random.Random(seed), np.random.default_rng(seed), torch.zeros(6), torch.zeros(6)
     for _ in range(n // 32):
         x, rows, columns, shown = batch(r, g, 32, held)

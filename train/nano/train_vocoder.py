@@ -1,7 +1,7 @@
 """Stage 6: the vocoder on the voice's own mels. usage: python -m nano.train_vocoder CPU_SECONDS PEAK_LR
 
-Multi-resolution spectral losses, the error of the mel that a recogniser sees, and the error of the pitch; the source follows the voicing of the corpus, so that it is learnt as an input that can be
-trusted."""
+The losses: multi-resolution spectra, the mel that a recogniser sees, and the pitch. The source follows the corpus's voicing, so that the vocoder learns
+to rely on it."""
 import math, sys
 import torch
 from . import shipped_speech
@@ -10,15 +10,16 @@ from .vocoder import HOP, LOOK, Vocoder
 from .voice import slaney
 from .voice_data import corpus, utterance
 
-SEGMENT, BEFORE, BATCH = 32, 8, 3  # frames that are scored, frames of context on the left, segments of a step
+SEGMENT, BEFORE, BATCH = 32, 8, 3  # frames in the loss, frames of left context, segments per step
 RESOLUTIONS = [(1024, 240), (512, 120), (128, 32)]
-FLOOR = 3e-3  # magnitudes below are silence
-EAR, EAR_FLOOR = (600, 240), 3e-6  # window and hop of 25 and 10 ms; power below is silence
+FLOOR = 3e-3  # magnitudes below this are silence
+EAR, EAR_FLOOR = (600, 240), 3e-6  # window and hop of 25 and 10 ms; power below this is silence
 EAR_BANK = slaney(80, 301, 0, 8000, 24000)
 
 
 def spectral(y, x, windows):
-    """(mean difference of log magnitudes, spectral convergence, relative error of the complex spectra) over all resolutions; the last is possible because the pulses are locked to the frames."""
+    """(mean difference of log magnitudes, spectral convergence, relative error of the complex spectra) over all
+    resolutions. The last is possible because the pulses are locked to the frames."""
     log = converge = phase = 0
     for n, hop in RESOLUTIONS:
         u, v = (torch.view_as_real(torch.stft(z, n, hop, window=windows[n], return_complex=True)) for z in (y, x))
@@ -30,7 +31,7 @@ def spectral(y, x, windows):
 
 
 def heard(y, windows):
-    """[B,n] -> log10 mel power as recognisers take it."""
+    """[B,n] -> log10 mel power as recognisers compute it."""
     s = torch.view_as_real(torch.stft(y, *EAR, window=windows[EAR[0]], return_complex=True)).pow(2).sum(-1)
     return (s.transpose(1, 2) @ EAR_BANK).clamp(min=EAR_FLOOR).log10()
 

@@ -5,14 +5,14 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 BASE, PITCH_WIDTH = 64, 64
-UPS = ((8, 16), (5, 11), (3, 7))  # (times, kernel)
+UPS = ((8, 16), (5, 11), (3, 7))  # (upsampling factor, kernel)
 HARMONICS, HOP = 9, 480
-LOOK = 4    # frames to the right that conv_pre sees
-VOICED = 10  # Hz
+LOOK = 4    # how many frames ahead conv_pre sees
+VOICED = 10  # Hz; above this a frame is voiced
 
 
 class Causal(nn.Conv1d):
-    """A convolution that sees `left` places back and `right` ahead."""
+    """A convolution that sees `left` positions back and `right` ahead."""
 
     def __init__(self, i, o, kernel, left=None, right=0, dilation=1, stride=1):
         super().__init__(i, o, kernel, stride, dilation=dilation)
@@ -91,7 +91,8 @@ class Vocoder(nn.Module):
             self.f0_predictor.classifier.bias.fill_(100.)
 
     def source(self, pitch):
-        """pitch [B,T] Hz -> excitation [B,1,T*480]: sines held over each frame, phases drawn anew, as the server's stream is long."""
+        """pitch [B,T] Hz -> excitation [B,1,T*480]: sines held constant over each frame, with new random phases each
+        time, because the server's stream is long."""
         B, T = pitch.shape
         step = (pitch[..., None].double() * torch.arange(1, HARMONICS + 1) / 24000).remainder(1)
         cycles = step.cumsum(1) * HOP + torch.rand(B, 1, HARMONICS)
@@ -119,7 +120,7 @@ class Vocoder(nn.Module):
         return self.decode(mel, self.source(self.f0_predictor(mel))).clamp(-.99, .99)
 
     def state(self):
-        """Tensors of hift.pt: convolutions as direction and length, but for the few that are plain there."""
+        """Tensors of hift.pt: convolutions as direction and length, except for the few that are plain there."""
         out = {}
         for name, value in self.state_dict().items():
             stem = name.removesuffix(".weight")

@@ -1,7 +1,8 @@
-"""The corpus of the one voice that it speaks with: espeak-ng with a melody in steps that fit the frames, and the features that each stage learns from. usage: python -m nano.voice [sentences] [test sentences]
+"""Makes the corpus of the model's only voice: espeak-ng with a melody in steps that fit the frames, and the features for each training stage. usage: python -m nano.voice [sentences] [test sentences]
 
 Everything lies on the grid of speech tokens: 25 tokens = 50 mel frames = 100 tokenizer frames = 24,000 samples a second. The sentences are the domain's answers, at a rate that fits
-the units in which they are written (see `layouts.pieces`), and strings of random words, so that every word is heard. No word begins before the second of its unit: the talker is not to say what it has not been given."""
+their units (see `layouts.pieces`), and strings of random words, so that every word occurs. No word begins before its unit's second: the talker cannot say
+a word that it has not received yet."""
 import random, sys, wave
 import numpy as np
 import torch
@@ -17,9 +18,9 @@ from .tokenizer import Text
 
 VOICE, PITCH, RANGE, SLOWEST, FASTEST = "en-us+f2", 50, 60, 150, 270
 SEARCHED = 90, 330  # Hz: where the natural reading's pitch is looked for
-MIDDLE_NATURAL, MIDDLE, SWING = 200, 200, 1.3  # Hz in the middle of the natural reading and of the voice; how much wider the voice moves, in octaves
-LEVELS, SWITCH = np.array([150., 200., 250., 300.]), 8  # Hz: what fits the frames; what a change costs, in semitones off for one frame
-STRETCH = 1.15      # how much slower what would be too early may be spoken
+MIDDLE_NATURAL, MIDDLE, SWING = 200, 200, 1.3  # Hz at the centre of the natural reading and of the voice; the factor by which the melody is widened
+LEVELS, SWITCH = np.array([150., 200., 250., 300.]), 8  # Hz that fit the frames; the cost of a change, in semitones of error in one frame
+STRETCH = 1.15      # how much slower a word may be spoken that would come too early
 RATE, HOP = 24000, 480
 TOKEN = 960         # samples of one speech token
 UNIT = 25           # speech tokens of one unit
@@ -40,21 +41,21 @@ SPEECH_BANK, TOKENIZER_BANK = slaney(80, 961, 0, 8000, RATE), slaney(128, 201, 0
 
 
 def prompt_mel(samples):
-    """24 kHz [n] -> natural log mel [n / 480, 80] of the flow model (docs/model/talker.md 6.1)."""
+    """24 kHz [n] -> natural log mel [n / 480, 80] for the flow model (docs/model/talker.md 6.1)."""
     x = torch.nn.functional.pad(samples[None, None], (720, 720), mode="reflect")[0, 0]
     s = torch.view_as_real(torch.stft(x, 1920, HOP, window=torch.hann_window(1920), center=False, return_complex=True))
     return (s.pow(2).sum(-1) + 1e-9).sqrt().T.matmul(SPEECH_BANK).clamp(min=1e-5).log()
 
 
 def tokenizer_mel(samples):
-    """16 kHz [n] -> log mel [n / 160, 128] of the speech tokenizer."""
+    """16 kHz [n] -> log mel [n / 160, 128] for the speech tokenizer."""
     s = torch.stft(samples, 400, 160, window=mel.HANN, center=True, pad_mode="reflect", return_complex=True)[..., :-1]
     x = (s.abs() ** 2).T.matmul(TOKENIZER_BANK).clamp(min=1e-10).log10()
     return (torch.maximum(x, x.max() - 8) + 4) / 4
 
 
 def stepped(level):
-    """Octaves above 1 Hz of each frame -> the nearest of LEVELS, with few changes (the cheapest path)."""
+    """Octaves above 1 Hz of each frame -> the nearest of LEVELS with few changes (the cheapest path)."""
     off, back = 12 * np.abs(level[:, None] - np.log2(LEVELS)), np.zeros((len(level), len(LEVELS)), int)
     cost, change = off[0], SWITCH * (1 - np.eye(len(LEVELS)))
     for k in range(1, len(level)):
@@ -67,7 +68,8 @@ def stepped(level):
 
 
 def melody(natural, words, flat_words, length):
-    """Hz at each of `length` samples of the flat reading: the pitch of the natural one at the same place between the words' beginnings, bridged where there is none, around MIDDLE."""
+    """Hz at each of `length` samples of the flat reading: the natural reading's pitch at the same position between word
+    beginnings, interpolated where it has none, centred on MIDDLE."""
     found = pitches(torch.from_numpy(natural * 32767), *SEARCHED).numpy()
     known = np.flatnonzero(found)
     if not len(known):
@@ -80,7 +82,7 @@ def melody(natural, words, flat_words, length):
 
 
 def units_of(text, answer):
-    """The place in the answer at which each unit's words begin."""
+    """The offset in the answer at which each unit's words begin."""
     starts, at = [], 0
     for ids in layouts.pieces(text, answer):
         starts.append(at)
@@ -89,7 +91,8 @@ def units_of(text, answer):
 
 
 def arranged(begins, length):
-    """(spans for `Times`, samples in all): no unit's words begin before its second; what is early is spoken a little slower, then waits. begins: first sample of each unit's words."""
+    """(spans for `Times`, total samples): no unit's words begin before its second; early words are spoken a little
+    slower, then wait. begins: first sample of each unit's words."""
     spans, at, unit = [], LEAD * TOKEN, UNIT * TOKEN
     for k, (a, b) in enumerate(zip(begins, [*begins[1:], length])):
         at = max(at, k * unit)
@@ -101,7 +104,8 @@ def arranged(begins, length):
 
 
 def fitted(text, answer):
-    """(samples, pitch of each frame, [(place of a word, token at which it begins)]) of an answer, spoken as slowly as its units allow, or None where even the fastest is too slow."""
+    """(samples, pitch of each frame, [(offset of a word, token at which it begins)]) of an answer, spoken as slowly as
+    its units allow; None if even the fastest reading is too slow."""
     places = units_of(text, answer)
     most, speed = len(places) * UNIT * TOKEN, SLOWEST
     while speed <= FASTEST:
@@ -123,7 +127,7 @@ def fitted(text, answer):
 
 
 def sentences(r, held):
-    """Endless questions whose answers it is to speak: of the domain, strings of words."""
+    """Endless questions whose answers the voice will speak: from the domain, and strings of words."""
     pool = HELD_WORDS + TRAIN_WORDS[::10] if held else TRAIN_WORDS
     while True:
         if r.random() < .65:
@@ -143,7 +147,8 @@ def features(y, pitch):
 
 
 def missing(asked, seed):
-    """A question for every answer of the domain, and about pictures, that is not among those of `asked`: the values of all slots are spoken once."""
+    """One question for every answer of the domain and about pictures that is not in `asked`, so that all values of all
+    slots are spoken once."""
     r, known, found = random.Random(seed), {q[1] for q in asked}, {}
     for _ in range(40000):
         question = draw(r, repeat=0)
@@ -155,7 +160,8 @@ def missing(asked, seed):
 
 
 def corpus(name, n, seed, text, held=False):
-    """Writes NAME.pt: samples (int16), mel, tokenizer mel, pitch of all sentences in a row; `first` and `length` in tokens, the beginnings of the words and the question of each."""
+    """Writes NAME.pt: samples (int16), mel, tokenizer mel and pitch of all sentences in sequence; `first` and `length`
+    in tokens; and for each sentence its word beginnings and question."""
     parts, first, length, words, asked, at = [], [], [], [], [], 0
 
     def add(question):
@@ -197,4 +203,4 @@ if __name__ == "__main__":
     text = Text(work() / "tokenizer")
     corpus("voice_test", tests, 302, text, held=True)
     corpus("voice", n, 301, text)
-    write_voice(work() / "default_voice.wav", torch.load(work() / "voice.pt"))  # what the thinker is to hear as its own
+    write_voice(work() / "default_voice.wav", torch.load(work() / "voice.pt"))  # the voice that the thinker hears as its own

@@ -10,7 +10,7 @@ def corpus(name):
 
 
 def windows(data, n, count):
-    """`count` cuts of n tokens from anywhere: (tokenizer mel [B,4n,128], mel [B,2n,80])."""
+    """`count` random cuts of n tokens: (tokenizer mel [B,4n,128], mel [B,2n,80])."""
     starts = torch.randint(0, len(data["mel"]) // 2 - n, (count,)).tolist()
     return torch.stack([data["heard"][4 * a:4 * (a + n)] for a in starts]), torch.stack([data["mel"][2 * a:2 * (a + n)] for a in starts])
 
