@@ -188,8 +188,7 @@ def rolling(args, folder: Path) -> int:
 
 
 def lose_packets(lost: bool):
-    """Drops every packet in this network namespace silently, or stops doing so. The namespace belongs to this process
-    alone."""
+    """Silently drops every packet in this process's own network namespace, or stops doing so."""
     subprocess.run(["ip", "link", "set", "lo", "down" if lost else "up"], check=True)
 
 
@@ -262,8 +261,7 @@ def bytes_between(args, folder: Path) -> int:
 
 
 def beside(args, folder: Path) -> int:
-    """Compares the CPU use of the same conversations in `serve` and over a link between nodes, in alternating
-    blocks."""
+    """Compares the CPU use of the same conversations in `serve` and over a link between nodes, by turns."""
     flags = (*SEED, *PATIENT, "--set", f"worker.max_sessions={args.slots}")
     server = Server(*flags, log=folder / "serve.log")
     gateway = Gateway(folder / "gateway.log", *PATIENT)

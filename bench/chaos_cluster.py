@@ -47,8 +47,7 @@ class Cluster:
         return sorted(w["node"] for w in self.gateway.workers() if w.get("busy"))
 
     def assert_whole(self):
-        """Every worker is present and every slot is free, at the gateway and at the workers, since each offers all of
-        its slots."""
+        """Every worker is present and every slot is free, at the gateway and at the workers."""
         self.gateway.wait_until_free()
         for one in self.gateway.wait_for_workers(len(self.workers)):
             assert one["slots"] == self.slots and one["busy"] == 0, one
@@ -81,8 +80,8 @@ def spread(values: list[float], unit: str = "s", digits: int = 2) -> str:
 
 
 def report(sessions: list[Paced], calm: tuple[dict[int, Paced], dict], logs: list[Path]) -> int:
-    """Prints how these conversations compare with the undisturbed ones. Returns 1 if one was lost, or differs by more
-    than rounding explains."""
+    """Compares these conversations with the undisturbed ones. Returns 1 if one was lost or differs by more than
+    rounding."""
     runs, calm_draws = calm
     made = draws(logs)
     lost = [(s.seed, repr(s.problem)) for s in sessions if s.problem is not None]

@@ -34,8 +34,7 @@ def wav(seconds: float, rate: int = UNIT, width: int = 2) -> str:
 
 
 def progressive_jpeg(scans: int, side: int = 4096) -> str:
-    """A black progressive picture in base64 with that many scans: one with the DC values, the others empty refinements
-    of some 30 bytes each."""
+    """A black progressive JPEG in base64: one scan of DC values, the others empty refinements of some 30 bytes each."""
     part = lambda kind, data: struct.pack(">BBH", 255, kind, len(data) + 2) + data
     blocks = (side // 8) ** 2
     # Two codes: "0" ends up to 32,767 blocks (EOB14 and 14 bits), "10" ends one.

@@ -33,8 +33,8 @@ WARM = 3  # units that are not counted
 
 
 def let_the_cpu_speak():
-    """The vocoder's package asks for a GPU by name; this answers with the CPU. The sizes of its speech encoder come
-    from the file."""
+    """The vocoder's package asks for a GPU by name; this answers with the CPU. Takes the speech encoder's sizes from
+    the file."""
     import s3tokenizer
     import soundfile
     import stepaudio2.token2wav as token2wav

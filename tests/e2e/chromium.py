@@ -1,5 +1,4 @@
-"""A headless Chromium, driven over its DevTools protocol: real page, real microphone and camera code, devices fed from
-files."""
+"""A headless Chromium, driven over its DevTools protocol: real page, real device code, devices fed from files."""
 import base64
 import json
 import subprocess

@@ -1,5 +1,4 @@
-"""Starts the real server on a free loopback port. The clients here are written from the protocol documentation
-alone."""
+"""Starts the real server on a free loopback port. Its clients follow the protocol's documentation alone."""
 import os
 import signal
 import subprocess
@@ -14,8 +13,7 @@ START_SECONDS = 120  # long enough for a sanitized binary on a busy machine
 
 
 class Server:
-    """One `parley serve` process, with tiny-omni unless the flags name another model. It is ready once constructed;
-    `stop` ends it."""
+    """One `parley serve` process, with tiny-omni unless the flags name another model. Ready once constructed."""
 
     def __init__(self, *flags: str, log: Path):
         self.log = log
@@ -50,8 +48,7 @@ class Server:
 
 @pytest.fixture
 def start_server(tmp_path):
-    """A factory of servers with flags chosen by the test. At the end of the test all are stopped and must have exited
-    cleanly."""
+    """A factory of servers with flags chosen by the test. After the test all must exit cleanly."""
     servers = []
 
     def start(*flags: str) -> Server:

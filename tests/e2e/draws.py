@@ -48,8 +48,7 @@ class Verdict:
 
 
 def first_difference(mine: dict[int, list[Unit]], calm: dict[int, list[Unit]], verdict: Verdict) -> tuple[int, float | None] | None:
-    """Unit and margin of the first speech token that came out differently. The margins before it are compared as
-    well."""
+    """Unit and margin of the first speech token that differs. Compares the margins before it, too."""
     for number in sorted(calm):
         [undisturbed] = calm[number]
         tipped = None
@@ -67,8 +66,8 @@ def first_difference(mine: dict[int, list[Unit]], calm: dict[int, list[Unit]], v
 
 
 def text_of(session: Paced) -> list[tuple[bool, str]]:
-    """What was decided and said, second by second. Whether a second had sound is left out: a different speech token may
-    end a turn earlier."""
+    """What was decided and said each second. Not whether it had sound: a different speech token may end a turn
+    earlier."""
     return [(any(kind == "listen" for kind, _ in second), "".join(text or "" for _, text in second)) for second in session.transcript()[0]]
 
 

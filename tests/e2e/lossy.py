@@ -6,8 +6,7 @@ import threading
 
 
 class Lossy:
-    """Stands in for the server at its own address. `cut()` resets every connection and refuses new ones until
-    `mend()`."""
+    """Stands in for the server at its own address. From `cut()` to `mend()`, no connection works."""
 
     def __init__(self, server):
         self._target = (server.host, server.port)

@@ -16,8 +16,8 @@ def material(seed: int, units: int) -> list[np.ndarray]:
 
 
 class Paced:
-    """One audio session of `units` seconds on its own threads. Sends a second every `pace` seconds (0: as soon as the
-    last one is answered)."""
+    """One audio session of `units` seconds on its own threads. Sends a second every `pace` seconds (0: after each
+    answer)."""
 
     def __init__(self, server, seed: int, units: int, pace: float):
         self.seed, self.units, self.pace = seed, units, pace

@@ -32,8 +32,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def open_page(browser):
-    """A factory of tabs. At the end of the test no tab may have met an error or requested anything from another
-    host."""
+    """A factory of tabs. No tab may meet an error or request anything from another host."""
     pages = []
 
     def start(server, mode: str, **screen):

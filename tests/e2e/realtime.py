@@ -46,8 +46,8 @@ def write_wav(path: Path, samples: np.ndarray):
 
 
 def jpeg(pixels: np.ndarray) -> str:
-    """RGB bytes [height,width,3], whose sides are multiples of 8, as a baseline JPEG file in base64: quantised by 4,
-    all codes of one length."""
+    """RGB bytes [height,width,3], sides multiples of 8, as a baseline JPEG in base64: quantised by 4, codes of one
+    length."""
     height, width, _ = pixels.shape
     frequency = np.cos(np.pi / 16 * np.arange(8)[:, None] * (2 * np.arange(8) + 1)) / 2
     frequency[0] /= 2**0.5
@@ -141,8 +141,7 @@ class Client:
         return event
 
     def until(self, *types: str) -> dict:
-        """Waits for the next event of one of these types; `heard` keeps the others. An unexpected error fails the
-        test."""
+        """Waits for the next event of one of these types; `heard` keeps the others. Fails on an unexpected error."""
         while True:
             event = self.receive()
             if event["type"] in types:

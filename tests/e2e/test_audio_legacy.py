@@ -26,8 +26,8 @@ def test_a_conversation(server):
 
 
 def test_both_dialects_decide_alike(server):
-    """The same sound gives the same decisions in both dialects, which differ in spelling only. The server sets the
-    seed."""
+    """With the server's seed, the same sound gives the same decisions in both dialects, which differ in spelling
+    only."""
     sound = speech(8)
     with Client(server) as client:
         client.update()

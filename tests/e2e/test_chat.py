@@ -91,8 +91,7 @@ def test_a_prompt_that_does_not_fit(server):
 
 
 def test_control_tokens_in_text_are_only_text(server):
-    """A client cannot close its own turn or open the assistant's by typing control tokens: they become several tokens
-    of plain text."""
+    """A client cannot close its own turn or open the assistant's by typing control tokens: they become plain text."""
 
     def prompt_tokens(client: Client, text: str) -> int:
         return client.ask(text, generation={"max_new_tokens": 1})[1]["usage"]["input_token_details"]["text_tokens"]

@@ -51,8 +51,7 @@ def test_key_as_subprotocol(server):
 
 
 def test_twenty_millisecond_frames(server):
-    """The interview provider: appends of 320 samples, unknown query keys, a Bearer header; it knows only some of the
-    events."""
+    """The interview provider: appends of 320 samples, unknown query keys, a Bearer header; knows only some events."""
     with Client(server, query="&model=MiniCPM-o-4.5-Realtime", additional_headers={"Authorization": "Bearer key"}) as client:
         client.init(system_prompt="Hi.", config={"tts_enabled": True})
         for i in range(51):
@@ -61,8 +60,7 @@ def test_twenty_millisecond_frames(server):
 
 
 def test_phone_bot_greeting_events_are_ignorable(server):
-    """Phone bots: an empty Bearer header, OpenAI events (answered by unknown_event), interruption by a second of
-    zeros."""
+    """Phone bots: an empty Bearer header, OpenAI events (answered by unknown_event), a second of zeros to interrupt."""
     with Client(server, additional_headers={"Authorization": "Bearer "}, ping_interval=1) as client:
         client.update()
         for foreign in ("conversation.item.create", "response.create", "response.cancel", "ping"):
@@ -83,8 +81,7 @@ def test_foreign_query_keys_and_later_updates(server):
 
 
 def test_probe_fields_of_a_native_client(server):
-    """A native probe: unknown config keys and append fields are ignored, it requests a sliding window, binary frames
-    are refused."""
+    """A native probe: ignored config keys and append fields, a sliding window, refused binary frames."""
     config = {"force_listen_count": 0, "top_k": 20, "greedy_listen_speak_decision": True, "listen_prob_scale": 1.0, "temperature": 0.7, "sliding_window_mode": "basic", "basic_window_high_tokens": 4000, "basic_window_low_tokens": 3500}
     with Client(server) as client:
         client.init(mode="full_duplex", config=config)
@@ -94,8 +91,7 @@ def test_probe_fields_of_a_native_client(server):
 
 
 def test_micro_turns_and_string_ids(server):
-    """An adapter that sends pieces of 200 ms: session_id is a string, and harmless things never cause an error
-    event."""
+    """An adapter that sends pieces of 200 ms: session_id is a string, and nothing harmless causes an error."""
     with Client(server) as client:
         assert isinstance(client.init()["session_id"], str)
         for i in range(5):
@@ -188,8 +184,8 @@ def test_official_probe_measures_pings_first(server):
 
 
 def test_large_chat_message(server):
-    """Chat frames may be far larger than duplex ones: chat accepts 40 MiB of ignored padding; a duplex session is
-    closed with 1009."""
+    """Chat frames may be far larger than duplex ones: 40 MiB of ignored padding pass in chat and close a duplex session
+    with 1009."""
     padding = "x" * (40 << 20)
     with Client(server, mode="chat") as client:
         client.init()
@@ -214,8 +210,7 @@ def test_close_over_http(server):
 
 
 def test_rig_counts_terminal_events(server):
-    """A test rig keeps at most three seconds under way; a listen or response.done with an unknown response_id answers
-    the oldest."""
+    """A test rig keeps at most three seconds under way; an answer with an unknown response_id counts for the oldest."""
     units, sent, processed, turns = 12, 0, set(), []
     with Client(server) as client:
         client.init(config={"unit_responses": True, "force_listen_count": 0, "listen_prob_scale": 0.2, "seed": 3})
@@ -234,7 +229,7 @@ def test_rig_counts_terminal_events(server):
 
 
 def test_listen_in_the_second_that_ends_a_turn(server):
-    """A client of the reference ends an utterance at listen, so it must come in the same second, with the turn's
+    """A client of the reference ends an utterance at listen, so it must come in that second, with the turn's
     response_id."""
     with Client(server) as client:
         client.init(config={"listen_at_turn_end": True, "force_listen_count": 0, "listen_prob_scale": 0.2, "seed": 3})

@@ -77,8 +77,7 @@ def test_check_config(tmp_path):
 
 
 def test_verify_counts_failures(tmp_path):
-    """`parley verify` exits with 1 when a golden does not match: here it compares goldens of one checkpoint with
-    another one."""
+    """`parley verify` exits with 1 if a golden does not match: here, goldens of another checkpoint."""
     data = ROOT / "tests/data"
     wrong = parley("verify", "--model", str(ROOT / "models/tiny-omni"), "--goldens", str(data / "goldens/thinker"))
     assert wrong.returncode == 1 and "FAIL" in wrong.stdout
@@ -93,8 +92,7 @@ def test_init_model_makes_a_servable_checkpoint(tmp_path, start_server):
 
 
 def test_a_folder_of_middle_size_is_made_checked_and_run(tmp_path):
-    """Everything that the published folder contains, at a size that takes seconds: create it, check it, load it, listen
-    to it."""
+    """All that the published folder contains, at a size that takes seconds: create, check, load and hear it."""
     folder = tmp_path / "Mittlere Größe"
     made = parley("init-model", "--preset", "mid", "--seed", "1", "--out", str(folder))
     assert made.returncode == 0, made.stderr

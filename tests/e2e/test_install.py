@@ -41,8 +41,7 @@ def test_it_serves_from_there(prefix, tmp_path, monkeypatch):
 
 
 def test_it_needs_nothing_of_where_it_was_built(prefix, tmp_path, monkeypatch):
-    """The caches with LibTorch, the sources and the build folder are hidden, as they are from the systemd unit and on
-    other machines."""
+    """Caches, sources and build folder are hidden, as they are from the systemd unit and on other machines."""
     listed = run("readelf", "-d", str(prefix / "bin/parley")).stdout
     assert re.findall(r"(?:RUNPATH|RPATH).*\[(.*)\]", listed) == ["$ORIGIN/../lib/parley"], listed
     hidden = sorted({str(path.resolve()) for path in (torch_folder(), ROOT, BUILD) if not path.resolve().is_relative_to(ROOT)} | {str(ROOT)})
@@ -112,8 +111,7 @@ def test_bash_completes(prefix):
 
 
 def test_the_container_has_every_library(prefix):
-    """The image cannot be built here, but the Dockerfile must name the packages of all libraries that the program
-    loads."""
+    """The image cannot be built here, but the Dockerfile must name the packages of all libraries that are loaded."""
     docker = (ROOT / "packaging/Dockerfile").read_text()
     for source in re.findall(r"^COPY (?!--from)(\S+) ", docker, re.M):
         assert (ROOT / source).exists()

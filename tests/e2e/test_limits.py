@@ -10,8 +10,8 @@ SILENCE = np.zeros(UNIT, np.float32)
 
 
 def test_context_full(start_server):
-    """A session that fills its context is warned and closed. 1200 tokens stand for 8192; the engine's own test uses the
-    real number."""
+    """A session that fills its context is warned and closed. 1200 tokens stand for 8192, which the engine's test
+    uses."""
     server = start_server("--set", "engine.context_tokens=1200")
     with Client(server) as client:
         client.init(config={"force_listen_count": 100})
@@ -58,8 +58,8 @@ def test_init_wait_and_chat_idle(start_server):
 
 
 def test_sigterm_drains(start_server):
-    """Running sessions get a warning and a close; the process exits with 0; new ones get service_unavailable or no
-    connection."""
+    """Running sessions get a warning and a close; the process exits with 0; new ones get service_unavailable or
+    none."""
     server = start_server("--set", "limits.drain_seconds=1", "--set", "worker.max_sessions=2")
     with Client(server) as client, Client(server) as idle:
         client.init()

@@ -174,8 +174,7 @@ def test_tls_with_certificates_of_both_sides(cluster, certificates):
 
 
 class SlowWire:
-    """A relay between a worker and its gateway with limited bandwidth towards the worker, unlimited in the other
-    direction."""
+    """A relay between a worker and its gateway with limited bandwidth towards the worker only."""
 
     def __init__(self, nodes: str, bytes_a_second: float):
         host, port = nodes.rsplit(":", 1)

@@ -120,8 +120,7 @@ def free_port() -> int:
 
 
 def test_health_while_the_model_is_loaded(tmp_path):
-    """/health is 503 until the model is loaded. Its config.json is a pipe: loading waits until this test writes to
-    it."""
+    """/health is 503 until the model is loaded. Loading waits until this test writes config.json, a pipe."""
     model = tmp_path / "model"
     model.mkdir()
     for each in TINY.iterdir():

@@ -12,8 +12,7 @@ SLOTS, SESSIONS = 4, 200
 
 
 async def wait_in_line(server, order: list[int], number: int, leave_after: int | None) -> list[int]:
-    """Connects, reads queue events until it is served (or leaves), records the order of service, says goodbye. Returns
-    its positions."""
+    """Connects, reads queue events until served (or leaves), records the order of service. Returns its positions."""
     positions = []
     async with connect(server.realtime + "?mode=audio", open_timeout=60, close_timeout=5) as socket:
         connected[number].set()

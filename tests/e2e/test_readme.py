@@ -1,5 +1,4 @@
-"""Runs the commands of the README and of the pages in docs/ as printed there: every line that starts with `$ ` in a
-block marked `console`."""
+"""Runs the commands of README and docs/ as printed: every line that starts with `$ ` in a block marked `console`."""
 import re
 import shlex
 import subprocess

@@ -1,5 +1,4 @@
-"""Recordings: what a session leaves on disk, what the server serves of it, and what remains after the server is
-killed."""
+"""Recordings: what a session leaves on disk, what the server serves of it, what remains after a kill."""
 import hashlib
 import io
 import json

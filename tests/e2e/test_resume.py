@@ -1,5 +1,4 @@
-"""A client's connection breaks; it comes back and its conversation goes on, with nothing said twice and nothing
-skipped."""
+"""A client's connection breaks; it comes back, and its conversation continues with nothing repeated or skipped."""
 import random
 import time
 

@@ -37,8 +37,8 @@ def check_samples(sound: np.ndarray):
 
 
 def check_turns(turns: list[list[np.ndarray]]):
-    """Checks whole turns, each a list of its deltas: middle ones last one second, and no seam jumps more than the sound
-    around it."""
+    """Checks whole turns, each a list of its deltas: middle ones last a second; no seam jumps more than the sound
+    nearby."""
     for turn in turns:
         for sound in turn:
             check_samples(sound)

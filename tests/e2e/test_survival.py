@@ -30,8 +30,7 @@ def undisturbed(tmp_path_factory):
 
 
 def assert_undisturbed(sessions, undisturbed, cluster):
-    """The same words, second by second, and the same sound, except after a draw of speech that was too close to call,
-    which is printed."""
+    """The same words, second by second, and the same sound, except after a close draw of speech, which is printed."""
     calm, calm_draws = undisturbed
     made = draws(cluster.logs())
     verdicts = []

@@ -1,5 +1,4 @@
-"""Video full-duplex: both dialects see frames and count them in metrics and usage; a broken frame spoils only its
-append."""
+"""Video full-duplex: both dialects see and count frames; a broken frame spoils only its append."""
 import base64
 from pathlib import Path
 

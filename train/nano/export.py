@@ -20,7 +20,7 @@ FLAGS = dict(hearing="init_audio", speaking="init_tts", seeing="init_vision")
 
 
 def trained(state, parts):
-    """The tensors of a training state under their exported names: llm.* and, with hearing, apm.*,
+    """A training state's tensors under their exported names: llm.*, with hearing also apm.*,
     audio_projection_layer.*"""
     state = {k.removeprefix("nano."): v for k, v in state.items()}
     return {k: v for k, v in state.items() if k.split(".")[0] in ("llm", *(PREFIXES["hearing"] if "hearing" in parts else ()))}

@@ -12,8 +12,7 @@ def worthwhile():
 
 
 def compiled(function):
-    """Fuses the operations between the products (half of a step's time); compiling costs some 40 CPU seconds at the
-    start."""
+    """Fuses the operations between the products (half of a step's time). Compiling costs some 40 CPU seconds."""
     return torch.compile(function, dynamic=True) if worthwhile() else function
 
 

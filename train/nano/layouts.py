@@ -74,8 +74,8 @@ def chat(text, r, questions, kind=None, system=None, shown=(), separator="\n"):
 
 
 def random_chat(text, r):
-    """One to eight rounds over the whole domain, a third of them copy drills. Longer conversations teach more answers
-    per token."""
+    """One to eight rounds over the whole domain, a third of them copy drills. Long ones teach more answers per
+    token."""
     rounds = r.choices([1, 2, 4, 6, 8], [30, 10, 20, 25, 15])[0]
     return chat(text, r, [copy_drill(r) if r.random() < .34 else about_picture(r, None) if r.random() < .04 else typed(r, draw(r, reword=.2)) for _ in range(rounds)])
 

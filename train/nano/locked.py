@@ -38,8 +38,7 @@ def voiced(y, P):
 
 
 def fundamental(y, P):
-    """Phase of the fundamental around every sample, 0 at its crests, so that pulses fall at the same phase in every
-    stretch."""
+    """Phase of the fundamental around every sample, 0 at its crests, for pulses at the same phase in every stretch."""
     n = 2 * int(round(P))
     turn = np.exp(-2j * np.pi * np.arange(len(y)) / P)
     slow = fftconvolve(y * turn, np.hanning(2 * n + 1), "same")

@@ -16,8 +16,7 @@ def save(path, **state):
 
 
 class Clock:
-    """CPU seconds trained, summed over resumed runs. By the wall clock, a run could end on a shared machine having
-    hardly run."""
+    """CPU seconds trained, summed over resumed runs. On a shared machine, wall time could end a run that hardly ran."""
 
     def __init__(self, before=0.0):
         self.before, self.start = before, time.process_time()

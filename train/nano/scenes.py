@@ -23,8 +23,8 @@ def first_unit_after(end):
 
 
 def make(text, r, turns, late=.5, barge=.15, longest=34, tail=None):
-    """turns: [(length in frames, clip, answer)]. Some start late, some interrupt the previous reply. Turns that do not
-    fit are left out."""
+    """turns: [(length in frames, clip, answer)]. Some start late or interrupt the previous reply. Leaves out what does
+    not fit."""
     scene = Scene()
     at = r.randrange(0, 2000) if r.random() < late else r.randrange(0, 300)
     for k, (length, clip, answer) in enumerate(turns):

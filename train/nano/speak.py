@@ -47,8 +47,8 @@ class Voice:
 
 
 def draw(talker, text, groups, generator, temperature=.8 / SURE, penalty=1.05):
-    """Speech tokens of a full-duplex turn: 25 for each unit; the last unit runs until it ends. The repetition penalty
-    applies within a unit."""
+    """Speech tokens of a full-duplex turn: 25 for each unit but the last, which runs to its end. The penalty applies
+    within a unit."""
     kv, said = [[] for _ in talker.model["layers"]], []
     mark = talker.emb_text.weight[text.id["<focus>"]][None]
     for words, states, _, last in groups:

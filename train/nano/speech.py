@@ -191,8 +191,7 @@ class DiTBlock(nn.Module):
 
 
 class DiT(nn.Module):
-    """Velocity [B,T,80] of x at time t [B], given mu. With a single voice, the columns for speaker and prompt are
-    zero."""
+    """Velocity [B,T,80] of x at time t [B], given mu. The columns for speaker and prompt are zero."""
 
     def __init__(self, hidden, depth, heads, head):
         super().__init__()
@@ -238,8 +237,7 @@ class Flow(nn.Module):
         return x
 
     def state(self, silence):
-        """Tensors of flow.pt. `silence`: the code that the tokenizer gives to silence; token 4218 takes over its
-        embedding."""
+        """Tensors of flow.pt. `silence`: the tokenizer's code for silence; token 4218 gets its embedding."""
         table = self.digit_map(digits(torch.arange(CODES))).detach().clone()
         table[SILENCE] = table[silence]
         state = {k: v for k, v in self.state_dict().items() if not k.startswith("digit_map")}

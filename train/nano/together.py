@@ -25,8 +25,7 @@ class Crew:
         return float(number)
 
     def average(self, params):
-        """Replaces gradients by their mean over the processes; a parameter that a process did not use counts as zero
-        there."""
+        """Replaces gradients by their mean over the processes; an unused parameter counts as zero."""
         if self.size == 1:
             return
         flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in params])

@@ -71,8 +71,7 @@ def corpus(n=120000):
 
 
 def build(template, out):
-    """Learns the merges and writes the tokenizer files; the added tokens are taken in order from the checkpoint folder
-    `template`."""
+    """Learns the merges and writes the tokenizer files; added tokens come in order from the folder `template`."""
     template, out = pathlib.Path(template), pathlib.Path(out)
     out.mkdir(parents=True, exist_ok=True)
     config = json.loads((template / "tokenizer_config.json").read_text())

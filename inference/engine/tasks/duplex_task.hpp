@@ -94,7 +94,7 @@ private:
   at::Tensor sound_; ///< [tokens, hidden], until `gather`
   std::int64_t sound_rows_ = 0;
   std::vector<token_id> spoken_; ///< speech tokens, filled in when the sound is complete
-  bool answered_ = false;        ///< it can no longer be taken back
+  bool answered_ = false;        ///< then the unit cannot be taken back
 };
 
 } // namespace parley::inference
