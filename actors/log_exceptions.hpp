@@ -9,8 +9,8 @@
 namespace parley::actors {
 
 /// Installs an exception handler: an exception ends the actor, and those who monitor it learn of it. CAF would also
-/// print it to standard output, which belongs to the ready line. `last` is called first, on the actor's thread; it must
-/// not throw.
+/// print it to standard output, which belongs to the ready line. `last` is called first, on the actor's thread, and
+/// must not throw.
 template<class Self, class Last>
 void log_exceptions(Self* self, Last last) {
   self->set_exception_handler([name = self->name(), last](std::exception_ptr& problem) -> caf::error {

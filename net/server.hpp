@@ -22,7 +22,7 @@ struct named_voice {
   std::shared_ptr<const std::vector<float>> samples; ///< 16 kHz mono
 };
 
-/// Returns the server's default voice; no samples = none (GET /api/default_ref_audio answers 404). Called on an I/O
+/// Returns the server's default voice; no samples = none (GET /api/default_ref_audio answers 404). Runs on an I/O
 /// thread.
 using default_voice = std::function<named_voice()>;
 

@@ -173,8 +173,7 @@ void queue_manager::cancel(ticket_key ticket) {
   deliver(line_.cancel(ticket, steady_now()));
 }
 
-/// Whether it would have to wait although the limit for its address or key is reached. Sessions that lost their worker
-/// are exempt.
+/// Whether it would have to wait beyond the limit for its address or key. Sessions that lost their worker are exempt.
 bool queue_manager::waits_too_often(const slot_request& message) const {
   if (message.at_head || (line_.waiting() == 0 && line_.free_slots() > 0)) return false;
   const auto full = [&](std::size_t limit, std::string party::*by, const std::string& who) {

@@ -43,8 +43,7 @@ class worker_table {
 public:
   using watcher = std::function<void(const worker_view&)>;
 
-  /// `watch` is called after each change of a worker, on the thread that made it, without a lock held; it must not
-  /// block.
+  /// `watch` is called after each change of a worker, on the thread that made it, without a lock; it must not block.
   explicit worker_table(watcher watch) : watch_(std::move(watch)) {}
 
   // ---- changes; calls for unknown workers and for those that are down change nothing
@@ -56,8 +55,7 @@ public:
   /// it is drained, none if it is unknown.
   std::optional<int> offer(worker_key key, const inference::engine_info& info);
 
-  /// Stops or resumes giving the worker new sessions. A worker that is leaving is never resumed. False if it is
-  /// unknown.
+  /// Stops or resumes giving the worker new sessions; one that is leaving is never resumed. False if it is unknown.
   bool drain(worker_key key, bool drained);
 
   /// The worker was asked to stop, and ends once it has no session. False if it is unknown.
@@ -70,7 +68,7 @@ public:
   };
   std::optional<capacities> report(worker_key key, worker_capacity told);
 
-  /// The worker has ended. Returns true if it left on purpose; it is then forgotten. Otherwise it stays listed as down,
+  /// The worker has ended. If it left on purpose, it is forgotten: returns true. Otherwise it stays listed as down,
   /// with the reason.
   bool lose(worker_key key, bool left, std::string reason);
 

@@ -153,8 +153,7 @@ lease_state being_moved(lease_state in, ticket_key fresh);
 lease_state being_closed(lease_state in);
 lease_state engine_ended(lease_state in);
 
-/// `next`: the ticket with which it waits for another slot; 0 = it does not wait. A lease that was moving keeps its
-/// ticket.
+/// `next`: the ticket with which it waits for another slot; 0 = it does not wait. A moving lease keeps its ticket.
 lease_state lost(lease_state in, ticket_key next);
 
 /// It left its worker because nothing can be replayed there.

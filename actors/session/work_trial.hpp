@@ -8,12 +8,10 @@
 namespace parley::actors {
 
 /// What a session does about work that was in progress when a worker died, and may have killed it: counts how often
-/// that has happened, and holds back commands until the queue manager allows a retry (trial_queue). Plain bookkeeping;
-/// sends nothing.
+/// that has happened, and holds back commands until the queue manager allows a retry (trial_queue). Sends nothing.
 class work_trial {
 public:
-  /// After this many workers have died with the same work, or while replaying the same journal, no other worker gets
-  /// it.
+  /// After this many workers have died with the same work, or replaying the same journal, no other worker gets it.
   static constexpr int most_losses = 2;
 
   /// A worker now has work that it has not answered.

@@ -18,8 +18,7 @@ std::span<const float> audio_intake::chunk(const audio::mel_stream& stream) cons
 }
 
 void audio_intake::consume(const audio::mel_stream_config& cut) {
-  // If the first chunk was not the first step, it consumes no more samples than a later chunk: the rest is encoded
-  // twice.
+  // If the first chunk was not the first step, it consumes as few samples as a later chunk: the rest comes twice.
   auto used = chunks_ == 0 ? cut.first_samples() : cut.chunk_samples();
   buffer_.erase(buffer_.begin(), buffer_.begin() + std::min<std::ptrdiff_t>(used, std::ssize(buffer_)));
   ++chunks_;

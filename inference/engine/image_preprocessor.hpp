@@ -17,8 +17,8 @@
 
 namespace parley::inference {
 
-/// The pictures of one unit or turn on their way from files to pieces. Other threads may read what follows `done` once
-/// it is true.
+/// The pictures of one unit or turn on their way from files to pieces. Once `done`, other threads may read what follows
+/// it.
 struct image_job {
   session_id owner = 0;
   std::vector<image_file> files;

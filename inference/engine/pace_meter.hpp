@@ -8,8 +8,7 @@
 
 namespace parley::inference {
 
-/// Collects measurements of the engine into samples of about a second. Time is an argument. For the engine's thread
-/// only.
+/// Collects measurements of the engine into samples of about a second. For the engine's thread only.
 class pace_meter {
 public:
   using time_point = std::chrono::steady_clock::time_point;

@@ -10,8 +10,7 @@ namespace {
 
 constexpr std::int64_t per_word = 8, bits = 4;
 
-/// The bit position in a word of each of eight neighbouring outputs, divided by four: outputs are packed in the order 0
-/// 2 4 6 1 3 5 7.
+/// A quarter of the bit position of each of eight neighbouring outputs: they are packed in the order 0 2 4 6 1 3 5 7.
 constexpr std::int64_t place_of[per_word] = {0, 4, 1, 5, 2, 6, 3, 7};
 
 [[noreturn]] void refuse(const char* what) {

@@ -14,8 +14,7 @@ namespace parley::inference::speech::onnx {
 using at::Tensor;
 using sizes = std::vector<std::int64_t>;
 
-/// A node and its inputs. Shapes and indices (integers, truth values) stay on the CPU; all else is on the runner's
-/// device.
+/// A node and its inputs. Shapes and indices (integers, truth values) stay on the CPU; all else on the runner's device.
 struct call {
   const onnx_node& node;
   std::vector<Tensor> in;

@@ -78,8 +78,7 @@ PARLEY_INLINE void score_rows(workspace& w, const float* keys, std::int64_t coun
   }
 }
 
-/// Turns the scores of the first `seen` rows into weights of query q's running softmax; the page's other rows get
-/// weight 0.
+/// Turns the scores of the first `seen` rows into weights of query q's running softmax; other rows get weight 0.
 PARLEY_INLINE void weigh(workspace& w, std::int64_t q, std::int64_t seen, std::int64_t head_dim) {
   auto* scores = w.scores + q * largest_page;
   auto* sums = w.sums + q * w.width;

@@ -7,8 +7,7 @@
 
 namespace parley::inference::cpu {
 
-/// Keys and values of one head of one sequence, read in place: pages of `page_rows` rows each, with `rows` valid rows
-/// in total.
+/// Keys and values of one head of one sequence, read in place: pages of `page_rows` rows, of which `rows` are valid.
 template<class T>
 struct paged_head {
   const T* keys;             ///< at row 0 of the pool, for this head

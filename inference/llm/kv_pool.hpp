@@ -112,8 +112,7 @@ public:
   /// Drops all rows from `length` on.
   void truncate(std::int64_t length);
 
-  /// The same, but keeps room for `rows` after them, so that `reserve` cannot fail. Throws like `reserve`, dropping
-  /// nothing.
+  /// The same, but keeps room for `rows` more, so that `reserve` cannot fail. Throws like `reserve`, dropping nothing.
   void rewind(std::int64_t length, std::int64_t rows);
 
   /// A copy of rows [begin, length).

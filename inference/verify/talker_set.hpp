@@ -79,8 +79,7 @@ private:
   std::unique_ptr<speech::token2wav> causal_;
 };
 
-/// A group of talker cases and the function that replays them; a case belongs to the first group whose prefix begins
-/// its name.
+/// A group of talker cases and the function that replays them; a case belongs to the first whose prefix fits its name.
 struct talker_family {
   std::string_view prefix;
   void (*replay)(talker_set& set, const std::string& name, report& out);

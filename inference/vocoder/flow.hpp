@@ -16,8 +16,7 @@ namespace parley::inference::speech {
 /// sessions.
 class flow {
 public:
-  /// How much of the conformer's past trimming keeps; the two generations of the reference differ (docs/model/talker.md
-  /// 7.6).
+  /// How much of the conformer's past trimming keeps; the reference's generations differ (docs/model/talker.md 7.6).
   enum class trim_rule { per_rate, packed };
 
   /// One stream's memory. Copies share its tensors: a fresh stream is a copy of its voice's state.

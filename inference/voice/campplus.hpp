@@ -6,8 +6,7 @@
 
 namespace parley::inference::speech {
 
-/// CAM++ identifies the speaker: one vector for a whole recording (docs/model/talker.md 2 and 6). Runs the ONNX file as
-/// it is.
+/// CAM++ identifies the speaker: one vector for a whole recording (docs/model/talker.md 2 and 6). Runs the ONNX file.
 class campplus {
 public:
   explicit campplus(onnx_graph graph, at::Device device = at::kCPU, partial_window windows = partial_window::by_opset)

@@ -38,8 +38,7 @@ inline constexpr std::int64_t flow_memory_rows = 1000;
 /// The longest voice, in mel rows of 20 ms, with which a stream never exceeds that memory.
 inline constexpr std::int64_t longest_voice_rows = flow_memory_rows - 100 - 56;
 
-/// Reference recordings shorter than this are refused; those longer than `longest_voice_samples` are cut. In samples at
-/// 16 kHz.
+/// At 16 kHz: shorter reference recordings are refused, longer ones than `longest_voice_samples` cut.
 inline constexpr std::int64_t shortest_voice_samples = 1600;
 inline constexpr std::int64_t longest_voice_samples = longest_voice_rows * 320;
 

@@ -18,8 +18,7 @@ target split_target(std::string_view text);
 /// `%41` becomes `A`; invalid escapes stay as they are.
 std::string percent_decode(std::string_view text);
 
-/// The last value of `key` in a query, percent-decoded; empty if the key has no value (docs/protocol.md 1: the last one
-/// wins).
+/// The last value of `key` in a query, percent-decoded; empty if the key has no value (docs/protocol.md 1).
 std::optional<std::string> query_value(std::string_view query, std::string_view key);
 
 } // namespace parley::net

@@ -42,8 +42,7 @@ struct server_glance {
   std::string error_code;
 };
 
-/// The frame must be valid UTF-8, as the WebSocket layer ensures. None if it is not a JSON object whose `type` is a
-/// string.
+/// The frame must be valid UTF-8, as the WebSocket layer ensures. None if it is no JSON object with a string `type`.
 std::optional<server_glance> glance(std::string_view frame);
 
 /// A server event in either dialect, in full. Members that the event lacks keep their defaults.

@@ -77,8 +77,7 @@ private:
 /// The document's outermost value.
 value root(const document& of);
 
-/// An object's member; the last one if several have that name. Absent if there is none, or if `object` is absent or not
-/// an object.
+/// An object's member; the last one if several have that name. Absent if there is none or `object` is no object.
 value member(value object, std::string_view name);
 
 /// An array's elements, at most `at_most`; empty if `array` is absent or not an array.

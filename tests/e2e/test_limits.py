@@ -58,8 +58,8 @@ def test_init_wait_and_chat_idle(start_server):
 
 
 def test_sigterm_drains(start_server):
-    """Running sessions get a warning and a close; the process exits with 0; new ones get service_unavailable or
-    none."""
+    """Running sessions get a warning and a close; the process exits with 0; new ones get service_unavailable or no
+    connection."""
     server = start_server("--set", "limits.drain_seconds=1", "--set", "worker.max_sessions=2")
     with Client(server) as client, Client(server) as idle:
         client.init()

@@ -51,8 +51,8 @@ std::optional<task_failure> duplex_task::objection(int pieces) const {
     return task_failure{failure::invalid, "a unit has 16000 samples"};
   const auto sound = audio::audio_tokens(session_.stream.config.chunk_samples() / audio::mel_hop_samples,
                                          model.config().audio.pool_step);
-  // <unit>, the pieces between their marks, the sound, the model's tokens or a forced <|turn_eos|>; with a window also
-  // the unit's end.
+  // <unit>, the pieces between their marks, the sound, the answer or a forced <|turn_eos|>; with a window also the
+  // unit's end.
   const auto end = session_.window.options().mode == window_mode::off ? 0 : 2;
   const auto most = std::ssize(session_.tail) + 1 + pieces * (model.config().vision.query_num + 2) + sound +
                     std::max(session_.decoder.max_new_tokens(), 1) + end;
