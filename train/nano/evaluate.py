@@ -88,8 +88,8 @@ def with_noise(y, snr, g, kind=1):
 
 
 def session(nano, text, waves, seed, lead, snr=None, settings=None, gap=(.5, 2.0), voice=None, seen=()):
-    """Plays the questions in turn, each after the reply to the one before. Returns (reply, units late) per question; units late is < 0 if the reply
-    came too early, None if it never came. seen: rows of the frame for each second before the first question, then for each question and its answer."""
+    """Plays the questions in turn, each after the reply to the one before. Returns (reply, units late) per question: negative
+    if it came too early, None if never. seen: the frame's rows for each second before the first question, then for each question with its answer."""
     r, g = random.Random(seed), np.random.default_rng(seed)
     duplex = stream.Duplex(nano, text, settings, voice=voice, seed=seed)
     sound = [np.zeros(int(lead * 16000), np.float32)]
