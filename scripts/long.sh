@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What takes longer than a change should wait for: each fuzz target searched for FUZZ_SECONDS (60), then a soak of SOAK_SECONDS (1800) on
-# the sanitized server. Stops at the first finding. New inputs of the fuzzers go to build/fuzz/found; what broke a target is named there.
+# What takes longer than a change should wait for: each fuzz target searched for FUZZ_SECONDS (60), a soak of SOAK_SECONDS (1800) on the
+# sanitized server, then the container image (scripts/image.sh). Stops at the first finding. New inputs of the fuzzers go to
+# build/fuzz/found; what broke a target is named there.
 source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 prepare fuzz fuzzers
 cd "$root"
@@ -23,3 +24,5 @@ echo "fuzz: $total runs in all"
 prepare dev parley
 ASAN_OPTIONS=detect_leaks=1 OMP_NUM_THREADS=1 \
   "$PARLEY_CACHE/venv/bin/python" scripts/soak.py build/dev/parley --seconds "${SOAK_SECONDS:-1800}" --folder build/dev --json build/dev/soak.json
+
+scripts/image.sh

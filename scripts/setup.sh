@@ -4,6 +4,7 @@
 #   scripts/setup.sh tests      also what the tests take: Catch2, Chromium, clang-format, clang-tidy, Python packages
 #   scripts/setup.sh tsan       as tests, and CAF rebuilt from Debian's source package with ThreadSanitizer
 #   scripts/setup.sh fuzz       as tests, and clang with libFuzzer
+#   scripts/setup.sh image      as tests, and what builds and runs the image of packaging/Dockerfile
 # What it builds or downloads outside the package manager goes to ${PARLEY_CACHE:-~/.cache/parley}, shared by all checkouts.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -30,6 +31,7 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 # --- Debian packages -------------------------------------------------------------------------------------------------
 lists=("$root/scripts/packages.txt")
 [ -z "${1:-}" ] || lists+=("$root/scripts/packages.tests.txt")
+[ "${1:-}" != image ] || lists+=("$root/scripts/packages.image.txt")
 mapfile -t packages < <(grep -hv '^#' "${lists[@]}" | awk 'NF {print $1}')
 [ "${1:-}" != fuzz ] || packages+=(clang-14 libclang-rt-14-dev)
 mapfile -t missing < <(comm -23 <(printf '%s\n' "${packages[@]}" | sort) \

@@ -1,0 +1,198 @@
+"""The container image, run by the commands of docs/containers.md with podman in place of docker. scripts/image.sh builds it and starts this, in a network
+namespace of its own, so that the page's ports are free; ctest does not."""
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+from types import SimpleNamespace
+
+import pytest
+
+from conftest import BINARY, ROOT
+from nodes import wait_until
+from realtime import http, say, write_wav
+
+IMAGE = os.environ.get("PARLEY_IMAGE", "parley")
+COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", (ROOT / "docs/containers.md").read_text(), re.S) for line in block.splitlines()]
+QUESTION = "Hello, what is your name?"
+ANSWER = "My name is Parley."
+
+
+def words(beginning: str) -> list[str]:
+    """The page's first command that begins so, for podman and the image that is tested, without the file that its output goes to."""
+    line = next(line for line in COMMANDS if line.startswith(beginning)).split(" > ")[0]
+    line = line.replace("docker compose", "podman-compose").replace("docker", "podman")
+    return [IMAGE if word == "parley" and not before.startswith("--") else word for before, word in zip(["", *shlex.split(line)], shlex.split(line))]
+
+
+def run(*command, **options) -> subprocess.CompletedProcess:
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL, **options)
+
+
+def output(*command) -> str:
+    done = run(*command)
+    assert done.returncode == 0, (command, done.stdout, done.stderr)
+    return done.stdout
+
+
+def get(url: str, key: str, ca: str):
+    import ssl
+
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"})
+    with urllib.request.urlopen(request, timeout=30, context=ssl.create_default_context(cafile=ca)) as answer:
+        return json.load(answer)
+
+
+def answers(tmp_path, *where: str):
+    """Chat says what it should, and so does speech, which is heard. With the sampling of the defaults one spoken question may be missed, not all of five."""
+    said = output(BINARY, "probe", "chat", "What is the capital of France?", "--greedy", *where)
+    assert "Paris" in said, said
+    write_wav(tmp_path / "question.wav", say(QUESTION))
+    for seed in range(5):
+        said = output(BINARY, "probe", "audio", "--wav", str(tmp_path / "question.wav"), "--listen", "6", "--fast", "--seed", str(seed), "--save", str(tmp_path / "heard.wav"), *where)
+        text = " ".join(re.findall(r"^ *\d+  speak +\S+ ms  (.*)$", said, re.M))
+        if " ".join(text.split()) == ANSWER and float(re.search(r"^sound +(\S+) s heard", said, re.M)[1]) >= 1:
+            return
+    raise AssertionError(said)
+
+
+@pytest.fixture(scope="module")
+def container(tmp_path_factory):
+    log = tmp_path_factory.mktemp("container") / "log"
+    with open(log, "w") as to:
+        process = subprocess.Popen(words("docker run"), stdout=subprocess.PIPE, stderr=to, stdin=subprocess.DEVNULL, text=True)
+        line = process.stdout.readline().strip()
+        assert line == "ready http://0.0.0.0:8006", (line, log.read_text())
+        yield SimpleNamespace(http="http://127.0.0.1:8006", process=process, log=log)
+        if process.poll() is None:
+            run("podman", "rm", "--force", "parley")
+            process.wait(60)
+
+
+def test_it_answers(container, tmp_path):
+    assert http(container, "/health")[0] == 200
+    answers(tmp_path, "--url", container.http)
+
+
+def test_it_holds_what_runs_and_no_more(container):
+    inside = lambda *command: output("podman", "exec", "parley", *command)
+    assert inside("id", "-un").strip() == "parley"
+    assert run("podman", "exec", "parley", "sh", "-c", "command -v g++ cmake python3 || ls -d /src").returncode != 0
+    assert "not found" not in inside("ldd", "/opt/parley/bin/parley")
+    keys = inside("find", "/", "-xdev", "(", "-name", "*.key", "-o", "-name", "*key*.txt", "-o", "-name", "api-key", ")", "-not", "-path", "/proc/*")
+    assert keys == "", "secrets are made where they are used"
+    assert inside("touch", "written") == "" and run("podman", "exec", "parley", "touch", "/opt/parley/written").returncode != 0
+
+
+def test_it_drains_and_ends(container):
+    ended = run("podman", "stop", "parley")
+    assert ended.returncode == 0 and "SIGKILL" not in ended.stderr, ended.stderr
+    assert container.process.wait(60) == 0 and "asked to stop" in container.log.read_text(), container.log.read_text()[-3000:]
+
+
+def test_settings_and_commands_follow_the_name(container, tmp_path):
+    """The volume of the first container is there for the next."""
+    again = [*words("docker run"), "check-config"]
+    again[again.index("--name") + 1] = "again"
+    told = output(*again[:2], "-e", "PARLEY_LIMITS_AUDIO_SECONDS=300", *again[2:])
+    assert re.search(r"^audio_seconds = 300$", told, re.M) and re.search(r'^host = "0.0.0.0"$', told, re.M), told
+    assert output(*again[:-1], "--version").strip(), "its flags, too"
+    volume = [*again[:-1]]
+    volume[volume.index(IMAGE):] = ["--entrypoint", "ls", IMAGE]
+    assert "written" in output(*volume)
+
+
+@pytest.fixture(scope="module")
+def composed(tmp_path_factory):
+    """compose.yaml as it stands, with the image that is tested in place of its own name."""
+    if IMAGE != "parley":
+        output("podman", "tag", IMAGE, "parley")
+    folder = tmp_path_factory.mktemp("composed")
+    output(*words("docker compose -f packaging/compose.yaml up"), "--no-build")
+    names = output("podman", "ps", "--all", "--format", "{{.Names}}").split()
+    one = {service: next(name for name in names if service in name) for service in ("secrets", "gateway", "worker")}
+    logs = lambda: "\n".join(run("podman", "logs", name).stdout + run("podman", "logs", name).stderr for name in one.values())[-6000:]
+    read = words("docker compose -f packaging/compose.yaml run")
+    (folder / "tls.pem").write_text(wait_until(lambda: (done := run(*words("docker compose -f packaging/compose.yaml exec"))).returncode == 0 and done.stdout, "a certificate"))
+    key = output(*read).split()[-1]
+    where = ("--url", "https://127.0.0.1:8006", "--key", key, "--ca", str(folder / "tls.pem"))
+
+    def workers():
+        try:
+            return [w for w in get("https://127.0.0.1:8006/status", key, str(folder / "tls.pem"))["workers"] if w["state"] == "up"]
+        except (OSError, urllib.error.URLError):
+            return []
+
+    try:
+        wait_until(workers, f"a worker that has joined; {logs()}")
+        yield SimpleNamespace(where=where, key=key, names=one, workers=workers, logs=logs, folder=folder)
+    finally:
+        run("podman-compose", "-f", "packaging/compose.yaml", "down", "-v")
+    assert output("podman", "ps", "--all", "--quiet") == ""
+
+
+def test_gateway_and_worker_answer(composed, tmp_path):
+    answers(tmp_path, *composed.where)
+
+
+def test_the_page_s_probe_answers(composed):
+    line = next(line for line in COMMANDS if line.startswith("build/release/parley probe")).replace("build/release/parley", shlex.quote(str(BINARY)))
+    (composed.folder / "api-key").write_text(composed.key + "\n")
+    done = subprocess.run(["bash", "-ec", line], cwd=composed.folder, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0 and ANSWER in done.stdout, (done.stdout, done.stderr)
+
+
+def test_nobody_gets_in_without_a_key_or_a_certificate(composed):
+    url, _, ca = composed.where[1], composed.where[3], composed.where[4:]
+    refused = run(BINARY, "probe", "chat", "hi", "--url", url, *ca)
+    assert refused.returncode == 1 and "401" in refused.stderr, refused.stderr
+    unknown = run(BINARY, "probe", "chat", "hi", "--url", url, "--key", composed.key)
+    assert unknown.returncode == 1 and "certificate" in unknown.stderr, unknown.stderr
+    # Another worker of the same network, with no certificate: plain text to another machine is refused.
+    network = output("podman", "inspect", "--format", "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}}{{end}}", composed.names["gateway"]).strip()
+    bare = run("podman", "run", "--rm", "--network", network, IMAGE, "worker", "--join", "gateway:8007")
+    assert bare.returncode != 0 and "certificate" in bare.stderr, bare.stderr
+
+
+def test_each_sees_its_own_secrets(composed):
+    inside = lambda name, *command: run("podman", "exec", composed.names[name], *command)
+    assert inside("gateway", "ls", "authority", "worker").stdout.split() == ["authority:", "worker:"]
+    assert inside("worker", "ls", "authority", "gateway").stdout.split() == ["authority:", "gateway:"]
+    files = inside("worker", "stat", "-c", "%n %a %U", "worker/node.key", "worker/node.pem", "worker/ca.pem").stdout.splitlines()
+    assert files == [f"worker/{name} 600 parley" for name in ("node.key", "node.pem", "ca.pem")], files
+    assert composed.key not in output("podman", "inspect", *composed.names.values()), "nothing of them is in the containers' settings"
+    assert composed.key not in composed.logs()
+
+
+def test_secrets_are_made_once(composed):
+    before = output("podman", "exec", composed.names["gateway"], "sha256sum", "gateway/node.pem", "gateway/keys.txt")
+    assert output("podman", "start", "--attach", composed.names["secrets"]) == ""
+    assert output("podman", "exec", composed.names["gateway"], "sha256sum", "gateway/node.pem", "gateway/keys.txt") == before
+
+
+def test_a_worker_that_dies_comes_back(composed, tmp_path):
+    killed = int(output("podman", "inspect", "--format", "{{.State.Pid}}", composed.names["worker"]))
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: composed.workers() and int(output("podman", "inspect", "--format", "{{.State.Pid}}", composed.names["worker"])) not in (0, killed), f"the worker again; {composed.logs()}")
+    assert "Paris" in output(BINARY, "probe", "chat", "What is the capital of France?", "--greedy", *composed.where)
+
+
+def test_both_end_well(composed):
+    for name in ("worker", "gateway"):
+        output("podman", "stop", "--time", "60", composed.names[name])
+        assert output("podman", "inspect", "--format", "{{.State.ExitCode}}", composed.names[name]).strip() == "0", composed.logs()
+
+
+def test_the_second_file_changes_the_worker(monkeypatch):
+    """Nobody can run it here; podman-compose reads both files as one."""
+    monkeypatch.setenv("MODEL", "/somewhere")
+    config = output("podman-compose", "-f", "packaging/compose.yaml", "-f", "packaging/compose.cuda.yaml", "config")
+    gateway, worker = (config.partition("services:")[2].partition(f"  {name}:\n")[2] for name in ("gateway", "worker"))
+    worker = worker.partition("\nvolumes:")[0]
+    assert "image: parley:cuda" in worker and "TORCH: cuda" in worker and "/somewhere:/model:ro" in worker and "- cuda:0" in worker, config
+    assert "dockerfile: packaging/Dockerfile" in worker and "PARLEY_NODES_CERT: worker/node.pem" in worker, config
+    assert "cuda" not in gateway.partition("\n  secrets:")[0], config
