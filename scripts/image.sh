@@ -20,7 +20,8 @@ else
   folder=$(mktemp -d "${TMPDIR:-/tmp}/parley-image.XXXXXX")
   trap 'rm -rf "$folder"' EXIT
 fi
-mkdir -p "$folder/run" "$folder/networks"
+rm -rf "$folder/run" "$folder/networks"
+mkdir -p "$folder/run" "$folder/networks" /run/containers /run/netns /run/runc
 export TMPDIR=$folder CONTAINERS_CONF=$folder/containers.conf CONTAINERS_STORAGE_CONF=$folder/storage.conf torch
 cat >"$CONTAINERS_STORAGE_CONF" <<EOF
 [storage]
@@ -101,6 +102,8 @@ build() {
 
 talk() {
   ip link set lo up
+  podman rm --all --force >/dev/null
+  podman volume prune --force >/dev/null
   PARLEY_IMAGE=parley${torch:+:$torch} PARLEY_BINARY=$root/build/release/parley PYTHONDONTWRITEBYTECODE=1 \
     "$PARLEY_CACHE/venv/bin/python" -m pytest -q -p no:cacheprovider tests/e2e/test_image.py
 }
@@ -108,5 +111,7 @@ talk() {
 export root folder
 export -f build talk machine_options
 apart=(unshare --mount --pid --fork --mount-proc --kill-child)
-"${apart[@]}" bash -euo pipefail -c build </dev/null
-"${apart[@]}" --net bash -euo pipefail -c talk </dev/null
+hide='for place in containers netns runc; do mount -t tmpfs none /run/$place; done' # where these tools keep what they run
+"${apart[@]}" bash -euo pipefail -c "$hide; build" </dev/null
+"${apart[@]}" --net bash -euo pipefail -c "$hide; talk" </dev/null
+find /sys/fs/cgroup -depth -type d -path '*/libpod_parent*' -exec rmdir {} + 2>/dev/null || true
