@@ -8,7 +8,7 @@ if(PARLEY_INSTALL_LIBTORCH)
   # As a property of the target, the path goes into the installed file only, and CMake escapes what has to be escaped.
   set_target_properties(parley PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/parley")
   file(GLOB torch_libraries "${TORCH_ROOT}/lib/*.so*" "${TORCH_ROOT}/../nvidia/*/lib/*.so*")
-  list(FILTER torch_libraries EXCLUDE REGEX "torch_python|shm")
+  list(FILTER torch_libraries EXCLUDE REGEX "/lib(torch_python|shm)[.]so")
   install(FILES ${torch_libraries} DESTINATION "${CMAKE_INSTALL_LIBDIR}/parley")
 else()
   set_target_properties(parley PROPERTIES INSTALL_RPATH "${TORCH_ROOT}/lib")
