@@ -9,9 +9,9 @@
 source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 torch=${1:-}
 case $torch in '' | cuda) ;; *) echo "image: '$torch' is neither empty nor cuda" >&2; exit 2 ;; esac
-[ "$(id -u)" = 0 ] || { echo "image: this takes root" >&2; exit 1; }
 "$root/scripts/setup.sh" image
 prepare release parley
+[ "$(id -u)" = 0 ] || exec sudo PARLEY_CACHE="$PARLEY_CACHE" IMAGE_FOLDER="${IMAGE_FOLDER:-}" "$root/scripts/image.sh" "$@"
 cd "$root"
 
 if [ -n "${IMAGE_FOLDER:-}" ]; then
