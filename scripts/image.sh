@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the image of packaging/Dockerfile with buildah and talks to it with tests/e2e/test_image.py: alone, and as the gateway and the worker of
-# packaging/compose.yaml, by podman and podman-compose. ./test --long ends with this. Takes root and 10 GB.
+# packaging/compose.yaml, by podman and podman-compose. Part of ./test --long. Takes root and 10 GB.
 #   scripts/image.sh            LibTorch's build for CPUs, if pip is configured to find one
 #   scripts/image.sh cuda       the CUDA build, on the CPU: another 20 GB
 # No registry of images is asked: debian:12 is made by debootstrap from the machine's own package source. Everything lies in one folder and runs in
