@@ -67,6 +67,7 @@ function isMuted() {
 function choose(chosen) {
   if (chosen !== "chat") chat.leave();
   document.body.dataset.mode = chosen;
+  element("entries").ariaLive = chosen === "chat" ? "polite" : "off"; // what is spoken has its caption
   localStorage.setItem("parley.mode", chosen);
   page.measures.clear();
 }

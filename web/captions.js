@@ -19,7 +19,7 @@ export class Captions {
 
   /** `pictures` are base64 JPEGs. */
   user(text, pictures = []) {
-    this.#open = null;
+    this.endTurn();
     const { entry, said } = this.#add(words("you"), "user", text);
     if (pictures.length === 0) return;
     entry.text += ` ${words("pictures.sent", { count: inNumbers(pictures.length) })}`;
@@ -42,11 +42,16 @@ export class Captions {
   /** A piece of what the model says; pieces of one response stand together. */
   model(response, text) {
     if (!text) return;
-    if (this.#open?.response !== response) this.#open = { response, ...this.#add(words("model"), "model", "") };
+    if (this.#open?.response !== response) {
+      this.#open = { response, ...this.#add(words("model"), "model", "") };
+      this.#line.textContent = "";
+      this.#list.ariaBusy = true; // read out as a whole
+    }
     this.#line.classList.remove("broken");
     this.#open.entry.text += text;
     this.#open.said.textContent = this.#open.entry.text.trimStart();
-    this.#line.textContent = this.#open.entry.text.slice(-SHOWN);
+    this.#line.append(text); // a screen reader reads what is new
+    while (this.#line.textContent.length > SHOWN && this.#line.childNodes.length > 1) this.#line.firstChild.remove();
     this.#list.scrollTop = this.#list.scrollHeight;
   }
 
@@ -60,6 +65,7 @@ export class Captions {
 
   endTurn() {
     this.#open = null;
+    this.#list.ariaBusy = false;
   }
 
   clear() {
@@ -67,7 +73,7 @@ export class Captions {
     this.#list.replaceChildren();
     for (const url of this.#urls.splice(0)) URL.revokeObjectURL(url);
     this.#line.textContent = "";
-    this.#open = null;
+    this.endTurn();
   }
 
   save() {
@@ -78,6 +84,12 @@ export class Captions {
     const entry = this.#transcript.add(who, text);
     const item = document.createElement("li");
     item.className = kind;
+    if (who) {
+      const speaker = document.createElement("span"); // the others see it by the side and the colour
+      speaker.className = "unseen";
+      speaker.textContent = words("line", { who, text: "" });
+      item.append(speaker);
+    }
     const said = document.createElement("p");
     said.textContent = text;
     const time = document.createElement("time");

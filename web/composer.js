@@ -28,12 +28,13 @@ export class Composer {
       this.#fit(text);
       this.#pictures = [];
       element("pictures").replaceChildren();
+      if (document.activeElement.matches(":focus-visible")) text.focus(); // the button goes while the answer comes
     });
   }
 
   #fit(text) {
     text.style.height = "auto";
-    text.style.height = `${text.scrollHeight}px`;
+    text.style.height = `${text.scrollHeight + text.offsetHeight - text.clientHeight}px`;
   }
 
   async #attach(input) {

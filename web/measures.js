@@ -74,13 +74,15 @@ export class Measures {
   }
 
   redraw() {
+    this.#write();
     for (const chart of [this.#latency, this.#memory, this.#timeline]) chart.show();
   }
 
   #write() {
     const { sent, answered, skipped, dropped } = this.#counts;
-    element("sent").textContent = sent;
-    element("answered").textContent = answered;
-    element("dropped").textContent = skipped + dropped;
+    for (const [id, count] of Object.entries({ sent, answered, dropped: skipped + dropped })) {
+      element(id).textContent = inNumbers(count);
+      element(id).parentElement.querySelector(".in-chat").textContent = words(count === 1 ? "unit.message" : "unit.messages");
+    }
   }
 }

@@ -1,14 +1,17 @@
 import { onKeys } from "./keys.js";
 import { ReplayPlayer } from "./replay_player.js";
 import { inTime, layOut, readWav, titleOf } from "./replay_timeline.js";
+import { followTheme } from "./theme.js";
 import { followLanguage, onDate, words, wordsOf } from "./words.js";
 
 const element = (id) => document.getElementById(id);
 const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 const OVER = ["closed", "failed", "cut"];
+const NARROW = matchMedia("(max-width: 760px)"); // as in replay.css
 
 let open = null; // {id, facts, laid, tracks, player, pictures}
 let asked = 0;
+let frame = 0; // the one that is asked for
 let recorded = [];
 const titles = new Map(); // of recordings whose events were read
 
@@ -25,13 +28,17 @@ const fileOf = (id, name) => ask(`sessions/${encodeURIComponent(id)}/${name}`);
 function guarded(action) {
   return async (...given) => {
     try {
-      element("notice").hidden = true;
+      notice("");
       await action(...given);
     } catch (fault) {
-      element("notice").textContent = fault.message;
-      element("notice").hidden = false;
+      notice(fault.message);
     }
   };
+}
+
+function notice(said) {
+  element("notice-words").textContent = said;
+  element("notice").hidden = !said;
 }
 
 async function eventsOf(id) {
@@ -172,11 +179,12 @@ function paint() {
   element("play").textContent = words(player.playing ? "replay.pause" : "replay.play");
   document.body.dataset.state = player.playing ? "playing" : "idle";
   element("position").value = now;
-  element("now").textContent = words("replay.now", { now: clock(now), all: clock(laid.seconds) });
+  element("position").ariaValueText = element("now").textContent = words("replay.now", { now: clock(now), all: clock(laid.seconds) });
   for (const item of element("lines").children) item.classList.toggle("said", +item.dataset.start <= now);
   drawWaves(now);
   showPicture(laid.pictures.findLast(({ start }) => start <= now));
-  if (player.playing) requestAnimationFrame(paint);
+  cancelAnimationFrame(frame);
+  if (player.playing) frame = requestAnimationFrame(paint);
 }
 
 function drawWaves(now) {
@@ -189,7 +197,7 @@ function drawWaves(now) {
   const colours = getComputedStyle(canvas);
   pen.setTransform(scale, 0, 0, scale, 0, 0);
   pen.clearRect(0, 0, width, height);
-  open.peaks ??= open.tracks.map(({ samples }) => peaksOf(samples, Math.round(width)));
+  if (open.peaks?.[0].length !== Math.round(width)) open.peaks = open.tracks.map(({ samples }) => peaksOf(samples, Math.round(width)));
   open.peaks.forEach((peaks, track) => {
     pen.fillStyle = colours.getPropertyValue(track ? "--speak" : "--listen");
     const middle = height * (track ? 0.75 : 0.25);
@@ -249,7 +257,17 @@ element("position").addEventListener("input", () => {
 });
 element("remove").addEventListener("click", () => confirm(words("replay.sure")) && remove());
 for (const button of document.querySelectorAll("[data-file]")) if (button.type === "button") button.addEventListener("click", () => save(button.dataset.file));
+element("notice-close").addEventListener("click", () => notice(""));
 onKeys({ " ": toggle });
+/** One above the other, the open recording comes first, for the keyboard too. */
+function arrange() {
+  const [first, second] = NARROW.matches ? ["player", "list"] : ["list", "player"];
+  element(first).after(element(second));
+}
+NARROW.addEventListener("change", arrange);
+arrange();
+new ResizeObserver(paint).observe(element("waves"));
+followTheme(element("theme"), paint);
 followLanguage(element("language"), () => {
   if (recorded.length) showList();
   if (open) showOpen();

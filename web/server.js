@@ -1,13 +1,15 @@
 import { words } from "./words.js";
 
-/** Whether the server can take a conversation: {ready, words, recording}; `recording` is undefined of servers that do not tell. */
+/** Whether the server can take a conversation, and if not, why: {ready, words, why, recording}; `recording` is undefined of servers that do not tell. */
 export async function askServer() {
   try {
     const answer = await fetch("ready", { cache: "no-store" });
     const { error, recording } = await answer.json();
-    return { ready: answer.ok, words: answer.ok ? words("server.ready") : error.message, recording };
+    if (answer.ok) return { ready: true, words: words("server.ready"), recording };
+    return { ready: false, words: words("server.not_ready", { why: error.message }), why: error.message, recording };
   } catch {
-    return { ready: false, words: words("server.unreachable") };
+    const why = words("server.unreachable");
+    return { ready: false, words: why, why };
   }
 }
 
@@ -23,6 +25,6 @@ export async function askModel() {
 
 /** Why there was not even a connection: browsers do not tell pages. */
 export async function whyRefused() {
-  const { ready, words: why } = await askServer();
+  const { ready, why } = await askServer();
   return ready ? words("server.refused") : words("server.absent", { why });
 }

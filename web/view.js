@@ -12,6 +12,11 @@ function minutes(seconds) {
   return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 }
 
+/** A screen reader reads again what is written again. */
+function write(id, text) {
+  if (element(id).textContent !== text) element(id).textContent = text;
+}
+
 /** What the page says of itself: the state of the conversation, the place in line, the clock and what went wrong. */
 export class View {
   #began = 0;
@@ -93,15 +98,15 @@ export class View {
   show() {
     const name = this.state;
     const idle = name === "idle";
-    element("state").textContent = words(this.#muted && name === "listening" ? "state.muted" : `state.${name}`);
-    element("queue").textContent = this.#place ? this.#inLine() : "";
+    write("state", words(this.#muted && name === "listening" ? "state.muted" : `state.${name}`));
+    write("queue", this.#place ? this.#inLine() : "");
     element("queue").hidden = !this.#place;
-    element("chat-state").textContent = this.#place ? this.#inLine() : idle ? "" : words(`state.${name}`);
+    write("chat-state", this.#place ? this.#inLine() : idle ? "" : words(`state.${name}`));
     element("start").textContent = idle ? words("start") : words(name === "queued" ? "start.leave" : "start.stop");
     element("start").disabled = name === "closing";
     for (const radio of document.getElementsByName("mode")) {
       radio.disabled = !idle;
-      radio.parentElement.title = idle || radio.checked ? "" : words("mode.locked");
+      radio.title = radio.parentElement.title = idle || radio.checked ? "" : words("mode.locked");
     }
     element("mute").title = words(this.#muted ? "mute.off" : "mute.on");
     this.#showLink();
@@ -119,7 +124,7 @@ export class View {
 
   #showServer(ready, said) {
     element("server").dataset.ready = ready;
-    element("server").textContent = said;
+    write("server", said);
   }
 
   #showRecorded(value) {

@@ -22,7 +22,7 @@ const WORDS = {
 
   "stage": ["The conversation now", "当前对话"],
   "preview": ["What your camera shows", "摄像头画面"],
-  "recorded": ["● recorded", "● 录制中"],
+  "recorded": ["● recorded", "● 本次对话会被录制"],
   "recorded.why": ["The server records conversations.", "服务器会录制对话。"],
   "mute": ["Mute the microphone", "静音"],
   "mute.on": ["Mute the microphone (M)", "静音（M）"],
@@ -32,12 +32,12 @@ const WORDS = {
   "camera": ["Other camera", "切换摄像头"],
   "camera.key": ["Other camera (F)", "切换摄像头（F）"],
   "start": ["Start talking", "开始对话"],
-  "start.leave": ["Leave the line", "退出排队"],
+  "start.leave": ["Leave the queue", "退出排队"],
   "start.stop": ["Stop", "结束"],
 
   "state.idle": ["Ready when you are", "随时可以开始"],
   "state.connecting": ["Connecting…", "正在连接…"],
-  "state.queued": ["Waiting in line", "排队中"],
+  "state.queued": ["Waiting in the queue", "排队中"],
   "state.starting": ["Waking the model…", "正在唤醒模型…"],
   "state.listening": ["Listening", "正在聆听"],
   "state.muted": ["Muted", "已静音"],
@@ -52,10 +52,11 @@ const WORDS = {
 
   "server.asking": ["asking the server…", "正在查询服务器…"],
   "server.ready": ["ready", "就绪"],
+  "server.not_ready": ["not ready: {why}", "未就绪：{why}"],
   "server.unreachable": ["not reachable", "无法连接"],
   "server.connected": ["connected", "已连接"],
   "server.lost": ["connection lost", "连接已断开"],
-  "server.absent": ["The server is not there for you: {why}.", "服务器暂时无法提供服务：{why}。"],
+  "server.absent": ["The server cannot take a conversation now: {why}.", "服务器暂时无法提供服务：{why}。"],
   "server.refused": [
     "The server refused the connection. If it asks for an API key, enter yours in the settings; it may also allow only so many conversations at a time.",
     "服务器拒绝了连接。如果需要 API 密钥，请在设置中填写；也可能是同时进行的对话数已达上限。",
@@ -64,7 +65,7 @@ const WORDS = {
   "transcript": ["Transcript", "对话记录"],
   "transcript.clear": ["Clear", "清空"],
   "transcript.save": ["Save", "保存"],
-  "transcript.empty": ["What is said will stand here.", "对话内容会显示在这里。"],
+  "transcript.empty": ["The conversation will appear here.", "对话内容会显示在这里。"],
   "transcript.head": ["Parley, {time}", "Parley，{time}"],
   "you": ["You", "您"],
   "model": ["Parley", "Parley"],
@@ -75,9 +76,9 @@ const WORDS = {
   "pictures.sent": ["[pictures: {count}]", "[图片：{count}]"],
   "picture.sent": ["A picture that was sent", "已发送的图片"],
 
-  "answers.with": ["with {model}", "{model} 作答"],
-  "answers.other": ["{model} answers here.", "由 {model} 作答。"],
-  "answers.nano": ["nano: knows names, sums, days, capitals, shapes.", "nano：只懂英语，会答姓名、加减、星期、首都和图形。"],
+  "answers.with": ["with {model}", "由 {model} 回答"],
+  "answers.other": ["{model} answers here.", "由 {model} 回答。"],
+  "answers.nano": ["nano: knows names, sums, days, capitals, shapes.", "nano：只懂英语，能回答姓名、加减法、星期、首都和图形方面的问题。"],
   "answers.tiny-omni": ["tiny-omni: random weights, so it answers nonsense.", "tiny-omni：权重是随机的，回答没有意义。"],
   "answers.try": ["Try one of these:", "试试这些问题："],
 
@@ -99,13 +100,14 @@ const WORDS = {
   "details.context": ["Context in use", "上下文用量"],
   "details.context.now": ["{used} of {all} tokens", "{used} / {all} 个词元"],
   "details.timeline": ["Listening and speaking", "聆听与说话"],
-  "details.timeline.now": ["{spoken} of {all} spoken", "{all}中说话 {spoken}"],
+  "details.timeline.now": ["{spoken} of {all} spoken", "{all}中有 {spoken}在说话"],
   "details.timeline.chart": ["Listening and speaking, second by second", "逐秒显示聆听与说话"],
   "details.sent": ["sent", "已发送"],
   "details.answered": ["answered", "已回答"],
   "details.dropped": ["dropped", "已丢弃"],
   "details.heard": ["heard", "已播放"],
-  "unit.s": ["s", "秒"],
+  "unit.s": ["sec", "秒"],
+  "unit.message": ["message", "条"],
   "unit.messages": ["messages", "条"],
 
   "keys.start": ["start or stop", "开始 / 结束"],
@@ -115,28 +117,29 @@ const WORDS = {
   "keys.settings": ["settings", "设置"],
   "programs": ["For programs", "开发者接口"],
   "programs.talk": ["a conversation", "进行对话"],
-  "programs.health": ["how the server is", "服务器状态"],
+  "programs.health": ["the state of the server", "服务器状态"],
   "programs.models": ["the model that answers", "当前模型"],
   "programs.voice": ["the default voice", "默认音色"],
-  "programs.recording": ["a recording", "一份录音"],
+  "programs.recording": ["a recording", "录制内容"],
   "programs.replay": ["replay of recordings", "回放录音"],
   "programs.close": ["ends a session", "结束一个会话"],
   "programs.drain": ["whether a worker takes new sessions", "工作进程是否接受新会话"],
 
-  "settings.prompt": ["Who the model is", "模型的角色"],
+  "settings.prompt": ["System prompt", "系统提示词"],
+  "settings.prompt.hint": ["who the model is and how it answers", "模型的角色和回答方式"],
   "settings.prompt.example": ["You are a helpful assistant.", "你是一个乐于助人的助手。"],
-  "settings.voice": ["Its voice", "模型的音色"],
-  "settings.voice.hint": ["a recording of a quarter of a second to a minute; none = the server's own", "0.25 秒到 1 分钟的录音；不选则用服务器的默认音色"],
-  "settings.voice.ready": ["{time} of voice are ready.", "已读取 {time}的音色录音。"],
+  "settings.voice": ["Voice", "模型的音色"],
+  "settings.voice.hint": ["a recording of 0.25 to 60 seconds; without one, the server's default voice", "0.25 秒到 60 秒的录音；不选则用服务器的默认音色"],
+  "settings.voice.ready": ["{time} of voice loaded.", "已读取 {time}的音色录音。"],
   "settings.voice.unread": ["This file holds no sound that the browser can read.", "浏览器无法读取此文件中的声音。"],
-  "settings.voice.short": ["This recording is too short: a quarter of a second is the least.", "录音太短，至少需要 0.25 秒。"],
+  "settings.voice.short": ["This recording is too short: it takes at least 0.25 seconds.", "录音太短，至少需要 0.25 秒。"],
   "settings.key.name": ["API key", "API 密钥"],
   "settings.key.hint": ["only if the server asks for one; kept until this tab is closed", "仅在服务器要求时填写；关闭标签页后即清除"],
-  "settings.hint": ["Changes hold from the next conversation on.", "更改从下一次对话起生效。"],
+  "settings.hint": ["Changes apply from the next conversation on.", "更改从下一次对话起生效。"],
   "settings.done": ["Done", "完成"],
 
   "error.not_ready": ["The server was not ready for that yet.", "服务器尚未准备好。"],
-  "error.unknown_event": ["This page and the server do not speak the same version.", "页面与服务器的版本不一致。"],
+  "error.unknown_event": ["This page and the server are of different versions. Reload the page.", "页面与服务器的版本不一致，请刷新页面。"],
   "error.invalid_event": ["That cannot be done at this point of the conversation.", "对话进行到这一步时不能这样做。"],
   "error.missing_field": ["Something was missing in what was sent.", "发送的内容不完整。"],
   "error.invalid_payload": ["The server could not use what was sent.", "服务器无法使用发送的内容。"],
@@ -144,7 +147,7 @@ const WORDS = {
   "error.queue_full": ["Too many people are waiting. Try again later.", "排队人数过多，请稍后再试。"],
   "error.worker_busy": ["Somebody else is talking with the model. Try again in a moment.", "模型正在与其他人对话，请稍后再试。"],
   "error.worker_connect_failed": ["The machine with the model cannot be reached. Try again in a moment.", "无法连接到运行模型的机器，请稍后再试。"],
-  "error.inference_error": ["The model stumbled over that. Just go on.", "模型这一次出错了，请继续对话。"],
+  "error.inference_error": ["The model failed on that one. You can go on.", "模型这一次出错了，请继续对话。"],
   "error.resume_refused": ["That conversation is over. Start a new one.", "该对话已经结束，请重新开始。"],
   "error.unknown": ["Something went wrong.", "出错了。"],
   "error.because": ["{words} ({message})", "{words}（{message}）"],
@@ -162,7 +165,7 @@ const WORDS = {
   "code.1008": ["The server ended the conversation: it was asked for something that it does not allow.", "服务器结束了对话：请求了不被允许的操作。"],
   "code.1009": ["That was too large to send.", "发送的内容过大。"],
   "code.1011": ["The model broke off. Start again.", "模型意外中断，请重新开始。"],
-  "code.1013": ["The server has no place right now. Try again in a moment.", "服务器目前没有空位，请稍后再试。"],
+  "code.1013": ["The server is full right now. Try again in a moment.", "服务器目前没有空位，请稍后再试。"],
   "code.other": ["The connection ended ({code}).", "连接已结束（{code}）。"],
   "soon": ["This conversation ends in about {time}: {why}.", "本次对话将在约 {time}后结束：{why}。"],
   "soon.timeout": ["the time limit", "即将达到时长上限"],
@@ -175,7 +178,7 @@ const WORDS = {
   "device.insecure": ["Browsers give the microphone only to pages from https or from localhost.", "浏览器只允许 https 或 localhost 页面使用麦克风。"],
 
   "replay": ["Replay", "回放"],
-  "replay.silent": ["Nothing was said", "没有说话"],
+  "replay.silent": ["Nothing was said", "没有人说话"],
   "replay.unread": ["…", "…"],
   "replay.none": ["There are no recordings. A setting of the server turns recording on:", "还没有录音。通过服务器的这个设置开启录制："],
   "replay.picture": ["What the camera showed", "摄像头当时的画面"],
@@ -186,12 +189,16 @@ const WORDS = {
   "replay.position": ["Position", "播放位置"],
   "replay.now": ["{now} of {all}", "{now} / {all}"],
   "replay.lines": ["What was said", "对话内容"],
+  "replay.files": ["Save as a file:", "保存为文件："],
+  "replay.input": ["The person's sound", "用户的声音"],
+  "replay.output": ["The model's sound", "模型的声音"],
+  "replay.events": ["Every message of the conversation, with its time", "对话中的全部消息及时间"],
   "replay.remove": ["Delete this recording", "删除此录音"],
   "replay.sure": ["Delete this recording for good?", "确定永久删除此录音？"],
   "replay.facts": ["{time}, {mode}, {length}, {end}", "{time}，{mode}，{length}，{end}"],
   "replay.title": ["{time}, {mode}, {id}", "{time}，{mode}，{id}"],
   "replay.ends": ["the conversation ends: {end}", "对话结束：{end}"],
-  "end.user_stop": ["stopped", "已结束"],
+  "end.user_stop": ["stopped", "已停止"],
   "end.stopped": ["stopped by the operator", "由管理员结束"],
   "end.client_closed": ["left", "已离开"],
   "end.turn_done": ["answered", "已回答"],
@@ -214,6 +221,11 @@ function preferred() {
 
 const kept = localStorage.getItem(KEPT);
 let language = kept in LANGUAGES ? kept : preferred();
+
+/** The browser's own variety of the present language: a British date is not an American one. */
+function region() {
+  return navigator.languages.find((tag) => tag.slice(0, 2).toLowerCase() === language) ?? LOCALES[language];
+}
 
 export function has(key) {
   return key in WORDS;
@@ -239,11 +251,11 @@ export function inTime(value, unit, digits = 0) {
 }
 
 export function atTime(date) {
-  return date.toLocaleTimeString(LOCALES[language], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  return date.toLocaleTimeString(region(), { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 }
 
 export function onDate(date) {
-  return date.toLocaleString(LOCALES[language], { dateStyle: "medium", timeStyle: "short" });
+  return date.toLocaleString(region(), { dateStyle: "medium", timeStyle: "short" });
 }
 
 /** Writes the words of the page's own elements; `run` is called now and whenever the language changes. */

@@ -17,6 +17,7 @@ CONTRASTS = """(() => {
     };
     const ratio = (a, b) => (Math.max(luminance(a), luminance(b)) + 0.05) / (Math.min(luminance(a), luminance(b)) + 0.05);
     const behind = (element) => {
+        if (element.id === 'stage' && !document.getElementById('preview').hidden) return [[0, 0, 0], [1, 1, 1]]; // whatever a camera shows
         if (element === document.body) return [['--ground'], ['--glow']].map(([name]) => read(getComputedStyle(element).getPropertyValue(name)).slice(0, 3));
         const { backgroundColor, backgroundImage } = getComputedStyle(element);
         if (backgroundImage !== 'none' || element.tagName === 'VIDEO') return null;

@@ -32,7 +32,8 @@ def start(page: Page):
 
 
 def details(page: Page):
-    page.evaluate("document.getElementById('details')?.setAttribute('open', '')")
+    page.evaluate("(document.querySelector('#details') ?? document.querySelector('aside')).open = true")
+    page.evaluate("document.querySelector('aside').scrollIntoView()")
 
 
 def settings(page: Page):
