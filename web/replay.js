@@ -251,8 +251,8 @@ const remove = guarded(async () => {
 });
 
 element("play").addEventListener("click", toggle);
-element("position").addEventListener("input", () => {
-  open?.player.seek(+element("position").value);
+element("position").addEventListener("input", async () => {
+  await open?.player.seek(+element("position").value);
   paint();
 });
 element("remove").addEventListener("click", () => confirm(words("replay.sure")) && remove());

@@ -50,11 +50,11 @@ export class ReplayPlayer {
     for (const source of this.#sources.splice(0)) source.stop();
   }
 
-  seek(position) {
+  async seek(position) {
     const went = this.playing;
     this.pause();
     this.#position = position;
-    if (went) this.play();
+    if (went) await this.play();
   }
 
   close() {

@@ -21,7 +21,7 @@ def box(page, selector: str) -> dict:
 
 def tabs(page, last: str) -> list[str]:
     """What Tab comes by, from the top to `last`; each of them shows where one is."""
-    page.evaluate("document.activeElement.blur()")
+    page.evaluate("document.body.tabIndex = -1, document.body.focus(), document.body.removeAttribute('tabindex')")
     met = []
     while last not in met:
         assert len(met) < 40, met
@@ -205,7 +205,7 @@ def test_a_caption_grows_by_what_is_new(server, open_page):
             const first = line.firstChild;
             captions.model('a', ' two');
             const kept = line.firstChild === first && line.textContent;
-            captions.model('a', ' x'.repeat(106));
+            captions.model('a', ' x'.repeat(107));
             const shortened = line.textContent;
             captions.model('b', ' Three');
             return [kept, shortened.startsWith(' two x'), line.textContent];
@@ -220,12 +220,12 @@ def test_the_replay_by_keyboard_and_ear(start_server, open_page, tmp_path):
     record(server, 2)
     page = open_page(server, "chat", **SCREENS["phone"], dark=False)
     open_replay(page)
-    assert [name for name in tabs(page, "remove") if name != "BODY"][:4] == ["A", "language", "theme", "play"]
+    assert tabs(page, "remove")[:4] == ["A", "language", "theme", "play"]
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(244, 241, 234)"
     page.click("#theme")
     page.until("getComputedStyle(document.body).backgroundColor === 'rgb(11, 14, 21)'", 5)
-    slider = next(node for node in tree(page) if node["role"] == "slider")
-    assert slider["valuetext"] == page.text("#now") and page.evaluate("document.getElementById('now').ariaLive") == "off"
+    assert page.evaluate("document.getElementById('position').ariaValueText") == page.text("#now") == "0:00 of 0:02"
+    assert page.evaluate("document.getElementById('now').ariaLive") == "off"
     page.call("Emulation.setDeviceMetricsOverride", width=1280, height=800, deviceScaleFactor=1, mobile=False)
     page.until("(({ width, clientWidth }) => width > 700 && width === clientWidth)(document.getElementById('waves'))", 10)
     page.until("((canvas) => canvas.getContext('2d').getImageData(canvas.width - 9, Math.round(canvas.height / 4), 1, 1).data[3])(document.getElementById('waves'))", 10)
@@ -245,9 +245,13 @@ def test_seeking_asks_for_no_further_frames(start_server, open_page, tmp_path):
         """new Promise((done) => {
             const position = document.getElementById('position'), ask = window.requestAnimationFrame.bind(window);
             for (let i = 0; i < 5; i++) position.dispatchEvent(new Event('input'));
-            let asked = 0, frames = 0;
+            let asked = 0, frames = -1;
             window.requestAnimationFrame = (run) => (asked++, ask(run));
-            const count = () => (++frames === 10 ? done(asked) : ask(count));
+            const count = () => {
+                if (frames < 0 && asked > 0) frames = asked = 0; // it plays on
+                if (frames < 0 || frames++ < 10) return ask(count);
+                done(asked);
+            };
             ask(count);
         })"""
     )
