@@ -31,14 +31,27 @@ def test_what_answers_and_what_to_ask(start_server, open_page):
     assert page.text("#model") == "with nano" and not page.evaluate("document.getElementById('hello').checkVisibility()")
 
 
+def test_other_models_are_named(start_server, open_page, tmp_path):
+    model = tmp_path / "MiniCPM-o-4_5"
+    model.symlink_to(ROOT / "models/nano")
+    page = open_page(start_server("--model", str(model)), "audio")
+    page.until("document.getElementById('knows').textContent === 'MiniCPM-o-4_5 answers here.'", 10)
+    assert page.text("#model") == "with MiniCPM-o-4_5" and page.evaluate("document.querySelectorAll('#examples button').length") == 0
+
+
 def test_figures_wait_behind_details(server, open_page):
     page = open_page(server, "audio")
     assert not page.evaluate("document.getElementById('latency').checkVisibility()")
     page.click("#details summary")
     page.until("document.getElementById('latency').checkVisibility() && document.getElementById('latency').width > 50", 10)
-    assert page.evaluate("document.querySelector('.figures dd').innerText").split() == ["0", "s"]
+    assert page.evaluate("document.querySelector('.figures dd').innerText").split() == ["0", "sec"]
     choose(page, "chat")
     assert page.evaluate("document.querySelector('.figures dd').innerText").split() == ["0", "messages"]
+    page.click("#prompt")
+    page.type("Hello")
+    page.press("Enter", 13)
+    page.until("document.querySelector('.figures dd').innerText.split(/\\s+/).join(' ') === '1 message'", 10)
+    page.until(f"document.querySelector('#entries .model') && {STATE} === 'idle'")
 
 
 def test_interrupting_is_a_word_while_the_model_speaks(server, open_page):
@@ -94,6 +107,42 @@ def test_the_page_speaks_chinese(server, open_page):
     page.until("document.documentElement.lang === 'en' && document.getElementById('start').textContent === 'Start talking'", 5)
     page.until("document.getElementById('server').textContent === 'ready'", 10)
     page.evaluate("localStorage.clear()")
+
+
+def test_dates_are_the_browsers(server, open_page):
+    page = open_page(server, "audio")
+    for accepted, date in (("en-GB,en;q=0.9", "23 Nov 2026, 07:05"), ("en-US,en;q=0.9", "Nov 23, 2026, 7:05 AM"), ("zh-CN,zh;q=0.9", "2026年11月23日 07:05")):
+        page.call("Emulation.setUserAgentOverride", userAgent=page.evaluate("navigator.userAgent"), acceptLanguage=accepted)
+        found = page.evaluate(f"import('./words.js?{accepted[:5]}').then(({{ onDate }}) => onDate(new Date(2026, 10, 23, 7, 5)))")
+        assert found.replace("\u202f", " ") == date
+
+
+def test_a_server_that_is_not_ready_says_why(server, open_page):
+    page = open_page(server, "audio")
+    said = page.evaluate(
+        """import('./server.js').then(async ({ askServer, whyRefused }) => {
+            const real = window.fetch;
+            window.fetch = async () => new Response(JSON.stringify({ error: { message: 'no worker is up' } }), { status: 503 });
+            const said = [(await askServer()).words, await whyRefused()];
+            window.fetch = real;
+            return said;
+        })"""
+    )
+    assert said == ["not ready: no worker is up", "The server cannot take a conversation now: no worker is up."]
+
+
+def test_times_stand_beside_messages(start_server, open_page, tmp_path):
+    """Seen when a message is pointed at, and whole, on the narrow side of a phone, too."""
+    page = open_page(start_server("--set", f"record.dir={tmp_path}"), "chat", width=390, height=844, mobile=True)
+    page.click("#prompt")
+    page.type("Hello there, this is a message that is longer than a line of a phone")
+    page.press("Enter", 13)
+    page.until(f"document.querySelector('#entries .model') && document.querySelector('#entries .event') && {STATE} === 'idle'")
+    over = page.evaluate(
+        """[...document.querySelectorAll('#entries time')].map((time) => [time.getBoundingClientRect(), document.getElementById('entries').getBoundingClientRect()])
+        .filter(([time, list]) => time.width === 0 || time.left < list.left || time.right > list.right).length"""
+    )
+    assert over == 0 and page.evaluate("document.querySelectorAll('#entries time').length") == 3
 
 
 def test_a_phone_in_daylight(server, open_page):
