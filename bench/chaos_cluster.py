@@ -55,7 +55,11 @@ class Cluster:
     def end(self) -> int:
         for one in self.workers.values():
             one.end()
-        return self.gateway.end()
+        ended = self.gateway.end()
+        for log in (self.folder / "gateway.log", *self.logs):
+            text = log.read_text()
+            assert "invariant violated" not in text, text[-6000:]
+        return ended
 
 
 def calm_runs(folder: Path, seeds, units: int, at_once: int = 4) -> tuple[dict[int, Paced], dict]:
