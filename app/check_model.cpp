@@ -24,7 +24,7 @@ void add_check_model(CLI::App& app, job& chosen) {
   sub->add_flag("--run", made->run, "Reads all weights, and tries a second of silence and some words");
   made->flags.add_common(*sub);
   made->flags.add(*sub, "--assets", "worker.assets", "Folder whose assets are used; default: the checkpoint folder");
-  made->flags.add(*sub, "--device", "worker.device", "cpu or cuda:N");
+  made->flags.add(*sub, "--device", "worker.device", "auto, cpu, cuda or cuda:N");
   made->flags.add(*sub, "--quant", "engine.quant", "int8 or int4: the language model's layers in fewer bits");
   sub->callback([made, &chosen] {
     chosen = [made] {

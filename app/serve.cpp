@@ -76,7 +76,7 @@ void add_serve(CLI::App& app, job& chosen) {
   flags->add(*sub, "--host", "server.host", "Address to listen on");
   flags->add(*sub, "--port", "server.port", "Port to listen on; 0 = any free port");
   flags->add(*sub, "--model", "worker.model", "Checkpoint folder; default: the embedded model");
-  flags->add(*sub, "--device", "worker.device", "cpu or cuda:N");
+  flags->add(*sub, "--device", "worker.device", "auto, cpu, cuda or cuda:N");
   flags->add(*sub, "--quant", "engine.quant", "int8 or int4: the language model's layers in fewer bits");
   flags->add(*sub, "--tls", "tls.mode", "off, auto (a self-signed certificate) or file (tls.cert, tls.key)");
   sub->callback([flags, &chosen] { chosen = [flags] { return serve(*flags); }; });

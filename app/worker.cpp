@@ -75,7 +75,7 @@ void add_worker(CLI::App& app, job& chosen) {
   flags->add_common(*sub);
   flags->add(*sub, "--join", "nodes.join", "HOST:PORT of the gateway");
   flags->add(*sub, "--model", "worker.model", "Checkpoint folder; default: the embedded model");
-  flags->add(*sub, "--device", "worker.device", "cpu or cuda:N");
+  flags->add(*sub, "--device", "worker.device", "auto, cpu, cuda or cuda:N");
   flags->add(*sub, "--quant", "engine.quant", "int8 or int4: the language model's layers in fewer bits");
   sub->callback([flags, &chosen] { chosen = [flags] { return worker(*flags); }; });
 }

@@ -16,8 +16,11 @@ struct named {
   std::string_view word;
 };
 
-constexpr std::array<named<dtype>, 3> words_of(dtype) {
-  return {{{dtype::float32, "float32"}, {dtype::bfloat16, "bfloat16"}, {dtype::float16, "float16"}}};
+constexpr std::array<named<dtype>, 4> words_of(dtype) {
+  return {{{dtype::automatic, "auto"},
+           {dtype::float32, "float32"},
+           {dtype::bfloat16, "bfloat16"},
+           {dtype::float16, "float16"}}};
 }
 constexpr std::array<named<quantization>, 3> words_of(quantization) {
   return {{{quantization::none, "none"}, {quantization::int8, "int8"}, {quantization::int4, "int4"}}};
@@ -33,7 +36,7 @@ constexpr std::array<named<tls_mode>, 3> words_of(tls_mode) {
 }
 
 bool is_device(const std::string& text) {
-  if (text == "cpu") return true;
+  if (text == "auto" || text == "cpu" || text == "cuda") return true;
   const std::string_view prefix = "cuda:";
   if (!text.starts_with(prefix) || text.size() == prefix.size() || text.size() > prefix.size() + 3) return false;
   return text.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
@@ -88,7 +91,10 @@ const std::array table{
     key{"worker.assets", PARLEY_MEMBER(worker.assets),
         "Folder whose assets (the voice's networks and recordings) are used if the checkpoint has none, as in "
         "quantized releases. Empty = the checkpoint folder."},
-    key{"worker.device", PARLEY_MEMBER(worker.device), "\"cpu\" or \"cuda:N\".", 0, 0, is_device, "cpu or cuda:N"},
+    key{"worker.device", PARLEY_MEMBER(worker.device),
+        "auto (the first GPU for a model with a hidden size of 1024 or more, if this build and machine have one; else "
+        "the CPU), cpu, cuda (the first GPU) or cuda:N.",
+        0, 0, is_device, "auto, cpu, cuda or cuda:N"},
     key{"worker.max_sessions", PARLEY_MEMBER(worker.max_sessions),
         "Slots: sessions that the worker takes at a time. 0 = from memory and measured speed, which goes on being "
         "measured while sessions run, so that the number changes; another number is used as it is.",
@@ -185,10 +191,11 @@ const std::array table{
     key{"engine.seed", PARLEY_MEMBER(engine.seed),
         "Seed of sessions without their own: a whole number, or \"none\" = random."},
     key{"engine.dtype", PARLEY_MEMBER(engine.precision),
-        "Number format of weights and activations: float32, bfloat16 or "
-        "float16."},
+        "Number format of weights and activations: auto (bfloat16 on a GPU for a model with a hidden size of 1024 or "
+        "more, else float32), float32, bfloat16 or float16."},
     key{"engine.quant", PARLEY_MEMBER(engine.quant),
-        "The language model's layers in fewer bits, for machines with less memory: none, int8 or int4."},
+        "The language model's layers in fewer bits, for machines with less memory: none, int8 (CPU only) "
+        "or int4."},
     key{"engine.window", PARLEY_MEMBER(engine.window),
         "How the KV cache slides when it is full: off (the session ends with context_full), basic or context."},
     key{"engine.allow_client_window", PARLEY_MEMBER(engine.allow_client_window),

@@ -11,8 +11,8 @@ namespace parley::config {
 
 using conversation::window_mode;
 
-/// Number format of weights and activations.
-enum class dtype { float32, bfloat16, float16 };
+/// Number format of weights and activations; automatic = bfloat16 for a large model on a GPU, else float32.
+enum class dtype { automatic, float32, bfloat16, float16 };
 
 /// Number format of the language model's matrices; none = the same as `dtype`.
 enum class quantization { none, int8, int4 };
@@ -45,11 +45,11 @@ struct settings {
   } auth;
 
   struct {
-    std::string model;          ///< checkpoint folder; empty = the embedded default
-    std::string assets;         ///< folder whose `assets` are used; empty = the checkpoint folder
-    std::string device = "cpu"; ///< "cpu" or "cuda:N"
-    int max_sessions = 0;       ///< slots; 0 = derived from memory and measured speed
-    int threads = 0;            ///< intra-op threads of the engine; 0 = derived from the cores
+    std::string model;           ///< checkpoint folder; empty = the embedded default
+    std::string assets;          ///< folder whose `assets` are used; empty = the checkpoint folder
+    std::string device = "auto"; ///< "auto", "cpu", "cuda" or "cuda:N"
+    int max_sessions = 0;        ///< slots; 0 = derived from memory and measured speed
+    int threads = 0;             ///< intra-op threads of the engine; 0 = derived from the cores
   } worker;
 
   struct {
@@ -102,8 +102,8 @@ struct settings {
   } protocol;
 
   struct {
-    std::optional<std::uint64_t> seed; ///< none = random
-    dtype precision = dtype::float32;  ///< key `engine.dtype`
+    std::optional<std::uint64_t> seed;  ///< none = random
+    dtype precision = dtype::automatic; ///< key `engine.dtype`
     quantization quant = quantization::none;
     window_mode window = window_mode::off;
     bool allow_client_window = true;

@@ -60,7 +60,7 @@ public:
   virtual void handle(command&& order) = 0;
 
   /// One pass: each stage makes at most one batched call for the sessions that are ready for it (at most one decode
-  /// step). Returns false when there is nothing left to do.
+  /// step). Returns false when there is nothing left to do. Throws when its device is lost: then it is of no use any more.
   virtual bool advance() = 0;
 };
 

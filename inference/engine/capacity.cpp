@@ -108,11 +108,30 @@ std::size_t bytes_per_row(const speech::voice& voice) {
   return bytes / static_cast<std::size_t>(voice.prompt_rows());
 }
 
+double time_second(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice,
+                   int count) {
+  return time_units(model, count) + (speaker ? time_speech(*speaker, voice, count) : 0);
+}
+
 } // namespace
 
+void warm_up(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice) {
+  time_second(model, speaker, voice, 1);
+  if (!speaker || model.llm().device().is_cpu()) return;
+  // The words of a turn's second unit are masked; those of the first one need no mask.
+  const auto& models = speaker->models();
+  speech::tts_turn turn(*models.embeddings, *models.tokens, speech::tts_form::duplex, speech::tts_sampling{});
+  random_stream chance(1, substream::speech_tokens);
+  const std::vector<speech::tts_step> steps{{&turn, &chance}};
+  for (auto unit = 0; unit < 2; ++unit) {
+    turn.begin(models.embeddings->audio_bos().expand({4, -1}), speech::duplex_limits(unit == 0, false));
+    while (turn.running()) speech::tts_advance(*models.tokens, steps);
+  }
+}
+
 step_cost measure_step(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice) {
-  auto time = [&](int count) { return time_units(model, count) + (speaker ? time_speech(*speaker, voice, count) : 0); };
-  time(1); // warm-up
+  auto time = [&](int count) { return time_second(model, speaker, voice, count); };
+  warm_up(model, speaker, voice);
   auto best = [&](int count) {
     return std::min(time(count), time(count));
   }; // taking the best run ignores the load of other programs

@@ -18,6 +18,9 @@ struct step_cost {
 /// seconds.
 step_cost measure_step(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice);
 
+/// Runs the same stages once, measuring nothing.
+void warm_up(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice);
+
 /// How many sessions an engine can offer, and what limits them.
 struct capacity {
   int slots = 0;     ///< to offer at first

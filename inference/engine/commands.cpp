@@ -41,6 +41,7 @@ void omni_engine::handle(command&& order) {
     std::visit([this](auto&& o) { apply(std::move(o)); }, std::move(order));
   } catch (...) {
     const words_of_exception why;
+    if (sessions_.loses_device(why.text)) return;
     auto* s = sessions_.find(id);
     if (s && number == 0)
       sessions_.fail(*s, failure::inference, why.text);

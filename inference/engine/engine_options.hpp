@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -29,6 +30,7 @@ struct engine_options {
   std::size_t kept_prompts = inference::kept_prompts;
   int most_sessions = 0;                      ///< slots that memory allows; 0 = info.slots
   std::optional<slot_estimate> slots_by_pace; ///< none: the number of slots is fixed at info.slots
+  std::function<bool()> device_works;         ///< asked after an exception (session_table); empty = it always does
   int picture_threads = 2;
   std::shared_ptr<draw_observer> draws; ///< receives every draw; may be null
 };

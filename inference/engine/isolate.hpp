@@ -6,19 +6,13 @@
 
 namespace parley::inference {
 
-/// The message of the exception being handled. Keeps the exception alive; does not throw.
+/// The message of the exception being handled; LibTorch's come without the stack of calls. Keeps the exception alive;
+/// does not throw.
 struct words_of_exception {
   std::exception_ptr exception = std::current_exception();
   const char* text = "an exception of unknown type";
 
-  words_of_exception() noexcept {
-    try {
-      std::rethrow_exception(exception);
-    } catch (const std::exception& e) {
-      text = e.what();
-    } catch (...) {
-    }
-  }
+  words_of_exception() noexcept;
 };
 
 /// Runs `call` on all members at once. If that throws, runs it on each one alone, so that one bad session can't spoil

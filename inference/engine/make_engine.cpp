@@ -2,6 +2,7 @@
 #include "inference/duplex/unit_cost.hpp"
 #include "inference/engine/capacity.hpp"
 #include "inference/engine/default_model.hpp"
+#include "inference/engine/device.hpp"
 #include "inference/engine/draw_trace.hpp"
 #include "inference/engine/fingerprint.hpp"
 #include "inference/engine/omni_engine.hpp"
@@ -23,28 +24,10 @@ namespace parley::inference {
 
 namespace {
 
-at::ScalarType scalar_type(config::dtype precision) {
-  switch (precision) {
-  case config::dtype::float32: return at::kFloat;
-  case config::dtype::bfloat16: return at::kBFloat16;
-  case config::dtype::float16: return at::kHalf;
-  }
-  return at::kFloat;
-}
-
-at::Device device_of(const std::string& name) {
-  try {
-    return at::Device(name);
-  } catch (const c10::Error&) {
-    throw std::runtime_error("worker.device: \"" + name + "\" is no device");
-  }
-}
-
 /// For a small model, splitting work between threads costs more than it gains, and a spinning helper thread occupies
 /// the core that another process needs. With two busy cores, a unit of the embedded model took seconds with two threads
 /// and milliseconds with one.
 int find_threads(const config::settings& settings, const model_config& model) {
-  constexpr int small_hidden_size = 1024;
   if (settings.worker.threads > 0) return settings.worker.threads;
   return model.llm.hidden_size < small_hidden_size ? 1 : at::get_num_threads();
 }
@@ -105,6 +88,8 @@ found_slots find_slots(const thinker& model, const talker* speaker, const std::s
       throw std::runtime_error("worker.max_sessions: " + std::to_string(wanted) +
                                " sessions need more memory than is free");
     log_info("engine: " + std::to_string(wanted) + " slots as set");
+    // On a GPU a kernel is loaded when it is first launched.
+    if (!model.llm().device().is_cpu()) warm_up(model, speaker, voice);
     return {{wanted, 0, 0, wanted}, {}};
   }
   const auto cost = measure_step(model, speaker, voice);
@@ -117,15 +102,16 @@ found_slots find_slots(const thinker& model, const talker* speaker, const std::s
   return {found, cost};
 }
 
-} // namespace
-
-std::unique_ptr<engine> make_engine(const config::settings& settings, engine::sink sink) {
+std::unique_ptr<engine> make(const config::settings& settings, engine::sink sink) {
   c10::InferenceMode guard;
   auto directory =
       settings.worker.model.empty() ? default_model_directory() : std::filesystem::path(settings.worker.model);
-  auto device = device_of(settings.worker.device);
-  auto precision = scalar_type(settings.engine.precision);
   auto sizes = model_config::open(directory);
+  const auto device = find_device(settings.worker.device, sizes.llm.hidden_size);
+  const auto precision = find_dtype(settings.engine.precision, device, sizes.llm.hidden_size);
+  set_up_accelerators(float32_products::rounded);
+  if (settings.engine.quant == config::quantization::int8 && !device.is_cpu())
+    throw std::runtime_error("engine.quant: int8 is for the CPU; on " + device.str() + " use int4, or none");
   const int threads = find_threads(settings, sizes);
   at::set_num_threads(threads);
   const auto weights = checkpoint::open(directory, settings.worker.assets);
@@ -140,7 +126,8 @@ std::unique_ptr<engine> make_engine(const config::settings& settings, engine::si
   omni_engine::options how;
   how.info.model = model->config().name;
   how.info.fingerprint = fingerprint(directory);
-  how.info.device = settings.worker.device;
+  how.info.device = device.str();
+  if (!device.is_cpu()) how.device_works = device_probe(device);
   how.info.context_tokens = context;
   how.info.hears = model->hears();
   how.info.sees = model->sees();
@@ -171,6 +158,16 @@ std::unique_ptr<engine> make_engine(const config::settings& settings, engine::si
                      llm::kv_pool::bytes(llm, llm::kv_pool::page_tokens, precision)));
   return std::make_unique<omni_engine>(std::move(model), std::move(speaker), std::move(pool), std::move(how),
                                        std::move(sink));
+}
+
+} // namespace
+
+std::unique_ptr<engine> make_engine(const config::settings& settings, engine::sink sink) {
+  try {
+    return make(settings, std::move(sink));
+  } catch (const c10::Error& e) {
+    throw std::runtime_error(e.what_without_backtrace());
+  }
 }
 
 } // namespace parley::inference

@@ -12,11 +12,17 @@ namespace parley::inference {
 omni_engine::omni_engine(std::shared_ptr<const thinker> model, std::shared_ptr<const talker> speaker, llm::kv_pool pool,
                          options how, sink out)
     : model_(std::move(model)), talker_(std::move(speaker)), pool_(std::move(pool)), options_(std::move(how)),
-      out_(std::move(out)), context_(*model_, talker_.get(), pool_, options_, out_), sessions_(out_),
-      stages_(sessions_, *model_, talker_.get()) {}
+      out_(std::move(out)), context_(*model_, talker_.get(), pool_, options_, out_),
+      sessions_(out_, options_.device_works), stages_(sessions_, *model_, talker_.get()) {}
 
-/// Runs one pass.
 bool omni_engine::advance() {
+  const auto busy = run_pass();
+  if (const auto& why = sessions_.device_lost())
+    throw std::runtime_error("the device " + options_.info.device + " is lost: " + *why);
+  return busy;
+}
+
+bool omni_engine::run_pass() {
   c10::InferenceMode guard;
   use_threads();
   const auto sliced = context_.pictures ? context_.pictures->finished() : 0;

@@ -47,6 +47,7 @@ private:
   std::uint64_t choose_seed(std::optional<std::uint64_t> wanted) const;
 
   // a pass
+  bool run_pass();
   void hand_out_voices();
   std::vector<ready_session> ready_tasks() const;
   void wait_for_helpers(std::uint64_t pictures_known);

@@ -84,6 +84,21 @@ void session_table::refuse(session_id id, std::uint64_t number, failure kind, co
   }
 }
 
+bool session_table::loses_device(const char* message) noexcept {
+  if (device_lost_) return true;
+  if (!device_works_ || device_works_()) return false;
+  try {
+    device_lost_ = message;
+  } catch (...) { // there is no memory for it
+    device_lost_.emplace();
+  }
+  return true;
+}
+
+void session_table::fail_by_exception(session& s, const char* message) noexcept {
+  if (!loses_device(message)) fail(s, failure::inference, message);
+}
+
 void session_table::fail(session& s, failure kind, const char* message) noexcept {
   if (s.over) return;
   const auto number = s.running ? s.running->number() : std::nullopt;

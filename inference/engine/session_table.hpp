@@ -6,9 +6,12 @@
 #include "inference/engine/session.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,8 +22,10 @@ namespace parley::inference {
 /// ended. Used by the engine's thread only.
 class session_table {
 public:
-  /// `tell` must outlive the table.
-  explicit session_table(const engine::sink& tell) : tell_(tell) {}
+  /// `tell` must outlive the table. `device_works` says whether the device still works and is asked after an exception;
+  /// empty = it always does. It must not throw.
+  explicit session_table(const engine::sink& tell, std::function<bool()> device_works = {})
+      : tell_(tell), device_works_(std::move(device_works)) {}
   ~session_table();
   session_table(const session_table&) = delete;
   session_table& operator=(const session_table&) = delete;
@@ -63,7 +68,7 @@ public:
       PARLEY_ASSERT(t.finished() || t.failed_with() || t.needs() != stage::idle || t.speech_needs() != stage::idle,
                     "a task that goes on needs a stage");
     } catch (...) {
-      fail(s, failure::inference, words_of_exception().text);
+      fail_by_exception(s, words_of_exception().text);
       return;
     }
     conclude(t);
@@ -73,11 +78,21 @@ public:
   template<class Part, class Call>
   std::vector<Part> isolated(std::vector<Part> parts, Call&& call) {
     return run_isolated(std::move(parts), std::forward<Call>(call),
-                        [this](const Part& p, const char* what) { fail(p.by->owner(), failure::inference, what); });
+                        [this](const Part& p, const char* what) { fail_by_exception(p.by->owner(), what); });
   }
 
   /// Fails the session's task: the session returns to its state before the task, or ends if that fails.
   void fail(session& s, failure kind, const char* message) noexcept;
+
+  /// The same after an exception, unless the device is lost.
+  void fail_by_exception(session& s, const char* message) noexcept;
+
+  /// Asks the device, once it is in doubt. When it is lost, no failure is told any more: the engine has to end, and its
+  /// sessions go on elsewhere, where what they were asked is done again.
+  bool loses_device(const char* message) noexcept;
+
+  /// What was thrown when the device was lost; none = it works.
+  const std::optional<std::string>& device_lost() const { return device_lost_; }
 
   /// Reports the failure of something that never became a task, or of a session that never opened (`number` 0).
   void refuse(session_id id, std::uint64_t number, failure kind, const char* message) noexcept;
@@ -94,6 +109,8 @@ private:
   void give_up(session& s, failure kind, const char* message) noexcept;
 
   const engine::sink& tell_;
+  const std::function<bool()> device_works_;
+  std::optional<std::string> device_lost_;
   std::map<session_id, std::unique_ptr<session>> sessions_;
 };
 

@@ -15,8 +15,13 @@ namespace {
 /// that fits in no cache.
 constexpr std::int64_t always_few = 3, few_for_large = 16, large_numbers = 1 << 19;
 
-/// With fewer rows the library takes other code paths, which round differently, but rows must not depend on each other.
+/// With fewer rows the library on the CPU takes other code paths, which round differently, but rows must not depend on
+/// each other.
 constexpr std::int64_t least_rows = 4;
+
+bool too_few_rows(const at::Tensor& x) {
+  return x.is_cpu() && x.size(0) < least_rows;
+}
 
 void few_rows_product(const at::Tensor& x, const at::Tensor& matrix, float* to, std::int64_t stride, bool add) {
   constexpr std::int64_t numbers_per_thread = 1 << 17;
@@ -89,7 +94,7 @@ at::Tensor linear::operator()(const at::Tensor& x) const {
     }
     return y;
   }
-  if (rows < least_rows) return (*this)(at::constant_pad_nd(x, {0, 0, 0, least_rows - rows})).narrow(0, 0, rows);
+  if (too_few_rows(x)) return (*this)(at::constant_pad_nd(x, {0, 0, 0, least_rows - rows})).narrow(0, 0, rows);
   if (parts_.size() == 1) return at::linear(x, parts_.front());
   auto y = at::empty({rows, out_}, x.options());
   std::int64_t column = 0;
@@ -111,7 +116,7 @@ void linear::add_to(at::Tensor& to, const at::Tensor& x) const {
     }
     return;
   }
-  if (parts_.size() == 1 && x.size(0) >= least_rows)
+  if (parts_.size() == 1 && !too_few_rows(x))
     at::addmm_out(to, to, x, parts_.front().t());
   else
     to.add_((*this)(x));

@@ -11,8 +11,8 @@ namespace {
 
 struct audio_model {
   explicit audio_model(golden_set& files)
-      : mel(files.config().audio.mel_bins), encode(files.config().audio, files.weights().view("apm.")),
-        project(files.config().audio.pool_step, files.weights().view("audio_projection_layer.")) {}
+      : mel(files.config().audio.mel_bins), encode(files.config().audio, files.view("apm.")),
+        project(files.config().audio.pool_step, files.view("audio_projection_layer.")) {}
 
   audio::mel_extractor mel;
   audio::encoder encode;

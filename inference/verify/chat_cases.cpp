@@ -77,7 +77,7 @@ void replay_chat(golden_set& files, const thinker& model, const json& c, const j
   check.equal("n_hidden_rows", fed.size(0), spoken.at("n_hidden_rows").get<std::int64_t>());
   check.close("hidden", fed, golden_of(golden, key + ".last_hidden_of_fed_tokens"));
   auto begin = spoken.at("tts_bound")[0].get<std::size_t>(), end = spoken["tts_bound"][1].get<std::size_t>();
-  llm::tts_condition condition(files.config().tts, files.weights().view("tts."));
+  llm::tts_condition condition(files.config().tts, files.view("tts."));
   auto count = static_cast<std::int64_t>(end - begin);
   check.close("tts_inputs_embeds",
               condition.chat(std::span(all).subspan(begin, end - begin),
@@ -146,7 +146,7 @@ void replay_prefill(golden_set& files, const thinker& model, const std::string& 
 void replay_chat_family(golden_set& files, const std::string& stem, report& out) {
   const auto& cases = files.cases(stem);
   const auto& golden = files.tensors(stem);
-  thinker model(files.weights(), files.config(), at::kFloat, at::kCPU);
+  thinker model(files.weights(), files.config(), files.dtype(), files.device());
   auto index = 0;
   for (const auto& c : cases.at("template_only"))
     out.run(stem, "template_only." + std::to_string(index++), thinker_tolerance,

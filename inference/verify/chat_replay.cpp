@@ -48,7 +48,7 @@ void read_item(golden_set& files, const std::string& item, const picture_argumen
 }
 
 std::vector<float> last_logits(const llm::qwen3& model, const at::Tensor& hidden) {
-  auto row = model.logits(hidden.narrow(0, hidden.size(0) - 1, 1)).squeeze(0).contiguous();
+  auto row = model.logits(hidden.narrow(0, hidden.size(0) - 1, 1)).squeeze(0).cpu().contiguous();
   return {row.const_data_ptr<float>(), row.const_data_ptr<float>() + row.numel()};
 }
 
@@ -168,7 +168,7 @@ std::vector<token_id> chat_replay::search_beams(const at::Tensor& hidden, int be
         last = feed(b.tokens);
       }
       auto logits = model.llm().logits(last.narrow(0, last.size(0) - 1, 1)).squeeze(0);
-      auto scores = at::log_softmax(logits, -1).contiguous();
+      auto scores = at::log_softmax(logits.cpu(), -1).contiguous();
       std::vector<float> row(scores.const_data_ptr<float>(), scores.const_data_ptr<float>() + scores.numel());
       for (auto id : std::set<token_id>(b.tokens.begin(), b.tokens.end())) {
         auto& score = row[static_cast<std::size_t>(id)];

@@ -106,9 +106,9 @@ void check_unit(duplex_replay& session, const llm::tts_condition* condition, con
 void replay_duplex(golden_set& files, const std::string& stem, report& out) {
   const auto& cases = files.cases(stem);
   const auto& golden = files.tensors(stem);
-  thinker model(files.weights(), files.config(), at::kFloat, at::kCPU);
+  thinker model(files.weights(), files.config(), files.dtype(), files.device());
   std::optional<llm::tts_condition> condition;
-  if (files.config().has_tts) condition.emplace(files.config().tts, files.weights().view("tts."));
+  if (files.config().has_tts) condition.emplace(files.config().tts, files.view("tts."));
   duplex_replay session(model, cases.at("capability"));
 
   out.run(stem, "prepare", thinker_tolerance, [&](case_check& check) {

@@ -78,7 +78,7 @@ bool duplex_replay::prefill(std::span<const float> samples, std::span<const visi
     intake.consume(stream_.config);
     last = feed(rows);
   }
-  pending_logits = model_.llm().logits(last).squeeze(0);
+  pending_logits = model_.llm().logits(last).squeeze(0).cpu();
   return true;
 }
 
@@ -107,7 +107,7 @@ void duplex_replay::generate(const json& arguments, const json& decode_calls) {
     }
     auto token = decoder.token();
     auto hidden = feed(model_.llm().embed({&token, 1}));
-    logits = model_.llm().logits(hidden).squeeze(0);
+    logits = model_.llm().logits(hidden).squeeze(0).cpu();
     if (decoder.fed()) {
       tts_ids.push_back(token);
       tts_ends.push_back(token == control_.turn_eos);

@@ -87,7 +87,7 @@ void speak(e2e_set& set, const json& recorded, const safetensors_file& golden, c
   check.close("tts_inputs_embeds", condition, golden_of(golden, "tts_inputs_embeds"), thinker_tolerance);
   recorded_draws chance({});
   speech::tts_turn turn(*set.speech().embeddings, *set.speech().tokens, speech::tts_form::whole, {});
-  turn.begin(condition, speech::whole_limits);
+  turn.begin(condition.to(at::kFloat), speech::whole_limits);
   replay_speech_tokens(*set.speech().tokens, turn, chance, recorded.at("tts_draws"), check);
   const auto tokens = turn.group();
   check.equal("speech_tokens", std::vector(tokens.begin(), tokens.end()), as_tokens(recorded.at("speech_tokens")));
@@ -105,8 +105,11 @@ void speak(e2e_set& set, const json& recorded, const safetensors_file& golden, c
     if (stream.ended) { // here the reference's vocoder rejects the output of its flow model
       check.exact("caught_exception", !recorded.at("caught_exception").is_null());
       check.equal("tokens of a call", calls[n].tokens, as_tokens(made[n].at("tokens")));
-      const speech::flow::job refused{
-          &stream.acoustic, at::tensor(calls[n].tokens, at::kLong), stream.speaker->speaker, true, {}};
+      const speech::flow::job refused{&stream.acoustic,
+                                      at::tensor(calls[n].tokens, at::kLong).to(set.files().device()),
+                                      stream.speaker->speaker,
+                                      true,
+                                      {}};
       mel = sound.acoustic().run({&refused, 1})[0].squeeze(0);
     } else {
       pieces.push_back(replay_sound(sound, job, made[n], mel, check));

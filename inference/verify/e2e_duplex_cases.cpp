@@ -164,7 +164,7 @@ private:
     check.equal("min_new_tokens", limits.least, recorded.at("min_new_tokens").get<int>());
     check.equal("max_new_token", limits.most, recorded.at("max_new_token").get<int>());
 
-    speech_.begin_unit(condition_, ends_);
+    speech_.begin_unit(condition_.to(at::kFloat), ends_);
     replay_speech_tokens(*set_.speech().tokens, *speech_.step().turn, *chance_, unit.at("tts_draws"), check);
     check.equal("returned", std::vector(turn.group().begin(), turn.group().end()), as_tokens(recorded.at("returned")));
     check.equal("n_tts_tokens", turn.group().size(), unit.at("n_tts_tokens").get<std::size_t>());

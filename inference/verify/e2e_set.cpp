@@ -22,17 +22,19 @@ speech::speech_models load_speech(golden_set& files) {
   const auto& weights = files.weights();
   speech::speech_models made;
   made.config = speech::tts_config::open(files.model_directory() / "config.json");
-  made.embeddings = std::make_unique<speech::tts_embeddings>(speech::tts_embeddings::open(weights, made.config));
-  made.tokens = std::make_unique<speech::tts_llama>(speech::read_tts_weights(weights), made.config);
-  made.sound = std::make_unique<speech::token2wav>(files.model_directory() / "assets" / "token2wav", noise, options);
+  made.embeddings =
+      std::make_unique<speech::tts_embeddings>(speech::tts_embeddings::open(weights, made.config, files.device()));
+  made.tokens = std::make_unique<speech::tts_llama>(speech::read_tts_weights(weights, files.device()), made.config);
+  made.sound = std::make_unique<speech::token2wav>(files.model_directory() / "assets" / "token2wav", noise, options,
+                                                   files.device());
   return made;
 }
 
 } // namespace
 
 e2e_set::e2e_set(golden_set& files)
-    : files_(files), model_(files.weights(), files.config(), at::kFloat, at::kCPU),
-      words_(files.config().tts, files.weights().view("tts.")), speech_(load_speech(files)) {}
+    : files_(files), model_(files.weights(), files.config(), files.dtype(), files.device()),
+      words_(files.config().tts, files.view("tts.")), speech_(load_speech(files)) {}
 
 std::vector<float> e2e_set::voice_clip(const std::string& name) {
   if (files_.has_clip(name)) return files_.clip(name, 0, 0);

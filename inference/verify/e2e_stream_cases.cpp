@@ -83,7 +83,7 @@ public:
 
     const auto& turn = speech_.tokens();
     check.equal("text_start_pos", turn.position(), group.at("text_start_pos").get<std::int64_t>());
-    speech_.begin_group(condition, chunk.finished);
+    speech_.begin_group(condition.to(at::kFloat), chunk.finished);
     replay_speech_tokens(*set_.speech().tokens, *speech_.step().turn, *chance_, group.at("draws"), check);
     speech_.absorb();
     check.equal("generated", std::vector(turn.group().begin(), turn.group().end()), as_tokens(group.at("generated")));

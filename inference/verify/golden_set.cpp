@@ -9,8 +9,9 @@
 
 namespace parley::inference::verify {
 
-golden_set::golden_set(std::filesystem::path model, std::filesystem::path goldens)
-    : model_(std::move(model)), goldens_(std::move(goldens)) {}
+golden_set::golden_set(std::filesystem::path model, std::filesystem::path goldens, at::Device device,
+                       at::ScalarType dtype)
+    : model_(std::move(model)), goldens_(std::move(goldens)), device_(device), dtype_(dtype) {}
 
 const checkpoint& golden_set::weights() {
   if (!weights_) weights_ = checkpoint::open(model_);

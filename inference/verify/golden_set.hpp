@@ -22,14 +22,22 @@ inline constexpr double thinker_tolerance = 1e-4; ///< for `golden_error`, in fl
 /// std::runtime_error naming the file.
 class golden_set {
 public:
-  golden_set(std::filesystem::path model, std::filesystem::path goldens);
+  /// `device`, `dtype`: where and in which format the model is to compute.
+  golden_set(std::filesystem::path model, std::filesystem::path goldens, at::Device device = at::kCPU,
+             at::ScalarType dtype = at::kFloat);
 
   const std::filesystem::path& model_directory() const { return model_; }
   const std::filesystem::path& directory() const { return goldens_; }
 
+  at::Device device() const { return device_; }
+  at::ScalarType dtype() const { return dtype_; }
+
   const checkpoint& weights();
   const model_config& config();
   const tokenizer& text();
+
+  /// A part of the weights where and as they are to compute.
+  inference::weights view(std::string prefix) { return weights().view(std::move(prefix), dtype_, device_); }
 
   /// `<stem>.json` and `<stem>.safetensors` of the goldens.
   const nlohmann::json& cases(const std::string& stem);
@@ -48,6 +56,8 @@ private:
 
   std::filesystem::path model_;
   std::filesystem::path goldens_;
+  at::Device device_;
+  at::ScalarType dtype_;
   std::optional<checkpoint> weights_;
   std::optional<model_config> config_;
   std::optional<tokenizer> text_;

@@ -57,8 +57,8 @@ class replay {
 public:
   replay(golden_set& files, const std::string& stem)
       : files_(files), cases_(files.cases(stem)), golden_(files.tensors(stem)), config_(files.config().vision),
-        how_(vision::slicing_of(config_)), encoder_(config_, files.weights().view("vpm.")),
-        resampler_(config_, files.config().llm.hidden_size, files.weights().view("resampler.")) {}
+        how_(vision::slicing_of(config_)), encoder_(config_, files.view("vpm.")),
+        resampler_(config_, files.config().llm.hidden_size, files.view("resampler.")) {}
 
   void slices(const json& c, case_check& check) {
     auto name = c.at("image").get<std::string>();
@@ -160,7 +160,7 @@ private:
       const auto* one = &cells;
       encoder_.encode({&one, 1}, &trace);
       auto golden = golden_.tensor(name);
-      auto mine = side_by_side(trace.pixels);
+      auto mine = side_by_side(trace.pixels).cpu();
       check.exact("pixel_values", at::equal(mine.narrow(2, 0, std::min(mine.size(2), golden.size(2))), golden));
     }
   }
@@ -173,7 +173,7 @@ private:
       std::vector<std::int64_t> numbers;
       for (auto at = name.find("_q", key.size()); at != std::string::npos; at = name.find("_q", at + 2))
         numbers.push_back(std::stoll(name.substr(at + 2)));
-      auto mine = numbers.empty() ? rows : rows.index_select(1, at::tensor(numbers));
+      auto mine = numbers.empty() ? rows : rows.cpu().index_select(1, at::tensor(numbers));
       check.close("resampler", mine, golden_.tensor(name));
       found = true;
     }

@@ -37,8 +37,8 @@ struct replay {
 void replay_llm(golden_set& files, const std::string& stem, report& out) {
   const auto& cases = files.cases(stem);
   const auto& golden = files.tensors(stem);
-  llm::qwen3 model(files.config().llm, files.weights().view("llm."));
-  replay run{model, llm::kv_pool(files.config().llm, 4, 512, at::kFloat, at::kCPU)};
+  llm::qwen3 model(files.config().llm, files.view("llm."));
+  replay run{model, llm::kv_pool(files.config().llm, 4, 512, files.dtype(), files.device())};
   auto ids = ids_of(golden.tensor("prefill.ids"));
   auto last_layer = files.config().llm.layers - 1;
 
@@ -50,7 +50,7 @@ void replay_llm(golden_set& files, const std::string& stem, report& out) {
     auto logits = model.logits(hidden);
     for (auto i = std::size_t{0}; i < trace.hiddens.size(); ++i)
       check.close("hidden", trace.hiddens[i], golden_of(golden, "prefill.hidden." + std::to_string(i)));
-    check.exact("argmax", at::equal(logits.argmax(-1), golden.tensor("prefill.logits_argmax").to(at::kLong)));
+    check.exact("argmax", at::equal(logits.argmax(-1).cpu(), golden.tensor("prefill.logits_argmax").to(at::kLong)));
     const auto tail = golden_of(golden, "prefill.logits_last8");
     const auto rows = tail.count / logits.size(1);
     check.close("logits", logits.narrow(0, logits.size(0) - rows, rows), tail);

@@ -49,7 +49,7 @@ void replay_speech_tokens(const speech::tts_llama& llama, speech::tts_turn& turn
     check.exact("steps", turn.running());
     if (!turn.running()) return;
     const auto row = turn.next();
-    const auto logits = llama.logits(llama.forward({&row, 1})).contiguous();
+    const auto logits = llama.logits(llama.forward({&row, 1})).cpu().contiguous();
     const std::span<const float> numbers(logits.const_data_ptr<float>(), static_cast<std::size_t>(logits.numel()));
     speech::tts_probabilities(numbers, turn.penalised(), turn.sampling(), turn.banned(), p);
     const auto candidates = draw.at("candidates").get<std::ptrdiff_t>();

@@ -145,7 +145,7 @@ std::string talker_set::prompt_of(const std::string& wav) const {
 }
 
 std::vector<std::int64_t> as_tokens(const at::Tensor& tensor) {
-  const auto flat = tensor.to(at::kLong).contiguous();
+  const auto flat = tensor.to(at::kCPU, at::kLong).contiguous();
   return {flat.const_data_ptr<std::int64_t>(), flat.const_data_ptr<std::int64_t>() + flat.numel()};
 }
 

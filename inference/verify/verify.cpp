@@ -1,5 +1,6 @@
 #include "inference/verify/verify.hpp"
 
+#include "inference/engine/device.hpp"
 #include "inference/verify/e2e_set.hpp"
 #include "inference/verify/families.hpp"
 
@@ -28,11 +29,19 @@ bool is_description(const std::string& stem) {
 
 } // namespace
 
-int run_verify(const std::filesystem::path& model, const std::filesystem::path& goldens, std::ostream& out) {
+int run_verify(const std::filesystem::path& model, const std::filesystem::path& goldens, std::ostream& out,
+               const verify_options& how) {
   at::InferenceMode no_autograd;
   at::set_num_threads(1); // as when the recordings were made
   auto kind = kind_of(goldens);
-  golden_set files(model, goldens);
+  const auto device = find_device(how.device, small_hidden_size);
+  set_up_accelerators(float32_products::exact);
+  golden_set files(model, goldens, device, find_dtype(how.dtype, device, small_hidden_size));
+  const bool as_recorded = device.is_cpu() && files.dtype() == at::kFloat;
+  if (kind == golden_kind::talker && !as_recorded)
+    throw std::runtime_error(
+        "the talker's goldens are replayed on the CPU in float32 only; those of whole conversations "
+        "(E1.json) take it to any device");
   report results(out);
   if (kind == golden_kind::end_to_end) {
     replay_e2e(files, results);

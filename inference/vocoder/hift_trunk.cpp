@@ -114,7 +114,14 @@ hift_trunk::hift_trunk(const tensor_map& weights, hift_config config, reach look
   const auto angle = at::outer(at::arange(config_.fft / 2 + 1, at::kDouble), at::arange(config_.fft, at::kDouble)) *
                      (2 * std::numbers::pi / static_cast<double>(config_.fft));
   transform_ = (at::cat({angle.cos(), angle.sin().neg()}) * window_.cpu()).to(window_.options());
-  if (window_.is_cpu()) {
+  if (!window_.is_cpu()) {
+    // Each part but the first and the last stands for two of the whole spectrum.
+    auto parts = at::full({config_.fft / 2 + 1, 1}, 2.0, at::kDouble);
+    parts[0] = parts[-1] = 1;
+    const auto waves = at::cat({angle.cos() * parts, angle.sin().neg() * parts}) / static_cast<double>(config_.fft);
+    back_ = (waves * window_.cpu()).unsqueeze(1).to(window_.options());
+    overlap_ = window_.square().view({1, 1, -1});
+  } else {
     const auto* window = window_.const_data_ptr<float>();
     to_samples_.emplace(std::vector<float>(window, window + config_.fft), config_.fft_hop);
   }
@@ -154,9 +161,20 @@ at::Tensor hift_trunk::decode(at::Tensor x, const at::Tensor& spectrum) const {
   const auto bins = config_.fft / 2 + 1;
   const auto magnitude = at::exp(x.narrow(1, 0, bins)).clamp_max_(1e2);
   const auto phase = at::sin(x.narrow(1, bins, bins));
-  const auto samples = at::istft(at::complex(magnitude * at::cos(phase), magnitude * at::sin(phase)), config_.fft,
-                                 config_.fft_hop, config_.fft, window_);
-  return samples.clamp(-config_.limit, config_.limit);
+  return to_samples_on_device(at::cat({magnitude * at::cos(phase), magnitude * at::sin(phase)}, 1));
+}
+
+/// The inverse transform of each column, added where they overlap, by the sum of the squared windows there: what istft
+/// does, without its look at the numbers, for which the host would wait, and without a plan of cuFFT.
+at::Tensor hift_trunk::to_samples_on_device(const at::Tensor& spectrum) const {
+  const auto columns = spectrum.size(2);
+  auto inside = [&](const at::Tensor& x, const at::Tensor& waves) {
+    return at::conv_transpose1d(x, waves, {}, {config_.fft_hop})
+        .narrow(2, config_.fft / 2, (columns - 1) * config_.fft_hop);
+  };
+  const auto sum = inside(spectrum, back_);
+  const auto weight = inside(at::ones({1, 1, columns}, spectrum.options()), overlap_);
+  return (sum / weight).squeeze(1).clamp_(-config_.limit, config_.limit);
 }
 
 at::Tensor hift_trunk::mix_noise(const at::Tensor& noise) const {

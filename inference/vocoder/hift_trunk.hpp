@@ -78,6 +78,9 @@ private:
     std::vector<snake_block> blocks;
   };
 
+  /// Real parts above imaginary ones, [B, fft + 2, columns] → samples [B, (columns - 1) * hop].
+  at::Tensor to_samples_on_device(const at::Tensor& spectrum) const;
+
   hift_config config_;
   reach looks_;
   std::vector<stage> stages_;
@@ -86,6 +89,8 @@ private:
   at::Tensor window_;
   at::Tensor transform_; ///< [fft + 2, fft]: the window, then cosines above negative sines
   std::optional<cpu::overlapped_transform> to_samples_; ///< on the CPU
+  at::Tensor back_;    ///< elsewhere: [fft + 2, 1, fft], what each part contributes to each position, window included
+  at::Tensor overlap_; ///< elsewhere: [1, 1, fft], the window squared
 };
 
 } // namespace parley::inference::speech

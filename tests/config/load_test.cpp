@@ -68,10 +68,11 @@ TEST_CASE("a wrong file is refused in one line with file, line and key") {
   CHECK(complaint_of_text("[protocol]\nlegacy_extras = 1\n") ==
         "f.toml:2: protocol.legacy_extras must be true or false");
   CHECK(complaint_of_text("[engine]\ndtype = \"int8\"\n") ==
-        "f.toml:2: engine.dtype must be one of float32, bfloat16, float16");
+        "f.toml:2: engine.dtype must be one of auto, float32, bfloat16, float16");
   CHECK(complaint_of_text("[engine]\nquant = \"int2\"\n") == "f.toml:2: engine.quant must be one of none, int8, int4");
   CHECK(complaint_of_text("[engine]\nseed = -1\n").starts_with("f.toml:2: engine.seed must be a whole number"));
-  CHECK(complaint_of_text("[worker]\ndevice = \"gpu\"\n") == "f.toml:2: worker.device must be cpu or cuda:N");
+  CHECK(complaint_of_text("[worker]\ndevice = \"gpu\"\n") ==
+        "f.toml:2: worker.device must be auto, cpu, cuda or cuda:N");
   CHECK(complaint_of_text("[tls]\nmode = \"on\"\n") == "f.toml:2: tls.mode must be one of off, auto, file");
   CHECK(complaint_of_text("[log]\nlevel = 3\n").starts_with("f.toml:2: log.level must be trace"));
   const auto syntax = complaint_of_text("[server]\nport = \n");

@@ -1,0 +1,81 @@
+#include "inference/engine/device.hpp"
+
+#include "config/settings.hpp"
+
+#include <ATen/ATen.h>
+#include <ATen/DeviceAccelerator.h>
+
+#include <stdexcept>
+
+namespace parley::inference {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& name, const std::string& why) {
+  throw std::runtime_error("worker.device: " + name + ": " + why);
+}
+
+at::Device parsed(const std::string& name) {
+  try {
+    return at::Device(name);
+  } catch (const c10::Error&) {
+    refuse(name, "no device is called that");
+  }
+}
+
+/// None is told by a count of 0.
+int devices_of(c10::DeviceType kind) {
+  return at::accelerator::getAccelerator() == kind ? at::accelerator::deviceCount() : 0;
+}
+
+} // namespace
+
+at::Device find_device(const std::string& name, int hidden_size) {
+  if (name == "auto") {
+    const auto kind = at::accelerator::getAccelerator();
+    if (hidden_size < small_hidden_size || !kind || at::accelerator::deviceCount() == 0) return at::kCPU;
+    return {*kind, 0};
+  }
+  auto device = parsed(name);
+  if (device.is_cpu()) return device;
+  if (!device.has_index()) device.set_index(0);
+  const auto kind = c10::DeviceTypeName(device.type(), true);
+  if (at::accelerator::getAccelerator() != device.type()) refuse(name, "this LibTorch is built without " + kind);
+  const auto count = devices_of(device.type());
+  if (count == 0) refuse(name, "LibTorch finds no " + kind + " device: is there one, and its driver?");
+  if (device.index() >= count)
+    refuse(name, "this machine has " + std::to_string(count) + " such " + (count == 1 ? "device" : "devices") +
+                     ", counted from 0");
+  return device;
+}
+
+at::ScalarType find_dtype(config::dtype wanted, at::Device device, int hidden_size) {
+  switch (wanted) {
+  case config::dtype::automatic: break;
+  case config::dtype::float32: return at::kFloat;
+  case config::dtype::bfloat16: return at::kBFloat16;
+  case config::dtype::float16: return at::kHalf;
+  }
+  return device.is_cpu() || hidden_size < small_hidden_size ? at::kFloat : at::kBFloat16;
+}
+
+void set_up_accelerators(float32_products how) {
+  auto& context = at::globalContext();
+  // It makes a plan for each number of keys, and the number of keys changes with every token.
+  context.setSDPUseCuDNN(false);
+  const auto rounded = how == float32_products::rounded;
+  context.setAllowTF32CuBLAS(rounded);
+  context.setAllowTF32CuDNN(rounded);
+}
+
+std::function<bool()> device_probe(at::Device device) {
+  return [one = at::ones({}, at::TensorOptions(device))] {
+    try {
+      return one.item<float>() == 1;
+    } catch (...) {
+      return false;
+    }
+  };
+}
+
+} // namespace parley::inference

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "inference/talker.hpp"
+#include "inference/thinker.hpp"
+#include "tests/accelerator/pretend_device.hpp"
+
+#include <memory>
+
+namespace parley::inference::testing {
+
+/// The embedded model on the pretend device, and the work of one call of each stage for so many sessions.
+class staged_model {
+public:
+  staged_model();
+
+  enum class prompt { own, shared };
+
+  /// One token of each session, whose prompts have 100 rows and whose caches have 140 more.
+  device_work llm_step(int sessions, prompt of) const;
+
+  /// One speech token of each.
+  device_work tts_step(int sessions) const;
+
+  /// A second of sound of each, heard.
+  device_work hear(int sessions) const;
+
+  /// A window of speech tokens of each, as sound.
+  device_work window(int sessions) const;
+
+private:
+  std::unique_ptr<const thinker> thinks_;
+  std::unique_ptr<const talker> speaks_;
+  std::shared_ptr<const speech::voice> voice_;
+};
+
+} // namespace parley::inference::testing
