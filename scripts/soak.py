@@ -172,7 +172,7 @@ def main() -> int:
     server.process.send_signal(signal.SIGTERM)
     status = server.process.wait(120)
     log = server.log.read_text()
-    if status != 0 or "Sanitizer" in log:
+    if status != 0 or "Sanitizer" in log or "invariant violated" in log:
         raise SystemExit(f"soak: the server ended with {status}:\n{log[-6000:]}")
     first, last = samples[min(2, len(samples) - 1)], samples[-1]
     summary = {"rounds": len(samples), "units": units, "turns": turns, "faults": counts, "errors_told_to_clients": errors, "after_round_3": first, "at_the_end": last}
