@@ -50,8 +50,8 @@ TEST_CASE("another word, sound or file in an end-to-end recording is noticed") {
   const auto from = std::filesystem::path("tests/data/goldens/e2e");
   for (const auto* file : {"E1.json", "E1.safetensors", "manifest.json", "noise.safetensors", "inputs.safetensors"})
     std::filesystem::copy_file(from / file, folder.path() / file);
-  replace(folder.path() / "E1.json", "\"end_of_turn\": true", "\"end_of_turn\": false");
-  replace(folder.path() / "E1.json", "\"samples\": 3840", "\"samples\": 3841");
+  replace(folder.path() / "E1.json", "\"end_of_turn\":true", "\"end_of_turn\":false");
+  replace(folder.path() / "E1.json", "\"samples\":3840", "\"samples\":3841");
   const auto [status, lines] = verify(folder.path());
   CHECK(status == 1);
   CHECK_THAT(lines, Catch::Contains("FAIL E1/unit.3 ") && Catch::Contains("(end_of_turn)"));

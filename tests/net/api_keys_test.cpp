@@ -51,7 +51,7 @@ TEST_CASE("without a file no key is asked, with an empty one nobody is let in") 
 TEST_CASE("a wrong line is refused with its number") {
   CHECK(complaint_of("ann secret\n").starts_with("/keys:1: a key is NAME HASH"));
   CHECK(complaint_of("# x\nann\n").starts_with("/keys:2: a key is NAME HASH"));
-  CHECK(complaint_of(std::string("ann ") + alpha + " boss\n").starts_with("/keys:1: behind the hash"));
+  CHECK(complaint_of(std::string("ann ") + alpha + " boss\n").starts_with("/keys:1: only \"admin\" may follow"));
   CHECK(complaint_of(std::string("ann ") + alpha + "\nann " + beta + "\n").starts_with("/keys:2: the name ann"));
   CHECK_THROWS_WITH(api_keys::load("no/such/keys"), "auth.keys_file: no/such/keys cannot be read");
 }
