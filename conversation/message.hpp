@@ -24,7 +24,7 @@ struct image_item {
 struct video_item {
   std::vector<image_file> frames;
   pcm samples;          ///< 16 kHz; may be null
-  int stack_frames = 1; ///< frames after each second of the sound
+  int stack_frames = 1; ///< frames that follow each second of sound
 };
 using content_item = std::variant<text_item, audio_item, image_item, video_item>;
 

@@ -46,7 +46,7 @@ public:
   /// Releases every reference. Must be the last call.
   void leave();
 
-  // ---- requests of the machine
+  // ---- requests from the session machine
 
   /// Requests a slot. `running`: the session is ACTIVE and lost its worker.
   lease_event ask(protocol::mode kind, bool at_head, bool running);

@@ -69,7 +69,7 @@ TEST_CASE("a session is taken up again where it was") {
   CHECK(d.resume({token, 2}) == "resumed:2,1 again:2");
   CHECK(d.wait(30s) == "");
   CHECK(d.step(listen_report(1)) == "listen[1]");
-  // queue_done came before the session. After it, events are numbered, except those about the new connection.
+  // Unnumbered (0): queue_done, which precedes the session, and session.resumed.
   CHECK(numbers(d.all) == std::vector<std::uint64_t>{0, 1, 2, 3, 0, 4});
 }
 

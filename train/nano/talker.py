@@ -73,7 +73,7 @@ class Talker(nn.Module):
         return self.model["norm"](e)
 
     def state(self):
-        """Tensors of the checkpoint: the head as direction and length, unused parts as small as allowed."""
+        """The checkpoint's tensors: the head weight-normed, unused tensors zero and as small as allowed."""
         out = {f"tts.{k}": v.detach() for k, v in self.state_dict().items()}
         head = SURE * out.pop("tts.head_code.0.weight")
         out["tts.head_code.0.parametrizations.weight.original0"] = head.norm(dim=1, keepdim=True)
