@@ -24,7 +24,7 @@ QUIET_SECONDS = 4
 
 
 class Bystander(threading.Thread):
-    """Speaks one second each second. `waits` holds pairs: when a unit was sent, and how long its answer took."""
+    """Sends one second of sound every second. `waits` holds pairs: when a unit was sent, and how long its answer took."""
 
     def __init__(self, url: str, offset: float, stop: threading.Event):
         super().__init__()

@@ -91,8 +91,8 @@ class Vocoder(nn.Module):
             self.f0_predictor.classifier.bias.fill_(100.)
 
     def source(self, pitch):
-        """pitch [B,T] Hz -> excitation [B,1,T*480]: sines held constant over each frame, with new random phases each
-        time, because the server's stream is long."""
+        """pitch [B,T] Hz -> excitation [B,1,T*480]: sines held constant over each frame, starting at new random phases
+        each time, as a clip may lie anywhere in the server's long stream."""
         B, T = pitch.shape
         step = (pitch[..., None].double() * torch.arange(1, HARMONICS + 1) / 24000).remainder(1)
         cycles = step.cumsum(1) * HOP + torch.rand(B, 1, HARMONICS)
