@@ -14,7 +14,7 @@ namespace parley::inference {
 /// One task's part of a pass.
 struct stages::llm_part {
   task* by;
-  std::int64_t rows; ///< prefill rows; 0 = its decoded token
+  std::int64_t rows; ///< prefill rows; 0 = feed its last decoded token
   bool wanted;       ///< the last row's logits are wanted
   bool kept;         ///< the hidden states of its `kept` rows are wanted
 
