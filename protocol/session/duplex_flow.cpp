@@ -104,7 +104,8 @@ flow_verdict duplex_flow::start_next(time_point now, effect_writer& out) {
   if (bounded_ && kv_length_ + worst_case(*backlog_.next()) > limits_.context_tokens) return flow_verdict::context_full;
   auto next = backlog_.pop();
   PARLEY_ASSERT(next, "the backlog has a unit");
-  running_step& step = running_.emplace();
+  running_ = running_step{};
+  running_step& step = *running_;
   step.number = next_number_++;
   step.unit = std::move(*next);
   step.started = now;
