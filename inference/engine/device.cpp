@@ -23,11 +23,6 @@ at::Device parsed(const std::string& name) {
   }
 }
 
-/// None is told by a count of 0.
-int devices_of(c10::DeviceType kind) {
-  return at::accelerator::getAccelerator() == kind ? at::accelerator::deviceCount() : 0;
-}
-
 } // namespace
 
 at::Device find_device(const std::string& name, int hidden_size) {
@@ -41,7 +36,7 @@ at::Device find_device(const std::string& name, int hidden_size) {
   if (!device.has_index()) device.set_index(0);
   const auto kind = c10::DeviceTypeName(device.type(), true);
   if (at::accelerator::getAccelerator() != device.type()) refuse(name, "this LibTorch is built without " + kind);
-  const auto count = devices_of(device.type());
+  const auto count = at::accelerator::deviceCount();
   if (count == 0) refuse(name, "LibTorch finds no " + kind + " device: is there one, and its driver?");
   if (device.index() >= count)
     refuse(name, "this machine has " + std::to_string(count) + " such " + (count == 1 ? "device" : "devices") +

@@ -12,7 +12,7 @@ enum class dtype;
 
 namespace parley::inference {
 
-/// Models whose hidden size is below this are small: they compute faster than a thread starts or a GPU is asked.
+/// Models with a smaller hidden size are small: a second thread or a GPU would cost them more time than it saves.
 inline constexpr int small_hidden_size = 1024;
 
 /// The device that `worker.device` names. "auto" is the machine's first accelerator, but the CPU for a small model;
@@ -28,8 +28,8 @@ enum class float32_products { exact, rounded };
 /// Sets up LibTorch for computing on accelerators, for the whole process. Costs nothing on the CPU.
 void set_up_accelerators(float32_products how);
 
-/// Asks the device for a number that it has held since now: false once it is lost, as a GPU is after a kernel has
-/// failed. Needs no memory of it, so that one that is full is not lost. Does not throw.
+/// Makes a check that reads back a number stored on the device: false once the device is lost, as a GPU is after a
+/// failed kernel. It allocates nothing there, so a device without free memory is not taken for lost. Does not throw.
 std::function<bool()> device_probe(at::Device device);
 
 } // namespace parley::inference

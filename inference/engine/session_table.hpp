@@ -87,8 +87,8 @@ public:
   /// The same after an exception, unless the device is lost.
   void fail_by_exception(session& s, const char* message) noexcept;
 
-  /// Asks the device, once it is in doubt. When it is lost, no failure is told any more: the engine has to end, and its
-  /// sessions go on elsewhere, where what they were asked is done again.
+  /// Checks the device after an exception with this message. Once it is lost, no failure is reported any more: the engine
+  /// must end, and its sessions continue on another worker, which repeats what this one was asked.
   bool loses_device(const char* message) noexcept;
 
   /// What was thrown when the device was lost; none = it works.

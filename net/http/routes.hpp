@@ -12,7 +12,7 @@
 
 namespace parley::net {
 
-/// The sources of the routes' answers.
+/// Where the routes get their answers.
 struct route_sources {
   actors::gateway_api& core;
   default_voice voice;
