@@ -150,15 +150,29 @@ int sessions_in_time(const step_cost& cost) {
 
 } // namespace
 
-capacity find_capacity(const step_cost& cost, std::size_t free_bytes, std::size_t session_bytes) {
-  constexpr std::size_t share_of_memory = 2, countless = 1000000;
-  constexpr auto most = 64;
+capacity find_capacity(const step_cost& cost, std::size_t bytes, std::size_t session_bytes, int most) {
+  constexpr std::size_t countless = 1000000;
   capacity c;
-  c.by_memory = static_cast<int>(std::min(free_bytes / share_of_memory / session_bytes, countless));
+  c.by_memory = static_cast<int>(std::min(bytes / session_bytes, countless));
   c.by_speed = sessions_in_time(cost);
   c.most = std::clamp(c.by_memory, 1, most);
   c.slots = slots_in_time(cost, c.most);
   return c;
+}
+
+int pages_for_sessions(int sessions, int limit, const session_memory& each, std::size_t bytes) {
+  const auto count = static_cast<std::size_t>(sessions), page = each.keys_values / static_cast<std::size_t>(limit);
+  const auto beside = std::min(count * each.beside_keys_values(), bytes);
+  const auto pages = std::min((bytes - beside) / page, count * static_cast<std::size_t>(limit));
+  return std::max(static_cast<int>(pages), limit);
+}
+
+std::size_t memory_for_sessions(std::size_t free_bytes, at::Device device) {
+  return device.is_cpu() ? free_bytes / 2 : free_bytes / 10 * 9;
+}
+
+int most_sessions(at::Device device) {
+  return device.is_cpu() ? 64 : 256;
 }
 
 int slots_in_time(const step_cost& cost, int most) {

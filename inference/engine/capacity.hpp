@@ -24,14 +24,14 @@ void warm_up(const thinker& model, const talker* speaker, const std::shared_ptr<
 /// How many sessions an engine can offer, and what limits them.
 struct capacity {
   int slots = 0;     ///< to offer at first
-  int by_memory = 0; ///< sessions that fit into half of the free memory
+  int by_memory = 0; ///< sessions that fit into the memory
   int by_speed = 0;  ///< sessions whose steps together take at most half a second
   int most = 0;      ///< upper limit for the slots, whatever the measured speed
 };
 
-/// Number of sessions that fit into half of `free_bytes` and whose steps together take at most half a second, between 1
-/// and 64. Pure.
-capacity find_capacity(const step_cost& cost, std::size_t free_bytes, std::size_t session_bytes);
+/// Number of sessions that fit into `bytes` and whose steps together take at most half a second, between 1 and `most`.
+/// Pure.
+capacity find_capacity(const step_cost& cost, std::size_t bytes, std::size_t session_bytes, int most);
 
 /// Number of sessions whose steps together take at most half a second, between 1 and `most`. Pure.
 int slots_in_time(const step_cost& cost, int most);
@@ -43,8 +43,25 @@ struct session_memory {
   std::size_t speech_tokens = 0; ///< keys and values of the speech token model over a long turn
   std::size_t flow = 0;          ///< the flow model's memory, doubled while a window is computed
 
-  std::size_t sum() const { return keys_values + encoder + speech_tokens + flow; }
+  std::size_t sum() const { return keys_values + beside_keys_values(); }
+
+  /// What a session takes whether its context is full or not.
+  std::size_t beside_keys_values() const { return encoder + speech_tokens + flow; }
+
+  /// What it takes with a quarter of its context: with less for each, sessions would mostly wait for each other's pages.
+  std::size_t least() const { return keys_values / 4 + beside_keys_values(); }
 };
+
+/// Pages for the KV pool of this many sessions: enough for the whole context of each, or what is left of `bytes`, but
+/// always enough for the context of one. `limit`: pages of a full context, whose bytes `each` counts. Pure.
+int pages_for_sessions(int sessions, int limit, const session_memory& each, std::size_t bytes);
+
+/// The part of a device's free memory that sessions may take. The rest is for what a batch computes, and on the CPU for
+/// other programs, too.
+std::size_t memory_for_sessions(std::size_t free_bytes, at::Device device);
+
+/// The most sessions that an engine offers, whatever the device could carry.
+int most_sessions(at::Device device);
 
 /// For the thinker, from the sizes in config.json.
 session_memory thinking_memory(const model_config& model, int context_tokens, at::ScalarType dtype);

@@ -73,6 +73,7 @@ void omni_engine::apply(open_duplex&& order) {
   if (!model_->hears()) return sessions_.refuse(id, 0, failure::invalid, "this model does not hear");
   auto fresh = std::make_unique<duplex_session>(id, choose_seed(order.seed), pool_.open(), order.options, context_);
   auto& s = *fresh;
+  s.arrival = ++arrivals_;
   sessions_.add(std::move(fresh));
   sessions_.enqueue(s, std::make_unique<opening_task>(s, std::move(order)));
 }
@@ -83,6 +84,7 @@ void omni_engine::apply(open_chat&& order) {
   auto fresh = std::make_unique<chat_session>(id, choose_seed(order.seed), pool_.open(), options_.draws);
   if (order.chance) fresh->go_on_from(*order.chance);
   const auto seed = fresh->seed;
+  fresh->arrival = ++arrivals_;
   sessions_.add(std::move(fresh));
   out_(opened{id, 0, {}, seed});
 }
@@ -123,6 +125,7 @@ void omni_engine::apply(cancel_turn&& order) {
 }
 
 void omni_engine::apply(close_session&& order) {
+  if (const auto* s = sessions_.find(order.session); s && s->most_pages > 0) forecast_.ended(s->most_pages);
   sessions_.end(order.session);
   out_(closed{order.session});
 }

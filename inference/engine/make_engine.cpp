@@ -65,14 +65,13 @@ std::string mebibytes(std::size_t bytes) {
 }
 
 void tell_memory(const checkpoint& weights, at::ScalarType precision, int context, const session_memory& each,
-                 std::size_t free) {
+                 std::size_t free, std::size_t for_sessions) {
   log_info("engine: weights " + mebibytes(weight_bytes(weights, precision)) + "; a session of " +
            std::to_string(context) + " tokens holds up to " + mebibytes(each.sum()) + ": keys and values " +
            mebibytes(each.keys_values) + ", audio encoder " + mebibytes(each.encoder) + ", speech tokens " +
            mebibytes(each.speech_tokens) + ", flow " + mebibytes(each.flow));
-  log_info("engine: " + mebibytes(free) + " free, fits " +
-           std::to_string(find_capacity({}, free, each.sum()).by_memory) + " sessions of " + std::to_string(context) +
-           " tokens in half of it");
+  log_info("engine: " + mebibytes(free) + " free, fits " + std::to_string(for_sessions / each.sum()) + " sessions of " +
+           std::to_string(context) + " tokens in the " + mebibytes(for_sessions) + " of it that sessions may take");
 }
 
 /// The result of `find_capacity`, with the speed on which it is based; a configured number has no speed.
@@ -82,18 +81,20 @@ struct found_slots {
 };
 
 found_slots find_slots(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice,
-                       int wanted, std::size_t bytes, std::size_t free) {
+                       int wanted, const session_memory& each, std::size_t free) {
+  const auto device = model.llm().device();
   if (wanted > 0) {
-    if (bytes > free / static_cast<std::size_t>(wanted))
+    const auto count = static_cast<std::size_t>(wanted);
+    if (each.sum() > free / count && each.least() > memory_for_sessions(free, device) / count)
       throw std::runtime_error("worker.max_sessions: " + std::to_string(wanted) +
                                " sessions need more memory than is free");
     log_info("engine: " + std::to_string(wanted) + " slots as set");
     // On a GPU a kernel is loaded when it is first launched.
-    if (!model.llm().device().is_cpu()) warm_up(model, speaker, voice);
+    if (!device.is_cpu()) warm_up(model, speaker, voice);
     return {{wanted, 0, 0, wanted}, {}};
   }
   const auto cost = measure_step(model, speaker, voice);
-  const auto found = find_capacity(cost, free, bytes);
+  const auto found = find_capacity(cost, memory_for_sessions(free, device), each.least(), most_sessions(device));
   std::ostringstream line;
   line << std::fixed << std::setprecision(1) << "engine: " << found.slots << " slots at first, " << found.most
        << " at most; memory allows " << found.by_memory << ", speed allows " << found.by_speed << " (a second costs "
@@ -127,7 +128,10 @@ std::unique_ptr<engine> make(const config::settings& settings, engine::sink sink
   how.info.model = model->config().name;
   how.info.fingerprint = fingerprint(directory);
   how.info.device = device.str();
-  if (!device.is_cpu()) how.device_works = device_probe(device);
+  if (!device.is_cpu()) {
+    how.device_works = device_probe(device);
+    how.limits = accelerator_limits();
+  }
   how.info.context_tokens = context;
   how.info.hears = model->hears();
   how.info.sees = model->sees();
@@ -142,8 +146,9 @@ std::unique_ptr<engine> make(const config::settings& settings, engine::sink sink
   }
   auto each = thinking_memory(model->config(), context, precision);
   if (speaker) each = speaking_memory(each, *speaker, *measured);
-  tell_memory(weights, precision, context, each, free);
-  const auto slots = find_slots(*model, speaker.get(), measured, settings.worker.max_sessions, each.sum(), free);
+  const auto for_sessions = memory_for_sessions(free, device);
+  tell_memory(weights, precision, context, each, free, for_sessions);
+  const auto slots = find_slots(*model, speaker.get(), measured, settings.worker.max_sessions, each, free);
   how.info.slots = slots.found.slots;
   how.most_sessions = slots.found.most;
   if (slots.cost) how.slots_by_pace.emplace(*slots.cost, slots.found.most);
@@ -151,7 +156,14 @@ std::unique_ptr<engine> make(const config::settings& settings, engine::sink sink
   how.seed = settings.engine.seed;
   how.threads = threads;
   if (traces()) how.draws = std::make_shared<draw_trace>();
-  llm::kv_pool pool(llm, how.most_sessions, context, precision, device);
+  const auto limit = llm::kv_pool::pages_of(context);
+  const auto whole = how.most_sessions * limit;
+  const auto fits = each.sum() <= free / static_cast<std::size_t>(how.most_sessions) && !slots.cost;
+  const auto pages = fits ? whole : pages_for_sessions(how.most_sessions, limit, each, for_sessions);
+  if (pages < whole)
+    log_info("engine: memory for " + std::to_string(pages / limit) +
+             " full contexts; with more sessions, the newest wait");
+  llm::kv_pool pool(llm, {pages, limit}, precision, device);
   log_info("engine: a pool of " + std::to_string(pool.pages()) + " pages of " +
            std::to_string(llm::kv_pool::page_tokens) + " tokens, " +
            mebibytes(static_cast<std::size_t>(pool.pages()) *

@@ -13,7 +13,8 @@ omni_engine::omni_engine(std::shared_ptr<const thinker> model, std::shared_ptr<c
                          options how, sink out)
     : model_(std::move(model)), talker_(std::move(speaker)), pool_(std::move(pool)), options_(std::move(how)),
       out_(std::move(out)), context_(*model_, talker_.get(), pool_, options_, out_),
-      sessions_(out_, options_.device_works), stages_(sessions_, *model_, talker_.get()) {}
+      sessions_(out_, options_.device_works), stages_(sessions_, *model_, talker_.get()),
+      forecast_(pool_.pages(), std::clamp(llm::kv_pool::pages_of(options_.info.context_tokens), 1, pool_.pages())) {}
 
 bool omni_engine::advance() {
   const auto busy = run_pass();
@@ -34,10 +35,15 @@ bool omni_engine::run_pass() {
   if (ready.empty()) {
     sessions_.bury();
     wait_for_helpers(sliced);
-    return any_busy();
+    return count_busy() > 0;
   }
   const auto begin = engine_clock::now();
-  const auto plan = schedule_pass(ready, options_.limits);
+  auto plan = schedule_pass(ready, options_.limits, begin);
+  if (const auto waiting = share_pages(plan); waiting > 0 && plan.empty()) {
+    sessions_.bury();
+    wait_for_helpers(sliced);
+    return count_busy() > waiting;
+  }
   const auto share = share_of_units(plan);
   stages_.hear(plan.hear);
   stages_.see(plan.see);
@@ -47,7 +53,7 @@ bool omni_engine::run_pass() {
   stages_.make_sound(plan.sound);
   measure(begin, share);
   sessions_.bury();
-  return any_busy();
+  return count_busy() > 0;
 }
 
 /// Lists the stages that tasks need, except those prepared elsewhere.
@@ -86,9 +92,9 @@ void omni_engine::wait_for_helpers(std::uint64_t pictures_known) {
     context_.voices->wait(patience);
 }
 
-bool omni_engine::any_busy() const {
-  auto busy = false;
-  sessions_.each_task([&](const task&) { busy = true; });
+std::size_t omni_engine::count_busy() const {
+  std::size_t busy = 0;
+  sessions_.each_task([&](const task&) { ++busy; });
   return busy;
 }
 
@@ -124,8 +130,15 @@ engine_capacity omni_engine::capacity() const {
   now.prompt_hits = context_.prompts.hits();
   now.prompt_misses = context_.prompts.misses();
   const auto slots = options_.slots_by_pace ? options_.slots_by_pace->slots() : options_.info.slots;
-  now.slots = std::max(slots, static_cast<int>(sessions_.size()));
+  now.slots = std::max(std::min(slots, sessions_by_pages()), static_cast<int>(sessions_.size()));
   return now;
+}
+
+int omni_engine::sessions_by_pages() const {
+  std::vector<int> held;
+  held.reserve(sessions_.size());
+  sessions_.each_session([&](const session& s) { held.push_back(s.most_pages); });
+  return forecast_.sessions(held);
 }
 
 /// torch stores the number of threads per calling thread.

@@ -2,6 +2,7 @@
 
 #include "inference/engine.hpp"
 #include "inference/engine/engine_options.hpp"
+#include "inference/engine/page_budget.hpp"
 #include "inference/engine/session_table.hpp"
 #include "inference/engine/stages.hpp"
 #include "inference/engine/task_context.hpp"
@@ -50,8 +51,12 @@ private:
   bool run_pass();
   void hand_out_voices();
   std::vector<ready_session> ready_tasks() const;
+  std::size_t share_pages(schedule& plan);
+  int sessions_by_pages() const;
+  std::vector<page_claim> claims_of(const schedule& plan);
+  session* youngest_with_pages(std::uint64_t after);
   void wait_for_helpers(std::uint64_t pictures_known);
-  bool any_busy() const;
+  std::size_t count_busy() const;
   double share_of_units(const schedule& plan);
   void measure(engine_clock::time_point begin, double share);
   void use_threads();
@@ -64,6 +69,8 @@ private:
   task_context context_;
   session_table sessions_;
   stages stages_;
+  std::uint64_t arrivals_ = 0;
+  page_forecast forecast_;
 };
 
 } // namespace parley::inference

@@ -41,7 +41,14 @@ struct pass_limits {
   std::int64_t prompt_rows = 256;       ///< prompt rows in one call
   std::int64_t prompt_rows_beside = 64; ///< the same if units, which somebody is waiting for, are in the pass
   int windows = 16;                     ///< windows of speech tokens turned into sound in one call, in order of waiting
+  /// How long after a unit's arrival its sound may wait to be encoded in one call with that of others, and its windows
+  /// to be turned into sound, while there is other work. For an accelerator, where a call for one costs almost as much
+  /// as a call for many.
+  std::chrono::milliseconds gather_sounds{0}, gather_windows{0};
 };
+
+/// The limits for an accelerator: more in one call, and some patience to get it together.
+pass_limits accelerator_limits();
 
 /// One pass of the engine: each stage is one batched call.
 struct schedule {
@@ -56,9 +63,14 @@ struct schedule {
   std::vector<session_id> decode;
   std::vector<session_id> speak;
   std::vector<session_id> sound;
+
+  bool empty() const {
+    return hear.empty() && see.empty() && !clips && prefill.empty() && decode.empty() && speak.empty() && sound.empty();
+  }
 };
 
 /// Earliest deadline first; equal deadlines by session. Units are never divided and never wait for prompts. Pure.
-schedule schedule_pass(std::span<const ready_session> ready, const pass_limits& limits);
+schedule schedule_pass(std::span<const ready_session> ready, const pass_limits& limits,
+                       std::chrono::steady_clock::time_point now = std::chrono::steady_clock::time_point::max());
 
 } // namespace parley::inference

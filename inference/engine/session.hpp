@@ -27,6 +27,9 @@ struct session {
   random_stream chance; ///< for its text
   llm::sampling_scratch scratch;
 
+  std::uint64_t arrival = 0; ///< sessions are numbered as they open
+  int most_pages = 0;        ///< the most pages that its cache has held
+
   std::unique_ptr<task> running;             ///< null = idle
   std::deque<std::unique_ptr<task>> waiting; ///< oldest first
   bool over = false;                         ///< it has failed and will be destroyed at the end of the pass

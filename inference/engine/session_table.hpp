@@ -46,6 +46,13 @@ public:
       if (!s->over && s->running) f(*s->running);
   }
 
+  /// Calls `f(session&)` for each session that is not over.
+  template<class F>
+  void each_session(F&& f) const {
+    for (const auto& [id, s] : sessions_)
+      if (!s->over) f(*s);
+  }
+
   /// The running tasks of these sessions that still need the stage: an earlier stage of the pass may have ended others.
   std::vector<task*> needing(stage at, std::span<const session_id> ids);
 

@@ -1,5 +1,6 @@
 #include "inference/llm/kv_pool.hpp"
 
+#include "base/assert.hpp"
 #include "inference/llm/page_table.hpp"
 
 #include <ATen/ATen.h>
@@ -10,14 +11,6 @@
 
 namespace parley::inference::llm {
 
-namespace {
-
-std::int64_t pages_for(std::int64_t tokens) {
-  return (tokens + kv_pool::page_tokens - 1) / kv_pool::page_tokens;
-}
-
-} // namespace
-
 struct kv_pool::store {
   at::Tensor keys; ///< [layers, pages * page_tokens, kv_heads, head_dim]
   at::Tensor values;
@@ -25,14 +18,15 @@ struct kv_pool::store {
   std::function<bool()> let_go = {};
 };
 
-kv_pool::kv_pool(const llm_config& config, int sequences, int tokens, at::ScalarType dtype, at::Device device) {
-  auto per_sequence = static_cast<int>(pages_for(tokens));
-  auto pages = sequences * per_sequence;
+kv_pool::kv_pool(const llm_config& config, int sequences, int tokens, at::ScalarType dtype, at::Device device)
+    : kv_pool(config, room{sequences * pages_of(tokens), pages_of(tokens)}, dtype, device) {}
+
+kv_pool::kv_pool(const llm_config& config, room size, at::ScalarType dtype, at::Device device) {
   auto make = [&] {
-    return at::empty({config.layers, std::int64_t{pages} * page_tokens, config.kv_heads, config.head_dim},
+    return at::empty({config.layers, std::int64_t{size.pages} * page_tokens, config.kv_heads, config.head_dim},
                      at::TensorOptions(dtype).device(device));
   };
-  store_ = std::make_shared<store>(store{make(), make(), page_table(pages, per_sequence)});
+  store_ = std::make_shared<store>(store{make(), make(), page_table(size.pages, size.pages_per_sequence)});
 }
 
 kv_cache kv_pool::open() const {
@@ -52,7 +46,7 @@ void kv_pool::when_full(std::function<bool()> let_go) const {
 }
 
 std::size_t kv_pool::bytes(const llm_config& config, int tokens, at::ScalarType dtype) {
-  auto rows = static_cast<std::size_t>(pages_for(tokens)) * page_tokens;
+  auto rows = static_cast<std::size_t>(kv_pool::pages_of(tokens)) * page_tokens;
   return 2 * rows * static_cast<std::size_t>(config.layers) * static_cast<std::size_t>(config.kv_heads) *
          static_cast<std::size_t>(config.head_dim) * c10::elementSize(dtype);
 }
@@ -61,13 +55,15 @@ kv_cache::kv_cache(std::shared_ptr<kv_pool::store> store) : store_(std::move(sto
 
 kv_cache::kv_cache(kv_cache&& other) noexcept
     : store_(std::move(other.store_)), pages_(std::exchange(other.pages_, {})),
-      length_(std::exchange(other.length_, 0)), first_run_(std::exchange(other.first_run_, 0)) {}
+      length_(std::exchange(other.length_, 0)), first_run_(std::exchange(other.first_run_, 0)),
+      parked_(std::exchange(other.parked_, std::nullopt)) {}
 
 kv_cache& kv_cache::operator=(kv_cache&& other) noexcept {
   std::swap(store_, other.store_);
   std::swap(pages_, other.pages_);
   std::swap(length_, other.length_);
   std::swap(first_run_, other.first_run_);
+  std::swap(parked_, other.parked_);
   return *this;
 }
 
@@ -80,9 +76,10 @@ int kv_cache::own_pages() const {
 }
 
 kv_cache kv_cache::fork() const {
+  PARLEY_ASSERT(!parked_, "a parked cache is restored before it is shared");
   kv_cache other(store_);
   other.length_ = length_;
-  other.pages_.assign(pages_.begin(), pages_.begin() + pages_for(length_));
+  other.pages_.assign(pages_.begin(), pages_.begin() + kv_pool::pages_of(length_));
   for (auto page : other.pages_) store_->pages.share(page);
   other.find_first_run();
   return other;
@@ -141,11 +138,41 @@ void kv_cache::find_first_run() {
   while (first_run_ > 0 && first_run_ < pages_.size() && pages_[first_run_] == pages_[first_run_ - 1] + 1) ++first_run_;
 }
 
+int kv_cache::pages_to_take(std::int64_t rows) const {
+  const auto more = kv_pool::pages_of(length_ + rows) - pages();
+  const auto partly_filled = length_ % kv_pool::page_tokens != 0;
+  const auto copies_last = rows > 0 && !parked_ && partly_filled &&
+                           store_->pages.shared(pages_[static_cast<std::size_t>(length_ / kv_pool::page_tokens)]);
+  return more + (copies_last ? 1 : 0);
+}
+
+void kv_cache::park() {
+  if (parked_) return;
+  auto rows = copy_from(0);
+  rows.keys = rows.keys.to(at::kCPU);
+  rows.values = rows.values.to(at::kCPU);
+  parked_ = std::move(rows);
+  release(0);
+}
+
+void kv_cache::restore() {
+  if (!parked_) return;
+  make_room(0, length_);
+  std::vector<std::int64_t> targets;
+  list_rows(0, length_, targets);
+  const auto device = store_->keys.device();
+  const auto target = at::tensor(targets, at::kLong).to(device);
+  store_->keys.index_copy_(1, target, parked_->keys.to(device));
+  store_->values.index_copy_(1, target, parked_->values.to(device));
+  parked_.reset();
+}
+
 void kv_cache::reserve(std::int64_t rows) {
+  PARLEY_ASSERT(!parked_, "a parked cache is restored before it grows");
   if (rows == 0) return;
   own_last_page(place::in_run);
   auto before = pages_.size();
-  auto needed = pages_for(length_ + rows);
+  auto needed = kv_pool::pages_of(length_ + rows);
   try {
     pages_.reserve(static_cast<std::size_t>(needed)); // so that every page taken can be recorded
     while (std::ssize(pages_) < needed) pages_.push_back(take(pages_.empty() ? -1 : pages_.back(), place::in_run));
@@ -184,7 +211,8 @@ at::Tensor kv_cache::rows_of(const at::Tensor& layer, std::int64_t begin, std::i
   std::vector<at::Tensor> runs;
   while (begin < end || runs.empty()) {
     if (begin == end) return layer.narrow(-3, 0, 0);
-    const auto first = begin / kv_pool::page_tokens, past = pages_for(end);
+    const auto first = begin / kv_pool::page_tokens;
+    const std::int64_t past = kv_pool::pages_of(end);
     auto next = first + 1;
     auto page = [&](std::int64_t i) { return std::int64_t{pages_[static_cast<std::size_t>(i)]}; };
     while (next < past && page(next) == page(next - 1) + 1) ++next;
@@ -217,13 +245,19 @@ std::int64_t kv_cache::front_rows() const {
 
 void kv_cache::truncate(std::int64_t length) {
   length_ = std::min(length_, length);
-  release(static_cast<std::size_t>(pages_for(length_)));
+  if (parked_) {
+    if (length_ == 0) return parked_.reset();
+    parked_->keys = parked_->keys.narrow(1, 0, length_);
+    parked_->values = parked_->values.narrow(1, 0, length_);
+    return;
+  }
+  release(static_cast<std::size_t>(kv_pool::pages_of(length_)));
 }
 
 /// Ensures that rows [from, from + rows) have pages that belong to this cache alone. Their contents are undefined.
 void kv_cache::make_room(std::int64_t from, std::int64_t rows) {
   const auto before = pages_.size();
-  const auto end = static_cast<std::size_t>(pages_for(from + rows));
+  const auto end = static_cast<std::size_t>(kv_pool::pages_of(from + rows));
   try {
     pages_.reserve(end);
     while (pages_.size() < end) pages_.push_back(take(pages_.empty() ? -1 : pages_.back(), place::in_run));
@@ -239,7 +273,7 @@ void kv_cache::rewind(std::int64_t length, std::int64_t rows) {
   length = std::min(length_, length);
   make_room(length, rows);
   length_ = length;
-  release(static_cast<std::size_t>(pages_for(length + rows)));
+  release(static_cast<std::size_t>(kv_pool::pages_of(length + rows)));
 }
 
 kv_segment kv_cache::copy_from(std::int64_t begin) const {
@@ -271,7 +305,7 @@ void kv_cache::put_at(std::int64_t begin, const kv_segment& segment, const rope&
       write(layer, target, keys.select(0, layer), segment.values.select(0, layer));
   }
   length_ = begin + rows;
-  release(static_cast<std::size_t>(pages_for(length_)));
+  release(static_cast<std::size_t>(kv_pool::pages_of(length_)));
 }
 
 } // namespace parley::inference::llm

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,12 @@ public:
   /// been written costs nothing.
   kv_pool(const llm_config& config, int sequences, int tokens, at::ScalarType dtype, at::Device device);
 
+  /// A number of pages, for caches that hold up to `pages_per_sequence` of them each.
+  struct room {
+    int pages, pages_per_sequence;
+  };
+  kv_pool(const llm_config& config, room size, at::ScalarType dtype, at::Device device);
+
   /// An empty cache; it takes pages as it grows and returns them when destroyed.
   kv_cache open() const;
 
@@ -35,6 +42,9 @@ public:
   /// Sets the function to call when no page is free. It evicts caches that nobody needs and returns whether it could.
   /// It applies to the pool and all its copies.
   void when_full(std::function<bool()> let_go) const;
+
+  /// Number of pages for this many rows.
+  static int pages_of(std::int64_t tokens) { return static_cast<int>((tokens + page_tokens - 1) / page_tokens); }
 
   /// Bytes of one sequence of `tokens` rows.
   static std::size_t bytes(const llm_config& config, int tokens, at::ScalarType dtype);
@@ -77,6 +87,19 @@ public:
 
   /// Reserves space for `rows` more rows. Throws std::runtime_error if the pool is empty; existing rows are unchanged.
   void reserve(std::int64_t rows);
+
+  /// Number of pages that `reserve(rows)` takes from the pool. If the cache is parked: that `restore` and then
+  /// `reserve(rows)` take.
+  int pages_to_take(std::int64_t rows) const;
+
+  /// Moves all rows to the host's memory and returns the pages. Until `restore`, only `length`, `truncate`, `park`,
+  /// `pages_to_take` and the destructor may be called.
+  void park();
+  bool parked() const { return parked_.has_value(); }
+
+  /// Moves the rows back into pages of its own, with the same values. Throws std::runtime_error if the pool is short;
+  /// the cache then stays parked.
+  void restore();
 
   /// Its pages in the pool, in order: page i holds rows [i, i + 1) * page_tokens.
   std::span<const std::int32_t> page_numbers() const { return pages_; }
@@ -145,7 +168,8 @@ private:
   std::shared_ptr<kv_pool::store> store_;
   std::vector<std::int32_t> pages_;
   std::int64_t length_ = 0;
-  std::size_t first_run_ = 0; ///< in pages
+  std::size_t first_run_ = 0;        ///< in pages
+  std::optional<kv_segment> parked_; ///< all rows, on the CPU; then it has no pages
 };
 
 } // namespace parley::inference::llm

@@ -87,12 +87,14 @@ struct all_draws final : draw_observer {
 };
 
 struct engine_fixture {
+  /// `full_contexts`: sessions whose whole context the KV pool holds at once, if not all.
   explicit engine_fixture(int slots, int context = 2048, quirks how = {}, std::optional<std::uint64_t> seed = 1,
-                          able to = able::to_write)
-      : total_slots(slots), engine(model(), to == able::to_speak ? voice_box() : nullptr,
-                                   llm::kv_pool(model()->config().llm, slots, context, at::kFloat, at::kCPU),
-                                   options_for(slots, context, how, seed, to, draws),
-                                   [this](event&& e) { events.push_back(std::move(e)); }) {}
+                          able to = able::to_write, std::optional<int> full_contexts = {})
+      : full_contexts(full_contexts.value_or(slots)),
+        engine(model(), to == able::to_speak ? voice_box() : nullptr,
+               llm::kv_pool(model()->config().llm, this->full_contexts, context, at::kFloat, at::kCPU),
+               options_for(slots, context, how, seed, to, draws),
+               [this](event&& e) { events.push_back(std::move(e)); }) {}
 
   void run() {
     for (auto passes = 0; engine.advance(); ++passes) REQUIRE(passes < 100000);
@@ -137,10 +139,10 @@ struct engine_fixture {
   }
 
   int total_pages() const {
-    return total_slots * ((engine.info().context_tokens + llm::kv_pool::page_tokens - 1) / llm::kv_pool::page_tokens);
+    return full_contexts * ((engine.info().context_tokens + llm::kv_pool::page_tokens - 1) / llm::kv_pool::page_tokens);
   }
 
-  int total_slots;
+  int full_contexts;
   std::shared_ptr<all_draws> draws = std::make_shared<all_draws>();
   std::vector<event> events;
   omni_engine engine;

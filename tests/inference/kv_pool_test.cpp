@@ -96,3 +96,44 @@ TEST_CASE("rewound rows leave room that is certain") {
   CHECK(at::equal(cache.keys(0).narrow(0, 0, page + 5), before.sides[0].narrow(0, 0, page + 5)));
   CHECK_THROWS_AS(cache.reserve(page), std::runtime_error);
 }
+
+TEST_CASE("a parked cache holds no page and comes back as it was") {
+  const kv_pool pool(small(), 1, 6 * page, at::kFloat, at::kCPU);
+  auto cache = pool.open();
+  fill(cache, 2 * page + 5, 0.25F);
+  const content before(cache);
+  auto other = cache.fork();
+  CHECK(cache.pages_to_take(1) == 1); // a copy of the shared last page
+  CHECK(other.pages_to_take(page) == 2);
+  cache.park();
+  cache.park();
+  CHECK(cache.parked());
+  CHECK(cache.pages() == 0);
+  CHECK(cache.length() == before.length);
+  CHECK(cache.pages_to_take(0) == 3);
+  CHECK(cache.pages_to_take(page) == 4);
+  CHECK(pool.free_pages() == 3);
+  CHECK(content(other) == before);
+
+  auto rest = pool.open();
+  fill(rest, page, 0);
+  CHECK_THROWS(cache.restore());
+  CHECK(cache.parked());
+  CHECK(pool.free_pages() == 2);
+  rest.truncate(0);
+  cache.restore();
+  CHECK_FALSE(cache.parked());
+  CHECK(content(cache) == before);
+  CHECK(pool.free_pages() == 0);
+  other.truncate(0);
+
+  cache.park();
+  cache.truncate(page + 1);
+  cache.restore();
+  CHECK(cache.pages() == 2);
+  CHECK(at::equal(cache.keys(1), before.sides[2].narrow(0, 0, page + 1)));
+  cache.park();
+  cache.truncate(0);
+  CHECK_FALSE(cache.parked());
+  CHECK(pool.free_pages() == pool.pages());
+}

@@ -156,10 +156,27 @@ TEST_CASE("a page is free when its last holder has gone; what stays alone lies i
   CHECK(table.free() == 5);
 }
 
+TEST_CASE("windows wait for company while there is other work, but not for long") {
+  const auto at = [](int ms) { return std::chrono::steady_clock::time_point(std::chrono::milliseconds(ms)); };
+  const pass_limits limits{.gather_sounds = 30ms, .gather_windows = 300ms};
+  const auto with = [&](std::vector<ready_session> ready, int ms) { return schedule_pass(ready, limits, at(ms)); };
+  const auto one = waits(1, stage::sound, 100), other = waits(2, stage::sound, 250);
+  const auto decodes = waits(3, stage::decode, 0);
+  CHECK(with({one, other, decodes}, 399).sound.empty());
+  CHECK(with({one, other, decodes}, 399).decode.size() == 1);
+  CHECK(with({one, other, decodes}, 400).sound == std::vector<session_id>{1, 2}); // the first one's patience takes both
+  CHECK(with({one, other}, 260).sound.size() == 2);                               // there is nothing else to do
+  CHECK(with({one, waits(1, stage::decode, 100)}, 260).sound.size() == 1);        // nor for anybody else
+  CHECK(with({one, waits(3, stage::prefill, 0, 500, true)}, 260).sound.size() == 1); // a prompt is no company
+  CHECK(with({waits(4, stage::hear, 100), decodes}, 120).hear.empty());
+  CHECK(with({waits(4, stage::hear, 100), decodes}, 130).hear.size() == 1);
+  CHECK(schedule_pass(std::vector{one, decodes}, {}, at(0)).sound.size() == 1); // the CPU does not wait
+}
+
 TEST_CASE("slots follow memory and speed") {
   step_cost fast{0.01, 0.001};
-  CHECK(find_capacity(fast, std::size_t{100} << 30, 1 << 20).slots == 64);
-  CHECK(find_capacity(fast, 20 << 20, 1 << 20).slots == 10);
-  CHECK(find_capacity({0.1, 0.1}, std::size_t{100} << 30, 1 << 20).slots == 4);
-  CHECK(find_capacity({3.0, 1.0}, 0, 1 << 20).slots == 1);
+  CHECK(find_capacity(fast, std::size_t{100} << 30, 1 << 20, 64).slots == 64);
+  CHECK(find_capacity(fast, 10 << 20, 1 << 20, 64).slots == 10);
+  CHECK(find_capacity({0.1, 0.1}, std::size_t{100} << 30, 1 << 20, 64).slots == 4);
+  CHECK(find_capacity({3.0, 1.0}, 0, 1 << 20, 64).slots == 1);
 }

@@ -124,10 +124,22 @@ TEST_CASE("the memory of a session is counted from the model's sizes") {
   CHECK(thinking_memory(published, 1, at::kBFloat16).keys_values * 128 == m.keys_values); // at least a page of 64
   published.has_audio = false;
   CHECK(thinking_memory(published, 8192, at::kBFloat16).encoder == 0);
-  const auto found = find_capacity(measured, 20 * m.sum() + 1, m.sum());
+  const auto found = find_capacity(measured, 10 * m.sum() + 1, m.sum(), 64);
   CHECK(found.by_memory == 10);
   CHECK(found.most == 10);
-  CHECK(find_capacity(measured, 1000 * m.sum(), m.sum()).most == 64);
+  CHECK(find_capacity(measured, 1000 * m.sum(), m.sum(), 64).most == 64);
+}
+
+TEST_CASE("sessions that don't all fit with a full context share what is left for keys and values") {
+  session_memory m;
+  m.keys_values = 1000; // ten pages
+  m.flow = 500;
+  CHECK(m.least() == 750);
+  CHECK(pages_for_sessions(4, 10, m, 100000) == 40); // there is enough for all
+  CHECK(pages_for_sessions(4, 10, m, 2000 + 1550) == 15);
+  CHECK(pages_for_sessions(4, 10, m, 2000) == 10); // one always reaches its limit
+  CHECK(memory_for_sessions(1000, at::kCPU) == 500);
+  CHECK(memory_for_sessions(1000, at::Device(at::kCUDA, 0)) == 900);
 }
 
 TEST_CASE("a session that speaks holds what the networks remember") {
