@@ -55,5 +55,10 @@ TEST_CASE("an engine offers no slot that its pages can't carry") {
   CHECK(h.engine.capacity().slots == 3); // never fewer than are open
   CHECK(h.all<failed>().empty());
   h.check_empty({1, 2, 3});
+  for (session_id id = 4; id < 24; ++id) {
+    h.open(id, lively(1), id);
+    h.run();
+    h.check_empty({id});
+  }
   CHECK(h.engine.capacity().slots > 2); // they were short
 }
