@@ -1,18 +1,15 @@
 #include "inference/engine/capacity.hpp"
 
-#include "inference/duplex/audio_intake.hpp"
-#include "inference/tts/speech_driver.hpp"
-#include "inference/tts/turn.hpp"
+#include "inference/engine/synthetic_sessions.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/DeviceAccelerator.h>
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
 #include <fstream>
 #include <limits>
-#include <numeric>
+#include <optional>
 #include <stdexcept>
 
 namespace parley::inference {
@@ -32,66 +29,29 @@ double since(timer::time_point begin) {
 
 /// Times one unit for each of `count` sessions that have some history.
 double time_units(const thinker& model, int count) {
-  llm::kv_pool pool(model.config().llm, count, past_rows + 256, model.llm().dtype(), model.llm().device());
-  std::vector<llm::kv_cache> caches;
-  std::vector<audio::mel_stream> streams(static_cast<std::size_t>(count));
-  std::vector<audio::encoder_cache> encoders;
-  std::vector<float> silence(static_cast<std::size_t>(streams.front().next_need()), 0.0F);
-  std::vector<thinker::fresh_sound> sounds;
-  llm::kv_segment past;
-  past.keys =
-      at::zeros({model.config().llm.layers, past_rows, model.config().llm.kv_heads, model.config().llm.head_dim},
-                at::TensorOptions(model.llm().dtype()).device(model.llm().device()));
-  past.values = past.keys;
-  for (auto i = 0; i < count; ++i) {
-    caches.push_back(pool.open());
-    caches.back().append(past, model.llm().positions());
-    if (model.hears()) encoders.push_back(model.make_encoder_cache());
-  }
+  synthetic::llm_sessions thinking(model, count, past_rows + 256);
+  thinking.begin(synthetic::prompt::own, 0);
+  thinking.remember(past_rows);
+  std::optional<synthetic::hearing_sessions> hearing;
+  if (model.hears()) hearing.emplace(model, count);
   auto begin = timer::now();
-  if (model.hears()) {
-    for (auto i = std::size_t{0}; i < caches.size(); ++i) sounds.push_back({&streams[i], &encoders[i], silence, 0});
-    model.hear(sounds);
-  }
-  auto spent = since(begin);
-  auto feed = [&](std::int64_t rows_each) {
-    std::vector<llm::sequence_rows> sequences;
-    std::vector<std::int64_t> last;
-    for (auto& c : caches) {
-      sequences.push_back({&c, rows_each});
-      last.push_back(std::ssize(sequences) * rows_each - 1);
-    }
-    std::vector<token_id> ids(static_cast<std::size_t>(rows_each * count), 1);
-    auto start = timer::now();
-    auto logits = model.llm().logits(model.llm().forward(model.llm().embed(ids), sequences, last)).to(at::kCPU);
-    return since(start);
-  };
-  spent += feed(13);
-  auto tokens = 0.0;
-  for (auto i = 0; i < measured_tokens; ++i) tokens += feed(1);
-  return spent + tokens * tokens_per_unit / measured_tokens;
+  if (hearing) hearing->hear();
+  thinking.feed(13);
+  const auto prefill = since(begin);
+  begin = timer::now();
+  for (auto i = 0; i < measured_tokens; ++i) thinking.feed(1);
+  return prefill + since(begin) * tokens_per_unit / measured_tokens;
 }
 
 /// Times one second of speech for `count` sessions, from words to sound.
 double time_speech(const talker& speaker, const std::shared_ptr<const speech::voice>& voice, int count) {
   constexpr auto words = 10;
-  const auto& models = speaker.models();
-  std::deque<speech::tts_turn> turns;
-  std::vector<speech::token2wav::stream> streams(static_cast<std::size_t>(count), models.sound->start(voice));
-  const std::vector<std::int64_t> window(speech::window_tokens, speech::silence_speech_token);
-  random_stream chance(1, substream::noise);
-  std::vector<speech::tts_step> steps;
-  std::vector<speech::token2wav::job> jobs;
-  for (auto& stream : streams) {
-    turns.emplace_back(*models.embeddings, *models.tokens, speech::tts_form::duplex, speech::tts_sampling{});
-    const auto limits = speech::duplex_limits(false, false);
-    turns.back().begin(models.embeddings->audio_bos().expand({words, -1}), limits);
-    steps.push_back({&turns.back(), &chance});
-    jobs.push_back({&stream, window, false, &chance, {}});
-  }
-  auto begin = timer::now();
-  while (turns.front().running()) speech::tts_advance(*models.tokens, steps);
-  models.sound->run(jobs);
+  synthetic::tts_sessions speaking(speaker, count);
+  synthetic::sounding_sessions sounding(speaker, voice, count);
+  speaking.begin(words);
+  const auto begin = timer::now();
+  while (speaking.running()) speaking.step();
+  sounding.sound();
   return since(begin);
 }
 
@@ -119,13 +79,10 @@ void warm_up(const thinker& model, const talker* speaker, const std::shared_ptr<
   time_second(model, speaker, voice, 1);
   if (!speaker || model.llm().device().is_cpu()) return;
   // The words of a turn's second unit are masked; those of the first one need no mask.
-  const auto& models = speaker->models();
-  speech::tts_turn turn(*models.embeddings, *models.tokens, speech::tts_form::duplex, speech::tts_sampling{});
-  random_stream chance(1, substream::speech_tokens);
-  const std::vector<speech::tts_step> steps{{&turn, &chance}};
-  for (auto unit = 0; unit < 2; ++unit) {
-    turn.begin(models.embeddings->audio_bos().expand({4, -1}), speech::duplex_limits(unit == 0, false));
-    while (turn.running()) speech::tts_advance(*models.tokens, steps);
+  synthetic::tts_sessions speaking(*speaker, 1);
+  for (const auto turn_begins : {true, false}) {
+    speaking.begin(4, turn_begins);
+    while (speaking.running()) speaking.step();
   }
 }
 

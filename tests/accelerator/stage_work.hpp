@@ -1,5 +1,6 @@
 #pragma once
 
+#include "inference/engine/synthetic_sessions.hpp"
 #include "inference/talker.hpp"
 #include "inference/thinker.hpp"
 #include "tests/accelerator/pretend_device.hpp"
@@ -13,10 +14,8 @@ class staged_model {
 public:
   staged_model();
 
-  enum class prompt { own, shared };
-
   /// One token of each session, whose prompts have 100 rows and whose caches have 140 more.
-  device_work llm_step(int sessions, prompt of) const;
+  device_work llm_step(int sessions, synthetic::prompt of) const;
 
   /// One speech token of each.
   device_work tts_step(int sessions) const;

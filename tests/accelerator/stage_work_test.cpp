@@ -11,7 +11,7 @@ using namespace parley::inference::testing;
 
 namespace {
 
-using prompt = staged_model::prompt;
+using parley::inference::synthetic::prompt;
 
 struct budget {
   const char* stage;

@@ -1,0 +1,361 @@
+#!/usr/bin/env python3
+"""Checks and measures Parley on a machine with a GPU: the part of bench/gpu/run.sh that needs more than a shell.
+
+Parts, in this order: parity (goldens on the CPU and on the device), model (a folder of the published size, made and checked), stages (milliseconds of
+each stage by number of sessions), sessions (conversations in real time against `parley serve`), variants (stages with other kinds of attention). If a
+device fails parity, nothing else is measured. Each step has its own time limit and writes its rows at once to OUT/results.jsonl and OUT/table.md, so
+that a run that is cut off leaves what it has measured. Standard library only."""
+import argparse
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import table
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ("parity", "model", "stages", "sessions", "variants")
+GOLDENS = {"nano": "models/nano", "thinker": "tests/data/checkpoints/tiny", "e2e": "models/tiny-omni"}
+QUESTION = "tests/data/question.wav"
+TOKENIZER = "tests/data/goldens/thinker/tokenizer_full"
+FULL_SIZE_BYTES = 22e9
+# Parts of the model that compute the same whatever was drawn before: only there errors in bfloat16 can be compared.
+COMPARABLE = ("llm/", "audio_encoder/", "image/")
+# A device rounds differently from the CPU: its error in bfloat16 may be this many times as large, or as this smallest error.
+ROUNDING = 4.0
+SMALL_ERROR = 2e-3
+# Other ways to compute, by environment variables that the programs know.
+ALTERNATIVES = {"attention in a loop": {"PARLEY_ATTENTION": "loop"}}
+
+
+class Deadline(Exception):
+    pass
+
+
+def case_errors(text: str) -> dict[str, float]:
+    """What `parley verify` prints: the error of each case."""
+    return {name: float(error) for name, error in re.findall(r"^(?:ok|FAIL) (\S+) max_abs_err=(\S+)", text, re.M)}
+
+
+def counts(text: str) -> tuple[int, int]:
+    """Passed and failed cases, by the last line of `parley verify`; (0, 0) without one."""
+    found = re.findall(r"^(\d+) passed, (\d+) failed$", text, re.M)
+    return (int(found[-1][0]), int(found[-1][1])) if found else (0, 0)
+
+
+def bfloat16_ratio(here: dict[str, float], there: dict[str, float]) -> float:
+    """The largest factor by which an error of `there` exceeds that of `here`, over the cases that can be compared; infinite without any."""
+    names = [name for name in here if name.startswith(COMPARABLE)]
+    ratios = [there.get(name, math.inf) / max(here[name], SMALL_ERROR) for name in names]
+    return math.inf if not ratios or any(math.isnan(ratio) for ratio in ratios) else max(ratios)
+
+
+def first_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1][:300] if lines else ""
+
+
+class Measurement:
+    def __init__(self, how: argparse.Namespace):
+        self.how = how
+        self.out = Path(how.out).resolve()
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.rows = (self.out / "results.jsonl").open("a", encoding="utf-8")
+        self.log = (self.out / "log.txt").open("a", encoding="utf-8")
+        self.end = time.monotonic() + how.seconds
+        self.environment = os.environ | ({"OMP_NUM_THREADS": "1"} if how.dry_run else {})
+        if how.libraries:
+            self.environment["LD_LIBRARY_PATH"] = ":".join(filter(None, (how.libraries, os.environ.get("LD_LIBRARY_PATH"))))
+        self.folder = Path(how.folder) if how.folder else self.out / "model" if how.dry_run else self.room() / "parley-full-size"
+        self.maker = None
+
+    # --- Running programs ---------------------------------------------------------------------------------------------
+
+    def say(self, text: str) -> None:
+        line = f"{time.strftime('%H:%M:%S')} {text}"
+        print(line, flush=True)
+        print(line, file=self.log, flush=True)
+
+    def row(self, part: str, **values) -> None:
+        print(json.dumps({"part": part, **values}), file=self.rows, flush=True)
+        (self.out / "table.md").write_text(table.render(table.read(self.out / "results.jsonl")), encoding="utf-8")
+
+    def limit(self, seconds: float) -> float:
+        """The step's own limit, or what is left of the whole time."""
+        left = self.end - time.monotonic()
+        if left < 1:
+            raise Deadline
+        return min(seconds, left)
+
+    def program(self, name: str) -> str:
+        return str(Path(self.how.programs).resolve() / name)
+
+    def run(self, command: list[str], limit: float, **environment: str) -> tuple[int, str, float]:
+        """Exit status (124: it ran too long), standard output and seconds. Standard error goes to the log."""
+        limit, began = self.limit(limit), time.monotonic()
+        self.say(" ".join([*(f"{k}={v}" for k, v in environment.items()), Path(command[0]).name, *command[1:]]))
+        try:
+            done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, text=True, timeout=limit,
+                                  env=self.environment | environment)
+            return done.returncode, done.stdout, time.monotonic() - began
+        except subprocess.TimeoutExpired as e:
+            self.say(f"stopped after {limit:.0f} s")
+            return 124, (e.stdout or b"").decode() if isinstance(e.stdout, bytes) else e.stdout or "", time.monotonic() - began
+
+    def room(self) -> Path:
+        """Where a model of the published size fits, in memory if possible."""
+        for place in (Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp")), ROOT / "build"):
+            if place.is_dir() and shutil.disk_usage(place).free > FULL_SIZE_BYTES:
+                return place
+        return Path(os.environ.get("TMPDIR", "/tmp"))
+
+    # --- What machine this is ---------------------------------------------------------------------------------------------
+
+    def query_gpu(self, fields: str) -> list[str]:
+        """One value per field of the first GPU; empty without nvidia-smi."""
+        if not shutil.which("nvidia-smi") or self.how.device == "cpu":
+            return []
+        done = subprocess.run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits", "--id=0"], capture_output=True, text=True, timeout=20)
+        return [value.strip() for value in done.stdout.split(",")] if done.returncode == 0 else []
+
+    def machine(self) -> None:
+        gpu = self.query_gpu("name,driver_version,memory.total")
+        memory = re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text(encoding="utf-8"))
+        packed = Path(self.how.programs) / "version"
+        version = packed.read_text(encoding="utf-8").strip() if packed.is_file() else self.run([self.program("parley"), "--version"], 20)[1].strip()
+        self.row("machine", date=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), version=version, device=self.how.device, gpu=gpu[0] if gpu else None,
+                 driver=gpu[1] if gpu else None, gpu_memory_mib=gpu[2] if gpu else None, cores=os.cpu_count(), memory_gib=int(memory[1]) // 2**20,
+                 dry_run=self.how.dry_run)
+
+    # --- Parity -----------------------------------------------------------------------------------------------------------
+
+    def verify(self, goldens: str, device: str, dtype: str, variant: str, environment: dict[str, str]) -> tuple[bool, dict[str, float]]:
+        """Whether all cases passed, and the error of each."""
+        status, text, seconds = self.run([self.program("parley"), "verify", "--model", GOLDENS[goldens], "--goldens", f"tests/data/goldens/{goldens}",
+                                          "--device", device, "--dtype", dtype], 120, **environment)
+        passed, failed = counts(text)
+        with (self.out / "verify.log").open("a", encoding="utf-8") as log:
+            log.write(f"== {goldens} {device} {dtype} {variant}\n" + "".join(line + "\n" for line in text.splitlines() if not line.startswith("ok ")))
+        self.row("parity", variant=variant, goldens=goldens, device=device, dtype=dtype, passed=passed, failed=failed, seconds=round(seconds, 1),
+                 error=None if passed + failed else f"status {status}: {first_line(text)}")
+        return passed > 0 and failed == 0, case_errors(text)
+
+    def parity(self, variant: str, environment: dict[str, str]) -> bool:
+        """Whether the device gives the goldens in float32, and rounds bfloat16 about as the CPU does."""
+        right = True
+        sets = ["nano"] if self.how.dry_run else ["nano", "thinker", "e2e"]
+        for goldens in sets:
+            for device in dict.fromkeys(("cpu", self.how.device)):
+                right &= self.verify(goldens, device, "float32", variant, environment)[0]
+        for goldens in [name for name in sets if name != "e2e"] if right else []:
+            errors = {device: self.verify(goldens, device, "bfloat16", variant, environment)[1] for device in dict.fromkeys(("cpu", self.how.device))}
+            ratio = bfloat16_ratio(errors["cpu"], errors[self.how.device])
+            self.row("bfloat16", variant=variant, goldens=goldens, device=self.how.device, ratio=ratio if math.isfinite(ratio) else None, allowed=ROUNDING)
+            right &= ratio <= ROUNDING
+        self.say(f"{variant}: {'right' if right else 'WRONG'} on {self.how.device}")
+        return right
+
+    def alternatives(self) -> dict[str, dict[str, str]]:
+        """Those that the programs know."""
+        code = Path(self.program("gpu_stages")).read_bytes()
+        return {name: environment for name, environment in ALTERNATIVES.items() if all(variable.encode() in code for variable in environment)}
+
+    # --- A model of the published size --------------------------------------------------------------------------------------
+
+    def begin_model(self) -> None:
+        """It is written beside the parity part."""
+        if (self.folder / ".complete").exists() or self.how.folder:
+            return
+        shutil.rmtree(self.folder, ignore_errors=True)
+        preset = "tiny" if self.how.dry_run else "minicpm-o-4.5"
+        words = ["--tokenizer", TOKENIZER] if not self.how.dry_run else []
+        self.say(f"writing a {preset} model to {self.folder}")
+        self.maker = (subprocess.Popen([self.program("parley"), "init-model", "--preset", preset, "--seed", "1", *words, "--out", str(self.folder)], cwd=ROOT,
+                                       stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env=self.environment), time.monotonic())
+
+    def finish_model(self) -> bool:
+        if self.maker:
+            process, began = self.maker
+            try:
+                process.wait(self.limit(240))
+            except subprocess.TimeoutExpired:
+                process.kill()
+            size = sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
+            self.row("model", step="written", seconds=round(time.monotonic() - began, 1), gigabytes=round(size / 1e9, 2), error=None if process.wait() == 0 else "failed")
+            self.maker = None
+            if process.returncode != 0:
+                return False
+            (self.folder / ".complete").touch()
+        status, text, seconds = self.run([self.program("parley"), "check-model", str(self.folder)], 60)
+        self.row("model", step="checked", seconds=round(seconds, 1), error=None if status == 0 else first_line(text))
+        return status == 0
+
+    # --- Stages ---------------------------------------------------------------------------------------------------------------
+
+    def stages(self, variant: str, limit: float, *flags: str, **environment: str) -> None:
+        """Rows of gpu_stages, each written as it comes."""
+        command = [self.program("gpu_stages"), "--model", str(self.folder), "--device", self.how.device, *flags]
+        self.say(" ".join([*(f"{k}={v}" for k, v in environment.items()), "gpu_stages", *command[1:]]))
+        began, limit = time.monotonic(), self.limit(limit)
+        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, text=True,
+                                   env=self.environment | environment)
+        guard = threading.Timer(limit, process.kill)
+        guard.start()
+        for line in process.stdout:
+            if line.startswith("{"):
+                self.row("stages", variant=variant, **json.loads(line))
+        guard.cancel()
+        if process.wait() != 0:
+            self.row("stages", variant=variant, stage="the run", error="stopped at its limit" if time.monotonic() - began >= limit else f"status {process.returncode}")
+
+    # --- Sessions ---------------------------------------------------------------------------------------------------------------
+
+    def serve(self, sessions: int) -> tuple[subprocess.Popen | None, str, float]:
+        """A server with so many slots: its process and address. None, and why it did not start."""
+        began = time.monotonic()
+        with (self.out / "serve.log").open("a", encoding="utf-8") as log:
+            start = log.tell()
+            command = [self.program("parley"), "serve", "--model", str(self.folder), "--device", self.how.device, "--port", "0",
+                       "--set", f"worker.max_sessions={sessions}", "--set", f"engine.context_tokens={self.how.context}"]
+            self.say(" ".join(["parley", *command[1:]]))
+            process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True, env=self.environment)
+        guard = threading.Timer(self.limit(120), process.kill)
+        guard.start()
+        line = process.stdout.readline().strip()
+        guard.cancel()
+        if line.startswith("ready "):
+            return process, line.split()[1], time.monotonic() - began
+        process.kill()
+        process.wait()
+        with (self.out / "serve.log").open(encoding="utf-8") as log:
+            log.seek(start)
+            return None, first_line(log.read()), time.monotonic() - began
+
+    def stop(self, process: subprocess.Popen) -> None:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def load(self, url: str, sessions: int) -> None:
+        figures = self.out / "load.json"
+        seen, over = [], threading.Event()
+
+        def watch() -> None:
+            while not over.wait(1):
+                if now := self.query_gpu("memory.used,utilization.gpu"):
+                    seen.append([float(value) for value in now])
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        status, text, _ = self.run([self.program("parley"), "load", "--url", url, "--mode", "audio", "--sessions", str(sessions), "--seconds",
+                                    str(self.how.load_seconds), "--ramp", "2", "--wav", QUESTION, "--json", str(figures)], self.how.load_seconds + 45)
+        over.set()
+        watcher.join()
+        values = {"memory_mib": max((s[0] for s in seen), default=None), "utilization": round(sum(s[1] for s in seen) / len(seen)) if seen else None}
+        if status != 0 or not figures.is_file():
+            self.row("sessions", sessions=sessions, error=f"status {status}: {first_line(text)}", **values)
+            return
+        self.row("sessions", sessions=sessions, load=json.loads(figures.read_text(encoding="utf-8")), **values)
+        figures.unlink()
+
+    def sessions(self) -> None:
+        """One server with slots for the most sessions that it takes; then loads that grow."""
+        wanted = sorted(self.how.sessions)
+        while wanted:
+            process, answer, seconds = self.serve(wanted[-1])
+            self.row("serve", slots=wanted[-1], seconds=round(seconds, 1), error=None if process else answer)
+            if process:
+                break
+            wanted.pop()
+        else:
+            return
+        try:
+            for count in wanted:
+                if process.poll() is not None:
+                    self.row("serve", slots=count, error=f"the server ended with status {process.returncode}")
+                    break
+                self.load(answer, count)
+        finally:
+            self.stop(process)
+
+    # --- All --------------------------------------------------------------------------------------------------------------------
+
+    def measure(self) -> int:
+        self.machine()
+        parts = self.how.parts
+        if set(parts) - {"parity"}:
+            self.begin_model()
+        known = {"as it is": {}} | self.alternatives()
+        if "parity" in parts:
+            known = {name: environment for name, environment in known.items() if self.parity(name, environment)}
+            if not known:
+                self.say("nothing is measured on a device that computes wrongly")
+                return 1
+        if set(parts) - {"parity"} and not self.finish_model():
+            return 1
+        numbers = ",".join(map(str, self.how.stage_sessions))
+        first, *others = known.items()
+        small = ["--past", "128", "--prompt", "64", "--seconds", "0.1"] if self.how.dry_run else ["--past", str(self.how.past)]
+        if "stages" in parts:
+            self.stages(first[0], 240, "--sessions", numbers, *small, **first[1])
+        self.environment |= first[1]
+        if "sessions" in parts:
+            self.sessions()
+        if "variants" in parts:
+            few = ",".join(str(n) for n in self.how.stage_sessions if n in (1, 2, 8, 64))
+            for name, environment in others:
+                self.stages(name, 90, "--sessions", few, "--stages", "llm", *small, **environment)
+            self.stages("cuDNN attention", 90, "--sessions", few, "--stages", "llm", "--cudnn-attention", *small)
+        return 0
+
+
+def numbers(text: str) -> list[int]:
+    return [int(word) for word in text.split(",")]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--programs", required=True, help="folder of parley and gpu_stages")
+    parser.add_argument("--libraries", default="", help="folders of their libraries, separated by colons")
+    parser.add_argument("--out", required=True, help="folder for the results")
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--folder", help="model folder to measure; default: one of the published size with random weights, written first")
+    parser.add_argument("--parts", type=lambda text: text.split(","), default=list(PARTS), help=",".join(PARTS))
+    parser.add_argument("--seconds", type=float, default=560, help="time for everything")
+    parser.add_argument("--stage-sessions", type=numbers, default=[1, 8, 16, 32, 64, 96, 128])
+    parser.add_argument("--past", type=int, default=4096, help="rows that each session of the stages has in the language model")
+    parser.add_argument("--sessions", type=numbers, default=[8, 32, 64, 96, 128], help="conversations in real time")
+    parser.add_argument("--load-seconds", type=float, default=20)
+    parser.add_argument("--context", type=int, default=2048, help="engine.context_tokens of the server")
+    parser.add_argument("--dry-run", action="store_true", help="everything for a moment, on the CPU with a small model")
+    how = parser.parse_args()
+    if unknown := set(how.parts) - set(PARTS):
+        parser.error(f"--parts: {', '.join(sorted(unknown))}")
+    if how.dry_run:
+        how.device, how.stage_sessions, how.sessions, how.load_seconds, how.context = "cpu", [1, 2], [2], 3, 1024
+    run = Measurement(how)
+    try:
+        return run.measure()
+    except Deadline:
+        run.row("end", error="out of time")
+        run.say("out of time")
+        return 1
+    finally:
+        if run.maker:
+            run.maker[0].kill()
+            run.maker[0].wait()
+        if how.dry_run:
+            shutil.rmtree(run.out / "model", ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Turns the rows that bench/gpu/measure.py has written into Markdown."""
+import argparse
+import json
+import sys
+from pathlib import Path
+
+Row = dict
+
+
+def read(file: Path) -> list[Row]:
+    """All whole rows; the last one may have been cut off."""
+    rows = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        try:
+            rows.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return rows
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def milliseconds(value: float | None) -> str:
+    return number(value, 0 if value is not None and value >= 100 else 1 if value is not None and value >= 10 else 2)
+
+
+def short(error: str) -> str:
+    return error.replace("|", "/").replace("\n", " ")[:100]
+
+
+def lines(head: list[str], body: list[list[str]]) -> list[str]:
+    if not body:
+        return []
+    return ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *body)] + [""]
+
+
+def of(rows: list[Row], part: str) -> list[Row]:
+    return [row for row in rows if row["part"] == part]
+
+
+def machines(rows: list[Row]) -> list[str]:
+    text = []
+    for m in of(rows, "machine"):
+        gpu = f"{m['gpu']}, {m['gpu_memory_mib']} MiB, driver {m['driver']}" if m["gpu"] else "no GPU"
+        dry = "; a dry run: its figures mean nothing" if m["dry_run"] else ""
+        text += [f"{m['date']}: {m['version']}; device {m['device']} ({gpu}), {m['cores']} CPU cores, {m['memory_gib']} GiB{dry}.", ""]
+    return text
+
+
+def parity(rows: list[Row]) -> list[str]:
+    body = [[r["variant"], r["goldens"], r["device"], r["dtype"], short(r["error"]) if r["error"] else f"{r['passed']} passed, {r['failed']} failed",
+             number(r["seconds"])] for r in of(rows, "parity")]
+    rounding = [f"In bfloat16, {r['goldens']} ({r['variant']}): errors on {r['device']} are at most {number(r['ratio'], 2)} times the CPU's; "
+                f"{number(r['allowed'], 0)} are allowed." for r in of(rows, "bfloat16")]
+    return lines(["variant", "goldens", "device", "dtype", "cases", "s"], body) + rounding + [""] * bool(rounding)
+
+
+def model(rows: list[Row]) -> list[str]:
+    body = [[r["step"], short(r["error"]) if r["error"] else "ok", number(r.get("gigabytes"), 2), number(r["seconds"])] for r in of(rows, "model")]
+    return lines(["model folder", "", "GB", "s"], body)
+
+
+def stages(rows: list[Row]) -> list[str]:
+    timed = of(rows, "stages")
+    counts = sorted({r["sessions"] for r in timed if "sessions" in r})
+    body: dict[tuple[str, str], dict[int, str]] = {}
+    notes = []
+    for r in timed:
+        key = (r["stage"], r["variant"])
+        if r["stage"] == "load":
+            notes.append(f"{r['variant']}: loaded in {number(r['seconds'])} s as {r['dtype']}, {number(r['memory_mib'], 0)} MiB on {r['device']}.")
+        elif "sessions" not in r:
+            notes.append(f"{r['variant']}: {r['stage']} failed: {short(r['error'])}.")
+        elif "error" in r:
+            body.setdefault(key, {})[r["sessions"]] = "failed"
+            notes.append(f"{r['variant']}, {r['stage']}, {r['sessions']} sessions: {short(r['error'])}.")
+        else:
+            cell = f"{milliseconds(r['p50_ms'])} / {milliseconds(r['p95_ms'])}"
+            body.setdefault(key, {})[r["sessions"]] = cell + (f" ({number(r['memory_mib'] / 1024)} GiB)" if r.get("memory_mib", 0) >= 1024 else "")
+    head = ["stage, ms p50 / p95", "variant", *(f"{n} sessions" for n in counts)]
+    return lines(head, [[*key, *(cells.get(n, "–") for n in counts)] for key, cells in body.items()]) + [line for note in notes for line in (note, "")]
+
+
+def sessions(rows: list[Row]) -> list[str]:
+    body, notes = [], []
+    for r in of(rows, "serve"):
+        notes.append(f"A server with {r['slots']} slots: {short(r['error']) if r['error'] else 'ready after ' + number(r['seconds']) + ' s'}.")
+    for r in of(rows, "sessions"):
+        if "error" in r:
+            body.append([str(r["sessions"]), short(r["error"]), *["–"] * 6, number(r["memory_mib"], 0), number(r["utilization"], 0)])
+            continue
+        load = r["load"]
+        unit, sound = load["milliseconds"]["unit_latency"], load["milliseconds"]["first_sound"]
+        units = load["units"]
+        body.append([str(r["sessions"]), str(load["sessions"]["at_once"]), f"{units['answered']} / {units['spoken']}", milliseconds(unit["p50"]),
+                     milliseconds(unit["p95"]), milliseconds(unit["p99"]), f"{milliseconds(sound['p50'])} / {milliseconds(sound['p95'])}",
+                     f"{load['deadline_misses']} / {load['sound']['gaps']}", number(r["memory_mib"], 0), number(r["utilization"], 0)])
+    head = ["sessions", "at once", "units answered / spoken", "a unit, ms p50", "p95", "p99", "first sound, ms p50 / p95", "misses / gaps", "GPU memory, MiB",
+            "GPU, %"]
+    return lines(head, body) + [line for note in notes for line in (note, "")]
+
+
+def render(rows: list[Row]) -> str:
+    ends = [f"It ended early: {short(r['error'])}." for r in of(rows, "end")]
+    return "\n".join([*machines(rows), *parity(rows), *model(rows), *stages(rows), *sessions(rows), *ends]).rstrip() + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("results", type=Path, help="results.jsonl")
+    print(render(read(parser.parse_args().results)), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
