@@ -15,6 +15,7 @@
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 
+#include <chrono>
 #include <iomanip>
 #include <sstream>
 #include <stdexcept>
@@ -64,6 +65,13 @@ std::string mebibytes(std::size_t bytes) {
   return text.str();
 }
 
+void tell_loading(std::chrono::duration<double> took, at::ScalarType precision, at::Device device) {
+  std::ostringstream line;
+  line << std::fixed << std::setprecision(1) << "engine: loaded in " << took.count() << " s, " << precision << " on "
+       << device;
+  log_info(line.str());
+}
+
 void tell_memory(const checkpoint& weights, at::ScalarType precision, int context, const session_memory& each,
                  std::size_t free, std::size_t for_sessions) {
   log_info("engine: weights " + mebibytes(weight_bytes(weights, precision)) + "; a session of " +
@@ -105,6 +113,7 @@ found_slots find_slots(const thinker& model, const talker* speaker, const std::s
 
 std::unique_ptr<engine> make(const config::settings& settings, engine::sink sink) {
   c10::InferenceMode guard;
+  const auto begin = std::chrono::steady_clock::now();
   auto directory =
       settings.worker.model.empty() ? default_model_directory() : std::filesystem::path(settings.worker.model);
   auto sizes = model_config::open(directory);
@@ -121,6 +130,7 @@ std::unique_ptr<engine> make(const config::settings& settings, engine::sink sink
            (settings.engine.quant == config::quantization::none ? "" : ", its layers quantized"));
   const auto quirk = settings.engine.reference_quirks ? quirks::literal() : quirks{};
   const auto speaker = talker::open(weights, model->config(), quirk, precision, device);
+  tell_loading(std::chrono::steady_clock::now() - begin, precision, device);
 
   const auto& llm = model->config().llm;
   auto context = settings.engine.context_tokens;
