@@ -31,6 +31,8 @@ if(NOT TORCH_ROOT)
   set(TORCH_ROOT "${_found}" CACHE PATH "the torch folder of a PyTorch wheel")
 endif()
 
+# Another wheel in its place has other libraries.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${TORCH_ROOT}/version.py")
 file(STRINGS "${TORCH_ROOT}/version.py" _line REGEX "^__version__")
 string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+[^']*" TORCH_VERSION "${_line}")
 

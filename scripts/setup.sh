@@ -57,8 +57,27 @@ python_packages() {
   echo "$wanted" >"$stamp"
 }
 
-# Plain PyPI serves a CUDA build of several gigabytes. A CPU build is taken wherever pip is configured to find one.
-python_packages requirements.txt "installing LibTorch (the PyTorch wheel) into $venv; this takes a minute or two"
+# install_torch: the build that suits this machine, or PARLEY_TORCH=cpu or cuda. One for GPUs serves CPUs too, so it is kept.
+install_torch() {
+  local stamp=$venv/.torch seen='' installed torch notice
+  if command -v nvidia-smi >/dev/null; then seen=$(nvidia-smi 2>&1 || true); fi
+  IFS=$'\t' read -r torch notice < <(torch_wheel "$seen" "${PARLEY_TORCH:-}")
+  installed=$(cat "$stamp" 2>/dev/null || true)
+  [ "$installed" != "$torch" ] && [ "$installed" != "${torch/==/===}" ] || return 0
+  [ -z "$notice" ] || say "$notice"
+  say "installing LibTorch (the PyTorch wheel) into $venv; this takes a minute or more"
+  [ -x "$venv/bin/python" ] || /usr/bin/python3 -m venv "$venv"
+  local pip=("$venv/bin/python" -m pip install -q --disable-pip-version-check)
+  # PyPI's build is for CUDA; one for CPUs is taken wherever pip is configured to find one.
+  if [[ $torch != *===* ]] && ! "${pip[@]}" "$torch+cpu" >"$cache/pip.log" 2>&1; then
+    say "pip finds no build for CPUs alone, so it takes PyPI's, for CUDA: 2.7 GB. PIP_EXTRA_INDEX_URL can name PyTorch's index of builds for CPUs, of 0.2 GB"
+  fi
+  "${pip[@]}" "$torch" >"$cache/pip.log" 2>&1 || { tail -20 "$cache/pip.log" >&2; exit 1; }
+  echo "$torch" >"$stamp"
+}
+
+source "$root/scripts/torch_wheel.sh"
+install_torch
 [ -z "${1:-}" ] || python_packages requirements.tests.txt "installing the Python packages of the tests"
 
 # --- CAF with ThreadSanitizer ------------------------------------------------------------------------------------------
