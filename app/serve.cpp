@@ -1,8 +1,10 @@
 #include "actors/server_core.hpp"
 #include "app/commands.hpp"
 #include "app/default_voice.hpp"
+#include "app/device_workers.hpp"
 #include "app/logging.hpp"
 #include "app/service.hpp"
+#include "inference/engine/device_names.hpp"
 #include "net/server.hpp"
 
 #include <spdlog/spdlog.h>
@@ -22,15 +24,18 @@ namespace {
 constexpr std::chrono::seconds flush_time{2};
 
 /// Runs until the server has to stop; returns the exit status.
-int serve_until_told(service_news& news, const std::string& url) {
-  while (true) {
+int serve_until_told(service_news& news, const std::string& url, std::size_t workers) {
+  auto ready = false;
+  for (std::size_t down = 0;;) {
     const auto next = news.wait();
     switch (next.kind) {
     case service_news::what::worker_up:
-      if (news.first_worker()) std::cout << "ready " << url << std::endl;
+      if (!std::exchange(ready, true)) std::cout << "ready " << url << std::endl;
       break;
     case service_news::what::worker_down:
-      // This was the only worker. Exiting lets the supervisor restart the process.
+      // With one worker this is the end; of several, those that cannot start are tried again as long as others serve.
+      // Exiting lets the supervisor restart the process.
+      if (workers > 1 && (ready || ++down < workers)) break;
       std::cerr << "parley: the model cannot be served: " << next.reason << std::endl;
       return 1;
     case service_news::what::asked_to_stop: spdlog::info("asked to stop"); return 0;
@@ -42,8 +47,13 @@ int serve(const service_flags& flags) {
   auto settings = settings_from(flags);
   prepare_process();
   start_logging(settings);
-  settings.limits.journal_dir.clear();
-  settings.limits.journal_bytes = 0; // this process is the only worker, so sessions cannot move
+  const auto devices = inference::devices_named(settings.worker.device);
+  const bool alone = devices.size() == 1;
+  settings.worker.device = devices.front();
+  if (alone) {
+    settings.limits.journal_dir.clear();
+    settings.limits.journal_bytes = 0; // this process is the only worker, so sessions cannot move
+  }
   const std::filesystem::path model = resolve_model(settings);
 
   auto options = net::options_from(settings);
@@ -52,17 +62,26 @@ int serve(const service_flags& flags) {
 
   service_news news;
   const stop_requests requests(news);
-  actors::server_core core(settings, [&](const actors::worker_view& worker) {
-    if (worker.state == actors::worker_state::up) news.worker_up();
-    if (worker.state == actors::worker_state::down) news.worker_down(worker.reason);
-  });
+  actors::server_core core(
+      settings,
+      [&](const actors::worker_view& worker) {
+        if (worker.state == actors::worker_state::up) news.worker_up();
+        if (alone && worker.state == actors::worker_state::down) news.worker_down(worker.reason);
+      },
+      alone ? actors::server_core::nodes::none : actors::server_core::nodes::may_join);
   net::server server(std::move(options), core);
-  core.add_worker(settings.worker.device, [settings](inference::engine::sink tell) {
-    return inference::make_engine(settings, std::move(tell));
-  });
-  const int status = serve_until_told(news, server.url());
+  std::unique_ptr<device_workers> workers;
+  if (alone) {
+    core.add_worker(settings.worker.device, [settings](inference::engine::sink tell) {
+      return inference::make_engine(settings, std::move(tell));
+    });
+  } else {
+    workers = std::make_unique<device_workers>(flags, settings, devices, core, news);
+  }
+  const int status = serve_until_told(news, server.url(), devices.size());
   core.drain();
   server.stop(flush_time);
+  workers.reset();
   core.stop();
   return status;
 }
@@ -76,7 +95,7 @@ void add_serve(CLI::App& app, job& chosen) {
   flags->add(*sub, "--host", "server.host", "Address to listen on");
   flags->add(*sub, "--port", "server.port", "Port to listen on; 0 = any free port");
   flags->add(*sub, "--model", "worker.model", "Checkpoint folder; default: the embedded model");
-  flags->add(*sub, "--device", "worker.device", "auto, cpu, cuda or cuda:N");
+  flags->add(*sub, "--device", "worker.device", "auto, cpu, cuda, cuda:N, cuda:all or a list: one worker each");
   flags->add(*sub, "--quant", "engine.quant", "int8 or int4: the language model's layers in fewer bits");
   flags->add(*sub, "--tls", "tls.mode", "off, auto (a self-signed certificate) or file (tls.cert, tls.key)");
   sub->callback([flags, &chosen] { chosen = [flags] { return serve(*flags); }; });

@@ -10,7 +10,6 @@
 
 namespace parley::app {
 
-/// The events that a server's main thread waits for. All functions except `wait`, `wait_until` and `first_worker` may
 /// be called from any thread and never block.
 class service_news {
 public:
@@ -41,9 +40,6 @@ public:
     return next;
   }
 
-  /// True on the first call only.
-  bool first_worker() { return !std::exchange(had_worker_, true); }
-
 private:
   void post(item news) {
     {
@@ -56,7 +52,6 @@ private:
   std::mutex mutex_;
   std::condition_variable come_;
   std::deque<item> items_;
-  bool had_worker_ = false;
 };
 
 } // namespace parley::app

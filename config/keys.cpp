@@ -42,6 +42,15 @@ bool is_device(const std::string& text) {
   return text.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
 }
 
+bool is_device_list(const std::string& text) {
+  if (text == "cuda:all") return true;
+  for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+    end = text.find(',', begin);
+    if (!is_device(text.substr(begin, end - begin))) return false;
+  }
+  return true;
+}
+
 bool is_level(const std::string& text) {
   static constexpr std::string_view levels[] = {"trace", "debug", "info", "warn", "error", "off"};
   return std::find(std::begin(levels), std::end(levels), text) != std::end(levels);
@@ -93,8 +102,10 @@ const std::array table{
         "quantized releases. Empty = the checkpoint folder."},
     key{"worker.device", PARLEY_MEMBER(worker.device),
         "auto (the first GPU for a model with a hidden size of 1024 or more, if this build and machine have one; else "
-        "the CPU), cpu, cuda (the first GPU) or cuda:N.",
-        0, 0, is_device, "auto, cpu, cuda or cuda:N"},
+        "the CPU), cpu, cuda (the first GPU) or cuda:N. With several, as in cuda:0,cuda:1, or with cuda:all, parley "
+        "serve "
+        "starts a worker process for each.",
+        0, 0, is_device_list, "auto, cpu, cuda, cuda:N, cuda:all or a list of devices"},
     key{"worker.max_sessions", PARLEY_MEMBER(worker.max_sessions),
         "Slots: sessions that the worker takes at a time. 0 = from memory and measured speed, which goes on being "
         "measured while sessions run, so that the number changes; another number is used as it is.",

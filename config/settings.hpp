@@ -47,7 +47,7 @@ struct settings {
   struct {
     std::string model;           ///< checkpoint folder; empty = the embedded default
     std::string assets;          ///< folder whose `assets` are used; empty = the checkpoint folder
-    std::string device = "auto"; ///< "auto", "cpu", "cuda" or "cuda:N"
+    std::string device = "auto"; ///< "auto", "cpu", "cuda", "cuda:N", "cuda:all" or a list
     int max_sessions = 0;        ///< slots; 0 = derived from memory and measured speed
     int threads = 0;             ///< intra-op threads of the engine; 0 = derived from the cores
   } worker;

@@ -1,11 +1,14 @@
 #include "inference/engine/device.hpp"
 
 #include "config/settings.hpp"
+#include "inference/engine/device_names.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/DeviceAccelerator.h>
 
+#include <sstream>
 #include <stdexcept>
+#include <string_view>
 
 namespace parley::inference {
 
@@ -25,7 +28,24 @@ at::Device parsed(const std::string& name) {
 
 } // namespace
 
+std::vector<std::string> devices_named(const std::string& text) {
+  const std::string_view all = ":all";
+  if (text.ends_with(all)) {
+    const auto kind = text.substr(0, text.size() - all.size());
+    const auto first = find_device(kind, small_hidden_size);
+    std::vector<std::string> names;
+    for (auto i = 0; i < at::accelerator::deviceCount(); ++i) names.push_back(kind + ':' + std::to_string(i));
+    return first.is_cpu() ? std::vector{kind} : names;
+  }
+  std::vector<std::string> names;
+  std::istringstream list(text);
+  for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  return names;
+}
+
 at::Device find_device(const std::string& name, int hidden_size) {
+  if (name.ends_with(":all") || name.find(',') != std::string::npos)
+    refuse(name, "one device is needed here; for several, `parley serve` starts a worker each");
   if (name == "auto") {
     const auto kind = at::accelerator::getAccelerator();
     if (hidden_size < small_hidden_size || !kind || at::accelerator::deviceCount() == 0) return at::kCPU;

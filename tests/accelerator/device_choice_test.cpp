@@ -1,5 +1,6 @@
 #include "config/settings.hpp"
 #include "inference/engine/device.hpp"
+#include "inference/engine/device_names.hpp"
 #include "tests/accelerator/conversations.hpp"
 #include "tests/accelerator/pretend_device.hpp"
 
@@ -23,6 +24,17 @@ TEST_CASE("auto takes the accelerator for a large model") {
   CHECK(find_device("cpu", large) == at::kCPU);
   CHECK(find_device("pretend", small) == pretend_device());
   CHECK(find_device("pretend:0", small).str() == "pretend:0");
+}
+
+TEST_CASE("several devices are named one by one, or all at once") {
+  using names = std::vector<std::string>;
+  CHECK(devices_named("auto") == names{"auto"});
+  CHECK(devices_named("cuda:1") == names{"cuda:1"});
+  CHECK(devices_named("cuda:0,cuda:2") == names{"cuda:0", "cuda:2"});
+  CHECK(devices_named("pretend:all") == names{"pretend:0"});
+  CHECK_THROWS_WITH(devices_named("xpu:all"), "worker.device: xpu: this LibTorch is built without xpu");
+  for (const auto* several : {"pretend:all", "pretend:0,pretend:0"})
+    CHECK_THROWS_WITH(find_device(several, large), Catch::Contains("one device is needed here"));
 }
 
 TEST_CASE("the number format follows device and size unless it is named") {

@@ -72,12 +72,22 @@ TEST_CASE("a wrong file is refused in one line with file, line and key") {
   CHECK(complaint_of_text("[engine]\nquant = \"int2\"\n") == "f.toml:2: engine.quant must be one of none, int8, int4");
   CHECK(complaint_of_text("[engine]\nseed = -1\n").starts_with("f.toml:2: engine.seed must be a whole number"));
   CHECK(complaint_of_text("[worker]\ndevice = \"gpu\"\n") ==
-        "f.toml:2: worker.device must be auto, cpu, cuda or cuda:N");
+        "f.toml:2: worker.device must be auto, cpu, cuda, cuda:N, cuda:all or a list of devices");
   CHECK(complaint_of_text("[tls]\nmode = \"on\"\n") == "f.toml:2: tls.mode must be one of off, auto, file");
   CHECK(complaint_of_text("[log]\nlevel = 3\n").starts_with("f.toml:2: log.level must be trace"));
   const auto syntax = complaint_of_text("[server]\nport = \n");
   CHECK(syntax.starts_with("f.toml:2: "));
   CHECK(syntax.find('\n') == std::string::npos);
+}
+
+TEST_CASE("a device is one, all GPUs, or a list") {
+  settings target;
+  for (const auto* named : {"auto", "cpu", "cuda", "cuda:12", "cuda:all", "cuda:0,cuda:1", "cpu,cpu"}) {
+    apply_override(target, std::string("worker.device=") + named);
+    CHECK(target.worker.device == named);
+  }
+  for (const auto* wrong : {"", "cpu,", ",cpu", "cuda:", "cuda:x", "all", "cuda:all,cpu", "cuda:0, cuda:1"})
+    CHECK_THROWS_AS(apply_override(target, std::string("worker.device=") + wrong), settings_error);
 }
 
 TEST_CASE("a file that is not there is refused by name") {

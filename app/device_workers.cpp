@@ -1,0 +1,52 @@
+#include "app/device_workers.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+namespace parley::app {
+
+namespace {
+
+/// Beyond `limits.drain_seconds`, for a worker to end.
+constexpr std::chrono::seconds more_patience{5};
+
+/// Between the processes of one machine no certificates are needed.
+constexpr const char* certificate_keys[] = {"nodes.cert", "nodes.key", "nodes.ca"};
+
+config::settings on_loopback(config::settings settings) {
+  settings.nodes.host = "127.0.0.1";
+  settings.nodes.port = 0;
+  for (auto* file : {&settings.nodes.cert, &settings.nodes.key, &settings.nodes.ca}) file->clear();
+  return settings;
+}
+
+std::vector<std::string> worker_arguments(const service_flags& flags, const std::string& device,
+                                          const std::string& address) {
+  std::vector<std::string> words{"worker", "--join", address, "--device", device};
+  if (!flags.config.empty()) words.insert(words.end(), {"--config", flags.config});
+  const auto set = [&](const std::string& text) { words.insert(words.end(), {"--set", text}); };
+  for (const auto& text : flags.overrides) set(text);
+  for (const auto& flag : flags.settings)
+    if (!flag->value.empty() && flag->key != "worker.device") set(flag->key + '=' + flag->value);
+  for (const auto* key : certificate_keys) set(std::string(key) + '=');
+  set("nodes.name=" + device);
+  return words;
+}
+
+} // namespace
+
+device_workers::device_workers(const service_flags& flags, config::settings settings,
+                               const std::vector<std::string>& devices, actors::server_core& core, service_news& news)
+    : nodes_(on_loopback(settings), core), ended_(devices.size()) {
+  std::vector<worker_processes::command> commands;
+  for (const auto& device : devices) commands.push_back({device, worker_arguments(flags, device, nodes_.address())});
+  const auto grace = std::chrono::seconds(static_cast<std::int64_t>(settings.limits.drain_seconds)) + more_patience;
+  processes_.emplace(std::move(commands), grace, [this, &news](std::size_t index) {
+    if (ended_[index]) return;
+    ended_[index] = true;
+    news.worker_down("no worker could start");
+  });
+}
+
+} // namespace parley::app
