@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""dry_run.py BUILD: runs bench/gpu/run.sh --dry-run with the programs of BUILD and checks the rows and the table that it leaves; then the judgements
-that decide whether a device computes rightly, and the table of a run that was cut off, on recorded lines."""
+"""dry_run.py BUILD: runs bench/gpu/run.sh --dry-run with the programs of BUILD and checks the rows and the table that it leaves. Before that, without
+these programs: the judgements that decide whether a device computes rightly, runs that end early, and the table of a run that was cut off."""
 import json
 import math
 import os
@@ -16,11 +16,31 @@ import table
 STAGES = {"LLM step, own prompts", "LLM step, shared prompt", "LLM unit of 13 rows, own prompts", "TTS step", "hear a second", "window of sound"}
 
 
+def dry_run(programs: Path, out: str, *flags: str) -> subprocess.CompletedProcess:
+    return subprocess.run(["bash", "bench/gpu/run.sh", "--dry-run", *flags], cwd=measure.ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          env=os.environ | {"OUT": out, "PROGRAMS": str(programs), "PYTHON": sys.executable})
+
+
+def check_runs_that_end_early() -> None:
+    """Nothing is measured on a device that computes wrongly, and a run out of time says so."""
+    with tempfile.TemporaryDirectory() as programs:
+        fake = Path(programs) / "parley"
+        fake.write_text("#!/bin/sh\ncase $1 in verify) echo 'FAIL llm/prefill max_abs_err=1 tol=0.0001  (hidden)'; echo '49 passed, 1 failed'; exit 1 ;; esac\n",
+                        encoding="utf-8")
+        fake.chmod(0o755)
+        for flags, parts in (((), ["machine", "parity"]), (("--seconds", "0"), ["machine", "end"])):
+            with tempfile.TemporaryDirectory() as out:
+                (Path(programs) / "version").write_text("fake", encoding="utf-8")
+                done = dry_run(Path(programs), out, *flags)
+                rows = table.read(Path(out) / "results.jsonl")
+                assert done.returncode == 1 and [row["part"] for row in rows] == parts, (done, rows)
+                assert ("49 passed, 1 failed" if "parity" in parts else "out of time") in (Path(out) / "table.md").read_text(encoding="utf-8")
+
+
 def check_run(programs: Path) -> None:
     with tempfile.TemporaryDirectory() as out:
         began = time.monotonic()
-        done = subprocess.run(["bash", "bench/gpu/run.sh", "--dry-run"], cwd=measure.ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              env=os.environ | {"OUT": out, "PROGRAMS": str(programs), "PYTHON": sys.executable})
+        done = dry_run(programs, out)
         assert done.returncode == 0, done.stdout + done.stderr
         rows, text = table.read(Path(out) / "results.jsonl"), (Path(out) / "table.md").read_text(encoding="utf-8")
         assert {file.name for file in Path(out).iterdir()} == {"results.jsonl", "table.md", "log.txt", "verify.log", "serve.log"}
@@ -58,7 +78,7 @@ def check_table_of_a_cut_run() -> None:
     rows = [
         {"part": "machine", "date": "2026-01-02 03:04 UTC", "version": "abc", "device": "cuda:0", "gpu": "NVIDIA H200", "driver": "580.1", "gpu_memory_mib": "143771",
          "cores": 16, "memory_gib": 125, "dry_run": False},
-        {"part": "parity", "variant": "as it is", "goldens": "nano", "device": "cuda:0", "dtype": "float32", "passed": 0, "failed": 0, "seconds": 1.2,
+        {"part": "parity", "goldens": "nano", "device": "cuda:0", "dtype": "float32", "passed": 0, "failed": 0, "seconds": 1.2,
          "error": "status 1: no | device"},
         {"part": "stages", "variant": "as it is", "stage": "TTS step", "sessions": 64, "p50_ms": 1234.5, "p95_ms": 12.34, "calls": 5, "memory_mib": 2048},
         {"part": "stages", "variant": "as it is", "stage": "TTS step", "sessions": 128, "error": "out of memory"},
@@ -78,4 +98,5 @@ def check_table_of_a_cut_run() -> None:
 if __name__ == "__main__":
     check_judgements()
     check_table_of_a_cut_run()
+    check_runs_that_end_early()
     check_run(Path(sys.argv[1]).resolve())

@@ -30,8 +30,8 @@ COMPARABLE = ("llm/", "audio_encoder/", "image/")
 # A device rounds differently from the CPU: its error in bfloat16 may be this many times as large, or as this smallest error.
 ROUNDING = 4.0
 SMALL_ERROR = 2e-3
-# Other ways to compute, by environment variables that the programs know.
-ALTERNATIVES = {"attention in a loop": {"PARLEY_ATTENTION": "loop"}}
+# Other ways to compute, by flags of gpu_stages; one that it does not know is left out.
+ALTERNATIVES = {"attention in a loop": "--loop-attention", "cuDNN attention": "--cudnn-attention"}
 
 
 class Deadline(Exception):
@@ -96,13 +96,13 @@ class Measurement:
     def program(self, name: str) -> str:
         return str(Path(self.how.programs).resolve() / name)
 
-    def run(self, command: list[str], limit: float, **environment: str) -> tuple[int, str, float]:
+    def run(self, command: list[str], limit: float) -> tuple[int, str, float]:
         """Exit status (124: it ran too long), standard output and seconds. Standard error goes to the log."""
         limit, began = self.limit(limit), time.monotonic()
-        self.say(" ".join([*(f"{k}={v}" for k, v in environment.items()), Path(command[0]).name, *command[1:]]))
+        self.say(" ".join([Path(command[0]).name, *command[1:]]))
         try:
             done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, text=True, timeout=limit,
-                                  env=self.environment | environment)
+                                  env=self.environment)
             return done.returncode, done.stdout, time.monotonic() - began
         except subprocess.TimeoutExpired as e:
             self.say(f"stopped after {limit:.0f} s")
@@ -135,36 +135,31 @@ class Measurement:
 
     # --- Parity -----------------------------------------------------------------------------------------------------------
 
-    def verify(self, goldens: str, device: str, dtype: str, variant: str, environment: dict[str, str]) -> tuple[bool, dict[str, float]]:
+    def verify(self, goldens: str, device: str, dtype: str) -> tuple[bool, dict[str, float]]:
         """Whether all cases passed, and the error of each."""
         status, text, seconds = self.run([self.program("parley"), "verify", "--model", GOLDENS[goldens], "--goldens", f"tests/data/goldens/{goldens}",
-                                          "--device", device, "--dtype", dtype], 120, **environment)
+                                          "--device", device, "--dtype", dtype], 120)
         passed, failed = counts(text)
         with (self.out / "verify.log").open("a", encoding="utf-8") as log:
-            log.write(f"== {goldens} {device} {dtype} {variant}\n" + "".join(line + "\n" for line in text.splitlines() if not line.startswith("ok ")))
-        self.row("parity", variant=variant, goldens=goldens, device=device, dtype=dtype, passed=passed, failed=failed, seconds=round(seconds, 1),
+            log.write(f"== {goldens} {device} {dtype}\n" + "".join(line + "\n" for line in text.splitlines() if not line.startswith("ok ")))
+        self.row("parity", goldens=goldens, device=device, dtype=dtype, passed=passed, failed=failed, seconds=round(seconds, 1),
                  error=None if passed + failed else f"status {status}: {first_line(text)}")
         return passed > 0 and failed == 0, case_errors(text)
 
-    def parity(self, variant: str, environment: dict[str, str]) -> bool:
+    def parity(self) -> bool:
         """Whether the device gives the goldens in float32, and rounds bfloat16 about as the CPU does."""
-        right = True
+        right, devices = True, list(dict.fromkeys(("cpu", self.how.device)))
         sets = ["nano"] if self.how.dry_run else ["nano", "thinker", "e2e"]
         for goldens in sets:
-            for device in dict.fromkeys(("cpu", self.how.device)):
-                right &= self.verify(goldens, device, "float32", variant, environment)[0]
+            for device in devices:
+                right &= self.verify(goldens, device, "float32")[0]
         for goldens in [name for name in sets if name != "e2e"] if right else []:
-            errors = {device: self.verify(goldens, device, "bfloat16", variant, environment)[1] for device in dict.fromkeys(("cpu", self.how.device))}
+            errors = {device: self.verify(goldens, device, "bfloat16")[1] for device in devices}
             ratio = bfloat16_ratio(errors["cpu"], errors[self.how.device])
-            self.row("bfloat16", variant=variant, goldens=goldens, device=self.how.device, ratio=ratio if math.isfinite(ratio) else None, allowed=ROUNDING)
+            self.row("bfloat16", goldens=goldens, device=self.how.device, ratio=ratio if math.isfinite(ratio) else None, allowed=ROUNDING)
             right &= ratio <= ROUNDING
-        self.say(f"{variant}: {'right' if right else 'WRONG'} on {self.how.device}")
+        self.say(f"{self.how.device} computes {'as it should' if right else 'WRONGLY'}")
         return right
-
-    def alternatives(self) -> dict[str, dict[str, str]]:
-        """Those that the programs know."""
-        code = Path(self.program("gpu_stages")).read_bytes()
-        return {name: environment for name, environment in ALTERNATIVES.items() if all(variable.encode() in code for variable in environment)}
 
     # --- A model of the published size --------------------------------------------------------------------------------------
 
@@ -198,13 +193,13 @@ class Measurement:
 
     # --- Stages ---------------------------------------------------------------------------------------------------------------
 
-    def stages(self, variant: str, limit: float, *flags: str, **environment: str) -> None:
+    def stages(self, variant: str, limit: float, *flags: str) -> None:
         """Rows of gpu_stages, each written as it comes."""
         command = [self.program("gpu_stages"), "--model", str(self.folder), "--device", self.how.device, *flags]
-        self.say(" ".join([*(f"{k}={v}" for k, v in environment.items()), "gpu_stages", *command[1:]]))
+        self.say(" ".join(["gpu_stages", *command[1:]]))
         began, limit = time.monotonic(), self.limit(limit)
         process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, text=True,
-                                   env=self.environment | environment)
+                                   env=self.environment)
         guard = threading.Timer(limit, process.kill)
         guard.start()
         for line in process.stdout:
@@ -294,27 +289,23 @@ class Measurement:
         parts = self.how.parts
         if set(parts) - {"parity"}:
             self.begin_model()
-        known = {"as it is": {}} | self.alternatives()
-        if "parity" in parts:
-            known = {name: environment for name, environment in known.items() if self.parity(name, environment)}
-            if not known:
-                self.say("nothing is measured on a device that computes wrongly")
-                return 1
+        if "parity" in parts and not self.parity():
+            self.say("nothing is measured on a device that computes wrongly")
+            return 1
         if set(parts) - {"parity"} and not self.finish_model():
             return 1
         numbers = ",".join(map(str, self.how.stage_sessions))
-        first, *others = known.items()
         small = ["--past", "128", "--prompt", "64", "--seconds", "0.1"] if self.how.dry_run else ["--past", str(self.how.past)]
         if "stages" in parts:
-            self.stages(first[0], 240, "--sessions", numbers, *small, **first[1])
-        self.environment |= first[1]
+            self.stages("as it is", 240, "--sessions", numbers, *small)
         if "sessions" in parts:
             self.sessions()
         if "variants" in parts:
             few = ",".join(str(n) for n in self.how.stage_sessions if n in (1, 2, 8, 64))
-            for name, environment in others:
-                self.stages(name, 90, "--sessions", few, "--stages", "llm", *small, **environment)
-            self.stages("cuDNN attention", 90, "--sessions", few, "--stages", "llm", "--cudnn-attention", *small)
+            known = self.run([self.program("gpu_stages"), "--help"], 20)[1]
+            for name, flag in ALTERNATIVES.items():
+                if flag in known:
+                    self.stages(name, 90, "--sessions", few, "--stages", "llm", flag, *small)
         return 0
 
 

@@ -51,11 +51,11 @@ def machines(rows: list[Row]) -> list[str]:
 
 
 def parity(rows: list[Row]) -> list[str]:
-    body = [[r["variant"], r["goldens"], r["device"], r["dtype"], short(r["error"]) if r["error"] else f"{r['passed']} passed, {r['failed']} failed",
+    body = [[r["goldens"], r["device"], r["dtype"], short(r["error"]) if r["error"] else f"{r['passed']} passed, {r['failed']} failed",
              number(r["seconds"])] for r in of(rows, "parity")]
-    rounding = [f"In bfloat16, {r['goldens']} ({r['variant']}): errors on {r['device']} are at most {number(r['ratio'], 2)} times the CPU's; "
+    rounding = [f"In bfloat16, {r['goldens']}: errors on {r['device']} are at most {number(r['ratio'], 2)} times the CPU's; "
                 f"{number(r['allowed'], 0)} are allowed." for r in of(rows, "bfloat16")]
-    return lines(["variant", "goldens", "device", "dtype", "cases", "s"], body) + rounding + [""] * bool(rounding)
+    return lines(["goldens", "device", "dtype", "cases", "s"], body) + rounding + [""] * bool(rounding)
 
 
 def model(rows: list[Row]) -> list[str]:
