@@ -11,7 +11,7 @@ if(PARLEY_FIND_TORCH)
   # Without TORCH_CXX_FLAGS: we choose the C++ standard and the warnings ourselves.
   target_link_libraries(parley_torch INTERFACE ${TORCH_LIBRARIES})
   get_filename_component(TORCH_ROOT "${TORCH_INSTALL_PREFIX}" ABSOLUTE)
-  set(PARLEY_TORCH_CUDA ${TORCH_CUDA_LIBRARIES})
+  set(PARLEY_TORCH_CUDA ${TORCH_CUDA_LIBRARIES} CACHE INTERNAL "whether LibTorch's CUDA libraries are linked")
   message(STATUS "LibTorch ${Torch_VERSION} by find_package")
   return()
 endif()
@@ -31,7 +31,7 @@ if(NOT TORCH_ROOT)
   set(TORCH_ROOT "${_found}" CACHE PATH "the torch folder of a PyTorch wheel")
 endif()
 
-# Another wheel in its place has other libraries.
+# scripts/setup.sh touches it when other libraries have taken the place of these.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${TORCH_ROOT}/version.py")
 file(STRINGS "${TORCH_ROOT}/version.py" _line REGEX "^__version__")
 string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+[^']*" TORCH_VERSION "${_line}")
@@ -44,13 +44,18 @@ foreach(_name torch_cpu c10)
 endforeach()
 set(PARLEY_TORCH_CUDA OFF)
 if(EXISTS "${TORCH_ROOT}/lib/libtorch_cuda.so")
-  set(PARLEY_TORCH_CUDA ON)
-  # Linked although no symbol of it is used: loading it registers the CUDA kernels.
-  target_link_options(parley_torch INTERFACE "LINKER:--push-state,--no-as-needed" "${TORCH_ROOT}/lib/libtorch_cuda.so" "LINKER:--pop-state"
-                      "LINKER:--allow-shlib-undefined")
-  target_link_libraries(parley_torch INTERFACE "${TORCH_ROOT}/lib/libc10_cuda.so")
+  target_link_options(parley_torch INTERFACE "LINKER:--allow-shlib-undefined")
+  # On machines without a GPU, scripts/setup.sh may install only those of CUDA's libraries that LibTorch loads on a CPU.
+  set(_cuda "${TORCH_ROOT}/../nvidia")
+  if(NOT EXISTS "${_cuda}/cu13" OR EXISTS "${_cuda}/cudnn")
+    set(PARLEY_TORCH_CUDA ON)
+    # Linked although no symbol of it is used: loading it registers the CUDA kernels.
+    target_link_options(parley_torch INTERFACE "LINKER:--push-state,--no-as-needed" "${TORCH_ROOT}/lib/libtorch_cuda.so" "LINKER:--pop-state")
+    target_link_libraries(parley_torch INTERFACE "${TORCH_ROOT}/lib/libc10_cuda.so")
+  endif()
 endif()
 # The wheel brings its own libgomp, with the same SONAME as Debian's. It must be the only OpenMP runtime, so nothing
 # here uses -fopenmp. Programs find the libraries through the run path that CMake adds for libraries linked by path and
 # removes on installation.
+set(PARLEY_TORCH_CUDA ${PARLEY_TORCH_CUDA} CACHE INTERNAL "whether LibTorch's CUDA libraries are linked")
 message(STATUS "LibTorch ${TORCH_VERSION}, CUDA: ${PARLEY_TORCH_CUDA}")

@@ -57,27 +57,32 @@ python_packages() {
   echo "$wanted" >"$stamp"
 }
 
-# install_torch: the build that suits this machine, or PARLEY_TORCH=cpu or cuda. One for GPUs serves CPUs too, so it is kept.
+# install_torch [tests]: the build that suits this machine, or PARLEY_TORCH=cpu or cuda. One for GPUs serves CPUs too, so it is kept.
 install_torch() {
-  local stamp=$venv/.torch seen='' installed torch notice
+  local stamp=$venv/.torch seen='' torch notice
   if command -v nvidia-smi >/dev/null; then seen=$(nvidia-smi 2>&1 || true); fi
   IFS=$'\t' read -r torch notice < <(torch_wheel "$seen" "${PARLEY_TORCH:-}")
-  installed=$(cat "$stamp" 2>/dev/null || true)
-  [ "$installed" != "$torch" ] && [ "$installed" != "${torch/==/===}" ] || return 0
+  case $(cat "$stamp" 2>/dev/null || true) in
+  "$torch" | "${torch/==/===}") return 0 ;;
+  "$torch part") [ -n "${1:-}" ] || return 0 ;;
+  esac
   [ -z "$notice" ] || say "$notice"
   say "installing LibTorch (the PyTorch wheel) into $venv; this takes a minute or more"
   [ -x "$venv/bin/python" ] || /usr/bin/python3 -m venv "$venv"
-  local pip=("$venv/bin/python" -m pip install -q --disable-pip-version-check)
-  # PyPI's build is for CUDA; one for CPUs is taken wherever pip is configured to find one.
+  local pip=("$venv/bin/python" -m pip install -q --disable-pip-version-check) packages=("$torch") part=''
+  # PyPI's build is for CUDA; one for CPUs is taken wherever pip is configured to find one. Of CUDA's libraries, LibTorch for CPUs loads two.
   if [[ $torch != *===* ]] && ! "${pip[@]}" "$torch+cpu" >"$cache/pip.log" 2>&1; then
-    say "pip finds no build for CPUs alone, so it takes PyPI's, for CUDA: 2.7 GB. PIP_EXTRA_INDEX_URL can name PyTorch's index of builds for CPUs, of 0.2 GB"
+    local size='2.7 GB'
+    [ -n "${1:-}" ] || { size='0.5 GB' part=' part' packages=(--no-deps "$torch" "nvidia-cuda-runtime==13.0.*" "nvidia-cuda-cupti==13.0.*"); }
+    say "pip finds no build for CPUs alone, so it takes PyPI's: $size to download. PIP_EXTRA_INDEX_URL can name PyTorch's index of builds for CPUs, of 0.2 GB"
   fi
-  "${pip[@]}" "$torch" >"$cache/pip.log" 2>&1 || { tail -20 "$cache/pip.log" >&2; exit 1; }
-  echo "$torch" >"$stamp"
+  "${pip[@]}" "${packages[@]}" >"$cache/pip.log" 2>&1 || { tail -20 "$cache/pip.log" >&2; exit 1; }
+  find "$venv" -path '*/torch/version.py' -exec touch {} + # for CMake, which looks at the libraries again
+  echo "$torch$part" >"$stamp"
 }
 
 source "$root/scripts/torch_wheel.sh"
-install_torch
+install_torch "${1:-}"
 [ -z "${1:-}" ] || python_packages requirements.tests.txt "installing the Python packages of the tests"
 
 # --- CAF with ThreadSanitizer ------------------------------------------------------------------------------------------

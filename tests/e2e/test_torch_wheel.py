@@ -70,7 +70,7 @@ def machine(tmp_path):
         notes = tmp_path / "notes"
         notes.write_text("", encoding="utf-8")
         refuses = "" if has_cpu_builds else 'case "$*" in *+cpu) exit 1 ;; esac'
-        program(python, f"""for word; do case $word in torch*) echo "$word" >>'{notes}' ;; esac; done\n{refuses}""")
+        program(python, f"""for word; do case $word in --no-deps | torch* | nvidia*) echo "$word" >>'{notes}' ;; esac; done\n{refuses}""")
         program(bin / "cmake", "exit 1")
         (bin / "nvidia-smi").unlink(missing_ok=True)
         if smi is not None:
@@ -90,9 +90,21 @@ def test_without_a_gpu_the_small_build_is_taken_once(machine):
     assert machine("scripts/setup.sh") == ([], "")
 
 
-def test_where_pip_knows_no_small_build_the_size_is_told(machine):
+PART = ["--no-deps", CPU, "nvidia-cuda-runtime==13.0.*", "nvidia-cuda-cupti==13.0.*"]
+
+
+def test_where_pip_knows_no_small_build_part_of_the_other_is_taken(machine):
     asked, said = machine("scripts/setup.sh", has_cpu_builds=False)
-    assert asked == [f"{CPU}+cpu", CPU] and "2.7 GB" in said and "PIP_EXTRA_INDEX_URL" in said
+    assert asked == [f"{CPU}+cpu", *PART] and "0.5 GB" in said and "PIP_EXTRA_INDEX_URL" in said
+    assert machine("scripts/setup.sh", has_cpu_builds=False) == ([], "")
+    asked, said = machine("scripts/setup.sh", "tests", has_cpu_builds=False)
+    assert asked == [f"{CPU}+cpu", CPU] and "2.7 GB" in said, "tests use it from Python"
+    assert machine("scripts/setup.sh", has_cpu_builds=False)[0] == []
+
+
+def test_a_gpu_completes_the_part(machine):
+    machine("scripts/setup.sh", has_cpu_builds=False)
+    assert machine("scripts/setup.sh", smi=H200, has_cpu_builds=False)[0] == [CUDA_13]
 
 
 def test_a_gpu_that_comes_later_brings_its_build_which_then_stays(machine):
