@@ -36,10 +36,11 @@ std::vector<std::string> worker_arguments(const service_flags& flags, const std:
 
 } // namespace
 
-device_workers::device_workers(const service_flags& flags, config::settings settings,
+device_workers::device_workers(const service_flags& flags, const config::settings& settings,
                                const std::vector<std::string>& devices, actors::server_core& core, service_news& news)
     : nodes_(on_loopback(settings), core), ended_(devices.size()) {
   std::vector<worker_processes::command> commands;
+  commands.reserve(devices.size());
   for (const auto& device : devices) commands.push_back({device, worker_arguments(flags, device, nodes_.address())});
   const auto grace = std::chrono::seconds(static_cast<std::int64_t>(settings.limits.drain_seconds)) + more_patience;
   processes_.emplace(std::move(commands), grace, [this, &news](std::size_t index) {

@@ -18,7 +18,7 @@ class device_workers {
 public:
   /// Tells `news` once of each worker that ends by itself. The references must outlive this. Throws like
   /// `net::node_listener`.
-  device_workers(const service_flags& flags, config::settings settings, const std::vector<std::string>& devices,
+  device_workers(const service_flags& flags, const config::settings& settings, const std::vector<std::string>& devices,
                  actors::server_core& core, service_news& news);
 
 private:

@@ -89,6 +89,7 @@ private:
     std::vector<std::string> words{"parley"};
     words.insert(words.end(), commands_[index].arguments.begin(), commands_[index].arguments.end());
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (auto& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     const std::lock_guard lock(mutex_);

@@ -56,7 +56,7 @@ def bfloat16_ratio(here: dict[str, float], there: dict[str, float]) -> float:
     return math.inf if not ratios or any(math.isnan(ratio) for ratio in ratios) else max(ratios)
 
 
-def first_line(text: str) -> str:
+def last_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1][:300] if lines else ""
 
@@ -143,7 +143,7 @@ class Measurement:
         with (self.out / "verify.log").open("a", encoding="utf-8") as log:
             log.write(f"== {goldens} {device} {dtype}\n" + "".join(line + "\n" for line in text.splitlines() if not line.startswith("ok ")))
         self.row("parity", goldens=goldens, device=device, dtype=dtype, passed=passed, failed=failed, seconds=round(seconds, 1),
-                 error=None if passed + failed else f"status {status}: {first_line(text)}")
+                 error=None if passed + failed else f"status {status}: {last_line(text)}")
         return passed > 0 and failed == 0, case_errors(text)
 
     def parity(self) -> bool:
@@ -188,7 +188,7 @@ class Measurement:
                 return False
             (self.folder / ".complete").touch()
         status, text, seconds = self.run([self.program("parley"), "check-model", str(self.folder)], 60)
-        self.row("model", step="checked", seconds=round(seconds, 1), error=None if status == 0 else first_line(text))
+        self.row("model", step="checked", seconds=round(seconds, 1), error=None if status == 0 else last_line(text))
         return status == 0
 
     # --- Stages ---------------------------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ class Measurement:
         process.wait()
         with (self.out / "serve.log").open(encoding="utf-8") as log:
             log.seek(start)
-            return None, first_line(log.read()), time.monotonic() - began
+            return None, last_line(log.read()), time.monotonic() - began
 
     def stop(self, process: subprocess.Popen) -> None:
         process.terminate()
@@ -257,7 +257,7 @@ class Measurement:
         watcher.join()
         values = {"memory_mib": max((s[0] for s in seen), default=None), "utilization": round(sum(s[1] for s in seen) / len(seen)) if seen else None}
         if status != 0 or not figures.is_file():
-            self.row("sessions", sessions=sessions, error=f"status {status}: {first_line(text)}", **values)
+            self.row("sessions", sessions=sessions, error=f"status {status}: {last_line(text)}", **values)
             return
         self.row("sessions", sessions=sessions, load=json.loads(figures.read_text(encoding="utf-8")), **values)
         figures.unlink()
