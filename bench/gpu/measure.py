@@ -118,10 +118,12 @@ class Measurement:
     # --- What machine this is ---------------------------------------------------------------------------------------------
 
     def query_gpu(self, fields: str) -> list[str]:
-        """One value per field of the first GPU; empty without nvidia-smi."""
+        """One value per field of the device; empty without nvidia-smi."""
         if not shutil.which("nvidia-smi") or self.how.device == "cpu":
             return []
-        done = subprocess.run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits", "--id=0"], capture_output=True, text=True, timeout=20)
+        number = self.how.device.partition(":")[2] or "0"
+        done = subprocess.run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits", f"--id={number}"], capture_output=True, text=True,
+                              timeout=20)
         return [value.strip() for value in done.stdout.split(",")] if done.returncode == 0 else []
 
     def machine(self) -> None:
@@ -341,6 +343,7 @@ def main() -> int:
         run.say("out of time")
         return 1
     finally:
+        print((run.out / "table.md").read_text(encoding="utf-8"), flush=True)
         if run.maker:
             run.maker[0].kill()
             run.maker[0].wait()
