@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import measure
 import table
@@ -74,6 +75,23 @@ def check_judgements() -> None:
     assert measure.bfloat16_ratio({}, {}) == math.inf, "nothing to compare is no agreement"
 
 
+def check_question_to_the_driver() -> None:
+    """nvidia-smi is asked for the device that is measured, and one that fails says nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        fake = Path(folder) / "nvidia-smi"
+        how = SimpleNamespace(out=folder, device="cuda:1", seconds=1, dry_run=False, libraries="", folder="none")
+        path = os.environ["PATH"]
+        try:
+            os.environ["PATH"] = folder + os.pathsep + path
+            for script, answer in (('echo "NVIDIA H200, 580.159.04, $*"', ["NVIDIA H200", "580.159.04"]), ("echo No devices were found; exit 6", [])):
+                fake.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+                fake.chmod(0o755)
+                told = measure.Measurement(how).query_gpu("name,driver_version")
+                assert told[:2] == answer and (not told or "--query-gpu=name" in told[2] and told[-1].endswith("--id=1")), told
+        finally:
+            os.environ["PATH"] = path
+
+
 def check_table_of_a_cut_run() -> None:
     rows = [
         {"part": "machine", "date": "2026-01-02 03:04 UTC", "version": "abc", "device": "cuda:0", "gpu": "NVIDIA H200", "driver": "580.1", "gpu_memory_mib": "143771",
@@ -97,6 +115,7 @@ def check_table_of_a_cut_run() -> None:
 
 if __name__ == "__main__":
     check_judgements()
+    check_question_to_the_driver()
     check_table_of_a_cut_run()
     check_runs_that_end_early()
     check_run(Path(sys.argv[1]).resolve())
