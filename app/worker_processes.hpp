@@ -19,7 +19,7 @@ public:
   };
 
   /// Starts them all. `ended` is called with the number of a command whose process has ended by itself: on one of our
-  /// threads, but never twice at a time; it must not block. Throws std::system_error if there can be no thread.
+  /// threads, but never twice at a time; it must not block.
   worker_processes(std::vector<command> commands, std::chrono::seconds patience,
                    std::function<void(std::size_t)> ended);
 

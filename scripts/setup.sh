@@ -59,11 +59,12 @@ python_packages() {
 
 # install_torch [tests]: the build that suits this machine, or PARLEY_TORCH=cpu or cuda. One for GPUs serves CPUs too, so it is kept.
 install_torch() {
-  local stamp=$venv/.torch seen='' torch notice
+  local stamp=$venv/.torch seen='' torch notice suits
   if command -v nvidia-smi >/dev/null; then seen=$(nvidia-smi 2>&1 || true); fi
   IFS=$'\t' read -r torch notice < <(torch_wheel "$seen" "${PARLEY_TORCH:-}")
+  suits=$(torch_wheel "$seen" | cut -f1)
   case $(cat "$stamp" 2>/dev/null || true) in
-  "$torch" | "${torch/==/===}") return 0 ;;
+  "$torch" | "${torch/==/===}" | "$suits") return 0 ;;
   "$torch part") [ -n "${1:-}" ] || return 0 ;;
   esac
   [ -z "$notice" ] || say "$notice"

@@ -114,6 +114,12 @@ def test_a_gpu_that_comes_later_brings_its_build_which_then_stays(machine):
     assert machine("scripts/setup.sh")[0] == [], "it runs on a CPU as well"
 
 
+@pytest.mark.parametrize("smi, wheel", [(H200, CUDA_13), (OLDER, CUDA_12)])
+def test_the_build_for_a_gpu_is_kept_when_the_cpu_is_asked_for(machine, smi, wheel):
+    assert machine("run", smi=smi)[0] == [wheel]
+    assert machine("run", "--device", "cpu", smi=smi)[0] == []
+
+
 def test_run_installs_the_small_build_for_the_cpu(machine):
     assert machine("run", "--device", "cpu", "--port", "0", smi=H200)[0] == [f"{CPU}+cpu", CPU]
     assert machine("run", "--device", "cuda:0", smi=H200)[0] == [CUDA_13]
