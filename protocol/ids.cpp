@@ -46,6 +46,10 @@ std::string make_response_id(random_source& random) {
   return draw(random, "resp_", hex, 4, 12);
 }
 
+std::string make_id(random_source& random, std::string_view prefix) {
+  return draw(random, std::string(prefix), base32, 5, 20);
+}
+
 std::string make_resume_token(random_source& random) {
   return draw(random, "resume_", base32, 5, 32);
 }

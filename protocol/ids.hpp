@@ -22,6 +22,9 @@ std::string make_ticket_id(random_source& random);
 /// `resp_` + 12 hex digits.
 std::string make_response_id(random_source& random);
 
+/// `prefix` + 20 characters of base32, for the ids of OpenAI's Realtime API.
+std::string make_id(random_source& random, std::string_view prefix);
+
 /// `resume_` + 32 characters of base32 (160 bits): a secret.
 std::string make_resume_token(random_source& random);
 

@@ -47,6 +47,17 @@ void read_integer(json::value number, std::optional<int>& into) {
   if (const auto read = json::to_integer(number); read && std::in_range<int>(*read)) into = static_cast<int>(*read);
 }
 
+usage usage_of(json::value from) {
+  usage used;
+  const auto input = json::member(from, "input_token_details"), output = json::member(from, "output_token_details");
+  read_integer(json::member(input, "text_tokens"), used.input_text);
+  read_integer(json::member(input, "audio_tokens"), used.input_audio);
+  read_integer(json::member(input, "vision_tokens"), used.input_vision);
+  read_integer(json::member(output, "text_tokens"), used.output_text);
+  read_integer(json::member(output, "audio_tokens"), used.output_audio);
+  return used;
+}
+
 /// Empty if the value is not sound.
 std::vector<float> sound_of(json::value audio) {
   if (!audio.is(json::kind::string)) return {};
@@ -123,6 +134,7 @@ std::optional<server_message> read_server_message(std::string_view frame) {
   got.type = seen->type;
   got.type_name = text_of(at("type"));
   got.session_id = text_of(at("session_id"));
+  got.response_id = text_of(at("response_id"));
   got.text = text_of(at("text"));
   got.audio = sound_of(at("audio"));
   got.answers_unit = seen->answers_unit;
@@ -139,6 +151,7 @@ std::optional<server_message> read_server_message(std::string_view frame) {
   got.reason = std::move(seen->reason);
   got.error_code = std::move(seen->error_code);
   got.error_message = text_of(json::member(error, "message"));
+  got.used = usage_of(at(got.type == server_event_type::response_done ? "usage" : "chunk_usage"));
   return got;
 }
 

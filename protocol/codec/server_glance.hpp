@@ -1,5 +1,7 @@
 #pragma once
 
+#include "protocol/events.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -50,6 +52,7 @@ struct server_message {
   server_event_type type = server_event_type::other;
   std::string type_name;
   std::string session_id;
+  std::string response_id;
   std::string text;
   std::vector<float> audio;  ///< 24 kHz; also empty if the value is not sound
   bool answers_unit = false; ///< the last event of a step, so the unit is answered (docs/protocol.md 6.2)
@@ -65,6 +68,7 @@ struct server_message {
   std::string reason;
   std::string error_code;
   std::string error_message;
+  usage used; ///< of a chat's turn or a duplex step: `usage` in response.done, `chunk_usage` in deltas
 };
 
 /// Like `glance`.

@@ -79,6 +79,11 @@ void object_writer::number(std::string_view key, double value, int decimals) {
       std::to_chars(digits.data(), digits.data() + digits.size(), shown, std::chars_format::fixed, decimals).ptr);
 }
 
+void object_writer::json(std::string_view key, std::string_view value) {
+  begin(key);
+  out_ += value;
+}
+
 void object_writer::samples(std::string_view key, std::span<const float> value) {
   begin(key);
   out_ += '"';

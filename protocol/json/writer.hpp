@@ -23,6 +23,9 @@ public:
   /// With that many digits after the decimal point; a number that is not finite is written as 0.
   void number(std::string_view key, double value, int decimals);
 
+  /// A value that is JSON already.
+  void json(std::string_view key, std::string_view value);
+
   /// Samples in the wire's format (pcm.hpp).
   void samples(std::string_view key, std::span<const float> value);
 

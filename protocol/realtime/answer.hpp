@@ -1,0 +1,68 @@
+#pragma once
+
+#include "protocol/events.hpp"
+#include "protocol/realtime/client_event.hpp"
+#include "protocol/realtime/items.hpp"
+#include "protocol/realtime/outgoing.hpp"
+#include "protocol/realtime/sound.hpp"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace parley::protocol::realtime {
+
+/// How a response ended.
+struct answer_end {
+  enum class how : std::uint8_t { completed, cancelled, incomplete, failed };
+  how status = how::completed;
+  std::string reason{};                    ///< of cancelled and incomplete; the code of failed
+  std::string error_type = "server_error"; ///< of failed
+};
+
+/// One response: says what it does to the client in the order that clients rely on (response_order.hpp), and keeps its
+/// item. `created` is the first call, `finish` the last. Everything it refers to must outlive it.
+class answer {
+public:
+  /// `items`: the conversation that its item becomes part of; null = out of band.
+  answer(outgoing& out, item_list* items, std::string conversation_id, response_request request);
+
+  const std::string& id() const { return id_; }
+  const response_request& request() const { return request_; }
+  bool in_conversation() const { return items_ != nullptr; }
+  bool began() const { return began_; }
+
+  /// Milliseconds of sound so far.
+  double sound_ms() const { return item_.sound_ms; }
+
+  void create();
+  void say(std::string_view words);
+
+  /// Samples at 24 kHz.
+  void sound(std::span<const float> samples);
+
+  /// A response that ends well without having said anything has an item without words.
+  void finish(const answer_end& how, const usage& used);
+
+private:
+  void begin();
+  void end_item(item_status status);
+  void send_sound(const std::string& base64);
+  void place(json::object_writer& to) const;
+  void write_response(json::object_writer& to, std::string_view status, const answer_end* how, const usage* used) const;
+  std::string content_part(bool whole) const;
+  void store();
+
+  outgoing& out_;
+  item_list* items_;
+  const std::string conversation_id_;
+  const response_request request_;
+  const std::string id_;
+  item item_;
+  std::string before_; ///< the item before it
+  sound_encoder encoder_;
+  bool began_ = false;
+};
+
+} // namespace parley::protocol::realtime

@@ -1,0 +1,138 @@
+#include "protocol/realtime/chat_prompt.hpp"
+
+#include "protocol/json/writer.hpp"
+#include "protocol/media/pcm.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace parley::protocol::realtime {
+namespace {
+
+constexpr int default_answer_tokens = 1024;
+constexpr std::size_t most_messages = 200; ///< chat takes 256
+constexpr std::string_view not_kept = "(spoken)";
+
+/// The messages of a chat turn: items of one speaker in a row make one message.
+class message_list {
+public:
+  void add(std::string_view role, const item& one) {
+    for (const auto& part : one.content) add(role, part);
+    if (!one.payload.empty()) add_text(role, one.payload);
+  }
+
+  void add_text(std::string_view role, std::string_view text) {
+    if (text.empty()) return;
+    std::string content = R"({"type":"text","text":)";
+    json::append_string(text, content);
+    append(role, content + "}");
+  }
+
+  std::string_view last_role() const { return messages_.empty() ? std::string_view() : messages_.back().role; }
+
+  std::string encode() const {
+    std::string out = "[";
+    for (const auto& each : messages_) {
+      if (out.size() > 1) out += ',';
+      out += R"({"role":")";
+      out.append(each.role).append(R"(","content":[)").append(each.content).append("]}");
+    }
+    return out + "]";
+  }
+
+private:
+  struct message {
+    std::string_view role;
+    std::string content;
+  };
+
+  void add(std::string_view role, const item_part& part) {
+    if (part.picture && role == "user") {
+      append(role, R"({"type":"image","data":")" + *part.picture + R"("})");
+    } else if (part.sound && role == "user") {
+      std::string content = R"({"type":"audio","data":")";
+      std::vector<float> samples(part.sound->size());
+      std::transform(part.sound->begin(), part.sound->end(), samples.begin(),
+                     [](std::int16_t x) { return static_cast<float>(x) / 32'768; });
+      append_samples(samples, content);
+      append(role, content + "\"}");
+    } else if (part.type == item_part::kind::input_audio && part.text.empty()) {
+      add_text(role, not_kept);
+    } else {
+      add_text(role, part.text);
+    }
+  }
+
+  void append(std::string_view role, const std::string& content) {
+    if (messages_.empty() || messages_.back().role != role)
+      messages_.push_back({role, content});
+    else
+      messages_.back().content += "," + content;
+  }
+
+  std::vector<message> messages_;
+};
+
+std::string_view role_of(const item& one) {
+  if (one.kind == item_kind::function_call_output) return "user";
+  if (one.kind == item_kind::function_call || one.role == item_role::assistant) return "assistant";
+  return one.role == item_role::system ? "system" : "user";
+}
+
+bool only_small_pictures(std::span<const item* const> context) {
+  bool any = false;
+  for (const auto* one : context) {
+    for (const auto& part : one->content) {
+      if (part.picture && !part.low_detail) return false;
+      any = any || part.picture;
+    }
+  }
+  return any;
+}
+
+std::string_view speaker(const item& one) {
+  const auto role = role_of(one);
+  return role == "user" ? "User: " : role == "assistant" ? "You: " : "Note: ";
+}
+
+} // namespace
+
+std::string encode_chat_turn(const response_request& request, std::span<const item* const> context) {
+  message_list messages;
+  messages.add_text("system", request.instructions);
+  if (context.size() > most_messages) context = context.last(most_messages);
+  for (const auto* one : context) messages.add(role_of(*one), *one);
+  if (messages.last_role() != "user")
+    messages.add_text("user", context.empty() ? "Please begin the conversation." : "Please go on.");
+
+  std::string out = R"({"type":"input.append","input":{"messages":)" + messages.encode();
+  out += R"(,"generation":{"max_new_tokens":)" +
+         std::to_string(request.max_output_tokens > 0 ? request.max_output_tokens : default_answer_tokens) + "}";
+  if (only_small_pictures(context)) out += R"(,"image":{"max_slice_nums":1})";
+  if (request.audible) out += R"(,"tts":{"enabled":true})";
+  return out + "}}";
+}
+
+std::string in_words(std::span<const item> context, std::size_t most_bytes) {
+  std::vector<std::string> lines;
+  std::size_t bytes = 0;
+  for (auto one = context.rbegin(); one != context.rend(); ++one) {
+    std::string line(speaker(*one));
+    for (const auto& part : one->content) {
+      if (part.type == item_part::kind::input_image)
+        line += "(a picture) ";
+      else
+        line += (part.text.empty() ? std::string(not_kept) : part.text) + " ";
+    }
+    line += one->payload;
+    bytes += line.size();
+    if (bytes > most_bytes) break;
+    lines.push_back(std::move(line));
+  }
+  std::string out;
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) out += *line + "\n";
+  return out;
+}
+
+} // namespace parley::protocol::realtime

@@ -1,0 +1,134 @@
+#include "protocol/realtime/client_event.hpp"
+
+#include <array>
+#include <limits>
+#include <utility>
+
+namespace parley::protocol::realtime {
+namespace {
+
+constexpr std::size_t max_metadata_bytes = 16u << 10;
+constexpr std::size_t max_input_items = 256;
+constexpr std::int64_t longest_ms = std::numeric_limits<std::int32_t>::max();
+
+void read_metadata(field_set& from, std::string& into) {
+  const auto given = from.at("metadata");
+  if (!given.given()) return;
+  if (!given.is(json::kind::object) || given.raw().size() > max_metadata_bytes)
+    return from.refuse_value("metadata", "it must be an object of at most 16 KiB.");
+  into = given.raw();
+}
+
+void read_input(field_set& from, const sound_format& coding, response_request& into) {
+  const auto given = from.at("input");
+  if (!given.given()) return;
+  if (!given.is(json::kind::array)) return from.refuse_value("input", "it must be a list of items.");
+  auto& input = into.input.emplace();
+  std::optional<fault> wrong;
+  for (const auto& each : json::elements(given, max_input_items)) {
+    field_set one(each, from.path_of("input"), wrong);
+    if (one.text("type").value_or("") == "item_reference")
+      input.emplace_back(one.required_text("id"));
+    else
+      input.emplace_back(read_item(one, coding));
+  }
+  if (wrong) from.fail(std::move(*wrong));
+}
+
+client_event read_response_create(field_set& event, const session_config& current) {
+  response_create out{default_response(current)};
+  auto from = event.object("response");
+  auto& into = out.request;
+  into.in_conversation = from.text("conversation").value_or("auto") != "none";
+  into.own_instructions = from.at("instructions").given();
+  read_instructions(from, into.instructions);
+  read_output_modalities(from, into.audible);
+  read_max_output_tokens(from, into.max_output_tokens);
+  read_output_audio(from, into.output, into.voice);
+  read_metadata(from, into.metadata);
+  read_input(from, current.input, into);
+  return out;
+}
+
+client_event read_append(field_set& event, const session_config&) {
+  const auto audio = event.require("audio");
+  if (!audio.given()) return audio_append{};
+  if (!audio.is(json::kind::string)) event.text("audio"); // says what is wrong
+  return audio_append{audio.raw()};
+}
+
+client_event read_item_create(field_set& event, const session_config& current) {
+  item_create out;
+  out.previous = event.text("previous_item_id");
+  event.require("item");
+  auto from = event.object("item");
+  if (from.given()) out.one = read_item(from, current.input);
+  return out;
+}
+
+client_event read_truncate(field_set& event, const session_config&) {
+  item_truncate out;
+  out.id = event.required_text("item_id");
+  out.content_index = static_cast<int>(event.required_integer("content_index", 0, 1000).value_or(0));
+  out.audio_end_ms = event.required_integer("audio_end_ms", 0, longest_ms).value_or(0);
+  return out;
+}
+
+client_event read_session_update(field_set& event, const session_config&) {
+  event.require("session");
+  if (!event.object("session").given()) return session_update{};
+  return session_update{event.at("session")};
+}
+
+using reader = client_event (*)(field_set&, const session_config&);
+constexpr std::array<std::pair<std::string_view, reader>, 11> readers{{
+    {"session.update", read_session_update},
+    {"input_audio_buffer.append", read_append},
+    {"input_audio_buffer.commit", [](field_set&, const session_config&) -> client_event { return audio_commit{}; }},
+    {"input_audio_buffer.clear", [](field_set&, const session_config&) -> client_event { return audio_clear{}; }},
+    {"conversation.item.create", read_item_create},
+    {"conversation.item.delete",
+     [](field_set& event, const session_config&) -> client_event {
+       return item_delete{event.required_text("item_id")};
+     }},
+    {"conversation.item.retrieve",
+     [](field_set& event, const session_config&) -> client_event {
+       return item_retrieve{event.required_text("item_id")};
+     }},
+    {"conversation.item.truncate", read_truncate},
+    {"response.create", read_response_create},
+    {"response.cancel",
+     [](field_set& event, const session_config&) -> client_event {
+       return response_cancel{event.text("response_id").value_or("")};
+     }},
+    {"output_audio_buffer.clear",
+     [](field_set&, const session_config&) -> client_event { return nothing_asked{}; }}, // of WebRTC
+}};
+
+} // namespace
+
+response_request default_response(const session_config& current) {
+  response_request out;
+  out.instructions = current.instructions;
+  out.audible = current.audible;
+  out.max_output_tokens = current.max_output_tokens;
+  out.output = current.output;
+  out.voice = current.voice;
+  return out;
+}
+
+result<client_event> read_client_event(json::value event, const session_config& current) {
+  std::optional<fault> wrong;
+  field_set fields(event, "", wrong);
+  const auto type = fields.required_text("type");
+  if (wrong) return tl::unexpected(std::move(*wrong));
+  for (const auto& [name, read] : readers) {
+    if (name != type) continue;
+    auto out = read(fields, current);
+    if (wrong) return tl::unexpected(std::move(*wrong));
+    return out;
+  }
+  return refuse("invalid_value", "Invalid value: '" + type.substr(0, 64) + "'.", "type");
+}
+
+} // namespace parley::protocol::realtime

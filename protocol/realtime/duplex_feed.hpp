@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace parley::protocol::realtime {
+
+/// The user's sound on its way to a duplex session: cut into units, of which few are passed on before their answers
+/// come, because the session drops what comes too fast. Nothing is dropped here up to `most_units`.
+class duplex_feed {
+public:
+  explicit duplex_feed(std::size_t most_units) : most_units_(most_units) {}
+
+  /// Takes samples at 16 kHz. Returns how many units had to be dropped, oldest first.
+  std::size_t hear(std::span<const float> samples);
+
+  /// The next append breaks off what the model says, and is due at once.
+  void force_listen() { force_ = true; }
+
+  /// The frame `input.append` to send now; call it until there is none.
+  std::optional<std::string> next();
+
+  /// The session has answered a unit.
+  void answered() { answered_ += answered_ < sent_ / unit ? 1 : 0; }
+
+  /// A new session begins: it hears what waits.
+  void begin();
+
+  /// Forgets what waits, except the newest `samples`.
+  void keep_last(std::size_t samples);
+
+  std::size_t waiting_samples() const { return waiting_.size(); }
+
+private:
+  static constexpr std::size_t unit = 16'000;
+  static constexpr std::size_t most_in_flight = 2;
+
+  std::size_t most_units_;
+  std::deque<float> waiting_;
+  std::size_t sent_ = 0;     ///< samples sent to this session
+  std::size_t answered_ = 0; ///< units
+  bool force_ = false;
+};
+
+} // namespace parley::protocol::realtime

@@ -1,0 +1,77 @@
+#include "protocol/realtime/field_set.hpp"
+
+namespace parley::protocol::realtime {
+
+std::string field_set::path_of(std::string_view name) const {
+  return path_.empty() ? std::string(name) : path_ + "." + std::string(name);
+}
+
+void field_set::refuse_type(std::string_view name, std::string_view wanted) {
+  const std::string path = path_of(name);
+  fail({"invalid_type", "Invalid type for '" + path + "': expected " + std::string(wanted) + ".", path});
+}
+
+json::value field_set::require(std::string_view name) {
+  const auto found = at(name);
+  const std::string path = path_of(name);
+  if (!found.given()) fail({"missing_required_parameter", "Missing required parameter: '" + path + "'.", path});
+  return found;
+}
+
+std::string field_set::required_text(std::string_view name) {
+  return require(name).given() ? text(name).value_or("") : std::string();
+}
+
+std::optional<std::string> field_set::text(std::string_view name) {
+  const auto found = at(name);
+  if (!found.given()) return std::nullopt;
+  if (found.is(json::kind::string)) return json::unescape(found);
+  refuse_type(name, "a string");
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> field_set::integer(std::string_view name, std::int64_t least, std::int64_t most) {
+  const auto found = at(name);
+  if (!found.given()) return std::nullopt;
+  const auto read = json::to_integer(found);
+  if (!read) {
+    refuse_type(name, "an integer");
+  } else if (*read < least || *read > most) {
+    refuse_value(name, "it must be between " + std::to_string(least) + " and " + std::to_string(most) + ".");
+    return std::nullopt;
+  }
+  return read;
+}
+
+std::optional<std::int64_t> field_set::required_integer(std::string_view name, std::int64_t least, std::int64_t most) {
+  return require(name).given() ? integer(name, least, most) : std::nullopt;
+}
+
+std::optional<double> field_set::number(std::string_view name, double least, double most) {
+  const auto found = at(name);
+  if (!found.given()) return std::nullopt;
+  const auto read = json::to_double(found);
+  if (!read) {
+    refuse_type(name, "a number");
+  } else if (*read < least || *read > most) {
+    refuse_value(name, "it is out of range.");
+    return std::nullopt;
+  }
+  return read;
+}
+
+std::optional<bool> field_set::boolean(std::string_view name) {
+  const auto found = at(name);
+  if (!found.given()) return std::nullopt;
+  if (found.is(json::kind::boolean)) return found.raw() == "true";
+  refuse_type(name, "a boolean");
+  return std::nullopt;
+}
+
+field_set field_set::object(std::string_view name) {
+  const auto found = at(name);
+  if (found.given() && !found.is(json::kind::object)) refuse_type(name, "an object");
+  return {found.is(json::kind::object) ? found : json::value(), path_of(name), *first_};
+}
+
+} // namespace parley::protocol::realtime

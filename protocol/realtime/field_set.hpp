@@ -1,0 +1,55 @@
+#pragma once
+
+#include "protocol/json/document.hpp"
+#include "protocol/realtime/fault.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace parley::protocol::realtime {
+
+/// The members of one object in a client's event. Keeps the first fault of the event in `first`; afterwards reading goes
+/// on with defaults, and the caller checks at the end. Null counts as absent.
+class field_set {
+public:
+  field_set(json::value object, std::string path, std::optional<fault>& first)
+      : object_(object), path_(std::move(path)), first_(&first) {}
+
+  /// Whether the object itself is there.
+  bool given() const { return object_.given(); }
+
+  json::value at(std::string_view name) const { return json::member(object_, name); }
+  bool has(std::string_view name) const { return at(name).present(); }
+
+  /// Present and null.
+  bool is_null(std::string_view name) const { return at(name).is(json::kind::null); }
+
+  json::value require(std::string_view name);
+  std::string required_text(std::string_view name);
+  std::optional<std::string> text(std::string_view name);
+  std::optional<std::int64_t> integer(std::string_view name, std::int64_t least, std::int64_t most);
+  std::optional<std::int64_t> required_integer(std::string_view name, std::int64_t least, std::int64_t most);
+  std::optional<double> number(std::string_view name, double least, double most);
+  std::optional<bool> boolean(std::string_view name);
+
+  /// A nested object; not `given` if it is absent, null or wrong.
+  field_set object(std::string_view name);
+
+  void fail(fault why) {
+    if (!*first_) *first_ = std::move(why);
+  }
+  void refuse_value(std::string_view name, std::string_view why) { fail(invalid_value(path_of(name), why).value()); }
+  bool failed() const { return first_->has_value(); }
+  std::string path_of(std::string_view name) const;
+
+private:
+  void refuse_type(std::string_view name, std::string_view wanted);
+
+  json::value object_;
+  std::string path_;
+  std::optional<fault>* first_;
+};
+
+} // namespace parley::protocol::realtime

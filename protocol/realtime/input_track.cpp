@@ -1,0 +1,94 @@
+#include "protocol/realtime/input_track.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace parley::protocol::realtime {
+namespace {
+
+constexpr std::size_t samples_per_ms = model_input_rate / 1000;
+constexpr std::size_t most_kept = std::size_t{model_input_rate} * 600; ///< ten minutes
+constexpr int lead_ms = 100;                                           ///< kept before a turn, besides its padding
+constexpr int eager_silence_ms = 500;
+constexpr int patient_silence_ms = 1000;
+
+turn_rules rules_for(const turn_detection& turns, int speech_ms) {
+  turn_rules rules;
+  rules.speech_ms = speech_ms;
+  if (turns.type == turn_detection::kind::server_vad) {
+    rules.threshold = turns.threshold;
+    rules.silence_ms = turns.silence_duration_ms;
+  } else {
+    rules.silence_ms = turns.eagerness == "low" ? patient_silence_ms : eager_silence_ms;
+  }
+  return rules;
+}
+
+void drop_front(std::vector<float>& from, std::size_t most) {
+  if (from.size() > most) from.erase(from.begin(), from.end() - static_cast<std::ptrdiff_t>(most));
+}
+
+} // namespace
+
+input_track::input_track() : decoder_(sound_format{}), finder_(std::make_unique<loudness_detector>()) {}
+
+result<std::size_t> input_track::append(std::string_view base64_text, const sound_format& format) {
+  if (format != decoder_.format()) decoder_ = sound_decoder(format);
+  auto samples = decoder_.feed(base64_text, waiting_);
+  if (samples) uncommitted_ms_ += 1000.0 * static_cast<double>(*samples) / format.rate;
+  return samples;
+}
+
+void input_track::append_silence(int ms) {
+  waiting_.resize(waiting_.size() + samples_per_ms * static_cast<std::size_t>(ms));
+}
+
+std::optional<input_track::heard> input_track::next(const turn_detection& turns, int speech_ms) {
+  if (taken_ == waiting_.size()) {
+    waiting_.clear();
+    taken_ = 0;
+    return std::nullopt;
+  }
+  heard out;
+  const auto rest = std::span(std::as_const(waiting_)).subspan(taken_);
+  std::size_t used = rest.size();
+  if (turns.type != turn_detection::kind::none) {
+    const auto found = finder_.feed(rest, rules_for(turns, speech_ms));
+    out.edge = found.edge;
+    used = found.used;
+  }
+  const auto piece = rest.first(used);
+  out.samples.assign(piece.begin(), piece.end());
+  keep(piece, turns, out.edge);
+  taken_ += used;
+  return out;
+}
+
+void input_track::keep(std::span<const float> samples, const turn_detection& turns,
+                       const std::optional<turn_edge>& edge) {
+  kept_.insert(kept_.end(), samples.begin(), samples.end());
+  if (kept_.size() > most_kept + most_kept / 10) drop_front(kept_, most_kept); // not with every append
+  if (turns.type == turn_detection::kind::none) return;
+  const auto lead = static_cast<std::size_t>(turns.prefix_padding_ms + lead_ms) * samples_per_ms;
+  if (edge && edge->begins) {
+    const auto speech = static_cast<std::size_t>(finder_.now_ms() - edge->at_ms) * samples_per_ms;
+    drop_front(kept_, lead + speech);
+  } else if (!edge && !finder_.in_turn() && kept_.size() > 4 * lead) {
+    drop_front(kept_, 2 * lead);
+  }
+}
+
+compact_sound input_track::commit() {
+  auto out = compact(kept_);
+  clear();
+  return out;
+}
+
+void input_track::clear() {
+  kept_.clear();
+  uncommitted_ms_ = 0;
+  finder_.give_up();
+}
+
+} // namespace parley::protocol::realtime

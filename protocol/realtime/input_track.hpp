@@ -1,0 +1,60 @@
+#pragma once
+
+#include "protocol/realtime/items.hpp"
+#include "protocol/realtime/session_config.hpp"
+#include "protocol/realtime/sound.hpp"
+#include "protocol/realtime/voice_activity.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace parley::protocol::realtime {
+
+/// The user's sound: decoded, cut into turns, and kept until it is committed.
+class input_track {
+public:
+  input_track();
+
+  /// What one call heard: samples at 16 kHz, up to an edge if there is one.
+  struct heard {
+    std::vector<float> samples{};
+    std::optional<turn_edge> edge{};
+  };
+
+  /// Decodes an append; then `next` returns it in pieces.
+  result<std::size_t> append(std::string_view base64_text, const sound_format& format);
+
+  /// Silence for time in which the client sent nothing.
+  void append_silence(int ms);
+
+  /// The next piece of what was appended; nothing at its end. `turns`: how turns are found; of type none = they aren't.
+  /// `speech_ms`: how much speech makes a turn now.
+  std::optional<heard> next(const turn_detection& turns, int speech_ms);
+
+  bool in_turn() const { return finder_.in_turn(); }
+
+  /// Milliseconds of the client's sound since the last commit or clear.
+  double uncommitted_ms() const { return uncommitted_ms_; }
+
+  /// Milliseconds of sound in the whole session.
+  std::int64_t now_ms() const { return finder_.now_ms(); }
+
+  /// Takes the sound that was kept.
+  compact_sound commit();
+  void clear();
+
+private:
+  void keep(std::span<const float> samples, const turn_detection& turns, const std::optional<turn_edge>& edge);
+
+  sound_decoder decoder_;
+  turn_finder finder_;
+  std::vector<float> waiting_; ///< appended, not returned by `next` yet
+  std::size_t taken_ = 0;      ///< of `waiting_`
+  std::vector<float> kept_;
+  double uncommitted_ms_ = 0;
+};
+
+} // namespace parley::protocol::realtime

@@ -1,0 +1,243 @@
+#include "protocol/realtime/items.hpp"
+
+#include "protocol/json/writer.hpp"
+#include "protocol/media/picture.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace parley::protocol::realtime {
+namespace {
+
+constexpr std::array<std::string_view, 5> part_names{"input_text", "input_audio", "input_image", "output_text",
+                                                     "output_audio"};
+constexpr std::array<std::string_view, 3> status_names{"in_progress", "completed", "incomplete"};
+constexpr std::array<std::string_view, 3> kind_names{"message", "function_call", "function_call_output"};
+constexpr std::array<std::string_view, 3> role_names{"system", "user", "assistant"};
+constexpr std::size_t most_parts = 64;
+constexpr std::size_t most_id_bytes = 64;
+
+template<class Enum, std::size_t N>
+std::optional<Enum> named(const std::array<std::string_view, N>& names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Enum>(found - names.begin());
+}
+
+std::string encode_part(const item_part& part) {
+  std::string out;
+  json::object_writer write(out);
+  write.text("type", part_names[static_cast<std::size_t>(part.type)]);
+  switch (part.type) {
+  case item_part::kind::input_text:
+  case item_part::kind::output_text: write.text("text", part.text); break;
+  case item_part::kind::input_audio:
+  case item_part::kind::output_audio:
+    part.has_transcript ? write.text("transcript", part.text) : write.json("transcript", "null");
+    break;
+  case item_part::kind::input_image: write.text("detail", part.low_detail ? "low" : "auto"); break;
+  }
+  write.close();
+  return out;
+}
+
+compact_sound read_sound(field_set& part, const sound_format& coding) {
+  const auto audio = part.at("audio");
+  if (!audio.given()) return nullptr;
+  if (!audio.is(json::kind::string)) {
+    part.text("audio"); // says what is wrong
+    return nullptr;
+  }
+  std::vector<float> samples;
+  sound_decoder decode(coding);
+  if (const auto read = decode.feed(audio.raw(), samples, part.path_of("audio")); !read) {
+    part.fail(read.error());
+    return nullptr;
+  }
+  return compact(samples);
+}
+
+item_part read_part(field_set part, const sound_format& coding) {
+  item_part out;
+  auto type = part.required_text("type");
+  if (type == "text") type = "input_text";
+  if (type == "audio") type = "output_audio";
+  const auto kind = named<item_part::kind>(part_names, type);
+  if (!kind) {
+    part.refuse_value("type", "'" + type + "' is no content that this server takes.");
+    return out;
+  }
+  out.type = *kind;
+  switch (*kind) {
+  case item_part::kind::input_text:
+  case item_part::kind::output_text: out.text = part.required_text("text"); break;
+  case item_part::kind::input_audio: out.sound = read_sound(part, coding); [[fallthrough]];
+  case item_part::kind::output_audio: {
+    auto transcript = part.text("transcript");
+    out.has_transcript = transcript.has_value() || *kind == item_part::kind::output_audio;
+    out.text = std::move(transcript).value_or("");
+    break;
+  }
+  case item_part::kind::input_image: {
+    const auto url = part.require("image_url");
+    if (part.failed()) break;
+    if (!url.is(json::kind::string) || !url.raw().starts_with("data:")) {
+      part.refuse_value("image_url", "only data URLs are supported: this server fetches nothing.");
+      break;
+    }
+    if (const auto file = decode_image(json::unescape(url), part.path_of("image_url"), picture_kinds::jpeg_png_webp);
+        !file) {
+      part.fail({"invalid_value", file.error().message, part.path_of("image_url")});
+      break;
+    }
+    out.picture = std::make_shared<const std::string>(url.raw());
+    out.low_detail = part.text("detail").value_or("") == "low";
+    break;
+  }
+  }
+  return out;
+}
+
+void read_message(field_set& from, const sound_format& coding, item& into) {
+  auto role = from.required_text("role");
+  if (role == "developer") role = "system";
+  const auto known = named<item_role>(role_names, role);
+  if (!known) return from.refuse_value("role", "it must be system, user or assistant.");
+  into.role = *known;
+  const auto content = from.require("content");
+  if (from.failed()) return;
+  if (!content.is(json::kind::array)) return from.refuse_value("content", "it must be a list.");
+  std::optional<fault> wrong;
+  for (const auto& each : json::elements(content, most_parts)) {
+    into.content.push_back(read_part({each, from.path_of("content"), wrong}, coding));
+    auto& part = into.content.back();
+    if (into.role == item_role::assistant && part.type == item_part::kind::input_text)
+      part.type = item_part::kind::output_text;
+  }
+  if (wrong) from.fail(std::move(*wrong));
+}
+
+std::size_t text_of(const item& one) {
+  std::size_t bytes = one.payload.size();
+  for (const auto& part : one.content) bytes += part.text.size();
+  return bytes;
+}
+
+} // namespace
+
+compact_sound compact(std::span<const float> samples) {
+  auto out = std::make_shared<std::vector<std::int16_t>>();
+  out->reserve(samples.size());
+  for (const float x : samples) out->push_back(static_cast<std::int16_t>(std::clamp(x, -1.0f, 1.0f) * 32'767.0f));
+  return out;
+}
+
+std::string encode_item(const item& of) {
+  std::string out;
+  json::object_writer write(out);
+  write.text("id", of.id);
+  write.text("object", "realtime.item");
+  write.text("type", kind_names[static_cast<std::size_t>(of.kind)]);
+  write.text("status", status_names[static_cast<std::size_t>(of.status)]);
+  switch (of.kind) {
+  case item_kind::message: {
+    write.text("role", role_names[static_cast<std::size_t>(of.role)]);
+    std::string parts = "[";
+    for (const auto& part : of.content) {
+      if (parts.size() > 1) parts += ',';
+      parts += encode_part(part);
+    }
+    write.json("content", parts + "]");
+    break;
+  }
+  case item_kind::function_call:
+    write.text("name", of.name);
+    write.text("call_id", of.call_id);
+    write.text("arguments", of.payload);
+    break;
+  case item_kind::function_call_output:
+    write.text("call_id", of.call_id);
+    write.text("output", of.payload);
+    break;
+  }
+  write.close();
+  return out;
+}
+
+item read_item(field_set& from, const sound_format& coding) {
+  item out;
+  out.id = from.text("id").value_or("");
+  if (out.id.size() > most_id_bytes) from.refuse_value("id", "it is longer than 64 bytes.");
+  const auto type = from.required_text("type");
+  const auto kind = named<item_kind>(kind_names, type);
+  if (!kind) {
+    from.refuse_value("type", "'" + type + "' is no item that this server takes.");
+    return out;
+  }
+  out.kind = *kind;
+  switch (*kind) {
+  case item_kind::message: read_message(from, coding, out); break;
+  case item_kind::function_call:
+    out.name = from.required_text("name");
+    out.call_id = from.text("call_id").value_or("");
+    out.payload = from.required_text("arguments");
+    break;
+  case item_kind::function_call_output:
+    out.call_id = from.required_text("call_id");
+    out.payload = from.required_text("output");
+    break;
+  }
+  return out;
+}
+
+item* item_list::find(std::string_view id) {
+  const auto found = std::find_if(items_.begin(), items_.end(), [&](const item& one) { return one.id == id; });
+  return found == items_.end() ? nullptr : &*found;
+}
+
+result<std::string> item_list::insert(item one, const std::optional<std::string>& previous) {
+  if (find(one.id) != nullptr)
+    return refuse("item_create_duplicate_item_id",
+                  "Error adding item: an item with ID '" + one.id + "' already exists in the conversation.", "item.id");
+  auto at = items_.end();
+  if (previous && *previous == "root") {
+    at = items_.begin();
+  } else if (previous) {
+    at = std::find_if(items_.begin(), items_.end(), [&](const item& each) { return each.id == *previous; });
+    if (at == items_.end())
+      return refuse("item_create_invalid_previous_item_id",
+                    "Error adding item: the previous item with ID '" + *previous + "' does not exist.",
+                    "previous_item_id");
+    ++at;
+  }
+  std::size_t bytes = text_of(one);
+  for (const auto& each : items_) bytes += text_of(each);
+  if (items_.size() >= limits_.items || bytes > limits_.text_bytes)
+    return refuse("conversation_too_long", "The conversation is full: delete items first.", "item");
+  const std::string before = at == items_.begin() ? std::string() : std::prev(at)->id;
+  items_.insert(at, std::move(one));
+  forget_old_media();
+  return before;
+}
+
+void item_list::append(item one) {
+  items_.push_back(std::move(one));
+  forget_old_media();
+}
+
+bool item_list::erase(std::string_view id) {
+  return std::erase_if(items_, [&](const item& one) { return one.id == id; }) > 0;
+}
+
+void item_list::forget_old_media() {
+  std::size_t samples = 0, bytes = 0;
+  for (auto at = items_.rbegin(); at != items_.rend(); ++at) {
+    for (auto& part : at->content) {
+      if (part.sound && (samples += part.sound->size()) > limits_.sound_samples) part.sound = nullptr;
+      if (part.picture && (bytes += part.picture->size()) > limits_.picture_bytes) part.picture = nullptr;
+    }
+  }
+}
+
+} // namespace parley::protocol::realtime

@@ -1,0 +1,351 @@
+#include "protocol/realtime/machine.hpp"
+
+#include "protocol/codec/client_side.hpp"
+#include "protocol/realtime/chat_prompt.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+// The client's events and sound. What the server answers is in machine_answers.cpp.
+namespace parley::protocol::realtime {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr double least_commit_ms = 100;
+constexpr milliseconds cancel_race{1000}; ///< a cancel this soon after a response's end is no mistake
+constexpr milliseconds silence_after{300};
+constexpr int silence_step_ms = 100;
+constexpr int speech_ms = 60;              ///< what makes a turn
+constexpr int turn_interruption_ms = 120;  ///< the same while a chat turn answers
+constexpr int hasty_interruption_ms = 200; ///< and while a duplex session speaks, by eagerness
+constexpr int interruption_ms = 400;
+constexpr int patient_interruption_ms = 800;
+
+/// `text` up to about this share of it, at a word's end.
+std::string cut_words(const std::string& text, double share) {
+  auto size = static_cast<std::size_t>(static_cast<double>(text.size()) * std::clamp(share, 0.0, 1.0));
+  if (size >= text.size()) return text;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
+  if (text[size] == ' ') return text.substr(0, size);
+  const auto space = text.rfind(' ', size);
+  return text.substr(0, space == std::string::npos ? size : space);
+}
+
+std::string buffer_too_small(double ms) {
+  const auto hundredths = static_cast<long>(ms * 100);
+  auto digits = std::to_string(hundredths % 100);
+  if (digits.size() < 2) digits.insert(0, "0");
+  return "Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, but buffer only "
+         "has " +
+         std::to_string(hundredths / 100) + "." + digits + "ms of audio.";
+}
+
+fault unknown_item(std::string_view verb, std::string_view doing, const std::string& id) {
+  return {"item_" + std::string(verb) + "_invalid_item_id",
+          "Error " + std::string(doing) + " item: the item with id '" + id + "' does not exist.", "item_id"};
+}
+
+} // namespace
+
+machine::machine(origin from, machine_terms terms, random_source random)
+    : terms_(terms), origin_(std::move(from)), out_(std::move(random)), id_(out_.make_id("sess_")),
+      conversation_id_(out_.make_id("conv_")), feed_(terms.backlog_units) {
+  config_.model = origin_.model;
+}
+
+effects machine::start(time_point now) {
+  now_ = now;
+  last_speech_ = now;
+  if (origin_.served) {
+    send_session("session.created");
+  } else {
+    out_.error({"unsupported_session_type", "This server has sessions of type realtime only, over WebSocket.", ""}, "");
+    end(1008, "unsupported_session_type");
+  }
+  return take();
+}
+
+void machine::send_session(std::string_view type) {
+  const auto length = std::chrono::duration_cast<std::chrono::seconds>(terms_.longest).count();
+  out_.event(type, [&](auto& event) {
+    event.json("session", encode_session(config_, id_, origin_.accepted_unix_s + length));
+  });
+}
+
+effects machine::on_frame(std::string_view frame, time_point now) {
+  now_ = now;
+  if (ended_) return {};
+  const auto document = json::scan(frame);
+  const auto event = json::root(document);
+  if (document.outcome != json::verdict::good || !event.is(json::kind::object)) {
+    refuse_event({"invalid_json", "This is not a JSON object that the server can read.", ""}, "");
+    return take();
+  }
+  const auto given_id = json::member(event, "event_id");
+  const auto client_id = given_id.is(json::kind::string) ? json::unescape(given_id) : std::string();
+  auto read = read_client_event(event, config_);
+  if (!read)
+    refuse_event(read.error(), client_id);
+  else if (const auto why = std::visit([this](auto& known) { return handle(known); }, *read))
+    refuse_event(*why, client_id);
+  settle();
+  return take();
+}
+
+void machine::refuse_event(const fault& why, std::string_view client_event_id) {
+  out_.error(why, client_event_id);
+  if (flood_.count(now_)) end(1008, "too many errors");
+}
+
+// ---- the session
+
+std::optional<fault> machine::handle(session_update& event) {
+  auto next = updated(config_, event.session);
+  if (!next) return next.error();
+  if (next->instructions != config_.instructions || next->audible != config_.audible) duplex_stale_ = true;
+  config_ = std::move(*next);
+  send_session("session.updated");
+  if (config_.turns.type == turn_detection::kind::none && input_.in_turn()) end_turn(input_.now_ms());
+  return std::nullopt;
+}
+
+machine::lane machine::lane_now() const {
+  const auto& turns = config_.turns;
+  if (turns.type == turn_detection::kind::none) return lane::manual;
+  const bool whole = turns.type == turn_detection::kind::semantic_vad && turns.create_response;
+  return whole && config_.tools == "[]" ? lane::duplex : lane::turn;
+}
+
+// ---- sound
+
+std::optional<fault> machine::handle(audio_append& event) {
+  if (const auto read = input_.append(event.audio, config_.input); !read) return read.error();
+  last_input_ = now_;
+  listen();
+  return std::nullopt;
+}
+
+int machine::speech_ms_needed() const {
+  if (!is_active()) return speech_ms;
+  if (!active_->is_duplex()) return turn_interruption_ms;
+  const auto& eagerness = config_.turns.eagerness;
+  return eagerness == "high" ? hasty_interruption_ms : eagerness == "low" ? patient_interruption_ms : interruption_ms;
+}
+
+/// Goes through what was appended.
+void machine::listen() {
+  while (const auto heard = input_.next(config_.turns, speech_ms_needed())) {
+    if (lane_now() == lane::duplex && feed_.hear(heard->samples) > 0 && !std::exchange(overflow_told_, true))
+      out_.error(
+          {"rate_limit_exceeded", "More than a minute of sound waits; the oldest is dropped.", "", "rate_limit_error"},
+          "");
+    if (heard->edge) on_edge(*heard->edge);
+  }
+}
+
+void machine::on_edge(const turn_edge& edge) {
+  last_speech_ = now_;
+  edge.begins ? begin_turn(edge.at_ms) : end_turn(edge.at_ms);
+}
+
+void machine::begin_turn(std::int64_t at_ms) {
+  turn_item_ = out_.make_id("item_");
+  duplex_refused_ = false;
+  const auto began = std::max<std::int64_t>(0, at_ms - config_.turns.prefix_padding_ms);
+  out_.event("input_audio_buffer.speech_started", [&](auto& event) {
+    event.integer("audio_start_ms", began);
+    event.text("item_id", turn_item_);
+  });
+  if (in_conversation() != nullptr && config_.turns.interrupt_response) cut("turn_detected");
+}
+
+void machine::end_turn(std::int64_t at_ms) {
+  out_.event("input_audio_buffer.speech_stopped", [&](auto& event) {
+    event.integer("audio_end_ms", at_ms);
+    event.text("item_id", turn_item_);
+  });
+  commit();
+  if (duplex_refused_ && lane_now() == lane::duplex) {
+    answer none(out_, &items_, conversation_id_, default_response(config_));
+    none.create();
+    none.finish({answer_end::how::failed, "server_busy"}, {});
+  }
+  answer_due_ = lane_now() == lane::turn && config_.turns.create_response;
+}
+
+void machine::commit() {
+  item one;
+  one.id = turn_item_.empty() ? out_.make_id("item_") : std::exchange(turn_item_, {});
+  auto& part = one.content.emplace_back();
+  part.type = item_part::kind::input_audio;
+  part.has_transcript = false;
+  part.sound = input_.commit();
+  out_.event("input_audio_buffer.committed", [&](auto& event) {
+    write_id(event, "previous_item_id", items_.last_id());
+    event.text("item_id", one.id);
+  });
+  add_item(std::move(one));
+}
+
+/// The server's own item, at the end of the conversation.
+void machine::add_item(item one) {
+  const auto before = items_.last_id(), shown = encode_item(one);
+  items_.append(std::move(one));
+  for (const auto* type : {"conversation.item.added", "conversation.item.done"}) {
+    out_.event(type, [&](auto& event) {
+      write_id(event, "previous_item_id", before);
+      event.json("item", shown);
+    });
+  }
+}
+
+std::optional<fault> machine::handle(audio_commit&) {
+  if (input_.uncommitted_ms() < least_commit_ms)
+    return fault{"input_audio_buffer_commit_empty", buffer_too_small(input_.uncommitted_ms()), ""};
+  commit();
+  return std::nullopt;
+}
+
+std::optional<fault> machine::handle(audio_clear&) {
+  input_.clear();
+  turn_item_.clear();
+  out_.event("input_audio_buffer.cleared", [](auto&) {});
+  return std::nullopt;
+}
+
+/// A client that sends nothing in the middle of a turn, or while the model speaks, is silent.
+void machine::fill_silence() {
+  last_input_ = now_ - silence_after + milliseconds(silence_step_ms);
+  input_.append_silence(silence_step_ms);
+  listen();
+}
+
+// ---- items
+
+std::optional<fault> machine::handle(item_create& event) {
+  if (event.one.id.empty()) event.one.id = out_.make_id("item_");
+  const auto shown = encode_item(event.one);
+  const auto before = items_.insert(std::move(event.one), event.previous);
+  if (!before) return before.error();
+  for (const auto* type : {"conversation.item.added", "conversation.item.done"}) {
+    out_.event(type, [&](auto& out) {
+      write_id(out, "previous_item_id", *before);
+      out.json("item", shown);
+    });
+  }
+  duplex_stale_ = true;
+  return std::nullopt;
+}
+
+std::optional<fault> machine::handle(item_delete& event) {
+  if (!items_.erase(event.id)) return unknown_item("delete", "deleting", event.id);
+  out_.event("conversation.item.deleted", [&](auto& out) { out.text("item_id", event.id); });
+  return std::nullopt;
+}
+
+std::optional<fault> machine::handle(item_retrieve& event) {
+  const auto* one = items_.find(event.id);
+  if (one == nullptr) return unknown_item("retrieve", "retrieving", event.id);
+  out_.event("conversation.item.retrieved", [&](auto& out) { out.json("item", encode_item(*one)); });
+  return std::nullopt;
+}
+
+std::optional<fault> machine::handle(item_truncate& event) {
+  auto* one = items_.find(event.id);
+  if (one == nullptr) return unknown_item("truncate", "truncating", event.id);
+  if (one->kind != item_kind::message || one->role != item_role::assistant)
+    return fault{"invalid_value", "Only model output audio messages can be truncated.", "item_id"};
+  const auto ms = static_cast<double>(event.audio_end_ms);
+  if (ms < one->sound_ms && !one->content.empty()) {
+    auto& words = one->content.front().text;
+    words = cut_words(words, ms / one->sound_ms);
+    one->sound_ms = ms;
+  }
+  out_.event("conversation.item.truncated", [&](auto& out) {
+    out.text("item_id", event.id);
+    out.integer("content_index", event.content_index);
+    out.integer("audio_end_ms", event.audio_end_ms);
+  });
+  return std::nullopt;
+}
+
+// ---- responses
+
+std::optional<fault> machine::handle(response_create& event) {
+  if (const auto* other = in_conversation(); other != nullptr && event.request.in_conversation)
+    return fault{"conversation_already_has_active_response",
+                 "Conversation already has an active response in progress: " + other->said.id() +
+                     ". Wait until the response is finished before creating a new one.",
+                 ""};
+  return create(std::move(event.request));
+}
+
+std::optional<fault> machine::handle(response_cancel& event) {
+  const auto* current = in_conversation();
+  if (current != nullptr && (event.response_id.empty() || event.response_id == current->said.id())) {
+    cut("client_cancelled");
+    return std::nullopt;
+  }
+  if (last_done_ && now_ - *last_done_ < cancel_race) return std::nullopt;
+  return fault{"response_cancel_not_active", "Cancellation failed: no active response found.", ""};
+}
+
+// ---- time
+
+effects machine::tick(time_point now) {
+  now_ = now;
+  if (ended_) return {};
+  if (now >= origin_.accepted + terms_.longest) {
+    out_.error({"session_expired", "Your session hit the maximum duration.", ""}, "");
+    end(1001, "session_expired");
+    return take();
+  }
+  if (inner_.give_up && now >= *inner_.give_up) lose_inner({answer_end::how::failed, "server_busy"});
+  if (const auto due = silence_due(); due && now >= *due) fill_silence();
+  settle();
+  return take();
+}
+
+std::optional<time_point> machine::silence_due() const {
+  const bool needed = input_.in_turn() || (is_active() && active_->is_duplex());
+  if (!needed || !last_input_) return std::nullopt;
+  return *last_input_ + silence_after;
+}
+
+std::optional<time_point> machine::next_deadline() const {
+  if (ended_) return std::nullopt;
+  auto due = origin_.accepted + terms_.longest;
+  if (inner_.give_up) due = std::min(due, *inner_.give_up);
+  if (const auto silence = silence_due()) due = std::min(due, *silence);
+  if (const auto idle = idle_due()) due = std::min(due, *idle);
+  if (const auto release = release_due()) due = std::min(due, *release);
+  return due;
+}
+
+effects machine::on_drain(time_point now) {
+  now_ = now;
+  draining_ = true;
+  if (!ended_) settle();
+  return take();
+}
+
+void machine::end(std::uint16_t code, std::string reason) {
+  if (std::exchange(ended_, true)) return;
+  end_ = end_client{code, std::move(reason)};
+  active_.reset();
+  waiting_.clear();
+  close_inner();
+}
+
+effects machine::take() {
+  effects all;
+  for (auto& frame : out_.take()) all.emplace_back(to_client{std::move(frame)});
+  all.insert(all.end(), std::make_move_iterator(inner_effects_.begin()), std::make_move_iterator(inner_effects_.end()));
+  inner_effects_.clear();
+  if (end_) all.emplace_back(*std::exchange(end_, std::nullopt));
+  return all;
+}
+
+} // namespace parley::protocol::realtime

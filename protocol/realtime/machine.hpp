@@ -1,0 +1,227 @@
+#pragma once
+
+#include "protocol/codec/server_glance.hpp"
+#include "protocol/events.hpp"
+#include "protocol/ids.hpp"
+#include "protocol/realtime/answer.hpp"
+#include "protocol/realtime/client_event.hpp"
+#include "protocol/realtime/duplex_feed.hpp"
+#include "protocol/realtime/input_track.hpp"
+#include "protocol/realtime/items.hpp"
+#include "protocol/realtime/outgoing.hpp"
+#include "protocol/realtime/session_config.hpp"
+#include "protocol/session/session_machine.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace parley::protocol::realtime {
+
+// What the machine wants done, in order.
+
+/// Queue this text frame for the client.
+struct to_client {
+  std::string frame;
+};
+
+/// The last effect on the client's socket.
+struct end_client {
+  std::uint16_t code = 1000;
+  std::string reason;
+};
+
+/// Open a session of Parley's own protocol (current dialect). At most one is open at a time.
+struct open_inner {
+  std::uint64_t number = 0; ///< from 1
+  mode kind = mode::chat;
+};
+struct to_inner {
+  std::uint64_t number = 0;
+  std::string frame;
+};
+
+/// The connection to that session is gone; it has been sent `session.close`.
+struct drop_inner {
+  std::uint64_t number = 0;
+};
+
+using effect = std::variant<to_client, end_client, open_inner, to_inner, drop_inner>;
+using effects = std::vector<effect>;
+
+/// What is known when a client connects.
+struct origin {
+  std::string model = "parley"; ///< as the client names it
+  bool served = true;           ///< false: it wants a kind of session that there isn't
+  time_point accepted;
+  std::int64_t accepted_unix_s = 0;
+};
+
+struct machine_terms {
+  std::chrono::milliseconds longest = std::chrono::seconds(600);    ///< a connection
+  std::chrono::milliseconds slot_wait = std::chrono::seconds(8);    ///< how long an answer waits for a slot
+  std::chrono::milliseconds lead = std::chrono::seconds(1);         ///< sound that is sent ahead of its time
+  std::chrono::milliseconds duplex_idle = std::chrono::seconds(60); ///< without speech, until the slot is given back
+  std::size_t backlog_units = 60;                                   ///< seconds of sound that may wait
+};
+
+/// The server's side of OpenAI's Realtime API (GA), as a pure function of (state, event, time), in front of sessions of
+/// Parley's own protocol: a response is a chat turn, or what a duplex session says. docs/openai.md says what is served.
+///
+/// Contract with the caller: carry out the effects in order; after every call, set one timer to `next_deadline()` and
+/// call `tick` when it expires. Never throws for anything that a client can cause. Not thread-safe.
+class machine {
+public:
+  machine(origin from, machine_terms terms, random_source random);
+  machine(const machine&) = delete;
+  machine& operator=(const machine&) = delete;
+
+  /// The first call.
+  effects start(time_point now);
+
+  /// A text frame of the client, valid UTF-8.
+  effects on_frame(std::string_view frame, time_point now);
+
+  /// A frame of the inner session `number`, or its end. Those of sessions that were dropped are ignored.
+  effects on_inner_frame(std::uint64_t number, std::string_view frame, time_point now);
+  effects on_inner_closed(std::uint64_t number, time_point now);
+
+  /// The server shuts down: running answers may end.
+  effects on_drain(time_point now);
+  effects tick(time_point now);
+  std::optional<time_point> next_deadline() const;
+
+  const std::string& id() const { return id_; }
+  bool ended() const { return ended_; }
+
+private:
+  /// How answers come about (docs/openai.md).
+  enum class lane : std::uint8_t { manual, turn, duplex };
+
+  /// A response, from its creation to its end.
+  struct running {
+    running(answer&& what, mode from, std::string frame) : said(std::move(what)), kind(from), turn(std::move(frame)) {}
+
+    answer said;
+    mode kind;
+    std::string turn; ///< the frame that asks chat for it
+    usage used{};
+
+    // What chat makes faster than it is played waits here, if speech may interrupt it.
+    bool paced = false;
+    std::deque<std::vector<float>> held{};
+    std::optional<answer_end> ends{}; ///< chat has made all of it
+    std::optional<time_point> plays_since{};
+
+    bool is_duplex() const { return kind != mode::chat; }
+
+    /// When the client has no more than `lead` of sound left to play.
+    time_point due(std::chrono::milliseconds lead) const;
+  };
+
+  struct inner_session {
+    std::uint64_t number = 0; ///< 0 = none
+    mode kind = mode::chat;
+    std::optional<time_point> give_up{}; ///< when it has waited long enough for a slot; none = it is ready
+
+    bool ready() const { return number != 0 && !give_up; }
+  };
+
+  lane lane_now() const;
+
+  // client events
+  std::optional<fault> handle(nothing_asked&) { return std::nullopt; }
+  std::optional<fault> handle(session_update& event);
+  std::optional<fault> handle(audio_append& event);
+  std::optional<fault> handle(audio_commit&);
+  std::optional<fault> handle(audio_clear&);
+  std::optional<fault> handle(item_create& event);
+  std::optional<fault> handle(item_delete& event);
+  std::optional<fault> handle(item_retrieve& event);
+  std::optional<fault> handle(item_truncate& event);
+  std::optional<fault> handle(response_create& event);
+  std::optional<fault> handle(response_cancel& event);
+  void refuse_event(const fault& why, std::string_view client_event_id);
+
+  // the user's sound
+  void listen();
+  void on_edge(const turn_edge& edge);
+  void begin_turn(std::int64_t at_ms);
+  void end_turn(std::int64_t at_ms);
+  void commit();
+  void add_item(item one);
+  int speech_ms_needed() const;
+  void fill_silence();
+
+  // responses
+  std::optional<fault> create(response_request request);
+  void answer_turn();
+  void launch_next();
+  void release_sound();
+  void cut(const std::string& reason);
+  void finish(const answer_end& how, const usage& used);
+  bool is_active() const { return active_ != nullptr; }
+  running* in_conversation();
+
+  // inner sessions
+  void open(mode kind);
+  void close_inner();
+  void send_inner(std::string frame);
+  void lose_inner(const answer_end& how);
+  void on_chat(server_message& said);
+  void on_duplex(const server_message& said);
+  void on_duplex_output(const server_message& said);
+  void end_spoken(const server_message& said);
+  void feed_duplex();
+  std::string duplex_init() const;
+  std::optional<time_point> silence_due() const;
+  std::optional<time_point> idle_due() const;
+  std::optional<time_point> release_due() const;
+
+  void settle();
+  void send_session(std::string_view type);
+  void end(std::uint16_t code, std::string reason);
+  effects take();
+
+  const machine_terms terms_;
+  const origin origin_;
+  outgoing out_;
+  effects inner_effects_;
+  const std::string id_;
+  const std::string conversation_id_;
+  session_config config_;
+  item_list items_;
+  input_track input_;
+  flood_guard flood_;
+  time_point now_{};
+
+  std::unique_ptr<running> active_;
+  std::deque<std::unique_ptr<running>> waiting_; ///< behind it: those out of band, and one that found them at work
+  std::optional<time_point> last_done_;
+
+  inner_session inner_;
+  std::uint64_t last_inner_ = 0;
+
+  std::string turn_item_;                ///< of the turn that the user is taking
+  std::optional<time_point> last_input_; ///< when the client's sound, or silence for it, came last
+  bool answer_due_ = false;              ///< to a turn of the user, once nothing else is being said
+  duplex_feed feed_;
+  bool duplex_refused_ = false;     ///< there was no slot for this turn
+  bool duplex_stale_ = false;       ///< the conversation has what the duplex session has not heard
+  std::string engine_response_;     ///< what the duplex session is saying
+  std::string engine_response_cut_; ///< what it said when it was cut: the rest is dropped
+  time_point last_speech_{};
+  bool overflow_told_ = false;
+  bool draining_ = false;
+  bool ended_ = false;
+  std::optional<end_client> end_;
+};
+
+} // namespace parley::protocol::realtime

@@ -1,0 +1,306 @@
+#include "protocol/codec/client_side.hpp"
+#include "protocol/json/writer.hpp"
+#include "protocol/realtime/chat_prompt.hpp"
+#include "protocol/realtime/machine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+// Responses, and the inner sessions that they come from.
+namespace parley::protocol::realtime {
+namespace {
+
+constexpr std::size_t history_bytes = 6000;     ///< about 1,500 tokens
+constexpr std::size_t preroll_samples = 16'000; ///< what a duplex session hears of the time before speech began
+constexpr std::size_t most_waiting = 8;         ///< responses out of band
+
+answer_end failure(const server_message& said) {
+  const auto& code = said.error_code;
+  const bool busy =
+      code == "queue_full" || code == "worker_busy" || code == "service_unavailable" || code == "worker_connect_failed";
+  if (code == "invalid_payload") return {answer_end::how::failed, "invalid_value", "invalid_request_error"};
+  return {answer_end::how::failed, busy ? "server_busy" : "inference_error"};
+}
+
+} // namespace
+
+// ---- responses
+
+std::optional<fault> machine::create(response_request request) {
+  std::vector<const item*> context;
+  if (request.input) {
+    for (const auto& each : *request.input) {
+      const auto* reference = std::get_if<std::string>(&each);
+      context.push_back(reference != nullptr ? items_.find(*reference) : &std::get<item>(each));
+      if (context.back() == nullptr)
+        return fault{"invalid_value", "There is no item with id '" + *reference + "'.", "response.input"};
+    }
+  } else {
+    for (const auto& each : items_.all()) context.push_back(&each);
+  }
+  auto turn = encode_chat_turn(request, context);
+  auto* items = request.in_conversation ? &items_ : nullptr;
+  if (waiting_.size() >= most_waiting)
+    return fault{"rate_limit_exceeded", "Too many responses are waiting.", "", "rate_limit_error"};
+  auto next =
+      std::make_unique<running>(answer(out_, items, conversation_id_, std::move(request)), mode::chat, std::move(turn));
+  next->said.create();
+  items != nullptr ? waiting_.push_front(std::move(next)) : waiting_.push_back(std::move(next));
+  return std::nullopt;
+}
+
+/// The conversation's own response, active or waiting.
+machine::running* machine::in_conversation() {
+  if (is_active() && active_->said.in_conversation()) return active_.get();
+  const auto found =
+      std::find_if(waiting_.begin(), waiting_.end(), [](const auto& each) { return each->said.in_conversation(); });
+  return found == waiting_.end() ? nullptr : found->get();
+}
+
+/// The answer to a turn that the user has finished.
+void machine::answer_turn() {
+  answer_due_ = false;
+  create(default_response(config_));
+}
+
+/// Asks for a session for the response whose turn it is.
+void machine::launch_next() {
+  if (!is_active() && !waiting_.empty() && !draining_) {
+    active_ = std::move(waiting_.front());
+    waiting_.pop_front();
+  }
+  if (!is_active() || active_->is_duplex() || active_->ends || inner_.number != 0) return;
+  active_->paced = active_->said.in_conversation() && config_.turns.type != turn_detection::kind::none &&
+                   config_.turns.interrupt_response;
+  open(mode::chat);
+  send_inner(R"({"type":"session.init","payload":{}})");
+}
+
+/// Ends the conversation's own response.
+void machine::cut(const std::string& reason) {
+  auto* const which = in_conversation();
+  const answer_end how{answer_end::how::cancelled, reason};
+  if (which != active_.get()) {
+    which->said.finish(how, {});
+    std::erase_if(waiting_, [&](const auto& each) { return each.get() == which; });
+    return;
+  }
+  if (active_->is_duplex()) {
+    engine_response_cut_ = std::exchange(engine_response_, {});
+    feed_.force_listen();
+  } else {
+    close_inner();
+  }
+  const auto used = active_->used;
+  finish(how, used);
+}
+
+time_point machine::running::due(std::chrono::milliseconds lead) const {
+  const auto played = std::chrono::milliseconds(static_cast<std::int64_t>(said.sound_ms()));
+  return plays_since.value_or(time_point::min() + lead) + played - lead;
+}
+
+/// Sends the sound that is due, and then the end.
+void machine::release_sound() {
+  if (!is_active() || active_->is_duplex()) return;
+  auto& now_said = *active_;
+  while (!now_said.held.empty() && (!now_said.paced || now_ >= now_said.due(terms_.lead))) {
+    if (!now_said.plays_since) now_said.plays_since = now_;
+    now_said.said.sound(now_said.held.front());
+    now_said.held.pop_front();
+  }
+  if (!now_said.ends || !now_said.held.empty() || (now_said.paced && now_ < now_said.due(terms_.lead))) return;
+  const auto how = *now_said.ends;
+  const auto used = now_said.used;
+  finish(how, used);
+}
+
+std::optional<time_point> machine::release_due() const {
+  if (!is_active() || !active_->paced || (active_->held.empty() && !active_->ends)) return std::nullopt;
+  return active_->due(terms_.lead);
+}
+
+void machine::finish(const answer_end& how, const usage& used) {
+  active_->said.finish(how, used);
+  if (active_->is_duplex()) last_speech_ = now_;
+  active_.reset();
+  last_done_ = now_;
+}
+
+// ---- inner sessions
+
+void machine::open(mode kind) {
+  inner_ = {++last_inner_, kind, now_ + terms_.slot_wait};
+  inner_effects_.emplace_back(open_inner{inner_.number, kind});
+}
+
+void machine::send_inner(std::string frame) {
+  inner_effects_.emplace_back(to_inner{inner_.number, std::move(frame)});
+}
+
+void machine::close_inner() {
+  if (inner_.number == 0) return;
+  send_inner(encode_close("user_stop"));
+  inner_effects_.emplace_back(drop_inner{inner_.number});
+  inner_ = {};
+  engine_response_.clear();
+}
+
+effects machine::on_inner_frame(std::uint64_t number, std::string_view frame, time_point now) {
+  now_ = now;
+  if (ended_ || number != inner_.number) return {};
+  if (auto said = read_server_message(frame)) {
+    if (said->type == server_event_type::created) inner_.give_up.reset();
+    inner_.kind == mode::chat ? on_chat(*said) : on_duplex(*said);
+  }
+  settle();
+  return take();
+}
+
+effects machine::on_inner_closed(std::uint64_t number, time_point now) {
+  now_ = now;
+  if (ended_ || number != inner_.number) return {};
+  lose_inner({answer_end::how::failed, "server_error"});
+  settle();
+  return take();
+}
+
+/// The inner session is of no use any more, and the answer that came from it fails.
+void machine::lose_inner(const answer_end& how) {
+  const auto lost = inner_;
+  close_inner();
+  duplex_refused_ = lost.kind != mode::chat && !lost.ready();
+  if (!is_active() || active_->kind != lost.kind) return;
+  const auto used = active_->used;
+  finish(how, used);
+}
+
+void machine::on_chat(server_message& said) {
+  if (!is_active()) return;
+  switch (said.type) {
+  case server_event_type::created: send_inner(std::move(active_->turn)); break;
+  case server_event_type::spoken:
+    if (!said.text.empty()) active_->said.say(said.text);
+    if (!said.audio.empty()) active_->held.push_back(std::move(said.audio));
+    break;
+  case server_event_type::response_done:
+    close_inner();
+    active_->used = said.used;
+    active_->ends = said.reason == "length"  ? answer_end{answer_end::how::incomplete, "max_output_tokens"}
+                    : said.reason == "error" ? answer_end{answer_end::how::failed, "inference_error"}
+                                             : answer_end{};
+    duplex_stale_ = true;
+    break;
+  case server_event_type::error: lose_inner(failure(said)); break;
+  case server_event_type::closed: lose_inner({answer_end::how::failed, "server_error"}); break;
+  default: break;
+  }
+}
+
+// ---- the duplex lane
+
+std::string machine::duplex_init() const {
+  std::string prompt = config_.instructions;
+  if (const auto history = in_words(items_.all(), history_bytes); !history.empty())
+    prompt += (prompt.empty() ? "" : "\n\n") + ("Conversation so far:\n" + history);
+  std::string out = R"({"type":"session.init","payload":{)";
+  if (!prompt.empty()) {
+    out += R"("system_prompt":)";
+    json::append_string(prompt, out);
+    out += ',';
+  }
+  out += R"("config":{"force_listen_count":0)";
+  if (!config_.audible) out += R"(,"generate_audio":false)";
+  return out + "}}}";
+}
+
+void machine::on_duplex(const server_message& said) {
+  switch (said.type) {
+  case server_event_type::listen:
+    if (said.answers_unit) feed_.answered();
+    if (is_active() && active_->is_duplex() && !engine_response_.empty()) end_spoken(said);
+    break;
+  case server_event_type::spoken:
+    if (said.answers_unit) feed_.answered();
+    on_duplex_output(said);
+    break;
+  case server_event_type::error:
+    if (!inner_.ready()) lose_inner(failure(said)); // otherwise a unit was lost, and it goes on
+    break;
+  case server_event_type::closed: lose_inner({answer_end::how::failed, "server_error"}); break;
+  default: break;
+  }
+}
+
+void machine::end_spoken(const server_message& said) {
+  active_->used += said.used;
+  engine_response_.clear();
+  finish({}, active_->used);
+}
+
+void machine::on_duplex_output(const server_message& said) {
+  if (said.response_id == engine_response_cut_) return;
+  const bool empty = said.text.empty() && said.audio.empty();
+  if (!is_active()) {
+    if (empty || (said.end_of_turn && said.text.empty())) return;
+    // The model has heard enough, whatever the VAD thinks.
+    if (input_.in_turn()) {
+      const auto ended = input_.now_ms();
+      end_turn(ended);
+    }
+    active_ = std::make_unique<running>(answer(out_, &items_, conversation_id_, default_response(config_)), mode::audio,
+                                        std::string());
+    active_->said.create();
+  }
+  engine_response_ = said.response_id;
+  if (!said.text.empty()) active_->said.say(said.text);
+  if (!said.audio.empty()) active_->said.sound(said.audio);
+  if (said.end_of_turn)
+    end_spoken(said);
+  else
+    active_->used += said.used;
+}
+
+/// Sends what the duplex session may hear now; opens it when the user speaks.
+void machine::feed_duplex() {
+  if (inner_.number == 0) {
+    if (input_.in_turn() && !is_active() && !duplex_refused_) {
+      open(mode::audio);
+      send_inner(duplex_init());
+      duplex_stale_ = false;
+      feed_.begin();
+    } else if (!input_.in_turn()) {
+      feed_.keep_last(preroll_samples);
+    }
+  }
+  if (inner_.number == 0 || inner_.kind != mode::audio || !inner_.ready()) return;
+  while (auto frame = feed_.next()) send_inner(std::move(*frame));
+}
+
+std::optional<time_point> machine::idle_due() const {
+  if (inner_.number == 0 || inner_.kind == mode::chat || is_active() || input_.in_turn()) return std::nullopt;
+  return last_speech_ + terms_.duplex_idle;
+}
+
+/// What can be done between two events.
+void machine::settle() {
+  if (ended_) return;
+  release_sound();
+  const bool speaking = is_active() && active_->is_duplex();
+  if (inner_.number != 0 && inner_.kind != mode::chat && !speaking) {
+    const bool wanted = lane_now() == lane::duplex && !is_active() && waiting_.empty();
+    const auto idle_at = idle_due();
+    const bool idle = idle_at && now_ >= *idle_at;
+    const bool stale = duplex_stale_ && !input_.in_turn();
+    if (!wanted || idle || stale) close_inner();
+  }
+  if (answer_due_ && in_conversation() == nullptr) answer_turn();
+  launch_next();
+  lane_now() == lane::duplex ? feed_duplex() : feed_.keep_last(0);
+  if (draining_ && !is_active()) {
+    out_.error({"session_expired", "The server is shutting down.", "", "server_error"}, "");
+    end(1001, "the server is shutting down");
+  }
+}
+
+} // namespace parley::protocol::realtime

@@ -1,0 +1,192 @@
+#include "protocol/realtime/session_config.hpp"
+
+#include "protocol/json/writer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace parley::protocol::realtime {
+namespace {
+
+constexpr std::size_t max_tools_bytes = 64u << 10;
+constexpr std::size_t max_echo_bytes = 4u << 10; ///< of a value that is only echoed
+constexpr std::size_t max_tools = 128;
+constexpr int default_silence_ms = 500;
+
+/// A value that is kept as it was written; longer ones are not kept.
+void read_echo(const field_set& from, std::string_view name, std::string& into) {
+  const auto given = from.at(name);
+  if (!given.present() || given.raw().size() > max_echo_bytes) return;
+  into = given.is(json::kind::string) ? "\"" + std::string(given.raw()) + "\"" : std::string(given.raw());
+}
+
+void read_format(field_set& from, sound_format& into) {
+  const bool named = from.at("format").given();
+  auto format = from.object("format");
+  if (!named || from.failed()) return;
+  const auto found = sound_format_of(format.required_text("type"), format.integer("rate", 1, 1'000'000));
+  if (found)
+    into = *found;
+  else
+    from.refuse_value("format", "this server takes audio/pcm at 24000 or 16000 Hz, audio/pcmu and audio/pcma.");
+}
+
+void read_turn_detection(field_set& from, turn_detection& into) {
+  if (from.is_null("turn_detection")) into.type = turn_detection::kind::none;
+  auto given = from.object("turn_detection");
+  if (!given.given()) return;
+  const auto type = given.required_text("type");
+  if (type != "server_vad" && type != "semantic_vad")
+    return given.refuse_value("type", "it must be server_vad or semantic_vad.");
+  turn_detection read;
+  read.type = type == "server_vad" ? turn_detection::kind::server_vad : turn_detection::kind::semantic_vad;
+  read.create_response = given.boolean("create_response").value_or(true);
+  read.interrupt_response = given.boolean("interrupt_response").value_or(true);
+  read.threshold = given.number("threshold", 0, 1).value_or(read.threshold);
+  read.prefix_padding_ms = static_cast<int>(given.integer("prefix_padding_ms", 0, 5000).value_or(300));
+  read.silence_duration_ms =
+      static_cast<int>(given.integer("silence_duration_ms", 0, 10'000).value_or(default_silence_ms));
+  const auto eagerness = given.text("eagerness").value_or("auto");
+  if (eagerness != "low" && eagerness != "medium" && eagerness != "high" && eagerness != "auto")
+    given.refuse_value("eagerness", "it must be low, medium, high or auto.");
+  read.eagerness = eagerness;
+  into = read;
+}
+
+void read_tools(field_set& from, session_config& into) {
+  const auto tools = from.at("tools");
+  if (tools.given()) {
+    if (!tools.is(json::kind::array) || tools.raw().size() > max_tools_bytes)
+      return from.refuse_value("tools", "it must be a list of at most 64 KiB.");
+    for (const auto& each : json::elements(tools, max_tools)) {
+      const auto type = json::member(each, "type");
+      if (!type.is(json::kind::string) || !json::means(type, "function"))
+        return from.refuse_value("tools", "only tools of type function are supported.");
+    }
+    into.tools = tools.raw();
+  }
+  if (from.at("tool_choice").given()) read_echo(from, "tool_choice", into.tool_choice);
+}
+
+std::string encode_turns(const turn_detection& of) {
+  if (of.type == turn_detection::kind::none) return "null";
+  std::string out;
+  json::object_writer write(out);
+  if (of.type == turn_detection::kind::server_vad) {
+    write.text("type", "server_vad");
+    write.number("threshold", of.threshold, 2);
+    write.integer("prefix_padding_ms", of.prefix_padding_ms);
+    write.integer("silence_duration_ms", of.silence_duration_ms);
+    write.json("idle_timeout_ms", "null");
+  } else {
+    write.text("type", "semantic_vad");
+    write.text("eagerness", of.eagerness);
+  }
+  write.boolean("create_response", of.create_response);
+  write.boolean("interrupt_response", of.interrupt_response);
+  write.close();
+  return out;
+}
+
+} // namespace
+
+void read_output_modalities(field_set& from, bool& audible) {
+  const auto given = from.at("output_modalities");
+  if (!given.given()) return;
+  bool any = false, aloud = false;
+  for (const auto& each : json::elements(given, 4)) {
+    const bool audio = each.is(json::kind::string) && json::means(each, "audio");
+    if (!audio && !(each.is(json::kind::string) && json::means(each, "text")))
+      return from.refuse_value("output_modalities", "it may hold text and audio.");
+    any = true;
+    aloud = aloud || audio;
+  }
+  if (!any) return from.refuse_value("output_modalities", "it must be a list of text or audio.");
+  audible = aloud;
+}
+
+void read_max_output_tokens(field_set& from, int& into) {
+  const auto given = from.at("max_output_tokens");
+  if (given.is(json::kind::string) && json::means(given, "inf"))
+    into = 0;
+  else if (const auto most = from.integer("max_output_tokens", 1, max_answer_tokens))
+    into = static_cast<int>(*most);
+}
+
+void read_output_audio(field_set& from, sound_format& format, std::string& voice) {
+  auto output = from.object("audio").object("output");
+  read_format(output, format);
+  // A custom voice is an object with an id. It is echoed as a string: some clients take nothing else.
+  if (output.at("voice").is(json::kind::object))
+    voice = output.object("voice").required_text("id");
+  else if (auto name = output.text("voice"))
+    voice = std::move(*name);
+}
+
+void read_instructions(field_set& from, std::string& into) {
+  auto text = from.text("instructions");
+  if (!text) return;
+  if (text->size() > max_instructions_bytes) return from.refuse_value("instructions", "it is longer than 32768 bytes.");
+  into = std::move(*text);
+}
+
+result<session_config> updated(const session_config& before, json::value session) {
+  session_config to = before;
+  std::optional<fault> wrong;
+  field_set from(session, "session", wrong);
+  if (const auto type = from.text("type"); type && *type != "realtime")
+    return refuse("unsupported_session_type", "This server has sessions of type realtime only.", "session.type");
+  if (auto model = from.text("model")) to.model = std::move(*model);
+  read_instructions(from, to.instructions);
+  read_output_modalities(from, to.audible);
+  read_max_output_tokens(from, to.max_output_tokens);
+  read_tools(from, to);
+  read_echo(from, "tracing", to.tracing);
+  if (from.at("truncation").given()) read_echo(from, "truncation", to.truncation);
+  if (from.at("prompt").given()) from.refuse_value("prompt", "this server keeps no prompts.");
+  auto input = from.object("audio").object("input");
+  read_format(input, to.input);
+  read_turn_detection(input, to.turns);
+  read_output_audio(from, to.output, to.voice);
+  if (const auto speed = from.object("audio").object("output").number("speed", 0.25, 1.5)) to.speed = *speed;
+  if (wrong) return tl::unexpected(std::move(*wrong));
+  return to;
+}
+
+std::string encode_session(const session_config& of, std::string_view id, std::int64_t expires_at_s) {
+  std::string out;
+  json::object_writer write(out);
+  write.text("type", "realtime");
+  write.text("object", "realtime.session");
+  write.text("id", id);
+  write.text("model", of.model);
+  write.json("output_modalities", of.audible ? R"(["audio"])" : R"(["text"])");
+  write.text("instructions", of.instructions);
+  write.json("tools", of.tools);
+  write.json("tool_choice", of.tool_choice);
+  of.max_output_tokens == 0 ? write.text("max_output_tokens", "inf")
+                            : write.integer("max_output_tokens", of.max_output_tokens);
+  write.json("tracing", of.tracing);
+  write.json("prompt", "null");
+  write.json("truncation", of.truncation);
+  write.json("include", "null");
+  write.integer("expires_at", expires_at_s);
+  auto audio = write.object("audio");
+  auto input = audio.object("input");
+  input.json("format", encode_format(of.input));
+  input.json("transcription", "null");
+  input.json("noise_reduction", "null");
+  input.json("turn_detection", encode_turns(of.turns));
+  input.close();
+  auto output = audio.object("output");
+  output.json("format", encode_format(of.output));
+  output.text("voice", of.voice);
+  output.number("speed", of.speed, 2);
+  output.close();
+  audio.close();
+  write.close();
+  return out;
+}
+
+} // namespace parley::protocol::realtime

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "protocol/json/document.hpp"
+#include "protocol/realtime/fault.hpp"
+#include "protocol/realtime/field_set.hpp"
+#include "protocol/realtime/sound.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+// The state of a session that clients set with `session.update` and that the server echoes whole.
+namespace parley::protocol::realtime {
+
+/// How the user's turns are found.
+struct turn_detection {
+  enum class kind : std::uint8_t { none, server_vad, semantic_vad };
+  kind type = kind::semantic_vad;
+  bool create_response = true;
+  bool interrupt_response = true;
+  double threshold = 0.5;         ///< server_vad
+  int prefix_padding_ms = 300;    ///< server_vad
+  int silence_duration_ms = 500;  ///< server_vad
+  std::string eagerness = "auto"; ///< semantic_vad: low, medium, high or auto
+};
+
+struct session_config {
+  std::string model = "parley"; ///< as the client names it: any name is right
+  std::string instructions{};   ///< empty = the server's default prompt
+  bool audible = true;          ///< answers are spoken
+  sound_format input{};
+  sound_format output{};
+  turn_detection turns{};
+  std::string voice = "default"; ///< as the client names it
+  double speed = 1.0;            ///< echoed only
+  int max_output_tokens = 0;     ///< of one answer; 0 = "inf"
+  // As the client wrote them, JSON:
+  std::string tools = "[]";
+  std::string tool_choice = R"("auto")";
+  std::string tracing = "null";
+  std::string truncation = R"("auto")";
+};
+
+inline constexpr std::size_t max_instructions_bytes = 32'768;
+inline constexpr int max_answer_tokens = 4096; ///< what `max_output_tokens` may ask for
+
+/// Changes what the object `session` of a `session.update` names. On a fault nothing is changed.
+result<session_config> updated(const session_config& before, json::value session);
+
+/// The session as `session.created` and `session.updated` show it. `expires_at`: Unix time.
+std::string encode_session(const session_config& of, std::string_view id, std::int64_t expires_at_s);
+
+// Fields that a response may override as well.
+void read_output_modalities(field_set& from, bool& audible);
+void read_max_output_tokens(field_set& from, int& into);
+void read_output_audio(field_set& from, sound_format& format, std::string& voice);
+void read_instructions(field_set& from, std::string& into);
+
+} // namespace parley::protocol::realtime

@@ -1,0 +1,76 @@
+#include "protocol/realtime/voice_activity.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace parley::protocol::realtime {
+namespace {
+
+constexpr double quietest_db = -75; ///< digital silence counts as this
+constexpr double lowest_speech_db = -45;
+constexpr double highest_floor_db = -30;
+constexpr double smoothing = 0.4; ///< share of a new frame
+constexpr int block_frames = 20;  ///< 400 ms
+
+double loudness_db(std::span<const float> frame) {
+  double power = 0;
+  for (const float x : frame) power += static_cast<double>(x) * x;
+  power /= static_cast<double>(frame.size());
+  return std::max(quietest_db, 10 * std::log10(power + 1e-12));
+}
+
+} // namespace
+
+bool loudness_detector::is_speech(std::span<const float> frame, double threshold) {
+  const double loud = loudness_db(frame);
+  const double floor = std::min(*std::min_element(quietest_.begin(), quietest_.end()), highest_floor_db);
+  smooth_db_ += smoothing * (loud - smooth_db_);
+  if (++frames_ % block_frames == 0) {
+    std::rotate(quietest_.begin(), quietest_.begin() + 1, quietest_.end());
+    quietest_.back() = smooth_db_;
+  }
+  quietest_.back() = std::min(quietest_.back(), smooth_db_);
+  return loud > std::max(floor + 6 + 12 * threshold, lowest_speech_db);
+}
+
+turn_finder::found turn_finder::feed(std::span<const float> samples, const turn_rules& rules) {
+  found out;
+  while (out.used < samples.size()) {
+    const auto rest = samples.subspan(out.used);
+    const auto piece = rest.first(std::min(rest.size(), frame_samples - frame_.size()));
+    frame_.insert(frame_.end(), piece.begin(), piece.end());
+    out.used += piece.size();
+    if (frame_.size() < frame_samples) break;
+    out.edge = take_frame(rules);
+    frame_.clear();
+    if (out.edge) break;
+  }
+  return out;
+}
+
+std::optional<turn_edge> turn_finder::take_frame(const turn_rules& rules) {
+  const bool speech = detector_->is_speech(frame_, rules.threshold);
+  const std::int64_t began = now_ms();
+  ++frames_;
+  if (!in_turn_) {
+    if (speech && speech_ms_ == 0) speech_began_ms_ = began;
+    speech_ms_ = speech ? speech_ms_ + frame_ms : std::max(0, speech_ms_ - frame_ms);
+    if (speech_ms_ < rules.speech_ms || !speech) return std::nullopt;
+    in_turn_ = true;
+    silence_ms_ = 0;
+    return turn_edge{true, speech_began_ms_};
+  }
+  silence_ms_ = speech ? 0 : silence_ms_ + frame_ms;
+  if (silence_ms_ < std::max(rules.silence_ms, frame_ms)) return std::nullopt;
+  give_up();
+  return turn_edge{false, now_ms()};
+}
+
+void turn_finder::give_up() {
+  in_turn_ = false;
+  speech_ms_ = 0;
+  silence_ms_ = 0;
+}
+
+} // namespace parley::protocol::realtime

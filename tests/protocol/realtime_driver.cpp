@@ -1,0 +1,202 @@
+#include "tests/protocol/realtime_driver.hpp"
+
+#include "protocol/codec/server_codec.hpp"
+#include "protocol/realtime/sound.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+namespace parley::tests {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+namespace rt = protocol::realtime;
+
+rt::origin origin_at(std::chrono::steady_clock::time_point now, bool served) {
+  return {"parley", served, now, 1'700'000'000};
+}
+
+std::string wire(protocol::server_event event) {
+  protocol::encode_context context;
+  context.spoken = protocol::dialect::current;
+  context.session_id = "sess_inner";
+  return encode(event, context);
+}
+
+protocol::usage some_usage() {
+  protocol::usage used;
+  used.input_text = 7;
+  used.input_audio = 10;
+  used.output_text = 3;
+  used.output_audio = 25;
+  return used;
+}
+
+protocol::pcm sound(double seconds) {
+  return std::make_shared<std::vector<float>>(static_cast<std::size_t>(seconds * rt::model_output_rate), 0.1f);
+}
+
+} // namespace
+
+realtime_driver::realtime_driver(bool served, std::uint64_t seed)
+    : machine_(origin_at(now_, served), {},
+               [random = std::make_shared<std::mt19937_64>(seed)] { return (*random)(); }) {
+  carry_out(machine_.start(now_));
+}
+
+std::vector<json> realtime_driver::send(const json& event) {
+  return send_text(event.dump());
+}
+
+std::vector<json> realtime_driver::send_text(std::string_view frame) {
+  return carry_out(machine_.on_frame(frame, now_));
+}
+
+std::vector<json> realtime_driver::update(json session) {
+  session["type"] = "realtime";
+  return send({{"type", "session.update"}, {"session", std::move(session)}});
+}
+
+std::vector<json> realtime_driver::hear(std::span<const float> samples) {
+  std::vector<json> all;
+  const auto add = [&](std::vector<json> more) { all.insert(all.end(), more.begin(), more.end()); };
+  rt::sound_encoder encoder(rt::sound_format{});
+  while (!samples.empty()) {
+    const auto piece = samples.first(std::min<std::size_t>(samples.size(), rt::model_output_rate / 10));
+    samples = samples.subspan(piece.size());
+    add(send({{"type", "input_audio_buffer.append"}, {"audio", encoder.feed(piece)}}));
+    add(wait(milliseconds(100)));
+  }
+  return all;
+}
+
+std::vector<json> realtime_driver::wait(milliseconds time) {
+  std::vector<json> all;
+  const auto until = now_ + time;
+  for (;;) {
+    const auto due = machine_.next_deadline();
+    if (!due || *due > until) break;
+    now_ = std::max(now_, *due);
+    auto more = carry_out(machine_.tick(now_));
+    all.insert(all.end(), more.begin(), more.end());
+    if (const auto next = machine_.next_deadline(); next && *next <= now_)
+      throw std::runtime_error("a deadline that stays");
+  }
+  now_ = until;
+  return all;
+}
+
+std::vector<json> realtime_driver::grant() {
+  if (!open_) throw std::runtime_error("no session was asked for");
+  protocol::session_created created;
+  created.turn_based = *open_ == protocol::mode::chat;
+  return inner(wire(created));
+}
+
+std::vector<json> realtime_driver::chat_delta(const std::string& text, double seconds) {
+  protocol::output_delta delta;
+  delta.kind = seconds > 0 ? protocol::output_kind::audio : protocol::output_kind::text;
+  delta.text = text;
+  if (seconds > 0) delta.audio = sound(seconds);
+  return inner(wire(delta));
+}
+
+std::vector<json> realtime_driver::chat_done(const std::string& reason) {
+  protocol::response_done done;
+  done.reason = reason;
+  done.used = some_usage();
+  return inner(wire(done));
+}
+
+std::vector<json> realtime_driver::listens() {
+  protocol::output_delta delta;
+  delta.kind = protocol::output_kind::listen;
+  delta.response_id = "resp_listen";
+  delta.measured.wall_clock_ms = 1;
+  delta.chunk_usage = some_usage();
+  return inner(wire(delta));
+}
+
+std::vector<json> realtime_driver::speaks(const std::string& response, const std::string& text, double seconds,
+                                          bool end_of_turn) {
+  protocol::output_delta words;
+  words.kind = protocol::output_kind::text;
+  words.text = text;
+  words.response_id = response;
+  words.chunk_usage = some_usage();
+  auto all = inner(wire(words));
+  protocol::output_delta voice;
+  voice.kind = protocol::output_kind::audio;
+  voice.audio = sound(seconds);
+  voice.response_id = response;
+  voice.end_of_turn = end_of_turn;
+  voice.measured.wall_clock_ms = 1;
+  auto more = inner(wire(voice));
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::vector<json> realtime_driver::inner(const std::string& frame) {
+  return carry_out(machine_.on_inner_frame(number_, frame, now_));
+}
+
+std::vector<json> realtime_driver::inner_closes() {
+  return carry_out(machine_.on_inner_closed(number_, now_));
+}
+
+std::vector<json> realtime_driver::asked() {
+  return std::exchange(asked_, {});
+}
+
+std::vector<json> realtime_driver::carry_out(rt::effects effects) {
+  std::vector<json> events;
+  for (const auto& effect : effects) {
+    if (ended_) throw std::runtime_error("an effect after the end");
+    if (const auto* frame = std::get_if<rt::to_client>(&effect)) {
+      seen_.check(frame->frame);
+      events.push_back(json::parse(frame->frame));
+    } else if (const auto* opened = std::get_if<rt::open_inner>(&effect)) {
+      if (open_) throw std::runtime_error("a second inner session");
+      open_ = opened->kind;
+      number_ = opened->number;
+    } else if (const auto* said = std::get_if<rt::to_inner>(&effect)) {
+      if (!open_ || said->number != number_) throw std::runtime_error("a frame for no session");
+      asked_.push_back(json::parse(said->frame));
+    } else if (std::holds_alternative<rt::drop_inner>(effect)) {
+      if (!open_) throw std::runtime_error("no session to drop");
+      open_.reset();
+    } else {
+      ended_ = std::get<rt::end_client>(effect);
+    }
+  }
+  return events;
+}
+
+std::vector<std::string> types(const std::vector<json>& events) {
+  std::vector<std::string> out;
+  for (const auto& each : events) out.push_back(each["type"]);
+  return out;
+}
+
+json last(const std::vector<json>& events, const std::string& type) {
+  for (auto at = events.rbegin(); at != events.rend(); ++at)
+    if ((*at)["type"] == type) return *at;
+  return nullptr;
+}
+
+std::vector<float> tone(double seconds, float amplitude) {
+  std::vector<float> out(static_cast<std::size_t>(seconds * rt::model_output_rate));
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = amplitude * std::sin(0.05f * static_cast<float>(i));
+  return out;
+}
+
+std::vector<float> quiet(double seconds) {
+  return std::vector<float>(static_cast<std::size_t>(seconds * rt::model_output_rate));
+}
+
+} // namespace parley::tests

@@ -1,0 +1,76 @@
+#pragma once
+
+#include "protocol/realtime/machine.hpp"
+#include "tests/protocol/realtime_validator.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace parley::tests {
+
+/// A realtime machine with a clock of its own, a client whose every received event is validated, and the frames that
+/// the inner session got.
+class realtime_driver {
+public:
+  explicit realtime_driver(bool served = true, std::uint64_t seed = 1);
+
+  /// The client sends an event; returns what the server sent at once.
+  std::vector<nlohmann::json> send(const nlohmann::json& event);
+  std::vector<nlohmann::json> send_text(std::string_view frame);
+
+  /// `session.update` with this `session`.
+  std::vector<nlohmann::json> update(nlohmann::json session);
+
+  /// Appends PCM16 at 24 kHz, a tenth of a second at a time, at the pace of a clock.
+  std::vector<nlohmann::json> hear(std::span<const float> samples);
+  std::vector<nlohmann::json> wait(std::chrono::milliseconds time);
+
+  // What the inner session does. `grant` makes it ready.
+  std::vector<nlohmann::json> grant();
+  std::vector<nlohmann::json> chat_delta(const std::string& text, double seconds = 0);
+  std::vector<nlohmann::json> chat_done(const std::string& reason = "turn_end");
+  std::vector<nlohmann::json> listens();
+  std::vector<nlohmann::json> speaks(const std::string& response, const std::string& text, double seconds,
+                                     bool end_of_turn = false);
+  std::vector<nlohmann::json> inner(const std::string& frame);
+  std::vector<nlohmann::json> inner_closes();
+
+  /// The kind of session that is open; none = there is none.
+  std::optional<protocol::mode> open() const { return open_; }
+
+  /// Frames that it got and nobody has looked at, as JSON.
+  std::vector<nlohmann::json> asked();
+  std::optional<protocol::realtime::end_client> ended() const { return ended_; }
+  const realtime_validator& seen() const { return seen_; }
+  const protocol::realtime::machine& machine() const { return machine_; }
+
+private:
+  std::vector<nlohmann::json> carry_out(protocol::realtime::effects effects);
+
+  std::chrono::steady_clock::time_point now_{std::chrono::hours(1)};
+  protocol::realtime::machine machine_;
+  realtime_validator seen_;
+  std::optional<protocol::mode> open_;
+  std::uint64_t number_ = 0;
+  std::vector<nlohmann::json> asked_;
+  std::optional<protocol::realtime::end_client> ended_;
+  std::vector<nlohmann::json> first_;
+};
+
+/// The types of events.
+std::vector<std::string> types(const std::vector<nlohmann::json>& events);
+
+/// The last event of a type; null if there is none.
+nlohmann::json last(const std::vector<nlohmann::json>& events, const std::string& type);
+
+/// A loud tone, and silence, at 24 kHz.
+std::vector<float> tone(double seconds, float amplitude = 0.3f);
+std::vector<float> quiet(double seconds);
+
+} // namespace parley::tests

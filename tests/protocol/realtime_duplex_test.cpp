@@ -1,0 +1,251 @@
+#include "tests/protocol/realtime_driver.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <random>
+
+using namespace parley::tests;
+using nlohmann::json;
+using parley::protocol::mode;
+using std::chrono::milliseconds;
+using names = std::vector<std::string>;
+
+namespace {
+
+/// Samples of all appends that the inner session got since the last look.
+struct heard {
+  std::size_t samples = 0;
+  bool forced = false;
+};
+
+heard appended(const std::vector<json>& asked) {
+  heard out;
+  for (const auto& each : asked) {
+    if (each["type"] != "input.append") continue;
+    out.samples += each["input"]["audio"].get<std::string>().size() * 3 / 16; // float32 in base64
+    out.forced = out.forced || each["input"].value("force_listen", false);
+  }
+  return out;
+}
+
+/// A server in its default state, to which somebody speaks.
+void begin(realtime_driver& server) {
+  server.hear(quiet(1));
+  CHECK_FALSE(server.open()); // a silent microphone needs no slot
+  server.hear(tone(1));
+  REQUIRE(server.open() == mode::audio);
+  server.grant();
+}
+
+} // namespace
+
+TEST_CASE("a duplex session hears what the client sends, and speaks when it wants to") {
+  realtime_driver server;
+  begin(server);
+  const auto asked = server.asked();
+  CHECK(asked[0]["payload"]["config"]["force_listen_count"] == 0);
+  CHECK(appended(asked).samples >= 16'000);
+  CHECK(types(server.listens()).empty());
+  const auto ended = server.hear(quiet(1));
+  CHECK(types(ended) == names{"input_audio_buffer.speech_stopped", "input_audio_buffer.committed",
+                              "conversation.item.added", "conversation.item.done"});
+  const auto said = server.speaks("resp_a", "My name", 1);
+  CHECK(types(said) == names{"response.created", "response.output_item.added", "conversation.item.added",
+                             "response.content_part.added", "response.output_audio_transcript.delta",
+                             "response.output_audio.delta"});
+  const auto done = server.speaks("resp_a", " is Parley.", 0.5, true);
+  const auto response = last(done, "response.done")["response"];
+  CHECK(response["status"] == "completed");
+  CHECK(response["output"][0]["content"][0]["transcript"] == "My name is Parley.");
+  CHECK(response["usage"]["total_tokens"] == 90);
+  CHECK(types(server.listens()).empty());
+  CHECK(server.open() == mode::audio);
+  server.seen().check_quiet();
+}
+
+TEST_CASE("a burst of sound is passed on at the pace of the answers, and nothing is lost") {
+  realtime_driver server;
+  begin(server);
+  std::size_t got = appended(server.asked()).samples;
+  for (int i = 0; i < 10; ++i) {
+    parley::protocol::realtime::sound_encoder encoder({});
+    server.send({{"type", "input_audio_buffer.append"}, {"audio", encoder.feed(tone(1))}});
+  }
+  got += appended(server.asked()).samples;
+  CHECK(got == 32'000);
+  for (int i = 0; i < 12; ++i) server.listens();
+  got += appended(server.asked()).samples;
+  CHECK(got >= 11 * 16'000);
+}
+
+TEST_CASE("speech breaks off what a duplex session says; a short sound does not") {
+  realtime_driver server;
+  begin(server);
+  server.listens();
+  server.hear(quiet(1));
+  server.speaks("resp_a", "A long story", 1);
+  server.asked();
+  server.hear(tone(0.3));
+  server.hear(quiet(0.7));
+  CHECK(last(server.seen().events(), "response.done").is_null());
+  CHECK_FALSE(appended(server.asked()).forced);
+  const auto cut = server.hear(tone(0.8));
+  CHECK(last(cut, "response.done")["response"]["status_details"]["reason"] == "turn_detected");
+  CHECK(types(cut).front() == "input_audio_buffer.speech_started");
+  CHECK(appended(server.asked()).forced);
+  CHECK(types(server.speaks("resp_a", " goes on", 1)).empty()); // it was on its way
+  server.listens();
+  server.hear(quiet(1));
+  CHECK(types(server.speaks("resp_b", "Yes?", 1)).front() == "response.created");
+}
+
+TEST_CASE("if the model begins before the turn has ended, the turn ends first") {
+  realtime_driver server;
+  begin(server);
+  const auto said = server.speaks("resp_a", "Oh!", 1);
+  const auto order = types(said);
+  REQUIRE(order.size() > 5);
+  CHECK(names(order.begin(), order.begin() + 5) == names{"input_audio_buffer.speech_stopped",
+                                                         "input_audio_buffer.committed", "conversation.item.added",
+                                                         "conversation.item.done", "response.created"});
+}
+
+TEST_CASE("a requested response is a chat turn in this lane too; the duplex session comes back with what was said") {
+  realtime_driver server;
+  server.update({{"instructions", "Be kind."}});
+  begin(server);
+  server.listens();
+  server.hear(quiet(1));
+  server.asked();
+  server.send({{"type", "response.create"}});
+  REQUIRE(server.open() == mode::chat);
+  server.grant();
+  server.chat_delta("Hello.");
+  server.chat_done();
+  CHECK_FALSE(server.open());
+  server.hear(tone(1));
+  REQUIRE(server.open() == mode::audio);
+  const auto prompt = last(server.asked(), "session.init")["payload"]["system_prompt"].get<std::string>();
+  CHECK(prompt == "Be kind.\n\nConversation so far:\nUser: (spoken) \nYou: Hello. \n");
+}
+
+TEST_CASE("a client that stops sending lets the model finish") {
+  realtime_driver server;
+  begin(server);
+  server.listens();
+  server.hear(quiet(1));
+  server.speaks("resp_a", "A long story", 1);
+  server.asked();
+  server.wait(milliseconds(2500));
+  CHECK(appended(server.asked()).samples >= 16'000); // silence, a second at a time
+}
+
+TEST_CASE("a duplex session without speech gives its slot back, as does one that was closed") {
+  realtime_driver server;
+  begin(server);
+  server.listens();
+  server.hear(quiet(1));
+  CHECK(server.open() == mode::audio);
+  server.wait(std::chrono::seconds(61));
+  CHECK_FALSE(server.open());
+  server.hear(tone(1));
+  CHECK(server.open() == mode::audio);
+  server.grant();
+  server.inner_closes(); // in the middle of a turn: the next one hears the rest
+  CHECK(server.open() == mode::audio);
+  server.seen().check_quiet();
+}
+
+TEST_CASE("a turn that finds no slot gets a response that says so") {
+  realtime_driver server;
+  server.hear(tone(1));
+  REQUIRE(server.open() == mode::audio);
+  server.inner_closes();
+  CHECK_FALSE(server.open());
+  const auto ended = server.hear(quiet(1));
+  CHECK(last(ended, "response.done")["response"]["status_details"]["error"]["code"] == "server_busy");
+  server.hear(tone(1));
+  CHECK(server.open() == mode::audio);
+  server.wait(std::chrono::seconds(9));
+  CHECK_FALSE(server.open());
+}
+
+TEST_CASE("with tools, answers come from chat, where the next turn waits for the last one's end") {
+  realtime_driver server;
+  server.update({{"tools", {{{"type", "function"}, {"name", "f"}}}}});
+  server.hear(tone(1));
+  CHECK_FALSE(server.open());
+  server.hear(quiet(1));
+  CHECK(server.open() == mode::chat);
+}
+
+TEST_CASE("whatever happens in whatever order, clients are told in order") {
+  const auto seed = GENERATE(range(1u, 41u));
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  realtime_driver server(true, seed);
+  const auto pick = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most)); };
+  int engine = 0;
+  std::string speaking;
+  for (int step = 0; step < 300 && !server.ended(); ++step) {
+    switch (pick(16)) {
+    case 0:
+    case 1: server.hear(tone(0.1 * pick(8))); break;
+    case 2:
+    case 3: server.hear(quiet(0.1 * pick(12))); break;
+    case 4: server.send({{"type", "response.create"}}); break;
+    case 5: server.send({{"type", "response.cancel"}}); break;
+    case 6: server.send({{"type", "response.create"}, {"response", {{"conversation", "none"}}}}); break;
+    case 7: server.send({{"type", "input_audio_buffer.commit"}}); break;
+    case 8: {
+      const names kinds{"server_vad", "semantic_vad"};
+      const json turns = pick(3) == 0 ? json(nullptr) : json{{"type", kinds[static_cast<std::size_t>(pick(2))]}};
+      server.update({{"audio", {{"input", {{"turn_detection", turns}}}}}});
+      break;
+    }
+    case 9:
+      server.send(
+          {{"type", "conversation.item.create"},
+           {"item", {{"type", "message"}, {"role", "user"}, {"content", {{{"type", "input_text"}, {"text", "x"}}}}}}});
+      break;
+    case 10: server.wait(milliseconds(100 * pick(30))); break;
+    case 11: {
+      const auto added = last(server.seen().events(), "conversation.item.added");
+      if (added.is_object())
+        server.send({{"type", pick(2) == 0 ? "conversation.item.delete" : "conversation.item.truncate"},
+                     {"item_id", added["item"]["id"]},
+                     {"content_index", 0},
+                     {"audio_end_ms", 100}});
+      break;
+    }
+    case 12: server.send({{"type", "input_audio_buffer.clear"}}); break;
+    default:
+      if (!server.open()) break;
+      if (last(server.asked(), "session.init").is_object()) {
+        server.grant();
+        speaking.clear();
+        break;
+      }
+      if (pick(12) == 0) {
+        server.inner_closes();
+      } else if (server.open() == mode::chat) {
+        pick(3) == 0 ? server.chat_done() : server.chat_delta(pick(2) == 0 ? "word " : "", 0.3 * pick(3));
+      } else if (pick(2) == 0) {
+        server.listens();
+        speaking.clear();
+      } else {
+        if (speaking.empty()) speaking = "resp_" + std::to_string(++engine);
+        const bool ends = pick(4) == 0;
+        server.speaks(speaking, "word ", 0.5, ends);
+        if (ends) speaking.clear();
+      }
+    }
+  }
+  if (!server.ended()) {
+    server.update({{"audio", {{"input", {{"turn_detection", nullptr}}}}}});
+    server.wait(std::chrono::seconds(100)); // whatever waits for a slot gives up
+    if (server.open()) server.inner_closes();
+    server.wait(std::chrono::seconds(100));
+    server.seen().check_quiet();
+  }
+}

@@ -1,0 +1,143 @@
+#include "protocol/media/base64.hpp"
+#include "protocol/realtime/sound.hpp"
+#include "protocol/realtime/voice_activity.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+using namespace parley::protocol;
+using namespace parley::protocol::realtime;
+
+namespace {
+
+std::string coded(const std::string& bytes) {
+  std::string out;
+  base64::append(std::as_bytes(std::span(bytes)), out);
+  return out;
+}
+
+std::vector<float> sine(double seconds, int rate, double hertz, float amplitude = 0.5f) {
+  std::vector<float> out(static_cast<std::size_t>(seconds * rate));
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = amplitude * static_cast<float>(std::sin(2 * 3.14159265358979 * hertz * static_cast<double>(i) / rate));
+  return out;
+}
+
+double rms(std::span<const float> of) {
+  double sum = 0;
+  for (const float x : of) sum += static_cast<double>(x) * x;
+  return std::sqrt(sum / static_cast<double>(of.size()));
+}
+
+const sound_format pcm16{};
+const sound_format pcm16_ours{sound_coding::pcm16, 16'000};
+const sound_format mu{sound_coding::mu_law, 8000};
+const sound_format a{sound_coding::a_law, 8000};
+
+/// 24 kHz samples through a format and back, at 16 kHz.
+std::vector<float> there_and_back(const sound_format& format, const std::vector<float>& samples) {
+  sound_encoder encode(format);
+  sound_decoder decode(format);
+  std::vector<float> out;
+  const auto whole = std::span(samples);
+  for (std::size_t at = 0; at < whole.size(); at += 777) // any length
+    REQUIRE(decode.feed(encode.feed(whole.subspan(at, std::min<std::size_t>(777, whole.size() - at))), out));
+  REQUIRE(decode.feed(encode.finish(), out));
+  return out;
+}
+
+} // namespace
+
+TEST_CASE("formats have the names, and the rates, that clients know") {
+  CHECK(sound_format_of("audio/pcm", std::nullopt) == pcm16);
+  CHECK(sound_format_of("audio/pcm", 16'000) == pcm16_ours);
+  CHECK(sound_format_of("audio/pcmu", 8000) == mu);
+  CHECK_FALSE(sound_format_of("audio/pcm", 44'100));
+  CHECK_FALSE(sound_format_of("audio/opus", std::nullopt));
+  CHECK(encode_format(pcm16) == R"({"type":"audio/pcm","rate":24000})");
+  CHECK(encode_format(a) == R"({"type":"audio/pcma"})");
+}
+
+TEST_CASE("G.711 has the values of the standard's tables") {
+  const auto value = [](const sound_format& format, char code) {
+    // A constant passes the resampler as it is, away from the ends.
+    sound_decoder decode(format);
+    std::vector<float> out;
+    REQUIRE(decode.feed(coded(std::string(4000, code)), out));
+    return std::lround(out[out.size() / 2] * 32'768);
+  };
+  CHECK(value(mu, '\x00') == Approx(-32'124).margin(3));
+  CHECK(value(mu, '\x80') == Approx(32'124).margin(3));
+  CHECK(value(mu, '\xFF') == 0);
+  CHECK(value(a, '\x2A') == Approx(-32'256).margin(3));
+  CHECK(value(a, '\xAA') == Approx(32'256).margin(3));
+  CHECK(value(a, '\xD5') == 8);
+}
+
+TEST_CASE("sound survives each format") {
+  const auto samples = sine(1, model_output_rate, 440);
+  for (const auto& format : {pcm16, pcm16_ours, mu, a}) {
+    const auto back = there_and_back(format, samples);
+    CHECK(back.size() == Approx(16'000).margin(1200));
+    const auto middle = std::span(back).subspan(2000, 8000);
+    CHECK(rms(middle) == Approx(0.3535).epsilon(0.02));
+    const auto wanted = sine(1, model_input_rate, 440);
+    double error = 0;
+    for (std::size_t i = 2000; i < 10'000; ++i) error += std::pow(back[i] - wanted[i], 2.0);
+    const double noise = std::sqrt(error / 8000) / 0.3535;
+    CHECK(noise < (format.coding == sound_coding::pcm16 ? 0.002 : 0.03));
+  }
+}
+
+TEST_CASE("loud samples saturate, and wrong ones are silence") {
+  sound_encoder encode(pcm16);
+  const std::vector<float> samples{2.0f, -2.0f, std::nanf(""), 0.5f};
+  const auto bytes = base64::decode(encode.feed(samples));
+  REQUIRE(bytes);
+  CHECK(*bytes == std::string("\xFF\x7F\x00\x80\x00\x00\x00\x40", 8));
+}
+
+TEST_CASE("an append may have any length, but whole samples") {
+  sound_decoder decode(pcm16);
+  std::vector<float> out;
+  CHECK(decode.feed("", out) == 0u);
+  CHECK(decode.feed("AAA=", out) == 1u);
+  CHECK_FALSE(decode.feed("AAAA", out)); // three bytes
+  CHECK(decode.feed("AAAA", out).error().code == "invalid_value");
+  CHECK_FALSE(decode.feed("A\nAA", out));
+}
+
+TEST_CASE("speech is found above the noise of the room") {
+  std::mt19937 random(1);
+  std::normal_distribution<float> noise(0, 0.01f); // -40 dBFS
+  const auto add_noise = [&](std::vector<float> to) {
+    for (auto& x : to) x += noise(random);
+    return to;
+  };
+  turn_finder finder(std::make_unique<loudness_detector>());
+  std::vector<turn_edge> edges;
+  const auto hear = [&](const std::vector<float>& samples) {
+    for (auto rest = std::span(samples); !rest.empty();) {
+      const auto found = finder.feed(rest, {});
+      if (found.edge) edges.push_back(*found.edge);
+      rest = rest.subspan(found.used);
+    }
+  };
+  hear(add_noise(std::vector<float>(16'000 * 20)));
+  edges.clear(); // it may take the first noise for speech
+  const auto from = finder.now_ms();
+  hear(add_noise(sine(1, 16'000, 200, 0.2f)));
+  hear(add_noise(std::vector<float>(16'000)));
+  hear(add_noise(sine(0.02, 16'000, 200, 0.2f))); // a click
+  hear(add_noise(std::vector<float>(16'000)));
+  REQUIRE(edges.size() == 2);
+  CHECK(edges[0].begins);
+  CHECK(edges[0].at_ms == from);
+  CHECK_FALSE(edges[1].begins);
+  CHECK(edges[1].at_ms == Approx(from + 1500).margin(40));
+}

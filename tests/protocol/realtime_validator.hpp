@@ -1,0 +1,48 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parley::tests {
+
+/// What OpenAI's clients need of the server's events: their fields, and their order within a response and a turn. Throws
+/// std::runtime_error at the first event that breaks a rule. One per connection.
+class realtime_validator {
+public:
+  void check(std::string_view frame);
+
+  /// Call when everything is quiet: nothing may be left half told.
+  void check_quiet() const;
+
+  const std::vector<nlohmann::json>& events() const { return events_; }
+
+private:
+  struct response {
+    std::vector<std::string> steps; ///< types so far
+    bool in_conversation = true;
+    std::string item;
+    std::string words; ///< of all deltas
+  };
+
+  void check_fields(const nlohmann::json& event);
+  void check_item(const nlohmann::json& item);
+  void check_response(const nlohmann::json& event, const std::string& type);
+  void check_conversation(const nlohmann::json& event, const std::string& type);
+  void check_turn(const nlohmann::json& event, const std::string& type);
+  void follow(response& of, const std::string& type);
+
+  std::vector<nlohmann::json> events_;
+  std::set<std::string> event_ids_;
+  std::set<std::string> items_;
+  std::map<std::string, response> responses_; ///< those not done yet
+  std::string turn_item_;                     ///< of the turn being spoken
+  std::string committed_item_;                ///< whose `conversation.item.added` is due
+  std::string added_item_;                    ///< whose `conversation.item.done` is due
+};
+
+} // namespace parley::tests
