@@ -52,6 +52,12 @@ public:
   virtual void gone() = 0;
 };
 
+/// What a connection that speaks OpenAI's Realtime API asks for (docs/openai.md).
+struct realtime_request {
+  std::string model;  ///< as the client names it
+  bool served = true; ///< false: a kind of session that there isn't, which the client is told over the connection
+};
+
 /// What the handshake reveals about a connection.
 struct connection_info {
   std::optional<std::string> mode;                ///< last `mode` of the query, percent-decoded; none = absent
@@ -61,6 +67,7 @@ struct connection_info {
   std::string key;                                ///< name of the API key; empty without keys
   std::optional<std::string> resume_token;        ///< from the query: the connection resumes the session `session_id`
   std::optional<std::string> last_event_id;       ///< from the query, as received
+  std::optional<realtime_request> realtime;       ///< it speaks OpenAI's Realtime API
   std::shared_ptr<void> reservation;              ///< counts the session for its client until it cannot resume
   std::chrono::steady_clock::time_point accepted; ///< the clocks of docs/protocol.md section 8 start here
 };
@@ -72,6 +79,7 @@ enum class close_answer : std::uint8_t { closed, unknown, forbidden };
 struct readiness {
   bool ready = false;
   std::string reason; ///< if not ready: why, in plain words
+  double wait_s = 0;  ///< if ready: how long a chat session that comes now would wait for a slot
 };
 
 /// Which part of GET /status to return. The last two use the terms of the official demo (docs/demo_endpoints.md).

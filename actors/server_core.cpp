@@ -4,6 +4,7 @@
 #include "actors/cluster/node_registry.hpp"
 #include "actors/log.hpp"
 #include "actors/queue/queue_manager.hpp"
+#include "actors/realtime/realtime_session.hpp"
 #include "actors/reports/demo_report.hpp"
 #include "actors/reports/metrics_report.hpp"
 #include "actors/reports/status_report.hpp"
@@ -24,15 +25,16 @@ namespace {
 constexpr std::chrono::seconds drain_margin{5};
 
 /// What net/ holds of a session.
+template<class Actor>
 class local_handle final : public session_handle {
 public:
-  explicit local_handle(session_actor session, link_number link = 0) : session_(std::move(session)), link_(link) {}
+  explicit local_handle(Actor session, link_number link = 0) : session_(std::move(session)), link_(link) {}
   void text(std::string&& frame) override { caf::anon_send(session_, client_frame{std::move(frame), link_}); }
   void binary() override { caf::anon_send(session_, client_binary{link_}); }
   void gone() override { caf::anon_send(session_, client_gone{link_}); }
 
 private:
-  const session_actor session_;
+  const Actor session_;
   const link_number link_;
 };
 
@@ -88,6 +90,7 @@ server_core::~server_core() {
 
 void server_core::stop() {
   if (std::exchange(stopped_, true)) return;
+  for (const auto& connection : realtime_.all()) caf::anon_send_exit(connection, caf::exit_reason::user_shutdown);
   for (const auto& session : surroundings_.registry.all())
     caf::anon_send_exit(session, caf::exit_reason::user_shutdown);
   for (const auto& worker : workers_) caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
@@ -121,6 +124,7 @@ void server_core::drain() {
   // In this order: a client that has no session yet then finds the queue closed.
   caf::anon_send(queue_, drain_request{});
   for (const auto& session : surroundings_.registry.all()) caf::anon_send(session, drain_request{});
+  for (const auto& connection : realtime_.all()) caf::anon_send(connection, drain_request{});
   if (!surroundings_.registry.wait_until_none_lives(limits_.drain + drain_margin))
     log()->warn("{} sessions did not end in time", live_sessions());
 }
@@ -137,8 +141,21 @@ session_terms server_core::terms() const {
 
 std::unique_ptr<session_handle> server_core::admit(connection_info info, std::shared_ptr<client_link> link) {
   if (info.resume_token) return admit_again(info, std::move(link));
-  return std::make_unique<local_handle>(
+  if (info.realtime) return admit_realtime(std::move(info), std::move(link));
+  return std::make_unique<local_handle<session_actor>>(
       system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)));
+}
+
+std::unique_ptr<session_handle> server_core::admit_realtime(connection_info info, std::shared_ptr<client_link> link) {
+  protocol::realtime::machine_terms terms;
+  terms.longest = limits_.audio;
+  terms.duplex_idle = limits_.chat_idle;
+  terms.backlog_units = limits_.failover_units;
+  const auto open = [this](connection_info inner, std::shared_ptr<client_link> to) {
+    return admit(std::move(inner), std::move(to));
+  };
+  return std::make_unique<local_handle<realtime_actor>>(
+      system_.spawn<realtime_session>(realtime_, terms, open, std::move(info), std::move(link)));
 }
 
 std::unique_ptr<session_handle> server_core::admit_again(const connection_info& info,
@@ -158,7 +175,7 @@ std::unique_ptr<session_handle> server_core::admit_again(const connection_info& 
     return std::make_unique<deaf_handle>();
   }
   caf::anon_send(*session, link_offer{offer, {*info.resume_token, *seen}});
-  return std::make_unique<local_handle>(*session, offer->number());
+  return std::make_unique<local_handle<session_actor>>(*session, offer->number());
 }
 
 void server_core::status(std::function<void(std::string json)> done, status_part part) {

@@ -3,6 +3,7 @@
 #include "actors/cluster/node_link.hpp"
 #include "actors/gateway_api.hpp"
 #include "actors/queue/worker_table.hpp"
+#include "actors/realtime/realtime_registry.hpp"
 #include "actors/recording/archive.hpp"
 #include "actors/session/session.hpp"
 #include "actors/worker/engine_thread.hpp"
@@ -73,11 +74,13 @@ private:
   void start_spilling(const config::settings& settings);
   void start_recording(const config::settings& settings);
   session_terms terms() const;
+  std::unique_ptr<session_handle> admit_realtime(connection_info info, std::shared_ptr<client_link> link);
   std::unique_ptr<session_handle> admit_again(const connection_info& info, std::shared_ptr<client_link> link);
 
   const nodes nodes_;
   const protocol::session_limits limits_;
   session_surroundings surroundings_;
+  realtime_registry realtime_;
   worker_table board_;
   caf::actor_system_config config_;
   caf::actor_system system_;

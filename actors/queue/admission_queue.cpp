@@ -242,6 +242,13 @@ std::vector<admission_queue::conversation_view> admission_queue::conversations(t
   return views;
 }
 
+double admission_queue::expected_wait_s(time_point now) const {
+  if (free_slots() > static_cast<int>(line_.size())) return 0;
+  slot_forecast slots = forecast(now);
+  for (const auto& [order, who] : line_) slots.next(lengths_.expected_s(who.kind));
+  return slots.next(lengths_.expected_s(protocol::mode::chat));
+}
+
 int admission_queue::free_slots() const {
   int sum = 0;
   for (const auto& [worker, slots] : workers_) sum += slots.free();

@@ -176,6 +176,9 @@ public:
   /// The tickets that hold a slot, in no order.
   std::vector<conversation_view> conversations(time_point now) const;
 
+  /// How long a chat session would wait that came now, in seconds.
+  double expected_wait_s(time_point now) const;
+
   std::size_t capacity() const { return settings_.capacity; }
   std::size_t waiting() const { return line_.size(); }
   int free_slots() const;

@@ -6,6 +6,7 @@
 #include "base/assert.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace parley::actors {
@@ -123,6 +124,9 @@ void queue_manager::deliver(queue_events&& words) {
     const auto session = found == parties_.end() ? session_actor() : found->second.session;
     isolate(ticket, session, [&] { std::visit([this](auto& of) { send_event(of); }, word); });
   }
+  const auto now = steady_now();
+  around_.board.expect_slot(now +
+                            std::chrono::milliseconds(static_cast<std::int64_t>(1000 * line_.expected_wait_s(now))));
   deadline_timer_.arm(this, line_.next_deadline());
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <utility>
 
 namespace parley::actors {
@@ -172,7 +173,10 @@ readiness worker_table::ready() const {
   bool loading = false;
   bool draining = false;
   for (const auto& [key, of] : workers_) {
-    if (of.seen.state == worker_state::up && of.seen.info.slots > 0) return {true, ""};
+    if (of.seen.state == worker_state::up && of.seen.info.slots > 0)
+      return {
+          true, "",
+          std::max(0.0, std::chrono::duration<double>(next_slot_.load() - std::chrono::steady_clock::now()).count())};
     loading |= of.seen.state == worker_state::loading;
     draining |= of.seen.state == worker_state::draining;
   }

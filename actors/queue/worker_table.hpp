@@ -5,6 +5,8 @@
 #include "actors/worker/worker_capacity.hpp"
 #include "inference/engine.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -72,6 +74,9 @@ public:
   /// with the reason.
   bool lose(worker_key key, bool left, std::string reason);
 
+  /// When a session that comes now would get a slot.
+  void expect_slot(std::chrono::steady_clock::time_point at) { next_slot_.store(at, std::memory_order_relaxed); }
+
   // ---- queries
 
   /// Null if it is unknown or down.
@@ -115,6 +120,7 @@ private:
   const watcher watch_;
   mutable std::mutex mutex_;
   std::map<worker_key, row> workers_;
+  std::atomic<std::chrono::steady_clock::time_point> next_slot_{};
   closed_for closed_ = closed_for::nothing;
   bool was_up_ = false;
 };

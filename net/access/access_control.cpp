@@ -4,10 +4,20 @@
 
 namespace parley::net {
 
+namespace {
+
+std::optional<std::string> key_of(const credentials& from) {
+  if (auto offered = offered_key(from.authorization, from.subprotocols, from.query)) return offered;
+  if (from.api_key.empty()) return std::nullopt;
+  return std::string(from.api_key);
+}
+
+} // namespace
+
 access_control::entry access_control::let_in(const credentials& from, admission::time_point now, bool returning) {
   std::string key;
   if (keys_.asked()) {
-    const auto offered = offered_key(from.authorization, from.subprotocols, from.query);
+    const auto offered = key_of(from);
     const auto owner = offered ? keys_.find(*offered) : std::nullopt;
     if (!owner) return {refusal::key, {}, {}};
     key = owner->name;
@@ -26,7 +36,7 @@ permissions access_control::permissions_of(const credentials& from) const {
   permissions has;
   has.key_asked = keys_.asked();
   if (has.key_asked) {
-    const auto offered = offered_key(from.authorization, from.subprotocols, from.query);
+    const auto offered = key_of(from);
     if (const auto owner = offered ? keys_.find(*offered) : std::nullopt)
       has.who = actors::principal{owner->name, owner->admin};
   } else if (is_local(from)) {

@@ -15,6 +15,7 @@ namespace parley::net {
 /// What a request reveals about its sender.
 struct credentials {
   std::string_view authorization; ///< headers, empty if absent
+  std::string_view api_key{};     ///< a key alone, as Azure's clients send it
   std::string_view subprotocols;
   std::string_view origin;
   std::string_view host;  ///< also empty if there are several

@@ -2,6 +2,7 @@
 
 #include "base/assert.hpp"
 #include "net/http/completion_session.hpp"
+#include "net/http/realtime_dialect.hpp"
 #include "net/http/refusals.hpp"
 #include "net/http/request_facts.hpp"
 #include "net/http/target.hpp"
@@ -23,6 +24,7 @@ namespace {
 
 constexpr std::size_t most_lingered_bytes = 1u << 20;
 constexpr std::size_t large_body_bytes = 256u << 10;
+constexpr double longest_wait_s = 8; ///< for a slot: some clients of OpenAI's Realtime API give up after ten seconds
 constexpr std::string_view completions_path = "/v1/chat/completions";
 
 protocol::openai_fault openai_fault_of(const protocol::error& why) {
@@ -203,7 +205,7 @@ void http_session::on_request(error_code ec) {
   if (!place_) return; // cut meanwhile
   if (ec) return refuse(ec);
   const auto path = split_target(request().target()).path;
-  if (path == "/v1/realtime" && websocket::is_upgrade(request())) return upgrade();
+  if (is_realtime_path(path) && websocket::is_upgrade(request())) return upgrade();
   route();
 }
 
@@ -218,18 +220,28 @@ void http_session::refuse(error_code why) {
 void http_session::upgrade() {
   const auto& request = this->request();
   if (auto fault = upgrade_fault(request, buffer_.size() > 0)) return write(std::move(*fault), false);
-  if (shared_.all.draining())
-    return write(error_reply(503, "service_unavailable", "the server is shutting down"), false);
   const std::string subprotocols = join(request, http::field::sec_websocket_protocol);
-  const std::string_view query = split_target(request.target()).query;
+  const auto [path, query] = split_target(request.target());
+  auto realtime = realtime_request_of(path, query, subprotocols, header(request, "OpenAI-Beta"));
+  if (shared_.all.draining())
+    return write(realtime ? realtime_busy("the server is shutting down")
+                          : error_reply(503, "service_unavailable", "the server is shutting down"),
+                 false);
+  if (realtime) {
+    auto ready = shared_.core.ready();
+    if (!ready.ready) return write(realtime_busy(std::move(ready.reason)), false);
+    if (ready.wait_s > longest_wait_s) return write(realtime_busy("all slots are taken"), false);
+  }
   auto token = query_value(query, "resume_token");
-  auto entry = let_in(credentials_of(request, subprotocols, peer_), token.has_value(), reply_to);
+  auto entry =
+      let_in(credentials_of(request, subprotocols, peer_), token.has_value(), realtime ? completion_refusal : reply_to);
   if (!entry) return;
   auto info = connection_of(std::move(entry->key));
   info.mode = query_value(query, "mode");
   info.session_id = query_value(query, "session_id");
   info.resume_token = std::move(token);
   info.last_event_id = query_value(query, "last_event_id");
+  if ((info.realtime = std::move(realtime))) info.resume_token.reset();
   const auto reservation = std::make_shared<admission::reservation>(std::move(entry->reservation));
   info.reservation = reservation;
   auto next = std::make_shared<websocket_session>(std::move(stream_), leave(), reservation, shared_);

@@ -5,6 +5,7 @@
 #include "net/http/http_message.hpp"
 #include "protocol/openai/talk.hpp"
 
+#include <string>
 #include <string_view>
 
 // The answers to HTTP clients that are refused.
@@ -21,5 +22,9 @@ http_reply reply_to(refusal why);
 /// In the format of `POST /v1/chat/completions`.
 http_reply completion_refusal(refusal why);
 http_reply completion_error(const protocol::openai_fault& fault);
+
+/// Refuses a connection that speaks OpenAI's Realtime API: its clients take a refusal after the upgrade for a broken
+/// connection and come back at once.
+http_reply realtime_busy(std::string why);
 
 } // namespace parley::net

@@ -26,6 +26,11 @@ std::string_view header(const request& sent, http::field name) {
   return {value.data(), value.size()};
 }
 
+std::string_view header(const request& sent, std::string_view name) {
+  const auto value = sent[beast::string_view(name.data(), name.size())];
+  return {value.data(), value.size()};
+}
+
 namespace {
 
 bool is_forwarded(const request& sent) {
@@ -41,6 +46,7 @@ bool is_forwarded(const request& sent) {
 credentials credentials_of(const request& sent, std::string_view subprotocols, const peer& who) {
   credentials from;
   from.authorization = header(sent, http::field::authorization);
+  from.api_key = header(sent, "api-key");
   from.subprotocols = subprotocols;
   from.origin = header(sent, http::field::origin);
   if (sent.count(http::field::host) == 1) from.host = header(sent, http::field::host);

@@ -23,6 +23,7 @@ std::string join(const request& sent, http::field name);
 
 /// Points into the request.
 std::string_view header(const request& sent, http::field name);
+std::string_view header(const request& sent, std::string_view name);
 
 /// Points into the request and its joined subprotocols.
 credentials credentials_of(const request& sent, std::string_view subprotocols, const peer& who);

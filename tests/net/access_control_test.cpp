@@ -40,17 +40,21 @@ TEST_CASE("without its key a client is not upgraded") {
   }
   SECTION("a wrong one, in each place") {
     CHECK(fixture.connect().upgrade("/v1/realtime", bearer("gamma")).status == 401);
+    CHECK(fixture.connect().upgrade("/v1/realtime", "api-key: gamma\r\n").status == 401);
     CHECK(fixture.connect().upgrade("/v1/realtime?api_key=gamma").status == 401);
     CHECK(fixture.connect().upgrade("/v1/realtime", "Sec-WebSocket-Protocol: map-api-key.gamma\r\n").status == 401);
   }
   CHECK(fixture.gateway.open() == 0);
 }
 
-TEST_CASE("the key may come in each of three places, and its name reaches the gateway") {
+TEST_CASE("the key may come in each of four places, and its name reaches the gateway") {
   keyed_fixture fixture;
   wire_client client = fixture.connect();
   SECTION("header") {
     CHECK(client.upgrade("/v1/realtime", bearer("alpha")).status == 101);
+  }
+  SECTION("header of Azure's clients") {
+    CHECK(client.upgrade("/v1/realtime", "api-key: alpha\r\n").status == 101);
   }
   SECTION("query") {
     CHECK(client.upgrade("/v1/realtime?mode=chat&api_key=alpha").status == 101);

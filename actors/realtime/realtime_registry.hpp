@@ -1,0 +1,75 @@
+#pragma once
+
+#include "actors/messages.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace parley::actors {
+
+// ---- to a connection that speaks OpenAI's Realtime API
+
+/// A frame of the session that it opened as number `number`.
+struct inner_frame {
+  std::uint64_t number = 0;
+  std::shared_ptr<const std::string> text;
+};
+
+/// That session has closed.
+struct inner_closed {
+  std::uint64_t number = 0;
+};
+
+using realtime_actor =
+    caf::typed_actor<caf::reacts_to<client_frame>, caf::reacts_to<client_binary>, caf::reacts_to<client_gone>,
+                     caf::reacts_to<inner_frame>, caf::reacts_to<inner_closed>, caf::reacts_to<drain_request>,
+                     caf::reacts_to<timer_due>>;
+
+/// A server's connections that speak OpenAI's Realtime API. Thread-safe.
+class realtime_registry {
+public:
+  /// Held by its actor: whatever ends the actor removes the entry.
+  class entry {
+  public:
+    entry(realtime_registry& registry, std::uint64_t number) : registry_(registry), number_(number) {}
+    ~entry() {
+      const std::lock_guard lock(registry_.mutex_);
+      registry_.actors_.erase(number_);
+    }
+    entry(const entry&) = delete;
+    entry& operator=(const entry&) = delete;
+
+  private:
+    realtime_registry& registry_;
+    std::uint64_t number_;
+  };
+
+  std::unique_ptr<entry> add(realtime_actor actor) {
+    const std::lock_guard lock(mutex_);
+    actors_.emplace(++last_number_, std::move(actor));
+    return std::make_unique<entry>(*this, last_number_);
+  }
+
+  std::vector<realtime_actor> all() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<realtime_actor> out;
+    out.reserve(actors_.size());
+    for (const auto& [number, actor] : actors_) out.push_back(actor);
+    return out;
+  }
+
+private:
+  mutable std::mutex mutex_;
+  std::uint64_t last_number_ = 0;
+  std::map<std::uint64_t, realtime_actor> actors_;
+};
+
+} // namespace parley::actors
+
+// These never leave their process.
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::inner_frame)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::inner_closed)

@@ -1,0 +1,45 @@
+#include "net/http/realtime_dialect.hpp"
+
+#include "net/http/target.hpp"
+#include "net/websocket/subprotocol.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace parley::net {
+namespace {
+
+constexpr std::string_view own_path = "/v1/realtime";
+constexpr std::string_view azure_path = "/openai/v1/realtime";
+
+bool any_of(std::string_view query, std::initializer_list<std::string_view> keys) {
+  return std::any_of(keys.begin(), keys.end(), [&](auto key) { return query_value(query, key).has_value(); });
+}
+
+bool is_openai(std::string_view path, std::string_view query, std::string_view subprotocols, std::string_view beta) {
+  if (path == azure_path) return true;
+  if (const auto named = query_value(query, "dialect"); named == "openai" || named == "parley")
+    return *named == "openai";
+  if (any_of(query, {"mode", "resume_token"})) return false;
+  if (any_of(query, {"model", "deployment", "api-version", "intent", "call_id"})) return true;
+  return !beta.empty() || choose_subprotocol(subprotocols) == "realtime";
+}
+
+} // namespace
+
+bool is_realtime_path(std::string_view path) {
+  return path == own_path || path == azure_path;
+}
+
+std::optional<actors::realtime_request> realtime_request_of(std::string_view path, std::string_view query,
+                                                            std::string_view subprotocols, std::string_view beta) {
+  if (!is_openai(path, query, subprotocols, beta)) return std::nullopt;
+  actors::realtime_request out;
+  out.model = query_value(query, "model").value_or(query_value(query, "deployment").value_or(""));
+  if (out.model.empty()) out.model = "parley";
+  out.served = !any_of(query, {"intent", "call_id"});
+  return out;
+}
+
+} // namespace parley::net
