@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Installs the programs of others that speak OpenAI's Realtime API, for tests/e2e/test_openai_clients.py: once for each state of this file, from
+# the package registries as pip and npm are configured. Prints the folder: ${PARLEY_CACHE:-~/.cache/parley}/openai-clients.
+set -euo pipefail
+cache=${PARLEY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/parley}/openai-clients
+mkdir -p "$cache"
+exec 8>"$cache/.lock"
+flock 8
+
+# installed <name> <what> <command...>: runs the command unless it has run before with the same `what`.
+installed() {
+  local stamp=$cache/.$1 wanted=$2
+  shift 2
+  [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || return 0
+  "$@" >"$cache/install.log" 2>&1 || { tail -5 "$cache/install.log" >&2; exit 1; }
+  echo "$wanted" >"$stamp"
+}
+python() {
+  local venv=$cache/$1
+  shift
+  [ -x "$venv/bin/python" ] || /usr/bin/python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check "$@"
+}
+node() { mkdir -p "$cache/node" && cd "$cache/node" && npm install --silent --no-audit --no-fund "$@"; }
+
+openai=(openai==3.54.0 websockets==17.4)
+livekit=('livekit-plugins-openai[realtime]==1.8.9')
+pipecat=('pipecat-ai[openai]==1.14.0')
+npm=(openai@7.57.0 ws@8.23.0)
+installed sdk "${openai[*]}" python sdk "${openai[@]}"
+installed livekit "${livekit[*]}" python livekit "${livekit[@]}"
+installed pipecat "${pipecat[*]}" python pipecat "${pipecat[@]}"
+installed node "${npm[*]}" node "${npm[@]}"
+echo "$cache"

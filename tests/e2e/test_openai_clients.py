@@ -1,0 +1,70 @@
+"""Other people's programs for OpenAI's Realtime API, unchanged, against the real server with the trained model.
+
+Each script in openai_clients/ prints a line for each of its checks. Their packages come from the registries and are installed once
+(scripts/openai_clients.sh); without the registries these tests are skipped."""
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, Server
+
+SCRIPTS = Path(__file__).parent / "openai_clients"
+NANO = ROOT / "models/nano"
+SECONDS = 120
+CHECKS = {
+    "sdk/openai_sdk_realtime.py": "connect text text_only manual spoken interrupt image out_of_band items errors pcmu",
+    "livekit/livekit_realtime.py": "text instructions spoken interrupt chat_ctx video manual",
+    "pipecat/pipecat_realtime.py": "greeting spoken interrupt manual text_only video",
+    "node/openai_js_realtime.mjs": "text manual spoken browser_style",
+}
+
+
+@pytest.fixture(scope="module")
+def packages() -> Path:
+    made = subprocess.run([ROOT / "scripts/openai_clients.sh"], capture_output=True, text=True)
+    if made.returncode != 0:
+        pytest.skip(f"NOT TESTED: the packages of OpenAI's clients cannot be installed here:\n{made.stderr[-1000:]}")
+    return Path(made.stdout.strip())
+
+
+def nano(folder: Path, *flags: str) -> Server:
+    return Server("--model", str(NANO), "--set", "engine.seed=7", "--set", "worker.max_sessions=2", *flags, log=folder / "server.log")
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    server = nano(tmp_path_factory.mktemp("plain"))
+    yield server
+    assert server.stop() == 0, server.log.read_text()[-4000:]
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory):
+    """OpenAI's package for JavaScript speaks wss:// only."""
+    server = nano(tmp_path_factory.mktemp("secure"), "--set", "tls.mode=auto")
+    yield server
+    assert server.stop() == 0, server.log.read_text()[-4000:]
+
+
+def command(script: str, packages: Path, folder: Path) -> list:
+    environment, name = script.split("/")
+    if environment != "node":
+        return [packages / environment / "bin/python", SCRIPTS / name]
+    for file in SCRIPTS.glob("*.mjs"):  # node looks for packages beside the script
+        shutil.copy(file, folder)
+    (folder / "node_modules").symlink_to(packages / "node/node_modules")
+    return ["node", folder / name]
+
+
+@pytest.mark.parametrize("script", CHECKS)
+def test_a_stock_client(script, packages, request, tmp_path):
+    server = request.getfixturevalue("secure" if script.startswith("node/") else "plain")
+    wanted = CHECKS[script].split()
+    quiet = {"PYTHONWARNINGS": "ignore", "NODE_NO_WARNINGS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    run = subprocess.run([*command(script, packages, tmp_path), server.http + "/v1", "--only", ",".join(wanted)],
+                         capture_output=True, text=True, timeout=SECONDS, env=os.environ | quiet)
+    told = [line for line in run.stdout.splitlines() if line.startswith(("ok  ", "FAIL"))]
+    assert run.returncode == 0 and len(told) == len(wanted) and all(line.startswith("ok  ") for line in told), run.stdout + run.stderr[-2000:]
