@@ -1,6 +1,7 @@
 #include "tests/accelerator/pretend_device.hpp"
 
 #include "tests/accelerator/device_memory.hpp"
+#include "tests/accelerator/pretend_kernels.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
@@ -36,13 +37,6 @@ std::atomic<bool> broken = false;
 
 void require_working() {
   TORCH_CHECK(!broken, "the pretend device has failed");
-}
-
-void count_kernel(const std::string& name) {
-  require_working();
-  const std::lock_guard lock(work_mutex);
-  ++work.kernels;
-  ++work.by_kernel[name];
 }
 
 void count_one(long device_work::*what) {
@@ -85,7 +79,15 @@ bool on_device(const std::optional<at::Tensor>& t) {
   return t && on_device(*t);
 }
 
-/// The same memory as a tensor of the CPU.
+} // namespace
+
+void count_kernel(const std::string& name) {
+  require_working();
+  const std::lock_guard lock(work_mutex);
+  ++work.kernels;
+  ++work.by_kernel[name];
+}
+
 at::Tensor as_host(const at::Tensor& t, memory_access& access) {
   if (!on_device(t)) return t;
   const auto* storage = static_cast<const char*>(t.storage().data());
@@ -95,15 +97,17 @@ at::Tensor as_host(const at::Tensor& t, memory_access& access) {
   return at::from_blob(first, t.sizes(), t.strides(), at::TensorOptions().dtype(t.dtype()).device(at::kCPU));
 }
 
-std::optional<at::Tensor> as_host(const std::optional<at::Tensor>& t, memory_access& access) {
-  return t && t->defined() ? std::optional(as_host(*t, access)) : std::nullopt;
-}
-
 at::Tensor to_device(const at::Tensor& host, memory_access& access) {
   if (!host.defined()) return host;
   auto made = at::empty_strided(host.sizes(), host.strides(), host.options().device(the_device));
   as_host(made, access).copy_(host);
   return made;
+}
+
+namespace {
+
+std::optional<at::Tensor> as_host(const std::optional<at::Tensor>& t, memory_access& access) {
+  return t && t->defined() ? std::optional(as_host(*t, access)) : std::nullopt;
 }
 
 // ---- operators ------------------------------------------------------------------------------------------------------
