@@ -77,12 +77,11 @@ void stages::forward(std::span<llm_part> batch) {
   std::vector<token_id> tokens;
   for (const auto& p : batch)
     if (p.rows == 0) tokens.push_back(p.by->feed().token);
-  const auto embedded = tokens.empty() ? at::Tensor() : model_.llm().embed(tokens);
-  std::vector<at::Tensor> rows;
+  std::vector<at::Tensor> rows; // of prefills, which follow the tokens
   std::vector<llm::sequence_rows> sequences;
   std::vector<std::int64_t> wanted, kept;
   std::vector<llm_feed*> deciders, keepers;
-  auto count = std::int64_t{0}, token = std::int64_t{0};
+  auto count = std::int64_t{0};
   for (const auto& p : batch) {
     auto& feed = p.by->feed();
     if (p.kept) {
@@ -92,16 +91,18 @@ void stages::forward(std::span<llm_part> batch) {
         keepers.push_back(&feed);
       }
     }
-    rows.push_back(p.rows == 0 ? embedded.narrow(0, token++, 1) : feed.rows.narrow(0, feed.done, p.rows));
-    sequences.push_back({&p.cache(), rows.back().size(0)});
-    count += rows.back().size(0);
+    if (p.rows > 0) rows.push_back(feed.rows.narrow(0, feed.done, p.rows));
+    PARLEY_ASSERT(p.rows > 0 || rows.empty(), "single tokens come before prefills");
+    sequences.push_back({&p.cache(), std::max(p.rows, std::int64_t{1})});
+    count += sequences.back().rows;
     if (p.wanted) {
       wanted.push_back(count - 1);
       deciders.push_back(&feed);
     }
   }
   wanted.insert(wanted.end(), kept.begin(), kept.end());
-  const auto hidden = model_.llm().forward(at::cat(rows), sequences, wanted);
+  const auto prefilled = rows.empty() ? at::Tensor() : rows.size() == 1 ? rows.front() : at::cat(rows);
+  const auto hidden = model_.llm().forward({tokens, prefilled}, sequences, wanted);
   const auto decided = std::ssize(deciders);
   const auto logits = model_.llm().logits(hidden.narrow(0, 0, decided)).to(at::kCPU);
   for (auto* feed : keepers) feed->kept_hidden.clear();

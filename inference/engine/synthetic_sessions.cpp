@@ -55,7 +55,7 @@ void llm_sessions::feed(std::int64_t rows) {
   }
   const std::vector<token_id> ids(static_cast<std::size_t>(rows) * caches_.size(), any_token);
   const auto& llm = model_.llm();
-  llm.logits(llm.forward(llm.embed(ids), sequences, last)).to(at::kCPU);
+  llm.logits(llm.forward({ids, {}}, sequences, last)).to(at::kCPU);
 }
 
 hearing_sessions::hearing_sessions(const thinker& model, int sessions) : model_(model), streams_(size_of(sessions)) {

@@ -55,14 +55,12 @@ kv_cache::kv_cache(std::shared_ptr<kv_pool::store> store) : store_(std::move(sto
 
 kv_cache::kv_cache(kv_cache&& other) noexcept
     : store_(std::move(other.store_)), pages_(std::exchange(other.pages_, {})),
-      length_(std::exchange(other.length_, 0)), first_run_(std::exchange(other.first_run_, 0)),
-      parked_(std::exchange(other.parked_, std::nullopt)) {}
+      length_(std::exchange(other.length_, 0)), parked_(std::exchange(other.parked_, std::nullopt)) {}
 
 kv_cache& kv_cache::operator=(kv_cache&& other) noexcept {
   std::swap(store_, other.store_);
   std::swap(pages_, other.pages_);
   std::swap(length_, other.length_);
-  std::swap(first_run_, other.first_run_);
   std::swap(parked_, other.parked_);
   return *this;
 }
@@ -81,7 +79,6 @@ kv_cache kv_cache::fork() const {
   other.length_ = length_;
   other.pages_.assign(pages_.begin(), pages_.begin() + kv_pool::pages_of(length_));
   for (auto page : other.pages_) store_->pages.share(page);
-  other.find_first_run();
   return other;
 }
 
@@ -122,7 +119,6 @@ void kv_cache::own_page(std::size_t number, place where) {
 void kv_cache::own_last_page(place where) {
   if (length_ % kv_pool::page_tokens == 0) return;
   own_page(static_cast<std::size_t>(length_ / kv_pool::page_tokens), where);
-  find_first_run();
 }
 
 void kv_cache::release(std::size_t keep) {
@@ -130,12 +126,6 @@ void kv_cache::release(std::size_t keep) {
     store_->pages.give_back(pages_.back());
     pages_.pop_back();
   }
-  find_first_run();
-}
-
-void kv_cache::find_first_run() {
-  first_run_ = std::min<std::size_t>(pages_.size(), 1);
-  while (first_run_ > 0 && first_run_ < pages_.size() && pages_[first_run_] == pages_[first_run_ - 1] + 1) ++first_run_;
 }
 
 int kv_cache::pages_to_take(std::int64_t rows) const {
@@ -180,7 +170,6 @@ void kv_cache::reserve(std::int64_t rows) {
     release(before);
     throw;
   }
-  if (pages_.size() > before) find_first_run();
 }
 
 at::Tensor kv_cache::pool_keys(int layer) const {
@@ -206,41 +195,39 @@ void kv_cache::write(int layer, const at::Tensor& rows, const at::Tensor& keys, 
   store_->values.select(0, layer).index_copy_(0, rows, values);
 }
 
-/// Of one layer, or of all.
-at::Tensor kv_cache::rows_of(const at::Tensor& layer, std::int64_t begin, std::int64_t end) const {
-  std::vector<at::Tensor> runs;
-  while (begin < end || runs.empty()) {
-    if (begin == end) return layer.narrow(-3, 0, 0);
+std::vector<pool_run> kv_cache::runs_of(std::int64_t begin, std::int64_t end) const {
+  std::vector<pool_run> runs;
+  while (begin < end) {
     const auto first = begin / kv_pool::page_tokens;
     const std::int64_t past = kv_pool::pages_of(end);
     auto next = first + 1;
     auto page = [&](std::int64_t i) { return std::int64_t{pages_[static_cast<std::size_t>(i)]}; };
     while (next < past && page(next) == page(next - 1) + 1) ++next;
     const auto stop = std::min(end, next * kv_pool::page_tokens);
-    runs.push_back(layer.narrow(-3, page(first) * kv_pool::page_tokens + begin % kv_pool::page_tokens, stop - begin));
+    runs.push_back({page(first) * kv_pool::page_tokens + begin % kv_pool::page_tokens, stop - begin});
     begin = stop;
   }
-  return runs.size() == 1 ? runs.front() : at::cat(runs, -3);
+  return runs;
+}
+
+std::vector<pool_run> kv_cache::runs(std::int64_t pending) const {
+  return runs_of(0, length_ + pending);
+}
+
+/// Of one layer, or of all.
+at::Tensor kv_cache::rows_of(const at::Tensor& layer, std::int64_t begin, std::int64_t end) const {
+  std::vector<at::Tensor> parts;
+  for (const auto& run : runs_of(begin, end)) parts.push_back(layer.narrow(-3, run.first, run.rows));
+  if (parts.empty()) return layer.narrow(-3, 0, 0);
+  return parts.size() == 1 ? parts.front() : at::cat(parts, -3);
 }
 
 at::Tensor kv_cache::keys(int layer, std::int64_t pending) const {
-  return keys(layer, 0, length_ + pending);
+  return rows_of(pool_keys(layer), 0, length_ + pending);
 }
 
 at::Tensor kv_cache::values(int layer, std::int64_t pending) const {
-  return values(layer, 0, length_ + pending);
-}
-
-at::Tensor kv_cache::keys(int layer, std::int64_t begin, std::int64_t end) const {
-  return rows_of(store_->keys.select(0, layer), begin, end);
-}
-
-at::Tensor kv_cache::values(int layer, std::int64_t begin, std::int64_t end) const {
-  return rows_of(store_->values.select(0, layer), begin, end);
-}
-
-std::int64_t kv_cache::front_rows() const {
-  return first_run_ < pages_.size() ? static_cast<std::int64_t>(first_run_) * kv_pool::page_tokens : 0;
+  return rows_of(pool_values(layer), 0, length_ + pending);
 }
 
 void kv_cache::truncate(std::int64_t length) {
@@ -266,7 +253,6 @@ void kv_cache::make_room(std::int64_t from, std::int64_t rows) {
     release(std::min(before, pages_.size()));
     throw;
   }
-  find_first_run();
 }
 
 void kv_cache::rewind(std::int64_t length, std::int64_t rows) {
@@ -301,8 +287,8 @@ void kv_cache::put_at(std::int64_t begin, const kv_segment& segment, const rope&
     std::vector<std::int64_t> targets;
     list_rows(begin, rows, targets);
     const auto target = at::tensor(targets, at::kLong).to(keys.device());
-    for (auto layer = 0; layer < keys.size(0); ++layer)
-      write(layer, target, keys.select(0, layer), segment.values.select(0, layer));
+    store_->keys.index_copy_(1, target, keys);
+    store_->values.index_copy_(1, target, segment.values);
   }
   length_ = begin + rows;
   release(static_cast<std::size_t>(kv_pool::pages_of(length_)));

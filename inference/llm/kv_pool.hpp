@@ -55,6 +55,12 @@ private:
   std::shared_ptr<store> store_;
 };
 
+/// Rows that follow one another in the pool.
+struct pool_run {
+  std::int64_t first; ///< row of the pool
+  std::int64_t rows;
+};
+
 /// Rows taken out of a cache: keys (already rotated) and values of every layer, in the pool's dtype.
 struct kv_segment {
   at::Tensor keys;        ///< [layers, rows, kv_heads, head_dim]
@@ -122,15 +128,9 @@ public:
   at::Tensor keys(int layer, std::int64_t pending = 0) const;
   at::Tensor values(int layer, std::int64_t pending = 0) const;
 
-  /// The same for rows [begin, end).
-  at::Tensor keys(int layer, std::int64_t begin, std::int64_t end) const;
-  at::Tensor values(int layer, std::int64_t begin, std::int64_t end) const;
-
-  /// Rows in the first run of contiguous pages, if more pages follow; else 0.
-  std::int64_t front_rows() const;
-
-  /// The first page: caches with the same first page and the same `front_rows` share these rows.
-  std::int32_t front_page() const { return pages_.empty() ? -1 : pages_.front(); }
+  /// Where rows [0, length + pending) are, in order. Caches with a common beginning have a common first run, if each of
+  /// them continues elsewhere.
+  std::vector<pool_run> runs(std::int64_t pending = 0) const;
 
   /// Drops all rows from `length` on.
   void truncate(std::int64_t length);
@@ -155,6 +155,7 @@ private:
 
   enum class place { in_run, apart };
 
+  std::vector<pool_run> runs_of(std::int64_t begin, std::int64_t end) const;
   at::Tensor rows_of(const at::Tensor& layer, std::int64_t begin, std::int64_t end) const;
   std::int32_t take(std::int32_t last, place where) const;
   void own_last_page(place where);
@@ -163,12 +164,10 @@ private:
   void list_rows(std::int64_t begin, std::int64_t rows, std::vector<std::int64_t>& into) const;
   void put_at(std::int64_t begin, const kv_segment& segment, const rope& positions);
   void release(std::size_t keep);
-  void find_first_run();
 
   std::shared_ptr<kv_pool::store> store_;
   std::vector<std::int32_t> pages_;
   std::int64_t length_ = 0;
-  std::size_t first_run_ = 0;        ///< in pages
   std::optional<kv_segment> parked_; ///< all rows, on the CPU; then it has no pages
 };
 

@@ -14,10 +14,10 @@ namespace parley::inference::llm {
 
 namespace {
 
-at::Tensor as_tensor(std::span<const std::int64_t> numbers, at::Device device) {
+at::Tensor as_tensor(std::span<const std::int64_t> numbers) {
   auto t = at::empty({static_cast<std::int64_t>(numbers.size())}, at::kLong);
   std::copy(numbers.begin(), numbers.end(), t.mutable_data_ptr<std::int64_t>());
-  return t.to(device);
+  return t;
 }
 
 } // namespace
@@ -40,6 +40,8 @@ qwen3::qwen3(const llm_config& config, const weights& w, quantization format)
     l.post_norm = part.tensor("post_attention_layernorm.weight", {hidden});
     l.query_norm = part.tensor("self_attn.q_norm.weight", {head_dim});
     l.key_norm = part.tensor("self_attn.k_norm.weight", {head_dim});
+    if (!w.device().is_cpu())
+      l.turned_norm = at::cat({l.query_norm.expand({config.heads, -1}), l.key_norm.expand({config.kv_heads, -1})});
     l.qkv = linear(part, attention, hidden, format);
     l.out = linear(part, out, query, format);
     l.gate_up = linear(part, feed_forward, hidden, format);
@@ -62,10 +64,17 @@ at::Tensor qwen3::embed(const at::Tensor& ids) const {
 }
 
 at::Tensor qwen3::embed(std::span<const token_id> ids) const {
-  return embed(as_tensor(ids, device()));
+  return embed(as_tensor(ids).to(device()));
 }
 
-at::Tensor qwen3::forward(const at::Tensor& embeddings, std::span<const sequence_rows> sequences,
+/// `ids` may be undefined, like `embeddings`.
+at::Tensor qwen3::embed(const at::Tensor& ids, const at::Tensor& embeddings) const {
+  if (!ids.defined() || ids.numel() == 0) return embeddings;
+  const auto rows = embed(ids);
+  return embeddings.defined() ? at::cat({rows, embeddings}) : rows;
+}
+
+at::Tensor qwen3::forward(const input& rows, std::span<const sequence_rows> sequences,
                           std::span<const std::int64_t> wanted, forward_trace* trace) const {
   call what{sequences, {}, {}};
   std::vector<std::int64_t> positions;
@@ -74,36 +83,65 @@ at::Tensor qwen3::forward(const at::Tensor& embeddings, std::span<const sequence
     s.cache->rows_to_write(s.rows, what.targets);
     for (auto i = std::int64_t{0}; i < s.rows; ++i) positions.push_back(s.cache->length() + s.shift + i);
   }
-  what.turn = rope_.at(as_tensor(positions, at::kCPU));
-  const auto walkable = embeddings.is_cpu() && config_.head_dim <= cpu::largest_head;
-  auto x = walkable && dtype() == at::kFloat      ? run_layers_on_cpu<float>(embeddings, what, trace)
-           : walkable && dtype() == at::kBFloat16 ? run_layers_on_cpu<cpu::bfloat16>(embeddings, what, trace)
-                                                  : run_layers(embeddings, what, trace);
-  if (trace) trace->hiddens.push_back(rms_norm(x, norm_, config_.rms_norm_eps));
+  what.turn = rope_.at(as_tensor(positions));
+  const auto walkable =
+      device().is_cpu() && config_.head_dim <= cpu::largest_head && (dtype() == at::kFloat || dtype() == at::kBFloat16);
+  const auto x = walkable ? forward_on_cpu(rows, what, wanted, trace) : forward_on_device(rows, what, wanted, trace);
   for (const auto& s : sequences) s.cache->commit(s.rows);
-  if (wanted.empty()) return at::empty({0, config_.hidden_size}, x.options());
-  return rms_norm(x.index_select(0, as_tensor(wanted, device())), norm_, config_.rms_norm_eps);
+  return rms_norm(x, norm_, config_.rms_norm_eps);
 }
 
-at::Tensor qwen3::run_layers(const at::Tensor& embeddings, const call& what, forward_trace* trace) const {
+at::Tensor qwen3::forward_on_cpu(const input& rows, const call& what, std::span<const std::int64_t> wanted,
+                                 forward_trace* trace) const {
+  const auto embeddings = embed(rows.ids.empty() ? at::Tensor() : as_tensor(rows.ids), rows.embeddings);
+  const auto x = dtype() == at::kFloat ? run_layers_on_cpu<float>(embeddings, what, trace)
+                                       : run_layers_on_cpu<cpu::bfloat16>(embeddings, what, trace);
+  if (trace) trace->hiddens.push_back(rms_norm(x, norm_, config_.rms_norm_eps));
+  return x.index_select(0, as_tensor(wanted));
+}
+
+at::Tensor qwen3::forward_on_device(const input& rows, const call& what, std::span<const std::int64_t> wanted,
+                                    forward_trace* trace) const {
+  packed_upload numbers;
+  const auto ids = numbers.add(rows.ids), targets = numbers.add(what.targets), chosen = numbers.add(wanted);
+  const auto cosine = numbers.add(what.turn.cosine.to(dtype())), sine = numbers.add(what.turn.sine.to(dtype()));
+  ragged_attention attention(what.sequences, numbers);
+  numbers.send(device());
+  attention.use(numbers);
+  const auto each_row = [&](const packed_upload::part& part) { return numbers[part].view({-1, 1, config_.head_dim}); };
+  const device_call there{
+      *what.sequences.front().cache, std::move(attention), numbers[targets], {each_row(cosine), each_row(sine)}};
+  const auto x = run_layers(embed(numbers[ids], rows.embeddings), there, trace);
+  if (trace) trace->hiddens.push_back(rms_norm(x, norm_, config_.rms_norm_eps));
+  return x.index_select(0, numbers[chosen]);
+}
+
+/// Queries and keys, normalised: `qkv` [rows, heads + 2 * kv_heads, head_dim] → [rows, heads + kv_heads, head_dim].
+/// Values are normalised too, and not used: contiguous rows need no copy.
+at::Tensor qwen3::query_key_norm(const layer& l, const at::Tensor& qkv) const {
+  const auto turned = config_.heads + config_.kv_heads;
+  if (l.turned_norm.defined()) return rms_norm(qkv, {}, config_.rms_norm_eps).narrow(1, 0, turned) * l.turned_norm;
+  return at::cat({rms_norm(qkv.narrow(1, 0, config_.heads), l.query_norm, config_.rms_norm_eps),
+                  rms_norm(qkv.narrow(1, config_.heads, config_.kv_heads), l.key_norm, config_.rms_norm_eps)},
+                 1);
+}
+
+at::Tensor qwen3::run_layers(const at::Tensor& embeddings, const device_call& what, forward_trace* trace) const {
   const auto heads = config_.heads, kv_heads = config_.kv_heads, head_dim = config_.head_dim;
   const auto rows = embeddings.size(0);
   const auto eps = config_.rms_norm_eps;
-  const auto target = as_tensor(what.targets, device());
-  const ragged_attention attention(what.sequences, embeddings.options());
-  auto x = embeddings;
-  auto attended = at::empty({rows, std::int64_t{heads} * head_dim}, x.options());
+  auto x = embeddings.clone();
   for (auto i = 0; i < config_.layers; ++i) {
     const auto& l = layers_[static_cast<std::size_t>(i)];
-    if (trace) trace->hiddens.push_back(x);
-    auto qkv = l.qkv(rms_norm(x, l.input_norm, eps)).view({rows, -1, head_dim});
-    auto q = rope::apply(rms_norm(qkv.narrow(1, 0, heads), l.query_norm, eps), what.turn);
-    auto k = rope::apply(rms_norm(qkv.narrow(1, heads, kv_heads), l.key_norm, eps), what.turn);
-    what.sequences.front().cache->write(i, target, k, qkv.narrow(1, heads + kv_heads, kv_heads));
-    attention.run(i, q, attended);
-    x = x + l.out(attended);
-    auto gate_up = l.gate_up(rms_norm(x, l.post_norm, eps)).chunk(2, -1);
-    x = x + l.down(at::silu(gate_up[0]).mul_(gate_up[1]));
+    if (trace) trace->hiddens.push_back(x.clone());
+    const auto qkv = l.qkv(rms_norm(x, l.input_norm, eps)).view({rows, -1, head_dim});
+    const auto turned = rope::apply(query_key_norm(l, qkv), what.turn);
+    what.pool.write(i, what.targets, turned.narrow(1, heads, kv_heads), qkv.narrow(1, heads + kv_heads, kv_heads));
+    const auto attended =
+        what.attention.run(turned.narrow(1, 0, heads), what.pool.pool_keys(i), what.pool.pool_values(i));
+    l.out.add_to(x, attended.reshape({rows, heads * head_dim}));
+    const auto gate_up = l.gate_up(rms_norm(x, l.post_norm, eps)).chunk(2, -1);
+    l.down.add_to(x, at::silu(gate_up[0]).mul_(gate_up[1]));
   }
   return x;
 }

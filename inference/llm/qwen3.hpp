@@ -35,11 +35,24 @@ public:
   at::Tensor embed(const at::Tensor& ids) const;
   at::Tensor embed(std::span<const token_id> ids) const;
 
-  /// `embeddings` [sum of rows, hidden] in `dtype()`, one sequence after another. Extends the caches; if it throws
-  /// (std::runtime_error if their pool is empty), they are unchanged. Returns the normed hidden states of the rows
-  /// numbered in `wanted`: [wanted, hidden] in `dtype()`.
+  /// The rows of a call, one sequence after another: those of `ids`, then `embeddings` [n, hidden] in `dtype()`, if
+  /// defined. Together the sum of the sequences' rows.
+  struct input {
+    std::span<const token_id> ids;
+    at::Tensor embeddings;
+  };
+
+  /// Extends the caches; if it throws (std::runtime_error if their pool is empty), they are unchanged. Returns the normed
+  /// hidden states of the rows numbered in `wanted`: [wanted, hidden] in `dtype()`. Everything that a device must know
+  /// goes there in one copy.
+  at::Tensor forward(const input& rows, std::span<const sequence_rows> sequences, std::span<const std::int64_t> wanted,
+                     forward_trace* trace = nullptr) const;
+
+  /// The same without ids.
   at::Tensor forward(const at::Tensor& embeddings, std::span<const sequence_rows> sequences,
-                     std::span<const std::int64_t> wanted, forward_trace* trace = nullptr) const;
+                     std::span<const std::int64_t> wanted, forward_trace* trace = nullptr) const {
+    return forward(input{{}, embeddings}, sequences, wanted, trace);
+  }
 
   /// [n, hidden] in `dtype()` → float32 [n, vocabulary].
   at::Tensor logits(const at::Tensor& hidden) const;
@@ -57,6 +70,7 @@ public:
 private:
   struct layer {
     at::Tensor input_norm, post_norm, query_norm, key_norm;
+    at::Tensor turned_norm; ///< [heads + kv_heads, head_dim]: query_norm for each head, key_norm for each key head
     linear qkv, out, gate_up, down; ///< side by side: [q; k; v] and [gate; up]
   };
 
@@ -64,14 +78,31 @@ private:
   struct call {
     std::span<const sequence_rows> sequences;
     std::vector<std::int64_t> targets; ///< each row's row number in the pool
+    rope::rotation turn;               ///< float32, on the CPU
+  };
+
+  /// The same where the layers run.
+  struct device_call {
+    const kv_cache& pool; ///< any cache of the call
+    ragged_attention attention;
+    at::Tensor targets; ///< int64 [rows]
     rope::rotation turn;
   };
 
+  at::Tensor embed(const at::Tensor& ids, const at::Tensor& embeddings) const;
+
   /// All layers: [rows, hidden] → the same, before the last norm. The first works on every device and dtype, the second
   /// on memory that the hand-written loops can access.
-  at::Tensor run_layers(const at::Tensor& embeddings, const call& what, forward_trace* trace) const;
+  at::Tensor run_layers(const at::Tensor& embeddings, const device_call& what, forward_trace* trace) const;
   template<class Number>
   at::Tensor run_layers_on_cpu(const at::Tensor& embeddings, const call& what, forward_trace* trace) const;
+  at::Tensor query_key_norm(const layer& l, const at::Tensor& qkv) const;
+
+  /// `forward` up to the last norm: the wanted rows of the last layer's output.
+  at::Tensor forward_on_cpu(const input& rows, const call& what, std::span<const std::int64_t> wanted,
+                            forward_trace* trace) const;
+  at::Tensor forward_on_device(const input& rows, const call& what, std::span<const std::int64_t> wanted,
+                               forward_trace* trace) const;
 
   llm_config config_;
   rope rope_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "inference/kernels/packed_upload.hpp"
+#include "inference/kernels/varlen_attention.hpp"
 #include "inference/llm/kv_pool.hpp"
 
 #include <ATen/core/Tensor.h>
@@ -17,38 +19,42 @@ struct sequence_rows {
   std::int64_t shift = 0; ///< the first row's position is the cache's length plus this
 };
 
-/// Attention of the rows of many sequences, each over its own cache, without padding. Planned once for all layers. If a
-/// cache's pages form two runs, its rows attend to each run separately, and the two results are averaged with weights.
-/// Sequences with the same first run, a shared beginning, attend to it in one call, so that it is read once.
+/// Attention of the rows of many sequences, each over its own cache, without padding. Planned once for all layers. One
+/// call attends to the run of pages that holds a row itself; if any cache has runs before that one, there is one more
+/// call for all first runs, and so on, and results are averaged with their weights. So the number of calls depends on
+/// how many runs a cache has, not on how many sequences there are. Sequences with the same run, a shared beginning, read
+/// it together.
 class ragged_attention {
 public:
-  /// Sequences follow each other, with their rows reserved in the caches. Both must outlive this. `options`: dtype and
-  /// device of the rows.
-  ragged_attention(std::span<const sequence_rows> sequences, const at::TensorOptions& options);
+  /// Sequences follow each other, with their rows reserved in the caches. Adds what the device must know to `numbers`.
+  ragged_attention(std::span<const sequence_rows> sequences, packed_upload& numbers);
 
-  /// `query` [rows, heads, head_dim] → the first rows of `into` [>= rows, heads * head_dim]. The layer's keys and
-  /// values must have been written.
-  void run(int layer, const at::Tensor& query, const at::Tensor& into) const;
+  /// Call it once the numbers are there.
+  void use(const packed_upload& numbers);
+
+  /// `query` [rows, heads, head_dim] → the same shape. `keys` and `values`: a layer of the pool, [pool's rows, kv_heads,
+  /// head_dim], with the new rows written.
+  at::Tensor run(const at::Tensor& query, const at::Tensor& keys, const at::Tensor& values) const;
 
 private:
-  struct part {
-    const kv_cache* cache;
-    std::int64_t first, rows;
-    std::int64_t begin; ///< the cache's earlier rows belong to the front
-    at::Tensor mask;
+  /// Some rows' attention to keys that all of them see.
+  struct earlier_run {
+    varlen_attention attention;
+    packed_upload::part numbers, row_numbers;
+    bool all_rows;    ///< all rows of the call, in order
+    at::Tensor index; ///< else their numbers
   };
-  struct front {
-    const kv_cache* cache; ///< any cache that starts with it
-    std::int64_t rows;     ///< in the cache
-    std::vector<std::int64_t> members;
-    at::Tensor index; ///< the members' rows among all rows; undefined = they are contiguous
+  /// Results so far.
+  struct partial {
+    at::Tensor mean;   ///< [rows, heads, head_dim]
+    at::Tensor weight; ///< float32 [rows, heads]: logarithm of the sum of exponentials
   };
+  void add_earlier(std::span<const sequence_rows> sequences, std::size_t rank, packed_upload& numbers);
+  static void include(partial& so_far, const earlier_run& next, const partial& found, bool last);
 
-  void add_fronts(const at::Tensor& query, const at::Tensor& into, int layer, const at::Tensor& weights) const;
-
-  std::int64_t rows_ = 0;
-  std::vector<part> parts_;
-  std::vector<front> fronts_;
+  varlen_attention own_;
+  packed_upload::part own_numbers_;
+  std::vector<earlier_run> earlier_;
 };
 
 } // namespace parley::inference::llm

@@ -8,14 +8,18 @@ rope::rope(int head_dim, double theta, at::Device device)
     : frequencies_(at::pow(theta, at::arange(0, head_dim, 2, at::kFloat) / head_dim).reciprocal()), device_(device) {}
 
 at::Tensor rope::angles(const at::Tensor& positions) const {
-  return positions.to(at::kCPU, at::kFloat).view({-1, 1, 1}) * frequencies_;
+  return positions.to(at::kFloat).view({-1, 1, 1}) * frequencies_;
 }
 
-rope::rotation rope::turn(const at::Tensor& angles) const {
+namespace {
+
+rope::rotation turn(const at::Tensor& angles) {
   auto cosine = angles.cos().to(at::kFloat);
   auto sine = angles.sin().to(at::kFloat);
-  return {at::cat({cosine, cosine}, -1).to(device_), at::cat({sine.neg(), sine}, -1).to(device_)};
+  return {at::cat({cosine, cosine}, -1), at::cat({sine.neg(), sine}, -1)};
 }
+
+} // namespace
 
 rope::rotation rope::at(const at::Tensor& positions) const {
   return turn(angles(positions));
@@ -23,13 +27,14 @@ rope::rotation rope::at(const at::Tensor& positions) const {
 
 rope::rotation rope::move(std::int64_t from, std::int64_t to, std::int64_t rows) const {
   auto steps = at::arange(rows, at::kLong);
-  return turn(angles(steps + to).to(at::kDouble) - angles(steps + from).to(at::kDouble));
+  const auto [cosine, sine] = turn(angles(steps + to).to(at::kDouble) - angles(steps + from).to(at::kDouble));
+  return {cosine.to(device_), sine.to(device_)};
 }
 
 at::Tensor rope::apply(const at::Tensor& x, const rotation& turn) {
   auto half = x.size(-1) / 2;
   auto swapped = at::cat({x.narrow(-1, half, half), x.narrow(-1, 0, half)}, -1);
-  return x * turn.cosine.to(x.scalar_type()) + swapped * turn.sine.to(x.scalar_type());
+  return (x * turn.cosine.to(x.scalar_type())).addcmul_(swapped, turn.sine.to(x.scalar_type()));
 }
 
 } // namespace parley::inference::llm

@@ -14,22 +14,22 @@ public:
   rope(int head_dim, double theta, at::Device device);
 
   struct rotation {
-    at::Tensor cosine; ///< float32 [n, 1, head_dim]
+    at::Tensor cosine; ///< [n, 1, head_dim]
     at::Tensor sine;   ///< includes the sign of rotate_half
   };
 
-  /// `positions`: int64 [n] on any device.
+  /// `positions`: int64 [n]. float32; positions and result are on the CPU.
   rotation at(const at::Tensor& positions) const;
 
-  /// Moves keys from positions [from, from + rows) to [to, to + rows): R(new) R(-old) as one rotation.
+  /// Moves keys from positions [from, from + rows) to [to, to + rows): R(new) R(-old) as one rotation. float32, on the
+  /// device.
   rotation move(std::int64_t from, std::int64_t to, std::int64_t rows) const;
 
-  /// Rotates `x` [n, heads, head_dim] in its own dtype.
+  /// Rotates `x` [n, heads, head_dim] in its own dtype, which the rotation is cast to if it has another.
   static at::Tensor apply(const at::Tensor& x, const rotation& turn);
 
 private:
   at::Tensor angles(const at::Tensor& positions) const;
-  rotation turn(const at::Tensor& angles) const;
 
   at::Tensor frequencies_; ///< float32 [head_dim / 2], CPU
   at::Device device_;

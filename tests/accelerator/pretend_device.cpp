@@ -282,6 +282,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("convolution_overrideable", convolve);
   m.impl("scaled_dot_product_attention", attention);
   m.impl("native_layer_norm", torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
+  m.impl("_fused_rms_norm", torch::CppFunction::makeFromBoxedFunction<&run_on_host>());
 }
 
 // ---- the device -----------------------------------------------------------------------------------------------------

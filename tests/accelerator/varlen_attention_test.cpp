@@ -105,6 +105,24 @@ TEST_CASE("attention over ragged runs is plain softmax") {
         }
 }
 
+TEST_CASE("large scores are not rounded to bfloat16 on a device") {
+  const std::vector<attention_run> runs{{3, 0, 40}};
+  tensors t(runs, 4, 2, 48, at::kBFloat16);
+  t.query *= 10;
+  t.keys *= 10; // scores beyond 128, where bfloat16 counts in whole numbers
+  for (const auto which : {mask::none, mask::causal}) {
+    const auto [mean, weight] = plain(runs, which, t.query, t.keys, t.values);
+    CHECK(weight.max().item<double>() > 128);
+    for (const auto looped : {false, true}) {
+      std::optional<loop_preferred> loop;
+      if (looped) loop.emplace();
+      at::Tensor found;
+      CHECK(apart(t.attend(runs, which, pretend_device(), &found), mean) < 0.02); // bfloat16's own rounding
+      CHECK(apart(found, weight) < 1e-3);
+    }
+  }
+}
+
 TEST_CASE("a run's attention does not depend on its company") {
   for (const auto dtype : {at::kFloat, at::kBFloat16})
     for (const auto which : {mask::none, mask::causal}) {
