@@ -27,8 +27,7 @@ std::vector<at::Tensor> thinker::hear(std::span<const fresh_sound> sounds) const
   std::vector<std::int64_t> frames;
   for (auto i = std::size_t{0}; i < sounds.size(); ++i) {
     frames.push_back(mels[i].mel.size(0));
-    chunks.push_back(
-        {sounds[i].cache, mels[i].mel.to(llm_.device(), llm_.dtype()), sounds[i].drop_front, sounds[i].drop_back});
+    chunks.push_back({sounds[i].cache, mels[i].mel, sounds[i].drop_front, sounds[i].drop_back});
   }
   return projector_->project(encoder_->stream(chunks), frames);
 }

@@ -67,6 +67,11 @@ public:
 
   audio::encoder_cache make_encoder_cache() const { return encoder_->make_cache(); }
 
+  /// See `audio::encoder`; nothing if the model does not hear.
+  void reserve_encoder_caches(int caches) const {
+    if (encoder_) encoder_->reserve_caches(caches);
+  }
+
   bool hears() const { return encoder_.has_value(); }
   bool sees() const { return sight_.has_value(); }
   const model_config& config() const { return config_; }

@@ -36,6 +36,21 @@ at::Tensor sdpa(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, c
       .squeeze(0);
 }
 
+/// Attention of one sequence after another. `attend` must outlive it.
+template<class Attend>
+auto in_turn(const std::vector<std::int64_t>& lengths, const Attend& attend) {
+  return [lengths, &attend](std::size_t layer, const at::Tensor& qkv) {
+    const auto parts = qkv.permute({1, 2, 0, 3}); // [3, heads, rows, head_dim]
+    std::vector<at::Tensor> outputs;
+    std::int64_t begin = 0;
+    for (std::size_t i = 0; i < lengths.size(); begin += lengths[i], ++i) {
+      auto own = parts.narrow(2, begin, lengths[i]);
+      outputs.push_back(attend(layer, i, own[0], own[1], own[2]).transpose(0, 1).flatten(1));
+    }
+    return at::cat(outputs);
+  };
+}
+
 /// True where a query (row) sees a key (column); undefined if every query sees every key.
 at::Tensor block_mask(std::int64_t length, std::int64_t block, std::int64_t valid, at::Device device) {
   if (block <= 0 && valid >= length) return {};
@@ -81,41 +96,63 @@ encoder::encoder(const audio_config& config, const weights& w) : config_(config)
     l.fc2_bias = at.tensor("fc2.bias", {d});
     layers_.push_back(std::move(l));
   }
+  if (positions_.is_cpu()) return;
+  const auto by_frame = [](const at::Tensor& weight) {
+    return weight.unflatten(1, {-1, 3}).transpose(1, 2).flatten(1).contiguous();
+  };
+  conv1_by_frame_ = by_frame(conv1_weight_);
+  conv2_by_frame_ = by_frame(conv2_weight_);
+  zero_row_ = at::zeros({1, d}, positions_.options());
+  const encoder_pool::shape each{config.layers, config.heads, config.max_positions, d / config.heads};
+  pool_ = std::make_shared<encoder_pool>(each, positions_.options());
 }
 
 encoder_cache encoder::make_cache() const {
+  if (pool_) return {{}, {}, pool_->take(), 0};
   auto shape = {std::int64_t{config_.layers}, std::int64_t{config_.heads}, std::int64_t{config_.max_positions},
                 std::int64_t{config_.hidden_size / config_.heads}};
-  return {at::empty(shape, positions_.options()), at::empty(shape, positions_.options()), 0};
+  return {at::empty(shape, positions_.options()), at::empty(shape, positions_.options()), nullptr, 0};
+}
+
+void encoder::reserve_caches(std::int64_t caches) const {
+  if (pool_) pool_->reserve(caches);
 }
 
 std::vector<at::Tensor> encoder::stream(std::span<const stream_chunk> chunks, encoder_trace* trace) const {
   if (chunks.empty()) return {};
+  std::vector<kept_frames> kept;
+  for (const auto& chunk : chunks) {
+    const auto convolved = (chunk.mel.size(0) - 1) / 2 + 1;
+    if (chunk.cache->length + convolved >= config_.max_positions) chunk.cache->clear();
+    kept.push_back({chunk.drop_front, convolved - chunk.drop_front - chunk.drop_back});
+    if (kept.back().count < 1) throw std::runtime_error("audio chunk is shorter than its context");
+    positions(chunk.cache->length, kept.back().count); // throws if there are not so many
+  }
+  auto result = pool_ ? stream_on_device(chunks, kept, trace) : stream_on_cpu(chunks, kept, trace);
+  for (std::size_t i = 0; i < chunks.size(); ++i) chunks[i].cache->length += kept[i].count;
+  return result;
+}
+
+std::vector<at::Tensor> encoder::stream_on_cpu(std::span<const stream_chunk> chunks, std::span<const kept_frames> kept,
+                                               encoder_trace* trace) const {
   std::vector<at::Tensor> mels;
   for (const auto& chunk : chunks) mels.push_back(chunk.mel);
   auto rows = convolve(mels);
   std::vector<at::Tensor> places;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
-    auto& cache = *chunks[i].cache;
-    auto convolved = rows[i].size(0);
-    if (cache.length + convolved >= config_.max_positions) cache.clear();
-    auto kept = convolved - chunks[i].drop_front - chunks[i].drop_back;
-    if (kept < 1) throw std::runtime_error("audio chunk is shorter than its context");
-    rows[i] = rows[i].narrow(0, chunks[i].drop_front, kept);
-    places.push_back(positions(cache.length, kept));
+    rows[i] = rows[i].narrow(0, kept[i].first, kept[i].count);
+    places.push_back(positions(chunks[i].cache->length, kept[i].count));
   }
   auto attend = [&](std::size_t layer, std::size_t i, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
     auto& cache = *chunks[i].cache;
-    auto keys = cache.keys[static_cast<std::int64_t>(layer)];
-    auto values = cache.values[static_cast<std::int64_t>(layer)];
+    auto keys = cache.own_keys[static_cast<std::int64_t>(layer)];
+    auto values = cache.own_values[static_cast<std::int64_t>(layer)];
     keys.narrow(1, cache.length, k.size(1)).copy_(k);
     values.narrow(1, cache.length, v.size(1)).copy_(v);
     auto end = cache.length + k.size(1);
     return sdpa(q, keys.narrow(1, 0, end), values.narrow(1, 0, end), {});
   };
-  auto result = run_layers(rows, places, attend, trace);
-  for (std::size_t i = 0; i < chunks.size(); ++i) chunks[i].cache->length += rows[i].size(0);
-  return result;
+  return run_layers(rows, places, attend, trace);
 }
 
 std::vector<at::Tensor> encoder::offline(std::span<const clip_piece> pieces, double chunk_seconds,
@@ -158,28 +195,31 @@ at::Tensor encoder::positions(std::int64_t begin, std::int64_t count) const {
 }
 
 std::vector<at::Tensor> encoder::run_layers(const std::vector<at::Tensor>& rows, const std::vector<at::Tensor>& places,
-                                            const attention& attend, encoder_trace* trace) const {
+                                            const sequence_attention& attend, encoder_trace* trace) const {
   std::vector<std::int64_t> lengths;
   for (const auto& r : rows) lengths.push_back(r.size(0));
   auto x = at::cat(rows);
   if (trace != nullptr) trace->after_conv = x;
-  x = x + at::cat(places);
-  auto width = {std::int64_t{config_.hidden_size}};
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
-    if (trace != nullptr) trace->hiddens.push_back(x);
-    x = run_layer(i, x, lengths, attend);
-  }
-  x = at::layer_norm(x, width, norm_weight_, norm_bias_, norm_eps);
-  if (trace != nullptr) trace->hiddens.push_back(x);
-  return x.split_with_sizes(lengths);
+  return run_layers(x + at::cat(places), in_turn(lengths, attend), trace).split_with_sizes(lengths);
 }
 
-at::Tensor encoder::run_layer(std::size_t number, const at::Tensor& before, at::IntArrayRef lengths,
-                              const attention& attend) const {
+at::Tensor encoder::run_layers(at::Tensor x, const attention& attend, encoder_trace* trace) const {
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    if (trace != nullptr) trace->hiddens.push_back(x);
+    x = run_layer(i, x, attend);
+  }
+  x = at::layer_norm(x, {std::int64_t{config_.hidden_size}}, norm_weight_, norm_bias_, norm_eps);
+  if (trace != nullptr) trace->hiddens.push_back(x);
+  return x;
+}
+
+at::Tensor encoder::run_layer(std::size_t number, const at::Tensor& before, const attention& attend) const {
   const auto width = {std::int64_t{config_.hidden_size}};
   const auto& l = layers_[number];
   auto normed = at::layer_norm(before, width, l.norm1_weight, l.norm1_bias, norm_eps);
-  const auto x = before + attend_all(l, number, normed, lengths, attend);
+  const auto qkv =
+      at::linear(normed, l.qkv_weight, l.qkv_bias).view({-1, 3, config_.heads, config_.hidden_size / config_.heads});
+  const auto x = before + at::linear(attend(number, qkv), l.out_weight, l.out_bias);
   normed = at::layer_norm(x, width, l.norm2_weight, l.norm2_bias, norm_eps);
   return x + at::linear(at::gelu(at::linear(normed, l.fc1_weight, l.fc1_bias)), l.fc2_weight, l.fc2_bias);
 }
@@ -195,24 +235,10 @@ bool encoder::next_layer(clip_pass& pass) const {
   const auto attend = [&](std::size_t, std::size_t, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
     return sdpa(q, k, v, pass.mask);
   };
-  pass.x = run_layer(pass.layers, pass.x, pass.x.size(0), attend);
+  pass.x = run_layer(pass.layers, pass.x, in_turn({pass.x.size(0)}, attend));
   if (++pass.layers < layers_.size()) return false;
   pass.x = at::layer_norm(pass.x, {std::int64_t{config_.hidden_size}}, norm_weight_, norm_bias_, norm_eps);
   return true;
-}
-
-at::Tensor encoder::attend_all(const layer& l, std::size_t number, const at::Tensor& x, at::IntArrayRef lengths,
-                               const attention& attend) const {
-  auto head_dim = config_.hidden_size / config_.heads;
-  // [rows, 3 * hidden] → [3, heads, rows, head_dim]
-  auto qkv = at::linear(x, l.qkv_weight, l.qkv_bias).view({-1, 3, config_.heads, head_dim}).permute({1, 2, 0, 3});
-  std::vector<at::Tensor> outputs;
-  std::int64_t begin = 0;
-  for (std::size_t i = 0; i < lengths.size(); begin += lengths[i], ++i) {
-    auto own = qkv.narrow(2, begin, lengths[i]);
-    outputs.push_back(attend(number, i, own[0], own[1], own[2]).transpose(0, 1).flatten(1));
-  }
-  return at::linear(at::cat(outputs), l.out_weight, l.out_bias);
 }
 
 } // namespace parley::inference::audio

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "inference/audio/encoder_pool.hpp"
 #include "inference/formats/checkpoint.hpp"
 #include "inference/formats/model_config.hpp"
 
@@ -7,26 +8,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 namespace parley::inference::audio {
 
-/// A session's encoder state: keys and values of every frame since the last reset (docs/model/thinker.md 3.4), in the
-/// encoder's dtype and on its device. Made by `encoder::make_cache` and owned by the caller; an engine keeps them in a
-/// pool and clears them between sessions.
-struct encoder_cache {
-  at::Tensor keys;         ///< [layers, heads, max_positions, head_dim]
-  at::Tensor values;       ///< the same
-  std::int64_t length = 0; ///< frames held; the next chunk begins at this position
-
-  void clear() { length = 0; }
-};
-
 /// One chunk of one session's stream.
 struct stream_chunk {
   encoder_cache* cache; ///< distinct within a call
-  at::Tensor mel;       ///< float32 [frames, bins] as `mel_extractor::stream` emits it
+  at::Tensor mel;       ///< float32 [frames, bins] on the CPU, as `mel_extractor::stream` emits it
   int drop_front = 1;   ///< convolved frames that are only context: 0 in a session's first unit, later 1
   int drop_back = 1;
 };
@@ -45,8 +36,9 @@ struct encoder_trace {
   std::vector<at::Tensor> hiddens; ///< input of each layer, then the normed output: [rows, hidden]
 };
 
-/// Whisper-style encoder for many sessions at once: linear layers over the rows of all sessions, attention per session.
-/// A session's result does not depend on the others beyond float32 rounding.
+/// Whisper-style encoder for many sessions at once: linear layers over the rows of all sessions, attention of each
+/// session over its own cache. A session's result does not depend on the others beyond rounding. Its caches are used by
+/// one thread at a time.
 class encoder {
 public:
   /// `w` is the view of "apm."; it determines dtype and device. Throws std::runtime_error when the weights do not fit
@@ -54,6 +46,9 @@ public:
   encoder(const audio_config& config, const weights& w);
 
   encoder_cache make_cache() const;
+
+  /// On a device, makes room for so many caches at once; else their memory grows, which copies it.
+  void reserve_caches(std::int64_t caches) const;
 
   /// Streaming (3.4): extends the caches, first emptying any that would reach max_positions. [frames, hidden] per
   /// chunk, in the encoder's dtype. Throws std::runtime_error when a chunk is shorter than its context; then no cache
@@ -84,21 +79,34 @@ private:
     at::Tensor norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias;
     at::Tensor norm2_weight, norm2_bias, fc1_weight, fc1_bias, fc2_weight, fc2_bias;
   };
-  /// (layer, sequence, query, key, value), all [heads, rows, head_dim] → [heads, rows, head_dim].
-  using attention =
+  /// (layer, queries, keys and values of all rows [rows, 3, heads, head_dim]) → [rows, hidden].
+  using attention = std::function<at::Tensor(std::size_t, const at::Tensor&)>;
+  /// The same for one sequence: (layer, sequence, query, key, value), all [heads, rows, head_dim].
+  using sequence_attention =
       std::function<at::Tensor(std::size_t, std::size_t, const at::Tensor&, const at::Tensor&, const at::Tensor&)>;
+  /// What is kept of a chunk's convolved frames.
+  struct kept_frames {
+    std::int64_t first, count;
+  };
 
+  std::vector<at::Tensor> stream_on_cpu(std::span<const stream_chunk> chunks, std::span<const kept_frames> kept,
+                                        encoder_trace* trace) const;
+  std::vector<at::Tensor> stream_on_device(std::span<const stream_chunk> chunks, std::span<const kept_frames> kept,
+                                           encoder_trace* trace) const;
   std::vector<at::Tensor> convolve(const std::vector<at::Tensor>& mels) const;
   at::Tensor positions(std::int64_t begin, std::int64_t count) const;
   std::vector<at::Tensor> run_layers(const std::vector<at::Tensor>& rows, const std::vector<at::Tensor>& positions,
-                                     const attention& attend, encoder_trace* trace) const;
-  at::Tensor run_layer(std::size_t number, const at::Tensor& x, at::IntArrayRef lengths, const attention& attend) const;
-  at::Tensor attend_all(const layer& l, std::size_t number, const at::Tensor& x, at::IntArrayRef lengths,
-                        const attention& attend) const;
+                                     const sequence_attention& attend, encoder_trace* trace) const;
+  at::Tensor run_layers(at::Tensor x, const attention& attend, encoder_trace* trace) const;
+  at::Tensor run_layer(std::size_t number, const at::Tensor& x, const attention& attend) const;
 
   audio_config config_;
   at::Tensor conv1_weight_, conv1_bias_, conv2_weight_, conv2_bias_, positions_, norm_weight_, norm_bias_;
   std::vector<layer> layers_;
+
+  // On a device:
+  at::Tensor conv1_by_frame_, conv2_by_frame_, zero_row_; ///< weights with the frame before the channel
+  std::shared_ptr<encoder_pool> pool_;
 };
 
 } // namespace parley::inference::audio

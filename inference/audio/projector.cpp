@@ -18,17 +18,15 @@ projector::projector(int pool_step, const weights& w)
 std::vector<at::Tensor> projector::project(std::span<const at::Tensor> encoded,
                                            std::span<const std::int64_t> mel_frames) const {
   if (encoded.empty()) return {};
-  std::vector<std::int64_t> lengths;
-  for (const auto& e : encoded) lengths.push_back(e.size(0));
-  auto hidden =
-      at::relu(at::linear(at::cat(at::TensorList(encoded.data(), encoded.size())), linear1_weight_, linear1_bias_));
-  auto rows = at::linear(hidden, linear2_weight_, linear2_bias_).split_with_sizes(lengths);
-  std::vector<at::Tensor> result;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    auto tokens = std::min(lengths[i] / pool_step_, audio_tokens(mel_frames[i], pool_step_));
-    result.push_back(rows[i].narrow(0, 0, tokens * pool_step_).unflatten(0, {tokens, pool_step_}).mean(1));
+  std::vector<std::int64_t> tokens;
+  std::vector<at::Tensor> used; // the frames of whole tokens
+  for (std::size_t i = 0; i < encoded.size(); ++i) {
+    tokens.push_back(std::min(encoded[i].size(0) / pool_step_, audio_tokens(mel_frames[i], pool_step_)));
+    used.push_back(encoded[i].narrow(0, 0, tokens.back() * pool_step_));
   }
-  return result;
+  auto hidden = at::relu(at::linear(at::cat(used), linear1_weight_, linear1_bias_));
+  auto rows = at::linear(hidden, linear2_weight_, linear2_bias_);
+  return rows.view({-1, pool_step_, rows.size(1)}).mean(1).split_with_sizes(tokens);
 }
 
 } // namespace parley::inference::audio

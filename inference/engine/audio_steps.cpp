@@ -20,7 +20,7 @@ void stages::hear(std::span<const session_id> ids) {
     std::vector<thinker::fresh_sound> sounds;
     sounds.reserve(batch.size());
     for (const auto& p : batch) sounds.push_back(p.by->next_sound());
-    auto rows = model_.hear(sounds);
+    auto rows = with_.model.hear(sounds);
     for (auto i = std::size_t{0}; i < batch.size(); ++i) batch[i].rows = std::move(rows[i]);
   };
   for (auto& p : sessions_.isolated(std::move(parts), call))

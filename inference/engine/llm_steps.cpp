@@ -21,10 +21,11 @@ struct stages::llm_part {
   llm::kv_cache& cache() const { return by->owner().cache; }
 };
 
-/// A task that wants a token; `problem` is set if none could be sampled.
+/// A task that wants a token; `trouble` is set if none could be sampled.
 struct stages::drawing {
   task* by;
   std::exception_ptr trouble;
+  bool done = false; ///< else it takes the whole row
 };
 
 std::vector<stages::llm_part> stages::llm_parts(std::span<const schedule::piece> prefill,
@@ -67,7 +68,7 @@ void stages::run_llm(std::span<const schedule::piece> prefill, std::span<const s
       } else {
         t.on_token_fed();
       }
-      if (p.wanted && t.wants_token()) draws.push_back({&t, nullptr});
+      if (p.wanted && t.wants_token()) draws.push_back({&t, nullptr, false});
     });
   draw(draws);
 }
@@ -102,34 +103,51 @@ void stages::forward(std::span<llm_part> batch) {
   }
   wanted.insert(wanted.end(), kept.begin(), kept.end());
   const auto prefilled = rows.empty() ? at::Tensor() : rows.size() == 1 ? rows.front() : at::cat(rows);
-  const auto hidden = model_.llm().forward({tokens, prefilled}, sequences, wanted);
+  const auto hidden = with_.model.llm().forward({tokens, prefilled}, sequences, wanted);
   const auto decided = std::ssize(deciders);
-  const auto logits = model_.llm().logits(hidden.narrow(0, 0, decided)).to(at::kCPU);
+  std::vector<llm::short_row> listed;
+  at::Tensor logits;
+  if (decided > 0) logits = with_.model.llm().logits(hidden.narrow(0, 0, decided));
+  if (decided > 0 && with_.shortlist) listed = with_.shortlist->of(logits);
   for (auto* feed : keepers) feed->kept_hidden.clear();
   for (auto i = std::size_t{0}; i < keepers.size(); ++i)
     keepers[i]->kept_hidden.push_back(hidden.narrow(0, decided + static_cast<std::int64_t>(i), 1));
   for (auto i = std::size_t{0}; i < deciders.size(); ++i) {
     deciders[i]->hidden = hidden.narrow(0, static_cast<std::int64_t>(i), 1);
     deciders[i]->logits = logits[static_cast<std::int64_t>(i)];
+    deciders[i]->listed.reset();
+    if (!listed.empty()) deciders[i]->listed = std::move(listed[i]);
   }
 }
 
-/// Rows of a batch are sampled in parallel: each has its own random stream and memory.
+/// Rows of a batch are sampled in parallel: each has its own random stream and memory. On a device, first from what it
+/// has sent of each row; a whole row is downloaded only if that does not suffice.
 void stages::draw(std::span<drawing> rows) {
   auto draw_some = [&](std::int64_t begin, std::int64_t end) {
-    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      auto& t = *rows[i].by;
-      auto& feed = t.feed();
+    for (auto& row : rows.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))) {
+      auto& feed = row.by->feed();
+      if (row.done) continue;
       try {
-        feed.token = t.draw({feed.logits.mutable_data_ptr<float>(), static_cast<std::size_t>(feed.logits.numel())});
+        auto token = feed.listed ? row.by->draw_listed(*std::exchange(feed.listed, std::nullopt))
+                     : feed.logits.is_cpu()
+                         ? std::optional(row.by->draw(
+                               {feed.logits.mutable_data_ptr<float>(), static_cast<std::size_t>(feed.logits.numel())}))
+                         : std::nullopt;
+        row.done = token.has_value();
+        if (token) feed.token = *token;
       } catch (...) {
-        rows[i].trouble = std::current_exception();
+        row.trouble = std::current_exception();
+        row.done = true;
       }
     }
   };
   std::exception_ptr nobody_drew;
   try {
     at::parallel_for(0, std::ssize(rows), 1, draw_some);
+    if (!std::ranges::all_of(rows, &drawing::done)) {
+      download_rows(rows);
+      at::parallel_for(0, std::ssize(rows), 1, draw_some);
+    }
   } catch (...) {
     nobody_drew = std::current_exception();
   }
@@ -139,6 +157,19 @@ void stages::draw(std::span<drawing> rows) {
       if (r.trouble) std::rethrow_exception(r.trouble);
       t.on_token_drawn();
     });
+}
+
+/// The rows that have drawn nothing yet, in one copy.
+void stages::download_rows(std::span<drawing> rows) {
+  std::vector<at::Tensor> logits;
+  std::vector<llm_feed*> feeds;
+  for (const auto& r : rows)
+    if (!r.done) {
+      feeds.push_back(&r.by->feed());
+      logits.push_back(feeds.back()->logits);
+    }
+  const auto here = at::stack(logits).to(at::kCPU);
+  for (std::size_t i = 0; i < feeds.size(); ++i) feeds[i]->logits = here[static_cast<std::int64_t>(i)];
 }
 
 } // namespace parley::inference

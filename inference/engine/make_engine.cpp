@@ -173,6 +173,7 @@ std::unique_ptr<engine> make(const config::settings& settings, engine::sink sink
   if (pages < whole)
     log_info("engine: memory for " + std::to_string(pages / limit) +
              " full contexts; with more sessions, the newest wait");
+  model->reserve_encoder_caches(how.most_sessions);
   llm::kv_pool pool(llm, {pages, limit}, precision, device);
   log_info("engine: a pool of " + std::to_string(pool.pages()) + " pages of " +
            std::to_string(llm::kv_pool::page_tokens) + " tokens, " +

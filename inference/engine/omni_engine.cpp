@@ -13,7 +13,7 @@ omni_engine::omni_engine(std::shared_ptr<const thinker> model, std::shared_ptr<c
                          options how, sink out)
     : model_(std::move(model)), talker_(std::move(speaker)), pool_(std::move(pool)), options_(std::move(how)),
       out_(std::move(out)), context_(*model_, talker_.get(), pool_, options_, out_),
-      sessions_(out_, options_.device_works), stages_(sessions_, *model_, talker_.get()),
+      sessions_(out_, options_.device_works), stages_(sessions_, context_),
       forecast_(pool_.pages(), std::clamp(llm::kv_pool::pages_of(options_.info.context_tokens), 1, pool_.pages())) {}
 
 bool omni_engine::advance() {

@@ -29,7 +29,7 @@ void stages::choose_speech(std::span<const session_id> ids) {
     steps.reserve(batch.size());
     for (const auto& p : batch) steps.push_back(p.by->speech_step());
     const auto begin = engine_clock::now();
-    auto logits = speech::tts_logits(*speaker_->models().tokens, steps);
+    auto logits = speech::tts_logits(*with_.speaker->models().tokens, steps);
     const auto cost = milliseconds_since(begin);
     for (auto i = std::size_t{0}; i < batch.size(); ++i) {
       batch[i].logits = std::move(logits[i]);
@@ -60,7 +60,7 @@ void stages::make_sound(std::span<const session_id> ids) {
     jobs.reserve(batch.size());
     for (const auto& p : batch) jobs.push_back(p.window);
     const auto begin = engine_clock::now();
-    const auto sounds = speaker_->sound().run(jobs);
+    const auto sounds = with_.speaker->sound().run(jobs);
     const auto cost = milliseconds_since(begin);
     for (auto i = std::size_t{0}; i < batch.size(); ++i) {
       batch[i].samples = sounds[i];

@@ -2,8 +2,7 @@
 
 #include "inference/engine/scheduler.hpp"
 #include "inference/engine/session_table.hpp"
-#include "inference/talker.hpp"
-#include "inference/thinker.hpp"
+#include "inference/engine/task_context.hpp"
 
 #include <span>
 
@@ -14,9 +13,8 @@ namespace parley::inference {
 /// one by one, so that only the culprit fails.
 class stages {
 public:
-  /// All arguments must outlive this. `speaker` is null if no task ever speaks.
-  stages(session_table& sessions, const thinker& model, const talker* speaker)
-      : sessions_(sessions), model_(model), speaker_(speaker) {}
+  /// All arguments must outlive this.
+  stages(session_table& sessions, const task_context& with) : sessions_(sessions), with_(with) {}
 
   /// Encodes a second of each stream.
   void hear(std::span<const session_id> ids);
@@ -43,10 +41,10 @@ private:
   void forward(std::span<llm_part> batch);
   struct drawing;
   void draw(std::span<drawing> rows);
+  static void download_rows(std::span<drawing> rows);
 
   session_table& sessions_;
-  const thinker& model_;
-  const talker* speaker_;
+  const task_context& with_;
 };
 
 } // namespace parley::inference

@@ -102,6 +102,10 @@ token_id task::draw(std::span<float>) {
   never_needed();
 }
 
+std::optional<token_id> task::draw_listed(llm::short_row) {
+  never_needed();
+}
+
 void task::on_token_drawn() {
   never_needed();
 }

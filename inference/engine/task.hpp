@@ -1,6 +1,7 @@
 #pragma once
 
 #include "inference/engine/scheduler.hpp"
+#include "inference/llm/sampling.hpp"
 #include "inference/thinker.hpp"
 #include "inference/tts/turn.hpp"
 #include "inference/vision/pieces.hpp"
@@ -44,9 +45,10 @@ struct llm_feed {
   token_id token = 0; ///< the token to feed
 
   // the results
-  at::Tensor hidden;                   ///< [1, hidden] of the newest row
-  at::Tensor logits;                   ///< of the newest row: float32 [vocabulary], on the CPU
-  std::vector<at::Tensor> kept_hidden; ///< [1, hidden] for each row in `kept`
+  at::Tensor hidden;                    ///< [1, hidden] of the newest row
+  at::Tensor logits;                    ///< of the newest row: float32 [vocabulary]
+  std::optional<llm::short_row> listed; ///< what a device sent of them
+  std::vector<at::Tensor> kept_hidden;  ///< [1, hidden] for each row in `kept`
 
   std::int64_t left() const { return rows.defined() ? rows.size(0) - done : 0; }
 };
@@ -134,8 +136,10 @@ public:
   virtual void on_token_fed(); ///< its token is in the cache, and the results are in `feed`
   /// Whether a token should be sampled from the newest logits.
   virtual bool wants_token() const { return false; }
-  /// Samples the token. Runs in parallel with other tasks, on any thread.
+  /// Samples the token. Runs in parallel with other tasks, on any thread. The second: none, with nothing changed, if
+  /// it takes the whole row.
   virtual token_id draw(std::span<float> logits);
+  virtual std::optional<token_id> draw_listed(llm::short_row logits);
   virtual void on_token_drawn(); ///< `feed().token` has been sampled
 
   // ---- stage::speak, stage::sound

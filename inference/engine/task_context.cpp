@@ -6,11 +6,26 @@
 
 namespace parley::inference {
 
+namespace {
+
+/// The rules of both kinds of sessions name these tokens.
+std::optional<llm::shortlist> make_shortlist(const llm::duplex_sampling_ids& duplex, const chat::answer_ids& chat,
+                                             at::Device device) {
+  if (device.is_cpu()) return std::nullopt;
+  auto named = chat.terminators;
+  named.insert(named.end(), {duplex.turn_eos, duplex.listen});
+  return llm::shortlist(duplex.chunk_eos, std::move(named), device);
+}
+
+} // namespace
+
 task_context::task_context(const thinker& thinks, const talker* speaks, const llm::kv_pool& pool,
                            const engine_options& how, const engine::sink& out)
     : model(thinks), speaker(speaks), options(how), tell(out), control(duplex::control_tokens::of(model.text())),
       duplex_ids(llm::make_duplex_sampling_ids(model.text(), options.how)),
-      answer_ids(chat::answer_ids::of(model.text())), prompts(pool, options.kept_prompts), encoders(model) {
+      answer_ids(chat::answer_ids::of(model.text())),
+      shortlist(make_shortlist(duplex_ids, answer_ids, model.llm().device())), prompts(pool, options.kept_prompts),
+      encoders(model) {
   constexpr std::size_t most_orders = 256; // far more than one per session
   if (speaker) voices.emplace(speaker->sound(), options.kept_voices);
   if (model.sees()) pictures.emplace(vision::slicing_of(model.config().vision), options.picture_threads, most_orders);

@@ -8,6 +8,7 @@
 #include "inference/engine/prefix_cache.hpp"
 #include "inference/engine/voice_preparer.hpp"
 #include "inference/llm/kv_pool.hpp"
+#include "inference/llm/shortlist.hpp"
 #include "inference/talker.hpp"
 #include "inference/thinker.hpp"
 
@@ -63,6 +64,7 @@ struct task_context {
   const duplex::control_tokens control;
   const llm::duplex_sampling_ids duplex_ids;
   const chat::answer_ids answer_ids;
+  const std::optional<llm::shortlist> shortlist; ///< none on the CPU
 
   prefix_cache prompts;
   encoder_caches encoders;

@@ -22,7 +22,7 @@ void stages::see(std::span<const schedule::piece> plan) {
   auto call = [this](std::span<part> batch) {
     std::vector<const vision::patch_grid*> pieces;
     for (const auto& p : batch) pieces.insert(pieces.end(), p.pieces.begin(), p.pieces.end());
-    const auto rows = model_.sight().see(pieces);
+    const auto rows = with_.model.sight().see(pieces);
     auto begin = std::int64_t{0};
     for (auto& p : batch) {
       p.rows = rows.narrow(0, begin, std::ssize(p.pieces));

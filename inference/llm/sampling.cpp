@@ -114,9 +114,56 @@ float kth_largest(std::span<const float> logits, std::size_t k, std::vector<floa
   return heap.front();
 }
 
-void ban(std::span<float> logits, std::span<const token_id> ids) {
+/// All logits of a row. A token's place is its id.
+struct whole_row {
+  std::span<float> logits;
+
+  float* find(token_id id) const {
+    return static_cast<std::size_t>(id) < logits.size() ? &logits[static_cast<std::size_t>(id)] : nullptr;
+  }
+  token_id id_at(std::size_t place) const { return static_cast<token_id>(place); }
+
+  /// Whether every logit of at least `l` is in the row.
+  bool has_all_from(float) const { return true; }
+
+  /// What `apply` does to a logit that is not in the row.
+  template<class Apply>
+  void change_absent(Apply) const {}
+};
+
+/// The logits that a device has sent.
+class listed_row {
+public:
+  explicit listed_row(short_row& row)
+      : logits(row.logits), ids_(row.ids), sent_below_(row.others), below_(row.others) {}
+
+  std::span<float> logits;
+
+  float* find(token_id id) const {
+    const auto at = std::ranges::lower_bound(ids_, id);
+    return at != ids_.end() && *at == id ? &logits[static_cast<std::size_t>(at - ids_.begin())] : nullptr;
+  }
+  token_id id_at(std::size_t place) const { return ids_[place]; }
+
+  bool has_all_from(float l) const { return l > below_ || below_ == minus_infinity; }
+
+  /// `apply` must keep the order of logits.
+  template<class Apply>
+  void change_absent(Apply apply) {
+    auto highest = sent_below_;
+    apply(highest);
+    below_ = std::max(below_, highest);
+  }
+
+private:
+  std::span<const token_id> ids_; ///< ascending
+  float sent_below_, below_;      ///< all other logits are at most this; after changes, the second
+};
+
+template<class Row>
+void ban(const Row& row, std::span<const token_id> ids) {
   for (auto id : ids)
-    if (static_cast<std::size_t>(id) < logits.size()) logits[static_cast<std::size_t>(id)] = minus_infinity;
+    if (auto* l = row.find(id)) *l = minus_infinity;
 }
 
 void divide_by_sign(float& logit, double by) {
@@ -124,16 +171,50 @@ void divide_by_sign(float& logit, double by) {
 }
 
 /// Calls `apply`, which changes a logit, once for each different id in `seen`.
-template<class Apply>
-void for_each_seen(std::span<float> logits, std::span<const token_id> seen, sampling_scratch& scratch, Apply apply) {
+template<class Row, class Apply>
+void for_each_seen(Row& row, std::span<const token_id> seen, sampling_scratch& scratch, Apply apply) {
   auto& ids = scratch.kept;
   ids.clear();
-  for (auto id : seen)
-    if (static_cast<std::size_t>(id) < logits.size()) ids.push_back({id, 0, 0});
+  for (auto id : seen) ids.push_back({id, 0, 0});
   auto by_id = [](const auto& a, const auto& b) { return a.id < b.id; };
   std::sort(ids.begin(), ids.end(), by_id);
   auto end = std::unique(ids.begin(), ids.end(), [](const auto& a, const auto& b) { return a.id == b.id; });
-  for (auto at = ids.begin(); at != end; ++at) apply(logits[static_cast<std::size_t>(at->id)]);
+  for (auto at = ids.begin(); at != end; ++at) {
+    if (auto* l = row.find(at->id))
+      apply(*l);
+    else
+      row.change_absent(apply);
+  }
+}
+
+/// The likeliest token; none if one that is not in the row may be as likely.
+template<class Row>
+std::optional<token_id> likeliest(const Row& row, sampling_scratch& scratch) {
+  if (!row.has_all_from(largest(row.logits))) return std::nullopt;
+  return row.id_at(static_cast<std::size_t>(take_largest(row.logits, scratch)));
+}
+
+/// What top-k, top-p and softmax leave; false if tokens that are not in the row may belong to it.
+template<class Row>
+bool filter(const Row& row, double temperature, int top_k, double top_p, bool exact_top_k, sampling_scratch& scratch) {
+  if (!row.has_all_from(minus_infinity)) {
+    const auto k = static_cast<std::size_t>(std::max(top_k, 0));
+    if (k == 0 || k > row.logits.size() || !row.has_all_from(kth_largest(row.logits, k, scratch.heap))) return false;
+  }
+  filter_candidates(row.logits, temperature, top_k, top_p, exact_top_k, scratch);
+  for (auto& c : scratch.kept) c.id = row.id_at(static_cast<std::size_t>(c.id));
+  return true;
+}
+
+/// Throws for rows with NaN, and for rows without a possible token.
+void check(const short_row& row) {
+  if (!std::isfinite(row.total)) throw std::runtime_error("the logits are not numbers");
+  largest(row.logits);
+}
+
+/// Whether the result of a repetition penalty keeps the order of logits.
+bool keeps_order(double penalty) {
+  return penalty > 0 && std::isfinite(penalty);
 }
 
 } // namespace
@@ -186,44 +267,93 @@ void filter_candidates(std::span<const float> logits, double temperature, int to
   }
 }
 
-token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, const duplex_sampling& options,
-                     const quirks& how, std::vector<token_id>& history, random_source& chance,
-                     sampling_scratch& scratch) {
+namespace {
+
+/// The second draw of a duplex decision; none if the row does not suffice.
+template<class Row>
+std::optional<token_id> draw_second(Row row, const duplex_sampling_ids& ids, const duplex_sampling& options,
+                                    const quirks& how, std::span<const token_id> history, random_source& chance,
+                                    sampling_scratch& scratch) {
   const auto& base = options.base;
-  auto greedy = base.greedy || takes_the_likeliest(base.temperature);
-  auto first = greedy ? take_largest(logits, scratch) : draw_raw(logits, chance, scratch);
-  if (first == ids.chunk_eos) return first;
-  ban(logits, ids.forbidden);
+  ban(row, ids.forbidden);
   if (base.repetition_penalty != 1.0) {
     auto window = std::min(history.size(), static_cast<std::size_t>(std::max(base.repetition_window, 1)));
-    auto recent = std::span<const token_id>(history).last(window);
     auto by = base.repetition_penalty;
-    for_each_seen(logits, recent, scratch, [by, always = how.penalty_divides_negative_logits](float& l) {
+    for_each_seen(row, history.last(window), scratch, [by, always = how.penalty_divides_negative_logits](float& l) {
       if (always)
         change(l, l / by);
       else
         divide_by_sign(l, by);
     });
   }
-  if (base.length_penalty != 1.0) divide_by_sign(logits[static_cast<std::size_t>(ids.turn_eos)], base.length_penalty);
-  auto& listen = logits[static_cast<std::size_t>(ids.listen)];
+  if (base.length_penalty != 1.0) divide_by_sign(*row.find(ids.turn_eos), base.length_penalty);
+  auto& listen = *row.find(ids.listen);
   if (options.listen_prob_scale != 1.0) {
     // The reference multiplies the logit, whatever its sign; its documentation speaks of a factor on the probability.
     auto scale = options.listen_prob_scale;
     change(listen, how.listen_controls_act_on_im_end ? listen * scale : listen + std::log(scale));
   }
   if (options.listen_top_k) {
-    auto better = std::count_if(logits.begin(), logits.end(), [l = listen](float other) { return other > l; });
-    if (better < *options.listen_top_k) return ids.listen;
+    auto better = std::ranges::count_if(row.logits, [l = listen](float other) { return other > l; });
+    if (better < *options.listen_top_k) {
+      if (!row.has_all_from(listen)) return std::nullopt;
+      return ids.listen;
+    }
   }
-  auto token = token_id{};
-  if (greedy) {
-    token = take_largest(logits, scratch);
-  } else {
-    filter_candidates(logits, base.temperature, base.top_k, base.top_p, false, scratch);
-    token = draw_filtered(chance, scratch);
-  }
+  if (base.greedy || takes_the_likeliest(base.temperature)) return likeliest(row, scratch);
+  if (!filter(row, base.temperature, base.top_k, base.top_p, false, scratch)) return std::nullopt;
+  return draw_filtered(chance, scratch);
+}
+
+template<class Row>
+std::optional<token_id> draw_answer(Row row, std::span<const token_id> banned, std::span<const token_id> terminators,
+                                    std::span<const token_id> seen, const chat_sampling& options, random_source& chance,
+                                    sampling_scratch& scratch) {
+  ban(row, banned);
+  if (options.repetition_penalty != 1.0)
+    for_each_seen(row, seen, scratch, [by = options.repetition_penalty](float& l) { divide_by_sign(l, by); });
+  if (options.length_penalty != 1.0)
+    for (auto id : terminators) divide_by_sign(*row.find(id), options.length_penalty);
+  if (options.greedy || takes_the_likeliest(options.temperature)) return likeliest(row, scratch);
+  if (!filter(row, options.temperature, options.top_k, options.top_p, options.exact_top_k, scratch))
+    return std::nullopt;
+  return draw_filtered(chance, scratch);
+}
+
+} // namespace
+
+token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, const duplex_sampling& options,
+                     const quirks& how, std::vector<token_id>& history, random_source& chance,
+                     sampling_scratch& scratch) {
+  auto greedy = options.base.greedy || takes_the_likeliest(options.base.temperature);
+  auto first = greedy ? take_largest(logits, scratch) : draw_raw(logits, chance, scratch);
+  if (first == ids.chunk_eos) return first;
+  const auto token = draw_second(whole_row{logits}, ids, options, how, history, chance, scratch).value();
   history.push_back(token);
+  return token;
+}
+
+std::optional<token_id> draw_duplex(short_row row, const duplex_sampling_ids& ids, const duplex_sampling& options,
+                                    const quirks& how, std::vector<token_id>& history, random_source& chance,
+                                    sampling_scratch& scratch) {
+  check(row);
+  if (scratch.records || !keeps_order(options.base.repetition_penalty)) return std::nullopt;
+  const listed_row listed(row);
+  const auto before = chance.where();
+  if (options.base.greedy || takes_the_likeliest(options.base.temperature)) {
+    const auto first = likeliest(listed, scratch);
+    if (!first || *first == ids.chunk_eos) return first;
+  } else {
+    // The draw from the whole row matters only if it ends the chunk.
+    const auto target = chance.next() * row.total,
+               weight = std::exp(double{*listed.find(ids.chunk_eos)} - largest(row.logits));
+    if (row.before_chunk_eos <= target && target < row.before_chunk_eos + weight) return ids.chunk_eos;
+  }
+  const auto token = draw_second(listed, ids, options, how, history, chance, scratch);
+  if (token)
+    history.push_back(*token);
+  else
+    chance.go_on_from(before);
   return token;
 }
 
@@ -231,14 +361,15 @@ token_id draw_chat(std::span<float> logits, std::span<const token_id> banned, st
                    std::span<const token_id> seen, const chat_sampling& options, random_source& chance,
                    sampling_scratch& scratch) {
   largest(logits); // throws for rows with NaN
-  ban(logits, banned);
-  if (options.repetition_penalty != 1.0)
-    for_each_seen(logits, seen, scratch, [by = options.repetition_penalty](float& l) { divide_by_sign(l, by); });
-  if (options.length_penalty != 1.0)
-    for (auto id : terminators) divide_by_sign(logits[static_cast<std::size_t>(id)], options.length_penalty);
-  if (options.greedy || takes_the_likeliest(options.temperature)) return take_largest(logits, scratch);
-  filter_candidates(logits, options.temperature, options.top_k, options.top_p, options.exact_top_k, scratch);
-  return draw_filtered(chance, scratch);
+  return draw_answer(whole_row{logits}, banned, terminators, seen, options, chance, scratch).value();
+}
+
+std::optional<token_id> draw_chat(short_row row, std::span<const token_id> banned,
+                                  std::span<const token_id> terminators, std::span<const token_id> seen,
+                                  const chat_sampling& options, random_source& chance, sampling_scratch& scratch) {
+  check(row);
+  if (scratch.records || !keeps_order(options.repetition_penalty)) return std::nullopt;
+  return draw_answer(listed_row(row), banned, terminators, seen, options, chance, scratch);
 }
 
 } // namespace parley::inference::llm

@@ -58,6 +58,23 @@ token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, co
                      const quirks& how, std::vector<token_id>& history, random_source& chance,
                      sampling_scratch& scratch);
 
+/// What a device sends of a row of logits: enough for most draws.
+struct short_row {
+  std::vector<token_id> ids; ///< ascending: those of the largest logits, and all that the rules name
+  std::vector<float> logits;
+  float others;            ///< no other logit is larger
+  double total;            ///< sum of e^(logit - largest) over the whole row; not finite if the row is not
+  double before_chunk_eos; ///< the same over the ids before `chunk_eos`
+};
+
+/// The same decision, by the same random numbers, from a row that contains `chunk_eos`, `turn_eos` and `listen`. None,
+/// with nothing changed, if it needs the whole row: for records, without top-k, or if an equally large logit may be
+/// missing. A random number that lies within the rounding of `total` (1e-7) from where `chunk_eos` begins or ends may
+/// decide otherwise.
+std::optional<token_id> draw_duplex(short_row row, const duplex_sampling_ids& ids, const duplex_sampling& options,
+                                    const quirks& how, std::vector<token_id>& history, random_source& chance,
+                                    sampling_scratch& scratch);
+
 /// Chat options (6.3, 6.4). The penalty depends on the sign: positive logits are divided, others multiplied.
 struct chat_sampling {
   bool greedy = false;
@@ -74,6 +91,11 @@ struct chat_sampling {
 token_id draw_chat(std::span<float> logits, std::span<const token_id> banned, std::span<const token_id> terminators,
                    std::span<const token_id> seen, const chat_sampling& options, random_source& chance,
                    sampling_scratch& scratch);
+
+/// The same token from a row that contains the terminators; none as in `draw_duplex`.
+std::optional<token_id> draw_chat(short_row row, std::span<const token_id> banned,
+                                  std::span<const token_id> terminators, std::span<const token_id> seen,
+                                  const chat_sampling& options, random_source& chance, sampling_scratch& scratch);
 
 /// What top-k, top-p and softmax leave of a row: (id, probability), ids ascending, in `scratch.kept` (weight).
 /// `temperature` must not be one that `takes_the_likeliest`. top_k <= 0 and top_p outside (0, 1) mean off. NaN logits

@@ -55,13 +55,13 @@ void replay_offline(golden_set& files, const std::string& stem, const audio_mode
     check.close("hidden", trace.hiddens.at(k), golden_of(golden, name + ".hidden." + std::to_string(k)));
 }
 
-void check_cache(const audio::encoder_cache& cache, const safetensors_file& golden, const std::string& key,
+void check_cache(const audio::encoder_cache& cache, int layers, const safetensors_file& golden, const std::string& key,
                  case_check& check) {
-  for (std::int64_t l = 0; l < cache.keys.size(0); ++l) {
+  for (std::int64_t l = 0; l < layers; ++l) {
     auto number = std::to_string(l);
     if (!has_golden(golden, key + ".k" + number)) continue;
-    check.close("keys", cache.keys[l].narrow(1, 0, cache.length), golden_of(golden, key + ".k" + number));
-    check.close("values", cache.values[l].narrow(1, 0, cache.length), golden_of(golden, key + ".v" + number));
+    check.close("keys", cache.keys(l), golden_of(golden, key + ".k" + number));
+    check.close("values", cache.values(l), golden_of(golden, key + ".v" + number));
   }
 }
 
@@ -94,7 +94,7 @@ void replay_stream(golden_set& files, const std::string& stem, const audio_model
         check.close("after_conv", trace.after_conv.t(), golden_of(golden, key + ".after_conv"));
       if (has_golden(golden, key + ".apm_out"))
         check.close("apm_out", encoded.front(), golden_of(golden, key + ".apm_out"));
-      check_cache(cache, golden, key, check);
+      check_cache(cache, files.config().audio.layers, golden, key, check);
     });
   }
 }

@@ -143,8 +143,8 @@ TEST_CASE("a cleared cache is as new, whatever it held") {
   tiny_audio model;
   auto mels = unit_mels(model, 40, 3);
   auto used = model.encode.make_cache();
-  used.keys.fill_(1e9);
-  used.values.fill_(-1e9);
+  used.own_keys.fill_(1e9);
+  used.own_values.fill_(-1e9);
   used.length = 700;
   used.clear();
   auto fresh = model.encode.make_cache();

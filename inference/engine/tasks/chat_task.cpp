@@ -146,6 +146,16 @@ void chat_task::on_token_fed() {
 }
 
 token_id chat_task::draw(std::span<float> logits) {
+  return draw_from<token_id>(logits);
+}
+
+std::optional<token_id> chat_task::draw_listed(llm::short_row logits) {
+  return draw_from<std::optional<token_id>>(std::move(logits));
+}
+
+/// From a whole row, or a short one.
+template<class Token, class Row>
+Token chat_task::draw_from(Row logits) {
   auto& chance = chance_ ? *chance_ : session_.chance;
   if (const auto& replay = turn_.replay; replay && drawn_.size() < replay->sampled.size()) {
     if (!sampling_.greedy && !takes_the_likeliest(sampling_.temperature)) chance.next();
@@ -153,7 +163,8 @@ token_id chat_task::draw(std::span<float> logits) {
   }
   const auto& ids = with_.answer_ids;
   const auto banned = speaks_ ? std::span<const token_id>(ids.unspeakable) : std::span<const token_id>();
-  return llm::draw_chat(logits, banned, ids.terminators, answer_->seen(), sampling_, chance, session_.scratch);
+  return llm::draw_chat(std::move(logits), banned, ids.terminators, answer_->seen(), sampling_, chance,
+                        session_.scratch);
 }
 
 void chat_task::on_token_drawn() {

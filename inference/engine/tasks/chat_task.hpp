@@ -70,6 +70,7 @@ public:
   void on_token_fed() override;
   bool wants_token() const override { return needs() == stage::decode; }
   token_id draw(std::span<float> logits) override;
+  std::optional<token_id> draw_listed(llm::short_row logits) override;
   void on_token_drawn() override;
   speech::tts_step speech_step() override { return speech_->step(); }
   void on_speech_token() override;
@@ -77,6 +78,8 @@ public:
   void on_sound(at::Tensor samples) override;
 
 private:
+  template<class Token, class Row>
+  Token draw_from(Row logits);
   void read();
   std::optional<task_failure> read_prompt(chat::conversation& talk);
   void embed(const at::Tensor& sound);

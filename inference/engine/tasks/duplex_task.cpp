@@ -172,6 +172,12 @@ token_id duplex_task::draw(std::span<float> logits) {
   return llm::draw_duplex(logits, s.with.duplex_ids, s.sampling, s.with.options.how, s.history, s.chance, s.scratch);
 }
 
+std::optional<token_id> duplex_task::draw_listed(llm::short_row logits) {
+  auto& s = session_;
+  return llm::draw_duplex(std::move(logits), s.with.duplex_ids, s.sampling, s.with.options.how, s.history, s.chance,
+                          s.scratch);
+}
+
 void duplex_task::on_token_drawn() {
   drawn_.push_back(feed_.token);
   session_.decoder.sampled(feed_.token);

@@ -40,6 +40,7 @@ public:
   void on_token_fed() override;
   bool wants_token() const override;
   token_id draw(std::span<float> logits) override;
+  std::optional<token_id> draw_listed(llm::short_row logits) override;
   void on_token_drawn() override;
   speech::tts_step speech_step() override { return session_.speech->step(); }
   void on_speech_token() override;
