@@ -26,6 +26,8 @@ void add_verify(CLI::App& app, job& chosen) {
                                                                                {"float32", config::dtype::float32},
                                                                                {"bfloat16", config::dtype::bfloat16},
                                                                                {"float16", config::dtype::float16}}));
+  sub->add_flag("--plain-attention", where->how.plain_attention,
+                "Attend to one sequence after another: to tell whether a GPU's fused kernels for all of them differ");
   sub->callback([where, &chosen] {
     chosen = [where] { return inference::verify::run_verify(where->model, where->goldens, std::cout, where->how); };
   });

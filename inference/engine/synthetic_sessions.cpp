@@ -21,7 +21,10 @@ std::size_t size_of(int sessions) {
 
 llm_sessions::llm_sessions(const thinker& model, int sessions, int rows)
     : model_(model), pool_(model.config().llm, sessions + 1, rows, model.llm().dtype(), model.llm().device()),
-      count_(size_of(sessions)) {}
+      count_(size_of(sessions)) {
+  const auto device = model.llm().device();
+  if (!device.is_cpu()) shortlist_.emplace(any_token, std::vector<token_id>{any_token}, device);
+}
 
 void llm_sessions::begin(prompt how, std::int64_t rows) {
   if (how == prompt::own) {
@@ -55,7 +58,11 @@ void llm_sessions::feed(std::int64_t rows) {
   }
   const std::vector<token_id> ids(static_cast<std::size_t>(rows) * caches_.size(), any_token);
   const auto& llm = model_.llm();
-  llm.logits(llm.forward({ids, {}}, sequences, last)).to(at::kCPU);
+  const auto logits = llm.logits(llm.forward({ids, {}}, sequences, last));
+  if (shortlist_)
+    shortlist_->of(logits);
+  else
+    logits.to(at::kCPU);
 }
 
 hearing_sessions::hearing_sessions(const thinker& model, int sessions) : model_(model), streams_(size_of(sessions)) {

@@ -33,7 +33,7 @@ public:
   /// Gives each session `rows` more rows, all zero, without computing them.
   void remember(std::int64_t rows);
 
-  /// Feeds `rows` tokens to each and copies the logits of each one's last row to the CPU, which waits for the device.
+  /// Feeds `rows` tokens to each and downloads what draws from each one's last row need, which waits for the device.
   void feed(std::int64_t rows);
 
 private:
@@ -41,6 +41,7 @@ private:
   llm::kv_pool pool_;
   std::size_t count_;
   std::vector<llm::kv_cache> caches_;
+  std::optional<llm::shortlist> shortlist_; ///< none on the CPU
 };
 
 /// Sessions that listen.

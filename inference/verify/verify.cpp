@@ -1,6 +1,7 @@
 #include "inference/verify/verify.hpp"
 
 #include "inference/engine/device.hpp"
+#include "inference/kernels/varlen_attention.hpp"
 #include "inference/verify/e2e_set.hpp"
 #include "inference/verify/families.hpp"
 
@@ -36,6 +37,7 @@ int run_verify(const std::filesystem::path& model, const std::filesystem::path& 
   auto kind = kind_of(goldens);
   const auto device = find_device(how.device, small_hidden_size);
   set_up_accelerators(float32_products::exact);
+  varlen_attention::prefer_loop(how.plain_attention);
   golden_set files(model, goldens, device, find_dtype(how.dtype, device, small_hidden_size));
   const bool as_recorded = device.is_cpu() && files.dtype() == at::kFloat;
   if (kind == golden_kind::talker && !as_recorded)

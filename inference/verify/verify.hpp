@@ -13,6 +13,7 @@ namespace parley::inference::verify {
 struct verify_options {
   std::string device = "cpu"; ///< as `worker.device`
   config::dtype dtype = config::dtype::float32;
+  bool plain_attention = false; ///< `varlen_attention::prefer_loop`
 };
 
 /// Replays every golden case of a folder on a checkpoint and prints one line per case (report.hpp). The files tell

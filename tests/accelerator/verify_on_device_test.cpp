@@ -1,3 +1,4 @@
+#include "inference/kernels/varlen_attention.hpp"
 #include "inference/verify/verify.hpp"
 #include "tests/accelerator/pretend_device.hpp"
 
@@ -6,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+using parley::inference::varlen_attention;
 using namespace parley::inference::testing;
 using namespace parley::inference::verify;
 
@@ -30,6 +32,16 @@ TEST_CASE("a device reproduces the thinker's goldens") {
   CHECK(misses(out.str()) == "");
   CHECK(status == 0);
   CHECK(take_work().kernels > 10000); // it did the work
+}
+
+TEST_CASE("a device reproduces the thinker's goldens without fused attention") {
+  take_work();
+  std::ostringstream out;
+  run_verify("tests/data/checkpoints/tiny", "tests/data/goldens/thinker", out,
+             {.device = pretend_device().str(), .plain_attention = true});
+  varlen_attention::prefer_loop(false);
+  CHECK(misses(out.str()) == "");
+  CHECK_FALSE(take_work().by_kernel.contains("aten::_efficient_attention_forward"));
 }
 
 TEST_CASE("a device reproduces whole conversations") {
