@@ -77,7 +77,12 @@ double time_second(const thinker& model, const talker* speaker, const std::share
 
 void warm_up(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice) {
   time_second(model, speaker, voice, 1);
-  if (!speaker || model.llm().device().is_cpu()) return;
+  if (model.llm().device().is_cpu()) return;
+  constexpr int prompt = llm::kv_pool::page_tokens + 2;
+  synthetic::llm_sessions sharing(model, 3, 2 * prompt); // rows in several runs of pages
+  sharing.begin(synthetic::prompt::shared, prompt);
+  sharing.feed(1);
+  if (!speaker) return;
   // The words of a turn's second unit are masked; those of the first one need no mask.
   synthetic::tts_sessions speaking(*speaker, 1);
   for (const auto turn_begins : {true, false}) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "inference/llm/shortlist.hpp"
 #include "inference/random.hpp"
 #include "inference/talker.hpp"
 #include "inference/thinker.hpp"
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 /// Sessions without clients, for measuring one stage at a time: each class holds some sessions of equal length and makes

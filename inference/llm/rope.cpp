@@ -34,7 +34,9 @@ rope::rotation rope::move(std::int64_t from, std::int64_t to, std::int64_t rows)
 at::Tensor rope::apply(const at::Tensor& x, const rotation& turn) {
   auto half = x.size(-1) / 2;
   auto swapped = at::cat({x.narrow(-1, half, half), x.narrow(-1, 0, half)}, -1);
-  return (x * turn.cosine.to(x.scalar_type())).addcmul_(swapped, turn.sine.to(x.scalar_type()));
+  const auto cosine = turn.cosine.to(x.scalar_type()), sine = turn.sine.to(x.scalar_type());
+  // On a device, one kernel less.
+  return x.is_cpu() ? x * cosine + swapped * sine : (x * cosine).addcmul_(swapped, sine);
 }
 
 } // namespace parley::inference::llm

@@ -272,14 +272,15 @@ namespace {
 /// The second draw of a duplex decision; none if the row does not suffice.
 template<class Row>
 std::optional<token_id> draw_second(Row row, const duplex_sampling_ids& ids, const duplex_sampling& options,
-                                    const quirks& how, std::span<const token_id> history, random_source& chance,
+                                    const quirks& how, std::vector<token_id>& history, random_source& chance,
                                     sampling_scratch& scratch) {
   const auto& base = options.base;
   ban(row, ids.forbidden);
   if (base.repetition_penalty != 1.0) {
     auto window = std::min(history.size(), static_cast<std::size_t>(std::max(base.repetition_window, 1)));
     auto by = base.repetition_penalty;
-    for_each_seen(row, history.last(window), scratch, [by, always = how.penalty_divides_negative_logits](float& l) {
+    const auto recent = std::span<const token_id>(history).last(window);
+    for_each_seen(row, recent, scratch, [by, always = how.penalty_divides_negative_logits](float& l) {
       if (always)
         change(l, l / by);
       else
@@ -297,12 +298,16 @@ std::optional<token_id> draw_second(Row row, const duplex_sampling_ids& ids, con
     auto better = std::ranges::count_if(row.logits, [l = listen](float other) { return other > l; });
     if (better < *options.listen_top_k) {
       if (!row.has_all_from(listen)) return std::nullopt;
-      return ids.listen;
+      return ids.listen; // not in the history, as in the reference
     }
   }
-  if (base.greedy || takes_the_likeliest(base.temperature)) return likeliest(row, scratch);
-  if (!filter(row, base.temperature, base.top_k, base.top_p, false, scratch)) return std::nullopt;
-  return draw_filtered(chance, scratch);
+  std::optional<token_id> token;
+  if (base.greedy || takes_the_likeliest(base.temperature))
+    token = likeliest(row, scratch);
+  else if (filter(row, base.temperature, base.top_k, base.top_p, false, scratch))
+    token = draw_filtered(chance, scratch);
+  if (token) history.push_back(*token);
+  return token;
 }
 
 template<class Row>
@@ -328,9 +333,7 @@ token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, co
   auto greedy = options.base.greedy || takes_the_likeliest(options.base.temperature);
   auto first = greedy ? take_largest(logits, scratch) : draw_raw(logits, chance, scratch);
   if (first == ids.chunk_eos) return first;
-  const auto token = draw_second(whole_row{logits}, ids, options, how, history, chance, scratch).value();
-  history.push_back(token);
-  return token;
+  return draw_second(whole_row{logits}, ids, options, how, history, chance, scratch).value();
 }
 
 std::optional<token_id> draw_duplex(short_row row, const duplex_sampling_ids& ids, const duplex_sampling& options,
@@ -350,10 +353,7 @@ std::optional<token_id> draw_duplex(short_row row, const duplex_sampling_ids& id
     if (row.before_chunk_eos <= target && target < row.before_chunk_eos + weight) return ids.chunk_eos;
   }
   const auto token = draw_second(listed, ids, options, how, history, chance, scratch);
-  if (token)
-    history.push_back(*token);
-  else
-    chance.go_on_from(before);
+  if (!token) chance.go_on_from(before);
   return token;
 }
 

@@ -116,6 +116,12 @@ TEST_CASE("listen controls act on <|listen|>, and on <|im_end|> only as a quirk"
   how.listen_prob_scale = 1;
   how.listen_top_k = 2;
   CHECK(decide(logits, how, {}) == 3);
+  std::vector<token_id> history;
+  list_of_draws none({});
+  sampling_scratch scratch;
+  auto row = logits;
+  CHECK(draw_duplex(row, ids, how, {}, history, none, scratch) == 3);
+  CHECK(history.empty()); // only sampled tokens are in it
   how.listen_top_k = 1;
   CHECK(decide(logits, how, {}) == 0);
   auto q = quirks::literal();
