@@ -5,7 +5,6 @@
 #include <c10/core/InferenceMode.h>
 #include <catch2/catch.hpp>
 
-#include <algorithm>
 #include <vector>
 
 using namespace parley::inference;
@@ -96,11 +95,13 @@ TEST_CASE("sequences in many runs of pages have the CPU's logits on a device") {
     p.open();
     p.open();
     for (auto i = 0; i < 5; ++i) p.feed({{0, 50}, {1, 60}, {2, 64}}); // new rows in two runs
-    p.feed({{2, 1}, {0, 100}, {1, 1}});
-    std::size_t most = 0;
-    for (const auto& cache : p.caches) most = std::max(most, cache.runs().size());
-    CHECK(most > 2);
-    p.feed({{2, 1}, {0, 1}, {1, 1}});
+    p.feed({{0, 134}, {1, 1}}); // to the end of a page
+    p.fork(0);
+    p.feed({{3, 1}, {2, 1}}); // takes the page behind it
+    p.feed({{2, 1}, {0, 10}, {3, 20}});
+    CHECK(p.caches[0].runs().size() == 3);
+    CHECK(p.caches[3].runs().size() == 2);
+    p.feed({{2, 1}, {0, 1}, {3, 1}, {1, 1}});
   });
 }
 
