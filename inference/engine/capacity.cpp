@@ -55,16 +55,12 @@ double time_speech(const talker& speaker, const std::shared_ptr<const speech::vo
   return since(begin);
 }
 
-std::size_t bytes_of(const at::Tensor& x) {
-  return x.defined() ? x.nbytes() : 0;
-}
-
 /// Bytes that the flow model stores per mel row of this voice.
 std::size_t bytes_per_row(const speech::voice& voice) {
   std::size_t bytes = 0;
   for (const auto& step : voice.prompt.steps)
-    for (const auto& x : step.attention) bytes += bytes_of(x.joined());
-  for (const auto& x : voice.prompt.encoder.attention) bytes += bytes_of(x);
+    for (const auto& x : step.attention) bytes += x.joined().nbytes();
+  for (const auto& x : voice.prompt.encoder.attention) bytes += x.joined().nbytes();
   return bytes / static_cast<std::size_t>(voice.prompt_rows());
 }
 

@@ -31,8 +31,7 @@ tts_embeddings tts_embeddings::open(const checkpoint& from, const tts_config& co
 }
 
 at::Tensor tts_embeddings::codes(std::span<const std::int64_t> tokens) const {
-  const auto ids = at::tensor(at::IntArrayRef(tokens.data(), tokens.size()), at::kLong).to(codes_.device());
-  return codes_.index_select(0, ids);
+  return codes(at::tensor(at::IntArrayRef(tokens.data(), tokens.size()), at::kLong).to(codes_.device()));
 }
 
 } // namespace parley::inference::speech

@@ -32,6 +32,9 @@ public:
   /// Speech tokens -> float32 [n, width]
   at::Tensor codes(std::span<const std::int64_t> tokens) const;
 
+  /// The same for int32 or int64 [n] on the device.
+  at::Tensor codes(const at::Tensor& tokens) const { return codes_.index_select(0, tokens); }
+
 private:
   at::Tensor codes_, audio_bos_, text_eos_;
 };

@@ -1,7 +1,9 @@
 #include "inference/tts/llama.hpp"
 
 #include "inference/kernels/attention.hpp"
+#include "inference/kernels/integer_upload.hpp"
 #include "inference/kernels/rows.hpp"
+#include "inference/kernels/varlen_attention.hpp"
 #include "inference/vocoder/ragged.hpp"
 
 #include <ATen/ATen.h>
@@ -95,14 +97,33 @@ private:
   std::vector<std::int32_t> pages_;
 };
 
+/// All sessions' input rows; tokens are looked up at once.
+at::Tensor embedded(std::span<const tts_llama::row> rows, const at::Tensor& tokens) {
+  std::vector<at::Tensor> pieces;
+  bool given = false;
+  at::Tensor looked_up;
+  if (tokens.size(0) > 0) looked_up = rows.front().codes->codes(tokens);
+  std::int64_t begin = 0;
+  for (const auto& row : rows) {
+    given = given || row.embeddings.defined();
+    if (row.embeddings.defined()) pieces.push_back(row.embeddings);
+    const auto n = std::ssize(row.tokens);
+    if (n > 0) pieces.push_back(looked_up.narrow(0, begin, n));
+    begin += n;
+  }
+  return given ? at::cat(pieces, 0) : looked_up;
+}
+
 } // namespace
 
 at::Tensor tts_cache::keys(std::size_t layer) const {
-  return keys_.at(layer).narrow(1, begin_, length_);
+  if (!rows_) return keys_.at(layer).narrow(1, begin_, length_);
+  return rows_->layer(layer).chunk(2, 1)[0].narrow(0, begin_, length_).transpose(0, 1);
 }
 
 at::Tensor tts_cache::values(std::size_t layer) const {
-  return values_.at(layer).narrow(1, begin_, length_);
+  if (!rows_) return values_.at(layer).narrow(1, begin_, length_);
+  return rows_->layer(layer).chunk(2, 1)[1].narrow(0, begin_, length_).transpose(0, 1);
 }
 
 void tts_cache::keep_last(std::int64_t rows) {
@@ -113,19 +134,35 @@ void tts_cache::keep_last(std::int64_t rows) {
 }
 
 void tts_cache::assign(std::vector<at::Tensor> keys, std::vector<at::Tensor> values) {
+  const auto length = keys.at(0).size(1);
+  if (rows_) {
+    auto elsewhere = rows_->another(length);
+    for (std::size_t n = 0; n < keys.size(); ++n)
+      elsewhere->layer(n).copy_(at::cat({keys[n], values[n]}, 0).transpose(0, 1));
+    rows_ = std::move(elsewhere);
+  } else {
+    keys_ = std::move(keys);
+    values_ = std::move(values);
+  }
   begin_ = 0;
-  length_ = keys.at(0).size(1);
-  keys_ = std::move(keys);
-  values_ = std::move(values);
+  length_ = length;
+}
+
+bool tts_cache::has_room(std::int64_t more) const {
+  const auto capacity = rows_ ? rows_->count() : keys_.empty() ? 0 : keys_[0].size(1);
+  return begin_ + length_ + more <= capacity;
+}
+
+std::int64_t tts_cache::wanted_for(std::int64_t more) const {
+  return std::max({smallest_capacity, 2 * length_, length_ + more});
 }
 
 void tts_cache::extend(std::size_t layers, std::int64_t more, const at::Tensor& like) {
-  const auto capacity = keys_.empty() ? 0 : keys_[0].size(1);
-  if (begin_ + length_ + more <= capacity) {
+  if (has_room(more)) {
     length_ += more;
     return;
   }
-  const auto wanted = std::max({smallest_capacity, 2 * length_, length_ + more});
+  const auto wanted = wanted_for(more);
   auto grown = [&](const std::vector<at::Tensor>& side) {
     std::vector<at::Tensor> result;
     for (std::size_t n = 0; n < layers; ++n) {
@@ -139,12 +176,6 @@ void tts_cache::extend(std::size_t layers, std::int64_t more, const at::Tensor& 
   values_ = std::move(values);
   begin_ = 0;
   length_ += more;
-}
-
-void tts_cache::write_last(std::size_t layer, const at::Tensor& keys, const at::Tensor& values) {
-  const auto from = begin_ + length_ - keys.size(1);
-  keys_[layer].narrow(1, from, keys.size(1)).copy_(keys);
-  values_[layer].narrow(1, from, keys.size(1)).copy_(values);
 }
 
 tts_llama::tts_llama(const tensor_map& weights, const tts_config& config)
@@ -169,17 +200,20 @@ tts_llama::tts_llama(const tensor_map& weights, const tts_config& config)
   head_dim_ = layers_[0].out.weight.size(1) / config_.heads;
   if (layers_[0].query_key_value.weight.size(0) != (config_.heads + 2 * config_.kv_heads) * head_dim_)
     throw std::runtime_error(weights.origin() + ": attention heads of config.json don't fit the weights");
+  if (head_dim_ > cpu::largest_head) throw std::runtime_error(weights.origin() + ": attention heads are too large");
   const auto options = final_norm_.options().dtype(at::kFloat);
   frequencies_ =
       1.0 / at::pow(config_.rope_theta, at::arange(0, head_dim_, 2, options) / static_cast<double>(head_dim_));
+  if (!final_norm_.is_cpu()) rows_.emplace(layers_.size(), 2 * config_.kv_heads, head_dim_, options);
 }
 
 at::Tensor tts_llama::norm(const at::Tensor& x, const at::Tensor& weight) const {
+  if (!x.is_cpu()) return std::get<0>(at::_fused_rms_norm(x, weight.sizes(), weight, config_.rms_norm_eps));
   return x * at::rsqrt(x.square().mean(-1, true) + config_.rms_norm_eps) * weight;
 }
 
 tts_llama::angles tts_llama::angles_of(const at::Tensor& positions) const {
-  const auto half = positions.to(at::kFloat).unsqueeze(1) * frequencies_;
+  const auto half = positions.unsqueeze(1) * frequencies_;
   const auto both = at::cat({half, half}, 1);
   return {at::cos(both), at::sin(both)};
 }
@@ -187,18 +221,6 @@ tts_llama::angles tts_llama::angles_of(const at::Tensor& positions) const {
 at::Tensor tts_llama::rotate(const at::Tensor& keys, const at::Tensor& positions) const {
   const auto [cos, sin] = angles_of(positions);
   return rotated(keys, cos, sin);
-}
-
-/// q [heads, n, head_dim]; the same n rows are the last ones of the cache. Causal. -> [n, heads * head_dim]
-at::Tensor tts_llama::attend(const at::Tensor& q, const tts_cache& past, std::size_t layer) const {
-  const auto fresh = q.size(1), total = past.length();
-  std::optional<at::Tensor> mask;
-  if (fresh > 1 && total > fresh) // row i sees the columns up to total - fresh + i
-    mask = at::ones({fresh, total}, q.options().dtype(at::kBool)).tril(total - fresh);
-  const auto y = at::scaled_dot_product_attention(
-      q.unsqueeze(0), past.keys(layer).unsqueeze(0), past.values(layer).unsqueeze(0), mask, 0.0,
-      fresh > 1 && total == fresh, std::nullopt, config_.heads != config_.kv_heads);
-  return y.squeeze(0).transpose(0, 1).reshape({fresh, -1});
 }
 
 template<class Call>
@@ -222,50 +244,121 @@ std::vector<at::Tensor> tts_llama::next_logits(std::span<const row> rows) const 
                              [&] { return logits(extend(rows)).to(at::kCPU, at::kFloat).contiguous().unbind(0); });
 }
 
-at::Tensor tts_llama::extend(std::span<const row> rows) const {
-  std::vector<at::Tensor> pieces, positions;
-  std::vector<std::int64_t> lengths, last;
-  std::int64_t total = 0;
-  const auto integers = final_norm_.options().dtype(at::kLong);
-  for (const auto& row : rows) {
-    const auto n = row.embeddings.size(0);
-    pieces.push_back(row.embeddings);
-    positions.push_back(at::arange(row.position, row.position + n, integers));
-    lengths.push_back(n);
-    total += n;
-    last.push_back(total - 1);
-  }
-  auto x = at::cat(pieces, 0);
-  const auto [cos, sin] = angles_of(at::cat(positions, 0));
-  if (x.is_cpu() && head_dim_ <= cpu::largest_head) {
-    const auto one_row = at::empty({config_.kv_heads, 1, head_dim_}, x.options());
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].past->extend(layers_.size(), lengths[i], one_row);
-    const walk on(rows, lengths, cos, sin, config_, head_dim_);
-    for (std::size_t n = 0; n < layers_.size(); ++n) {
-      const auto& layer = layers_[n];
-      x = x + layer.out(on.attend(n, layer.query_key_value(on.norm(x, layer.attention_norm))));
-      x = x + layer.down(on.gate(layer.gate_up(on.norm(x, layer.feed_norm))));
+/// One call's rows, known on the host before it begins, and uploaded at once.
+struct tts_llama::plan {
+  std::vector<std::int64_t> lengths; ///< rows of each session
+  at::Tensor tokens;                 ///< all sessions' tokens
+  at::Tensor positions;              ///< of each row
+  at::Tensor last;                   ///< each session's last row
+
+  // Elsewhere than on the CPU.
+  at::Tensor targets; ///< int64: where keys and values of each row are written
+  std::optional<varlen_attention> attention;
+
+  /// The caches must have room; if they are on a device, they already include the new rows.
+  plan(std::span<const row> rows, at::Device device) {
+    integer_upload numbers;
+    std::vector<std::int64_t> ids, places, ends, written;
+    std::vector<attention_run> runs;
+    for (const auto& row : rows) {
+      const auto n = row.rows();
+      lengths.push_back(n);
+      ids.insert(ids.end(), row.tokens.begin(), row.tokens.end());
+      for (std::int64_t i = 0; i < n; ++i) places.push_back(row.position + i);
+      ends.push_back(std::ssize(places) - 1);
+      if (device.is_cpu()) continue;
+      const auto first = row.past->rows_->first() + row.past->begin_, keys = row.past->length_;
+      runs.push_back({n, first, keys});
+      for (std::int64_t i = keys - n; i < keys; ++i) written.push_back(first + i);
     }
-    return norm(x.index_select(0, at::tensor(last, integers)), final_norm_);
+    const auto token_part = numbers.add(ids), place_part = numbers.add(places), end_part = numbers.add(ends);
+    const auto target_part = numbers.add(written);
+    integer_upload::part attention_part;
+    if (!device.is_cpu()) {
+      attention.emplace(runs, varlen_attention::mask::causal);
+      attention_part = numbers.add(attention->numbers());
+    }
+    numbers.send(device);
+    tokens = numbers[token_part];
+    positions = numbers[place_part];
+    last = numbers[end_part];
+    if (!attention) return;
+    targets = numbers[target_part].to(at::kLong);
+    attention->use(numbers[attention_part]);
   }
+};
+
+at::Tensor tts_llama::extend(std::span<const row> rows) const {
+  const auto device = final_norm_.device();
+  if (rows_) make_room(rows);
+  const plan at(rows, device);
+  auto x = embedded(rows, at.tokens);
+  x = rows_ ? extend_together(x, at) : extend_on_cpu(x, rows, at);
+  return norm(x.index_select(0, at.last), final_norm_);
+}
+
+at::Tensor tts_llama::extend_on_cpu(at::Tensor x, std::span<const row> rows, const plan& at) const {
+  const auto [cos, sin] = angles_of(at.positions);
+  const auto one_row = at::empty({config_.kv_heads, 1, head_dim_}, x.options());
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].past->extend(layers_.size(), at.lengths[i], one_row);
+  const walk on(rows, at.lengths, cos, sin, config_, head_dim_);
   for (std::size_t n = 0; n < layers_.size(); ++n) {
     const auto& layer = layers_[n];
-    const auto parts =
-        layer.query_key_value(norm(x, layer.attention_norm)).view({total, -1, head_dim_}).transpose(0, 1);
-    const auto q = cut(rotated(parts.narrow(0, 0, config_.heads), cos, sin), lengths, 1);
-    const auto k = cut(rotated(parts.narrow(0, config_.heads, config_.kv_heads), cos, sin), lengths, 1);
-    const auto v = cut(parts.narrow(0, config_.heads + config_.kv_heads, config_.kv_heads), lengths, 1);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      auto& past = *rows[i].past;
-      if (n == 0) past.extend(layers_.size(), lengths[i], k[i]);
-      past.write_last(n, k[i], v[i]);
-      pieces[i] = attend(q[i], past, n);
-    }
-    x = x + layer.out(at::cat(pieces, 0));
-    const auto halves = layer.gate_up(norm(x, layer.feed_norm)).chunk(2, 1);
-    x = x + layer.down(at::silu(halves[0]) * halves[1]);
+    x = x + layer.out(on.attend(n, layer.query_key_value(on.norm(x, layer.attention_norm))));
+    x = x + layer.down(on.gate(layer.gate_up(on.norm(x, layer.feed_norm))));
   }
-  return norm(x.index_select(0, at::tensor(last, integers)), final_norm_);
+  return x;
+}
+
+/// Makes the new rows part of the caches; those that are full move, all at once.
+void tts_llama::make_room(std::span<const row> rows) const {
+  std::vector<std::shared_ptr<const tts_rows::range>> moved(rows.size());
+  std::vector<std::int64_t> from, to;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto& past = *rows[i].past;
+    if (past.has_room(rows[i].rows())) continue;
+    moved[i] = rows_->take(past.wanted_for(rows[i].rows()));
+    for (std::int64_t n = 0; n < past.length_; ++n) {
+      from.push_back(past.rows_->first() + past.begin_ + n);
+      to.push_back(moved[i]->first() + n);
+    }
+  }
+  if (!from.empty()) {
+    integer_upload numbers;
+    const auto from_part = numbers.add(from), to_part = numbers.add(to);
+    numbers.send(final_norm_.device());
+    rows_->copy(numbers[from_part], numbers[to_part].to(at::kLong));
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    auto& past = *rows[i].past;
+    if (moved[i]) {
+      past.rows_ = std::move(moved[i]);
+      past.begin_ = 0;
+    }
+    past.length_ += rows[i].rows();
+  }
+}
+
+at::Tensor tts_llama::extend_together(at::Tensor x, const plan& at) const {
+  const std::int64_t total = x.size(0), half = head_dim_ / 2, rotating = config_.heads + config_.kv_heads;
+  const auto angle = at.positions.unsqueeze(1) * frequencies_;
+  const auto cos = at::cos(angle), sin = at::sin(angle);
+  const auto both_cos = at::cat({cos, cos}, 1).unsqueeze(1), both_sin = at::cat({-sin, sin}, 1).unsqueeze(1);
+  for (std::size_t n = 0; n < layers_.size(); ++n) {
+    const auto& layer = layers_[n];
+    const auto parts = layer.query_key_value(norm(x, layer.attention_norm)).view({total, -1, head_dim_});
+    const auto turned = parts.narrow(1, 0, rotating); // in place: queries and keys
+    const auto swapped = at::cat({turned.narrow(2, half, half), turned.narrow(2, 0, half)}, 2);
+    turned.mul_(both_cos).addcmul_(swapped, both_sin);
+    auto past = rows_->layer(n);
+    past.index_copy_(0, at.targets, parts.narrow(1, config_.heads, 2 * config_.kv_heads));
+    const auto y = at.attention->run(parts.narrow(1, 0, config_.heads), past.narrow(1, 0, config_.kv_heads),
+                                     past.narrow(1, config_.kv_heads, config_.kv_heads));
+    x = at::addmm(x, y.reshape({total, -1}), layer.out.weight.t());
+    const auto halves = layer.gate_up(norm(x, layer.feed_norm)).chunk(2, 1);
+    x = at::addmm(x, at::silu(halves[0]).mul_(halves[1]), layer.down.weight.t());
+  }
+  return x;
 }
 
 } // namespace parley::inference::speech

@@ -1,11 +1,15 @@
 #pragma once
 
+#include "inference/tts/embeddings.hpp"
 #include "inference/tts/speech_config.hpp"
+#include "inference/tts/tts_rows.hpp"
 #include "inference/vocoder/layers.hpp"
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,9 +36,11 @@ public:
 private:
   friend class tts_llama;
   void extend(std::size_t layers, std::int64_t more, const at::Tensor& like);
-  void write_last(std::size_t layer, const at::Tensor& keys, const at::Tensor& values);
+  std::int64_t wanted_for(std::int64_t more) const;
+  bool has_room(std::int64_t more) const;
 
-  std::vector<at::Tensor> keys_, values_; ///< [kv_heads, capacity, head_dim]
+  std::vector<at::Tensor> keys_, values_;       ///< [kv_heads, capacity, head_dim]; on the CPU
+  std::shared_ptr<const tts_rows::range> rows_; ///< of both; elsewhere
   std::int64_t begin_ = 0, length_ = 0;
 };
 
@@ -42,11 +48,15 @@ private:
 /// all sessions.
 class tts_llama {
 public:
-  /// One session's part of a call.
+  /// One session's part of a call: some rows of input.
   struct row {
     tts_cache* past;
-    at::Tensor embeddings; ///< [n, width]
-    std::int64_t position; ///< position of the first row, for its rotation
+    at::Tensor embeddings;            ///< [n, width], the first rows; undefined = none
+    std::vector<std::int64_t> tokens; ///< speech tokens, whose rows follow
+    const tts_embeddings* codes;      ///< what those rows are; the same for a whole call
+    std::int64_t position;            ///< position of the first row, for its rotation
+
+    std::int64_t rows() const { return (embeddings.defined() ? embeddings.size(0) : 0) + std::ssize(tokens); }
   };
 
   /// `weights`: see `read_tts_weights`. Throws std::runtime_error naming a tensor that is missing or does not fit
@@ -81,18 +91,22 @@ private:
   struct angles {
     at::Tensor cos, sin; ///< [n, head_dim]
   };
+  struct plan;
 
   template<class Call>
   static auto undone_if_it_throws(std::span<const row> rows, Call call);
   at::Tensor extend(std::span<const row> rows) const;
+  at::Tensor extend_on_cpu(at::Tensor x, std::span<const row> rows, const plan& at) const;
+  at::Tensor extend_together(at::Tensor x, const plan& at) const;
+  void make_room(std::span<const row> rows) const;
   angles angles_of(const at::Tensor& positions) const;
   at::Tensor norm(const at::Tensor& x, const at::Tensor& weight) const;
-  at::Tensor attend(const at::Tensor& q, const tts_cache& past, std::size_t layer) const;
 
   tts_config config_;
   std::int64_t head_dim_;
   std::vector<layer> layers_;
   at::Tensor final_norm_, head_, frequencies_;
+  std::optional<tts_rows> rows_; ///< elsewhere than on the CPU
 };
 
 } // namespace parley::inference::speech

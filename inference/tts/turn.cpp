@@ -66,12 +66,14 @@ void tts_turn::keep_first_and_last_group() {
 tts_llama::row tts_turn::next() {
   if (!running_) throw std::logic_error("speech tokens: no group is running");
   taking_ = forced_at_once();
-  auto rows = step_ == 0 ? feed_ : embeddings_->codes(std::span(tokens_).last(1));
-  if (taking_ > 1) {
-    const std::vector<std::int64_t> known(forced_.begin(), forced_.begin() + static_cast<std::ptrdiff_t>(taking_ - 1));
-    rows = at::cat({rows, embeddings_->codes(known)}, 0);
-  }
-  return {&cache_, rows, step_ == 0 ? position_ : position_ + fed_ + step_ - 1};
+  tts_llama::row row{&cache_, {}, {}, embeddings_, step_ == 0 ? position_ : position_ + fed_ + step_ - 1};
+  if (step_ == 0)
+    row.embeddings = feed_;
+  else
+    row.tokens.push_back(tokens_.back());
+  if (taking_ > 1)
+    row.tokens.insert(row.tokens.end(), forced_.begin(), forced_.begin() + static_cast<std::ptrdiff_t>(taking_ - 1));
+  return row;
 }
 
 /// How many tokens to force in one step: up to the end of the group, or one if each step shortens the cache.

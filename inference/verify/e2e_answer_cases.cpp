@@ -106,7 +106,7 @@ void speak(e2e_set& set, const json& recorded, const safetensors_file& golden, c
       check.exact("caught_exception", !recorded.at("caught_exception").is_null());
       check.equal("tokens of a call", calls[n].tokens, as_tokens(made[n].at("tokens")));
       const speech::flow::job refused{&stream.acoustic,
-                                      at::tensor(calls[n].tokens, at::kLong).to(set.files().device()),
+                                      at::tensor(calls[n].tokens, at::kLong),
                                       stream.speaker->speaker,
                                       true,
                                       {}};

@@ -27,6 +27,11 @@ struct flow_replay {
   }
 };
 
+/// What the blocks' convolutions remember, with time as the last axis: [blocks, 2, 2 * width, kernel - 1]
+at::Tensor conv_columns(const speech::dit::cache& of) {
+  return at::stack(of.conv).transpose(2, 3);
+}
+
 /// [rows, bins] for some steps -> [steps, bins, rows]
 at::Tensor columns(const std::vector<at::Tensor>& rows) {
   return at::stack(rows).transpose(1, 2);
@@ -58,7 +63,7 @@ void compare_trace(talker_set& set, const std::string& name, const speech::flow:
 
 /// A layer's cache as the reference packs it: token-rate rows appear twice, so that all layers have the same length.
 at::Tensor packed(const flow_replay& replay, std::size_t layer) {
-  const auto& rows = replay.stream.encoder.attention[layer];
+  const auto rows = replay.stream.encoder.attention[layer].joined();
   return (layer < replay.model->encoder().token_layers() ? rows.repeat({1, 2, 1}) : rows).unsqueeze(0);
 }
 
@@ -88,7 +93,7 @@ void replay_flow_setup(talker_set& set, const std::string& name, report& out) {
     compare_encoder_cache(set, name, replay, check);
     const auto& steps = replay.stream.steps;
     std::vector<at::Tensor> conv;
-    for (const auto& step : steps) conv.push_back(at::stack(step.conv));
+    for (const auto& step : steps) conv.push_back(conv_columns(step));
     check.close("estimator_cnn_cache", at::stack(conv), set.golden(name, "estimator_cnn_cache"), velocity);
     check.close("estimator_att_cache_step0", speech::stacked(steps.front().attention),
                 set.golden(name, "estimator_att_cache_step0"), velocity);
@@ -113,7 +118,7 @@ void replay_flow_chunk(talker_set& set, const std::string& name, report& out) {
     compare_trace(set, name, replay.trace, check);
     compare_encoder_cache(set, name, replay, check);
     const auto& first = replay.stream.steps.front();
-    check.close("estimator_cnn_cache_step0", at::stack(first.conv), set.golden(name, "estimator_cnn_cache_step0"),
+    check.close("estimator_cnn_cache_step0", conv_columns(first), set.golden(name, "estimator_cnn_cache_step0"),
                 velocity);
     check.close("estimator_att_cache_step0_block0", first.attention[0].joined(),
                 set.golden(name, "estimator_att_cache_step0_block0"), velocity);
@@ -160,7 +165,7 @@ void replay_dit_unit(talker_set& set, const std::string& name, report& out) {
     const speech::dit::job job{&cache, rows};
     const auto y = estimator.run(inputs.transpose(1, 2), estimator.modulate(embedded), {&job, 1});
     check.close("y", y.transpose(1, 2), golden("y"));
-    check.close("cnn_cache", at::stack(cache.conv), golden("cnn_cache"), module);
+    check.close("cnn_cache", conv_columns(cache), golden("cnn_cache"), module);
     check.close("att_cache", speech::stacked(cache.attention), set.golden(name, "att_cache"), module);
   });
 }

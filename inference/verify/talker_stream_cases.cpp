@@ -80,7 +80,7 @@ void replay_stream_turn(talker_set& set, const std::string& name, report& out) {
       check.close("wav", wav.unsqueeze(0), set.golden(name, "wav_" + std::to_string(n)));
       if (recorded[n].contains("shapes")) {
         const auto rows = recorded[n]["shapes"]["conformer_att_cache"][3].get<std::int64_t>();
-        check.equal("encoder rows", replay.session.acoustic.encoder.attention.back().size(1), rows);
+        check.equal("encoder rows", replay.session.acoustic.encoder.attention.back().rows(), rows);
         check.equal("estimator rows", replay.session.acoustic.steps[0].rows(), rows);
       }
     }
@@ -146,7 +146,7 @@ void replay_stream_legacy(talker_set& set, const std::string& name, report& out)
     const auto model = set.load(token2wav::generation::legacy, set.steps());
     check.exact("generation", model->kind() == token2wav::generation::legacy);
     const auto voice = prepare(set, *model, voice_of(set, name));
-    const auto& first = voice->prompt.encoder.attention[0];
+    const auto first = voice->prompt.encoder.attention[0].joined();
     check.close("setup_conformer_att_l0", first.repeat({1, 2, 1}).unsqueeze(0),
                 set.golden(name, "setup_conformer_att_l0"), talker_tolerance::module);
     voice_stream replay(*model, voice);
@@ -160,7 +160,7 @@ void replay_stream_legacy(talker_set& set, const std::string& name, report& out)
                          set.entry(name).at("noise_scale").get<double>();
       check.close("wav_" + number, replay.run(calls[n], noise).unsqueeze(0), set.golden(name, "wav_" + number));
       const auto rows = recorded[n]["shapes"]["conformer_att_cache"][3].get<std::int64_t>();
-      check.equal("encoder rows", replay.session.acoustic.encoder.attention.back().size(1), rows);
+      check.equal("encoder rows", replay.session.acoustic.encoder.attention.back().rows(), rows);
     }
   });
 }

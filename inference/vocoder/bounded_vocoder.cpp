@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numbers>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -29,6 +30,11 @@ bounded_vocoder::bounded_vocoder(std::shared_ptr<const hift_causal> network, con
   if (noise.dim() != 2 || noise.size(0) < 1 || noise.size(1) != network_->trunk().harmonics() || block_frames_ < 1)
     throw std::runtime_error("causal vocoder: noise table or block size do not fit");
   mixed_noise_ = network_->trunk().mix_noise(noise);
+  if (mixed_noise_.is_cpu()) return;
+  const auto rows = mixed_noise_.size(0);
+  noise_step_ = std::gcd(rows, frame_samples());
+  const auto times = 1 + (frame_samples() + rows - 1) / rows;
+  noise_frames_ = mixed_noise_.repeat({times}).narrow(0, 0, rows + frame_samples()).unfold(0, frame_samples(), noise_step_);
 }
 
 bounded_vocoder::state bounded_vocoder::start() const {
@@ -38,12 +44,15 @@ bounded_vocoder::state bounded_vocoder::start() const {
 }
 
 std::vector<at::Tensor> bounded_vocoder::stream(std::span<const job> jobs) const {
+  for (const auto& job : jobs)
+    if (job.session->finalized) throw std::logic_error("causal vocoder: the stream has ended");
+  return mixed_noise_.is_cpu() ? stream_in_groups(jobs) : stream_together(jobs);
+}
+
+std::vector<at::Tensor> bounded_vocoder::stream_in_groups(std::span<const job> jobs) const {
   std::vector<std::vector<at::Tensor>> speech(jobs.size());
   std::int64_t rounds = 0;
-  for (const auto& job : jobs) {
-    if (job.session->finalized) throw std::logic_error("causal vocoder: the stream has ended");
-    rounds = std::max(rounds, (job.mel.size(2) + block_frames_ - 1) / block_frames_);
-  }
+  for (const auto& job : jobs) rounds = std::max(rounds, (job.mel.size(2) + block_frames_ - 1) / block_frames_);
   for (std::int64_t round = 0; round < rounds; ++round) {
     std::vector<step> steps;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -113,22 +122,31 @@ void bounded_vocoder::extend_sources(std::span<const step> steps) const {
   }
 }
 
-/// f0 [1, frames] → [1, samples]. One phase per frame, held for all its samples; phases accumulate in double precision.
-at::Tensor bounded_vocoder::excitation(state& session, const at::Tensor& f0) const {
+/// f0 [B, frames], phase [B, harmonics] → the phase of each frame, held for all its samples [B, frames, harmonics]. Phases
+/// accumulate in double precision.
+at::Tensor bounded_vocoder::cycles(const at::Tensor& f0, const at::Tensor& phase) const {
   const auto& trunk = network_->trunk();
-  const auto frames = f0.size(1), samples = frame_samples();
   const auto harmonic = at::arange(1, trunk.harmonics() + 1, f0.options());
   const auto cycles_per_sample = at::remainder(f0.unsqueeze(-1) * harmonic / trunk.config().sample_rate, 1);
-  const auto cycles =
-      at::cumsum(cycles_per_sample.to(at::kDouble), 1) * static_cast<double>(samples) + session.phase.unsqueeze(1);
-  session.phase = at::remainder(cycles.select(1, frames - 1), 1);
+  return at::cumsum(cycles_per_sample.to(at::kDouble), 1) * static_cast<double>(frame_samples()) + phase.unsqueeze(1);
+}
+
+at::Tensor bounded_vocoder::excite(const at::Tensor& cycles, const at::Tensor& f0, const at::Tensor& noise) const {
   const auto sines = at::sin(at::remainder(cycles, 1) * (2 * std::numbers::pi)).to(at::kFloat);
+  return network_->trunk().excite(sines, f0, noise);
+}
+
+/// f0 [1, frames] → [1, samples]
+at::Tensor bounded_vocoder::excitation(state& session, const at::Tensor& f0) const {
+  const auto frames = f0.size(1), samples = frame_samples();
+  const auto phases = cycles(f0, session.phase);
+  session.phase = at::remainder(phases.select(1, frames - 1), 1);
   const auto rows = mixed_noise_.size(0), first_row = session.source_end * samples % rows;
   auto noise = mixed_noise_.slice(0, first_row, first_row + frames * samples);
   while (noise.size(0) < frames * samples)
     noise = at::cat({noise, mixed_noise_.slice(0, 0, frames * samples - noise.size(0))}, 0);
   session.source_end += frames;
-  return trunk.excite(sines, f0, noise.view({frames, samples}));
+  return excite(phases, f0, noise.view({1, frames, samples}));
 }
 
 void bounded_vocoder::emit(std::span<const step> steps) const {

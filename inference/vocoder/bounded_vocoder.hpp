@@ -55,13 +55,26 @@ private:
     std::vector<at::Tensor>* speech;
   };
 
+  // One session after another, those with equal numbers of frames in one call of the network: on the CPU.
+  std::vector<at::Tensor> stream_in_groups(std::span<const job> jobs) const;
   void advance(std::span<const step> steps) const;
   void extend_sources(std::span<const step> steps) const;
   void emit(std::span<const step> steps) const;
   at::Tensor excitation(state& session, const at::Tensor& f0) const;
 
+  // All sessions in one call of the network, whatever their lengths: elsewhere (bounded_vocoder_together.cpp).
+  struct plan;
+  std::vector<at::Tensor> stream_together(std::span<const job> jobs) const;
+  std::vector<at::Tensor> advance_together(std::span<const job> jobs) const;
+  at::Tensor extend_sources(std::span<const job> jobs, const plan& at, const at::Tensor& mels) const;
+
+  at::Tensor cycles(const at::Tensor& f0, const at::Tensor& phase) const;
+  at::Tensor excite(const at::Tensor& cycles, const at::Tensor& f0, const at::Tensor& noise) const;
+
   std::shared_ptr<const hift_causal> network_;
   at::Tensor mixed_noise_; ///< [rows]: the mixed value of each row of the noise table
+  at::Tensor noise_frames_; ///< elsewhere than on the CPU: [n, frame_samples], the noise from each row at which a frame can begin
+  std::int64_t noise_step_ = 0; ///< distance of those rows
   std::int64_t block_frames_;
   std::int64_t history_;
 };

@@ -17,20 +17,24 @@ at::Tensor norm_shift_scale(const at::Tensor& x, const at::Tensor& shift, const 
   return at::addcmul(shift, at::layer_norm(x, {x.size(-1)}, {}, {}, 1e-6), scale + 1);
 }
 
-/// softmax(q k) v for sequences that follow each other in q [2, N, heads, d]: [2, N, heads * d].
-at::Tensor attend_to_histories(const at::Tensor& q, std::span<const std::int64_t> lengths,
-                               std::span<const kv_history* const> seen) {
-  const auto rows = q.size(1), heads = q.size(2), d = q.size(3), width = heads * d;
-  if (!q.is_cpu() || q.scalar_type() != at::kFloat || d > cpu::largest_head) {
-    std::vector<at::Tensor> each;
-    const auto queries = cut(q.transpose(1, 2), lengths, 2);
-    for (std::size_t i = 0; i < seen.size(); ++i) {
-      const auto kv = seen[i]->joined();
-      const auto y = at::scaled_dot_product_attention(queries[i], kv.narrow(3, 0, d), kv.narrow(3, d, d));
-      each.push_back(y.transpose(1, 2).reshape({2, lengths[i], width}));
-    }
-    return at::cat(each, 1);
+/// softmax(q k) v for sequences that follow each other in q [2, N, heads, d], one after another: [2, N, heads * d].
+at::Tensor attend_one_by_one(const at::Tensor& q, std::span<const std::int64_t> lengths,
+                             std::span<const kv_history* const> seen) {
+  const auto d = q.size(3);
+  std::vector<at::Tensor> each;
+  const auto queries = cut(q.transpose(1, 2), lengths, 2);
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    const auto kv = seen[i]->joined();
+    const auto y = at::scaled_dot_product_attention(queries[i], kv.narrow(3, 0, d), kv.narrow(3, d, d));
+    each.push_back(y.transpose(1, 2).reshape({2, lengths[i], q.size(2) * d}));
   }
+  return at::cat(each, 1);
+}
+
+/// The same with our own loops, in float32 on the CPU.
+at::Tensor attend_by_hand(const at::Tensor& q, std::span<const std::int64_t> lengths,
+                          std::span<const kv_history* const> seen) {
+  const auto rows = q.size(1), heads = q.size(2), d = q.size(3), width = heads * d;
   auto result = at::empty({2, rows, width}, q.options());
   const auto queries = q.contiguous();
   const auto* from = queries.const_data_ptr<float>();
@@ -55,19 +59,20 @@ at::Tensor attend_to_histories(const at::Tensor& q, std::span<const std::int64_t
   return result;
 }
 
-} // namespace
-
-dit::causal_conv::causal_conv(const tensor_map& weights, const std::string& name) : bias(weights.find(name + ".bias")) {
+window_conv read_conv(const tensor_map& weights, const std::string& name, std::int64_t kernel) {
   const auto stored = weights.at(name + ".weight", {-1, -1, -1});
-  if (stored.size(2) != context_rows + 1)
+  if (stored.size(2) != kernel)
     throw std::runtime_error(weights.origin() + ": " + name + " looks at a different number of rows than expected");
-  weight = stored.transpose(1, 2).flatten(1).contiguous();
+  return {stored, weights.find(name + ".bias")};
 }
+
+} // namespace
 
 dit::block::block(const tensor_map& weights, const std::string& name)
     : modulate(weights, name + ".adaLN_modulation.1"), query_norm(weights, name + ".attn.q_norm", 1e-5),
       key_norm(weights, name + ".attn.k_norm", 1e-5), attention_out(weights, name + ".attn.proj"),
-      conv_first(weights, name + ".conv.block.1"), conv_second(weights, name + ".conv.block.6"),
+      conv_first(read_conv(weights, name + ".conv.block.1", context_rows + 1)),
+      conv_second(read_conv(weights, name + ".conv.block.6", context_rows + 1)),
       conv_norm(weights, name + ".conv.block.3", 1e-5), widen(weights, name + ".mlp.fc1"),
       narrow(weights, name + ".mlp.fc2") {
   const linear q(weights, name + ".attn.to_q"), k(weights, name + ".attn.to_k"), v(weights, name + ".attn.to_v");
@@ -76,61 +81,95 @@ dit::block::block(const tensor_map& weights, const std::string& name)
 }
 
 /// x [2, N, width]. No positions and no mask: a chunk sees itself and everything in its cache.
-at::Tensor dit::block::attend(const at::Tensor& x, const places& at, std::size_t index) const {
+at::Tensor dit::block::attend(const at::Tensor& x, const places& at, std::span<const job> jobs,
+                              std::size_t index) const {
   const auto d = query_norm.weight.size(0), heads = query_key_value.weight.size(0) / (3 * d);
   const auto parts = query_key_value(x).view({2, -1, 3, heads, d}).unbind(2); // 3 x [2, N, heads, d]
+  return attention_out(at.attention_ ? attend_together(parts, at, jobs, index) : attend_each(parts, at, jobs, index));
+}
+
+at::Tensor dit::block::attend_each(std::span<const at::Tensor> parts, const places& at, std::span<const job> jobs,
+                                   std::size_t index) const {
   const auto q = query_norm(parts[0]);
-  const auto kv = cut(at::cat({key_norm(parts[1]), parts[2]}, 3).transpose(1, 2), at.lengths, 2);
+  const auto kv = cut(at::cat({key_norm(parts[1]), parts[2]}, 3).transpose(1, 2), at.lengths_, 2);
   std::vector<const kv_history*> seen;
-  for (std::size_t i = 0; i < at.jobs.size(); ++i) {
-    auto& past = at.jobs[i].stream->attention[index];
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    auto& past = jobs[i].stream->attention[index];
     past.push_front(kv[i].contiguous());
     seen.push_back(&past);
   }
-  return attention_out(attend_to_histories(q, at.lengths, seen));
+  const auto walkable = q.is_cpu() && q.scalar_type() == at::kFloat && q.size(3) <= cpu::largest_head;
+  return walkable ? attend_by_hand(q, at.lengths_, seen) : attend_one_by_one(q, at.lengths_, seen);
+}
+
+/// All sequences in one call. A sequence's two guidance rows have their keys in the same rows, so they attend as heads
+/// side by side. The histories' new pieces are views of one tensor.
+at::Tensor dit::block::attend_together(std::span<const at::Tensor> parts, const places& at, std::span<const job> jobs,
+                                       std::size_t index) const {
+  const auto rows_first = [](const at::Tensor& x) { return x.transpose(0, 1); }; // [N, 2, heads, d]
+  const auto q = query_norm(rows_first(parts[0])).flatten(1, 2);
+  const auto fresh = cut(at::cat({key_norm(rows_first(parts[1])), rows_first(parts[2])}, 3), at.lengths_, 0);
+  std::vector<at::Tensor> pieces;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    auto& past = jobs[i].stream->attention[index];
+    past.push_front(fresh[i]);
+    pieces.insert(pieces.end(), past.pieces().begin(), past.pieces().end());
+  }
+  const auto kv = at::cat(pieces, 0).flatten(1, 2); // [rows, 2 * heads, k | v]
+  const auto d = q.size(2);
+  return at.attention_->run(q, kv.narrow(2, 0, d), kv.narrow(2, d, d)).view({q.size(0), 2, -1}).transpose(0, 1);
 }
 
 /// x [2, N, width]. Each row is computed from the window that ends with it; rows of all sequences form one product.
-at::Tensor dit::block::convolve(const at::Tensor& x, const places& at, std::size_t index) const {
+at::Tensor dit::block::convolve(const at::Tensor& x, const places& at, std::span<const job> jobs,
+                                std::size_t index) const {
   const auto width = x.size(2);
-  auto causal = [&](const at::Tensor& rows, const causal_conv& conv, std::int64_t first_channel) {
-    const auto fresh = cut(rows, at.lengths, 1);
-    std::vector<at::Tensor> sequences;
-    for (std::size_t i = 0; i < at.jobs.size(); ++i) {
-      const auto& past = at.jobs[i].stream->conv[index];
-      sequences.push_back(past.defined() ? past.narrow(1, first_channel, width).transpose(1, 2)
-                                         : at::zeros({2, context_rows, width}, rows.options()));
-      sequences.push_back(fresh[i]);
-    }
-    const auto all = at::cat(sequences, 1).flatten(0, 1);
-    const auto windows = all.index_select(0, at.windows).view({2, -1, (context_rows + 1) * width});
-    return std::pair(at::linear(windows, conv.weight, conv.bias), all.index_select(0, at.ends).view({2, -1, width}));
+  std::vector<at::Tensor> contexts;
+  for (const auto& job : jobs) {
+    const auto& past = job.stream->conv[index];
+    contexts.push_back(past.defined() ? past : at::zeros({2, context_rows, 2 * width}, x.options()));
+  }
+  const auto before = at::cat(contexts, 1);
+  auto causal = [&](const at::Tensor& fresh, const window_conv& conv, std::int64_t first_channel) {
+    const auto all = at::cat({before.narrow(2, first_channel, width), fresh}, 1).flatten(0, 1);
+    return std::pair(conv(all, at.windows_).view({2, -1, width}),
+                     all.index_select(0, at.ends_).view({2, -1, width}));
   };
   const auto [between, first_ends] = causal(x, conv_first, 0);
   const auto [y, second_ends] = causal(at::mish(conv_norm(between)), conv_second, width);
-  const auto ends = at::cat({first_ends, second_ends}, 2).transpose(1, 2); // [2, 2 * width, jobs * context]
-  for (std::size_t i = 0; i < at.jobs.size(); ++i)
-    at.jobs[i].stream->conv[index] =
-        ends.narrow(2, static_cast<std::int64_t>(i) * context_rows, context_rows).contiguous();
+  const auto ends = at::cat({first_ends, second_ends}, 2).split(context_rows, 1);
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].stream->conv[index] = ends[i];
   return y;
 }
 
-dit::places::places(std::span<const job> sequences, at::Device device) : jobs(sequences) {
-  std::int64_t total = 0, begin = 0;
-  for (const auto& job : jobs) {
-    lengths.push_back(job.rows);
-    total += job.rows + context_rows;
+dit::places::places(std::span<const job> sequences, at::Device device, integer_upload& numbers) {
+  std::vector<attention_run> runs;
+  std::int64_t first_key = 0;
+  for (const auto& job : sequences) {
+    lengths_.push_back(job.rows);
+    runs.push_back({job.rows, first_key, job.stream->rows() + job.rows});
+    first_key += runs.back().keys;
   }
+  const rows_after_context row(context_rows, lengths_);
   std::vector<std::int64_t> window_rows, end_rows;
   for (std::int64_t guidance = 0; guidance < 2; ++guidance)
-    for (const auto& job : jobs) {
-      for (std::int64_t row = 0; row < job.rows * (context_rows + 1); ++row)
-        window_rows.push_back(begin + row / (context_rows + 1) + row % (context_rows + 1));
-      for (std::int64_t row = 0; row < context_rows; ++row) end_rows.push_back(begin + job.rows + row);
-      begin += job.rows + context_rows;
+    for (std::size_t i = 0; i < lengths_.size(); ++i) {
+      const auto begin = guidance * row.rows(), length = lengths_[i];
+      for (std::int64_t n = 0; n < length * (context_rows + 1); ++n)
+        window_rows.push_back(begin + row(i, n / (context_rows + 1) + n % (context_rows + 1)));
+      for (std::int64_t n = 0; n < context_rows; ++n) end_rows.push_back(begin + row(i, length + n));
     }
-  windows = at::tensor(window_rows, at::kLong).to(device);
-  ends = at::tensor(end_rows, at::kLong).to(device);
+  window_part_ = numbers.add(window_rows);
+  end_part_ = numbers.add(end_rows);
+  if (device.is_cpu()) return;
+  attention_.emplace(runs, varlen_attention::mask::none);
+  attention_part_ = numbers.add(attention_->numbers());
+}
+
+void dit::places::use(const integer_upload& sent) {
+  windows_ = sent[window_part_];
+  ends_ = sent[end_part_];
+  if (attention_) attention_->use(sent[attention_part_]);
 }
 
 dit::dit(const tensor_map& weights)
@@ -155,17 +194,26 @@ dit::modulation dit::modulate(const at::Tensor& time_embedding) const {
 }
 
 at::Tensor dit::run(const at::Tensor& inputs, const modulation& at_time, std::span<const job> jobs) const {
+  integer_upload numbers;
+  places at(jobs, inputs.device(), numbers);
+  numbers.send(inputs.device());
+  at.use(numbers);
+  return run(inputs, at_time, jobs, at);
+}
+
+at::Tensor dit::run(const at::Tensor& inputs, const modulation& at_time, std::span<const job> jobs,
+                    const places& at) const {
+  const kv_history nothing(inputs.is_cpu() ? 2 : 0);
   for (const auto& job : jobs) {
-    job.stream->attention.resize(depth());
+    job.stream->attention.resize(depth(), nothing);
     job.stream->conv.resize(depth());
   }
-  const places at(jobs, inputs.device());
   auto h = in_(inputs);
   for (std::size_t n = 0; n < blocks_.size(); ++n) {
     const auto& block = blocks_[n];
     const auto m = at_time.blocks[n].unsqueeze(2).unbind(1); // 9 x [B, 1, width]: attention, feed-forward, convolution
-    h = at::addcmul(h, m[2], block.attend(norm_shift_scale(h, m[0], m[1]), at, n));
-    h = at::addcmul(h, m[8], block.convolve(norm_shift_scale(h, m[6], m[7]), at, n));
+    h = at::addcmul(h, m[2], block.attend(norm_shift_scale(h, m[0], m[1]), at, jobs, n));
+    h = at::addcmul(h, m[8], block.convolve(norm_shift_scale(h, m[6], m[7]), at, jobs, n));
     h = at::addcmul(h, m[5], block.narrow(at::gelu(block.widen(norm_shift_scale(h, m[3], m[4])), "tanh")));
   }
   const auto m = at_time.last.unsqueeze(2).unbind(1);

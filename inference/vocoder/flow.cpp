@@ -1,9 +1,11 @@
 #include "inference/vocoder/flow.hpp"
 
+#include "inference/vocoder/flow_encoder_places.hpp"
 #include "inference/vocoder/ragged.hpp"
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace parley::inference::speech {
@@ -12,8 +14,17 @@ namespace {
 /// Past rows that the reference keeps, besides the voice's own.
 constexpr std::int64_t history_rows = 100;
 
-at::Tensor ends(const at::Tensor& x, std::int64_t axis, std::int64_t front, std::int64_t back) {
-  return at::cat({x.narrow(axis, 0, front), x.narrow(axis, x.size(axis) - back, back)}, axis);
+std::vector<flow_encoder::job> to_encode(std::span<const flow::job> jobs) {
+  std::vector<flow_encoder::job> encoding;
+  for (const auto& job : jobs) encoding.push_back({&job.stream->encoder, job.tokens.size(0), job.last});
+  return encoding;
+}
+
+/// A solver step's part of each job.
+std::vector<dit::job> to_estimate(std::span<const flow::job> jobs, std::span<const std::int64_t> rows, std::size_t k) {
+  std::vector<dit::job> batch;
+  for (std::size_t i = 0; i < jobs.size(); ++i) batch.push_back({&jobs[i].stream->steps[k], rows[i]});
+  return batch;
 }
 
 } // namespace
@@ -44,49 +55,87 @@ at::Tensor flow::project_speaker(const at::Tensor& embedding) const {
   return speaker_(wide / wide.norm().clamp_min(1e-12));
 }
 
+/// Where the rows of one call's jobs are: known before it begins, and uploaded at once.
+struct flow::plan {
+  flow_encoder::places encoder;
+  dit::places estimator;
+  std::vector<std::int64_t> lengths; ///< mel rows of each job
+  integer_upload::part token_part, noise_part, job_part;
+  at::Tensor tokens; ///< of all jobs
+  at::Tensor noise;  ///< for each mel row, its row in the noise table
+  at::Tensor job;    ///< for each mel row, its job
+
+  /// The streams must have as many steps as the solver.
+  plan(const flow& model, std::span<const flow::job> jobs, integer_upload& numbers)
+      : encoder(model.encoder_, to_encode(jobs), model.noise_.device(), numbers),
+        estimator(to_estimate(jobs, encoder.mel_rows(), 0), model.noise_.device(), numbers),
+        lengths(encoder.mel_rows().begin(), encoder.mel_rows().end()) {
+    std::vector<std::int64_t> ids, noise_rows, job_of_row;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const std::span tokens_of(jobs[i].tokens.const_data_ptr<std::int64_t>(),
+                                static_cast<std::size_t>(jobs[i].tokens.numel()));
+      for (const auto token : tokens_of) ids.push_back(std::max<std::int64_t>(0, token));
+      const auto from = jobs[i].stream->steps[0].rows();
+      if (from + lengths[i] > model.noise_.size(0))
+        throw std::out_of_range("flow: the stream is longer than the noise table");
+      for (std::int64_t n = 0; n < lengths[i]; ++n) {
+        noise_rows.push_back(from + n);
+        job_of_row.push_back(static_cast<std::int64_t>(i));
+      }
+    }
+    token_part = numbers.add(ids);
+    noise_part = numbers.add(noise_rows);
+    job_part = numbers.add(job_of_row);
+  }
+
+  void use(const integer_upload& sent) {
+    encoder.use(sent);
+    estimator.use(sent);
+    tokens = sent[token_part];
+    noise = sent[noise_part];
+    job = sent[job_part];
+  }
+};
+
 std::vector<at::Tensor> flow::run(std::span<const job> jobs, trace* seen) const {
-  std::vector<at::Tensor> tokens;
-  std::vector<std::int64_t> lengths;
-  for (const auto& job : jobs) {
-    tokens.push_back(job.tokens);
-    lengths.push_back(job.tokens.size(0));
-  }
-  const auto embedded = cut(embedding_.index_select(0, at::cat(tokens, 0).clamp_min(0)), lengths, 0);
-  std::vector<flow_encoder::job> encoding;
-  for (std::size_t i = 0; i < jobs.size(); ++i)
-    encoding.push_back({&jobs[i].stream->encoder, embedded[i], jobs[i].last});
-  const auto encoded = encoder_.run(encoding);
-  for (std::size_t i = 0; i < jobs.size(); ++i) lengths[i] = encoded[i].size(0);
-  const auto mu = cut(to_mel_(at::cat(encoded, 0)), lengths, 0);
+  for (const auto& job : jobs) job.stream->steps.resize(times_.size());
+  integer_upload numbers;
+  plan at(*this, jobs, numbers);
+  numbers.send(noise_.device());
+  at.use(numbers);
+  const auto encoded = encoder_.run(to_encode(jobs), embedding_.index_select(0, at.tokens), at.encoder);
+  const auto mu = to_mel_(encoded);
   if (seen != nullptr) {
-    seen->encoded = encoded;
-    seen->mu = mu;
+    seen->encoded = cut(encoded, at.lengths, 0);
+    seen->mu = cut(mu, at.lengths, 0);
   }
-  return solve(jobs, mu, seen);
+  std::vector<at::Tensor> mels;
+  for (const auto& rows : cut(solve(jobs, mu, at, seen).to(at::kFloat), at.lengths, 0))
+    mels.push_back(rows.t().unsqueeze(0));
+  return mels;
 }
 
-std::vector<at::Tensor> flow::solve(std::span<const job> jobs, const std::vector<at::Tensor>& mu, trace* seen) const {
-  const auto bins = estimator_.bins();
-  std::vector<at::Tensor> starts, contexts;
-  std::vector<std::int64_t> lengths;
+/// mu, speaker and known mel of all rows, [rows, 3 * bins]
+at::Tensor flow::condition(std::span<const job> jobs, const at::Tensor& mu, const plan& at) const {
+  std::vector<at::Tensor> speakers;
+  auto known = at::zeros_like(mu);
+  std::int64_t begin = 0;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    auto& stream = *jobs[i].stream;
-    stream.steps.resize(times_.size());
-    const auto rows = mu[i].size(0), from = stream.steps[0].rows();
-    if (from + rows > noise_.size(0)) throw std::out_of_range("flow: the stream is longer than the noise table");
-    starts.push_back(noise_.narrow(0, from, rows));
-    auto condition = at::zeros({rows, bins}, mu[i].options());
-    if (jobs[i].prompt_mel.defined()) condition.narrow(0, 0, jobs[i].prompt_mel.size(0)).copy_(jobs[i].prompt_mel);
-    contexts.push_back(at::cat({mu[i], jobs[i].speaker.expand({rows, bins}), condition}, 1));
-    lengths.push_back(rows);
+    speakers.push_back(jobs[i].speaker);
+    if (const auto& mel = jobs[i].prompt_mel; mel.defined()) known.narrow(0, begin, mel.size(0)).copy_(mel);
+    begin += at.lengths[i];
   }
-  auto x = at::cat(starts, 0);
-  const auto known = at::cat(contexts, 0);
+  return at::cat({mu, at::stack(speakers).index_select(0, at.job), known}, 1);
+}
+
+at::Tensor flow::solve(std::span<const job> jobs, const at::Tensor& mu, const plan& at, trace* seen) const {
+  auto x = noise_.index_select(0, at.noise);
+  const auto known = condition(jobs, mu, at);
   const auto context = at::stack({known, at::zeros_like(known)});
-  std::vector<dit::job> batch(jobs.size());
   for (std::size_t k = 0; k < times_.size(); ++k) {
-    for (std::size_t i = 0; i < jobs.size(); ++i) batch[i] = {&jobs[i].stream->steps[k], lengths[i]};
-    const auto velocity = estimator_.run(at::cat({x.expand({2, -1, -1}), context}, 2), modulations_[k], batch);
+    const auto batch = to_estimate(jobs, at.lengths, k);
+    const auto velocity =
+        estimator_.run(at::cat({x.expand({2, -1, -1}), context}, 2), modulations_[k], batch, at.estimator);
     if (seen != nullptr) seen->x.push_back(x);
     x = x + ((1 + guidance_) * velocity[0] - guidance_ * velocity[1]) * widths_[k];
     if (seen != nullptr) {
@@ -95,9 +144,7 @@ std::vector<at::Tensor> flow::solve(std::span<const job> jobs, const std::vector
       seen->unconditioned.push_back(velocity[1]);
     }
   }
-  std::vector<at::Tensor> mels;
-  for (const auto& rows : cut(x, lengths, 0)) mels.push_back(rows.t().unsqueeze(0).to(at::kFloat));
-  return mels;
+  return x;
 }
 
 /// The estimator's newest rows come first, so the surviving last rows are the end of the voice and not of the
@@ -108,16 +155,18 @@ void flow::trim(state& stream, std::int64_t prompt_rows, trim_rule rule) const {
     if (step.rows() > limit)
       for (auto& attention : step.attention) attention.keep_ends(prompt_rows, history_rows);
   auto& layers = stream.encoder.attention;
-  if (layers.empty() || layers.back().size(1) <= limit) return;
+  if (layers.empty() || layers.back().rows() <= limit) return;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     if (i >= encoder_.token_layers())
-      layers[i] = ends(layers[i], 1, prompt_rows, history_rows);
+      layers[i].keep_ends(prompt_rows, history_rows);
     else if (rule == trim_rule::per_rate)
-      layers[i] = ends(layers[i], 1, prompt_rows / 2, history_rows / 2);
-    else // the old rule applied the mel-rate length to the token rows, which are stored twice, and read back half of
-         // them
-      layers[i] =
-          ends(at::cat({layers[i], layers[i]}, 1), 1, prompt_rows, history_rows).narrow(1, 0, limit / 2).clone();
+      layers[i].keep_ends(prompt_rows / 2, history_rows / 2);
+    else { // the old rule applied the mel-rate length to the token rows, which are stored twice, and read back half of
+           // them
+      layers[i].repeat();
+      layers[i].keep_ends(prompt_rows, history_rows);
+      layers[i].keep_ends(limit / 2, 0);
+    }
   }
 }
 

@@ -27,7 +27,7 @@ public:
 
   struct job {
     state* stream;
-    at::Tensor tokens;     ///< [n] int64
+    at::Tensor tokens;     ///< [n] int64, on the CPU
     at::Tensor speaker;    ///< [bins], see `project_speaker`
     bool last = false;     ///< otherwise the last three tokens are lookahead only
     at::Tensor prompt_mel; ///< float32 [frames, bins]: known mel of the first rows; undefined = none
@@ -63,7 +63,9 @@ public:
   std::int64_t vocabulary() const { return embedding_.size(0); }
 
 private:
-  std::vector<at::Tensor> solve(std::span<const job> jobs, const std::vector<at::Tensor>& mu, trace* seen) const;
+  struct plan;
+  at::Tensor condition(std::span<const job> jobs, const at::Tensor& mu, const plan& at) const;
+  at::Tensor solve(std::span<const job> jobs, const at::Tensor& mu, const plan& at, trace* seen) const;
 
   at::Tensor embedding_;
   linear speaker_;

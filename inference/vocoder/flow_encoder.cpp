@@ -1,5 +1,4 @@
-#include "inference/vocoder/flow_encoder.hpp"
-
+#include "inference/vocoder/flow_encoder_places.hpp"
 #include "inference/vocoder/ragged.hpp"
 
 #include <ATen/ATen.h>
@@ -82,21 +81,30 @@ at::Tensor flow_encoder::layer::attend(const at::Tensor& q, const at::Tensor& kv
   return at::matmul(attention, values).transpose(0, 1).reshape({fresh, heads * d});
 }
 
-at::Tensor flow_encoder::layer::run(at::Tensor x, std::span<const std::int64_t> lengths, std::span<const job> jobs,
-                                    std::size_t index) const {
-  const auto heads = content_bias.size(0), d = content_bias.size(1);
-  const auto normed = attention_norm(x);
-  const auto q = cut(query(normed).view({-1, heads, d}).transpose(0, 1), lengths, 1);
-  const auto kv = cut(
-      at::cat({key(normed).view({-1, heads, d}), value(normed).view({-1, heads, d})}, 2).transpose(0, 1), lengths, 1);
+at::Tensor flow_encoder::layer::attend_each(const at::Tensor& q, const at::Tensor& kv,
+                                            std::span<const std::int64_t> lengths, std::span<const job> jobs,
+                                            std::size_t index) const {
+  const auto queries = cut(q.transpose(0, 1), lengths, 1), fresh = cut(kv.transpose(0, 1), lengths, 1);
   std::vector<at::Tensor> attended;
   attended.reserve(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     auto& past = jobs[i].stream->attention[index];
-    past = past.defined() ? at::cat({past, kv[i]}, 1) : kv[i].contiguous();
-    attended.push_back(attend(q[i], past));
+    past.push_back(fresh[i]);
+    attended.push_back(attend(queries[i], past.join()));
   }
-  x = x + out(at::cat(attended, 0));
+  return at::cat(attended, 0);
+}
+
+at::Tensor flow_encoder::layer::run(at::Tensor x, const places& at, bool mel_rate, std::span<const job> jobs,
+                                    std::size_t index) const {
+  const auto heads = content_bias.size(0), d = content_bias.size(1);
+  const std::span<const std::int64_t> lengths = mel_rate ? at.mel_rows_ : at.rows_;
+  const auto normed = attention_norm(x);
+  const auto q = query(normed).view({-1, heads, d});
+  const auto kv = at::cat({key(normed).view({-1, heads, d}), value(normed).view({-1, heads, d})}, 2);
+  const auto& padded = mel_rate ? at.mel_attention_ : at.token_attention_;
+  x = x + out(at.together_ ? attend_together(q, kv, padded, lengths, jobs, index)
+                           : attend_each(q, kv, lengths, jobs, index));
   return x + narrow(at::silu(widen(feed_norm(x))));
 }
 
@@ -110,17 +118,16 @@ flow_encoder::flow_encoder(const tensor_map& weights)
     token_layers_.emplace_back(weights, "encoders." + std::to_string(i));
   for (int i = 0; i < weights.count("up_encoders."); ++i)
     mel_layers_.emplace_back(weights, "up_encoders." + std::to_string(i));
+  if (after_norm_.weight.is_cpu()) return;
+  auto as_windows = [](const padded_conv& conv) { return window_conv(conv.weight, conv.bias); };
+  lookahead_first_windows_ = as_windows(lookahead_first_);
+  lookahead_second_windows_ = as_windows(lookahead_second_);
+  up_windows_ = as_windows(up_conv_);
 }
 
-std::vector<at::Tensor> flow_encoder::run(std::span<const job> jobs) const {
-  std::vector<at::Tensor> pieces;
-  std::vector<std::int64_t> lengths;
-  for (const auto& job : jobs) {
-    pieces.push_back(job.embeddings);
-    lengths.push_back(job.embeddings.size(0));
-    if (job.stream->attention.empty()) job.stream->attention.resize(layers());
-  }
-  auto sequences = cut(embed_(at::cat(pieces, 0)), lengths, 0);
+/// x: embedded tokens of all jobs → [rows at token rate, width]
+at::Tensor flow_encoder::look_ahead_each(const at::Tensor& x, const places& at, std::span<const job> jobs) const {
+  auto sequences = cut(x, at.tokens_, 0);
   for (std::size_t i = 0; i < jobs.size(); ++i)
     if (jobs[i].last) // zeros after the embedding, not the embeddings of extra tokens
       sequences[i] = at::constant_pad_nd(sequences[i], {0, 0, 0, lookahead_rows});
@@ -133,15 +140,14 @@ std::vector<at::Tensor> flow_encoder::run(std::span<const job> jobs) const {
     past = last_columns(ahead[i], lookahead_second_.kernel() - 1);
   }
   ahead = convolve_each(ahead, lookahead_second_);
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    lengths[i] = sequences[i].size(0) - lookahead_rows;
-    pieces[i] = as_rows(ahead[i]) + sequences[i].narrow(0, 0, lengths[i]);
-  }
-  auto x = at::cat(pieces, 0);
-  for (std::size_t n = 0; n < token_layers_.size(); ++n) x = token_layers_[n].run(x, lengths, jobs, n);
+  for (std::size_t i = 0; i < jobs.size(); ++i)
+    sequences[i] = as_rows(ahead[i]) + sequences[i].narrow(0, 0, at.rows_[i]);
+  return at::cat(sequences, 0);
+}
 
-  for (auto& length : lengths) length *= upsampling;
-  auto raised = as_columns(cut(x.repeat_interleave(upsampling, 0), lengths, 0));
+/// [rows at token rate, width] → [rows at mel rate, width], before `embed_upsampled_`
+at::Tensor flow_encoder::upsample_each(const at::Tensor& x, const places& at, std::span<const job> jobs) const {
+  auto raised = as_columns(cut(x.repeat_interleave(upsampling, 0), at.mel_rows_, 0));
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     auto& past = jobs[i].stream->upsampled;
     raised[i] =
@@ -149,11 +155,21 @@ std::vector<at::Tensor> flow_encoder::run(std::span<const job> jobs) const {
     past = last_columns(raised[i], up_conv_.kernel() - 1);
   }
   raised = convolve_each(raised, up_conv_);
-  for (std::size_t i = 0; i < jobs.size(); ++i) pieces[i] = as_rows(raised[i]);
-  x = embed_upsampled_(at::cat(pieces, 0));
+  for (auto& each : raised) each = as_rows(each);
+  return at::cat(raised, 0);
+}
+
+at::Tensor flow_encoder::run(std::span<const job> jobs, const at::Tensor& embeddings, const places& at) const {
+  const kv_history nothing(at.together_ ? 0 : 1);
+  for (const auto& job : jobs)
+    if (job.stream->attention.empty()) job.stream->attention.resize(layers(), nothing);
+  auto x = embed_(embeddings);
+  x = at.together_ ? look_ahead_together(x, at, jobs) : look_ahead_each(x, at, jobs);
+  for (std::size_t n = 0; n < token_layers_.size(); ++n) x = token_layers_[n].run(x, at, false, jobs, n);
+  x = embed_upsampled_(at.together_ ? upsample_together(x, at, jobs) : upsample_each(x, at, jobs));
   for (std::size_t n = 0; n < mel_layers_.size(); ++n)
-    x = mel_layers_[n].run(x, lengths, jobs, token_layers_.size() + n);
-  return cut(after_norm_(x), lengths, 0);
+    x = mel_layers_[n].run(x, at, true, jobs, token_layers_.size() + n);
+  return after_norm_(x);
 }
 
 } // namespace parley::inference::speech

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "inference/kernels/integer_upload.hpp"
+#include "inference/vocoder/kv_history.hpp"
 #include "inference/vocoder/layers.hpp"
 
 #include <ATen/core/Tensor.h>
@@ -17,31 +19,41 @@ class flow_encoder {
 public:
   /// One stream's memory. Tensors are replaced, never written to, so that copies of a cache may share them.
   struct cache {
-    at::Tensor lookahead;              ///< [1, width, 2] last columns of the first look-ahead convolution
-    at::Tensor upsampled;              ///< [1, width, 4] last columns before the upsampling convolution
-    std::vector<at::Tensor> attention; ///< for each layer [heads, rows, k | v]; token layers first
+    at::Tensor lookahead; ///< [1, width, 2] last columns of the first look-ahead convolution
+    at::Tensor upsampled; ///< [1, width, 4] last columns before the upsampling convolution
+    std::vector<kv_history> attention; ///< for each layer, token layers first, the oldest rows first: [heads, rows,
+                                       ///< k | v] on the CPU, [rows, heads, k | v] elsewhere
   };
 
   struct job {
     cache* stream;
-    at::Tensor embeddings; ///< [tokens, width]
-    bool last = false;     ///< otherwise the last three tokens are lookahead only
+    std::int64_t tokens;
+    bool last = false; ///< otherwise the last three tokens are lookahead only
+
+    /// Rows at token rate that this call adds; twice as many at mel rate.
+    std::int64_t rows() const { return last ? tokens : tokens - lookahead_rows; }
   };
 
   /// How many rows a chunk looks ahead.
   static constexpr std::int64_t lookahead_rows = 3;
 
+  /// Where one call's sequences have their rows.
+  class places;
+
   /// `weights`: those below "encoder.".
   explicit flow_encoder(const tensor_map& weights);
 
-  /// One batched call. Returns [rows, width] for each job, rows = 2 * (tokens minus the three lookahead ones).
-  std::vector<at::Tensor> run(std::span<const job> jobs) const;
+  /// One batched call. embeddings [tokens of all jobs, width], one job after another; `at`: made from these jobs. Returns
+  /// [rows of all jobs at mel rate, width].
+  at::Tensor run(std::span<const job> jobs, const at::Tensor& embeddings, const places& at) const;
 
   std::int64_t width() const { return width_; }
   std::size_t token_layers() const { return token_layers_.size(); }
   std::size_t layers() const { return token_layers_.size() + mel_layers_.size(); }
 
 private:
+  struct padded_rows;
+
   struct embedding {
     linear project;
     layer_norm norm;
@@ -59,13 +71,23 @@ private:
     at::Tensor positions(std::int64_t total, std::int64_t fresh) const;
     at::Tensor project_positions(std::int64_t highest, std::int64_t rows) const;
     at::Tensor attend(const at::Tensor& q, const at::Tensor& kv) const;
-    at::Tensor run(at::Tensor x, std::span<const std::int64_t> lengths, std::span<const job> jobs,
-                   std::size_t index) const;
+    at::Tensor attend_each(const at::Tensor& q, const at::Tensor& kv, std::span<const std::int64_t> lengths,
+                           std::span<const job> jobs, std::size_t index) const;
+    at::Tensor attend_together(const at::Tensor& q, const at::Tensor& kv, const padded_rows& at,
+                               std::span<const std::int64_t> lengths, std::span<const job> jobs,
+                               std::size_t index) const;
+    at::Tensor run(at::Tensor x, const places& at, bool mel_rate, std::span<const job> jobs, std::size_t index) const;
   };
+
+  at::Tensor look_ahead_each(const at::Tensor& x, const places& at, std::span<const job> jobs) const;
+  at::Tensor look_ahead_together(const at::Tensor& x, const places& at, std::span<const job> jobs) const;
+  at::Tensor upsample_each(const at::Tensor& x, const places& at, std::span<const job> jobs) const;
+  at::Tensor upsample_together(const at::Tensor& x, const places& at, std::span<const job> jobs) const;
 
   std::int64_t width_;
   embedding embed_, embed_upsampled_;
   padded_conv lookahead_first_, lookahead_second_, up_conv_;
+  window_conv lookahead_first_windows_, lookahead_second_windows_, up_windows_; ///< the same; elsewhere than on the CPU
   std::vector<layer> token_layers_, mel_layers_;
   layer_norm after_norm_;
 };

@@ -40,4 +40,11 @@ at::Tensor hift_causal::decode(const at::Tensor& mel, const at::Tensor& source, 
   return final ? samples : samples.narrow(1, 0, samples.size(1) - config.frame_samples());
 }
 
+at::Tensor hift_causal::decode_together(const at::Tensor& mel, const at::Tensor& source,
+                                        const at::Tensor& columns) const {
+  const auto x = conv_pre_(mel);
+  const auto spectrum = trunk_.source_spectrum(source).narrow(2, 0, x.size(2) * trunk_.config().rate() + 1);
+  return trunk_.decode(x, spectrum, columns);
+}
+
 } // namespace parley::inference::speech

@@ -21,6 +21,12 @@ public:
   /// last `decoder_right` if more sound will follow.
   at::Tensor decode(const at::Tensor& mel, const at::Tensor& source, bool final) const;
 
+  /// The same for streams of different lengths, elsewhere than on the CPU. mel [B, bins, frames + decoder_right - 1]: zero
+  /// behind a stream's end. source [B, samples of these frames and one more]: mirrored there if the stream is final.
+  /// `columns`: of each final stream, int32 [B], how many columns its spectrum has, of others at least as many as any;
+  /// undefined = none is final. Returns samples [B, frames * frame_samples]; valid are those that `decode` returns.
+  at::Tensor decode_together(const at::Tensor& mel, const at::Tensor& source, const at::Tensor& columns) const;
+
   const hift_trunk& trunk() const { return trunk_; }
 
   // How many neighbouring frames affect a frame's f0, and its samples.

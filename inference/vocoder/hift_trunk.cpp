@@ -133,7 +133,7 @@ at::Tensor hift_trunk::source_spectrum(const at::Tensor& source) const {
   return at::matmul(transform_, windows.transpose(1, 2));
 }
 
-at::Tensor hift_trunk::decode(at::Tensor x, const at::Tensor& spectrum) const {
+at::Tensor hift_trunk::decode(at::Tensor x, const at::Tensor& spectrum, const at::Tensor& columns) const {
   for (const auto& stage : stages_) {
     x = at::leaky_relu(x, config_.leaky_slope);
     if (looks_ == reach::past_only)
@@ -148,12 +148,12 @@ at::Tensor hift_trunk::decode(at::Tensor x, const at::Tensor& spectrum) const {
   }
   x = conv_post_(at::leaky_relu(x));
   if (to_samples_) {
-    const auto columns = x.size(2), count = (columns - 1) * config_.fft_hop;
+    const auto width = x.size(2), count = (width - 1) * config_.fft_hop;
     auto samples = at::empty({x.size(0), count}, x.options());
     auto* to = samples.mutable_data_ptr<float>();
     at::parallel_for(0, x.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
       for (auto n = begin; n < end; ++n)
-        to_samples_->samples(x.const_data_ptr<float>() + n * x.stride(0), columns, columns,
+        to_samples_->samples(x.const_data_ptr<float>() + n * x.stride(0), width, width,
                              static_cast<float>(config_.limit), to + n * count);
     });
     return samples;
@@ -161,19 +161,23 @@ at::Tensor hift_trunk::decode(at::Tensor x, const at::Tensor& spectrum) const {
   const auto bins = config_.fft / 2 + 1;
   const auto magnitude = at::exp(x.narrow(1, 0, bins)).clamp_max_(1e2);
   const auto phase = at::sin(x.narrow(1, bins, bins));
-  return to_samples_on_device(at::cat({magnitude * at::cos(phase), magnitude * at::sin(phase)}, 1));
+  return to_samples_on_device(at::cat({magnitude * at::cos(phase), magnitude * at::sin(phase)}, 1), columns);
 }
 
 /// The inverse transform of each column, added where they overlap, by the sum of the squared windows there: what istft
 /// does, without its look at the numbers, for which the host would wait, and without a plan of cuFFT.
-at::Tensor hift_trunk::to_samples_on_device(const at::Tensor& spectrum) const {
-  const auto columns = spectrum.size(2);
+at::Tensor hift_trunk::to_samples_on_device(at::Tensor spectrum, const at::Tensor& columns) const {
+  const auto width = spectrum.size(2);
+  auto windows = at::ones({1, 1, width}, spectrum.options());
+  if (columns.defined()) {
+    windows = (at::arange(width, columns.options()) < columns.view({-1, 1, 1})).to(spectrum.scalar_type());
+    spectrum = spectrum * windows;
+  }
   auto inside = [&](const at::Tensor& x, const at::Tensor& waves) {
     return at::conv_transpose1d(x, waves, {}, {config_.fft_hop})
-        .narrow(2, config_.fft / 2, (columns - 1) * config_.fft_hop);
+        .narrow(2, config_.fft / 2, (width - 1) * config_.fft_hop);
   };
-  const auto sum = inside(spectrum, back_);
-  const auto weight = inside(at::ones({1, 1, columns}, spectrum.options()), overlap_);
+  const auto sum = inside(spectrum, back_), weight = inside(windows, overlap_);
   return (sum / weight).squeeze(1).clamp_(-config_.limit, config_.limit);
 }
 

@@ -49,14 +49,15 @@ public:
   at::Tensor source_spectrum(const at::Tensor& source) const;
 
   /// x: `conv_pre`'s output [B, channels, frames]; spectrum of the same frames. Returns samples [B, frames *
-  /// frame_samples].
-  at::Tensor decode(at::Tensor x, const at::Tensor& spectrum) const;
+  /// frame_samples]. `columns`, elsewhere than on the CPU: int32 [B], how many columns of the spectrum each has; undefined
+  /// = all.
+  at::Tensor decode(at::Tensor x, const at::Tensor& spectrum, const at::Tensor& columns = {}) const;
 
   /// Mixes noise [rows, harmonics] for `excite`: [rows].
   at::Tensor mix_noise(const at::Tensor& noise) const;
 
-  /// Sines [1, frames, harmonics] and f0 [1, frames], constant over each frame, mixed noise [frames, samples] →
-  /// excitation [1, frames * samples].
+  /// Sines [B, frames, harmonics] and f0 [B, frames], constant over each frame, mixed noise [B, frames, samples] →
+  /// excitation [B, frames * samples].
   at::Tensor excite(const at::Tensor& sines, const at::Tensor& f0, const at::Tensor& mixed_noise) const;
 
   /// Sines and noise [B, samples, harmonics], f0 in Hz per sample [B, samples, 1] -> excitation [B, samples].
@@ -79,7 +80,7 @@ private:
   };
 
   /// Real parts above imaginary ones, [B, fft + 2, columns] → samples [B, (columns - 1) * hop].
-  at::Tensor to_samples_on_device(const at::Tensor& spectrum) const;
+  at::Tensor to_samples_on_device(at::Tensor spectrum, const at::Tensor& columns) const;
 
   hift_config config_;
   reach looks_;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 // The small layers of the talker, each with its weights.
 namespace parley::inference::speech {
@@ -45,6 +46,23 @@ struct padded_conv {
   std::int64_t kernel() const { return weight.size(2); }
 
   at::Tensor operator()(const at::Tensor& x) const;
+};
+
+/// The same as a matrix product, over windows of rows that lie anywhere in `rows`: one call for many sequences.
+struct window_conv {
+  at::Tensor weight, bias; ///< [out, kernel * in], [out]
+  std::int64_t kernel = 0;
+
+  window_conv() = default;
+
+  /// weight [out, in, kernel]
+  window_conv(const at::Tensor& of, at::Tensor bias_of)
+      : weight(of.transpose(1, 2).flatten(1).contiguous()), bias(std::move(bias_of)), kernel(of.size(2)) {}
+
+  /// rows [R, in] → [windows, out]; `windows` [windows * kernel]: the rows of each.
+  at::Tensor operator()(const at::Tensor& rows, const at::Tensor& windows) const {
+    return at::linear(rows.index_select(0, windows).view({-1, weight.size(1)}), weight, bias);
+  }
 };
 
 /// Whether to compute a convolution with our own loops: float32 in plain memory, with weights that fit in a cache.

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 // Sequences of different lengths side by side: their rows in one matrix, and cutting it between them.
@@ -15,6 +16,28 @@ namespace parley::inference::speech {
 inline std::vector<at::Tensor> cut(const at::Tensor& all, std::span<const std::int64_t> lengths, std::int64_t axis) {
   return at::split_with_sizes(all, at::IntArrayRef(lengths.data(), lengths.size()), axis);
 }
+
+/// Where causal convolutions over several sequences find their rows, if the last `context` rows that each sequence had
+/// before are joined, and then the sequences' new rows.
+class rows_after_context {
+public:
+  rows_after_context(std::int64_t context, std::span<const std::int64_t> lengths) : context_(context) {
+    auto begin = context * std::ssize(lengths);
+    for (const auto length : lengths) begins_.push_back(std::exchange(begin, begin + length));
+    rows_ = begin;
+  }
+
+  /// The row at position n of a sequence, counted from the beginning of its context.
+  std::int64_t operator()(std::size_t sequence, std::int64_t n) const {
+    return n < context_ ? static_cast<std::int64_t>(sequence) * context_ + n : begins_[sequence] + n - context_;
+  }
+
+  std::int64_t rows() const { return rows_; }
+
+private:
+  std::int64_t context_, rows_;
+  std::vector<std::int64_t> begins_;
+};
 
 /// Convolves sequences [B, in, T_i] in one call, without padding; returns [B, out, T_i - kernel + 1] for each. Columns
 /// that straddle two sequences are computed and discarded.

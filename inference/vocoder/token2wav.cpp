@@ -2,6 +2,7 @@
 
 #include "inference/formats/state_dict.hpp"
 #include "inference/tts/speech_driver.hpp"
+#include "inference/vocoder/ragged.hpp"
 
 #include <ATen/ATen.h>
 
@@ -31,6 +32,18 @@ std::filesystem::path followed(const std::filesystem::path& file) {
   std::getline(std::ifstream(file), target);
   const auto named = file.parent_path() / target;
   return is_regular_file(named, none) ? named : file;
+}
+
+/// Copies [1, n] each to the CPU, in one download: [n].
+std::vector<at::Tensor> on_cpu(const std::vector<at::Tensor>& speech) {
+  std::vector<at::Tensor> rows;
+  std::vector<std::int64_t> lengths;
+  for (const auto& each : speech) {
+    rows.push_back(each.squeeze(0).contiguous());
+    lengths.push_back(rows.back().size(0));
+  }
+  if (rows.empty() || rows.front().is_cpu()) return rows;
+  return cut(at::cat(rows, 0).to(at::kCPU), lengths, 0);
 }
 
 bool all_numbers(const at::Tensor& samples) {
@@ -74,7 +87,7 @@ std::shared_ptr<const voice> token2wav::prepare(voice_features heard) const {
   auto made = std::make_shared<voice>();
   made->heard = std::move(heard);
   made->speaker = flow_->project_speaker(made->heard.speaker);
-  const auto& tokens = made->heard.tokens;
+  const auto tokens = made->heard.tokens.cpu();
   const auto silence = at::full({lookahead}, silence_speech_token, tokens.options());
   const auto ahead = kind_ == generation::legacy ? silence : at::cat({tokens, silence}, 0).narrow(0, 0, lookahead);
   const flow::job setup{&made->prompt, at::cat({tokens, ahead}, 0), made->speaker, false, made->heard.mel};
@@ -100,7 +113,7 @@ std::vector<at::Tensor> token2wav::mels_of(std::span<const job> jobs) const {
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const auto& [session, tokens, last, chance, noise] = jobs[i];
     if (tokens.empty()) continue;
-    const auto ids = at::tensor(at::IntArrayRef(tokens.data(), tokens.size()), at::kLong).to(device_);
+    const auto ids = at::tensor(at::IntArrayRef(tokens.data(), tokens.size()), at::kLong);
     batch.push_back({&session->acoustic, ids, session->speaker->speaker, last, {}});
     rows.push_back(i);
   }
@@ -162,11 +175,10 @@ std::vector<at::Tensor> token2wav::run(std::span<const job> jobs, trace* seen) c
 std::vector<at::Tensor> token2wav::extend(std::span<const job> jobs, trace* seen) const {
   const auto mels = mels_of(jobs);
   if (seen != nullptr) seen->mels = mels;
-  auto speech = vocode(jobs, mels);
+  auto speech = on_cpu(vocode(jobs, mels));
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     auto& session = *jobs[i].session;
     session.ended = jobs[i].last;
-    speech[i] = speech[i].squeeze(0).to(at::kCPU).contiguous();
     if (!all_numbers(speech[i])) throw std::runtime_error("token2wav: the sound holds values that are not numbers");
     if (speech[i].size(0) == 0) continue;
     if (options_.leading_silence && !session.sounded && !jobs[i].last)

@@ -2,6 +2,9 @@
 
 #include "inference/formats/wav_file.hpp"
 
+#include <span>
+#include <vector>
+
 namespace parley::inference::testing {
 
 namespace {
@@ -47,11 +50,23 @@ device_work staged_model::hear(int sessions) const {
   return take_work();
 }
 
-device_work staged_model::window(int sessions) const {
-  synthetic::sounding_sessions batch(*speaks_, voice_, sessions);
-  batch.sound();
+device_work staged_model::window(int sessions, windows of) const {
+  std::vector<speech::token2wav::stream> streams;
+  for (auto i = 0; i < sessions; ++i) streams.push_back(speaks_->sound().start(voice_));
+  const std::vector<std::int64_t> tokens(speech::window_tokens, 100);
+  random_stream chance(1, substream::noise);
+  auto extend = [&](bool last) {
+    std::vector<speech::token2wav::job> jobs;
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      const auto fewer = of == windows::uneven ? i % 8 * 2 : 0;
+      jobs.push_back({&streams[i], std::span(tokens).first(tokens.size() - fewer), last && i % 4 == 3, &chance, {}});
+    }
+    speaks_->sound().run(jobs);
+  };
+  constexpr auto until_trimmed = 4; // from then on, every window drops what is oldest
+  for (auto n = 0; n < until_trimmed; ++n) extend(false);
   take_work();
-  batch.sound();
+  extend(of == windows::uneven);
   return take_work();
 }
 

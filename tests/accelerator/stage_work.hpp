@@ -23,8 +23,11 @@ public:
   /// A second of sound of each, heard.
   device_work hear(int sessions) const;
 
-  /// A window of speech tokens of each, as sound.
-  device_work window(int sessions) const;
+  enum class windows { equal, uneven };
+
+  /// A window of speech tokens of each, as sound, late in a turn: all alike, or of different lengths and every fourth one
+  /// the last of its turn.
+  device_work window(int sessions, windows of) const;
 
 private:
   std::unique_ptr<const thinker> thinks_;

@@ -12,6 +12,7 @@ using namespace parley::inference::testing;
 namespace {
 
 using parley::inference::synthetic::prompt;
+using windows = staged_model::windows;
 
 struct budget {
   const char* stage;
@@ -35,6 +36,8 @@ constexpr budget budgets[] = {
     {"window", 1, 1288, 11, 1},
     {"window", 8, 2193, 18, 8},
     {"window", 64, 9417, 74, 64},
+    {"uneven windows", 8, 2193, 18, 8},
+    {"uneven windows", 64, 9417, 74, 64},
 };
 
 device_work work_of(const staged_model& model, const std::string& stage, int sessions) {
@@ -42,8 +45,9 @@ device_work work_of(const staged_model& model, const std::string& stage, int ses
   if (stage == "LLM step, shared prompt") return model.llm_step(sessions, prompt::shared);
   if (stage == "TTS step") return model.tts_step(sessions);
   if (stage == "hear") return model.hear(sessions);
-  REQUIRE(stage == "window");
-  return model.window(sessions);
+  if (stage == "window") return model.window(sessions, windows::equal);
+  REQUIRE(stage == "uneven windows");
+  return model.window(sessions, windows::uneven);
 }
 
 } // namespace

@@ -18,7 +18,7 @@ TEST_CASE("a history keeps the ends of what a single tensor would keep") {
   for (const auto& [front, back] :
        {std::pair<std::int64_t, std::int64_t>{1, 1}, {5, 3}, {3, 9}, {7, 5}, {9, 4}, {0, 2}, {13, 0}, {6, 7}}) {
     INFO("front " << front << ", back " << back);
-    kv_history history;
+    kv_history history(2);
     at::Tensor all = piece(0, 0);
     for (const std::int64_t n : {6, 1, 4, 2}) {
       const auto fresh = piece(n, 100.0 * static_cast<double>(n));
@@ -34,7 +34,7 @@ TEST_CASE("a history keeps the ends of what a single tensor would keep") {
 }
 
 TEST_CASE("histories that began alike share their pieces, and one's present is not the other's") {
-  kv_history voice;
+  kv_history voice(2);
   voice.push_front(piece(8, 0));
   auto talk = voice;
   talk.push_front(piece(2, 50));

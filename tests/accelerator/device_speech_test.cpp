@@ -1,0 +1,162 @@
+#include "inference/formats/wav_file.hpp"
+#include "inference/talker.hpp"
+#include "inference/tts/turn.hpp"
+#include "tests/accelerator/pretend_device.hpp"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+// All sessions share each call on a device, and one after another is served on the CPU: what comes out must be the same.
+using namespace parley::inference;
+using namespace parley::inference::testing;
+using speech::token2wav;
+using speech::tts_turn;
+
+namespace {
+
+constexpr auto folder = "models/tiny-omni";
+
+const talker& talker_on(at::Device device) {
+  static std::map<std::string, std::unique_ptr<const talker>> made;
+  auto& one = made[device.str()];
+  if (!one)
+    one = std::make_unique<const talker>(checkpoint::open(folder), model_config::open(folder), quirks{}, at::kFloat,
+                                         device);
+  return *one;
+}
+
+/// The first `seconds` of the default voice.
+std::shared_ptr<const speech::voice> part_of_default_voice(const token2wav& sound, double seconds) {
+  const auto wav = speech::read_wav_file("models/tiny-omni/assets/default_voice.wav");
+  const auto samples = std::min(wav.samples.size(1), static_cast<std::int64_t>(seconds * wav.rate));
+  return sound.prepare(sound.ear().hear(wav.samples.narrow(1, 0, samples), wav.rate));
+}
+
+/// When a turn begins and ends, in calls that all share; its voice; and how many tokens its first call has.
+struct timing {
+  int begin, end;
+  double voice_seconds;
+  std::size_t first_tokens;
+};
+
+constexpr std::array<timing, 6> turns{{{0, 6, 1.2, 28}, {0, 0, 3, 2}, {1, 5, 3, 8}, {2, 2, 1.2, 30}, {2, 6, 3, 60}, {4, 5, 1.2, 11}}};
+
+std::vector<std::int64_t> window_of(std::size_t who, int round) {
+  const auto& turn = turns[who];
+  const auto count = round == turn.begin ? turn.first_tokens : 28 - (5 * who + static_cast<std::size_t>(round)) % 13;
+  std::vector<std::int64_t> tokens;
+  for (std::size_t i = 0; i < count; ++i)
+    tokens.push_back(static_cast<std::int64_t>((97 * who + 31 * static_cast<std::size_t>(round) + 13 * i) % 6561));
+  return tokens;
+}
+
+struct spoken {
+  std::array<std::vector<at::Tensor>, turns.size()> sound;
+  long downloads = 0, calls = 0;
+};
+
+/// `together`: one call for all who speak in a round.
+spoken speak(const token2wav& by, bool together) {
+  std::array<token2wav::stream, turns.size()> streams;
+  for (std::size_t i = 0; i < turns.size(); ++i) streams[i] = by.start(part_of_default_voice(by, turns[i].voice_seconds));
+  spoken result;
+  for (int round = 0; round <= 6; ++round) {
+    std::array<std::vector<std::int64_t>, turns.size()> tokens;
+    std::vector<token2wav::job> jobs;
+    std::vector<std::size_t> who;
+    for (std::size_t i = 0; i < turns.size(); ++i)
+      if (turns[i].begin <= round && round <= turns[i].end) {
+        tokens[i] = window_of(i, round);
+        jobs.push_back({&streams[i], tokens[i], round == turns[i].end, nullptr, {}});
+        who.push_back(i);
+      }
+    take_work();
+    std::vector<at::Tensor> made;
+    if (together)
+      made = by.run(jobs);
+    else
+      for (const auto& job : jobs) made.push_back(by.run({&job, 1})[0]);
+    result.downloads += take_work().downloads;
+    ++result.calls;
+    for (std::size_t k = 0; k < who.size(); ++k) result.sound[who[k]].push_back(made[k]);
+  }
+  return result;
+}
+
+/// Turns of one model that begin with so many rows each.
+struct answers {
+  answers(const speech::speech_models& of, std::span<const std::int64_t> rows) : model(*of.tokens) {
+    speech::tts_sampling greedy;
+    greedy.greedy = true;
+    const auto& mark = of.embeddings->audio_bos();
+    const auto words = at::linspace(-1, 1, 200, at::kFloat).unsqueeze(1).to(mark.device()) * mark;
+    for (const auto n : rows) {
+      all.emplace_back(*of.embeddings, model, speech::tts_form::whole, greedy);
+      all.back().begin(words.narrow(0, 7, n), {1000, 1000});
+    }
+  }
+
+  std::vector<speech::tts_step> steps() {
+    std::vector<speech::tts_step> result;
+    for (auto& turn : all) result.push_back({&turn, &chance});
+    return result;
+  }
+
+  const speech::tts_llama& model;
+  std::deque<tts_turn> all;
+  random_stream chance{1, substream::speech_tokens};
+};
+
+} // namespace
+
+TEST_CASE("turns of different lengths sound on a device as each alone on the CPU") {
+  const c10::InferenceMode guard;
+  constexpr auto sound_tolerance = 1.5e-3; // the vocoder turns rounding errors into phase
+  const auto expected = speak(talker_on(at::kCPU).sound(), false);
+  const auto made = speak(talker_on(pretend_device()).sound(), true);
+  CHECK(made.downloads == made.calls);
+  for (std::size_t i = 0; i < turns.size(); ++i)
+    for (std::size_t n = 0; n < expected.sound[i].size(); ++n) {
+      INFO("turn " << i << ", call " << n);
+      REQUIRE(made.sound[i][n].sizes() == expected.sound[i][n].sizes());
+      if (expected.sound[i][n].numel() > 0)
+        CHECK((made.sound[i][n] - expected.sound[i][n]).abs().max().item<double>() < sound_tolerance);
+    }
+}
+
+TEST_CASE("speech tokens of turns of different lengths have the CPU's logits on a device") {
+  const c10::InferenceMode guard;
+  constexpr std::array<std::int64_t, 4> rows{1, 5, 70, 150};
+  answers here(talker_on(at::kCPU).models(), rows), there(talker_on(pretend_device()).models(), rows);
+  std::vector<tts_turn> kept;
+  auto step = [&] {
+    const auto expected = speech::tts_logits(here.model, here.steps());
+    const auto made = speech::tts_logits(there.model, there.steps());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      CHECK((made[i] - expected[i]).abs().max().item<double>() < 1e-4);
+      speech::tts_take(here.steps()[i], expected[i]); // else a near tie could part them
+      speech::tts_take(there.steps()[i], expected[i]);
+    }
+  };
+  for (auto n = 0; n < 40; ++n) step(); // the caches of the first two are full after 64 rows, and others move
+  kept.assign(there.all.begin(), there.all.end());
+  const std::vector<tts_turn> kept_here(here.all.begin(), here.all.end());
+  for (auto n = 0; n < 30; ++n) step();
+  there.all.assign(kept.begin(), kept.end()); // as after a unit that is taken back
+  here.all.assign(kept_here.begin(), kept_here.end());
+  kept.clear();
+  for (auto n = 0; n < 20; ++n) step();
+  take_work();
+  step();
+  CHECK(take_work().downloads == 1);
+}
