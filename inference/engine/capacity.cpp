@@ -55,13 +55,21 @@ double time_speech(const talker& speaker, const std::shared_ptr<const speech::vo
   return since(begin);
 }
 
-/// Bytes that the flow model stores per mel row of this voice.
-std::size_t bytes_per_row(const speech::voice& voice) {
+/// Bytes that the flow model stores for so many mel rows, keys and values of this voice being alike.
+std::size_t bytes_of_rows(const speech::voice& voice, std::int64_t rows) {
   std::size_t bytes = 0;
   for (const auto& step : voice.prompt.steps)
     for (const auto& x : step.attention) bytes += x.joined().nbytes();
   for (const auto& x : voice.prompt.encoder.attention) bytes += x.joined().nbytes();
-  return bytes / static_cast<std::size_t>(voice.prompt_rows());
+  return bytes * static_cast<std::size_t>(rows) / static_cast<std::size_t>(voice.prompt_rows());
+}
+
+/// Bytes that it stores whatever the number of rows: what its convolutions look back to.
+std::size_t bytes_of_contexts(const speech::flow::state& of) {
+  auto bytes = of.encoder.lookahead.nbytes() + of.encoder.upsampled.nbytes();
+  for (const auto& step : of.steps)
+    for (const auto& x : step.conv) bytes += x.nbytes();
+  return bytes;
 }
 
 double time_second(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice,
@@ -147,14 +155,16 @@ session_memory thinking_memory(const model_config& model, int context_tokens, at
   return m;
 }
 
-session_memory speaking_memory(session_memory thinking, const talker& speaker, const speech::voice& voice) {
+session_memory speaking_memory(session_memory thinking, const talker& speaker, const speech::voice& voice,
+                               std::int64_t voice_rows) {
   constexpr std::int64_t long_turn = 2048; // rows: one per word or speech token
   const auto& tts = *speaker.models().tokens;
   auto m = thinking;
   m.speech_tokens =
       static_cast<std::size_t>(2 * static_cast<std::int64_t>(tts.layers()) * long_turn * tts.width() *
                                tts.config().kv_heads / tts.config().heads * static_cast<std::int64_t>(sizeof(float)));
-  m.flow = 2 * bytes_per_row(voice) * speech::flow_memory_rows;
+  m.flow = bytes_of_rows(voice, voice_rows + speech::rows_beside_voice) + bytes_of_contexts(voice.prompt) +
+           speaker.sound().vocoder_bytes();
   return m;
 }
 
@@ -170,7 +180,7 @@ std::size_t weight_bytes(const checkpoint& weights, at::ScalarType dtype) {
 
 std::size_t voices_to_keep(const speech::voice& voice, std::size_t free_bytes) {
   constexpr std::size_t share = 16, least = 2, most = 64;
-  return std::clamp(free_bytes / share / (bytes_per_row(voice) * speech::longest_voice_rows), least, most);
+  return std::clamp(free_bytes / share / bytes_of_rows(voice, speech::longest_voice_rows), least, most);
 }
 
 std::size_t free_memory(at::Device device) {

@@ -4,6 +4,7 @@
 #include "inference/thinker.hpp"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace parley::inference {
 
@@ -41,7 +42,7 @@ struct session_memory {
   std::size_t keys_values = 0;   ///< keys and values of the language model, over the whole context
   std::size_t encoder = 0;       ///< keys and values of the audio encoder, until its cache is emptied
   std::size_t speech_tokens = 0; ///< keys and values of the speech token model over a long turn
-  std::size_t flow = 0;          ///< the flow model's memory, doubled while a window is computed
+  std::size_t flow = 0;          ///< what the flow model remembers late in a turn, and the vocoder
 
   std::size_t sum() const { return keys_values + beside_keys_values(); }
 
@@ -66,8 +67,10 @@ int most_sessions(at::Device device);
 /// For the thinker, from the sizes in config.json.
 session_memory thinking_memory(const model_config& model, int context_tokens, at::ScalarType dtype);
 
-/// The same including the talker. `voice`: any voice, to measure with.
-session_memory speaking_memory(session_memory thinking, const talker& speaker, const speech::voice& voice);
+/// The same including the talker, for sessions with voices of `voice_rows` mel rows; nothing is counted as shared with
+/// the voice itself. `voice`: any voice, to measure with.
+session_memory speaking_memory(session_memory thinking, const talker& speaker, const speech::voice& voice,
+                               std::int64_t voice_rows);
 
 /// Bytes of the checkpoint's tensors in this format. Tensors stored in that format are mapped, and shared with other
 /// processes.

@@ -155,7 +155,9 @@ std::unique_ptr<engine> make(const config::settings& settings, engine::sink sink
     how.kept_voices = voices_to_keep(*measured, free);
   }
   auto each = thinking_memory(model->config(), context, precision);
-  if (speaker) each = speaking_memory(each, *speaker, *measured);
+  if (speaker)
+    each = speaking_memory(each, *speaker, *measured,
+                           how.default_voice ? how.default_voice->prompt_rows() : speech::longest_voice_rows);
   const auto for_sessions = memory_for_sessions(free, device);
   tell_memory(weights, precision, context, each, free, for_sessions);
   const auto slots = find_slots(*model, speaker.get(), measured, settings.worker.max_sessions, each, free);

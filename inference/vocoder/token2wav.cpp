@@ -106,6 +106,17 @@ token2wav::stream token2wav::start(std::shared_ptr<const voice> speaker) const {
   return made;
 }
 
+std::size_t token2wav::vocoder_bytes() const {
+  const auto bins = flow_->estimator().bins();
+  auto numbers = std::int64_t{0};
+  if (causal_) // each frame's mel and excitation
+    numbers = (causal_->history_frames() + causal_->delay_frames() + options_.vocoder_block_frames) *
+              (bins + causal_->frame_samples());
+  else // each frame's mel, excitation and samples
+    numbers = legacy_vocoder::overlap_frames * (bins + 2 * legacy_->network().trunk().config().frame_samples());
+  return static_cast<std::size_t>(numbers) * sizeof(float);
+}
+
 std::vector<at::Tensor> token2wav::mels_of(std::span<const job> jobs) const {
   std::vector<at::Tensor> mels(jobs.size(), at::zeros({1, flow_->estimator().bins(), 0}, at::TensorOptions(device_)));
   std::vector<flow::job> batch;

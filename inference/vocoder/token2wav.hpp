@@ -8,6 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -77,6 +78,9 @@ public:
   /// std::runtime_error if a network's output is NaN. If it throws, the streams and the jobs' random sources are
   /// unchanged.
   std::vector<at::Tensor> run(std::span<const job> jobs, trace* seen = nullptr) const;
+
+  /// What a stream's vocoder remembers, at most.
+  std::size_t vocoder_bytes() const;
 
   generation kind() const { return kind_; }
   const flow& acoustic() const { return *flow_; }

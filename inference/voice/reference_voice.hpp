@@ -35,8 +35,11 @@ struct voice {
 /// one chunk must fit.
 inline constexpr std::int64_t flow_memory_rows = 1000;
 
+/// Of these, the rows kept of the conversation besides as many as the voice has, and those of the largest chunk.
+inline constexpr std::int64_t rows_beside_voice = 100 + 56;
+
 /// The longest voice, in mel rows of 20 ms, with which a stream never exceeds that memory.
-inline constexpr std::int64_t longest_voice_rows = flow_memory_rows - 100 - 56;
+inline constexpr std::int64_t longest_voice_rows = flow_memory_rows - rows_beside_voice;
 
 /// At 16 kHz: shorter reference recordings are refused, longer ones than `longest_voice_samples` cut.
 inline constexpr std::int64_t shortest_voice_samples = 1600;

@@ -1,5 +1,7 @@
+#include "inference/engine/capacity.hpp"
 #include "inference/formats/wav_file.hpp"
 #include "inference/talker.hpp"
+#include "inference/tts/speech_driver.hpp"
 #include "inference/tts/turn.hpp"
 #include "tests/accelerator/pretend_device.hpp"
 
@@ -14,6 +16,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 // All sessions share each call on a device, and one after another is served on the CPU: what comes out must be the same.
@@ -117,6 +120,47 @@ struct answers {
   random_stream chance{1, substream::speech_tokens};
 };
 
+/// The memory that some tensors keep alive, what they share counted once.
+class kept_memory {
+public:
+  void add(const at::Tensor& x) {
+    if (x.defined()) blocks_[x.storage().unsafeGetStorageImpl()] = x.storage().nbytes();
+  }
+
+  void add(const speech::flow::state& of) {
+    add(of.encoder.lookahead);
+    add(of.encoder.upsampled);
+    for (const auto& layer : of.encoder.attention) add(layer);
+    for (const auto& step : of.steps) {
+      for (const auto& block : step.attention) add(block);
+      for (const auto& block : step.conv) add(block);
+    }
+  }
+
+  void add(const token2wav::stream& of) {
+    add(of.acoustic);
+    const auto& vocoder = std::get<speech::bounded_vocoder::state>(of.vocoder);
+    for (const auto& x : {vocoder.mel, vocoder.source, vocoder.phase}) add(x);
+  }
+
+  void forget(const kept_memory& others) {
+    for (const auto& [block, bytes] : others.blocks_) blocks_.erase(block);
+  }
+
+  std::size_t bytes() const {
+    std::size_t sum = 0;
+    for (const auto& [block, bytes] : blocks_) sum += bytes;
+    return sum;
+  }
+
+private:
+  void add(const speech::kv_history& of) {
+    for (const auto& piece : of.pieces()) add(piece);
+  }
+
+  std::map<const void*, std::size_t> blocks_;
+};
+
 } // namespace
 
 TEST_CASE("turns of different lengths sound on a device as each alone on the CPU") {
@@ -159,4 +203,31 @@ TEST_CASE("speech tokens of turns of different lengths have the CPU's logits on 
   take_work();
   step();
   CHECK(take_work().downloads == 1);
+}
+
+TEST_CASE("streams hold no more memory than is booked for them, and not much less") {
+  const c10::InferenceMode guard;
+  constexpr std::size_t streams = 5;
+  for (const auto device : {at::Device(at::kCPU), pretend_device()}) {
+    INFO(device.str());
+    const auto& speaker = talker_on(device);
+    const auto voice = part_of_default_voice(speaker.sound(), 6);
+    const auto booked = speaking_memory({}, speaker, *voice, voice->prompt_rows()).flow;
+    std::vector<token2wav::stream> all(streams, speaker.sound().start(voice));
+    std::vector<std::int64_t> tokens(speech::window_tokens, 100);
+    kept_memory shared;
+    shared.add(voice->prompt);
+    std::size_t most = 0;
+    for (auto n = 0; n < 12; ++n) {
+      std::vector<token2wav::job> jobs;
+      for (auto& stream : all) jobs.push_back({&stream, tokens, false, nullptr, {}});
+      speaker.sound().run(jobs);
+      kept_memory held;
+      for (const auto& stream : all) held.add(stream);
+      held.forget(shared);
+      most = std::max(most, held.bytes());
+    }
+    CHECK(most <= streams * booked);
+    CHECK(most > streams * booked / 2);
+  }
 }
