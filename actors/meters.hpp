@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/queue/admission_queue.hpp"
+#include "actors/durable/journal_meter.hpp"
 #include "actors/recording/recording_meter.hpp"
 #include "actors/worker/engine_counters.hpp"
 #include "actors/worker/worker_capacity.hpp"
@@ -88,6 +89,7 @@ public:
   /// The number of invariants violated in this process so far.
   void violations(std::uint64_t so_far);
   recording_meter& recording() { return recording_; }
+  journal_meter& journals() { return journals_; }
   prometheus::Gauge& sessions(protocol::mode kind, protocol::session_state state);
 
   /// A session has ended. `key` is the name of its API key; empty without keys.
@@ -124,6 +126,7 @@ private:
   prometheus::Histogram* queue_wait_;
   prometheus::Gauge* queue_length_;
   recording_meter recording_{registry_};
+  journal_meter journals_{registry_};
   std::mutex mutex_;
   std::map<worker_key, std::shared_ptr<worker>> workers_;
 };

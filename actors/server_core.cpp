@@ -8,6 +8,8 @@
 #include "actors/reports/demo_report.hpp"
 #include "actors/reports/metrics_report.hpp"
 #include "actors/reports/status_report.hpp"
+#include "actors/secure_random.hpp"
+#include "actors/session/late_handle.hpp"
 #include "actors/settings_parts.hpp"
 #include "actors/unix_time.hpp"
 #include "actors/worker/gpu_worker.hpp"
@@ -57,6 +59,7 @@ server_core::server_core(const config::settings& settings, worker_table::watcher
   surroundings_.resume_bytes = settings.limits.resume_bytes;
   if (!settings.limits.journal_dir.empty()) start_spilling(settings);
   if (!settings.record.dir.empty()) start_recording(settings);
+  if (!settings.journal.dir.empty()) start_journals(settings);
   queue_ = system_.spawn<queue_manager>(
       queue_from(settings), waiting_from(settings),
       queue_manager::surroundings{board_, surroundings_.registry, surroundings_.counted, surroundings_.last_key});
@@ -84,6 +87,21 @@ void server_core::start_recording(const config::settings& settings) {
   }
 }
 
+void server_core::start_journals(const config::settings& settings) {
+  journal_store::options with;
+  with.folder = settings.journal.dir;
+  with.sync = settings.journal.sync;
+  with.most_waiting = settings.journal.queue_bytes;
+  with.resume = limits_.resume;
+  with.longest = std::max({limits_.audio, limits_.video, limits_.chat});
+  with.open_for_clients = [this] { return !loading(); };
+  try {
+    surroundings_.journals = std::make_unique<journal_store>(std::move(with), surroundings_.counted.journals());
+  } catch (const std::exception& problem) {
+    throw config::settings_error("journal.dir: " + std::string(problem.what()));
+  }
+}
+
 server_core::~server_core() {
   stop();
 }
@@ -91,6 +109,7 @@ server_core::~server_core() {
 void server_core::stop() {
   if (std::exchange(stopped_, true)) return;
   for (const auto& connection : realtime_.all()) caf::anon_send_exit(connection, caf::exit_reason::user_shutdown);
+  if (surroundings_.journals) surroundings_.journals->stop_taking_up();
   for (const auto& session : surroundings_.registry.all())
     caf::anon_send_exit(session, caf::exit_reason::user_shutdown);
   for (const auto& worker : workers_) caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
@@ -103,6 +122,7 @@ void server_core::stop() {
   queue_ = nullptr;
   workers_.clear();
   surroundings_.spill.reset(); // its pending work may hold sessions
+  surroundings_.journals.reset();
   if (surroundings_.recordings) surroundings_.recordings->lead_nowhere();
 }
 
@@ -121,6 +141,8 @@ void server_core::admit_node(node_socket socket, const std::string& address) {
 
 void server_core::drain() {
   board_.close(closed_for::shutdown);
+  draining_ = true;
+  if (surroundings_.journals) surroundings_.journals->stop_taking_up();
   // In this order: a client that has no session yet then finds the queue closed.
   caf::anon_send(queue_, drain_request{});
   for (const auto& session : surroundings_.registry.all()) caf::anon_send(session, drain_request{});
@@ -168,14 +190,55 @@ std::unique_ptr<session_handle> server_core::admit_again(const connection_info& 
     offer->refuse(seen.error());
     return std::make_unique<deaf_handle>();
   }
-  const auto session =
-      surroundings_.registry.offer(protocol::sanitise_session_id(info.session_id.value_or("")), info.key, offer);
-  if (!session) {
-    offer->refuse(protocol::no_such_claim());
-    return std::make_unique<deaf_handle>();
-  }
-  caf::anon_send(*session, link_offer{offer, {*info.resume_token, *seen}});
+  journal_store::claim claim{protocol::sanitise_session_id(info.session_id.value_or("")), info.key, *info.resume_token};
+  const bool left = surroundings_.journals && surroundings_.journals->holds(claim.session_id);
+  // In this order: a session that is being taken up lives before it is no longer left.
+  if (auto live = offer_to_live(claim, *seen, offer)) return live;
+  // Its slot would not wait until the model is loaded.
+  const bool later = surroundings_.journals && (draining_ || (left && loading()));
+  if (left && !later) return take_up(std::move(claim), *seen, offer, info.reservation);
+  offer->refuse(later ? protocol::server_restarts() : protocol::no_such_claim());
+  return std::make_unique<deaf_handle>();
+}
+
+/// Null if no such session lives.
+std::unique_ptr<session_handle> server_core::offer_to_live(const journal_store::claim& claim, std::uint64_t seen,
+                                                           const std::shared_ptr<resume_request>& offer) {
+  const auto session = surroundings_.registry.offer(claim.session_id, claim.key, offer);
+  if (!session) return nullptr;
+  caf::anon_send(*session, link_offer{offer, {claim.token, seen}});
   return std::make_unique<local_handle<session_actor>>(*session, offer->number());
+}
+
+/// A session of an earlier process: its log is read on another thread.
+std::unique_ptr<session_handle> server_core::take_up(journal_store::claim claim, std::uint64_t seen,
+                                                     std::shared_ptr<resume_request> offer,
+                                                     std::shared_ptr<void> reservation) {
+  rebuild_terms terms;
+  terms.resume_bytes = surroundings_.resume_bytes;
+  terms.journal_bound = {surroundings_.journal_bytes, surroundings_.spill.get()};
+  terms.legacy_extras = surroundings_.legacy_extras;
+  terms.shown_token = claim.token;
+  terms.fresh_tokens = [random = protocol::random_source(secure_random)]() mutable {
+    return protocol::make_resume_token(random);
+  };
+  auto late = std::make_shared<late_session>();
+  auto done = [this, claim, seen, offer, reservation = std::move(reservation),
+               late](std::optional<journal_store::taken> found) {
+    try {
+      // Without `found`, an earlier connection may have taken it up meanwhile.
+      if (found) system_.spawn<session>(surroundings_, queue_, std::move(*found), reservation);
+    } catch (const std::exception& problem) {
+      log()->error("a session of an earlier process could not be started: {}", problem.what());
+    }
+    auto handle = offer_to_live(claim, seen, offer);
+    if (!handle) offer->refuse(protocol::no_such_claim());
+    late->found(std::move(handle));
+  };
+  if (surroundings_.journals->take_up(std::move(claim), std::move(terms), std::move(done)))
+    return std::make_unique<late_handle>(std::move(late));
+  offer->refuse(protocol::server_restarts());
+  return std::make_unique<deaf_handle>();
 }
 
 void server_core::status(std::function<void(std::string json)> done, status_part part) {

@@ -12,6 +12,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -29,8 +30,8 @@ public:
   enum class nodes : std::uint8_t { none, may_join };
 
   /// `watch` is called after every change of a worker, on one of our threads; it must not block. An engine that could
-  /// not be loaded or has thrown is reported as a worker that is `down`. Throws config::settings_error if `record.dir`
-  /// or `limits.journal_dir` cannot be used.
+  /// not be loaded or has thrown is reported as a worker that is `down`. Throws config::settings_error if `record.dir`,
+  /// `limits.journal_dir` or `journal.dir` cannot be used.
   server_core(const config::settings& settings, worker_table::watcher watch, nodes others = nodes::none);
 
   /// Calls `stop` if nobody has.
@@ -42,7 +43,8 @@ public:
   /// Starts a worker, which loads its engine on its own thread.
   void add_worker(std::string device, engine_factory make);
 
-  /// Refuses new clients, warns running sessions (`session.go_away`), and waits until the last one is closed, for at
+  /// Refuses new clients, leaves the sessions that can be resumed to the next process with the same `journal.dir`, warns
+  /// the others (`session.go_away`), and waits until the last one is closed, for at
   /// most a little longer than `limits.drain_seconds`. The sessions' last frames may still be on their way. Blocks.
   void drain();
 
@@ -73,9 +75,14 @@ public:
 private:
   void start_spilling(const config::settings& settings);
   void start_recording(const config::settings& settings);
+  void start_journals(const config::settings& settings);
   session_terms terms() const;
   std::unique_ptr<session_handle> admit_realtime(connection_info info, std::shared_ptr<client_link> link);
   std::unique_ptr<session_handle> admit_again(const connection_info& info, std::shared_ptr<client_link> link);
+  std::unique_ptr<session_handle> offer_to_live(const journal_store::claim& claim, std::uint64_t seen,
+                                                const std::shared_ptr<resume_request>& offer);
+  std::unique_ptr<session_handle> take_up(journal_store::claim claim, std::uint64_t seen,
+                                          std::shared_ptr<resume_request> offer, std::shared_ptr<void> reservation);
 
   const nodes nodes_;
   const protocol::session_limits limits_;
@@ -89,6 +96,7 @@ private:
   std::vector<worker_actor> workers_; ///< those of this process
   std::optional<node_links> links_;
   node_registry_actor registry_;
+  std::atomic<bool> draining_{false};
   bool stopped_ = false;
 };
 

@@ -11,4 +11,10 @@ inline std::int64_t unix_ms() {
       .count();
 }
 
+/// Nanoseconds since 1970.
+inline std::int64_t unix_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 } // namespace parley::actors

@@ -245,6 +245,15 @@ const std::array table{
     key{"record.queue_bytes", PARLEY_MEMBER(record.queue_bytes),
         "How much may wait for the disk; further events are not recorded, and are counted.", 4096, 65536 * mebibyte},
 
+    key{"journal.dir", PARLEY_MEMBER(journal.dir),
+        "Folder of this process alone, for a log of each session whose client can resume (payload.resume): another "
+        "process that starts with the same folder goes on with them. Empty = sessions end with the process."},
+    key{"journal.sync", PARLEY_MEMBER(journal.sync),
+        "Waits after each write until the disk has it, so that a power failure loses nothing either."},
+    key{"journal.queue_bytes", PARLEY_MEMBER(journal.queue_bytes),
+        "How much may wait for the disk; a session with more to write is no longer kept, and is counted.", 4096,
+        65536 * mebibyte},
+
     key{"log.level", PARLEY_MEMBER(log.level), "trace, debug, info, warn, error or off.", 0, 0, is_level,
         "trace, debug, info, warn, error or off"},
     key{"log.net_level", PARLEY_MEMBER(log.net_level),

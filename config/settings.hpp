@@ -135,6 +135,12 @@ struct settings {
   } record;
 
   struct {
+    std::string dir;   ///< empty = sessions end with the process
+    bool sync = false; ///< fdatasync after each write
+    std::size_t queue_bytes = 128u << 20;
+  } journal;
+
+  struct {
     std::string level = "info";
     std::string net_level; ///< here and below: empty = the same as `level`
     std::string actors_level;

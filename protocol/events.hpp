@@ -168,8 +168,9 @@ struct response_done {
 
 /// The session will end soon (docs/protocol.md 8); at most once per reason.
 struct session_go_away {
-  std::string reason; ///< timeout, context_full, server_shutdown
+  std::string reason; ///< timeout, context_full, server_shutdown, server_restart
   std::int64_t time_left_ms = 0;
+  std::optional<std::int64_t> retry_after_ms = {}; ///< when to come back (docs/protocol.md 14); current dialect
 };
 
 /// The last event before the close frame (docs/protocol.md 9).

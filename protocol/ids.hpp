@@ -28,6 +28,9 @@ std::string make_id(random_source& random, std::string_view prefix);
 /// `resume_` + 32 characters of base32 (160 bits): a secret.
 std::string make_resume_token(random_source& random);
 
+/// Returns a new resume token per call.
+using token_source = std::function<std::string()>;
+
 /// The id requested with `?session_id=`: characters outside `[A-Za-z0-9_-]` become `_`, and it is cut to 64 characters.
 /// Empty if none was requested.
 std::string sanitise_session_id(std::string_view asked);

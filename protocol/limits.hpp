@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 // The limits of the wire: fixed ones as constants, settings as a struct that the server fills in (docs/protocol.md
 // sections 3, 6, 8).
@@ -17,6 +18,9 @@ inline constexpr int max_inference_failures = 3;     ///< consecutive failures t
 inline constexpr int max_failed_inits = 3;           ///< failed inits that end a session
 inline constexpr std::size_t max_flood_errors = 50;  ///< client errors within `flood_span`; one more closes with 1008
 inline constexpr std::chrono::seconds flood_span{10};
+/// How many events a client may have received that a process that took its session up does not know of
+/// (docs/protocol.md 14).
+inline constexpr std::uint64_t max_lost_events = 100;
 inline constexpr std::size_t max_session_id_bytes = 64; ///< for `?session_id=`
 inline constexpr double go_away_fill = 0.9; ///< share of the context at which `go_away{context_full}` is sent
 

@@ -111,10 +111,12 @@ export class Connection {
       case "session.resumed": return this.#goOn(event);
       case "response.output.delta": return this.#on.delta(event);
       case "response.done": return this.#on.done?.(event);
-      case "session.go_away": return this.#on.goAway(event);
+      case "session.go_away": // before a restart of the server, only the break that follows is told
+        return event.reason === "server_restart" ? undefined : this.#on.goAway(event);
       case "session.closed": return void (this.#reason = event.reason);
       case "error":
         if (event.error.code === "resume_refused") return void (this.#reason = "resume_refused");
+        if (this.#break && event.error.code === "service_unavailable") return; // the server restarts: the next attempt follows
         return this.#on.error(event.error);
     }
   }

@@ -99,6 +99,12 @@ public:
   /// Whether everything was read, and nothing is left over.
   bool complete() const { return good_ && rest_.empty(); }
 
+  /// Whether everything so far could be read.
+  bool good() const { return good_; }
+
+  /// What was read makes no sense.
+  void fail() { good_ = false; }
+
 private:
   bool raw(void* to, std::size_t size) {
     if (!good_ || size > rest_.size()) return good_ = false;

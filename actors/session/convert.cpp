@@ -80,4 +80,19 @@ protocol::engine_failure from_engine(inference::failed&& event) {
   return {event.number, event.kind, std::move(event.message)};
 }
 
+protocol::effects hear(protocol::session_machine& machine, inference::event&& event, protocol::time_point now) {
+  if (auto* opened = std::get_if<inference::opened>(&event))
+    return machine.on_engine_opened(from_engine(*opened), now);
+  if (auto* output = std::get_if<inference::step_output>(&event))
+    return machine.on_step_report(from_engine(std::move(*output)), now);
+  if (auto* delta = std::get_if<inference::chat_delta>(&event))
+    return machine.on_turn_report(from_engine(std::move(*delta)), now);
+  if (auto* done = std::get_if<inference::chat_done>(&event))
+    return machine.on_turn_done(from_engine(std::move(*done)), now);
+  if (auto* failed = std::get_if<inference::failed>(&event))
+    return machine.on_engine_failed(from_engine(std::move(*failed)), now);
+  if (std::holds_alternative<inference::closed>(event)) return machine.on_engine_closed(now);
+  return {}; // `replayed` concerns the journal alone
+}
+
 } // namespace parley::actors

@@ -3,6 +3,7 @@
 #include "inference/unit.hpp"
 #include "protocol/session/engine_reports.hpp"
 #include "protocol/session/session_effects.hpp"
+#include "protocol/session/session_machine.hpp"
 
 // Converts between the types of the wire (protocol/) and those of the engine (inference/). Samples and pictures are not
 // copied, only their shared pointers. Pure; `session` is the engine session's id.
@@ -18,5 +19,8 @@ protocol::step_report from_engine(inference::step_output&& event);
 protocol::turn_report from_engine(inference::chat_delta&& event);
 protocol::turn_done_report from_engine(inference::chat_done&& event);
 protocol::engine_failure from_engine(inference::failed&& event);
+
+/// Tells the machine.
+protocol::effects hear(protocol::session_machine& machine, inference::event&& event, protocol::time_point now);
 
 } // namespace parley::actors

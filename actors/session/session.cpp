@@ -1,5 +1,7 @@
 #include "actors/session/session.hpp"
 
+#include "actors/durable/id_source.hpp"
+#include "actors/durable/token_hash.hpp"
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 #include "actors/reports/status_report.hpp"
@@ -32,21 +34,24 @@ std::string_view words_for(protocol::error_code code) {
 session::session(caf::actor_config& config, session_surroundings& shared, session_terms terms, queue_actor queue,
                  connection_info connection, std::shared_ptr<client_link> link)
     : session_actor::base(config), shared_(shared), connection_(std::move(connection)), link_(std::move(link)),
-      meter_(shared.counted), sent_(shared.resume_bytes),
+      meter_(shared.counted), sent_(shared.resume_bytes), id_seed_(secure_random()),
       lease_(*this, std::move(queue), meter_, journal({shared.journal_bytes, shared.spill.get()}),
              {shared.last_key, terms.limits.failover.count() > 0, connection_.group, connection_.key}) {
   protocol::random_source random = secure_random;
   current_id_ = protocol::sanitise_session_id(connection_.session_id.value_or(""));
   if (current_id_.empty()) current_id_ = protocol::make_session_id(random);
   entry_ = shared_.registry.add(this, {connection_.remote, connection_.key, connection_.accepted});
-  const auto claimed = entry_->claim(current_id_, [&] { return shared_.legacy_ids.next(unix_ms()); });
+  std::optional<std::string> claimed;
+  if (!shared_.journals || !shared_.journals->holds(current_id_))
+    claimed = entry_->claim(current_id_, [&] { return shared_.legacy_ids.next(unix_ms()); });
   const bool unique = claimed.has_value();
   legacy_id_ = claimed.value_or("");
   protocol::session_origin origin{connection_.mode, current_id_, legacy_id_, {}, connection_.accepted};
   if (unique && shared_.recordings) origin.recording_id = shared_.recordings->take_id(current_id_);
   const auto recording_id = origin.recording_id;
   machine_ =
-      std::make_unique<protocol::session_machine>(std::move(origin), terms.limits, terms.able, std::move(random));
+      std::make_unique<protocol::session_machine>(std::move(origin), terms.limits, terms.able, id_source(id_seed_),
+                                                  [random]() mutable { return protocol::make_resume_token(random); });
   const log_session about(current_id_);
   log()->debug("connected from {}{}{}", connection_.remote, connection_.key.empty() ? "" : " with key ",
                connection_.key);
@@ -88,10 +93,17 @@ session::behavior_type session::make_behavior() {
         else if (active())
           lease_.move();
       },
-      [this](const drain_request&) { carry_out(machine_->on_drain(steady_now())); },
+      [this](const drain_request&) {
+        if (can_hand_over()) return hand_over();
+        const auto now = steady_now();
+        keep(logged::drain{}, now);
+        carry_out(machine_->on_drain(now));
+      },
       [this](const timer_due&) {
-        deadline_timer_.fired(steady_now());
-        carry_out(machine_->tick(steady_now()));
+        const auto now = steady_now();
+        deadline_timer_.fired(now);
+        if (const auto due = machine_->next_deadline(); due && *due <= now) keep(logged::tick{}, now);
+        carry_out(machine_->tick(now));
       },
       [this](const journal_woken&) { forward(lease_.woken()); },
   };
@@ -109,10 +121,12 @@ void session::begin_recording(const std::string& id) {
 }
 
 void session::on_exit() {
-  log_end();
+  if (!handed_over_) log_end();
+  durable_.reset();
   if (!link_closed_ && !client_gone_) link_->close(1011, "internal error");
   lease_.leave();
-  for (const auto& offer : entry_->refuse_offers()) offer->refuse(protocol::no_such_claim());
+  for (const auto& offer : entry_->refuse_offers())
+    offer->refuse(handed_over_ ? protocol::server_restarts() : protocol::no_such_claim());
   entry_.reset();
   machine_.reset();
   if (recording_) recording_->end(std::string(cut_off));
@@ -153,7 +167,10 @@ void session::log_end() {
 void session::take_frame(client_frame& frame) {
   if (frame.link != link_number_) return;
   const auto text = std::make_shared<const std::string>(std::move(frame.text));
-  auto effects = machine_->on_frame(*text, steady_now());
+  const auto now = steady_now();
+  const auto* init_before = machine_->init().get();
+  auto effects = machine_->on_frame(*text, now);
+  if (shared_.journals) keep_frame(text, init_before, now);
   if (recording_) recording_->pass(speaker::client, text, media_of_last_frame());
   carry_out(std::move(effects));
   link_->taken(text->size());
@@ -173,7 +190,8 @@ void session::lose_client() {
 }
 
 void session::take_offer(resume_request& offer, const protocol::resume_claim& claim) {
-  auto welcome = machine_->on_resume(claim, sent_.oldest(), steady_now());
+  const auto now = steady_now();
+  auto welcome = machine_->on_resume(claim, sent_.oldest(), now);
   if (!welcome) {
     entry_->offer_came(offer);
     return offer.refuse(welcome.error());
@@ -183,6 +201,8 @@ void session::take_offer(resume_request& offer, const protocol::resume_claim& cl
   entry_->offer_came(offer);
   link_number_ = offer.number();
   client_gone_ = false;
+  seen_ = claim.last_event_id;
+  if (durable_) keep(logged::resumed{hashes_of(*machine_->token())}, now);
   if (machine_->kind() == protocol::mode::chat) link_->became_chat();
   {
     const log_session about(machine_->id());
@@ -199,22 +219,18 @@ void session::take_event(engine_event& event) {
 }
 
 void session::take_engine_event(inference::event&& event) {
-  if (auto* opened = std::get_if<inference::opened>(&event))
-    return carry_out(machine_->on_engine_opened(from_engine(*opened), steady_now()));
-  if (auto* output = std::get_if<inference::step_output>(&event))
-    return carry_out(machine_->on_step_report(from_engine(std::move(*output)), steady_now()));
-  if (auto* delta = std::get_if<inference::chat_delta>(&event))
-    return carry_out(machine_->on_turn_report(from_engine(std::move(*delta)), steady_now()));
-  if (auto* done = std::get_if<inference::chat_done>(&event))
-    return carry_out(machine_->on_turn_done(from_engine(std::move(*done)), steady_now()));
-  if (auto* failed = std::get_if<inference::failed>(&event)) {
-    // A failed open leaves no engine session behind.
-    if (machine_->state() == protocol::session_state::initializing) lease_.engine_ended();
-    return carry_out(machine_->on_engine_failed(from_engine(std::move(*failed)), steady_now()));
+  const auto now = steady_now();
+  // A failed open leaves no engine session behind.
+  const bool failed_open = std::holds_alternative<inference::failed>(event) &&
+                           machine_->state() == protocol::session_state::initializing;
+  if (failed_open || std::holds_alternative<inference::closed>(event)) lease_.engine_ended();
+  if (const auto* opened = std::get_if<inference::opened>(&event)) {
+    auto effects = hear(*machine_, *opened, now);
+    begin_log(*opened, now);
+    return carry_out(std::move(effects));
   }
-  if (!std::holds_alternative<inference::closed>(event)) return;
-  lease_.engine_ended();
-  carry_out(machine_->on_engine_closed(steady_now()));
+  if (durable_) keep(logged::engine_word{event}, now);
+  carry_out(hear(*machine_, std::move(event), now));
 }
 
 /// If the client connected before a model was loaded, these were unknown then. A running session keeps those with which
@@ -227,6 +243,7 @@ void session::learn_abilities() {
 
 void session::forward(lease_event word, protocol::error_code why) {
   const auto now = steady_now();
+  keep(word, now);
   switch (word) {
   case lease_event::none: return;
   case lease_event::granted: learn_abilities(); return carry_out(machine_->on_granted(now));
@@ -257,6 +274,7 @@ void session::rearm() {
   lease_.decline_unasked();
   entry_->update(machine_->kind(), machine_->state());
   deadline_timer_.arm(this, machine_->next_deadline());
+  if (machine_->state() == protocol::session_state::closed) durable_.reset();
   if (recording_ && machine_->state() == protocol::session_state::closed) {
     recording_->became(name_of(machine_->kind()));
     recording_->end(machine_->closed_reason());

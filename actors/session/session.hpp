@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/deadline_timer.hpp"
+#include "actors/durable/journal_store.hpp"
 #include "actors/gateway_api.hpp"
 #include "actors/messages.hpp"
 #include "actors/queue/worker_table.hpp"
@@ -18,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace parley::actors {
 
@@ -27,6 +29,7 @@ struct session_surroundings {
   std::size_t journal_bytes = 0;         ///< setting `limits.journal_bytes`
   std::size_t resume_bytes = 0;          ///< setting `limits.resume_bytes`
   std::unique_ptr<spill_writer> spill;   ///< takes what exceeds a journal's memory; null = none
+  std::unique_ptr<journal_store> journals; ///< null = sessions end with this process
   const worker_table* workers = nullptr; ///< those of the server
   session_registry registry;
   std::unique_ptr<recorder_feed> recordings; ///< null = nothing is recorded
@@ -52,6 +55,10 @@ public:
   session(caf::actor_config& config, session_surroundings& shared, session_terms terms, queue_actor queue,
           connection_info connection, std::shared_ptr<client_link> link);
 
+  /// A session of an earlier process, whose client is about to come back. `reservation`: as in `connection_info`.
+  session(caf::actor_config& config, session_surroundings& shared, queue_actor queue, journal_store::taken&& from,
+          std::shared_ptr<void> reservation);
+
   const char* name() const override { return "session"; }
   void on_exit() override;
 
@@ -73,6 +80,16 @@ private:
   void learn_abilities();
   void forward(lease_event word, protocol::error_code why = protocol::error_code::service_unavailable);
   bool active() const { return machine_->state() == protocol::session_state::active; }
+
+  // For the process that may take it up (session_durable.cpp).
+  void keep_frame(const std::shared_ptr<const std::string>& text, const void* init_before, protocol::time_point now);
+  void begin_log(const inference::opened& opened, protocol::time_point now);
+  void keep(log_record what, protocol::time_point now) {
+    if (durable_) durable_->note(std::move(what), now);
+  }
+  void keep(lease_event word, protocol::time_point now);
+  bool can_hand_over() const;
+  void hand_over();
 
   /// Carries out effects in order, including those that arise meanwhile. Then sets the timer, and ends the actor if
   /// everything is done.
@@ -106,6 +123,12 @@ private:
   session_meter meter_;
   std::unique_ptr<recording_tap> recording_; ///< null = not recorded
   protocol::sent_events sent_;               ///< for a session that can be resumed
+  std::uint64_t seen_ = 0;                   ///< its client has the events up to this one, says the client
+  std::uint64_t id_seed_ = 0;
+  std::unique_ptr<durable_log> durable_;     ///< null = it ends with this process
+  std::shared_ptr<const std::string> init_frame_; ///< what the log will begin with
+  protocol::time_point init_at_;
+  bool handed_over_ = false;
   std::deque<protocol::effect> pending_;
   bool carrying_out_ = false;
   bool link_closed_ = false;

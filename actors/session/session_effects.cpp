@@ -44,7 +44,8 @@ void session::perform(const protocol::send& effect) {
                      accepted_media::samples);
   }
   if (effect.event_id > 0) sent_.keep(effect.event_id, frame);
-  if (!client_gone_) link_->send(std::move(frame));
+  const bool seen = effect.event_id > 0 && effect.event_id <= seen_; // by a client that knew an earlier process
+  if (!client_gone_ && !seen) link_->send(std::move(frame));
 }
 
 void session::perform(const protocol::send_again& effect) {

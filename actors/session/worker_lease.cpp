@@ -30,6 +30,14 @@ worker_lease::worker_lease(session_actor::base& tenant, queue_actor queue, sessi
   self_.monitor(queue_);
 }
 
+void worker_lease::take_over(journal kept, protocol::open_engine opened_with) {
+  journal_ = std::move(kept);
+  opened_with_ = std::move(opened_with);
+  kind_ = opened_with_->kind;
+  prompt_ = prompt_of(to_engine(*opened_with_, 0));
+  state_ = lease::displaced{};
+}
+
 void worker_lease::leave() {
   if (queue_) self_.demonitor(queue_.address());
   queue_ = nullptr;

@@ -40,6 +40,12 @@ public:
   /// `tenant` owns it. `counted` must outlive it.
   worker_lease(session_actor::base& tenant, queue_actor queue, session_meter& counted, journal kept, terms under);
 
+  /// For a session that an earlier process had, before any other call: it lost its worker.
+  void take_over(journal kept, protocol::open_engine opened_with);
+
+  /// Whether the session can continue on another worker.
+  bool can_move() const { return movable_ && journal_.whole(); }
+
   /// `call` will be called on another thread when `woken` is due.
   void wake_with(std::function<void()> call) { journal_.wake_with(std::move(call)); }
 
@@ -102,7 +108,6 @@ private:
     if (queue_) self_.send(queue_, std::forward<Message>(message));
   }
 
-  bool can_move() const { return movable_ && journal_.whole(); }
   ticket_key stand_in_line(bool at_head, bool running, worker_key avoid = 0);
   lease_event lose(ticket_key next, bool shut_down);
   void leave_slot();

@@ -122,6 +122,7 @@ public:
     out_.text("type", "session.go_away");
     out_.text("reason", event.reason);
     out_.integer("time_left_ms", event.time_left_ms);
+    if (event.retry_after_ms && current()) out_.integer("retry_after_ms", *event.retry_after_ms);
     session();
   }
 

@@ -24,6 +24,9 @@ constexpr std::uint16_t close_code(close_cause cause) {
   return 1011;
 }
 
+/// The WebSocket code for a session that goes on when its client comes back (RFC 6455's registry: service restart).
+inline constexpr std::uint16_t service_restart = 1012;
+
 /// `session.closed.reason` in the words of a dialect. `asked` is the client's own reason, already validated
 /// (close_event).
 constexpr std::string_view close_word(close_cause cause, dialect spoken, std::string_view asked = "user_stop") {

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <system_error>
+#include <utility>
 
 namespace parley::protocol {
 
@@ -32,15 +33,19 @@ error no_such_claim() {
   return {error_code::resume_refused, "no session with this session_id and resume_token can be taken up"};
 }
 
+error server_restarts() {
+  return {error_code::service_unavailable, "the server restarts; come back"};
+}
+
 bool resume_token::opens(std::string_view token) const {
   const bool newest = same_secret(token_, token);
   const bool one_before = same_secret(used_, token);
   return newest || one_before;
 }
 
-void resume_token::renew(std::string_view used, random_source& random) {
+void resume_token::renew(std::string_view used, std::string next) {
   used_ = used;
-  token_ = make_resume_token(random);
+  token_ = std::move(next);
 }
 
 } // namespace parley::protocol

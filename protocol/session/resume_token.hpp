@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace parley::protocol {
 
@@ -23,19 +24,25 @@ result<std::uint64_t> read_event_id(const std::optional<std::string>& text);
 /// never reveals which.
 error no_such_claim();
 
+/// The answer while the session waits for the next process.
+error server_restarts();
+
 /// The right to resume a session: a secret that changes with each use. A used token stays valid until the client sends
 /// something on its new connection, because only then is it known to have received the next token.
 class resume_token {
 public:
-  explicit resume_token(random_source& random) : token_(make_resume_token(random)) {}
+  explicit resume_token(std::string first) : token_(std::move(first)) {}
 
   const std::string& token() const { return token_; }
+
+  /// The token used last, if it is still valid; else empty.
+  const std::string& used() const { return used_; }
 
   /// Takes the same time for every token of the right length.
   bool opens(std::string_view token) const;
 
-  /// Call when the session was resumed with this token.
-  void renew(std::string_view used, random_source& random);
+  /// Call when the session was resumed with the token `used`.
+  void renew(std::string_view used, std::string next);
 
   /// The client has the newest token, so the previous one expires.
   void confirm() { used_.clear(); }

@@ -84,7 +84,7 @@ void session_machine::begin_talk(const engine_opened& opened, time_point now) {
   created.turn_based = mode_ == mode::chat;
   created.recording_id = origin_.recording_id;
   if (init_->resume && limits_.resume.count() > 0) {
-    resume_token_.emplace(random_);
+    resume_token_.emplace(tokens_());
     created.resume_token = resume_token_->token();
     created.resume_seconds = std::chrono::duration<double>(limits_.resume).count();
   }

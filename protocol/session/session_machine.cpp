@@ -18,8 +18,11 @@ std::optional<mode> mode_named(std::string_view name) {
 
 } // namespace
 
-session_machine::session_machine(session_origin origin, session_limits limits, capabilities able, random_source random)
-    : origin_(std::move(origin)), limits_(limits), able_(able), random_(std::move(random)) {}
+session_machine::session_machine(session_origin origin, session_limits limits, capabilities able, random_source random,
+                                 token_source tokens)
+    : origin_(std::move(origin)), limits_(limits), able_(able), random_(std::move(random)), tokens_(std::move(tokens)) {
+  if (!tokens_) tokens_ = [this] { return make_resume_token(random_); };
+}
 
 // ---- the connection
 
@@ -81,21 +84,22 @@ tl::expected<effects, error> session_machine::on_resume(const resume_claim& clai
   const auto refuse = [](std::string why) { return tl::unexpected(error{error_code::resume_refused, std::move(why)}); };
   if (state_ != session_state::active || !resume_token_ || !resume_token_->opens(claim.token))
     return tl::unexpected(no_such_claim());
-  if (claim.last_event_id > last_event_id_)
+  if (claim.last_event_id > std::max(last_event_id_, most_claimed_))
     return refuse("last_event_id: the last event so far is " + std::to_string(last_event_id_));
   if (claim.last_event_id + 1 < oldest_kept)
     return refuse("last_event_id: what came after it is no longer kept; the oldest event that is, is " +
                   std::to_string(oldest_kept));
-  resume_token_->renew(claim.token, random_);
+  most_claimed_ = claim.last_event_id;
+  resume_token_->renew(claim.token, tokens_());
   clocks_.stop(session_clock::resume);
   if (duplex_) {
     constexpr std::chrono::seconds least{5};
     its_duplex().on_resumed(now + std::max<time_point::duration>(now - idle_since_, least));
   }
   PARLEY_ASSERT(resume_token_, "what is resumed has a pass");
-  out_.emplace_back(
-      send{session_resumed{resume_token_->token(), inputs_, last_event_id_ - claim.last_event_id}, spoken_, id()});
-  out_.emplace_back(send_again{claim.last_event_id});
+  const auto seen = std::min(claim.last_event_id, last_event_id_);
+  out_.emplace_back(send{session_resumed{resume_token_->token(), inputs_, last_event_id_ - seen}, spoken_, id()});
+  out_.emplace_back(send_again{seen});
   return take();
 }
 
@@ -215,6 +219,25 @@ effects session_machine::on_drain(time_point now) {
   if (draining_) return {};
   perform(session_event::drain, {.now = now, .refusal = {error_code::service_unavailable, "the server shuts down"}});
   draining_ = true;
+  return take();
+}
+
+effects session_machine::on_taken_up(time_point now) {
+  PARLEY_ASSERT(state_ == session_state::active, "only a session that talks is taken up");
+  out_.clear();
+  clocks_.stop(session_clock::failover);
+  clocks_.stop(session_clock::drain);
+  clocks_.set(session_clock::resume, now + limits_.resume);
+  draining_ = false;
+  most_claimed_ = last_event_id_ + max_lost_events;
+  holding_ = holding::nothing;
+  perform(session_event::worker_lost, {.now = now});
+  return take();
+}
+
+effects session_machine::on_handover(std::chrono::milliseconds back_after, time_point) {
+  say(session_go_away{"server_restart", 0, back_after.count()});
+  writer().order(close_link{service_restart, "server_restart"});
   return take();
 }
 

@@ -63,7 +63,9 @@ private:
 /// Neither copied nor moved, because effects point to its ids.
 class session_machine {
 public:
-  session_machine(session_origin origin, session_limits limits, capabilities able, random_source random);
+  /// `tokens` makes resume tokens; without it, `random` does.
+  session_machine(session_origin origin, session_limits limits, capabilities able, random_source random,
+                  token_source tokens = {});
   session_machine(const session_machine&) = delete;
   session_machine& operator=(const session_machine&) = delete;
 
@@ -145,6 +147,16 @@ public:
   /// When `tick` has something to do next; none = never.
   std::optional<time_point> next_deadline() const;
 
+  // ---- another process takes it up (actors/durable/rebuild.hpp)
+
+  /// Everything that had happened to it was repeated, and its effects were not carried out again. Now its client and its
+  /// worker are gone, as the process is that had them. Only in ACTIVE.
+  effects on_taken_up(time_point now);
+
+  /// This process ends, and the next one takes the session up: tells the client, which should come back after that time.
+  /// The machine must get no more events.
+  effects on_handover(std::chrono::milliseconds back_after, time_point now);
+
   // ---- queries
 
   session_state state() const { return state_; }
@@ -162,6 +174,17 @@ public:
 
   /// Whether it can be resumed; if so, its events are numbered.
   bool resumable() const { return resume_token_.has_value(); }
+
+  /// Its resume token; null if it cannot be resumed.
+  const resume_token* token() const { return resume_token_ ? &*resume_token_ : nullptr; }
+
+  /// The init that is held or in use, if any.
+  const std::shared_ptr<const init_event>& init() const { return init_; }
+
+  /// As of now, for a session that begins in the same way.
+  const session_origin& origin() const { return origin_; }
+  const session_limits& limits() const { return limits_; }
+  const capabilities& able() const { return able_; }
 
   /// Whether the session holds a slot, or one that has yet to be returned.
   bool holds_worker() const { return holding_ != holding::nothing && holding_ != holding::ticket; }
@@ -251,6 +274,7 @@ private:
   session_limits limits_;
   capabilities able_;
   random_source random_;
+  token_source tokens_;
 
   session_state state_ = session_state::queued;
   holding holding_ = holding::nothing;
@@ -276,6 +300,7 @@ private:
   std::optional<chat_flow> chat_;
   std::optional<resume_token> resume_token_;
   std::uint64_t last_event_id_ = 0;
+  std::uint64_t most_claimed_ = 0; ///< its client may know events up to this one that a process which has died had sent
   std::string closed_reason_;
   session_end ended_as_ = session_end::other;
   effects out_;

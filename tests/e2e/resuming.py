@@ -47,10 +47,26 @@ class Resuming(Client):
         seen = self.last_event_id if last_event_id is None else last_event_id
         return Client(self._server, None, f"session_id={self.id}&resume_token={token or self.tokens[-1]}&last_event_id={seen}")
 
+    def use(self, server):
+        """From now on, come back to this server."""
+        self._server = server
+
+    def try_to_come_back(self) -> dict | None:
+        """The same as `come_back`, but None if the server says that it cannot take the session yet."""
+        again = self.claim()
+        first = again.receive()
+        if first["type"] == "error" and first["error"]["code"] == "service_unavailable":
+            assert again.closed() == 1013
+            return None
+        self.socket = again.socket
+        return self._resumed(first)
+
     def come_back(self) -> dict:
         """Resumes over a new connection and resends what had not arrived."""
         self.socket = self.claim().socket
-        resumed = self.receive()
+        return self._resumed(self.receive())
+
+    def _resumed(self, resumed: dict) -> dict:
         assert resumed["type"] == "session.resumed" and resumed["session_id"] == self.id, resumed
         self.tokens.append(resumed["resume_token"])
         self.resumed.append(resumed)

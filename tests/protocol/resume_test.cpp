@@ -235,4 +235,55 @@ TEST_CASE("the last events are kept, as many as fit") {
   CHECK(behind(kept, 4) == "e");
 }
 
+TEST_CASE("a session that another process takes up stands in line at the head and waits for its client") {
+  driver d;
+  const auto token = token_of(d);
+  d.append();
+  CHECK(d.taken_up() == "enqueue:head");
+  CHECK(d.resume({token, 1}).starts_with("resumed:1,0 again:1"));
+  CHECK(d.grant() == "restore");
+  CHECK(d.restored() == "unit:0");
+  CHECK(d.step(listen_report(0)) == "listen[0]");
+}
+
+TEST_CASE("whom nobody comes back to after that ends, and so does who gets no worker") {
+  driver d;
+  token_of(d);
+  SECTION("its client stays away") {
+    d.taken_up();
+    CHECK(d.wait(29s).empty());
+    d.grant();
+    d.restored();
+    CHECK(d.wait(1s) == "close_engine");
+  }
+  SECTION("it had been without a worker for a while when its process died") {
+    d.worker_lost();
+    CHECK(d.wait(20s).empty());
+    CHECK(d.taken_up() == "enqueue:head");
+    d.resume({d.machine.token()->token(), 1});
+    CHECK(d.wait(29s).empty());
+    CHECK(d.wait(1s) == "closed:backend_error close:1011 cancel");
+  }
+}
+
+TEST_CASE("after a take-over a client may know a few more events than the machine") {
+  driver d;
+  const auto token = token_of(d);
+  CHECK(d.resume({token, 2}) == "refused:resume_refused");
+  d.taken_up();
+  CHECK(d.resume({token, 2 + max_lost_events}) == "refused:resume_refused");
+  CHECK(d.resume({token, 3}).starts_with("resumed:0,0 again:1"));
+  CHECK(d.resume({token, 4}) == "refused:resume_refused");
+  CHECK(d.resume({token, 3}).starts_with("resumed:0,0 again:1")); // that connection broke too
+}
+
+TEST_CASE("before a planned end its client learns when to come back") {
+  driver d;
+  token_of(d);
+  CHECK(d.handover() == "go_away:server_restart close:1012");
+  const auto& away = said_event<session_go_away>(d.last);
+  CHECK(away.retry_after_ms == 1000);
+  CHECK(numbers(d.last) == std::vector<std::uint64_t>{2});
+}
+
 } // namespace parley::protocol::test

@@ -100,6 +100,7 @@ std::vector<sample> server_samples() {
   listing current{current_server, {dialect::current, "sess_0123456789abcdefghij", false, 1'700'000'000.123456}, out};
   current.add_all(common_events());
   current.add_all(created_events());
+  current.add(session_go_away{"server_restart", 0, 1000});
   session_created lasting;
   lasting.resume_token = "resume_abcdefghijklmnopqrstuvwxyz234567";
   lasting.resume_seconds = 30;

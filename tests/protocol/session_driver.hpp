@@ -72,6 +72,8 @@ struct driver {
   std::string refused(error_code code) { return note(machine.on_refused(code, "no", now)); }
   std::string queued(int position) { return note(machine.on_queued({position, 1.5, "ticket_0", position}, now)); }
   std::string update(int position) { return note(machine.on_queue_update({position, 1.5, "ticket_0", position}, now)); }
+  std::string taken_up() { return note(machine.on_taken_up(now)); }
+  std::string handover() { return note(machine.on_handover(1s, now)); }
   std::string drain() { return note(machine.on_drain(now)); }
   std::string gone() { return note(machine.on_gone(now)); }
   /// A refusal becomes `refused:` and the error's code.

@@ -1,0 +1,106 @@
+#include "actors/durable/compact_frame.hpp"
+
+#include "actors/cluster/byte_archive.hpp"
+#include "actors/session/compact_pcm.hpp"
+#include "protocol/media/base64.hpp"
+
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace parley::actors {
+
+namespace {
+
+/// Shorter strings are not worth a piece of their own.
+constexpr std::size_t least_characters = 256;
+
+enum class piece : std::uint8_t { text, bytes, numbers };
+
+std::string encoded(std::string_view bytes) {
+  std::string text;
+  protocol::base64::append(std::as_bytes(std::span(bytes)), text);
+  return text;
+}
+
+/// The samples as 16-bit numbers, if nothing is lost.
+std::optional<std::vector<std::int16_t>> as_numbers(std::string_view bytes) {
+  if (bytes.size() % sizeof(float) != 0) return std::nullopt;
+  std::vector<float> samples(bytes.size() / sizeof(float));
+  std::memcpy(samples.data(), bytes.data(), bytes.size());
+  return exact_pcm16(samples);
+}
+
+class compactor {
+public:
+  std::string compact(std::string_view text) {
+    std::size_t kept = 0; // everything before is in a piece
+    for (auto open = text.find('"'); open != std::string_view::npos;) {
+      const auto close = text.find('"', open + 1);
+      if (close == std::string_view::npos) break;
+      auto inside = text.substr(open + 1, close - open - 1);
+      if (inside.starts_with("data:")) inside.remove_prefix(inside.substr(0, 64).find(',') + 1);
+      const auto at = static_cast<std::size_t>(inside.data() - text.data());
+      if (inside.size() >= least_characters && keep_decoded(text.substr(kept, at - kept), inside)) kept = close;
+      open = inside.size() >= least_characters ? text.find('"', close + 1) : close;
+    }
+    keep(piece::text, std::string(text.substr(kept)));
+    return out_.take();
+  }
+
+private:
+  void keep(piece kind, std::string bytes) {
+    if (!bytes.empty()) out_(kind, bytes);
+  }
+
+  /// Nothing is kept if `inside` is not the one encoding of some bytes.
+  bool keep_decoded(std::string_view before, std::string_view inside) {
+    const auto bytes = protocol::base64::decode(inside);
+    if (!bytes || encoded(*bytes) != inside) return false;
+    keep(piece::text, std::string(before));
+    if (auto numbers = as_numbers(*bytes)) {
+      auto kind = piece::numbers;
+      out_(kind, *numbers);
+    } else {
+      keep(piece::bytes, *bytes);
+    }
+    return true;
+  }
+
+  byte_writer out_;
+};
+
+} // namespace
+
+std::string compact_frame(std::string_view text) {
+  return compactor().compact(text);
+}
+
+std::optional<std::string> expand_frame(std::string_view bytes) {
+  byte_reader in(bytes);
+  std::string text;
+  while (in.good() && !in.complete()) {
+    auto kind = piece::text;
+    in(kind);
+    if (kind == piece::numbers) {
+      std::vector<std::int16_t> numbers;
+      in(numbers);
+      const auto samples = compact_pcm(std::move(numbers)).samples();
+      protocol::base64::append(std::as_bytes(std::span(*samples)), text);
+    } else {
+      std::string piece_bytes;
+      in(piece_bytes);
+      if (kind == piece::text)
+        text += piece_bytes;
+      else if (kind == piece::bytes)
+        text += encoded(piece_bytes);
+      else
+        return std::nullopt;
+    }
+  }
+  if (!in.complete()) return std::nullopt;
+  return text;
+}
+
+} // namespace parley::actors

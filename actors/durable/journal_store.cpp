@@ -1,0 +1,249 @@
+#include "actors/durable/journal_store.hpp"
+
+#include "actors/durable/log_format.hpp"
+#include "actors/durable/token_hash.hpp"
+#include "actors/log.hpp"
+#include "actors/unix_time.hpp"
+
+#include <cerrno>
+#include <exception>
+#include <system_error>
+#include <utility>
+
+namespace parley::actors {
+
+namespace {
+
+constexpr std::string_view ending = ".session";
+constexpr std::chrono::seconds sweep_pause{1};
+
+/// How much of a file is read to list it, and in order to take it up.
+constexpr std::size_t most_to_list = 1u << 16;
+constexpr std::size_t most_to_take_up = std::size_t{1} << 30;
+
+std::size_t bytes_of(const inference::pcm& samples) {
+  return samples ? samples->size() * sizeof(float) : 0;
+}
+
+/// About what a record holds in memory.
+std::size_t bytes_of(const log_record& record) {
+  constexpr std::size_t small = 512;
+  if (const auto* frame = std::get_if<logged::frame>(&record)) return small + frame->text->size();
+  const auto* word = std::get_if<logged::engine_word>(&record);
+  if (!word) return small;
+  if (const auto* output = std::get_if<inference::step_output>(&word->event)) return small + bytes_of(output->audio);
+  if (const auto* delta = std::get_if<inference::chat_delta>(&word->event)) return small + bytes_of(delta->audio);
+  if (const auto* done = std::get_if<inference::chat_done>(&word->event)) return small + bytes_of(done->audio);
+  return small;
+}
+
+std::string words_of(int error) {
+  return std::generic_category().message(error);
+}
+
+} // namespace
+
+/// Its file is used on the writer's thread alone.
+struct durable_log::shared_file {
+  std::filesystem::path path;
+  log_file file;
+  std::atomic<bool> lost{false};
+};
+
+journal_store::journal_store(options with, journal_meter& counted)
+    : with_(std::move(with)), counted_(counted), lock_(lock_folder(with_.folder)), readers_(sweep_pause, [this] { sweep(); }) {
+  list();
+}
+
+journal_store::~journal_store() = default;
+
+// ---- live sessions
+
+std::filesystem::path journal_store::path_of(const std::string& session_id) const {
+  return with_.folder / (session_id + std::string(ending));
+}
+
+std::unique_ptr<durable_log> journal_store::begin(const logged::beginning& first, protocol::time_point accepted) {
+  auto file = std::make_shared<durable_log::shared_file>();
+  file->path = path_of(first.session_id);
+  counted_.sessions.Increment();
+  std::unique_ptr<durable_log> log(new durable_log(*this, file, accepted));
+  writer_.post([this, file] {
+    if (file->lost) return;
+    file->file = log_file::create(file->path);
+    if (!file->file || !file->file.append(log_header(), false)) lose(*file, words_of(errno));
+    if (file->lost) clear(*file);
+  });
+  log->note(first, accepted);
+  return log;
+}
+
+void journal_store::write(durable_log::shared_file& to, const timed_record& record) {
+  if (to.lost) return clear(to);
+  const auto bytes = pack(record);
+  if (bytes.size() > max_record_bytes) {
+    lose(to, "a record is too long");
+    return clear(to);
+  }
+  std::string framed;
+  append_record(framed, bytes);
+  if (to.file.append(framed, with_.sync)) return counted_.bytes.Increment(static_cast<double>(framed.size()));
+  lose(to, words_of(errno));
+  clear(to);
+}
+
+/// Frees the disk.
+void journal_store::clear(durable_log::shared_file& what) {
+  what.file = log_file();
+  std::error_code ignored;
+  std::filesystem::remove(what.path, ignored);
+}
+
+/// From any thread. The session goes on, but ends with this process.
+void journal_store::lose(durable_log::shared_file& what, const std::string& why) {
+  if (what.lost.exchange(true)) return;
+  counted_.sessions.Decrement();
+  counted_.lost.Increment();
+  if (!complained_.exchange(true))
+    log()->error("journal.dir: {}; sessions that cannot be kept end with this process (this is logged once)", why);
+}
+
+durable_log::durable_log(journal_store& store, std::shared_ptr<shared_file> file, protocol::time_point accepted)
+    : store_(store), file_(std::move(file)), accepted_(accepted) {}
+
+bool durable_log::kept() const {
+  return !file_->lost;
+}
+
+void durable_log::note(log_record what, protocol::time_point now) {
+  if (file_->lost) return;
+  const auto bytes = bytes_of(what);
+  const auto waiting = store_.waiting_.fetch_add(bytes) + bytes;
+  store_.counted_.waiting_bytes.Set(static_cast<double>(waiting));
+  if (waiting > store_.with_.most_waiting) {
+    store_.waiting_ -= bytes;
+    store_.lose(*file_, "the disk is too slow");
+    return store_.writer_.post([&store = store_, file = file_] { store.clear(*file); });
+  }
+  store_.writer_.post([&store = store_, file = file_, bytes, record = timed_record{now - accepted_, std::move(what)}] {
+    try {
+      store.write(*file, record);
+    } catch (const std::exception& problem) { // out of memory
+      store.lose(*file, problem.what());
+      store.clear(*file);
+    }
+    store.counted_.waiting_bytes.Set(static_cast<double>(store.waiting_ -= bytes));
+  });
+}
+
+durable_log::~durable_log() {
+  if (file_->lost) return;
+  store_.counted_.sessions.Decrement();
+  if (leaves_) return;
+  file_->lost = true; // what still waits is not written
+  store_.writer_.post([&store = store_, file = file_] { store.clear(*file); });
+}
+
+// ---- sessions of earlier processes
+
+void journal_store::list() {
+  const auto too_old = std::filesystem::file_time_type::clock::now() - with_.resume - with_.longest;
+  const std::lock_guard lock(mutex_);
+  std::error_code problem;
+  for (const auto& entry : std::filesystem::directory_iterator(with_.folder, problem)) {
+    if (entry.path().extension() != ending) continue;
+    std::error_code gone;
+    if (entry.last_write_time(gone) < too_old || gone) {
+      std::filesystem::remove(entry.path(), gone);
+      continue;
+    }
+    const auto bytes = read_file(entry.path(), most_to_list);
+    const auto first = bytes ? first_record(*bytes) : tl::unexpected(log_problem("it cannot be read"));
+    if (first && entry.path() == path_of(first->session_id))
+      left_.emplace(first->session_id, left{entry.path(), first->key});
+    else
+      log()->warn("journal.dir: {} is left out: {}", entry.path().filename().string(),
+                  first ? "its name is not its session's" : first.error());
+  }
+  if (!left_.empty()) log()->info("journal.dir: {} sessions wait for their clients", left_.size());
+}
+
+/// Removes the sessions whose clients have not come back in time.
+void journal_store::sweep() {
+  const auto now = std::chrono::steady_clock::now();
+  const std::lock_guard lock(mutex_);
+  if (left_.empty()) return;
+  if (!opened_at_ && with_.open_for_clients()) opened_at_ = now;
+  if (!opened_at_ || now - *opened_at_ < with_.resume) return;
+  log()->info("journal.dir: {} sessions are given up: their clients have not come back", left_.size());
+  std::error_code ignored;
+  for (const auto& [id, file] : left_) std::filesystem::remove(file.path, ignored);
+  left_.clear();
+}
+
+bool journal_store::holds(const std::string& session_id) const {
+  const std::lock_guard lock(mutex_);
+  return left_.contains(session_id);
+}
+
+bool journal_store::take_up(claim of, rebuild_terms terms, std::function<void(std::optional<taken>)> done) {
+  return readers_.post([this, of = std::move(of), terms = std::move(terms), done = std::move(done)]() mutable {
+    std::optional<taken> found;
+    try {
+      found = read(of, std::move(terms));
+    } catch (const std::exception& problem) {
+      found = give_up(of, problem.what());
+    }
+    const bool taken_up = found.has_value();
+    done(std::move(found));
+    if (taken_up) forget(of.session_id);
+  });
+}
+
+std::optional<journal_store::left> journal_store::find(const claim& of) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = left_.find(of.session_id);
+  if (found == left_.end() || found->second.key != of.key) return std::nullopt;
+  return found->second;
+}
+
+std::optional<journal_store::taken> journal_store::read(const claim& of, rebuild_terms&& terms) {
+  const auto found = find(of);
+  if (!found) return std::nullopt;
+  const auto bytes = read_file(found->path, most_to_take_up);
+  if (!bytes) return give_up(of, "it cannot be read");
+  const auto known = survey(*bytes);
+  if (!known) return give_up(of, known.error());
+  if (!opens(known->valid, of.token)) return std::nullopt;
+  terms.now = std::chrono::steady_clock::now();
+  terms.now_ns = unix_ns();
+  auto session = rebuild(*bytes, terms);
+  if (!session) return give_up(of, session.error());
+  auto file = std::make_shared<durable_log::shared_file>();
+  file->path = found->path;
+  file->file = log_file::reopen(found->path, known->good_bytes);
+  counted_.sessions.Increment();
+  if (!file->file) lose(*file, words_of(errno));
+  counted_.taken_up.Increment();
+  std::unique_ptr<durable_log> log(new durable_log(*this, std::move(file), session->accepted));
+  log->note(logged::taken_up{}, session->now);
+  return taken{*std::move(session), std::move(log)};
+}
+
+/// Nobody can take it up any more.
+std::optional<journal_store::taken> journal_store::give_up(const claim& of, const log_problem& why) {
+  const log_session about(of.session_id);
+  log()->warn("cannot be taken up: {}", why);
+  counted_.refused.Increment();
+  std::error_code ignored;
+  std::filesystem::remove(path_of(of.session_id), ignored);
+  forget(of.session_id);
+  return std::nullopt;
+}
+
+void journal_store::forget(const std::string& session_id) {
+  const std::lock_guard lock(mutex_);
+  left_.erase(session_id);
+}
+
+} // namespace parley::actors

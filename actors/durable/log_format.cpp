@@ -1,0 +1,66 @@
+#include "actors/durable/log_format.hpp"
+
+#include "actors/durable/crc32c.hpp"
+#include "base/assert.hpp"
+
+#include <bit>
+#include <cstring>
+
+namespace parley::actors {
+
+static_assert(std::endian::native == std::endian::little);
+
+namespace {
+
+constexpr std::string_view magic = "PARLEYSL";
+constexpr std::size_t header_bytes = 16;
+constexpr std::size_t frame_bytes = 8; ///< before each record
+
+void append(std::string& to, std::uint32_t number) {
+  char bytes[sizeof number];
+  std::memcpy(bytes, &number, sizeof number);
+  to.append(bytes, sizeof number);
+}
+
+std::uint32_t number_at(std::string_view bytes, std::size_t at) {
+  std::uint32_t number = 0;
+  std::memcpy(&number, bytes.data() + at, sizeof number);
+  return number;
+}
+
+} // namespace
+
+std::string log_header() {
+  std::string header(magic);
+  append(header, log_version);
+  append(header, crc32c(header));
+  return header;
+}
+
+void append_record(std::string& log, std::string_view record) {
+  PARLEY_ASSERT(!record.empty() && record.size() <= max_record_bytes, "a record has a length that can be read back");
+  std::string length;
+  append(length, static_cast<std::uint32_t>(record.size()));
+  log += length;
+  append(log, crc32c(record, crc32c(length)));
+  log += record;
+}
+
+log_reader::log_reader(std::string_view bytes) : bytes_(bytes) {
+  if (bytes.size() < header_bytes || !bytes.starts_with(magic)) return;
+  if (number_at(bytes, header_bytes - 4) != crc32c(bytes.substr(0, header_bytes - 4))) return;
+  header_ = number_at(bytes, magic.size()) == log_version ? verdict::good : verdict::other_version;
+  at_ = header_bytes;
+}
+
+std::optional<std::string_view> log_reader::next() {
+  if (header_ != verdict::good || bytes_.size() - at_ < frame_bytes) return std::nullopt;
+  const std::size_t length = number_at(bytes_, at_);
+  if (length == 0 || length > max_record_bytes || length > bytes_.size() - at_ - frame_bytes) return std::nullopt;
+  const auto record = bytes_.substr(at_ + frame_bytes, length);
+  if (number_at(bytes_, at_ + 4) != crc32c(record, crc32c(bytes_.substr(at_, 4)))) return std::nullopt;
+  at_ += frame_bytes + length;
+  return record;
+}
+
+} // namespace parley::actors

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+namespace parley::actors {
+
+/// A thread that does one task after the other. Thread-safe.
+class task_thread {
+public:
+  using task = std::function<void()>;
+
+  /// `idle`, if given, is called on the thread about once in `pause`. Tasks must not throw.
+  explicit task_thread(std::chrono::milliseconds pause = std::chrono::hours(1), task idle = {})
+      : pause_(pause), idle_(std::move(idle)), thread_([this] { work(); }) {}
+
+  /// Does what is left first.
+  ~task_thread() { finish(); }
+  task_thread(const task_thread&) = delete;
+  task_thread& operator=(const task_thread&) = delete;
+
+  /// False after `finish`: then it will not be done.
+  bool post(task what) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return false;
+      tasks_.push_back(std::move(what));
+    }
+    wake_.notify_one();
+    return true;
+  }
+
+  /// Does what is left and ends. A second call does nothing.
+  void finish() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+
+private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      if (!wake_.wait_for(lock, pause_, [this] { return stopping_ || !tasks_.empty(); })) {
+        lock.unlock();
+        if (idle_) idle_();
+        lock.lock();
+        continue;
+      }
+      if (tasks_.empty()) return;
+      auto next = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      next();
+      next = {};
+      lock.lock();
+    }
+  }
+
+  const std::chrono::milliseconds pause_;
+  const task idle_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<task> tasks_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+} // namespace parley::actors

@@ -1,0 +1,429 @@
+#include "actors/durable/id_source.hpp"
+#include "actors/durable/log_format.hpp"
+#include "actors/durable/rebuild.hpp"
+#include "actors/durable/token_hash.hpp"
+#include "actors/session/convert.hpp"
+#include "protocol/codec/server_codec.hpp"
+#include "protocol/media/pcm.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <deque>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace parley;
+using namespace parley::actors;
+using namespace std::chrono_literals;
+
+// A session that lives and writes its log, and what is rebuilt from that.
+
+namespace {
+
+constexpr std::int64_t accepted_ns = 1'700'000'000'000'000'000;
+
+std::string append_frame(std::size_t samples, float value, bool force) {
+  std::string frame = R"({"type":"input.append","input":{"audio":")";
+  protocol::append_samples(std::vector<float>(samples, value), frame);
+  return frame + (force ? R"(","force_listen":true}})" : R"("}})");
+}
+
+/// Effects as text, so that two machines can be compared.
+std::string text_of(const protocol::effects& all, double send_time_s) {
+  std::string text;
+  for (const auto& effect : all) {
+    text += "|" + std::to_string(effect.index());
+    if (const auto* sent = std::get_if<protocol::send>(&effect)) {
+      protocol::encode_context context;
+      context.spoken = sent->spoken;
+      context.session_id = sent->session_id;
+      context.event_id = sent->event_id;
+      context.send_time_s = send_time_s;
+      text += protocol::encode(sent->event, context);
+    }
+    if (const auto* unit = std::get_if<protocol::submit_unit>(&effect)) {
+      text += std::to_string(unit->unit) + (unit->force_listen ? "!" : "");
+      text += std::to_string(unit->samples->front()) + "," + std::to_string(unit->samples->back());
+    }
+    if (const auto* turn = std::get_if<protocol::submit_turn>(&effect)) text += std::to_string(turn->turn);
+    if (const auto* order = std::get_if<protocol::enqueue>(&effect)) text += order->at_head ? "head" : "";
+  }
+  return text;
+}
+
+/// What a session's actor, its queue and its worker do, without any of them.
+class life {
+public:
+  life(unsigned seed, bool chat) : random_(seed), chat_(chat) {
+    begin_.accepted_ns = accepted_ns;
+    begin_.mode = chat ? "chat" : "audio";
+    begin_.session_id = "sess_x";
+    begin_.legacy_id = "rt_1";
+    begin_.id_seed = seed;
+    begin_.limits.audio = begin_.limits.chat = 300s;
+    begin_.able = {true, true, true};
+    machine_ = std::make_unique<protocol::session_machine>(
+        protocol::session_origin{begin_.mode, begin_.session_id, begin_.legacy_id, {}, start_}, begin_.limits,
+        begin_.able, id_source(seed), [this] { return "resume_" + std::to_string(++tokens_); });
+    machine_->start(now_);
+    machine_->on_granted(now_);
+    const std::string init = R"({"type":"session.init","payload":{"resume":true,"config":{"force_listen_count":0}}})";
+    do_all(machine_->on_frame(init, now_));
+    log_ = log_header();
+    keep(begin_, {});
+    keep(logged::frame{std::make_shared<const std::string>(init)}, now_ - start_);
+    now_ += 12345ns;
+    hear(inference::opened{0, 20, {.input_text = 20}, 7});
+    keep(hashes_of(*machine_->token()), now_ - start_);
+  }
+
+  bool over() const { return machine_->state() == protocol::session_state::closed; }
+
+  void act() {
+    now_ += std::chrono::nanoseconds(1 + random_() % 700'000'000);
+    const auto due = machine_->next_deadline();
+    if (due && *due <= now_) {
+      keep(logged::tick{}, now_ - start_);
+      do_all(machine_->tick(now_));
+      if (over()) return;
+    }
+    switch (random_() % 10) {
+    case 0:
+    case 1:
+    case 2:
+    case 3: take(input()); break;
+    case 4:
+      if (random_() % 4 == 0) take(random_() % 2 == 0 ? "{}" : R"({"type":"x"})");
+      break;
+    case 5: worker(); break;
+    case 6:
+      if (random_() % 3 == 0) come_back();
+      break;
+    default: answer();
+    }
+  }
+
+  /// The session as another process would rebuild it now, compared with this one.
+  rebuilt_session rebuilt() {
+    const auto made = rebuild(log_, terms());
+    if (!made) FAIL(made.error());
+    auto again = rebuild(log_, terms());
+    std::vector<std::string> resent;
+    again->sent.after(0, [&](const auto& frame) { resent.push_back(*frame); });
+    CHECK(resent == said_);
+    CHECK(again->accepted == start_);
+    CHECK(again->kept.units() == kept_.units());
+    CHECK(again->kept.awaits_answer() == kept_.awaits_answer());
+    return *std::move(again);
+  }
+
+  rebuild_terms terms() {
+    rebuild_terms terms;
+    terms.resume_bytes = std::size_t{1} << 30;
+    terms.shown_token = machine_->token()->token();
+    terms.fresh_tokens = [this] { return "resume_" + std::to_string(++tokens_); };
+    terms.now = now_;
+    terms.now_ns = accepted_ns + std::chrono::nanoseconds(now_ - start_).count();
+    return terms;
+  }
+
+  /// Does the same to both machines and compares what they want.
+  void go_on_beside(protocol::session_machine& other) {
+    std::string mine = text_of(machine_->on_taken_up(now_), 0);
+    mine += text_of(machine_->tick(now_), 0);
+    CHECK(mine == first_);
+    if (over()) return;
+    const auto both = [&](auto what) {
+      const auto first = text_of(what(*machine_), 0);
+      const auto second = text_of(what(other), 0);
+      CHECK(first == second);
+    };
+    const auto claim = protocol::resume_claim{machine_->token()->token(), 1};
+    const auto tokens = tokens_;
+    const auto first = machine_->on_resume(claim, 1, now_);
+    tokens_ = tokens;
+    const auto second = other.on_resume(claim, 1, now_);
+    REQUIRE(first.has_value());
+    REQUIRE(second.has_value());
+    CHECK(text_of(*first, 0) == text_of(*second, 0));
+    both([&](auto& machine) { return machine.on_granted(now_); });
+    both([&](auto& machine) { return machine.on_restored(now_); });
+    for (int i = 0; i < 8; ++i) {
+      now_ += 300ms;
+      const auto frame = input();
+      both([&](auto& machine) { return machine.on_frame(frame, now_); });
+      const auto words = answers();
+      for (const auto& word : words) both([&](auto& machine) { return actors::hear(machine, inference::event(word), now_); });
+    }
+    both([&](auto& machine) { return machine.on_close_request("done", now_); });
+  }
+
+  void expect_first(const protocol::effects& first) { first_ = text_of(first, 0); }
+
+  std::string log_;
+  std::vector<std::string> said_; ///< the numbered events
+
+private:
+  void keep(log_record what, std::chrono::nanoseconds at) { append_record(log_, pack({at, std::move(what)})); }
+
+  std::string input() {
+    if (chat_) return R"({"type":"input.append","input":{"messages":[{"role":"user","content":"hello"}]}})";
+    constexpr std::size_t lengths[] = {4'000, 16'000, 16'000, 40'000};
+    return append_frame(lengths[random_() % 4], static_cast<float>(random_() % 100) / 128, random_() % 5 == 0);
+  }
+
+  void take(const std::string& frame) {
+    keep(logged::frame{std::make_shared<const std::string>(frame)}, now_ - start_);
+    do_all(machine_->on_frame(frame, now_));
+  }
+
+  void come_back() {
+    const auto welcome = machine_->on_resume({machine_->token()->token(), 0}, 1, now_);
+    REQUIRE(welcome.has_value());
+    keep(logged::resumed{hashes_of(*machine_->token())}, now_ - start_);
+  }
+
+  void worker() {
+    if (restoring_) {
+      restoring_ = false;
+      keep(logged::worker_news{logged::worker_change::granted}, now_ - start_);
+      do_all(machine_->on_granted(now_));
+      keep(logged::worker_news{logged::worker_change::restored}, now_ - start_);
+      do_all(machine_->on_restored(now_));
+    } else if (random_() % 4 == 0) {
+      restoring_ = true;
+      keep(logged::worker_news{logged::worker_change::lost}, now_ - start_);
+      do_all(machine_->on_worker_lost(now_));
+      work_.clear();
+    }
+  }
+
+  /// The events with which an engine answers the oldest work.
+  std::vector<inference::event> answers() {
+    std::vector<inference::event> words;
+    if (work_.empty()) return words;
+    const auto number = work_.front();
+    work_.pop_front();
+    if (random_() % 15 == 0) {
+      words.emplace_back(inference::failed{0, number, inference::failure::inference, "broken"});
+      return words;
+    }
+    if (chat_) {
+      inference::chat_delta delta{0, number, "Hello ", nullptr};
+      delta.sampled = {1, 2};
+      words.emplace_back(delta);
+      words.emplace_back(inference::chat_done{0, number, inference::finish::turn_end, "Hello ", nullptr, {}, {}});
+      return words;
+    }
+    inference::unit_choices chosen;
+    chosen.sampled = {static_cast<std::int64_t>(number)};
+    inference::step_output output{};
+    output.unit = number;
+    output.used.input_audio = 10;
+    output.metrics.kv_cache_length = 30;
+    if (random_() % 2 == 0) {
+      output.kind = inference::output_kind::text;
+      output.text = "word ";
+      output.last = false;
+      output.choices = std::make_shared<const inference::unit_choices>(chosen);
+      words.emplace_back(output);
+      output.kind = inference::output_kind::audio;
+      output.text = "";
+      output.audio = std::make_shared<const std::vector<float>>(24'000, 0.25F);
+      output.first = false;
+      output.end_of_turn = random_() % 3 == 0;
+    } else {
+      output.kind = inference::output_kind::listen;
+    }
+    output.last = true;
+    chosen.finished = true;
+    output.choices = std::make_shared<const inference::unit_choices>(std::move(chosen));
+    words.emplace_back(std::move(output));
+    return words;
+  }
+
+  void answer() {
+    if (restoring_) return;
+    for (auto& word : answers()) {
+      if (!over()) hear(std::move(word));
+    }
+  }
+
+  void hear(inference::event word) {
+    keep(logged::engine_word{word}, now_ - start_);
+    kept_.note(word);
+    do_all(actors::hear(*machine_, std::move(word), now_));
+  }
+
+  void do_all(protocol::effects effects) {
+    for (auto& effect : effects) {
+      if (const auto* sent = std::get_if<protocol::send>(&effect); sent && sent->event_id > 0) {
+        protocol::encode_context context;
+        context.spoken = sent->spoken;
+        context.session_id = sent->session_id;
+        context.event_id = sent->event_id;
+        context.send_time_s =
+            static_cast<double>((accepted_ns + std::chrono::nanoseconds(now_ - start_).count()) / 1'000'000) / 1000;
+        said_.push_back(protocol::encode(sent->event, context));
+      }
+      if (const auto* open = std::get_if<protocol::open_engine>(&effect)) kept_.enter(to_engine(*open, 0));
+      if (auto* unit = std::get_if<protocol::submit_unit>(&effect)) {
+        work_.push_back(unit->unit);
+        kept_.enter(to_engine(std::move(*unit), 0));
+      }
+      if (const auto* turn = std::get_if<protocol::submit_turn>(&effect)) {
+        work_.push_back(turn->turn);
+        kept_.enter(to_engine(*turn, 0));
+      }
+    }
+  }
+
+  std::mt19937_64 random_;
+  bool chat_;
+  logged::beginning begin_;
+  const protocol::time_point start_{1000h};
+  protocol::time_point now_ = start_;
+  std::unique_ptr<protocol::session_machine> machine_;
+  journal kept_{journal::bound{}};
+  std::deque<std::uint64_t> work_;
+  bool restoring_ = false;
+  int tokens_ = 0;
+  std::string first_;
+};
+
+/// The first record of each kind, and where it ends in the log.
+std::vector<std::size_t> ends_of(const std::string& log) {
+  log_reader in(log);
+  std::vector<std::size_t> ends{in.good_bytes()};
+  while (in.next()) ends.push_back(in.good_bytes());
+  return ends;
+}
+
+} // namespace
+
+TEST_CASE("a session that is rebuilt at any moment has said the same, and goes on in the same way") {
+  int compared = 0;
+  for (unsigned seed = 1; seed <= 120; ++seed) {
+    life session(seed, seed % 3 == 0);
+    for (auto rounds = 1 + seed % 60; rounds > 0 && !session.over(); --rounds) session.act();
+    if (session.over()) continue;
+    CAPTURE(seed);
+    auto again = session.rebuilt();
+    session.expect_first(again.first);
+    session.go_on_beside(*again.machine);
+    ++compared;
+  }
+  CHECK(compared > 80);
+}
+
+TEST_CASE("a log that is cut anywhere is used up to there, or refused in words") {
+  life session(5, false);
+  for (int i = 0; i < 12; ++i) session.act();
+  REQUIRE_FALSE(session.over());
+  const auto ends = ends_of(session.log_);
+  std::mt19937 random(1);
+  int rebuilt_from = 0;
+  // Every cut of the beginning; later, some of each record.
+  for (std::size_t cut = 0; cut < session.log_.size(); cut += cut < 2000 ? 1 : 1 + random() % 997) {
+    const auto log = std::string_view(session.log_).substr(0, cut);
+    const auto made = rebuild(log, session.terms());
+    if (!made) {
+      CHECK_FALSE(made.error().empty());
+      continue;
+    }
+    ++rebuilt_from;
+    std::vector<std::string> resent;
+    auto& sent = const_cast<protocol::sent_events&>(made->sent);
+    sent.after(0, [&](const auto& frame) { resent.push_back(*frame); });
+    REQUIRE(resent.size() <= session.said_.size());
+    CHECK(std::equal(resent.begin(), resent.end(), session.said_.begin()));
+  }
+  CHECK(rebuilt_from > 20);
+}
+
+TEST_CASE("any flipped byte of a log is noticed") {
+  life session(6, true);
+  for (int i = 0; i < 12; ++i) session.act();
+  const auto whole = rebuild(session.log_, session.terms());
+  for (std::size_t at = 0; at < session.log_.size(); ++at) {
+    auto damaged = session.log_;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x41);
+    const auto known = survey(damaged);
+    if (known) CHECK(known->good_bytes <= at);
+    rebuild(damaged, session.terms());
+  }
+  CHECK(whole.has_value());
+}
+
+TEST_CASE("records with good checksums that contradict each other are refused") {
+  life session(7, false);
+  for (int i = 0; i < 6; ++i) session.act();
+  const auto with = [&](log_record what) {
+    auto log = session.log_;
+    append_record(log, pack({1s, std::move(what)}));
+    return rebuild(log, session.terms()).has_value();
+  };
+  CHECK(with(logged::tick{}));
+  CHECK_FALSE(with(logged::beginning{}));
+  CHECK_FALSE(with(logged::engine_word{inference::opened{}}));
+  CHECK_FALSE(with(logged::worker_news{static_cast<logged::worker_change>(9)}));
+  auto log = session.log_;
+  append_record(log, "nonsense");
+  CHECK_FALSE(rebuild(log, session.terms()).has_value());
+  // Only its beginning, without a conversation.
+  const auto ends = ends_of(session.log_);
+  CHECK_FALSE(rebuild(std::string_view(session.log_).substr(0, ends.at(2)), session.terms()).has_value());
+}
+
+TEST_CASE("a session is given up if two processes that took it up ended at the same work") {
+  life session(8, false);
+  do session.act();
+  while (ends_of(session.log_).size() < 12);
+  auto log = session.log_;
+  const auto add = [&](log_record what) { append_record(log, pack({20s, std::move(what)})); };
+  std::string unit = append_frame(160'000, 0.5F, false); // surely some work
+  add(logged::frame{std::make_shared<const std::string>(unit)});
+  const auto possible = [&] { return rebuild(log, session.terms()).has_value(); };
+  CHECK(possible());
+  add(logged::taken_up{});
+  CHECK(possible());
+  add(logged::handed_over{1000});
+  add(logged::taken_up{});
+  CHECK_FALSE(possible());
+}
+
+TEST_CASE("the time limit of a session went on counting while no process had it") {
+  life session(9, false);
+  session.act();
+  auto late = session.terms();
+  late.now_ns += std::chrono::nanoseconds(200s).count();
+  const auto made = rebuild(session.log_, late);
+  REQUIRE(made.has_value());
+  CHECK(late.now - made->accepted > 200s);
+  late.now_ns += std::chrono::nanoseconds(100s).count();
+  const auto over = rebuild(session.log_, late);
+  REQUIRE_FALSE(over.has_value());
+  CHECK(over.error() == "its time is over");
+}
+
+TEST_CASE("a token opens a log while it is the newest, or the one before until the client sends something") {
+  std::string log = log_header();
+  const auto add = [&](log_record what) { append_record(log, pack({{}, std::move(what)})); };
+  logged::beginning begin{};
+  begin.session_id = "x";
+  add(begin);
+  add(logged::tokens{hash_of("one"), hash_of("")});
+  const auto valid = [&](std::string_view token) { return opens(survey(log)->valid, token); };
+  CHECK(valid("one"));
+  CHECK_FALSE(valid("two"));
+  CHECK_FALSE(valid(""));
+  add(logged::resumed{{hash_of("two"), hash_of("one")}});
+  CHECK(valid("one"));
+  CHECK(valid("two"));
+  add(logged::frame{std::make_shared<const std::string>("{}")});
+  CHECK_FALSE(valid("one"));
+  CHECK(valid("two"));
+  CHECK(log.find("one") == std::string::npos);
+}
