@@ -123,7 +123,8 @@ void durable_log::note(log_record what, protocol::time_point now) {
   if (waiting > store_.with_.most_waiting) {
     store_.waiting_ -= bytes;
     store_.lose(*file_, "the disk is too slow");
-    return store_.writer_.post([&store = store_, file = file_] { store.clear(*file); });
+    store_.writer_.post([&store = store_, file = file_] { store.clear(*file); });
+    return;
   }
   store_.writer_.post([&store = store_, file = file_, bytes, record = timed_record{now - accepted_, std::move(what)}] {
     try {

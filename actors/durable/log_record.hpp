@@ -25,10 +25,10 @@ namespace logged {
 /// The first record: who it is, and what it may do.
 struct beginning {
   std::int64_t accepted_ns = 0; ///< when its client connected, as nanoseconds of Unix time
-  std::optional<std::string> mode;
+  std::string mode;          ///< in the URL; empty = absent
   std::string session_id;
   std::string legacy_id;
-  std::optional<std::string> recording_id;
+  std::string recording_id;  ///< empty = it is not recorded
   std::string remote; ///< address of the client, its limits' group, and the name of its API key
   std::string group;
   std::string key;

@@ -39,7 +39,9 @@ public:
     // The wall clock may have been set back.
     const std::chrono::nanoseconds passed(terms.now_ns - begin_.accepted_ns);
     accepted_ = terms.now - std::max(passed, last);
-    protocol::session_origin origin{begin_.mode, begin_.session_id, begin_.legacy_id, begin_.recording_id, accepted_};
+    protocol::session_origin origin{{}, begin_.session_id, begin_.legacy_id, {}, accepted_};
+    if (!begin_.mode.empty()) origin.mode = begin_.mode;
+    if (!begin_.recording_id.empty()) origin.recording_id = begin_.recording_id;
     machine_ = std::make_unique<protocol::session_machine>(
         std::move(origin), begin_.limits, begin_.able, id_source(begin_.id_seed),
         [token = token_, fresh = terms.fresh_tokens] { return *token ? **token : fresh(); });

@@ -23,7 +23,6 @@ public:
 
 connection_info connection_of(const rebuilt_session& session, std::shared_ptr<void> reservation) {
   connection_info info;
-  info.mode = session.begin.mode;
   info.session_id = session.begin.session_id;
   info.remote = session.begin.remote;
   info.group = session.begin.group;
@@ -73,9 +72,17 @@ void session::begin_log(const inference::opened& opened, protocol::time_point no
   if (!shared_.journals || !machine_->resumable() || !init) return;
   const auto& origin = machine_->origin();
   const std::chrono::nanoseconds age = now - origin.accepted;
-  const logged::beginning first{unix_ns() - age.count(), origin.mode,        origin.session_id,  origin.legacy_id,
-                                origin.recording_id,     connection_.remote, connection_.group,  connection_.key,
-                                id_seed_,                machine_->limits(), machine_->able()};
+  const logged::beginning first{unix_ns() - age.count(),
+                                origin.mode.value_or(""),
+                                origin.session_id,
+                                origin.legacy_id,
+                                origin.recording_id.value_or(""),
+                                connection_.remote,
+                                connection_.group,
+                                connection_.key,
+                                id_seed_,
+                                machine_->limits(),
+                                machine_->able()};
   durable_ = shared_.journals->begin(first, origin.accepted);
   keep(logged::frame{init}, init_at_);
   keep(logged::engine_word{opened}, now);
