@@ -53,7 +53,6 @@ def test_killed_again_and_again(start_server, tmp_path, mode):
         if number in (0, 5, 6, 11):  # before, during or after the answer
             time.sleep(chance.random() * 0.2)
             assert server.stop(signal.SIGKILL) == -signal.SIGKILL
-            client.break_off()
             server = start_server(*flags)
             come_back(client, server)
             killed += 1
@@ -80,7 +79,6 @@ def test_a_chat_goes_on_in_the_middle_of_an_answer(start_server, tmp_path):
     for _ in range(5):
         client.until("response.output.delta")
     assert server.stop(signal.SIGKILL) == -signal.SIGKILL
-    client.break_off()
     server = start_server(*flags)
     come_back(client, server)
     done = client.until_done()
@@ -128,7 +126,6 @@ def test_a_gateway_is_killed_and_its_workers_rejoin(cluster, tmp_path):  # noqa:
         client.append(unit)
         if number in (3, 9):
             gateway.end(signal.SIGKILL)
-            client.break_off()
             gateway = cluster.gateway(*flags, nodes_port=port)
             come_back(client, gateway)
         while answered(client) <= number:
