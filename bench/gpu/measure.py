@@ -61,6 +61,11 @@ def last_line(text: str) -> str:
     return lines[-1][:300] if lines else ""
 
 
+def meminfo(name: str) -> int:
+    """Bytes."""
+    return 1024 * int(re.search(rf"^{name}:\s+(\d+)", Path("/proc/meminfo").read_text(encoding="utf-8"), re.M)[1])
+
+
 class Measurement:
     def __init__(self, how: argparse.Namespace):
         self.how = how
@@ -109,11 +114,13 @@ class Measurement:
             return 124, (e.stdout or b"").decode() if isinstance(e.stdout, bytes) else e.stdout or "", time.monotonic() - began
 
     def room(self) -> Path:
-        """Where a model of the published size fits, in memory if possible."""
-        for place in (Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp")), ROOT / "build"):
+        """Where a model of the published size fits; in memory if there is room for it twice, as the programs need some, too."""
+        disk = Path(os.environ.get("TMPDIR", "/tmp"))
+        places = [Path("/dev/shm")] if meminfo("MemAvailable") > 2 * FULL_SIZE_BYTES else []
+        for place in (*places, disk, ROOT / "build"):
             if place.is_dir() and shutil.disk_usage(place).free > FULL_SIZE_BYTES:
                 return place
-        return Path(os.environ.get("TMPDIR", "/tmp"))
+        return disk
 
     # --- What machine this is ---------------------------------------------------------------------------------------------
 
@@ -128,11 +135,10 @@ class Measurement:
 
     def machine(self) -> None:
         gpu = self.query_gpu("name,driver_version,memory.total")
-        memory = re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text(encoding="utf-8"))
         packed = Path(self.how.programs) / "version"
         version = packed.read_text(encoding="utf-8").strip() if packed.is_file() else self.run([self.program("parley"), "--version"], 20)[1].strip()
         self.row("machine", date=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), version=version, device=self.how.device, gpu=gpu[0] if gpu else None,
-                 driver=gpu[1] if gpu else None, gpu_memory_mib=gpu[2] if gpu else None, cores=os.cpu_count(), memory_gib=int(memory[1]) // 2**20,
+                 driver=gpu[1] if gpu else None, gpu_memory_mib=gpu[2] if gpu else None, cores=os.cpu_count(), memory_gib=round(meminfo("MemTotal") / 2**30),
                  dry_run=self.how.dry_run)
 
     # --- Parity -----------------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ build=build/for-gpu
 cmake --build $build -j "${JOBS:-$(nproc)}" --target parley --target gpu_stages >&2
 
 # What every Linux has, or PyTorch brings, stays here.
-common='(ld-linux[^/]*|libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s|libgomp|libtorch[^/]*|libc10[^/]*)\.so'
+common='(ld-linux[^/]*|libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s|libgomp|libutil|libtorch[^/]*|libc10[^/]*|libcud[^/]*|libcupti)\.so'
 packed=$(mktemp -d)
 trap 'rm -rf "$packed"' EXIT
 mkdir -p "$packed/lib" build/gpu
@@ -43,8 +43,9 @@ for program in parley gpu_stages; do
 done | sort -u | xargs -r cp -L -t "$packed/lib"
 strip --strip-unneeded "$packed"/lib/*
 echo "$(git describe --always --dirty), PyTorch $(sed -n "s/^__version__ = '\(.*\)'/\1/p" "$wheels/torch/version.py")" >"$packed/version"
-tar -C "$packed" -cf - . | gzip -9 >build/gpu/programs.tar.gz
-du -sh "$packed" build/gpu/programs.tar.gz >&2
+rm -rf build/gpu/*
+tar -C "$packed" -cf - . | xz -9e >build/gpu/programs.tar.xz
+echo "pack: $(du -sm "$packed" | cut -f1) MiB, packed $(du -sm build/gpu | cut -f1); the checkout's own files: $(git ls-files -z | du -c --apparent-size -BM --files0-from=- | tail -1 | cut -dM -f1) MiB" >&2
 cat <<EOF
 Take there: this checkout, and of what Git ignores
   build/gpu

@@ -14,6 +14,6 @@ case " $* " in
 esac
 programs=${PROGRAMS:-${TMPDIR:-/tmp}/parley-gpu}
 mkdir -p "$programs"
-[ -n "${PROGRAMS:-}" ] || tar -C "$programs" -xzf build/gpu/programs.tar.gz
+[ -n "${PROGRAMS:-}" ] || "$python" -m tarfile -e build/gpu/programs.tar.xz "$programs"
 torch=$("$python" -c 'import importlib.util; print(importlib.util.find_spec("torch").submodule_search_locations[0])')
 exec "$python" bench/gpu/measure.py --programs "$programs" --libraries "$programs/lib:$torch/lib" --out "$out" "$@"
