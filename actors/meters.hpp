@@ -1,7 +1,7 @@
 #pragma once
 
-#include "actors/queue/admission_queue.hpp"
 #include "actors/durable/journal_meter.hpp"
+#include "actors/queue/admission_queue.hpp"
 #include "actors/recording/recording_meter.hpp"
 #include "actors/worker/engine_counters.hpp"
 #include "actors/worker/worker_capacity.hpp"

@@ -51,7 +51,8 @@ struct durable_log::shared_file {
 };
 
 journal_store::journal_store(options with, journal_meter& counted)
-    : with_(std::move(with)), counted_(counted), lock_(lock_folder(with_.folder)), readers_(sweep_pause, [this] { sweep(); }) {
+    : with_(std::move(with)), counted_(counted), lock_(lock_folder(with_.folder)),
+      readers_(sweep_pause, [this] { sweep(); }) {
   list();
 }
 

@@ -55,10 +55,10 @@ public:
   struct options {
     std::filesystem::path folder;
     bool sync = false;
-    std::size_t most_waiting = 128u << 20;      ///< bytes; a session with more to write is no longer kept
-    std::chrono::milliseconds resume{};         ///< settings `limits.resume_seconds`
-    std::chrono::milliseconds longest{};        ///< the longest session
-    std::function<bool()> open_for_clients;     ///< whether clients have been able to come back since
+    std::size_t most_waiting = 128u << 20;  ///< bytes; a session with more to write is no longer kept
+    std::chrono::milliseconds resume{};     ///< settings `limits.resume_seconds`
+    std::chrono::milliseconds longest{};    ///< the longest session
+    std::function<bool()> open_for_clients; ///< whether clients have been able to come back since
   };
 
   /// Lists the sessions of earlier processes. Called with the folder for this process alone. `counted` must outlive it.

@@ -36,8 +36,8 @@ owned_descriptor& owned_descriptor::operator=(owned_descriptor&& other) noexcept
 
 log_file log_file::create(const std::filesystem::path& path) {
   ::unlink(path.c_str());
-  return log_file(
-      owned_descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, for_its_user)));
+  return log_file(owned_descriptor(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, for_its_user)));
 }
 
 log_file log_file::reopen(const std::filesystem::path& path, std::size_t keep) {

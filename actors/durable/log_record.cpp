@@ -146,7 +146,8 @@ bool plausible(const timed_record& record) {
   const auto* begin = std::get_if<logged::beginning>(&record.what);
   if (!begin) return true;
   const auto& of = begin->limits;
-  for (const auto limit : {of.audio, of.video, of.chat, of.chat_idle, of.chat_turn, of.init, of.failover, of.drain, of.resume})
+  for (const auto limit :
+       {of.audio, of.video, of.chat, of.chat_idle, of.chat_turn, of.init, of.failover, of.drain, of.resume})
     if (limit < limit.zero() || limit > long_ago) return false;
   constexpr int many = 1 << 20;
   for (const auto count : {of.context_tokens, of.unit.rows, of.unit.rows_per_picture})

@@ -25,11 +25,11 @@ namespace logged {
 /// The first record: who it is, and what it may do.
 struct beginning {
   std::int64_t accepted_ns = 0; ///< when its client connected, as nanoseconds of Unix time
-  std::string mode;          ///< in the URL; empty = absent
+  std::string mode;             ///< in the URL; empty = absent
   std::string session_id;
   std::string legacy_id;
-  std::string recording_id;  ///< empty = it is not recorded
-  std::string remote; ///< address of the client, its limits' group, and the name of its API key
+  std::string recording_id; ///< empty = it is not recorded
+  std::string remote;       ///< address of the client, its limits' group, and the name of its API key
   std::string group;
   std::string key;
   std::uint64_t id_seed = 0; ///< of the ids in its events (id_source.hpp)
@@ -81,9 +81,9 @@ struct taken_up {};
 
 } // namespace logged
 
-using log_record = std::variant<logged::beginning, logged::frame, logged::engine_word, logged::worker_news,
-                                logged::tick, logged::drain, logged::tokens, logged::resumed, logged::handed_over,
-                                logged::taken_up>;
+using log_record =
+    std::variant<logged::beginning, logged::frame, logged::engine_word, logged::worker_news, logged::tick,
+                 logged::drain, logged::tokens, logged::resumed, logged::handed_over, logged::taken_up>;
 
 /// When it happened, counted from the session's `accepted`.
 struct timed_record {

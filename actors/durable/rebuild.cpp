@@ -66,8 +66,8 @@ public:
     if (machine_->state() == session_state::closed) return problem("its time is over");
     std::move(due.begin(), due.end(), std::back_inserter(first));
     token_->reset();
-    return rebuilt_session{std::move(begin_), accepted_,        terms_.now,
-                           std::move(machine_), std::move(sent_), std::move(kept_),
+    return rebuilt_session{std::move(begin_),       accepted_,        terms_.now,
+                           std::move(machine_),     std::move(sent_), std::move(kept_),
                            std::move(opened_with_), std::move(first)};
   }
 

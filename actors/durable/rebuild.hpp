@@ -37,9 +37,9 @@ struct rebuild_terms {
   std::size_t resume_bytes = 0; ///< settings `limits.resume_bytes` and `limits.journal_bytes`
   journal::bound journal_bound;
   bool legacy_extras = false;
-  std::string shown_token;               ///< the client's, which must be one of `log_survey::valid`
-  protocol::token_source fresh_tokens;   ///< for the next ones
-  protocol::time_point now;              ///< and the same as nanoseconds of Unix time
+  std::string shown_token;             ///< the client's, which must be one of `log_survey::valid`
+  protocol::token_source fresh_tokens; ///< for the next ones
+  protocol::time_point now;            ///< and the same as nanoseconds of Unix time
   std::int64_t now_ns = 0;
 };
 

@@ -81,8 +81,7 @@ protocol::engine_failure from_engine(inference::failed&& event) {
 }
 
 protocol::effects hear(protocol::session_machine& machine, inference::event&& event, protocol::time_point now) {
-  if (auto* opened = std::get_if<inference::opened>(&event))
-    return machine.on_engine_opened(from_engine(*opened), now);
+  if (auto* opened = std::get_if<inference::opened>(&event)) return machine.on_engine_opened(from_engine(*opened), now);
   if (auto* output = std::get_if<inference::step_output>(&event))
     return machine.on_step_report(from_engine(std::move(*output)), now);
   if (auto* delta = std::get_if<inference::chat_delta>(&event))

@@ -221,8 +221,8 @@ void session::take_event(engine_event& event) {
 void session::take_engine_event(inference::event&& event) {
   const auto now = steady_now();
   // A failed open leaves no engine session behind.
-  const bool failed_open = std::holds_alternative<inference::failed>(event) &&
-                           machine_->state() == protocol::session_state::initializing;
+  const bool failed_open =
+      std::holds_alternative<inference::failed>(event) && machine_->state() == protocol::session_state::initializing;
   if (failed_open || std::holds_alternative<inference::closed>(event)) lease_.engine_ended();
   if (const auto* opened = std::get_if<inference::opened>(&event)) {
     auto effects = hear(*machine_, *opened, now);

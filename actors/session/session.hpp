@@ -25,12 +25,12 @@ namespace parley::actors {
 
 /// What a server's sessions share. Must outlive them.
 struct session_surroundings {
-  bool legacy_extras = false;            ///< setting `protocol.legacy_extras`
-  std::size_t journal_bytes = 0;         ///< setting `limits.journal_bytes`
-  std::size_t resume_bytes = 0;          ///< setting `limits.resume_bytes`
-  std::unique_ptr<spill_writer> spill;   ///< takes what exceeds a journal's memory; null = none
+  bool legacy_extras = false;              ///< setting `protocol.legacy_extras`
+  std::size_t journal_bytes = 0;           ///< setting `limits.journal_bytes`
+  std::size_t resume_bytes = 0;            ///< setting `limits.resume_bytes`
+  std::unique_ptr<spill_writer> spill;     ///< takes what exceeds a journal's memory; null = none
   std::unique_ptr<journal_store> journals; ///< null = sessions end with this process
-  const worker_table* workers = nullptr; ///< those of the server
+  const worker_table* workers = nullptr;   ///< those of the server
   session_registry registry;
   std::unique_ptr<recorder_feed> recordings; ///< null = nothing is recorded
   meters counted;
@@ -125,7 +125,7 @@ private:
   protocol::sent_events sent_;               ///< for a session that can be resumed
   std::uint64_t seen_ = 0;                   ///< its client has the events up to this one, says the client
   std::uint64_t id_seed_ = 0;
-  std::unique_ptr<durable_log> durable_;     ///< null = it ends with this process
+  std::unique_ptr<durable_log> durable_;          ///< null = it ends with this process
   std::shared_ptr<const std::string> init_frame_; ///< what the log will begin with
   protocol::time_point init_at_;
   bool handed_over_ = false;

@@ -1,5 +1,5 @@
-#include "actors/log.hpp"
 #include "actors/durable/token_hash.hpp"
+#include "actors/log.hpp"
 #include "actors/session/session.hpp"
 #include "actors/unix_time.hpp"
 
@@ -36,11 +36,10 @@ connection_info connection_of(const rebuilt_session& session, std::shared_ptr<vo
 
 session::session(caf::actor_config& config, session_surroundings& shared, queue_actor queue,
                  journal_store::taken&& from, std::shared_ptr<void> reservation)
-    : session_actor::base(config), shared_(shared),
-      connection_(connection_of(from.session, std::move(reservation))), link_(std::make_shared<no_link>()),
-      current_id_(from.session.begin.session_id), machine_(std::move(from.session.machine)), meter_(shared.counted),
-      sent_(std::move(from.session.sent)), id_seed_(from.session.begin.id_seed), durable_(std::move(from.log)),
-      client_gone_(true),
+    : session_actor::base(config), shared_(shared), connection_(connection_of(from.session, std::move(reservation))),
+      link_(std::make_shared<no_link>()), current_id_(from.session.begin.session_id),
+      machine_(std::move(from.session.machine)), meter_(shared.counted), sent_(std::move(from.session.sent)),
+      id_seed_(from.session.begin.id_seed), durable_(std::move(from.log)), client_gone_(true),
       lease_(*this, std::move(queue), meter_, journal(),
              {shared.last_key, machine_->limits().failover.count() > 0, connection_.group, connection_.key}) {
   entry_ = shared_.registry.add(this, {connection_.remote, connection_.key, connection_.accepted});

@@ -105,11 +105,8 @@ void speak(e2e_set& set, const json& recorded, const safetensors_file& golden, c
     if (stream.ended) { // here the reference's vocoder rejects the output of its flow model
       check.exact("caught_exception", !recorded.at("caught_exception").is_null());
       check.equal("tokens of a call", calls[n].tokens, as_tokens(made[n].at("tokens")));
-      const speech::flow::job refused{&stream.acoustic,
-                                      at::tensor(calls[n].tokens, at::kLong),
-                                      stream.speaker->speaker,
-                                      true,
-                                      {}};
+      const speech::flow::job refused{
+          &stream.acoustic, at::tensor(calls[n].tokens, at::kLong), stream.speaker->speaker, true, {}};
       mel = sound.acoustic().run({&refused, 1})[0].squeeze(0);
     } else {
       pieces.push_back(replay_sound(sound, job, made[n], mel, check));

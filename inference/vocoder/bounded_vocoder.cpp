@@ -34,7 +34,8 @@ bounded_vocoder::bounded_vocoder(std::shared_ptr<const hift_causal> network, con
   const auto rows = mixed_noise_.size(0);
   noise_step_ = std::gcd(rows, frame_samples());
   const auto times = 1 + (frame_samples() + rows - 1) / rows;
-  noise_frames_ = mixed_noise_.repeat({times}).narrow(0, 0, rows + frame_samples()).unfold(0, frame_samples(), noise_step_);
+  noise_frames_ =
+      mixed_noise_.repeat({times}).narrow(0, 0, rows + frame_samples()).unfold(0, frame_samples(), noise_step_);
 }
 
 bounded_vocoder::state bounded_vocoder::start() const {

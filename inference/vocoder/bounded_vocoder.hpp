@@ -73,7 +73,8 @@ private:
 
   std::shared_ptr<const hift_causal> network_;
   at::Tensor mixed_noise_; ///< [rows]: the mixed value of each row of the noise table
-  at::Tensor noise_frames_; ///< elsewhere than on the CPU: [n, frame_samples], the noise from each row at which a frame can begin
+  at::Tensor
+      noise_frames_; ///< elsewhere than on the CPU: [n, frame_samples], the noise from each row at which a frame can begin
   std::int64_t noise_step_ = 0; ///< distance of those rows
   std::int64_t block_frames_;
   std::int64_t history_;

@@ -45,14 +45,14 @@ struct stream_part {
 
 struct bounded_vocoder::plan {
   std::vector<stream_part> parts;
-  std::int64_t zero_frame = 0;            ///< row behind the joined mel
-  std::vector<std::size_t> sing, speak;   ///< jobs that get an excitation, and samples
-  std::int64_t heard = 0, fresh = 0;      ///< most frames of mel to compute f0 from; most new frames
-  std::int64_t decoded = 0;               ///< most frames to decode
-  std::int64_t ends = 0;                  ///< final streams among those that get samples
-  row_numbers f0_mel, f0, phase, noise;   ///< of those that `sing`
-  row_numbers last, mirror;               ///< the last frame of each final stream; a frame's samples backwards
-  row_numbers mel, source, columns;       ///< of those that `speak`
+  std::int64_t zero_frame = 0;          ///< row behind the joined mel
+  std::vector<std::size_t> sing, speak; ///< jobs that get an excitation, and samples
+  std::int64_t heard = 0, fresh = 0;    ///< most frames of mel to compute f0 from; most new frames
+  std::int64_t decoded = 0;             ///< most frames to decode
+  std::int64_t ends = 0;                ///< final streams among those that get samples
+  row_numbers f0_mel, f0, phase, noise; ///< of those that `sing`
+  row_numbers last, mirror;             ///< the last frame of each final stream; a frame's samples backwards
+  row_numbers mel, source, columns;     ///< of those that `speak`
   integer_upload numbers;
 
   plan(const bounded_vocoder& model, std::span<const job> jobs);
@@ -155,8 +155,8 @@ std::vector<at::Tensor> bounded_vocoder::stream_together(std::span<const job> jo
       const auto left = frames - from;
       if (left > block_frames_) ++rounds;
       if (left <= 0 && (from > 0 || !jobs[i].final)) continue;
-      batch.push_back({jobs[i].session, jobs[i].mel.slice(2, from, from + block_frames_),
-                       jobs[i].final && left <= block_frames_});
+      batch.push_back(
+          {jobs[i].session, jobs[i].mel.slice(2, from, from + block_frames_), jobs[i].final && left <= block_frames_});
       who.push_back(i);
     }
     if (batch.empty()) break;

@@ -132,8 +132,7 @@ at::Tensor dit::block::convolve(const at::Tensor& x, const places& at, std::span
   const auto before = at::cat(contexts, 1);
   auto causal = [&](const at::Tensor& fresh, const window_conv& conv, std::int64_t first_channel) {
     const auto all = at::cat({before.narrow(2, first_channel, width), fresh}, 1).flatten(0, 1);
-    return std::pair(conv(all, at.windows_).view({2, -1, width}),
-                     all.index_select(0, at.ends_).view({2, -1, width}));
+    return std::pair(conv(all, at.windows_).view({2, -1, width}), all.index_select(0, at.ends_).view({2, -1, width}));
   };
   const auto [between, first_ends] = causal(x, conv_first, 0);
   const auto [y, second_ends] = causal(at::mish(conv_norm(between)), conv_second, width);

@@ -53,8 +53,8 @@ public:
     friend class dit;
     std::vector<std::int64_t> lengths_;
     integer_upload::part window_part_, end_part_, attention_part_;
-    at::Tensor windows_; ///< the rows of every window
-    at::Tensor ends_;    ///< the last rows of every sequence
+    at::Tensor windows_;                        ///< the rows of every window
+    at::Tensor ends_;                           ///< the last rows of every sequence
     std::optional<varlen_attention> attention_; ///< elsewhere than on the CPU
   };
 

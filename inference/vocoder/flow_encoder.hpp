@@ -19,8 +19,8 @@ class flow_encoder {
 public:
   /// One stream's memory. Tensors are replaced, never written to, so that copies of a cache may share them.
   struct cache {
-    at::Tensor lookahead; ///< [1, width, 2] last columns of the first look-ahead convolution
-    at::Tensor upsampled; ///< [1, width, 4] last columns before the upsampling convolution
+    at::Tensor lookahead;              ///< [1, width, 2] last columns of the first look-ahead convolution
+    at::Tensor upsampled;              ///< [1, width, 4] last columns before the upsampling convolution
     std::vector<kv_history> attention; ///< for each layer, token layers first, the oldest rows first: [heads, rows,
                                        ///< k | v] on the CPU, [rows, heads, k | v] elsewhere
   };

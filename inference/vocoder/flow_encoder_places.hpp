@@ -15,10 +15,10 @@ namespace parley::inference::speech {
 /// in all of them. What is missing in front repeats the sequence's own first row, and is hidden as a key.
 struct flow_encoder::padded_rows {
   std::int64_t sequences = 0, fresh = 0, total = 0; ///< how many; most new rows; most rows
-  at::Tensor queries; ///< [sequences * fresh]: rows among the new ones
-  at::Tensor keys;    ///< [sequences * total]: rows among all, one sequence after another
-  at::Tensor results; ///< [new rows]: where each is among the queries
-  at::Tensor hidden;  ///< bool [sequences, 1, 1, total]: keys that are not there
+  at::Tensor queries;                               ///< [sequences * fresh]: rows among the new ones
+  at::Tensor keys;                                  ///< [sequences * total]: rows among all, one sequence after another
+  at::Tensor results;                               ///< [new rows]: where each is among the queries
+  at::Tensor hidden;                                ///< bool [sequences, 1, 1, total]: keys that are not there
 
   /// `fresh`, `past`: new and earlier rows of each sequence. Adds to `numbers` what the device must know.
   void plan(std::span<const std::int64_t> fresh, std::span<const std::int64_t> past, integer_upload& numbers);

@@ -47,8 +47,7 @@ void flow_encoder::padded_rows::plan(std::span<const std::int64_t> lengths, std:
       query_rows.push_back(first_query + std::max<std::int64_t>(0, n - (fresh - own)));
     for (std::int64_t n = 0; n < total; ++n)
       key_rows.push_back(first_key + std::max<std::int64_t>(0, n - (total - all)));
-    for (std::int64_t n = 0; n < own; ++n)
-      result_rows.push_back(static_cast<std::int64_t>(i + 1) * fresh - own + n);
+    for (std::int64_t n = 0; n < own; ++n) result_rows.push_back(static_cast<std::int64_t>(i + 1) * fresh - own + n);
     missing.push_back(total - all);
     first_query += own;
     first_key += all;
@@ -96,18 +95,15 @@ flow_encoder::places::places(const flow_encoder& model, std::span<const job> job
   };
   // The first convolution looks ahead: of a sequence that ends, behind its last token, at zeros behind all tokens.
   const rows_after_context token(0, tokens_);
-  look_first_ = plan(
-      [&](std::size_t i, std::int64_t n) { return n < tokens_[i] ? token(i, n) : token.rows(); }, rows_,
-      model.lookahead_first_);
+  look_first_ = plan([&](std::size_t i, std::int64_t n) { return n < tokens_[i] ? token(i, n) : token.rows(); }, rows_,
+                     model.lookahead_first_);
   const rows_after_context looked(model.lookahead_second_.kernel() - 1, rows_);
   look_second_ = plan(looked, rows_, model.lookahead_second_);
   // Each token's row stands for two at mel rate; the context is at mel rate already.
   const auto context = model.up_conv_.kernel() - 1;
   const rows_after_context raised(context, rows_);
   up_ = plan(
-      [&](std::size_t i, std::int64_t n) {
-        return raised(i, n < context ? n : context + (n - context) / upsampling);
-      },
+      [&](std::size_t i, std::int64_t n) { return raised(i, n < context ? n : context + (n - context) / upsampling); },
       mel_rows_, model.up_conv_);
   std::vector<std::int64_t> own;
   for (std::size_t i = 0; i < rows_.size(); ++i)
@@ -170,8 +166,7 @@ at::Tensor flow_encoder::layer::attend_together(const at::Tensor& q, const at::T
                                               by_distance.storage_offset() + at.fresh - 1);
   const auto scores = (shifted / std::sqrt(static_cast<double>(d))).masked_fill_(at.hidden, -INFINITY);
   const auto content = (queries + content_bias).view({at.sequences, at.fresh, heads, d}).transpose(1, 2);
-  const auto y =
-      at::scaled_dot_product_attention(content, padded.narrow(3, 0, d), padded.narrow(3, d, d), scores);
+  const auto y = at::scaled_dot_product_attention(content, padded.narrow(3, 0, d), padded.narrow(3, d, d), scores);
   return y.transpose(1, 2).reshape({at.sequences * at.fresh, heads * d}).index_select(0, at.results);
 }
 

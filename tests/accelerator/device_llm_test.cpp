@@ -95,7 +95,7 @@ TEST_CASE("sequences in many runs of pages have the CPU's logits on a device") {
     p.open();
     p.open();
     for (auto i = 0; i < 5; ++i) p.feed({{0, 50}, {1, 60}, {2, 64}}); // new rows in two runs
-    p.feed({{0, 134}, {1, 1}}); // to the end of a page
+    p.feed({{0, 134}, {1, 1}});                                       // to the end of a page
     p.fork(0);
     p.feed({{3, 1}, {2, 1}}); // takes the page behind it
     p.feed({{2, 1}, {0, 10}, {3, 20}});

@@ -52,7 +52,8 @@ struct timing {
   std::size_t first_tokens;
 };
 
-constexpr std::array<timing, 6> turns{{{0, 6, 1.2, 28}, {0, 0, 3, 2}, {1, 5, 3, 8}, {2, 2, 1.2, 30}, {2, 6, 3, 60}, {4, 5, 1.2, 11}}};
+constexpr std::array<timing, 6> turns{
+    {{0, 6, 1.2, 28}, {0, 0, 3, 2}, {1, 5, 3, 8}, {2, 2, 1.2, 30}, {2, 6, 3, 60}, {4, 5, 1.2, 11}}};
 
 std::vector<std::int64_t> window_of(std::size_t who, int round) {
   const auto& turn = turns[who];
@@ -71,7 +72,8 @@ struct spoken {
 /// `together`: one call for all who speak in a round.
 spoken speak(const token2wav& by, bool together) {
   std::array<token2wav::stream, turns.size()> streams;
-  for (std::size_t i = 0; i < turns.size(); ++i) streams[i] = by.start(part_of_default_voice(by, turns[i].voice_seconds));
+  for (std::size_t i = 0; i < turns.size(); ++i)
+    streams[i] = by.start(part_of_default_voice(by, turns[i].voice_seconds));
   spoken result;
   for (int round = 0; round <= 6; ++round) {
     std::array<std::vector<std::int64_t>, turns.size()> tokens;

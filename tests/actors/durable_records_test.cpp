@@ -1,8 +1,8 @@
+#include "actors/cluster/unit_codec.hpp"
 #include "actors/durable/compact_frame.hpp"
 #include "actors/durable/crc32c.hpp"
 #include "actors/durable/log_format.hpp"
 #include "actors/durable/log_record.hpp"
-#include "actors/cluster/unit_codec.hpp"
 #include "protocol/media/base64.hpp"
 #include "protocol/media/pcm.hpp"
 
@@ -70,12 +70,13 @@ TEST_CASE("a frame comes back byte for byte, whatever it is") {
       "",
       "\"",
       R"({"type":"session.close"})",
-      R"({"input":{"audio":")" + std::string(300, 'A') + "\"}}",                    // bits of a last group that are set
-      R"({"input":{"audio":")" + base64_of(file) + R"(","video_frames":["data:image/jpeg;base64,)" + base64_of(file) + "\"]}}",
-      R"({"a":")" + base64_of(file).substr(0, 997) + "\"}",                         // not a whole number of groups
-      R"({"a":")" + base64_of("yes" + file).substr(0, 400) + "B==\"}",              // padding after too little
+      R"({"input":{"audio":")" + std::string(300, 'A') + "\"}}", // bits of a last group that are set
+      R"({"input":{"audio":")" + base64_of(file) + R"(","video_frames":["data:image/jpeg;base64,)" + base64_of(file) +
+          "\"]}}",
+      R"({"a":")" + base64_of(file).substr(0, 997) + "\"}",            // not a whole number of groups
+      R"({"a":")" + base64_of("yes" + file).substr(0, 400) + "B==\"}", // padding after too little
       R"({"a":")" + base64_of(file).replace(500, 2, "\\/") + "\"}",
-      R"({"a":")" + base64_of(file),                                                // never closed
+      R"({"a":")" + base64_of(file), // never closed
   };
   const char alphabet[] = "\"\\{}:,ABCab01+/= data:;base64\n";
   for (int i = 0; i < 2000; ++i) {

@@ -294,8 +294,12 @@ TEST_CASE("a disk that refuses ends no session") {
   const std::string id = client.init(asking)["session_id"];
   client.step();
   REQUIRE(eventually([&] { return metric(core, "parley_journal_queue_bytes") == "0"; }));
-  SECTION("removed while running") { std::filesystem::remove_all(live); }
-  SECTION("its file is removed") { std::filesystem::remove(live / (id + ".session")); }
+  SECTION("removed while running") {
+    std::filesystem::remove_all(live);
+  }
+  SECTION("its file is removed") {
+    std::filesystem::remove(live / (id + ".session"));
+  }
   client.step();
   CHECK(eventually([&] { return metric(core, "parley_journal_lost_sessions_total") == "1"; }));
   client.step();

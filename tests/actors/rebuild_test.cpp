@@ -1,6 +1,7 @@
+#include "actors/durable/rebuild.hpp"
+
 #include "actors/durable/id_source.hpp"
 #include "actors/durable/log_format.hpp"
-#include "actors/durable/rebuild.hpp"
 #include "actors/durable/token_hash.hpp"
 #include "actors/session/convert.hpp"
 #include "protocol/codec/server_codec.hpp"
@@ -160,7 +161,8 @@ public:
       const auto frame = input();
       both([&](auto& machine) { return machine.on_frame(frame, now_); });
       const auto words = answers();
-      for (const auto& word : words) both([&](auto& machine) { return actors::hear(machine, inference::event(word), now_); });
+      for (const auto& word : words)
+        both([&](auto& machine) { return actors::hear(machine, inference::event(word), now_); });
     }
     both([&](auto& machine) { return machine.on_close_request("done", now_); });
   }

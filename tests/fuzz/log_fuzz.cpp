@@ -1,5 +1,5 @@
-#include "actors/durable/rebuild.hpp"
 #include "actors/durable/log_format.hpp"
+#include "actors/durable/rebuild.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 // The log of a session (actors/durable), whole or as one record without its frame.
