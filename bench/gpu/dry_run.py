@@ -26,16 +26,22 @@ def check_runs_that_end_early() -> None:
     """Nothing is measured on a device that computes wrongly, and a run out of time says so."""
     with tempfile.TemporaryDirectory() as programs:
         fake = Path(programs) / "parley"
-        fake.write_text("#!/bin/sh\ncase $1 in verify) echo 'FAIL llm/prefill max_abs_err=1 tol=0.0001  (hidden)'; echo '49 passed, 1 failed'; exit 1 ;; esac\n",
-                        encoding="utf-8")
-        fake.chmod(0o755)
-        for flags, parts in (((), ["machine", "parity"]), (("--seconds", "0"), ["machine", "end"])):
+        for flags, help_text, parts in (((), "", ["machine", "parity"]), ((), "  --plain-attention", ["machine", *["parity"] * 3, "bfloat16"]),
+                                        (("--seconds", "0"), "", ["machine", "end"])):
+            fake.write_text(f"""#!/bin/sh
+case "$*" in
+*--help) echo '{help_text}' ;;
+verify*) echo 'FAIL llm/prefill max_abs_err=1 tol=0.0001  (hidden)'; echo '49 passed, 1 failed'; exit 1 ;;
+esac
+""", encoding="utf-8")
+            fake.chmod(0o755)
+            (Path(programs) / "version").write_text("fake", encoding="utf-8")
             with tempfile.TemporaryDirectory() as out:
-                (Path(programs) / "version").write_text("fake", encoding="utf-8")
                 done = dry_run(Path(programs), out, *flags)
                 rows = table.read(Path(out) / "results.jsonl")
                 assert done.returncode == 1 and [row["part"] for row in rows] == parts, (done, rows)
-                assert ("49 passed, 1 failed" if "parity" in parts else "out of time") in (Path(out) / "table.md").read_text(encoding="utf-8")
+                text = (Path(out) / "table.md").read_text(encoding="utf-8")
+                assert ("49 passed, 1 failed" if "parity" in parts else "out of time") in text and bool(help_text) == ("nano --plain-attention" in text), text
 
 
 def check_run(programs: Path) -> None:

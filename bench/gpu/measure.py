@@ -30,8 +30,9 @@ COMPARABLE = ("llm/", "audio_encoder/", "image/")
 # A device rounds differently from the CPU: its error in bfloat16 may be this many times as large, or as this smallest error.
 ROUNDING = 4.0
 SMALL_ERROR = 2e-3
-# Other ways to compute, by flags of gpu_stages; one that it does not know is left out.
-ALTERNATIVES = {"attention in a loop": "--loop-attention", "cuDNN attention": "--cudnn-attention"}
+# Other ways to compute, by flags; one that a program does not know is left out.
+PLAIN = "--plain-attention"
+ALTERNATIVES = {"plain attention": PLAIN, "cuDNN attention": "--cudnn-attention"}
 
 
 class Deadline(Exception):
@@ -143,30 +144,34 @@ class Measurement:
 
     # --- Parity -----------------------------------------------------------------------------------------------------------
 
-    def verify(self, goldens: str, device: str, dtype: str) -> tuple[bool, dict[str, float]]:
+    def knows(self, flag: str, *command: str) -> bool:
+        return flag in self.run([self.program(command[0]), *command[1:], "--help"], 20)[1]
+
+    def verify(self, goldens: str, device: str, dtype: str, *flags: str) -> tuple[bool, dict[str, float]]:
         """Whether all cases passed, and the error of each."""
         status, text, seconds = self.run([self.program("parley"), "verify", "--model", GOLDENS[goldens], "--goldens", f"tests/data/goldens/{goldens}",
-                                          "--device", device, "--dtype", dtype], 120)
+                                          "--device", device, "--dtype", dtype, *flags], 120)
         passed, failed = counts(text)
         with (self.out / "verify.log").open("a", encoding="utf-8") as log:
-            log.write(f"== {goldens} {device} {dtype}\n" + "".join(line + "\n" for line in text.splitlines() if not line.startswith("ok ")))
-        self.row("parity", goldens=goldens, device=device, dtype=dtype, passed=passed, failed=failed, seconds=round(seconds, 1),
+            log.write(" ".join(("==", goldens, device, dtype, *flags)) + "\n" + "".join(line + "\n" for line in text.splitlines() if not line.startswith("ok ")))
+        self.row("parity", goldens=" ".join((goldens, *flags)), device=device, dtype=dtype, passed=passed, failed=failed, seconds=round(seconds, 1),
                  error=None if passed + failed else f"status {status}: {last_line(text)}")
         return passed > 0 and failed == 0, case_errors(text)
 
-    def parity(self) -> bool:
-        """Whether the device gives the goldens in float32, and rounds bfloat16 about as the CPU does."""
-        right, devices = True, list(dict.fromkeys(("cpu", self.how.device)))
+    def parity(self, *flags: str) -> bool:
+        """Whether the device gives the goldens in float32, and rounds bfloat16 about as the CPU does. The flags are for the device."""
+        right, device = True, self.how.device
         sets = ["nano"] if self.how.dry_run else ["nano", "thinker", "e2e"]
         for goldens in sets:
-            for device in devices:
-                right &= self.verify(goldens, device, "float32")[0]
-        for goldens in [name for name in sets if name != "e2e"] if right else []:
-            errors = {device: self.verify(goldens, device, "bfloat16")[1] for device in devices}
-            ratio = bfloat16_ratio(errors["cpu"], errors[self.how.device])
-            self.row("bfloat16", goldens=goldens, device=self.how.device, ratio=ratio if math.isfinite(ratio) else None, allowed=ROUNDING)
+            if device != "cpu" and not flags:
+                right &= self.verify(goldens, "cpu", "float32")[0]
+            right &= self.verify(goldens, device, "float32", *flags)[0]
+        for goldens in [name for name in sets if name != "e2e"] if right or flags else []:
+            there = self.verify(goldens, device, "bfloat16", *flags)[1]
+            ratio = bfloat16_ratio(there if device == "cpu" else self.verify(goldens, "cpu", "bfloat16")[1], there)
+            self.row("bfloat16", goldens=" ".join((goldens, *flags)), device=device, ratio=ratio if math.isfinite(ratio) else None, allowed=ROUNDING)
             right &= ratio <= ROUNDING
-        self.say(f"{self.how.device} computes {'as it should' if right else 'WRONGLY'}")
+        self.say(f"{' '.join((device, *flags))} computes {'as it should' if right else 'WRONGLY'}")
         return right
 
     # --- A model of the published size --------------------------------------------------------------------------------------
@@ -298,6 +303,8 @@ class Measurement:
         if set(parts) - {"parity"}:
             self.begin_model()
         if "parity" in parts and not self.parity():
+            if self.knows(PLAIN, "parley", "verify"):
+                self.parity(PLAIN)  # is it attention?
             self.say("nothing is measured on a device that computes wrongly")
             return 1
         if set(parts) - {"parity"} and not self.finish_model():
@@ -310,9 +317,8 @@ class Measurement:
             self.sessions()
         if "variants" in parts:
             few = ",".join(str(n) for n in self.how.stage_sessions if n in (1, 2, 8, 64))
-            known = self.run([self.program("gpu_stages"), "--help"], 20)[1]
             for name, flag in ALTERNATIVES.items():
-                if flag in known:
+                if self.knows(flag, "gpu_stages"):
                     self.stages(name, 90, "--sessions", few, "--stages", "llm", flag, *small)
         return 0
 
