@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -68,7 +69,10 @@ def turn(args, folder: Path | None) -> tuple[float, float, float, float]:
     extra = [f"journal.dir={folder}"] if folder else []
     server = subprocess.Popen([args.binary, *args.flags.split(), "server.port=0", *extra], stdout=subprocess.PIPE, text=True)
     try:
-        address = server.stdout.readline().strip().split("://")[-1]
+        while not (line := server.stdout.readline()).startswith("ready "):
+            pass
+        address = line.strip().split("://")[-1]
+        threading.Thread(target=server.stdout.read, daemon=True).start()  # its log
         cpu, waits = asyncio.run(load(address, server.pid, args.sessions, args.seconds))
         written = metric(address, "parley_journal_bytes_total")
         lost = metric(address, "parley_journal_lost_sessions_total")

@@ -24,6 +24,15 @@ std::string encoded(std::string_view bytes) {
   return text;
 }
 
+/// Whether valid base64 is what `encoded` makes of its bytes: the unused bits of a padded last group must be 0.
+bool is_canonical(std::string_view text) {
+  constexpr std::size_t group = 4;
+  if (!text.ends_with('=')) return true;
+  const auto last = text.substr(text.size() - group);
+  const auto bytes = protocol::base64::decode(last);
+  return bytes && encoded(*bytes) == last;
+}
+
 /// The samples as 16-bit numbers, if nothing is lost.
 std::optional<std::vector<std::int16_t>> as_numbers(std::string_view bytes) {
   if (bytes.size() % sizeof(float) != 0) return std::nullopt;
@@ -57,7 +66,7 @@ private:
   /// Nothing is kept if `inside` is not the one encoding of some bytes.
   bool keep_decoded(std::string_view before, std::string_view inside) {
     const auto bytes = protocol::base64::decode(inside);
-    if (!bytes || encoded(*bytes) != inside) return false;
+    if (!bytes || !is_canonical(inside)) return false;
     keep(piece::text, std::string(before));
     if (auto numbers = as_numbers(*bytes)) {
       auto kind = piece::numbers;
