@@ -1,6 +1,6 @@
 """openai (PyPI) against a Realtime server: AsyncOpenAI(base_url=...).realtime.connect. See common.py for arguments.
 
-Checks: connect, text, text_only, manual, spoken, interrupt, tools, image, out_of_band, items, errors, pcmu
+Checks: connect, text, text_only, manual, spoken, interrupt, tools, image, out_of_band, items, errors, pcmu, strict (of the checks before it)
 """
 import asyncio
 import base64
@@ -284,8 +284,7 @@ async def run(url, checks, wav="", key="none", wait=30.0):
                         ("spoken", spoken), ("interrupt", interrupt), ("tools", tools), ("image", image),
                         ("out_of_band", out_of_band), ("items", items), ("errors", errors), ("pcmu", pcmu)):
         await checks.run(name, check, wait)
-    if not checks.only:
-        await checks.run("strict", strict, wait)
+    await checks.run("strict", strict, wait)
 
 
 if __name__ == "__main__":
