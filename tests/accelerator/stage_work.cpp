@@ -17,19 +17,20 @@ staged_model::staged_model() {
   const auto weights = checkpoint::open(folder);
   const auto sizes = model_config::open(folder);
   thinks_ = std::make_unique<const thinker>(weights, sizes, at::kFloat, pretend_device());
+  thinks_in_halves_ = std::make_unique<const thinker>(weights, sizes, at::kBFloat16, pretend_device());
   speaks_ = std::make_unique<const talker>(weights, sizes, quirks{}, at::kFloat, pretend_device());
   const auto wav = speech::read_wav_file("models/tiny-omni/assets/default_voice.wav");
   voice_ = speaks_->sound().prepare(speaks_->sound().ear().hear(wav.samples, wav.rate));
 }
 
-device_work staged_model::llm_step(int sessions, synthetic::prompt of) const {
+device_work staged_model::llm_step(int sessions, const llm_call& how) const {
   constexpr std::int64_t prompt_rows = 100, more = 70;
-  synthetic::llm_sessions batch(*thinks_, sessions, 512);
-  batch.begin(of, prompt_rows);
+  synthetic::llm_sessions batch(how.halves ? *thinks_in_halves_ : *thinks_, sessions, 512);
+  batch.begin(how.of, prompt_rows);
   batch.feed(more);
   batch.feed(more);
   take_work();
-  batch.feed(1);
+  batch.feed(how.rows);
   return take_work();
 }
 

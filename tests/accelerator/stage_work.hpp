@@ -5,6 +5,7 @@
 #include "inference/thinker.hpp"
 #include "tests/accelerator/pretend_device.hpp"
 
+#include <cstdint>
 #include <memory>
 
 namespace parley::inference::testing {
@@ -14,8 +15,14 @@ class staged_model {
 public:
   staged_model();
 
-  /// One token of each session, whose prompts have 100 rows and whose caches have 140 more.
-  device_work llm_step(int sessions, synthetic::prompt of) const;
+  /// So many rows of each session, whose prompts have 100 rows and whose caches have 140 more; then what draws a token
+  /// for each. In float32 or bfloat16.
+  struct llm_call {
+    synthetic::prompt of = synthetic::prompt::own;
+    std::int64_t rows = 1;
+    bool halves = false; ///< bfloat16
+  };
+  device_work llm_step(int sessions, const llm_call& how) const;
 
   /// One speech token of each.
   device_work tts_step(int sessions) const;
@@ -30,7 +37,7 @@ public:
   device_work window(int sessions, windows of) const;
 
 private:
-  std::unique_ptr<const thinker> thinks_;
+  std::unique_ptr<const thinker> thinks_, thinks_in_halves_;
   std::unique_ptr<const talker> speaks_;
   std::shared_ptr<const speech::voice> voice_;
 };

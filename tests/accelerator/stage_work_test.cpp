@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <cstdio>
-#include <functional>
+#include <map>
 #include <string>
 
 using namespace parley::inference::testing;
@@ -21,18 +21,22 @@ struct budget {
 };
 
 constexpr budget budgets[] = {
-    {"LLM step, own prompts", 1, 141, 5, 1},
-    {"LLM step, own prompts", 8, 183, 5, 1},
-    {"LLM step, own prompts", 64, 519, 5, 1},
-    {"LLM step, shared prompt", 1, 141, 5, 1},
-    {"LLM step, shared prompt", 8, 537, 5, 1},
-    {"LLM step, shared prompt", 64, 3225, 5, 1},
+    {"LLM step, own prompts", 1, 67, 1, 1},
+    {"LLM step, own prompts", 8, 67, 1, 1},
+    {"LLM step, own prompts", 64, 67, 1, 1},
+    {"LLM step, shared prompt", 1, 67, 1, 1},
+    {"LLM step, shared prompt", 8, 112, 1, 1},
+    {"LLM step, shared prompt", 64, 112, 1, 1},
+    {"LLM step in bfloat16, own prompts", 1, 61, 1, 1},
+    {"LLM step in bfloat16, own prompts", 64, 61, 1, 1},
+    {"LLM step in bfloat16, shared prompt", 64, 88, 1, 1},
+    {"LLM, 13 rows in bfloat16, shared prompt", 64, 88, 1, 1},
     {"TTS step", 1, 37, 1, 1},
     {"TTS step", 8, 37, 1, 1},
     {"TTS step", 64, 37, 1, 1},
-    {"hear", 1, 45, 1, 0},
-    {"hear", 8, 122, 8, 0},
-    {"hear", 64, 738, 64, 0},
+    {"hear", 1, 39, 1, 0},
+    {"hear", 8, 39, 1, 0},
+    {"hear", 64, 39, 1, 0},
     {"window", 1, 1284, 2, 1},
     {"window", 8, 1284, 2, 1},
     {"window", 64, 1284, 2, 1},
@@ -41,8 +45,14 @@ constexpr budget budgets[] = {
 };
 
 device_work work_of(const staged_model& model, const std::string& stage, int sessions) {
-  if (stage == "LLM step, own prompts") return model.llm_step(sessions, prompt::own);
-  if (stage == "LLM step, shared prompt") return model.llm_step(sessions, prompt::shared);
+  const std::map<std::string, staged_model::llm_call> llm_calls{
+      {"LLM step, own prompts", {}},
+      {"LLM step, shared prompt", {prompt::shared}},
+      {"LLM step in bfloat16, own prompts", {prompt::own, 1, true}},
+      {"LLM step in bfloat16, shared prompt", {prompt::shared, 1, true}},
+      {"LLM, 13 rows in bfloat16, shared prompt", {prompt::shared, 13, true}}};
+  if (const auto found = llm_calls.find(stage); found != llm_calls.end())
+    return model.llm_step(sessions, found->second);
   if (stage == "TTS step") return model.tts_step(sessions);
   if (stage == "hear") return model.hear(sessions);
   if (stage == "window") return model.window(sessions, windows::equal);
