@@ -1,6 +1,7 @@
 #include "tests/accelerator/stage_work.hpp"
 
 #include "inference/formats/wav_file.hpp"
+#include "inference/tts/speech_driver.hpp"
 
 #include <span>
 #include <vector>
