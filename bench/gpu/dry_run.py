@@ -61,7 +61,7 @@ def check_run(programs: Path) -> None:
     assert [row["step"] for row in table.of(rows, "model")] == ["written", "checked"]
     timed = [row for row in table.of(rows, "stages") if "sessions" in row and row["variant"] == "as it is"]
     assert {(row["stage"], row["sessions"]) for row in timed} >= {(stage, n) for stage in STAGES for n in (1, 2)}, timed
-    assert all(0 < row["p50_ms"] <= row["p95_ms"] and row["calls"] >= 5 for row in timed)
+    assert all(0 < row["p50_ms"] <= row["p95_ms"] and row["calls"] > 0 for row in timed)
     assert {row["stage"] for row in table.of(rows, "stages") if row["variant"] == "cuDNN attention"} >= {"LLM step, own prompts"}
     [session] = table.of(rows, "sessions")
     assert session["sessions"] == 2 and session["load"]["units"]["answered"] > 0 and not session["load"]["errors"]
