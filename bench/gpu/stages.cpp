@@ -8,6 +8,7 @@
 #include "inference/engine/device.hpp"
 #include "inference/engine/synthetic_sessions.hpp"
 #include "inference/formats/wav_file.hpp"
+#include "inference/kernels/varlen_attention.hpp"
 #include "inference/voice/default_voice_file.hpp"
 #include "inference/voice/features.hpp"
 
@@ -40,7 +41,7 @@ struct wish {
   std::vector<int> sessions{1, 8, 16, 32, 64, 96, 128};
   int past = 4096, prompt = 512;
   double seconds = 1;
-  bool cudnn_attention = false;
+  bool cudnn_attention = false, plain_attention = false;
 };
 
 using timer = std::chrono::steady_clock;
@@ -133,6 +134,7 @@ public:
         device_(find_device(how.device, sizes_.llm.hidden_size)), watch_(device_) {
     set_up_accelerators(float32_products::rounded);
     if (how.cudnn_attention) at::globalContext().setSDPUseCuDNN(true);
+    varlen_attention::prefer_loop(how.plain_attention);
     const auto begin = timer::now();
     const auto dtype = find_dtype(how.dtype, device_, sizes_.llm.hidden_size);
     thinks_ = std::make_unique<const thinker>(weights_, sizes_, dtype, device_);
@@ -273,6 +275,7 @@ int main(int argc, char** argv) {
   app.add_option("--prompt", how.prompt, "Rows of them that are its prompt");
   app.add_option("--seconds", how.seconds, "Time for the calls of one row");
   app.add_flag("--cudnn-attention", how.cudnn_attention, "Allow cuDNN's attention, which Parley turns off");
+  app.add_flag("--plain-attention", how.plain_attention, "Attend to one sequence after another, without fused kernels");
   CLI11_PARSE(app, argc, argv);
   const c10::InferenceMode guard;
   try {
