@@ -88,13 +88,13 @@ TEST_CASE("a realtime response survives the loss of its worker") {
 }
 
 TEST_CASE("without a worker a realtime response fails, and the connection stays") {
+  stub_script script;
   test_server core;
   auto client = connect(core);
   ask(client);
   const auto failed = client.link->next("response.done")["response"];
   CHECK(failed["status"] == "failed");
   CHECK(failed["status_details"]["error"]["code"] == "server_busy");
-  stub_script script;
   core.add_up(script);
   ask(client);
   CHECK(client.link->next("response.done")["response"]["status"] == "completed");
