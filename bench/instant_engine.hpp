@@ -14,7 +14,7 @@ namespace parley::bench {
 class instant_engine final : public inference::engine {
 public:
   instant_engine(bool speaks, int slots, sink tell)
-      : tell_(std::move(tell)), second_(std::make_shared<const std::vector<float>>(24'000, 0.1F)) {
+      : tell_(std::move(tell)), second_(std::make_shared<const std::vector<float>>(24'000, 0.125F)) {
     info_.model = "stub";
     info_.device = "none";
     info_.slots = slots;
