@@ -58,7 +58,8 @@ public:
   }
 
   tl::expected<rebuilt_session, log_problem> finish() && {
-    if (!machine_->resumable()) return problem("its conversation had not begun");
+    if (machine_->state() == session_state::closed) return problem("it was over");
+    if (!active() || !machine_->resumable()) return problem("its conversation had not begun");
     if (attempts_ >= most_attempts) return problem("the process ended twice at the same work");
     if (!kept_.whole()) return problem("it is longer than limits.journal_bytes");
     auto first = machine_->on_taken_up(terms_.now);

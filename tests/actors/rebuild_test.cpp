@@ -373,6 +373,8 @@ TEST_CASE("records with good checksums that contradict each other are refused") 
     return rebuild(log, session.terms()).has_value();
   };
   CHECK(with(logged::tick{}));
+  // Its process died when the session had ended, but its log was not removed yet.
+  CHECK_FALSE(with(logged::frame{std::make_shared<const std::string>(R"({"type":"session.close"})")}));
   CHECK_FALSE(with(logged::beginning{}));
   CHECK_FALSE(with(logged::engine_word{inference::opened{}}));
   CHECK_FALSE(with(logged::worker_news{static_cast<logged::worker_change>(9)}));
