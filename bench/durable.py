@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What keeping sessions in journal.dir costs a gateway: paced sessions of audio on `stub_server`, in turns without and with it.
-  bench/durable.py [--sessions 200] [--seconds 20] [--turns 3] [--folder /tmp]
+  bench/durable.py [--sessions 100] [--seconds 20] [--turns 3] [--folder /tmp]
 Prints for each turn the CPU time and the bytes written for a second of a session, and the latency of the answers."""
 import argparse
 import asyncio
@@ -87,7 +87,7 @@ def turn(args, folder: Path | None) -> tuple[float, float, float, float]:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sessions", type=int, default=200)
+    parser.add_argument("--sessions", type=int, default=100)
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--folder", default="/tmp", help="the logs are written to a new folder in it")
