@@ -212,7 +212,7 @@ std::unique_ptr<session_handle> server_core::offer_to_live(const journal_store::
 
 /// A session of an earlier process: its log is read on another thread.
 std::unique_ptr<session_handle> server_core::take_up(journal_store::claim claim, std::uint64_t seen,
-                                                     std::shared_ptr<resume_request> offer,
+                                                     const std::shared_ptr<resume_request>& offer,
                                                      std::shared_ptr<void> reservation) {
   rebuild_terms terms;
   terms.resume_bytes = surroundings_.resume_bytes;

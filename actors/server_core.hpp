@@ -82,7 +82,8 @@ private:
   std::unique_ptr<session_handle> offer_to_live(const journal_store::claim& claim, std::uint64_t seen,
                                                 const std::shared_ptr<resume_request>& offer);
   std::unique_ptr<session_handle> take_up(journal_store::claim claim, std::uint64_t seen,
-                                          std::shared_ptr<resume_request> offer, std::shared_ptr<void> reservation);
+                                          const std::shared_ptr<resume_request>& offer,
+                                          std::shared_ptr<void> reservation);
 
   const nodes nodes_;
   const protocol::session_limits limits_;

@@ -129,7 +129,8 @@ private:
     context.legacy_extras = terms_.legacy_extras;
     context.event_id = effect.event_id;
     constexpr std::int64_t in_millisecond = 1'000'000;
-    context.send_time_s = static_cast<double>((begin_.accepted_ns + at_.count()) / in_millisecond) / 1000;
+    const auto sent_ms = (begin_.accepted_ns + at_.count()) / in_millisecond;
+    context.send_time_s = static_cast<double>(sent_ms) / 1000;
     sent_.keep(effect.event_id, std::make_shared<const std::string>(protocol::encode(effect.event, context)));
   }
   void carry_out(const protocol::open_engine& order) {

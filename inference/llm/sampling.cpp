@@ -1,5 +1,6 @@
 #include "inference/llm/sampling.hpp"
 
+#include "base/assert.hpp"
 #include "inference/kernels/draw.hpp"
 #include "inference/temperature.hpp"
 
@@ -333,7 +334,9 @@ token_id draw_duplex(std::span<float> logits, const duplex_sampling_ids& ids, co
   auto greedy = options.base.greedy || takes_the_likeliest(options.base.temperature);
   auto first = greedy ? take_largest(logits, scratch) : draw_raw(logits, chance, scratch);
   if (first == ids.chunk_eos) return first;
-  return draw_second(whole_row{logits}, ids, options, how, history, chance, scratch).value();
+  const auto token = draw_second(whole_row{logits}, ids, options, how, history, chance, scratch);
+  PARLEY_ASSERT(token, "a whole row leaves no draw open");
+  return *token;
 }
 
 std::optional<token_id> draw_duplex(short_row row, const duplex_sampling_ids& ids, const duplex_sampling& options,
@@ -361,7 +364,9 @@ token_id draw_chat(std::span<float> logits, std::span<const token_id> banned, st
                    std::span<const token_id> seen, const chat_sampling& options, random_source& chance,
                    sampling_scratch& scratch) {
   largest(logits); // throws for rows with NaN
-  return draw_answer(whole_row{logits}, banned, terminators, seen, options, chance, scratch).value();
+  const auto token = draw_answer(whole_row{logits}, banned, terminators, seen, options, chance, scratch);
+  PARLEY_ASSERT(token, "a whole row leaves no draw open");
+  return *token;
 }
 
 std::optional<token_id> draw_chat(short_row row, std::span<const token_id> banned,

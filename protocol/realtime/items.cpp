@@ -215,7 +215,7 @@ result<std::string> item_list::insert(item one, const std::optional<std::string>
   for (const auto& each : items_) bytes += text_of(each);
   if (items_.size() >= limits_.items || bytes > limits_.text_bytes)
     return refuse("conversation_too_long", "The conversation is full: delete items first.", "item");
-  const std::string before = at == items_.begin() ? std::string() : std::prev(at)->id;
+  std::string before = at == items_.begin() ? std::string() : std::prev(at)->id;
   items_.insert(at, std::move(one));
   forget_old_media();
   return before;
@@ -234,8 +234,10 @@ void item_list::forget_old_media() {
   std::size_t samples = 0, bytes = 0;
   for (auto at = items_.rbegin(); at != items_.rend(); ++at) {
     for (auto& part : at->content) {
-      if (part.sound && (samples += part.sound->size()) > limits_.sound_samples) part.sound = nullptr;
-      if (part.picture && (bytes += part.picture->size()) > limits_.picture_bytes) part.picture = nullptr;
+      if (part.sound) samples += part.sound->size();
+      if (part.picture) bytes += part.picture->size();
+      if (samples > limits_.sound_samples) part.sound = nullptr;
+      if (bytes > limits_.picture_bytes) part.picture = nullptr;
     }
   }
 }

@@ -344,7 +344,10 @@ effects machine::take() {
   for (auto& frame : out_.take()) all.emplace_back(to_client{std::move(frame)});
   all.insert(all.end(), std::make_move_iterator(inner_effects_.begin()), std::make_move_iterator(inner_effects_.end()));
   inner_effects_.clear();
-  if (end_) all.emplace_back(*std::exchange(end_, std::nullopt));
+  if (end_) {
+    all.emplace_back(*std::move(end_));
+    end_.reset();
+  }
   return all;
 }
 

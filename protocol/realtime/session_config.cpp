@@ -51,7 +51,7 @@ void read_turn_detection(field_set& from, turn_detection& into) {
   if (eagerness != "low" && eagerness != "medium" && eagerness != "high" && eagerness != "auto")
     given.refuse_value("eagerness", "it must be low, medium, high or auto.");
   read.eagerness = eagerness;
-  into = read;
+  into = std::move(read);
 }
 
 void read_tools(field_set& from, session_config& into) {

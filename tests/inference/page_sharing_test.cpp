@@ -57,6 +57,7 @@ TEST_CASE("an engine offers no slot that its pages can't carry") {
   h.check_empty({1, 2, 3});
   for (session_id id = 4; id < 24; ++id) {
     h.open(id, lively(1), id);
+    h.unit(id, 1, second(1));
     h.run();
     h.check_empty({id});
   }
