@@ -13,8 +13,8 @@
 namespace parley::inference::speech {
 namespace {
 
-at::Tensor norm_shift_scale(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale) {
-  return at::addcmul(shift, at::layer_norm(x, {x.size(-1)}, {}, {}, 1e-6), scale + 1);
+at::Tensor norm_shift_scale(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& factor) {
+  return at::addcmul(shift, at::layer_norm(x, {x.size(-1)}, {}, {}, 1e-6), factor);
 }
 
 /// softmax(q k) v for sequences that follow each other in q [2, N, heads, d], one after another: [2, N, heads * d].
@@ -85,7 +85,7 @@ at::Tensor dit::block::attend(const at::Tensor& x, const places& at, std::span<c
                               std::size_t index) const {
   const auto d = query_norm.weight.size(0), heads = query_key_value.weight.size(0) / (3 * d);
   const auto parts = query_key_value(x).view({2, -1, 3, heads, d}).unbind(2); // 3 x [2, N, heads, d]
-  return attention_out(at.attention_ ? attend_together(parts, at, jobs, index) : attend_each(parts, at, jobs, index));
+  return at.attention_ ? attend_together(parts, at, jobs, index) : attend_each(parts, at, jobs, index);
 }
 
 at::Tensor dit::block::attend_each(std::span<const at::Tensor> parts, const places& at, std::span<const job> jobs,
@@ -99,7 +99,7 @@ at::Tensor dit::block::attend_each(std::span<const at::Tensor> parts, const plac
     seen.push_back(&past);
   }
   const auto walkable = q.is_cpu() && q.scalar_type() == at::kFloat && q.size(3) <= cpu::largest_head;
-  return walkable ? attend_by_hand(q, at.lengths_, seen) : attend_one_by_one(q, at.lengths_, seen);
+  return attention_out(walkable ? attend_by_hand(q, at.lengths_, seen) : attend_one_by_one(q, at.lengths_, seen));
 }
 
 /// All sequences in one call. A sequence's two guidance rows have their keys in the same rows, so they attend as heads
@@ -117,7 +117,8 @@ at::Tensor dit::block::attend_together(std::span<const at::Tensor> parts, const 
   }
   const auto kv = at::cat(pieces, 0).flatten(1, 2); // [rows, 2 * heads, k | v]
   const auto d = q.size(2);
-  return at.attention_->run(q, kv.narrow(2, 0, d), kv.narrow(2, d, d)).view({q.size(0), 2, -1}).transpose(0, 1);
+  const auto attended = at.attention_->run(q, kv.narrow(2, 0, d), kv.narrow(2, d, d));
+  return attention_out(attended.view({q.size(0), 2, -1})).transpose(0, 1);
 }
 
 /// x [2, N, width]. Each row is computed from the window that ends with it; rows of all sequences form one product.
@@ -187,8 +188,12 @@ at::Tensor dit::embed_time(const at::Tensor& t) const {
 dit::modulation dit::modulate(const at::Tensor& time_embedding) const {
   const auto t = at::silu(time_embedding);
   modulation result;
-  for (const auto& block : blocks_) result.blocks.push_back(block.modulate(t).view({t.size(0), 9, -1}));
+  for (const auto& block : blocks_) {
+    result.blocks.push_back(block.modulate(t).view({t.size(0), 9, -1}));
+    for (const auto scale : {1, 4, 7}) result.blocks.back().select(1, scale).add_(1);
+  }
   result.last = out_modulate_(t).view({t.size(0), 2, -1});
+  result.last.select(1, 1).add_(1);
   return result;
 }
 

@@ -29,7 +29,7 @@ public:
     std::int64_t rows() const { return attention.empty() ? 0 : attention[0].rows(); }
   };
 
-  /// Shifts, scales and gates of all blocks at one time t, the same for every sequence.
+  /// Shifts, factors (scales plus one) and gates of all blocks at one time t, the same for every sequence.
   struct modulation {
     std::vector<at::Tensor> blocks; ///< [B, 9, width], B is 1 or 2
     at::Tensor last;                ///< [B, 2, width]
