@@ -191,8 +191,9 @@ void for_each_seen(Row& row, std::span<const token_id> seen, sampling_scratch& s
 /// The likeliest token; none if one that is not in the row may be as likely.
 template<class Row>
 std::optional<token_id> likeliest(const Row& row, sampling_scratch& scratch) {
-  if (!row.has_all_from(largest(row.logits))) return std::nullopt;
-  return row.id_at(static_cast<std::size_t>(take_largest(row.logits, scratch)));
+  const auto place = static_cast<std::size_t>(take_largest(row.logits, scratch));
+  if (!row.has_all_from(row.logits[place])) return std::nullopt;
+  return row.id_at(place);
 }
 
 /// What top-k, top-p and softmax leave; false if tokens that are not in the row may belong to it.
