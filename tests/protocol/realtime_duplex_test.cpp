@@ -5,7 +5,6 @@
 #include <random>
 
 using namespace parley::tests;
-using nlohmann::json;
 using parley::protocol::mode;
 using std::chrono::milliseconds;
 using names = std::vector<std::string>;
@@ -18,7 +17,7 @@ struct heard {
   bool forced = false;
 };
 
-heard appended(const std::vector<json>& asked) {
+heard appended(const std::vector<nlohmann::json>& asked) {
   heard out;
   for (const auto& each : asked) {
     if (each["type"] != "input.append") continue;
@@ -199,7 +198,8 @@ TEST_CASE("whatever happens in whatever order, clients are told in order") {
     case 7: server.send({{"type", "input_audio_buffer.commit"}}); break;
     case 8: {
       const names kinds{"server_vad", "semantic_vad"};
-      const json turns = pick(3) == 0 ? json(nullptr) : json{{"type", kinds[static_cast<std::size_t>(pick(2))]}};
+      const nlohmann::json turns =
+          pick(3) == 0 ? nlohmann::json(nullptr) : nlohmann::json{{"type", kinds[static_cast<std::size_t>(pick(2))]}};
       server.update({{"audio", {{"input", {{"turn_detection", turns}}}}}});
       break;
     }

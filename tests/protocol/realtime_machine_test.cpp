@@ -24,7 +24,7 @@ json create(json item, const json& previous = nullptr) {
 const json manual = {{"audio", {{"input", {{"turn_detection", nullptr}}}}}};
 const json server_vad = {{"audio", {{"input", {{"turn_detection", {{"type", "server_vad"}}}}}}}};
 
-std::string error_code(const std::vector<json>& events) {
+std::string refusal_code(const std::vector<json>& events) {
   const auto error = last(events, "error");
   return error.is_null() ? "" : error["error"]["code"].get<std::string>();
 }
@@ -63,12 +63,12 @@ TEST_CASE("the server speaks first, and echoes the whole session") {
 
 TEST_CASE("a wrong update changes nothing") {
   realtime_driver server;
-  CHECK(error_code(server.update({{"instructions", "x"}, {"output_modalities", {"smell"}}})) == "invalid_value");
-  CHECK(error_code(server.update({{"tools", {{{"type", "mcp"}}}}})) == "invalid_value");
-  CHECK(error_code(server.update({{"audio", {{"input", {{"format", {{"type", "audio/pcm"}, {"rate", 8000}}}}}}}})) ==
+  CHECK(refusal_code(server.update({{"instructions", "x"}, {"output_modalities", {"smell"}}})) == "invalid_value");
+  CHECK(refusal_code(server.update({{"tools", {{{"type", "mcp"}}}}})) == "invalid_value");
+  CHECK(refusal_code(server.update({{"audio", {{"input", {{"format", {{"type", "audio/pcm"}, {"rate", 8000}}}}}}}})) ==
         "invalid_value");
-  CHECK(error_code(server.update({{"instructions", std::string(40'000, 'x')}})) == "invalid_value");
-  CHECK(error_code(server.send({{"type", "session.update"}, {"session", {{"type", "transcription"}}}})) ==
+  CHECK(refusal_code(server.update({{"instructions", std::string(40'000, 'x')}})) == "invalid_value");
+  CHECK(refusal_code(server.send({{"type", "session.update"}, {"session", {{"type", "transcription"}}}})) ==
         "unsupported_session_type");
   CHECK(last(server.update(json::object()), "session.updated")["session"]["instructions"] == "");
   CHECK_FALSE(server.ended());
@@ -135,12 +135,12 @@ TEST_CASE("items are inserted, shown, deleted, and refused by name") {
   CHECK(put("b", nullptr, "assistant")[0]["previous_item_id"] == "a");
   CHECK(put("c", "root", "system")[0]["previous_item_id"].is_null());
   CHECK(put("d", "a")[0]["previous_item_id"] == "a");
-  CHECK(error_code(put("d", nullptr)) == "item_create_duplicate_item_id");
-  CHECK(error_code(put("e", "nowhere")) == "item_create_invalid_previous_item_id");
+  CHECK(refusal_code(put("d", nullptr)) == "item_create_duplicate_item_id");
+  CHECK(refusal_code(put("e", "nowhere")) == "item_create_invalid_previous_item_id");
   const auto got = server.send({{"type", "conversation.item.retrieve"}, {"item_id", "b"}});
   CHECK(got[0]["item"]["content"][0]["text"] == "b");
   CHECK(server.send({{"type", "conversation.item.delete"}, {"item_id", "d"}})[0]["item_id"] == "d");
-  CHECK(error_code(server.send({{"type", "conversation.item.retrieve"}, {"item_id", "d"}})) ==
+  CHECK(refusal_code(server.send({{"type", "conversation.item.retrieve"}, {"item_id", "d"}})) ==
         "item_retrieve_invalid_item_id");
 
   server.update(manual);
@@ -176,8 +176,8 @@ TEST_CASE("errors name the client's event and end nothing") {
   CHECK(refused({{"type", "input_audio_buffer.append"}, {"audio", "AAAA"}})["code"] == "invalid_value"); // odd
   CHECK(refused({{"type", "input_audio_buffer.append"}, {"audio", "?"}})["param"] == "audio");
   CHECK(refused({{"type", "input_audio_buffer.append"}})["code"] == "missing_required_parameter");
-  CHECK(error_code(server.send_text("{")) == "invalid_json");
-  CHECK(error_code(server.send_text("[]")) == "invalid_json");
+  CHECK(refusal_code(server.send_text("{")) == "invalid_json");
+  CHECK(refusal_code(server.send_text("[]")) == "invalid_json");
   server.send({{"type", "response.create"}});
   CHECK(refused({{"type", "response.create"}})["code"] == "conversation_already_has_active_response");
   CHECK(types(server.send({{"type", "output_audio_buffer.clear"}})).empty());
@@ -202,7 +202,7 @@ TEST_CASE("a cancelled response is told whole, and a late cancel is no mistake")
   CHECK(last(server.asked(), "session.close").is_object());
   CHECK(types(server.send({{"type", "response.cancel"}})).empty());
   server.wait(milliseconds(1500));
-  CHECK(error_code(server.send({{"type", "response.cancel"}})) == "response_cancel_not_active");
+  CHECK(refusal_code(server.send({{"type", "response.cancel"}})) == "response_cancel_not_active");
   server.seen().check_quiet();
 }
 
@@ -250,8 +250,8 @@ TEST_CASE("a response out of band leaves no item, and waits for the one before i
   const auto done = last(server.chat_done(), "response.done")["response"];
   CHECK(done["metadata"] == json{{"topic", "x"}});
   server.seen().check_quiet();
-  CHECK(error_code(server.send({{"type", "response.create"},
-                                {"response", {{"input", {{{"type", "item_reference"}, {"id", "nowhere"}}}}}}})) ==
+  CHECK(refusal_code(server.send({{"type", "response.create"},
+                                  {"response", {{"input", {{{"type", "item_reference"}, {"id", "nowhere"}}}}}}})) ==
         "invalid_value");
 }
 
@@ -269,7 +269,7 @@ TEST_CASE("push to talk: sound is committed by the client") {
   server.chat_done();
   server.hear(tone(1));
   CHECK(types(server.send({{"type", "input_audio_buffer.clear"}})) == names{"input_audio_buffer.cleared"});
-  CHECK(error_code(server.send({{"type", "input_audio_buffer.commit"}})) == "input_audio_buffer_commit_empty");
+  CHECK(refusal_code(server.send({{"type", "input_audio_buffer.commit"}})) == "input_audio_buffer_commit_empty");
 }
 
 TEST_CASE("the server finds the user's turn and answers it") {
@@ -366,7 +366,7 @@ TEST_CASE("a client that sends nothing more is silent") {
 
 TEST_CASE("other kinds of sessions are refused over the connection") {
   realtime_driver server(false);
-  CHECK(error_code(server.seen().events()) == "unsupported_session_type");
+  CHECK(refusal_code(server.seen().events()) == "unsupported_session_type");
   REQUIRE(server.ended());
   CHECK(server.ended()->code == 1008);
   CHECK(types(server.send({{"type", "response.create"}})).empty());
@@ -374,7 +374,7 @@ TEST_CASE("other kinds of sessions are refused over the connection") {
 
 TEST_CASE("a session has an end, of which the client is told") {
   realtime_driver server;
-  CHECK(error_code(server.wait(std::chrono::seconds(601))) == "session_expired");
+  CHECK(refusal_code(server.wait(std::chrono::seconds(601))) == "session_expired");
   REQUIRE(server.ended());
   CHECK(server.ended()->code == 1001);
 }
