@@ -1,5 +1,6 @@
 #include "protocol/realtime/machine.hpp"
 
+#include "base/utf8.hpp"
 #include "protocol/codec/client_side.hpp"
 #include "protocol/realtime/chat_prompt.hpp"
 
@@ -25,12 +26,10 @@ constexpr int patient_interruption_ms = 800;
 
 /// `text` up to about this share of it, at a word's end.
 std::string cut_words(const std::string& text, double share) {
-  auto size = static_cast<std::size_t>(static_cast<double>(text.size()) * std::clamp(share, 0.0, 1.0));
-  if (size >= text.size()) return text;
-  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
-  if (text[size] == ' ') return text.substr(0, size);
-  const auto space = text.rfind(' ', size);
-  return text.substr(0, space == std::string::npos ? size : space);
+  const auto size = static_cast<std::size_t>(static_cast<double>(text.size()) * std::clamp(share, 0.0, 1.0));
+  const auto kept = base::utf8::truncate(text, size);
+  if (kept.size() == text.size() || text[kept.size()] == ' ') return std::string(kept);
+  return std::string(kept.substr(0, kept.rfind(' ')));
 }
 
 std::string buffer_too_small(double ms) {
