@@ -1,6 +1,7 @@
 #include "inference/kernels/varlen_attention.hpp"
 
 #include "inference/kernels/attention.hpp"
+#include "inference/kernels/packed_upload.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -98,9 +99,10 @@ void varlen_attention::use(at::Tensor numbers) {
 
 void varlen_attention::upload(at::Device device) {
   if (device.is_cpu()) return;
-  auto host = at::empty({std::ssize(numbers_)}, at::TensorOptions(at::kInt).pinned_memory(device.is_cuda()));
-  std::ranges::copy(numbers_, host.mutable_data_ptr<std::int32_t>());
-  use(host.to(device, device.is_cuda()));
+  packed_upload numbers;
+  const auto all = numbers.add(numbers_);
+  numbers.send(device);
+  use(numbers[all]);
 }
 
 void varlen_attention::prefer_loop(bool loop) {

@@ -1,7 +1,7 @@
 #include "inference/tts/llama.hpp"
 
 #include "inference/kernels/attention.hpp"
-#include "inference/kernels/integer_upload.hpp"
+#include "inference/kernels/packed_upload.hpp"
 #include "inference/kernels/rows.hpp"
 #include "inference/kernels/varlen_attention.hpp"
 #include "inference/vocoder/ragged.hpp"
@@ -257,7 +257,7 @@ struct tts_llama::plan {
 
   /// The caches must have room; if they are on a device, they already include the new rows.
   plan(std::span<const row> rows, at::Device device) {
-    integer_upload numbers;
+    packed_upload numbers;
     std::vector<std::int64_t> ids, places, ends, written;
     std::vector<attention_run> runs;
     for (const auto& row : rows) {
@@ -273,7 +273,7 @@ struct tts_llama::plan {
     }
     const auto token_part = numbers.add(ids), place_part = numbers.add(places), end_part = numbers.add(ends);
     const auto target_part = numbers.add(written);
-    integer_upload::part attention_part;
+    packed_upload::part attention_part;
     if (!device.is_cpu()) {
       attention.emplace(runs, varlen_attention::mask::causal);
       attention_part = numbers.add(attention->numbers());
@@ -283,7 +283,7 @@ struct tts_llama::plan {
     positions = numbers[place_part];
     last = numbers[end_part];
     if (!attention) return;
-    targets = numbers[target_part].to(at::kLong);
+    targets = numbers[target_part];
     attention->use(numbers[attention_part]);
   }
 };
@@ -324,10 +324,10 @@ void tts_llama::make_room(std::span<const row> rows) const {
     }
   }
   if (!from.empty()) {
-    integer_upload numbers;
+    packed_upload numbers;
     const auto from_part = numbers.add(from), to_part = numbers.add(to);
     numbers.send(final_norm_.device());
-    rows_->copy(numbers[from_part], numbers[to_part].to(at::kLong));
+    rows_->copy(numbers[from_part], numbers[to_part]);
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     auto& past = *rows[i].past;

@@ -46,7 +46,7 @@ public:
   /// All rows of a layer: [rows, heads, head_dim].
   const at::Tensor& layer(std::size_t n) const;
 
-  /// Copies rows within every layer; `from`, `to`: [n] on the device, `to` int64.
+  /// Copies rows within every layer; `from`, `to`: int64 [n] on the device.
   void copy(const at::Tensor& from, const at::Tensor& to) const;
 
 private:

@@ -1,4 +1,4 @@
-#include "inference/kernels/integer_upload.hpp"
+#include "inference/kernels/packed_upload.hpp"
 #include "inference/vocoder/bounded_vocoder.hpp"
 #include "inference/vocoder/ragged.hpp"
 
@@ -17,10 +17,10 @@ namespace {
 /// Numbers of many streams, later rows of them on the device.
 struct row_numbers {
   std::vector<std::int64_t> planned;
-  integer_upload::part part;
+  packed_upload::part part;
 
   void add(std::int64_t row) { planned.push_back(row); }
-  void add_to(integer_upload& numbers) { part = numbers.add(planned); }
+  void add_to(packed_upload& numbers) { part = numbers.add(planned); }
 };
 
 at::Tensor frames_of(const at::Tensor& mel) {
@@ -53,7 +53,7 @@ struct bounded_vocoder::plan {
   row_numbers f0_mel, f0, phase, noise; ///< of those that `sing`
   row_numbers last, mirror;             ///< the last frame of each final stream; a frame's samples backwards
   row_numbers mel, source, columns;     ///< of those that `speak`
-  integer_upload numbers;
+  packed_upload numbers;
 
   plan(const bounded_vocoder& model, std::span<const job> jobs);
 

@@ -142,7 +142,7 @@ at::Tensor dit::block::convolve(const at::Tensor& x, const places& at, std::span
   return y;
 }
 
-dit::places::places(std::span<const job> sequences, at::Device device, integer_upload& numbers) {
+dit::places::places(std::span<const job> sequences, at::Device device, packed_upload& numbers) {
   std::vector<attention_run> runs;
   std::int64_t first_key = 0;
   for (const auto& job : sequences) {
@@ -166,7 +166,7 @@ dit::places::places(std::span<const job> sequences, at::Device device, integer_u
   attention_part_ = numbers.add(attention_->numbers());
 }
 
-void dit::places::use(const integer_upload& sent) {
+void dit::places::use(const packed_upload& sent) {
   windows_ = sent[window_part_];
   ends_ = sent[end_part_];
   if (attention_) attention_->use(sent[attention_part_]);
@@ -198,7 +198,7 @@ dit::modulation dit::modulate(const at::Tensor& time_embedding) const {
 }
 
 at::Tensor dit::run(const at::Tensor& inputs, const modulation& at_time, std::span<const job> jobs) const {
-  integer_upload numbers;
+  packed_upload numbers;
   places at(jobs, inputs.device(), numbers);
   numbers.send(inputs.device());
   at.use(numbers);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/kernels/integer_upload.hpp"
+#include "inference/kernels/packed_upload.hpp"
 #include "inference/kernels/varlen_attention.hpp"
 #include "inference/vocoder/kv_history.hpp"
 #include "inference/vocoder/layers.hpp"
@@ -44,15 +44,15 @@ public:
   class places {
   public:
     /// Adds to `numbers` what the device must know.
-    places(std::span<const job> sequences, at::Device device, integer_upload& numbers);
+    places(std::span<const job> sequences, at::Device device, packed_upload& numbers);
 
     /// Reads it back once it has been sent.
-    void use(const integer_upload& sent);
+    void use(const packed_upload& sent);
 
   private:
     friend class dit;
     std::vector<std::int64_t> lengths_;
-    integer_upload::part window_part_, end_part_, attention_part_;
+    packed_upload::part window_part_, end_part_, attention_part_;
     at::Tensor windows_;                        ///< the rows of every window
     at::Tensor ends_;                           ///< the last rows of every sequence
     std::optional<varlen_attention> attention_; ///< elsewhere than on the CPU

@@ -60,13 +60,13 @@ struct flow::plan {
   flow_encoder::places encoder;
   dit::places estimator;
   std::vector<std::int64_t> lengths; ///< mel rows of each job
-  integer_upload::part token_part, noise_part, job_part;
+  packed_upload::part token_part, noise_part, job_part;
   at::Tensor tokens; ///< of all jobs
   at::Tensor noise;  ///< for each mel row, its row in the noise table
   at::Tensor job;    ///< for each mel row, its job
 
   /// The streams must have as many steps as the solver.
-  plan(const flow& model, std::span<const flow::job> jobs, integer_upload& numbers)
+  plan(const flow& model, std::span<const flow::job> jobs, packed_upload& numbers)
       : encoder(model.encoder_, to_encode(jobs), model.noise_.device(), numbers),
         estimator(to_estimate(jobs, encoder.mel_rows(), 0), model.noise_.device(), numbers),
         lengths(encoder.mel_rows().begin(), encoder.mel_rows().end()) {
@@ -88,7 +88,7 @@ struct flow::plan {
     job_part = numbers.add(job_of_row);
   }
 
-  void use(const integer_upload& sent) {
+  void use(const packed_upload& sent) {
     encoder.use(sent);
     estimator.use(sent);
     tokens = sent[token_part];
@@ -99,7 +99,7 @@ struct flow::plan {
 
 std::vector<at::Tensor> flow::run(std::span<const job> jobs, trace* seen) const {
   for (const auto& job : jobs) job.stream->steps.resize(times_.size());
-  integer_upload numbers;
+  packed_upload numbers;
   plan at(*this, jobs, numbers);
   numbers.send(noise_.device());
   at.use(numbers);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/kernels/integer_upload.hpp"
+#include "inference/kernels/packed_upload.hpp"
 #include "inference/vocoder/kv_history.hpp"
 #include "inference/vocoder/layers.hpp"
 

@@ -33,7 +33,7 @@ void set_contexts(std::span<const flow_encoder::job> jobs, at::Tensor flow_encod
 } // namespace
 
 void flow_encoder::padded_rows::plan(std::span<const std::int64_t> lengths, std::span<const std::int64_t> past,
-                                     integer_upload& numbers) {
+                                     packed_upload& numbers) {
   sequences = std::ssize(lengths);
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     fresh = std::max(fresh, lengths[i]);
@@ -58,7 +58,7 @@ void flow_encoder::padded_rows::plan(std::span<const std::int64_t> lengths, std:
   missing_part_ = numbers.add(missing);
 }
 
-void flow_encoder::padded_rows::use(const integer_upload& sent) {
+void flow_encoder::padded_rows::use(const packed_upload& sent) {
   queries = sent[query_part_];
   keys = sent[key_part_];
   results = sent[result_part_];
@@ -66,13 +66,13 @@ void flow_encoder::padded_rows::use(const integer_upload& sent) {
   hidden = at::arange(total, missing.options()) < missing.view({-1, 1, 1, 1});
 }
 
-void flow_encoder::places::windows::use(const integer_upload& sent) {
+void flow_encoder::places::windows::use(const packed_upload& sent) {
   rows = sent[row_part];
   ends = sent[end_part];
 }
 
 flow_encoder::places::places(const flow_encoder& model, std::span<const job> jobs, at::Device device,
-                             integer_upload& numbers)
+                             packed_upload& numbers)
     : together_(!device.is_cpu()) {
   std::vector<std::int64_t> past, mel_past;
   for (const auto& job : jobs) {
@@ -113,7 +113,7 @@ flow_encoder::places::places(const flow_encoder& model, std::span<const job> job
   mel_attention_.plan(mel_rows_, mel_past, numbers);
 }
 
-void flow_encoder::places::use(const integer_upload& sent) {
+void flow_encoder::places::use(const packed_upload& sent) {
   if (!together_) return;
   for (auto* each : {&look_first_, &look_second_, &up_}) each->use(sent);
   own_ = sent[own_part_];

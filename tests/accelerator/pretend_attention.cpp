@@ -30,7 +30,7 @@ public:
   std::int64_t number(const char* name) const { return values_.at(name).toInt(); }
   bool flag(const char* name) const { return values_.at(name).toBool(); }
 
-  /// These are not supported by the calls of this project.
+  /// Parley's calls leave these out; what is given is not computed.
   void require_absent(std::initializer_list<const char*> names) const {
     for (const auto* name : names)
       TORCH_CHECK(!values_.contains(name) || values_.at(name).isNone(), "the pretend device: attention with ", name);
