@@ -15,6 +15,7 @@
 #include "actors/worker/gpu_worker.hpp"
 #include "base/assert.hpp"
 #include "config/load.hpp"
+#include "protocol/realtime/machine.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -169,15 +170,18 @@ std::unique_ptr<session_handle> server_core::admit(connection_info info, std::sh
 }
 
 std::unique_ptr<session_handle> server_core::admit_realtime(connection_info info, std::shared_ptr<client_link> link) {
+  PARLEY_ASSERT(info.realtime.has_value(), "it speaks such a dialect");
   protocol::realtime::machine_terms terms;
   terms.longest = limits_.audio;
   terms.duplex_idle = limits_.chat_idle;
   terms.backlog_units = limits_.failover_units;
+  protocol::realtime::origin from{info.realtime->model, info.realtime->served, info.accepted, unix_ms() / 1000};
+  auto machine = std::make_unique<protocol::realtime::machine>(std::move(from), terms, secure_random);
   const auto open = [this](connection_info inner, std::shared_ptr<client_link> to) {
     return admit(std::move(inner), std::move(to));
   };
   return std::make_unique<local_handle<realtime_actor>>(
-      system_.spawn<realtime_session>(realtime_, terms, open, std::move(info), std::move(link)));
+      system_.spawn<realtime_session>(realtime_, std::move(machine), open, std::move(info), std::move(link)));
 }
 
 std::unique_ptr<session_handle> server_core::admit_again(const connection_info& info,

@@ -2,9 +2,6 @@
 
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
-#include "actors/secure_random.hpp"
-#include "actors/unix_time.hpp"
-#include "base/assert.hpp"
 
 #include <utility>
 #include <variant>
@@ -31,16 +28,12 @@ private:
 } // namespace
 
 realtime_session::realtime_session(caf::actor_config& config, realtime_registry& registry,
-                                   protocol::realtime::machine_terms terms, inner_opener open,
+                                   std::unique_ptr<protocol::realtime::adapter> machine, inner_opener open,
                                    connection_info connection, std::shared_ptr<client_link> link)
     : realtime_actor::base(config), open_(std::move(open)), connection_(std::move(connection)), link_(std::move(link)),
-      entry_(registry.add(realtime_actor(this))) {
-  PARLEY_ASSERT(connection_.realtime, "it speaks this dialect");
-  protocol::realtime::origin from{connection_.realtime->model, connection_.realtime->served, connection_.accepted,
-                                  unix_ms() / 1000};
-  machine_ = std::make_unique<protocol::realtime::machine>(std::move(from), terms, secure_random);
+      machine_(std::move(machine)), entry_(registry.add(realtime_actor(this))) {
   const log_session about(machine_->id());
-  log()->debug("connected from {}{}{}, speaks OpenAI's Realtime API", connection_.remote,
+  log()->debug("connected from {}{}{}, speaks a dialect of OpenAI's", connection_.remote,
                connection_.key.empty() ? "" : " with key ", connection_.key);
   carry_out(machine_->start(steady_now()));
 }

@@ -3,6 +3,7 @@
 #include "protocol/codec/server_glance.hpp"
 #include "protocol/events.hpp"
 #include "protocol/ids.hpp"
+#include "protocol/realtime/adapter.hpp"
 #include "protocol/realtime/answer.hpp"
 #include "protocol/realtime/client_event.hpp"
 #include "protocol/realtime/duplex_feed.hpp"
@@ -20,41 +21,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace parley::protocol::realtime {
-
-// What the machine wants done, in order.
-
-/// Queue this text frame for the client.
-struct to_client {
-  std::string frame;
-};
-
-/// The last effect on the client's socket.
-struct end_client {
-  std::uint16_t code = 1000;
-  std::string reason;
-};
-
-/// Open a session of Parley's own protocol (current dialect). At most one is open at a time.
-struct open_inner {
-  std::uint64_t number = 0; ///< from 1
-  mode kind = mode::chat;
-};
-struct to_inner {
-  std::uint64_t number = 0;
-  std::string frame;
-};
-
-/// The connection to that session is gone; it has been sent `session.close`.
-struct drop_inner {
-  std::uint64_t number = 0;
-};
-
-using effect = std::variant<to_client, end_client, open_inner, to_inner, drop_inner>;
-using effects = std::vector<effect>;
 
 /// What is known when a client connects.
 struct origin {
@@ -74,31 +43,18 @@ struct machine_terms {
 
 /// The server's side of OpenAI's Realtime API (GA), as a pure function of (state, event, time), in front of sessions of
 /// Parley's own protocol: a response is a chat turn, or what a duplex session says. docs/openai.md says what is served.
-///
-/// Contract with the caller: carry out the effects in order; after every call, set one timer to `next_deadline()` and
-/// call `tick` when it expires. Never throws for anything that a client can cause. Not thread-safe.
-class machine {
+class machine final : public adapter {
 public:
   machine(origin from, machine_terms terms, random_source random);
-  machine(const machine&) = delete;
-  machine& operator=(const machine&) = delete;
 
-  /// The first call.
-  effects start(time_point now);
-
-  /// A text frame of the client, valid UTF-8.
-  effects on_frame(std::string_view frame, time_point now);
-
-  /// A frame of the inner session `number`, or its end. Those of sessions that were dropped are ignored.
-  effects on_inner_frame(std::uint64_t number, std::string_view frame, time_point now);
-  effects on_inner_closed(std::uint64_t number, time_point now);
-
-  /// The server shuts down: running answers may end.
-  effects on_drain(time_point now);
-  effects tick(time_point now);
-  std::optional<time_point> next_deadline() const;
-
-  const std::string& id() const { return id_; }
+  effects start(time_point now) override;
+  effects on_frame(std::string_view frame, time_point now) override;
+  effects on_inner_frame(std::uint64_t number, std::string_view frame, time_point now) override;
+  effects on_inner_closed(std::uint64_t number, time_point now) override;
+  effects on_drain(time_point now) override;
+  effects tick(time_point now) override;
+  std::optional<time_point> next_deadline() const override;
+  const std::string& id() const override { return id_; }
   bool ended() const { return ended_; }
 
 private:

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "protocol/events.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+// What stands between a client of one of OpenAI's dialects and sessions of Parley's own protocol.
+namespace parley::protocol::realtime {
+
+// What an adapter wants done, in order.
+
+/// Queue this text frame for the client.
+struct to_client {
+  std::string frame;
+};
+
+/// The last effect on the client's socket.
+struct end_client {
+  std::uint16_t code = 1000;
+  std::string reason;
+};
+
+/// Open a session of Parley's own protocol (current dialect). At most one is open at a time.
+struct open_inner {
+  std::uint64_t number = 0; ///< from 1
+  mode kind = mode::chat;
+};
+struct to_inner {
+  std::uint64_t number = 0;
+  std::string frame;
+};
+
+/// The connection to that session is gone; it has been sent `session.close`.
+struct drop_inner {
+  std::uint64_t number = 0;
+};
+
+using effect = std::variant<to_client, end_client, open_inner, to_inner, drop_inner>;
+using effects = std::vector<effect>;
+
+/// The server's side of a dialect, as a pure function of (state, event, time).
+///
+/// Contract with the caller: carry out the effects in order; after every call, set one timer to `next_deadline()` and
+/// call `tick` when it expires. Never throws for anything that a client can cause. Not thread-safe.
+class adapter {
+public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  adapter() = default;
+  virtual ~adapter() = default;
+  adapter(const adapter&) = delete;
+  adapter& operator=(const adapter&) = delete;
+
+  /// The first call.
+  virtual effects start(time_point now) = 0;
+
+  /// A text frame of the client, valid UTF-8.
+  virtual effects on_frame(std::string_view frame, time_point now) = 0;
+
+  /// A frame of the inner session `number`, or its end. Those of sessions that were dropped are ignored.
+  virtual effects on_inner_frame(std::uint64_t number, std::string_view frame, time_point now) = 0;
+  virtual effects on_inner_closed(std::uint64_t number, time_point now) = 0;
+
+  /// The server shuts down: what is being said may end.
+  virtual effects on_drain(time_point now) = 0;
+  virtual effects tick(time_point now) = 0;
+  virtual std::optional<time_point> next_deadline() const = 0;
+
+  virtual const std::string& id() const = 0;
+};
+
+} // namespace parley::protocol::realtime
