@@ -52,10 +52,14 @@ public:
   virtual void gone() = 0;
 };
 
-/// What a connection that speaks OpenAI's Realtime API asks for (docs/openai.md).
+/// OpenAI's Realtime API, or its Live API.
+enum class openai_dialect : std::uint8_t { realtime, live };
+
+/// What a connection that speaks a dialect of OpenAI's asks for (docs/openai.md).
 struct realtime_request {
-  std::string model;  ///< as the client names it
+  std::string model;  ///< as the client names it; in Live it does so later
   bool served = true; ///< false: a kind of session that there isn't, which the client is told over the connection
+  openai_dialect spoken = openai_dialect::realtime;
 };
 
 /// What the handshake reveals about a connection.
@@ -67,7 +71,7 @@ struct connection_info {
   std::string key;                                ///< name of the API key; empty without keys
   std::optional<std::string> resume_token;        ///< from the query: the connection resumes the session `session_id`
   std::optional<std::string> last_event_id;       ///< from the query, as received
-  std::optional<realtime_request> realtime;       ///< it speaks OpenAI's Realtime API
+  std::optional<realtime_request> realtime;       ///< it speaks a dialect of OpenAI's
   std::shared_ptr<void> reservation;              ///< counts the session for its client until it cannot resume
   std::chrono::steady_clock::time_point accepted; ///< the clocks of docs/protocol.md section 8 start here
 };

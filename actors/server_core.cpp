@@ -15,6 +15,7 @@
 #include "actors/worker/gpu_worker.hpp"
 #include "base/assert.hpp"
 #include "config/load.hpp"
+#include "protocol/live/machine.hpp"
 #include "protocol/realtime/machine.hpp"
 
 #include <algorithm>
@@ -52,7 +53,8 @@ public:
 } // namespace
 
 server_core::server_core(const config::settings& settings, worker_table::watcher watch, nodes others)
-    : nodes_(others), limits_(limits_from(settings)), board_(std::move(watch)),
+    : nodes_(others), limits_(limits_from(settings)), live_barge_in_(settings.openai.live_barge_in_ms),
+      board_(std::move(watch)),
       system_(prepare(config_, others == nodes::may_join ? std::optional(silence_from(settings)) : std::nullopt)) {
   surroundings_.workers = &board_;
   surroundings_.legacy_extras = settings.protocol.legacy_extras;
@@ -169,14 +171,27 @@ std::unique_ptr<session_handle> server_core::admit(connection_info info, std::sh
       system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)));
 }
 
-std::unique_ptr<session_handle> server_core::admit_realtime(connection_info info, std::shared_ptr<client_link> link) {
+std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const connection_info& info) const {
   PARLEY_ASSERT(info.realtime.has_value(), "it speaks such a dialect");
+  if (info.realtime->spoken == openai_dialect::live) {
+    protocol::live::machine_terms terms;
+    terms.longest = limits_.audio;
+    terms.barge_in = live_barge_in_;
+    terms.backlog_units = limits_.failover_units;
+    terms.context_tokens = limits_.context_tokens;
+    return std::make_unique<protocol::live::machine>(protocol::live::origin{info.accepted, unix_ms() / 1000}, terms,
+                                                     secure_random);
+  }
   protocol::realtime::machine_terms terms;
   terms.longest = limits_.audio;
   terms.duplex_idle = limits_.chat_idle;
   terms.backlog_units = limits_.failover_units;
   protocol::realtime::origin from{info.realtime->model, info.realtime->served, info.accepted, unix_ms() / 1000};
-  auto machine = std::make_unique<protocol::realtime::machine>(std::move(from), terms, secure_random);
+  return std::make_unique<protocol::realtime::machine>(std::move(from), terms, secure_random);
+}
+
+std::unique_ptr<session_handle> server_core::admit_realtime(connection_info info, std::shared_ptr<client_link> link) {
+  auto machine = adapter_for(info);
   const auto open = [this](connection_info inner, std::shared_ptr<client_link> to) {
     return admit(std::move(inner), std::move(to));
   };

@@ -8,6 +8,7 @@
 #include "actors/session/session.hpp"
 #include "actors/worker/engine_thread.hpp"
 #include "config/settings.hpp"
+#include "protocol/realtime/adapter.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -77,6 +78,7 @@ private:
   void start_recording(const config::settings& settings);
   void start_journals(const config::settings& settings);
   session_terms terms() const;
+  std::unique_ptr<protocol::realtime::adapter> adapter_for(const connection_info& info) const;
   std::unique_ptr<session_handle> admit_realtime(connection_info info, std::shared_ptr<client_link> link);
   std::unique_ptr<session_handle> admit_again(const connection_info& info, std::shared_ptr<client_link> link);
   std::unique_ptr<session_handle> offer_to_live(const journal_store::claim& claim, std::uint64_t seen,
@@ -87,6 +89,7 @@ private:
 
   const nodes nodes_;
   const protocol::session_limits limits_;
+  const std::chrono::milliseconds live_barge_in_;
   session_surroundings surroundings_;
   realtime_registry realtime_;
   worker_table board_;

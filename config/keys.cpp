@@ -199,6 +199,9 @@ const std::array table{
     key{"protocol.duplex_response_done", PARLEY_MEMBER(protocol.duplex_response_done),
         "Sends response.done in audio and video too, for clients of other servers."},
 
+    key{"openai.live_barge_in_ms", PARLEY_MEMBER(openai.live_barge_in_ms),
+        "In OpenAI's Live API, how much speech of the user stops the model. 0 = the model alone decides.", 0, 10000},
+
     key{"engine.seed", PARLEY_MEMBER(engine.seed),
         "Seed of sessions without their own: a whole number, or \"none\" = random."},
     key{"engine.dtype", PARLEY_MEMBER(engine.precision),

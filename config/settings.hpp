@@ -102,6 +102,10 @@ struct settings {
   } protocol;
 
   struct {
+    int live_barge_in_ms = 600;
+  } openai;
+
+  struct {
     std::optional<std::uint64_t> seed;  ///< none = random
     dtype precision = dtype::automatic; ///< key `engine.dtype`
     quantization quant = quantization::none;

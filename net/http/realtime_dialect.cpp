@@ -12,6 +12,12 @@ namespace {
 
 constexpr std::string_view own_path = "/v1/realtime";
 constexpr std::string_view azure_path = "/openai/v1/realtime";
+constexpr std::array<std::string_view, 4> live_paths{"/v1/live/sessions", "/v1/live", "/openai/v1/live/sessions",
+                                                     "/openai/v1/live"};
+
+bool is_live(std::string_view path) {
+  return std::find(live_paths.begin(), live_paths.end(), path) != live_paths.end();
+}
 
 bool any_of(std::string_view query, std::initializer_list<std::string_view> keys) {
   return std::any_of(keys.begin(), keys.end(), [&](auto key) { return query_value(query, key).has_value(); });
@@ -29,11 +35,12 @@ bool is_openai(std::string_view path, std::string_view query, std::string_view s
 } // namespace
 
 bool is_realtime_path(std::string_view path) {
-  return path == own_path || path == azure_path;
+  return path == own_path || path == azure_path || is_live(path);
 }
 
 std::optional<actors::realtime_request> realtime_request_of(std::string_view path, std::string_view query,
                                                             std::string_view subprotocols, std::string_view beta) {
+  if (is_live(path)) return actors::realtime_request{"", true, actors::openai_dialect::live};
   if (!is_openai(path, query, subprotocols, beta)) return std::nullopt;
   actors::realtime_request out;
   out.model = query_value(query, "model").value_or(query_value(query, "deployment").value_or(""));

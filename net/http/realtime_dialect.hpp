@@ -10,7 +10,7 @@ namespace parley::net {
 /// Whether a path upgrades to a WebSocket with a session.
 bool is_realtime_path(std::string_view path);
 
-/// What an upgrade request asks for if it speaks OpenAI's Realtime API; nothing if it speaks Parley's own protocol
+/// What an upgrade request asks for if it speaks a dialect of OpenAI's; nothing if it speaks Parley's own protocol
 /// (docs/openai.md says which one it is). `subprotocols`: those offered; `beta`: the header OpenAI-Beta.
 std::optional<actors::realtime_request> realtime_request_of(std::string_view path, std::string_view query,
                                                             std::string_view subprotocols, std::string_view beta);

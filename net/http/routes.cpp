@@ -154,9 +154,11 @@ router make_routes(route_sources sources) {
   // Connections handle these themselves (http_session); the routes here answer other methods.
   table.add("POST", "/v1/chat/completions",
             [](auto&, auto&, auto respond) { respond(error_reply(400, "bad_request", "not a completion")); });
-  table.add("GET", "/v1/realtime", [](auto&, auto&, auto respond) {
-    respond(error_reply(426, "upgrade_required", "this path speaks WebSocket"));
-  });
+  for (const auto* path : {"/v1/realtime", "/v1/live", "/v1/live/sessions"}) {
+    table.add("GET", path, [](auto&, auto&, auto respond) {
+      respond(error_reply(426, "upgrade_required", "this path speaks WebSocket"));
+    });
+  }
   return table;
 }
 

@@ -22,10 +22,16 @@ public:
   /// Adds an event; `write` adds its fields to the object_writer that it gets.
   template<class Write>
   void event(std::string_view type, Write write) {
+    event_without_id(type, [&](json::object_writer& out) {
+      out.text("event_id", make_id("event_"));
+      write(out);
+    });
+  }
+  template<class Write>
+  void event_without_id(std::string_view type, Write write) {
     std::string& text = events_.emplace_back();
     json::object_writer out(text);
     out.text("type", type);
-    out.text("event_id", make_id("event_"));
     write(out);
     out.close();
   }

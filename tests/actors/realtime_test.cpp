@@ -13,12 +13,12 @@ using nlohmann::json;
 
 namespace {
 
-test_client connect(test_server& to) {
+test_client connect(test_server& to, actors::openai_dialect spoken = actors::openai_dialect::realtime) {
   auto link = std::make_shared<recording_link>();
   actors::connection_info info;
   info.remote = "test";
   info.accepted = std::chrono::steady_clock::now();
-  info.realtime = actors::realtime_request{"any", true};
+  info.realtime = actors::realtime_request{"any", true, spoken};
   return {link, to.core().admit(std::move(info), link)};
 }
 
@@ -118,6 +118,30 @@ TEST_CASE("realtime connections are told when the server shuts down, and others 
   stays.link->next("session.created");
   core.core().stop();
   CHECK(stays.link->closed() == 1011);
+}
+
+TEST_CASE("a live session says what it is asked to, and gives back what its sessions held") {
+  stub_script script;
+  test_server core;
+  core.add_up(script);
+  auto client = connect(core, actors::openai_dialect::live);
+  client.send_text(R"({"type":"session.start","session":{"model":"any"}})");
+  CHECK(client.link->next("session.started")["session"]["model"] == "any");
+  CHECK(script.open_sessions() == 1);
+  client.send_text(R"({"type":"session.commentary.append","content":"Greet.","delegation_id":null})");
+  CHECK(client.link->next("session.output_transcript.delta")["delta"] == "Hello there.");
+  client.send_text(R"({"type":"session.close"})");
+  CHECK(client.link->next("session.closed")["reason"] == "close_requested");
+  CHECK(client.link->closed() == 1000);
+  client.vanish();
+  CHECK(script.eventually([](const auto& s) { return s.open_sessions() == 0; }));
+  CHECK(core.all_free());
+
+  auto vanishes = connect(core, actors::openai_dialect::live);
+  vanishes.send_text(R"({"type":"session.start","session":{"model":"any"}})");
+  vanishes.link->next("session.started");
+  vanishes.vanish();
+  CHECK(core.all_free());
 }
 
 TEST_CASE("a binary frame ends a realtime connection") {

@@ -96,6 +96,8 @@ const std::vector<route_rule> rules{
     // Starts a session, so access_control::let_in decides; tested below.
     {"POST", "/v1/chat/completions", "", needs::own_rules, 0},
     {"GET", "/v1/realtime", "", needs::own_rules, 0},
+    {"GET", "/v1/live", "", needs::own_rules, 0},
+    {"GET", "/v1/live/sessions", "", needs::own_rules, 0},
 };
 
 wire_client::response ask(server_fixture& fixture, const caller& who, std::string_view method, std::string_view target,
@@ -106,10 +108,16 @@ wire_client::response ask(server_fixture& fixture, const caller& who, std::strin
   return client.read_response();
 }
 
+/// Asks for a session in two dialects, which must be answered alike.
 wire_client::response ask_for_session(server_fixture& fixture, const caller& who) {
-  return ask(fixture, who, "GET", "/v1/realtime?mode=chat",
-             "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n");
+  const auto upgrade = [&](std::string_view target) {
+    return ask(fixture, who, "GET", target,
+               "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n");
+  };
+  auto own = upgrade("/v1/realtime?mode=chat");
+  CHECK(upgrade("/v1/live/sessions").status == own.status);
+  return own;
 }
 
 wire_client::response ask_for_completion(server_fixture& fixture, const caller& who) {

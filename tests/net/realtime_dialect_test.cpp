@@ -34,6 +34,17 @@ TEST_CASE("the upgrade says which dialect a connection speaks") {
   CHECK_FALSE(realtime_request_of("/v1/realtime", "call_id=c", "", "")->served);
 }
 
+TEST_CASE("the path alone says that a connection speaks the Live API") {
+  for (const auto* path : {"/v1/live", "/v1/live/sessions", "/openai/v1/live", "/openai/v1/live/sessions"}) {
+    CHECK(is_realtime_path(path));
+    const auto asked = realtime_request_of(path, "dialect=parley&mode=chat", "", "");
+    REQUIRE(asked);
+    CHECK(asked->spoken == parley::actors::openai_dialect::live);
+  }
+  CHECK_FALSE(is_realtime_path("/v1/live/other"));
+  CHECK(realtime_request_of("/v1/realtime", "model=x", "", "")->spoken == parley::actors::openai_dialect::realtime);
+}
+
 TEST_CASE("the gateway learns of the dialect, and nothing of it in other connections") {
   server_fixture fixture;
   wire_client own = fixture.open("/v1/realtime?mode=chat&model=x");
@@ -57,6 +68,7 @@ TEST_CASE("a realtime connection that would not get a slot is refused at the upg
   SECTION("a long wait") {
     fixture.gateway.readiness = {true, "", 20};
   }
+  CHECK(refused("/v1/live/sessions").status == 503);
   const auto got = refused("/v1/realtime?model=x");
   CHECK(got.status == 503);
   CHECK(got.header("Retry-After") == "1");

@@ -1,7 +1,7 @@
 #include "tests/protocol/realtime_validator.hpp"
 
 #include <algorithm>
-#include <array>
+#include <fstream>
 #include <stdexcept>
 
 namespace parley::tests {
@@ -10,56 +10,22 @@ namespace {
 using nlohmann::json;
 using names = std::vector<std::string>;
 
+json tables() {
+  std::ifstream in("tests/support/openai_events.json");
+  return json::parse(in).at("realtime");
+}
+
 /// Besides `type` and `event_id`, what the strict parsers of clients require; nothing else is ever sent.
-const std::map<std::string, names> fields{
-    {"session.created", {"session"}},
-    {"session.updated", {"session"}},
-    {"conversation.item.added", {"item", "previous_item_id"}},
-    {"conversation.item.done", {"item", "previous_item_id"}},
-    {"conversation.item.deleted", {"item_id"}},
-    {"conversation.item.retrieved", {"item"}},
-    {"conversation.item.truncated", {"item_id", "content_index", "audio_end_ms"}},
-    {"input_audio_buffer.committed", {"item_id", "previous_item_id"}},
-    {"input_audio_buffer.cleared", {}},
-    {"input_audio_buffer.speech_started", {"item_id", "audio_start_ms"}},
-    {"input_audio_buffer.speech_stopped", {"item_id", "audio_end_ms"}},
-    {"response.created", {"response"}},
-    {"response.done", {"response"}},
-    {"response.output_item.added", {"response_id", "output_index", "item"}},
-    {"response.output_item.done", {"response_id", "output_index", "item"}},
-    {"response.content_part.added", {"response_id", "item_id", "output_index", "content_index", "part"}},
-    {"response.content_part.done", {"response_id", "item_id", "output_index", "content_index", "part"}},
-    {"response.output_audio.delta", {"response_id", "item_id", "output_index", "content_index", "delta"}},
-    {"response.output_audio_transcript.delta", {"response_id", "item_id", "output_index", "content_index", "delta"}},
-    {"response.output_text.delta", {"response_id", "item_id", "output_index", "content_index", "delta"}},
-    {"response.output_audio.done", {"response_id", "item_id", "output_index", "content_index"}},
-    {"response.output_audio_transcript.done",
-     {"response_id", "item_id", "output_index", "content_index", "transcript"}},
-    {"response.output_text.done", {"response_id", "item_id", "output_index", "content_index", "text"}},
-    {"rate_limits.updated", {"rate_limits"}},
-    {"error", {"error"}},
-};
+const std::map<std::string, names>& fields() {
+  static const std::map<std::string, names> all = tables()["fields"];
+  return all;
+}
 
 /// What may come next in a response, by what came last. `conversation.item.*` of its item are among them.
-const std::map<std::string, names> next{
-    {"response.created", {"response.output_item.added", "response.done"}},
-    {"response.output_item.added", {"conversation.item.added", "response.content_part.added"}},
-    {"conversation.item.added", {"response.content_part.added"}},
-    {"response.content_part.added",
-     {"response.output_audio_transcript.delta", "response.output_audio.delta", "response.output_text.delta",
-      "response.output_audio.done", "response.output_text.done"}},
-    {"response.output_audio_transcript.delta",
-     {"response.output_audio_transcript.delta", "response.output_audio.delta", "response.output_audio.done"}},
-    {"response.output_audio.delta",
-     {"response.output_audio_transcript.delta", "response.output_audio.delta", "response.output_audio.done"}},
-    {"response.output_text.delta", {"response.output_text.delta", "response.output_text.done"}},
-    {"response.output_audio.done", {"response.output_audio_transcript.done"}},
-    {"response.output_audio_transcript.done", {"response.content_part.done"}},
-    {"response.output_text.done", {"response.content_part.done"}},
-    {"response.content_part.done", {"conversation.item.done", "response.output_item.done"}},
-    {"conversation.item.done", {"response.output_item.done"}},
-    {"response.output_item.done", {"response.done"}},
-};
+const std::map<std::string, names>& next() {
+  static const std::map<std::string, names> all = tables()["next"];
+  return all;
+}
 
 [[noreturn]] void broken(const std::string& what, const json& event) {
   throw std::runtime_error(what + ": " + event.dump().substr(0, 300));
@@ -110,8 +76,8 @@ void realtime_validator::check_quiet() const {
 }
 
 void realtime_validator::check_fields(const json& event) {
-  const auto known = fields.find(event.value("type", ""));
-  need(known != fields.end(), "unknown event", event);
+  const auto known = fields().find(event.value("type", ""));
+  need(known != fields().end(), "unknown event", event);
   need(event.size() == known->second.size() + 2, "more or less fields than the event has", event);
   for (const auto& name : known->second) need(event.contains(name), name.c_str(), event);
   need(event_ids_.insert(event["event_id"].get<std::string>()).second, "event_id was used before", event);
@@ -219,8 +185,8 @@ void realtime_validator::follow(response& of, const std::string& type) {
   const bool told = !of.in_conversation || last == "conversation.item.added" || last == "conversation.item.done" ||
                     (last != "response.output_item.added" && last != "response.content_part.done") ||
                     type.starts_with("conversation.item.");
-  const auto after = next.find(last);
-  if (after == next.end() || !is_one_of(type, after->second) || !told)
+  const auto after = next().find(last);
+  if (after == next().end() || !is_one_of(type, after->second) || !told)
     throw std::runtime_error(type + " after " + last);
   of.steps.push_back(type);
 }

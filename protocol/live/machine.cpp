@@ -1,0 +1,341 @@
+#include "protocol/live/machine.hpp"
+
+#include "base/utf8.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+// The client's events, its sound, and time. The inner sessions are in machine_inner.cpp.
+namespace parley::protocol::live {
+namespace {
+
+using realtime::fault;
+using std::chrono::milliseconds;
+
+constexpr milliseconds silence_after{300};
+constexpr milliseconds silence_step{100};
+constexpr milliseconds usage_every = std::chrono::seconds(60);
+constexpr std::size_t samples_per_ms = realtime::model_input_rate / 1000;
+constexpr int speech_ms = 60; ///< what makes a turn while the model is silent
+constexpr std::size_t most_remarks = 8;
+
+constexpr std::string_view channel_events[] = {"session.instructions.appended", "session.thinking.appended",
+                                               "session.commentary.appended"};
+
+} // namespace
+
+machine::machine(origin from, machine_terms terms, random_source random)
+    : terms_(terms), origin_(from), out_(std::move(random)), id_(out_.make_id("sess_")),
+      finder_(std::make_unique<realtime::loudness_detector>()), feed_(terms.backlog_units) {}
+
+realtime::effects machine::start(time_point now) {
+  now_ = now;
+  return take();
+}
+
+// ---- events
+
+realtime::effects machine::on_frame(std::string_view frame, time_point now) {
+  now_ = now;
+  if (ended_) return {};
+  event_id_.clear();
+  const auto document = json::scan(frame);
+  const auto event = json::root(document);
+  if (document.outcome != json::verdict::good || !event.is(json::kind::object)) {
+    refuse_event({"invalid_json", "This is not a JSON object that the server can read.", ""});
+    return take();
+  }
+  if (const auto given = json::member(event, "event_id"); given.is(json::kind::string))
+    event_id_ = json::unescape(given);
+  const auto type = json::member(event, "type");
+  auto read = read_client_event(event);
+  if (!config_ && !(type.is(json::kind::string) && json::means(type, "session.start")))
+    refuse_event({"session_not_started", "The first event must be session.start.", ""});
+  else if (!read)
+    refuse_event(read.error());
+  else if (const auto why = std::visit([this](auto& known) { return handle(known); }, *read))
+    refuse_event(*why);
+  event_id_.clear();
+  settle();
+  return take();
+}
+
+template<class Write>
+void machine::answer(std::string_view type, Write write) {
+  out_.event(type, [&](json::object_writer& event) {
+    if (!event_id_.empty()) event.text("client_event_id", event_id_);
+    write(event);
+  });
+}
+
+void machine::refuse_event(const fault& why) {
+  out_.event("error", [&](json::object_writer& event) {
+    auto error = event.object("error");
+    error.text("type", why.type);
+    error.text("code", why.code);
+    error.text("message", why.message);
+    if (!why.param.empty()) error.text("param", why.param);
+    if (!event_id_.empty()) error.text("client_event_id", event_id_);
+    error.close();
+  });
+  if (flood_.count(now_)) end(1008, "too many errors");
+}
+
+void machine::inform(std::string_view code, std::string_view message) {
+  answer("info", [&](auto& event) {
+    event.text("code", code);
+    event.text("message", message);
+  });
+}
+
+void machine::inform_of_delegation() {
+  if (!config_->delegates_to_client)
+    inform("delegation_unavailable", "This server delegates nothing: the model answers by itself.");
+}
+
+machine::complaint machine::handle(session_start& event) {
+  if (config_) return fault{"session_already_started", "The session has started already.", "type"};
+  config_ = std::move(event.config);
+  start_event_id_ = event_id_;
+  history_ = std::move(config_->input);
+  decoder_.emplace(config_->format);
+  speech_.emplace(config_->format);
+  open_duplex();
+  return std::nullopt;
+}
+
+machine::complaint machine::handle(session_update& event) {
+  auto next = updated(*config_, event.session);
+  if (!next) return next.error();
+  const bool changed = next->delegates_to_client != config_->delegates_to_client;
+  config_ = std::move(*next);
+  answer("session.updated", [&](auto& out) {
+    out.json("session", encode_session(*config_, id_, origin_.accepted_unix_s + terms_.longest.count() / 1000));
+  });
+  if (changed) inform_of_delegation();
+  return std::nullopt;
+}
+
+machine::complaint machine::handle(session_close&) {
+  close_session("close_requested", 1000);
+  return std::nullopt;
+}
+
+machine::complaint machine::handle(context_append& event) {
+  if (!started_) return fault{"session_not_started", "Wait for session.started.", ""};
+  if (event.to == context_append::channel::commentary) {
+    if (remarks_.size() >= most_remarks)
+      return fault{"rate_limit_exceeded", "Too much commentary waits to be said.", "", "rate_limit_error"};
+    remarks_.push_back({std::move(event.content), now_});
+  } else {
+    remember(realtime::item_role::system, realtime::item_part::kind::input_text, std::move(event.content));
+    stale_since_ = now_;
+  }
+  answer(channel_events[static_cast<std::size_t>(event.to)], [&](auto& out) {
+    out.integer("start_ms", ms_at(now_));
+    out.integer("end_ms", ms_at(now_));
+  });
+  return std::nullopt;
+}
+
+machine::complaint machine::handle(audio_mute& event) {
+  muted_ = event.muted;
+  answer(muted_ ? "session.input_audio.muted" : "session.input_audio.unmuted", [](auto&) {});
+  return std::nullopt;
+}
+
+// ---- the user's sound
+
+machine::complaint machine::handle(audio_append& event) {
+  std::vector<float> samples;
+  if (auto read = decoder_->feed(event.audio, samples); !read) {
+    auto why = read.error();
+    why.code = "invalid_audio";
+    return why;
+  }
+  if (muted_) std::fill(samples.begin(), samples.end(), 0.0f);
+  last_input_ = now_;
+  listen(samples);
+  return std::nullopt;
+}
+
+void machine::listen(std::span<const float> samples) {
+  while (!samples.empty()) {
+    realtime::turn_rules rules;
+    rules.speech_ms = speaking() && terms_.barge_in.count() > 0 ? static_cast<int>(terms_.barge_in.count()) : speech_ms;
+    const auto found = finder_.feed(samples, rules);
+    if (feed_.hear(samples.first(found.used)) > 0 && !std::exchange(overflow_told_, true))
+      inform("input_audio_dropped", "More than a minute of sound waits; the oldest is dropped.");
+    samples = samples.subspan(found.used);
+    if (found.edge) on_edge(*found.edge);
+  }
+}
+
+void machine::on_edge(const realtime::turn_edge& edge) {
+  if (!edge.begins)
+    remember(realtime::item_role::user, realtime::item_part::kind::input_audio, "");
+  else if (speaking() && terms_.barge_in.count() > 0)
+    cut();
+}
+
+/// The user has spoken for long enough while the model did.
+void machine::cut() {
+  speech_->cut();
+  if (side_turn_) {
+    if (inner_.is(mode::chat)) close_inner();
+    side_turn_.reset();
+    stale_since_ = now_;
+  } else if (!engine_response_.empty()) {
+    engine_response_cut_ = std::exchange(engine_response_, {});
+    feed_.force_listen();
+  }
+  remember_speech();
+}
+
+/// A client that sends nothing in the middle of a turn, or while the model speaks, is silent.
+void machine::fill_silence() {
+  last_input_ = now_ - silence_after + silence_step;
+  listen(std::vector<float>(samples_per_ms * static_cast<std::size_t>(silence_step.count())));
+}
+
+// ---- what the model says
+
+bool machine::speaking() const {
+  return side_turn_ || !engine_response_.empty() || (speech_ && speech_->playing(now_));
+}
+
+/// Sends what is due.
+void machine::release_speech() {
+  while (const auto piece = speech_->next(now_)) {
+    if (!piece->words.empty()) {
+      said_ += piece->words;
+      const auto from = ms_at(piece->plays_at);
+      out_.event("session.output_transcript.delta", [&](auto& event) {
+        event.text("delta", piece->words);
+        event.integer("start_ms", from);
+        event.integer("end_ms", from + piece->words_ms);
+      });
+    }
+    out_.event_without_id("session.output_audio.delta", [&](auto& event) { event.text("delta", piece->audio); });
+  }
+}
+
+/// Adds to what the next inner session is told.
+void machine::remember(realtime::item_role who, realtime::item_part::kind kind, std::string text) {
+  constexpr std::size_t most_items = 256;
+  const bool again = kind == realtime::item_part::kind::input_audio && !history_.empty() &&
+                     !history_.back().content.empty() && history_.back().content.front().type == kind;
+  if (again) return;
+  realtime::item one;
+  one.role = who;
+  auto& part = one.content.emplace_back();
+  part.type = kind;
+  part.text = std::move(text);
+  history_.push_back(std::move(one));
+  if (history_.size() > most_items) history_.erase(history_.begin());
+}
+
+void machine::remember_speech() {
+  if (!said_.empty())
+    remember(realtime::item_role::assistant, realtime::item_part::kind::output_text, std::exchange(said_, {}));
+}
+
+// ---- time
+
+std::int64_t machine::ms_at(time_point when) const {
+  if (!started_) return 0;
+  return std::max<std::int64_t>(0, std::chrono::duration_cast<milliseconds>(when - *started_).count());
+}
+
+realtime::effects machine::tick(time_point now) {
+  now_ = now;
+  if (ended_) return {};
+  if (now >= origin_.accepted + terms_.longest) {
+    started_ ? close_session("expired", 1001) : end(1001, "session_expired");
+    return take();
+  }
+  if (inner_.give_up && now >= *inner_.give_up) lose_inner();
+  if (const auto due = silence_due(); due && now >= *due) fill_silence();
+  if (next_usage_ && now >= *next_usage_) send_usage();
+  settle();
+  return take();
+}
+
+std::optional<machine::time_point> machine::silence_due() const {
+  if (!last_input_ || !(finder_.in_turn() || speaking())) return std::nullopt;
+  return *last_input_ + silence_after;
+}
+
+std::optional<machine::time_point> machine::next_deadline() const {
+  if (ended_) return std::nullopt;
+  auto first = origin_.accepted + terms_.longest;
+  const auto consider = [&](std::optional<time_point> due) {
+    if (due) first = std::min(first, *due);
+  };
+  consider(inner_.give_up);
+  consider(silence_due());
+  consider(next_usage_);
+  if (speech_) {
+    consider(speech_->due());
+    if (speech_->last_end() && *speech_->last_end() > now_) consider(speech_->last_end()); // it falls silent
+  }
+  consider(remark_due());
+  consider(reopening_due());
+  return first;
+}
+
+void machine::write_usage(json::object_writer& to) const {
+  auto usage = to.object("usage");
+  usage.number("seconds", static_cast<double>(ms_at(now_)) / 1000, 3);
+  usage.close();
+}
+
+void machine::send_usage() {
+  next_usage_ = now_ + usage_every;
+  out_.event("session.usage.updated", [&](auto& event) {
+    write_usage(event);
+    auto window = event.object("context_window");
+    const auto share = static_cast<double>(context_tokens_used_) / std::max(1, terms_.context_tokens);
+    window.number("usage_ratio", std::clamp(share, 0.0, 1.0), 4);
+    window.close();
+  });
+}
+
+realtime::effects machine::on_drain(time_point now) {
+  now_ = now;
+  draining_ = true;
+  if (!ended_) settle();
+  return take();
+}
+
+/// Tells the client that the session is over, and why.
+void machine::close_session(std::string_view reason, std::uint16_t code) {
+  answer("session.closed", [&](auto& event) {
+    event.text("reason", reason);
+    event.json("session", encode_session(*config_, id_, origin_.accepted_unix_s + terms_.longest.count() / 1000));
+    write_usage(event);
+  });
+  end(code, std::string(reason));
+}
+
+void machine::end(std::uint16_t code, std::string reason) {
+  if (std::exchange(ended_, true)) return;
+  end_ = realtime::end_client{code, std::move(reason)};
+  close_inner();
+}
+
+realtime::effects machine::take() {
+  realtime::effects all;
+  for (auto& frame : out_.take()) all.emplace_back(realtime::to_client{std::move(frame)});
+  all.insert(all.end(), std::make_move_iterator(inner_effects_.begin()), std::make_move_iterator(inner_effects_.end()));
+  inner_effects_.clear();
+  if (end_) {
+    all.emplace_back(*std::move(end_));
+    end_.reset();
+  }
+  return all;
+}
+
+} // namespace parley::protocol::live

@@ -1,0 +1,169 @@
+#pragma once
+
+#include "protocol/codec/server_glance.hpp"
+#include "protocol/events.hpp"
+#include "protocol/ids.hpp"
+#include "protocol/live/client_event.hpp"
+#include "protocol/live/paced_speech.hpp"
+#include "protocol/live/session_config.hpp"
+#include "protocol/realtime/adapter.hpp"
+#include "protocol/realtime/duplex_feed.hpp"
+#include "protocol/realtime/outgoing.hpp"
+#include "protocol/realtime/voice_activity.hpp"
+#include "protocol/session/session_machine.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parley::protocol::live {
+
+struct machine_terms {
+  std::chrono::milliseconds longest = std::chrono::seconds(600); ///< a connection
+  std::chrono::milliseconds slot_wait = std::chrono::seconds(8);
+  std::chrono::milliseconds barge_in{600}; ///< speech of the user that stops the model; 0 = the model alone decides
+  std::size_t backlog_units = 60;          ///< seconds of sound that may wait
+  int context_tokens = 8192;
+};
+
+/// What is known when a client connects.
+struct origin {
+  std::chrono::steady_clock::time_point accepted;
+  std::int64_t accepted_unix_s = 0;
+};
+
+/// The server's side of OpenAI's Live API, in front of sessions of Parley's own protocol: one duplex session, whose
+/// words are sent no faster than they are played, and a chat turn for what the client wants said. docs/openai.md says
+/// what is served.
+class machine final : public realtime::adapter {
+public:
+  machine(origin from, machine_terms terms, random_source random);
+
+  realtime::effects start(time_point now) override;
+  realtime::effects on_frame(std::string_view frame, time_point now) override;
+  realtime::effects on_inner_frame(std::uint64_t number, std::string_view frame, time_point now) override;
+  realtime::effects on_inner_closed(std::uint64_t number, time_point now) override;
+  realtime::effects on_drain(time_point now) override;
+  realtime::effects tick(time_point now) override;
+  std::optional<time_point> next_deadline() const override;
+  const std::string& id() const override { return id_; }
+
+private:
+  struct inner_session {
+    std::uint64_t number = 0; ///< 0 = none
+    mode kind = mode::chat;
+    std::optional<time_point> give_up{}; ///< when it has waited long enough for a slot; none = it is ready
+
+    bool is(mode which) const { return number != 0 && kind == which; }
+  };
+
+  /// What the client wants said.
+  struct remark {
+    std::string content;
+    time_point came;
+  };
+
+  /// A chat turn that says it.
+  struct side_turn {
+    std::string frame;
+    bool made = false; ///< what is left is to play it
+  };
+
+  using complaint = std::optional<realtime::fault>;
+
+  // client events
+  complaint handle(session_start& event);
+  complaint handle(session_update& event);
+  complaint handle(session_close&);
+  complaint handle(audio_append& event);
+  complaint handle(audio_mute& event);
+  complaint handle(context_append& event);
+  void refuse_event(const realtime::fault& why);
+  template<class Write>
+  void answer(std::string_view type, Write write);
+  void inform(std::string_view code, std::string_view message);
+  void inform_of_delegation();
+
+  // the user's sound
+  void listen(std::span<const float> samples);
+  void on_edge(const realtime::turn_edge& edge);
+  void cut();
+  void fill_silence();
+
+  // what the model says
+  bool speaking() const;
+  bool quiet() const { return !speaking() && !finder_.in_turn(); }
+  void begin_speech();
+  void release_speech();
+  void remember(realtime::item_role who, realtime::item_part::kind kind, std::string text);
+  void remember_speech();
+
+  // inner sessions
+  void open(mode kind, const std::string& init);
+  void open_duplex();
+  void close_inner();
+  void send_inner(std::string frame);
+  void lose_inner();
+  void on_created();
+  void on_chat(server_message& said);
+  void on_duplex(const server_message& said);
+  void begin_side_turn();
+  std::string duplex_init() const;
+
+  std::optional<time_point> silence_due() const;
+  std::optional<time_point> remark_due() const;
+  std::optional<time_point> reopening_due() const;
+
+  std::int64_t ms_at(time_point when) const;
+  void send_usage();
+  void write_usage(json::object_writer& to) const;
+  void settle();
+  void close_session(std::string_view reason, std::uint16_t code);
+  void end(std::uint16_t code, std::string reason);
+  realtime::effects take();
+
+  const machine_terms terms_;
+  const origin origin_;
+  realtime::outgoing out_;
+  realtime::effects inner_effects_;
+  const std::string id_;
+  time_point now_{};
+  std::string event_id_; ///< of the client's event that is being answered
+  flood_guard flood_;
+
+  std::optional<session_config> config_; ///< once the client has sent it
+  std::string start_event_id_;
+  std::optional<time_point> started_; ///< the client was told
+  std::optional<time_point> next_usage_;
+  int context_tokens_used_ = 0;
+
+  std::optional<realtime::sound_decoder> decoder_;
+  realtime::turn_finder finder_;
+  realtime::duplex_feed feed_;
+  std::optional<time_point> last_input_; ///< when the client's sound, or silence for it, came last
+  bool muted_ = false;
+  bool overflow_told_ = false;
+
+  std::optional<paced_speech> speech_;
+  std::string said_; ///< of this utterance, as far as it was sent
+  std::vector<realtime::item> history_;
+
+  inner_session inner_;
+  std::uint64_t last_inner_ = 0;
+  std::string engine_response_;           ///< what the duplex session is saying
+  std::string engine_response_cut_;       ///< what it said when it was cut: the rest is dropped
+  std::optional<time_point> stale_since_; ///< the conversation has what the duplex session has not heard
+  std::optional<time_point> retry_at_;    ///< after an inner session was lost
+
+  std::deque<remark> remarks_;
+  std::optional<side_turn> side_turn_;
+  bool draining_ = false;
+  bool ended_ = false;
+  std::optional<realtime::end_client> end_;
+};
+
+} // namespace parley::protocol::live

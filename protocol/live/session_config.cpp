@@ -1,0 +1,125 @@
+#include "protocol/live/session_config.hpp"
+
+#include "protocol/json/writer.hpp"
+#include "protocol/realtime/field_set.hpp"
+#include "protocol/realtime/session_config.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace parley::protocol::live {
+namespace {
+
+using realtime::fault;
+using realtime::field_set;
+
+constexpr std::size_t max_voice_bytes = 1u << 10;
+constexpr std::size_t max_delegation_bytes = 64u << 10;
+constexpr std::size_t max_input_items = 128;
+
+void read_format(field_set& audio, realtime::sound_format& into) {
+  if (!audio.at("format").given()) return;
+  auto format = audio.object("format");
+  const auto type = format.required_text("type");
+  const auto rate = format.required_integer("rate", 1, 1'000'000);
+  if (format.failed()) return;
+  if (const auto found = realtime::sound_format_of(type, rate))
+    into = *found;
+  else
+    audio.refuse_value("format",
+                       "this server takes audio/pcm at 24000 or 16000 Hz, audio/pcmu and audio/pcma at 8000.");
+}
+
+/// A name, or an object with an id.
+void read_voice(field_set& audio, std::string& into) {
+  auto output = audio.object("output");
+  const auto voice = output.at("voice");
+  if (!voice.given()) return;
+  if (!voice.is(json::kind::object)) {
+    output.text("voice"); // says what is wrong
+    if (output.failed()) return;
+  }
+  if (voice.raw().size() > max_voice_bytes) return output.refuse_value("voice", "it is too long.");
+  into = voice.is(json::kind::object) ? std::string(voice.raw()) : '"' + std::string(voice.raw()) + '"';
+}
+
+void read_delegation(field_set& from, session_config& into) {
+  auto delegation = from.object("delegation");
+  if (!delegation.given()) return;
+  const auto type = delegation.required_text("type");
+  if (delegation.failed()) return;
+  if (type != "client" && type != "responses" && type != "decisions")
+    return delegation.refuse_value("type", "it must be client, responses or decisions.");
+  const auto raw = from.at("delegation").raw();
+  if (raw.size() > max_delegation_bytes) return from.refuse_value("delegation", "it is longer than 64 KiB.");
+  into.delegation = raw;
+  into.delegates_to_client = type == "client";
+}
+
+void read_input(field_set& from, session_config& into) {
+  const auto input = from.at("input");
+  if (!input.given()) return;
+  if (!input.is(json::kind::array)) return from.refuse_value("input", "it must be a list of messages.");
+  std::optional<fault> wrong;
+  for (const auto& each : json::elements(input, max_input_items)) {
+    field_set one(each, from.path_of("input"), wrong);
+    into.input.push_back(realtime::read_item(one, into.format));
+  }
+  if (wrong) from.fail(std::move(*wrong));
+}
+
+std::string format_with_rate(const realtime::sound_format& of) {
+  // Unlike the Realtime API, this one names the rate of every format.
+  auto text = realtime::encode_format(of);
+  if (of.coding != realtime::sound_coding::pcm16) {
+    text.pop_back();
+    text += R"(,"rate":)" + std::to_string(of.rate) + "}";
+  }
+  return text;
+}
+
+} // namespace
+
+realtime::result<session_config> read_session(json::value session) {
+  session_config to;
+  std::optional<fault> wrong;
+  field_set from(session, "session", wrong);
+  to.model = from.required_text("model");
+  realtime::read_instructions(from, to.instructions);
+  auto audio = from.object("audio");
+  read_format(audio, to.format);
+  read_voice(audio, to.voice);
+  read_delegation(from, to);
+  read_input(from, to);
+  if (wrong) return tl::unexpected(std::move(*wrong));
+  return to;
+}
+
+realtime::result<session_config> updated(session_config before, json::value session) {
+  std::optional<fault> wrong;
+  field_set from(session, "session", wrong);
+  read_delegation(from, before);
+  if (wrong) return tl::unexpected(std::move(*wrong));
+  return before;
+}
+
+std::string encode_session(const session_config& of, std::string_view id, std::int64_t expires_at_s) {
+  std::string out;
+  json::object_writer write(out);
+  write.text("id", id);
+  write.integer("expires_at", expires_at_s);
+  write.text("model", of.model);
+  write.text("status", "active");
+  write.text("instructions", of.instructions);
+  auto audio = write.object("audio");
+  audio.json("format", format_with_rate(of.format));
+  auto output = audio.object("output");
+  output.json("voice", of.voice);
+  output.close();
+  audio.close();
+  write.json("delegation", of.delegation);
+  write.close();
+  return out;
+}
+
+} // namespace parley::protocol::live

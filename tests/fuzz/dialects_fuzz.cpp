@@ -1,0 +1,120 @@
+#include "base/utf8.hpp"
+#include "protocol/json/document.hpp"
+#include "protocol/live/machine.hpp"
+#include "protocol/realtime/machine.hpp"
+#include "tests/fuzz/fuzz.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <variant>
+
+namespace rt = parley::protocol::realtime;
+namespace live = parley::protocol::live;
+using parley::test::expect;
+
+namespace {
+
+using clock_time = std::chrono::steady_clock::time_point;
+
+/// Carries out what an adapter wants done as far as its contract can be checked.
+class shell {
+public:
+  explicit shell(std::unique_ptr<rt::adapter> machine) : machine_(std::move(machine)) {
+    carry_out(machine_->start(now_));
+  }
+
+  void client(std::string_view frame) { carry_out(machine_->on_frame(frame, now_)); }
+  void inner(std::string_view frame) {
+    if (open_ != 0) carry_out(machine_->on_inner_frame(open_, frame, now_));
+  }
+  void inner_closes() {
+    if (open_ != 0) carry_out(machine_->on_inner_closed(open_, now_));
+  }
+  void drain() { carry_out(machine_->on_drain(now_)); }
+
+  void wait(std::chrono::milliseconds time) {
+    const auto until = now_ + time;
+    for (;;) {
+      const auto due = machine_->next_deadline();
+      if (!due || *due > until) break;
+      now_ = std::max(now_, *due);
+      carry_out(machine_->tick(now_));
+      const auto next = machine_->next_deadline();
+      expect(!next || *next > now_, "what was due is done");
+    }
+    now_ = until;
+  }
+
+private:
+  void carry_out(const rt::effects& all) {
+    for (const auto& each : all) {
+      expect(!ended_, "nothing follows the end");
+      std::visit([this](const auto& effect) { perform(effect); }, each);
+    }
+  }
+
+  void perform(const rt::to_client& effect) {
+    expect(parley::protocol::json::scan(effect.frame).outcome == parley::protocol::json::verdict::good,
+           "a client hears JSON");
+  }
+  void perform(const rt::end_client& effect) {
+    ended_ = true;
+    expect(effect.code >= 1000 && effect.reason.size() < 124, "a close frame");
+  }
+  void perform(const rt::open_inner& effect) {
+    expect(open_ == 0, "one session at a time");
+    open_ = effect.number;
+  }
+  void perform(const rt::to_inner& effect) {
+    expect(open_ != 0 && effect.number == open_, "the session is open");
+    expect(parley::protocol::json::scan(effect.frame).outcome == parley::protocol::json::verdict::good,
+           "a session hears JSON");
+  }
+  void perform(const rt::drop_inner& effect) {
+    expect(open_ != 0 && effect.number == open_, "the session was open");
+    open_ = 0;
+  }
+
+  clock_time now_{std::chrono::hours(1)};
+  std::unique_ptr<rt::adapter> machine_;
+  std::uint64_t open_ = 0;
+  bool ended_ = false;
+};
+
+parley::protocol::random_source counting() {
+  return [n = std::uint64_t{0}]() mutable { return n += 0x9E3779B97F4A7C15u; };
+}
+
+/// A line is what happens next: `c` and a client's frame, `i` and one of the inner session, `x` its end, `d` a drain,
+/// `t` and tenths of a second.
+void play(shell& server, std::string_view script) {
+  while (!script.empty()) {
+    const auto line = script.substr(0, script.find('\n'));
+    script.remove_prefix(std::min(script.size(), line.size() + 1));
+    if (line.empty()) continue;
+    const auto rest = line.substr(1);
+    switch (line.front()) {
+    case 'c': server.client(rest); break;
+    case 'i': server.inner(rest); break;
+    case 'x': server.inner_closes(); break;
+    case 'd': server.drain(); break;
+    case 't': server.wait(std::chrono::milliseconds(100 * std::min<std::size_t>(rest.size(), 50))); break;
+    default: break;
+    }
+  }
+}
+
+} // namespace
+
+// What clients and inner sessions may send to the machines of OpenAI's dialects.
+void parley::test::fuzz(std::string_view bytes) {
+  if (!base::utf8::valid(bytes)) return; // the WebSocket layer lets nothing else through
+  const clock_time accepted{std::chrono::hours(1)};
+  shell realtime(
+      std::make_unique<rt::machine>(rt::origin{"parley", true, accepted, 0}, rt::machine_terms{}, counting()));
+  play(realtime, bytes);
+  shell talking(std::make_unique<live::machine>(live::origin{accepted, 0}, live::machine_terms{}, counting()));
+  play(talking, bytes);
+}

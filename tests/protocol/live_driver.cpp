@@ -1,0 +1,188 @@
+#include "tests/protocol/live_driver.hpp"
+
+#include "protocol/codec/server_codec.hpp"
+#include "protocol/realtime/sound.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+namespace parley::tests {
+namespace {
+
+using events = std::vector<nlohmann::json>;
+using std::chrono::milliseconds;
+namespace rt = protocol::realtime;
+
+std::string live_wire(protocol::server_event event) {
+  protocol::encode_context context;
+  context.spoken = protocol::dialect::current;
+  context.session_id = "sess_inner";
+  return encode(event, context);
+}
+
+protocol::pcm live_sound(double seconds) {
+  return std::make_shared<std::vector<float>>(static_cast<std::size_t>(seconds * rt::model_output_rate), 0.1f);
+}
+
+void append_events(events& to, events more) {
+  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+} // namespace
+
+live_driver::live_driver(protocol::live::machine_terms terms, std::uint64_t seed)
+    : machine_({now_, 1'700'000'000}, terms,
+               [random = std::make_shared<std::mt19937_64>(seed)] { return (*random)(); }) {
+  carry_out(machine_.start(now_));
+}
+
+std::int64_t live_driver::now_ms() const {
+  return std::chrono::duration_cast<milliseconds>(now_ - began_).count();
+}
+
+events live_driver::send(const nlohmann::json& event) {
+  return send_text(event.dump());
+}
+
+events live_driver::send_text(std::string_view frame) {
+  return carry_out(machine_.on_frame(frame, now_));
+}
+
+events live_driver::start(nlohmann::json session) {
+  if (!session.contains("model")) session["model"] = "any";
+  return send({{"type", "session.start"}, {"event_id", "begin"}, {"session", std::move(session)}});
+}
+
+void live_driver::begin(nlohmann::json session) {
+  start(std::move(session));
+  grant();
+}
+
+events live_driver::hear(std::span<const float> samples) {
+  events all;
+  rt::sound_encoder encoder(rt::sound_format{});
+  while (!samples.empty()) {
+    const auto piece = samples.first(std::min<std::size_t>(samples.size(), rt::model_output_rate / 10));
+    samples = samples.subspan(piece.size());
+    append_events(all, send({{"type", "session.input_audio.append"}, {"audio", encoder.feed(piece)}}));
+    append_events(all, wait(milliseconds(100)));
+  }
+  return all;
+}
+
+events live_driver::wait(milliseconds time) {
+  events all;
+  const auto until = now_ + time;
+  for (;;) {
+    const auto due = machine_.next_deadline();
+    if (!due || *due > until) break;
+    now_ = std::max(now_, *due);
+    append_events(all, carry_out(machine_.tick(now_)));
+    if (const auto next = machine_.next_deadline(); next && *next <= now_)
+      throw std::runtime_error("a deadline that stays");
+  }
+  now_ = until;
+  return all;
+}
+
+events live_driver::drain() {
+  return carry_out(machine_.on_drain(now_));
+}
+
+events live_driver::grant() {
+  if (!open_) throw std::runtime_error("no session was asked for");
+  protocol::session_created created;
+  created.turn_based = *open_ == protocol::mode::chat;
+  return inner(live_wire(created));
+}
+
+events live_driver::listens() {
+  protocol::output_delta delta;
+  delta.kind = protocol::output_kind::listen;
+  delta.response_id = "resp_listen";
+  delta.measured.wall_clock_ms = 1;
+  return inner(live_wire(delta));
+}
+
+events live_driver::speaks(const std::string& response, const std::string& text, double seconds, bool end_of_turn) {
+  protocol::output_delta words;
+  words.kind = protocol::output_kind::text;
+  words.text = text;
+  words.response_id = response;
+  auto all = inner(live_wire(words));
+  protocol::output_delta voice;
+  voice.kind = protocol::output_kind::audio;
+  voice.audio = live_sound(seconds);
+  voice.response_id = response;
+  voice.end_of_turn = end_of_turn;
+  voice.measured.wall_clock_ms = 1;
+  append_events(all, inner(live_wire(voice)));
+  return all;
+}
+
+events live_driver::chat_delta(const std::string& text, double seconds) {
+  protocol::output_delta delta;
+  delta.kind = seconds > 0 ? protocol::output_kind::audio : protocol::output_kind::text;
+  delta.text = text;
+  if (seconds > 0) delta.audio = live_sound(seconds);
+  return inner(live_wire(delta));
+}
+
+events live_driver::chat_done() {
+  protocol::response_done done;
+  done.reason = "turn_end";
+  return inner(live_wire(done));
+}
+
+events live_driver::inner_error(protocol::error_code code) {
+  return inner(live_wire(protocol::error_event{code, "of the test"}));
+}
+
+events live_driver::inner_closes() {
+  return carry_out(machine_.on_inner_closed(number_, now_));
+}
+
+events live_driver::inner(const std::string& frame) {
+  return carry_out(machine_.on_inner_frame(number_, frame, now_));
+}
+
+events live_driver::asked() {
+  return std::exchange(asked_, {});
+}
+
+std::string live_driver::prompt() {
+  std::string found;
+  for (const auto& frame : asked())
+    if (frame["type"] == "session.init") found = frame["payload"].value("system_prompt", "");
+  return found;
+}
+
+events live_driver::carry_out(rt::effects effects) {
+  events out;
+  for (const auto& effect : effects) {
+    if (ended_) throw std::runtime_error("an effect after the end");
+    if (const auto* frame = std::get_if<rt::to_client>(&effect)) {
+      validator_.check(frame->frame, now_ms());
+      out.push_back(nlohmann::json::parse(frame->frame));
+      seen_.push_back({now_ms(), out.back()});
+    } else if (const auto* opened = std::get_if<rt::open_inner>(&effect)) {
+      if (open_) throw std::runtime_error("a second inner session");
+      open_ = opened->kind;
+      number_ = opened->number;
+    } else if (const auto* said = std::get_if<rt::to_inner>(&effect)) {
+      if (!open_ || said->number != number_) throw std::runtime_error("a frame for no session");
+      asked_.push_back(nlohmann::json::parse(said->frame));
+    } else if (std::holds_alternative<rt::drop_inner>(effect)) {
+      if (!open_) throw std::runtime_error("no session to drop");
+      open_.reset();
+    } else {
+      ended_ = std::get<rt::end_client>(effect);
+    }
+  }
+  return out;
+}
+
+} // namespace parley::tests

@@ -1,0 +1,79 @@
+#pragma once
+
+#include "protocol/live/machine.hpp"
+#include "tests/protocol/live_validator.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace parley::tests {
+
+/// A live machine with a clock of its own, a client whose every received event is validated, and the frames that the
+/// inner session got.
+class live_driver {
+public:
+  struct received {
+    std::int64_t at_ms = 0; ///< of the driver's clock, from its beginning
+    nlohmann::json event;
+  };
+
+  explicit live_driver(protocol::live::machine_terms terms = {}, std::uint64_t seed = 1);
+
+  // Each returns what the server sent meanwhile.
+  std::vector<nlohmann::json> send(const nlohmann::json& event);
+  std::vector<nlohmann::json> send_text(std::string_view frame);
+  std::vector<nlohmann::json> start(nlohmann::json session = nlohmann::json::object());
+
+  /// `start`, and the inner session is granted.
+  void begin(nlohmann::json session = nlohmann::json::object());
+
+  /// Appends PCM16 at 24 kHz, a tenth of a second at a time, at the pace of the clock.
+  std::vector<nlohmann::json> hear(std::span<const float> samples);
+  std::vector<nlohmann::json> wait(std::chrono::milliseconds time);
+  std::vector<nlohmann::json> drain();
+
+  // What the inner session does. `grant` makes it ready.
+  std::vector<nlohmann::json> grant();
+  std::vector<nlohmann::json> listens();
+  std::vector<nlohmann::json> speaks(const std::string& response, const std::string& text, double seconds,
+                                     bool end_of_turn = false);
+  std::vector<nlohmann::json> chat_delta(const std::string& text, double seconds);
+  std::vector<nlohmann::json> chat_done();
+  std::vector<nlohmann::json> inner_error(protocol::error_code code);
+  std::vector<nlohmann::json> inner_closes();
+
+  /// The kind of session that is open; none = there is none.
+  std::optional<protocol::mode> open() const { return open_; }
+
+  /// Frames that it got and nobody has looked at, as JSON.
+  std::vector<nlohmann::json> asked();
+
+  /// The inner session's system prompt, from the frames that nobody has looked at.
+  std::string prompt();
+
+  std::optional<protocol::realtime::end_client> ended() const { return ended_; }
+  const std::vector<received>& seen() const { return seen_; }
+  std::int64_t now_ms() const;
+
+private:
+  std::vector<nlohmann::json> carry_out(protocol::realtime::effects effects);
+  std::vector<nlohmann::json> inner(const std::string& frame);
+
+  const std::chrono::steady_clock::time_point began_{std::chrono::hours(1)};
+  std::chrono::steady_clock::time_point now_ = began_;
+  protocol::live::machine machine_;
+  live_validator validator_;
+  std::vector<received> seen_;
+  std::optional<protocol::mode> open_;
+  std::uint64_t number_ = 0;
+  std::vector<nlohmann::json> asked_;
+  std::optional<protocol::realtime::end_client> ended_;
+};
+
+} // namespace parley::tests
