@@ -1,4 +1,4 @@
-"""Other people's programs for OpenAI's Realtime API, unchanged, against the real server with the trained model.
+"""Other people's programs for OpenAI's Realtime and Live APIs, unchanged, against the real server with the trained model.
 
 Each script in openai_clients/ prints a line for each of its checks. Their packages come from the registries and are installed once
 (scripts/openai_clients.sh); without the registries these tests are skipped."""
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Server
+from openai_rules import Watched
 
 SCRIPTS = Path(__file__).parent / "openai_clients"
 NANO = ROOT / "models/nano"
@@ -19,6 +20,9 @@ CHECKS = {
     "livekit/livekit_realtime.py": "text instructions spoken interrupt chat_ctx video manual agent",
     "pipecat/pipecat_realtime.py": "greeting spoken interrupt manual text_only video",
     "node/openai_js_realtime.mjs": "text manual spoken browser_style",
+    "sdk/openai_sdk_live.py": "start spoken barge_in speak_first formats context errors strict",
+    "livekit/livekit_live.py": "greeting spoken barge_in",
+    "pipecat/pipecat_live.py": "open spoken speak_first",
 }
 
 
@@ -42,6 +46,13 @@ def plain(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def watched(plain):
+    relay = Watched(plain)
+    yield relay
+    relay.close()
+
+
+@pytest.fixture(scope="module")
 def secure(tmp_path_factory):
     """OpenAI's package for JavaScript speaks wss:// only."""
     server = nano(tmp_path_factory.mktemp("secure"), "--set", "tls.mode=auto")
@@ -60,12 +71,12 @@ def command(script: str, packages: Path, folder: Path) -> list:
 
 
 @pytest.fixture(scope="module")
-def started(packages, plain, secure, tmp_path_factory):
+def started(packages, watched, secure, tmp_path_factory):
     """All scripts at once: most of their time is speech, which takes its time."""
     quiet = {"PYTHONWARNINGS": "ignore", "NODE_NO_WARNINGS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     running = {}
     for script, checks in CHECKS.items():
-        server = secure if script.startswith("node/") else plain
+        server = secure if script.startswith("node/") else watched
         what = [*command(script, packages, tmp_path_factory.mktemp("client")), server.http + "/v1", "--only", checks.replace(" ", ",")]
         running[script] = subprocess.Popen(what, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=os.environ | quiet)
     yield running
@@ -80,3 +91,10 @@ def test_a_stock_client(script, started):
     told = [line for line in out.splitlines() if line.startswith(("ok  ", "FAIL"))]
     right = started[script].returncode == 0 and len(told) == len(CHECKS[script].split()) and all(line.startswith("ok  ") for line in told)
     assert right, out
+
+
+def test_every_event_obeys_the_rules(watched, started):
+    for process in started.values():
+        process.wait(SECONDS)
+    assert watched.events > 100
+    assert not watched.broken, f"{len(watched.broken)} of {watched.events}: " + "\n".join(watched.broken[:5])
