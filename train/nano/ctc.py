@@ -2,15 +2,22 @@
 
 The token scores are distances to the LLM's own (frozen) input embeddings, with the embedding of <|audio|> as the blank. This moves the rows to
 where the LLM can read them."""
-import json, re, subprocess
+import json, os, re, subprocess
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from .run import work
 
+# $NANO_PHONES: how far espeak's phonemes are merged, so that the encoder is not tied to its vowels. "espeak": not at all; "allophones": variants
+# of one phoneme, and the vowels that accents swap; "classes": vowels by five places in the mouth.
+ALLOPHONES = str.maketrans(dict.fromkeys("2L") | {"V": "@", "3": "@", "0": "A", "e": "E"})
+CLASSES = str.maketrans(dict.fromkeys("2L") | {"I": "i", "e": "E", "a": "E", "V": "@", "3": "@", "0": "A", "O": "A", "o": "A", "U": "u"})
+MERGED = {"espeak": {}, "allophones": ALLOPHONES, "classes": CLASSES}[os.environ.get("NANO_PHONES", "allophones")]
+
 
 class Phonemes:
-    """Words -> espeak's phoneme letters; 0 is the CTC blank, the last symbol a word gap."""
+    """Words -> espeak's phoneme letters, merged; 0 is the CTC blank, the last symbol a word gap. The labels of every voice, flite's and festival's
+    too: two synthesisers differ in their vowels as two people do, and what counts is the word."""
 
     def __init__(self, words):
         path = work() / "phonemes.json"
@@ -28,7 +35,7 @@ class Phonemes:
         self.size = len(symbols) + 2
 
     def __call__(self, text):
-        return [self.gap] + [k for w in text.split() for k in [self.index[c] for c in self.words[w]] + [self.gap]]
+        return [self.gap] + [k for w in text.split() for k in [self.index[c] for c in self.words[w].translate(MERGED)] + [self.gap]]
 
 
 class Heads(nn.Module):
@@ -53,6 +60,12 @@ def loss(log_probs, targets, lengths=None):
     steps = torch.full((len(targets),), log_probs.shape[1]) if lengths is None else lengths
     flat = torch.tensor([k for t in targets for k in t], device=log_probs.device)
     return F.ctc_loss(log_probs.transpose(0, 1), flat, steps, n, zero_infinity=True)
+
+
+def agreement(log_probs):
+    """Consistency of twins: clips 2k and 2k+1 are the same, warped in two ways, and should be heard alike (CR-CTC). [B,T,N]"""
+    a, b = log_probs[0::2], log_probs[1::2]
+    return .5 * (F.kl_div(a, b.detach(), reduction="none", log_target=True) + F.kl_div(b, a.detach(), reduction="none", log_target=True)).sum(-1).mean()
 
 
 def greedy(scores):

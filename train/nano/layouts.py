@@ -3,7 +3,7 @@
 ROW is the placeholder for an audio row (a vector, 10 a second); in text-only training it is the embedding of a token, see `rows_as_tokens`. SIGHT is
 the placeholder for a row of a picture.
 """
-from . import sights
+from . import outside, sights, tools
 from .questions import Question, copy_drill, draw, typed
 
 ROW, SIGHT = -1, -2
@@ -74,10 +74,38 @@ def chat(text, r, questions, kind=None, system=None, shown=(), separator="\n"):
 
 
 def random_chat(text, r):
-    """One to eight rounds over the whole domain, a third of them copy drills. Long ones teach more answers per
-    token."""
+    """One to eight rounds over the whole domain, a third of them copy drills, some outside of it. Long ones teach more
+    answers per token. A few chats have functions to call, or a name in the system prompt."""
+    kind = r.random()
+    if kind < tools.SHARE:
+        return tool_chat(text, r)
     rounds = r.choices([1, 2, 4, 6, 8], [30, 10, 20, 25, 15])[0]
-    return chat(text, r, [copy_drill(r) if r.random() < .34 else about_picture(r, None) if r.random() < .04 else typed(r, draw(r, reword=.2)) for _ in range(rounds)])
+    if kind < tools.SHARE + tools.NAME_SHARE:
+        system, question = tools.name_asked(r)
+        return chat(text, r, [typed(r, draw(r, reword=.2)) if r.random() < .5 else tools.renamed(r, question) for _ in range(rounds // 2)] + [question], system=system)
+    return chat(text, r, [random_round(r) for _ in range(rounds)])
+
+
+def random_round(r):
+    kind = r.random()
+    if kind < .34:
+        return copy_drill(r)
+    if kind < .34 + outside.TYPED_SHARE:
+        return outside.typed(r)
+    return about_picture(r, None) if r.random() < .04 else typed(r, draw(r, reword=.2))
+
+
+def tool_chat(text, r):
+    """A question with functions on offer: the call, or with its result the answer in words, or no call because none fits."""
+    offered, question, called, returned, answer = tools.scene(r)
+    system = tools.system_block(r.choice(SYSTEM) if r.random() < .6 else "", offered)
+    if not called:
+        return chat(text, r, [question._replace(answer=answer)], kind=r.choice([0, 3, 3, 4]), system=system)
+    question = question._replace(answer=tools.call(*called))
+    if r.random() < .5:
+        return chat(text, r, [question], kind=r.choice([3, 3, 4]), system=system)
+    result = Question(f"<tool_response>\n{returned}\n</tool_response>", answer, "result")
+    return chat(text, r, [question, result], kind=r.choice([0, 3, 3, 4]), system=system)
 
 
 def about_picture(r, sight, held=False, kind=None):

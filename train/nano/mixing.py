@@ -1,10 +1,17 @@
 """Builds sound scenes in the power-mel domain, so that clips, gains, noise, voice warps and streaming normalisation
 cost only about a millisecond per session."""
-import functools, json
+import functools, json, math, os
 import numpy as np
 import torch
+import torch.nn.functional as F
 from . import mel
 from .run import work
+from .speakers import check_training
+
+# What is drawn anew in every step; $NANO_AUGMENT names some of them, to measure each.
+#   vtlp: frequencies scaled in Hz, differently below and above a knee   colour: microphone, telephone   smear: a room
+#   jump: level jumps inside a session   talk: somebody else in the background   mask: SpecAugment's bands and moments
+AUGMENT = set(os.environ.get("NANO_AUGMENT", "vtlp colour smear jump talk mask").split())
 
 
 class Bank:
@@ -17,6 +24,7 @@ class Bank:
             for record in json.loads(path.read_text()):
                 self.records.append(record)
                 self.mels.append(flat[record["frames"][0]:record["frames"][1]])
+        check_training({str(q.get("voice")) for q in self.records})
         self.by_length = sorted(range(len(self.mels)), key=lambda i: len(self.mels[i]))
 
     def __len__(self):
@@ -81,9 +89,59 @@ def warp(m, stretch, tempo):
     return m if tempo == 1 else resample(m, torch.arange(0, len(m) - 1, tempo))
 
 
+def vtlp(r, m):
+    """Vocal tract length perturbation: m's filters read at other frequencies, with one factor below a knee and one above."""
+    hz, index = _scales()
+    low, high, knee = r.uniform(.86, 1.16), r.uniform(.86, 1.16), r.uniform(900, 2200)
+    at = torch.where(hz < knee, hz * low, knee * low + (hz - knee) * high).clamp(0, 7900)
+    source = index[(at / 10).long()].clamp(0, 78.99)
+    i = source.long()
+    return m[:, i] * (1 - (source - i)) + m[:, i + 1] * (source - i)
+
+
+@functools.cache
+def _scales():
+    """(Hz of each filter's peak, the filter's number at each 10 Hz)."""
+    hz = mel.BANK.argmax(0) * 40.
+    return hz, torch.from_numpy(np.interp(np.arange(0, 8000, 10), hz.numpy(), np.arange(80))).float()
+
+
+def vary_voice(r, m):
+    """One clip as if spoken by another voice at the same speed."""
+    if "vtlp" in AUGMENT and r.random() < .6:
+        return vtlp(r, m)
+    return warp(m, r.uniform(.92, 1.08), 1) if r.random() < .7 else m
+
+
 def varied(r, m):
     """One clip as if spoken by another voice."""
-    return warp(m, r.uniform(.92, 1.08) if r.random() < .7 else 1, r.uniform(.88, 1.12) if r.random() < .5 else 1)
+    m = vary_voice(r, m)
+    return warp(m, 1, r.uniform(.88, 1.12)) if r.random() < .5 else m
+
+
+def colour(r):
+    """What a microphone or a telephone adds to the log mel: [80]."""
+    at = torch.arange(80) / 80
+    curve = sum(r.uniform(-.3, .3) * torch.cos(math.pi * k * at + r.uniform(0, 3)) for k in range(1, 5))
+    if r.random() < .15:
+        hz = _scales()[0]
+        curve = curve - ((hz < r.uniform(150, 350)) | (hz > r.uniform(3200, 4500))) * r.uniform(1, 3)
+    return curve
+
+
+def smear(r, power):
+    """A room: each frame's power decays into those after it."""
+    n = r.randrange(8, 40)
+    tail = torch.exp(-6.9 * torch.arange(n) / n) * r.uniform(.01, .12)
+    tail[0] = 1
+    return F.conv1d(F.pad(power.T[:, None], (n - 1, 0)), tail.flip(0)[None, None])[:, 0].T
+
+
+def someone(r, bank, frames, level):
+    """Background talk at the mean power `level`: [frames,80]."""
+    parts = torch.cat([bank[r.randrange(len(bank))] for _ in range(2)])
+    power = 10 ** parts.repeat(-(-frames // len(parts)), 1)[:frames]
+    return power * level / power.mean()
 
 
 def noise_floor(r, frames, reference, steady=True):
@@ -97,18 +155,27 @@ def noise_floor(r, frames, reference, steady=True):
     return chosen[at:at + frames] * (reference * 10 ** -r.triangular(.8, 4.5, 1.3))
 
 
-def mix(r, clips, frames, noisy=.75):
-    """clips: [(start frame, log mel)] -> power [frames,80]. Each clip gets its own gain."""
+def mix(r, clips, frames, noisy=.75, bank=None):
+    """clips: [(start frame, log mel)] -> power [frames,80]. Each clip gets its own gain. bank: for background talk."""
     power, reference = torch.full((frames, 80), 1e-10), None
+    if clips and "colour" in AUGMENT and r.random() < .6:
+        curve = colour(r)
+        clips = [(start, m + curve) for start, m in clips]
     for start, m in clips:
         p = 10 ** (m + r.uniform(-1.4, .5))
         n = min(len(p), frames - start)
         if n > 0:
             power[start:start + n] += p[:n]
         reference = p.mean() if reference is None else torch.minimum(reference, p.mean())
+    if clips and "smear" in AUGMENT and r.random() < .25:
+        power = smear(r, power)
+    if clips and bank is not None and "talk" in AUGMENT and r.random() < .1:
+        power = power + someone(r, bank, frames, reference * 10 ** -r.uniform(1.2, 3))
     if r.random() < noisy or not clips:
         reference = torch.tensor(10 ** r.uniform(-2, .5)) if reference is None else reference
         power += noise_floor(r, frames, reference * (30 if not clips and r.random() < .5 else 1), r.random() < (.85 if clips else .4))
+    if "jump" in AUGMENT and r.random() < .1:
+        power[r.randrange(frames):] *= 10 ** r.uniform(-1, 1)
     return power
 
 
@@ -127,8 +194,14 @@ def normalise(power):
 
 
 def mask_band(r, x):
-    """Blanks one random band of frequencies in half of the sessions."""
-    if r.random() < .5:
-        low = r.randrange(0, 72)
-        x[:, low:low + r.randrange(1, 9)] = x.mean()
+    """Blanks one random band of frequencies in half of the sessions; SpecAugment: up to two bands, and moments of at most 70 ms, about one a second."""
+    many = "mask" in AUGMENT
+    for _ in range(1 + many):
+        if r.random() < .5:
+            low = r.randrange(0, 72)
+            x[:, low:low + r.randrange(1, 9)] = x.mean()
+    if many and r.random() < .4:
+        for _ in range(len(x) // 100 + 1):
+            at = r.randrange(len(x))
+            x[at:at + r.randrange(1, 8)] = x.mean()
     return x

@@ -69,10 +69,10 @@ class Maker:
         """Sound [B,100*U,80], ids and weights [B,T], rows of each session, CTC targets of the sessions with speech,
         rows of the frames."""
         units, voice = max(s.units for s in group), self.reference(r)
-        power = [mixing.mix(r, [(start, clip[0]) for start, _, clip in s.audio], units * 100) for s in group]
+        power = [mixing.mix(r, [(start, clip[0]) for start, _, clip in s.audio], units * 100, bank=self.bank) for s in group]
         ids, weights = pad([layouts.duplex(self.text, s, r.choice(layouts.SYSTEM), len(voice) // 10) for s in group])
         spoken = [[clip[1] for _, _, clip in s.audio] for s in group]
-        heard = [b for b, texts in enumerate(spoken) if texts]
+        heard = [b for b, texts in enumerate(spoken) if texts and all(texts)]  # what is said in other languages has no text
         return dict(x=torch.stack([mixing.mask_band(r, mixing.normalise(p)) for p in power]), ids=ids, weights=weights, voice=voice, rows=[s.units * 10 for s in group],
                     offset=0 if r.random() < .6 else r.randrange(UNITS_PER_CACHE), heard=heard, phones=[self.phonemes(" ".join(spoken[b])) for b in heard],
                     tokens=[[k + 1 for t in spoken[b] for k in self.text.spoken(t)] for b in heard], seen=self.seen(r, [s.frames[u] for s in group for u in sorted(s.frames)]))
@@ -80,11 +80,11 @@ class Maker:
     def asked(self, r, n):
         """Turn-based questions by voice: <|audio_start|> rows <|audio_end|> in the user's message. Sound [B,T,80], ids, weights."""
         text, bank = self.text, self.bank
-        start = r.randrange(len(bank) - 300)
+        start = r.randrange(max(1, len(bank) - 300))
         chosen = [r.choice(bank.by_length[start:start + 300]) for _ in range(n)]
         mels = [mixing.varied(r, bank[i]) for i in chosen]
         T = max(len(m) for m in mels) // 10 * 10 + 20
-        x = torch.stack([mixing.mix(r, [(r.randrange(0, 15), m)], T, noisy=.5).log10() for m in mels])
+        x = torch.stack([mixing.mix(r, [(r.randrange(0, 15), m)], T, noisy=.5, bank=bank).log10() for m in mels])
         samples, seen = [], []
         for i in chosen:
             asked, before, answer = self.asked_of.get(i), [], bank.records[i]["answer"]

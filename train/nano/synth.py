@@ -1,8 +1,8 @@
-"""Spoken questions by espeak-ng: a bank of clips as log-mel, and test clips as waveforms. usage: python -m nano.synth [clips] [processes]"""
-import io, json, multiprocessing, random, subprocess, sys, time, wave
+"""Spoken questions: banks of clips as log-mel, and test clips as waveforms. usage: python -m nano.synth [clips of espeak-ng] [processes] [clips of people] | tests"""
+import io, itertools, json, multiprocessing, random, subprocess, sys, time, wave
 import numpy as np
-from scipy.signal import fftconvolve, resample_poly
-from . import mel, sights
+from scipy.signal import resample_poly
+from . import channel, mel, mixing, outside, sights, speakers
 from .questions import HELD_WORDS, TRAIN_WORDS, Question, draw
 from .run import work
 
@@ -33,16 +33,13 @@ def say(text, voice, speed=175, pitch=50, gap=None):
     return y[max(0, loud[0] - 160):loud[-1] + 160]
 
 
-def room(y, g):
-    """Exponentially decaying noise as an echo (0.1–0.35 s), or a telephone band."""
-    if g.random() < .75:
-        n = int(RATE * g.uniform(.1, .35))
-        tail = g.standard_normal(n) * np.exp(-6.9 * np.arange(n) / n) * g.uniform(.02, .08)
-        tail[0] = 1
-        return fftconvolve(y, tail).astype(np.float32)
-    s = np.fft.rfft(y)
-    f = np.arange(len(s)) * RATE / 2 / len(s)
-    return np.fft.irfft(s * ((f > 250) & (f < 3600)), len(y)).astype(np.float32)
+SIZED, OTHER_SPEAKER = .5, .4  # shares of the clips with another throat, and of those that WORLD makes into another speaker
+
+
+def disguised(y, g, share=OTHER_SPEAKER):
+    """The clip by another speaker, perhaps, and through a room, microphone, telephone or codec."""
+    from .world import other_speaker
+    return channel.channel(other_speaker(y, g) if g.random() < share and len(y) > 4000 else y, g)
 
 
 def clip(r, g, voices, held=False, words=None, repeat=.2, plain=False, speeds=(125, 200), pitches=(25, 76), seen=False):
@@ -53,19 +50,18 @@ def clip(r, g, voices, held=False, words=None, repeat=.2, plain=False, speeds=(1
     voice, speed, pitch = r.choice(voices), r.randrange(*speeds), r.randrange(*pitches)
     n = len(q.text.split())
     gap = (r.randrange(1, n), r.randrange(250, 900)) if n > 3 and not plain and r.random() < .08 else None
-    y = say(q.text, voice, speed, pitch, gap)
-    if not plain and r.random() < .2:
-        y = room(y, g)
+    size = 1 if plain or r.random() > SIZED else r.triangular(.84, 1.2, 1)
+    y = speakers.sized(say(q.text, voice, round(speed / size), pitch, gap), size)
+    if not plain:
+        y = disguised(y, g, OTHER_SPEAKER / 2)
     record = dict(text=q.text, answer=q.answer, intent=q.intent, voice=voice, speed=speed, pitch=pitch, gap=gap)
     return dict(record, asked=asked) if seen else record, y
 
 
-def bank(name, n, seed, **how):
-    """Writes NAME.json (records with first/last frame) and NAME.npy (log10 power mel, float16, all clips in
-    sequence)."""
-    r, g, records, parts, at, start = random.Random(seed), np.random.default_rng(seed), [], [], 0, time.time()
-    for i in range(n):
-        record, y = clip(r, g, **how)
+def store(name, clips):
+    """Writes NAME.json (records with first/last frame) and NAME.npy (log10 power mel, float16, all clips in sequence)."""
+    records, parts, at, start = [], [], 0, time.time()
+    for i, (record, y) in enumerate(clips):
         m = mel.log_power(y).half().numpy()
         records.append(dict(record, frames=[at, at + len(m)]))
         parts.append(m)
@@ -76,27 +72,86 @@ def bank(name, n, seed, **how):
     (work() / f"{name}.json").write_text(json.dumps(records))
 
 
-def tests(name, n, seed, **how):
-    """Writes NAME.json and NAME.npz (int16 waveforms w0, w1 …) for streaming tests."""
-    r, g, records, waves = random.Random(seed), np.random.default_rng(seed), [], {}
+PEOPLE = speakers.FLITE * 3 + speakers.FESTIVAL * 3 + tuple(speakers.FOREIGN)  # English voices three times as often
+
+
+def by_people(r, n, voices, plain=False, ask=draw, **how):
+    """n questions by voices made from people: (record, samples); 100 at a time, because festival takes long to begin."""
+    for at in range(0, n, 100):
+        asked = [ask(r, **how) for _ in range(min(100, n - at))]
+        jobs = [(q.text, r.choice(voices), speakers.manner(r, plain)) for q in asked]
+        for q, (_, voice, manner), y in zip(asked, jobs, speakers.say_all(jobs)):
+            if y is not None:
+                yield dict(text=q.text, answer=q.answer, intent=q.intent, voice=voice, **manner), y
+
+
+def strange(r, g, n, voices, held=False):
+    """n clips outside the domain: a third each random words, questions about other things, other languages (without a text)."""
     for i in range(n):
-        record, y = clip(r, g, plain=True, **how)
+        q, voice = (outside.words if i % 3 == 0 else outside.question)(r), r.choice(voices)
+        if i % 3 == 2:
+            text, voice = outside.foreign(r, held)
+            q = q._replace(text="")
+        y = say(q.text or text, voice, r.randrange(115, 210), r.randrange(18, 84))
+        yield dict(text=q.text, answer=q.answer, intent=q.intent, voice=voice), y if held else disguised(y, g)
+
+
+def strange_by_people(r, n):
+    return by_people(r, n, PEOPLE, ask=lambda r: (outside.words if r.random() < .5 else outside.question)(r))
+
+
+def sounds(g, n):
+    """n clips of noise and music of three seconds, to which nothing can be answered."""
+    for i in range(n):
+        y = mixing.background(g, 7 if i % 2 else i // 2 % 7, 3)
+        yield dict(text="", answer=outside.ANSWER, intent="outside", voice="music" if i % 2 else "noise"), y
+
+
+def keep(name, clips):
+    """Writes NAME.json and NAME.npz (int16 waveforms w0, w1 …) for streaming tests."""
+    records, waves = [], {}
+    for i, (record, y) in enumerate(clips):
         records.append(record)
         waves[f"w{i}"] = np.clip(y * 32768, -32768, 32767).astype(np.int16)
     np.savez(work() / f"{name}.npz", **waves)
     (work() / f"{name}.json").write_text(json.dumps(records))
 
 
+def tests(name, n, seed, **how):
+    r, g = random.Random(seed), np.random.default_rng(seed)
+    keep(name, (clip(r, g, plain=True, **how) for _ in range(n)))
+
+
+def held_out_people():
+    """The people of the test, as their synthesisers have them; and the trained ones, to compare."""
+    for k, voice in enumerate(speakers.TEST_PEOPLE):
+        name = voice.replace("/cmu_us", "").replace("_arctic_hts", "").replace("/", "_")  # flite_slt, flite_awb, festival_slt
+        keep(f"test_{name}", by_people(random.Random(120 + k), 200, [voice], plain=True, repeat=0, lead=.1))
+        keep(f"test_{name}_phrasings", by_people(random.Random(130 + k), 120, [voice], plain=True, repeat=0, held=True))
+    keep("test_flite", by_people(random.Random(140), 200, speakers.FLITE, plain=True, repeat=0, lead=.1))
+    keep("test_festival", by_people(random.Random(141), 200, speakers.FESTIVAL, plain=True, repeat=0, lead=.1))
+    r, g = random.Random(142), np.random.default_rng(142)
+    random_words = by_people(r, 25, speakers.TEST_PEOPLE[:2], plain=True, ask=lambda r: Question(" ".join(r.choice(HELD_WORDS) for _ in range(r.randrange(3, 7))), outside.ANSWER, "outside"))
+    languages = [clip for i, clip in enumerate(strange(r, g, 75, HELD_VOICES, held=True)) if i % 3 == 2]
+    keep("test_outside", [*random_words, *languages, *sounds(g, 50)])
+
+
 def part(job):
-    """Makes one file of the bank: (name, clips, seed, voices, whether about pictures)."""
+    """Makes one file of the bank: (name, clips, seed, kind, its voices)."""
     import torch
     torch.set_num_threads(1)
-    name, n, seed, voices, seen = job
-    bank(name, n, seed, voices=voices, repeat=.04, speeds=(115, 210), pitches=(18, 84), seen=seen)
+    name, n, seed, kind, voices = job
+    speakers.check_training(voices)
+    r, g = random.Random(seed), np.random.default_rng(seed)
+    if kind == "people":
+        store(name, ((record, disguised(y, g)) for record, y in by_people(r, n, voices, repeat=.04, lead=.1, reword=.2)))
+    elif kind == "outside":
+        store(name, itertools.chain(strange(r, g, n // 2, voices), ((record, disguised(y, g)) for record, y in strange_by_people(r, n - n // 2))))
+    else:
+        store(name, (clip(r, g, voices, repeat=.04, speeds=(115, 210), pitches=(18, 84), seen=kind == "seen") for _ in range(n)))
 
 
 if __name__ == "__main__":
-    n, processes = int(sys.argv[1]) if len(sys.argv) > 1 else 14000, int(sys.argv[2]) if len(sys.argv) > 2 else 1
     tests("test_voices", 240, 101, voices=HELD_VOICES, repeat=0)
     tests("test_phrasings", 240, 102, voices=TRAIN_VOICES, held=True, repeat=0)
     tests("test_both", 160, 103, voices=HELD_VOICES, held=True, repeat=0)
@@ -105,6 +160,12 @@ if __name__ == "__main__":
     tests("test_sights", 240, 107, voices=HELD_VOICES, seen=True)
     tests("test_sight_phrasings", 240, 108, voices=TRAIN_VOICES, held=True, seen=True)
     tests("test_repeat", 80, 106, voices=HELD_VOICES, repeat=1, words=TRAIN_WORDS)
+    held_out_people()
+    if sys.argv[1:] == ["tests"]:
+        raise SystemExit
+    n, processes, people = (int(a) for a in (sys.argv[1:] + ["14000", "1", "24000"][len(sys.argv) - 1:]))
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        parts = [(f"bank{k}", min(3500, n - k * 3500), 300 + k, MIXED_VOICES if k % 2 else TRAIN_VOICES + MORE_VOICES, False) for k in range(-(-n // 3500))]
-        pool.map(part, parts + [("bank_sights", n // 9, 290, TRAIN_VOICES + MORE_VOICES + MIXED_VOICES, True)], chunksize=1)
+        parts = [(f"bank{k}", min(3500, n - k * 3500), 300 + k, "asked", MIXED_VOICES if k % 2 else TRAIN_VOICES + MORE_VOICES) for k in range(-(-n // 3500))]
+        parts += [(f"bank_people{k}", min(2000, people - k * 2000), 400 + k, "people", list(PEOPLE)) for k in range(-(-people // 2000))]
+        parts += [(f"bank_outside{k}", round((n + people) * outside.SPOKEN_SHARE / 2), 500 + k, "outside", TRAIN_VOICES + MORE_VOICES) for k in range(2)]
+        pool.map(part, [("bank_sights", n // 9, 290, "seen", TRAIN_VOICES + MORE_VOICES + MIXED_VOICES)] + parts, chunksize=1)

@@ -1,5 +1,5 @@
 """Stage 2: encoder and projector alone. usage: python -m nano.train_ctc CPU_SECONDS PEAK_LR [tokens]; without "tokens" only phonemes are trained (no text model needed)."""
-import functools, json, sys
+import functools, json, os, sys
 import torch
 from . import ctc, mel, mixing, shipped
 from .feed import device, feed, scale
@@ -10,6 +10,7 @@ from .run import Clock, Log, save, work
 from .tokenizer import Text
 
 
+TWINS = float(os.environ.get("NANO_TWINS", .2))  # weight of the consistency between two warps of each clip; 0: no twins
 UNITS_PER_CACHE = 29  # units after which the streaming encoder empties its cache
 
 
@@ -29,20 +30,22 @@ def encode(nano, x, shift=0, at=0):
 
 
 def batch(bank, r, frames=9000):
-    """Clips of similar length with noise: (mel [B,T,80], texts)."""
-    s, most = r.randrange(0, len(bank) - 400), int(frames * scale())
+    """Clips of similar length with noise: (mel [B,T,80], texts). Each clip stands there twice, in two warps at the same time, if there are twins."""
+    s, most = r.randrange(0, max(1, len(bank) - 400)), int(frames * scale())
     ids = [r.choice(bank.by_length[s:s + 400]) for _ in range(most // 100)]
     clips, total = [], 0
     for i in ids:
-        m = mixing.varied(r, bank[i])
+        record, start, m = bank.records[i], r.randrange(2, 26), mixing.warp(bank[i], 1, r.uniform(.88, 1.12) if r.random() < .5 else 1)
+        if not record["text"]:  # another language
+            continue
         total = max(total, len(m) + 30)
-        clips.append((r.randrange(2, 26), m, bank.records[i]["text"]))
+        clips += [(start, mixing.vary_voice(r, m), record["text"]) for _ in range(2 if TWINS else 1)]
         if total * len(clips) > most:
             break
     T = -(-total // 10) * 10
     xs = []
     for start, m, _ in clips:
-        x = mixing.mix(r, [(start, m)], T).clamp(min=1e-10).log10()
+        x = mixing.mix(r, [(start, m)], T, bank=bank).clamp(min=1e-10).log10()
         x = torch.maximum(x, x.max() - 8) if r.random() < .7 else x
         xs.append(mixing.mask_band(r, (x + 4) / 4))
     return torch.stack(xs), [t for _, _, t in clips]
@@ -113,24 +116,26 @@ def main():
     if state and state["opt"] and source == path:
         opt.load_state_dict(state["opt"])
     fast = Fast(model.nano)
-    sums, count, units = torch.zeros(2), 0, 0
+    sums, count, units = torch.zeros(3), 0, 0
     keep = lambda: save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     for x, phones, heard, shift, at in feed(functools.partial(batches, bank, text, phonemes), 7 + step):
         done = clock() / budget
         if done >= 1:
             break
         h, rows = encode(fast.net, x, shift, at)
-        phone = ctc.loss(model.heads.phoneme(h).log_softmax(-1), phones)
+        sounds = model.heads.phoneme(h).log_softmax(-1)
+        phone = ctc.loss(sounds, phones)
         token = ctc.loss(token_scores(model, text, rows), heard) if tokens else phone * 0
-        (phone + .5 * token).backward()
+        apart = ctc.agreement(sounds) if TWINS else phone * 0
+        (phone + .5 * token + TWINS * apart).backward()
         fast.collect()
         opt.step(schedule(done, step, peak))
         fast.refresh()
         step, count, units = step + 1, count + 1, units + x.shape[0] * x.shape[1] / 100
-        sums += torch.stack([phone, token]).detach().cpu()
+        sums += torch.stack([phone, token, apart]).detach().cpu()
         if step % 50 == 0:
-            log(step=step, s=clock(), phone=float(sums[0] / count), token=float(sums[1] / count), units_s=units / (clock() - clock.before))
-            sums, count = torch.zeros(2), 0
+            log(step=step, s=clock(), phone=float(sums[0] / count), token=float(sums[1] / count), apart=float(sums[2] / count), units_s=units / (clock() - clock.before))
+            sums, count = torch.zeros(3), 0
             keep()
         if step % 200 == 0:
             per, exact = check(model, text, phonemes, "test_voices")

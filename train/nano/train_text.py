@@ -5,7 +5,7 @@ encoder can be trained towards them in parallel."""
 import functools, sys
 import torch
 import torch.nn.functional as F
-from . import layouts, scenes, shipped
+from . import layouts, outside, scenes, shipped
 from .feed import device, feed, grouped, scale
 from .half import Fast, compiled
 from .model import Nano
@@ -42,7 +42,7 @@ def pretend_session(text, r):
     else:
         turns = []
         for _ in range(r.choices([1, 2, 3], [5, 3, 2])[0]):
-            q = draw(r, reword=.2)
+            q = draw(r, reword=.2) if r.random() > outside.SPOKEN_SHARE else r.choice([outside.words, outside.question])(r)
             length = int((len(q.text) * 6.5 + 15) * r.uniform(.8, 1.3))
             turns.append((length + (r.randrange(40, 120) if r.random() < .1 else 0), q.text, q.answer))
         scene = scenes.make(text, r, turns, late=.3, longest=26)
