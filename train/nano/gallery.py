@@ -15,7 +15,7 @@ class Words:
 
     def pick(self, r, asked=None):
         """(a sight that fits the question, rows [ROWS,H])."""
-        sight = sights.random_sight(r, asked=asked)
+        sight = sights.random_sight(r, asked=asked, other=True)
         named = [i if r.random() > SLIPS else r.choice([self.blank, *self.tokens.values()]) for i in sights.fields(sight, self.tokens, self.blank)]
         rows = self.table[torch.tensor(named)]
         return sight, rows + torch.randn_like(rows) * self.table.std() * BLUR * r.random()

@@ -96,6 +96,38 @@ def spots(g, sight, width, height):
     raise AssertionError("no room")
 
 
+def something_else(g, width, height):
+    """No shapes of the list: strokes like writing, clouds of colour, patches, a landscape, grain. [height,width,3] in 0 … 1"""
+    y, x = (v / max(width, height) for v in grid(height, width))
+    picture, kind = np.ones((height, width, 3), np.float32) * g.uniform(0, 1, 3).astype(np.float32), g.integers(5)
+    if kind == 0:  # lines of strokes
+        ink, step = g.uniform(0, 1, 3), int(g.integers(8, 20))
+        for top in range(4, height - step, step):
+            at = 4
+            while at < width * g.uniform(.6, 1) - 4:
+                wide = int(g.integers(1, 9))
+                picture[top + g.integers(0, step // 3 + 1):top + step // 2 + 1, at:at + wide] = ink
+                at += wide + int(g.integers(1, 6))
+    elif kind == 1:  # clouds
+        for _ in range(int(g.integers(4, 12))):
+            reach = np.exp(-((x - g.uniform()) ** 2 + (y - g.uniform()) ** 2) / g.uniform(.005, .12))
+            picture += reach[..., None] * g.uniform(-.8, .8, 3).astype(np.float32)
+    elif kind == 2:  # many patches
+        n = int(g.integers(3, 14))
+        coarse = g.uniform(0, 1, (n, n, 3)).astype(np.float32)
+        picture = coarse.repeat(-(-height // n), 0).repeat(-(-width // n), 1)[:height, :width]
+    elif kind == 3:  # sky, hills and trunks
+        for k in range(3):
+            edge = .25 + .2 * k + .08 * np.sin(x * g.uniform(4, 20) + g.uniform(0, 6))
+            picture = np.where((y > edge)[..., None], g.uniform(0, 1, 3).astype(np.float32), picture)
+        for _ in range(int(g.integers(0, 9))):
+            left, top = int(g.integers(0, width - 6)), int(g.integers(0, height // 2))
+            picture[top:, left:left + int(g.integers(2, 12))] = g.uniform(0, 1, 3)
+    else:
+        picture = picture + g.uniform(-.6, .6, (height, width, 1)).astype(np.float32)
+    return picture + np.sin(x * g.uniform(0, 60) + y * g.uniform(0, 60))[..., None] * np.float32(g.uniform(0, .1))
+
+
 def draw(g, sight, width=SIDE, height=SIDE, plain=False):
     """uint8 [height,width,3]. plain: without noise, like a computer drawing."""
     return draw_masked(g, sight, width, height, plain)[0]
@@ -106,7 +138,9 @@ def draw_masked(g, sight, width, height, plain=False):
     mask = np.zeros((height // PATCH, width // PATCH), np.float32)
     colour = shade(g, sight.colour)
     picture = ground(g, width, height, colour)
-    if sight.number:
+    if sight.number == sights.OTHER:
+        picture = something_else(g, width, height)
+    if sight.number > 0:
         y, x = grid(height, width, .5)  # double resolution, for soft edges
         covered = np.zeros((height * 2, width * 2), np.float32)
         for cx, cy, radius in spots(g, sight, width, height):

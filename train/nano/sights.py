@@ -2,6 +2,7 @@
 
 A picture shows up to five equal shapes. The words below occur in answers; each row of a picture stands for one of them (see `fields`)."""
 from collections import namedtuple
+from . import outside
 from .grammar import DATA, expand
 from .slots import cap
 
@@ -13,9 +14,11 @@ KINDS = "colour shape number place all is_colour is_shape".split()
 KIND_WEIGHTS = [5, 5, 2, 2, 2, 1, 1]
 ROWS = 16          # rows of a picture: five fields, three times each, and one empty row
 NO_PICTURE = "I see no picture."
+OTHER = -1         # the number of a picture of something else
+OTHER_SHARE = .08  # of the pictures for training
 HELD_PAIRS = {(COLOURS[(3 * k + 1) % 11], SHAPES[k]) for k in range(8)}
 
-Sight = namedtuple("Sight", "colour shape number down across")  # number 0: nothing there; down, across: place of a single shape, else None
+Sight = namedtuple("Sight", "colour shape number down across")  # number 0: nothing there, OTHER: something else than shapes; down, across: place of a single shape, else None
 Asked = namedtuple("Asked", "text kind shape colour many")      # shape, colour: those that the question names; many: whether its wording is plural, None if it does not show
 
 
@@ -63,7 +66,7 @@ def ask(r, held=False, kind=None):
 
 def fits(asked, sight):
     """Whether the question makes sense for this picture."""
-    if sight.number == 0:
+    if sight.number <= 0:
         return True
     if asked.kind == "place" and sight.number != 1:
         return False
@@ -85,6 +88,8 @@ def answer(asked, sight):
     """The answer to the question; sight None: no picture was shown."""
     if sight is None:
         return NO_PICTURE
+    if sight.number == OTHER:
+        return outside.ANSWER
     if sight.number == 0:
         return "I see nothing."
     many, things = sight.number > 1, plural(sight.shape)
@@ -102,9 +107,11 @@ def answer(asked, sight):
     return ("Yes, they are." if right else "No, they are not.") if many else "Yes, it is." if right else "No, it is not."
 
 
-def random_sight(r, held=False, asked=None):
+def random_sight(r, held=False, asked=None, other=False):
     """Random content for a picture, fitting the question if one is given; held: a pair of colour and shape that
-    training never uses."""
+    training never uses; other: sometimes something else than shapes."""
+    if other and r.random() < OTHER_SHARE:
+        return Sight(r.choice(COLOURS), r.choice(SHAPES), OTHER, None, None)
     while True:
         colour, shape = r.choice(sorted(HELD_PAIRS)) if held else (r.choice(COLOURS), r.choice(SHAPES))
         if not held and (colour, shape) in HELD_PAIRS:
@@ -123,7 +130,7 @@ def word_tokens(text):
     """{word: the token that names it in the rows of a picture}: the longest token of its spelling that no other word
     has."""
     found = {}
-    for word in COLOURS + SHAPES + NUMBERS + DOWN + ACROSS:
+    for word in COLOURS + SHAPES + NUMBERS + DOWN + ACROSS + ["other"]:
         if word not in found:
             tokens = sorted(text.spoken(" " + word), key=lambda i: -len(text.decode([i]).strip()))
             found[word] = next(i for i in tokens if i not in found.values())
@@ -132,9 +139,9 @@ def word_tokens(text):
 
 def fields(sight, tokens, blank):
     """The tokens for a picture's rows: colour, shape, number, place down and across, three times over; `blank` where
-    there is nothing to say."""
-    one = [blank] * 5
-    if sight.number:
+    there is nothing to say; something else than shapes is "other"."""
+    one = [blank if sight.number != OTHER else tokens["other"]] * 5
+    if sight.number > 0:
         one[:3] = [tokens[sight.colour], tokens[sight.shape], tokens[NUMBERS[sight.number - 1]]]
     if sight.number == 1:
         one[3:] = [tokens[sight.down], tokens[sight.across]]

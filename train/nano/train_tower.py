@@ -29,7 +29,7 @@ class Album:
         self.r, self.g, self.most, self.kept = r, g, most, {form: [] for form in pictures.FORMS}
 
     def new(self, form):
-        sight = sights.random_sight(self.r)
+        sight = sights.random_sight(self.r, other=True)
         return *pictures.draw_masked(self.g, sight, *form, plain=self.r.random() < .2), sight
 
     def batch(self, n):
@@ -67,7 +67,7 @@ class Namer(torch.nn.Module):
 def batch(r, g, n, held=False):
     """(patches [n,L,588], rows, columns, sights); all pictures of a batch have the same size."""
     width, height = r.choices(pictures.FORMS, FORM_WEIGHTS)[0]
-    shown = [sights.random_sight(r, held) for _ in range(n)]
+    shown = [sights.random_sight(r, held, other=not held) for _ in range(n)]
     cut = [pictures.patches(pictures.draw(g, s, width, height, plain=r.random() < .2)) for s in shown]
     return torch.stack([c[0] for c in cut]), cut[0][1], cut[0][2], shown
 
