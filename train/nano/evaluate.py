@@ -1,7 +1,7 @@
 """Measures on held-out sets what the model can do, and prints a table. usage: python -m nano.evaluate CHECKPOINT [text|speech|sight|all] [n]
 
 CHECKPOINT is a training state (.pt) or an exported folder. Replies are sampled as on the server. An answer is correct if its whole text matches."""
-import json, pathlib, random, sys
+import json, math, pathlib, random, sys
 import numpy as np
 import torch
 from . import layouts, mixing, pictures, sights, stream
@@ -35,8 +35,16 @@ def load(path):
     return nano.eval(), text
 
 
+def wilson(right, n):
+    """The ends of the 95 % interval of a share."""
+    z, p = 1.96, right / n
+    middle, half = p + z * z / (2 * n), z * math.sqrt(max(0, p * (1 - p)) / n + z * z / (4 * n * n))
+    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
+
+
 def row(name, right, n, note=""):
-    print(f"| {name} | {right / max(n, 1):.1%} | {n} | {note} |", flush=True)
+    low, high = wilson(right, n) if n else (0, 1)
+    print(f"| {name} | {right / max(n, 1):.1%} ({100 * low:.0f} to {100 * high:.0f}) | {n} | {note} |", flush=True)
 
 
 def ask(nano, text, questions, seed, system=None):

@@ -1,17 +1,19 @@
-"""Asks a running server held-out questions: spoken in full duplex, with and without video, and typed about pictures. Also checks what its voice says. usage: python -m nano.served http://HOST:PORT [questions] [voice]
+"""Asks a running server held-out questions: spoken in full duplex, with and without video, and typed about pictures. Also checks what its voice says. usage: python -m nano.served http://HOST:PORT [questions] [voice | people | chat]
 
-"voice": only questions in unseen voices, to measure how well its answers are understood. Needs `websockets` and pocketsphinx. The server is best started with --set worker.max_sessions=1 and a seed."""
+"voice": only questions in unseen voices, to measure how well its answers are understood; "people": the held-out people, the trained ones, and sound
+outside the domain; "chat": typed questions, functions, names, pictures of something else. Each share has its 95 % interval (Wilson). Needs `websockets` and pocketsphinx. The server is best started with --set worker.max_sessions=1 and a seed."""
 import json, random, sys, types
 import numpy as np
 import torch
 from scipy.signal import resample_poly
-from . import layouts, pictures, recogniser, sights
+from . import layouts, outside, pictures, recogniser, sights, tools
 from .evaluate import row, with_noise
+from .questions import draw, typed
 from .run import work
 from .scenes import first_unit_after
 
 sys.path.append(str(__import__("pathlib").Path(__file__).parents[2] / "tests/e2e"))
-from realtime import Client, floats, jpeg  # noqa: E402  the client of the end-to-end tests
+from realtime import Client, floats, http, jpeg  # noqa: E402  the client of the end-to-end tests
 
 
 def rough_seams(pieces, near=480):
@@ -84,10 +86,103 @@ def sighted(server, n):
     row("a picture in chat, colour and shape, unseen phrasings", right, n)
 
 
-def main(url, n, voice_alone=False):
+PEOPLE = ["flite_slt", "flite_awb", "festival_slt", "flite", "festival", "flite_slt_phrasings", "flite_awb_phrasings", "festival_slt_phrasings"]
+
+
+def people(server, n, show=6):
+    """Questions by the held-out people (slt, awb) and by trained ones, then sound outside the domain."""
+    refused = asked = 0
+    for name in PEOPLE:
+        records, waves, r = json.loads((work() / f"test_{name}.json").read_text()), np.load(work() / f"test_{name}.npz"), random.Random(4)
+        right = timely = own = wrong = 0
+        count = min(n, len(records))
+        for i in range(count):
+            said, start, _ = converse(server, waves[f"w{i}"], r.uniform(0, 3), seed=i, speaks=False)
+            right, own = right + (said == records[i]["answer"]), own + (said == outside.ANSWER)
+            timely += start is not None and 0 <= start <= 1
+            if said != records[i]["answer"] and wrong < show:
+                wrong += 1
+                print("   ", (records[i]["text"], records[i]["answer"], said, start), flush=True)
+        row(f"spoken, {name}", right, count, f"starts in time {timely / count:.0%}, not understood {own / count:.0%}")
+        refused, asked = refused + own, asked + count
+    row("in the domain, wrongly not understood", refused, asked)
+    records, waves, r = json.loads((work() / "test_outside.json").read_text()), np.load(work() / "test_outside.npz"), random.Random(5)
+    claims = {}
+    for i, record in enumerate(records):
+        said, _, _ = converse(server, waves[f"w{i}"], r.uniform(0, 3), seed=i, speaks=False)
+        kind = record["voice"] if record["voice"] in ("noise", "music") else "words" if record["text"] else "languages"
+        claims.setdefault(kind, []).append(said not in ("", outside.ANSWER))
+    for kind, found in claims.items():
+        row(f"outside the domain, {kind}: claims to have understood", sum(found), len(found))
+    row("outside the domain: claims to have understood", sum(map(sum, claims.values())), len(records))
+
+
+def complete(server, messages, **more):
+    """The message that answers, over HTTP."""
+    status, reply = http(server, "/v1/chat/completions", "POST", dict(model="nano", messages=messages, max_tokens=80, **more))
+    assert status == 200, reply
+    return reply["choices"][0]["message"]
+
+
+def chat(server, n):
+    """Typed: in and outside the domain, functions, the name in the system prompt, pictures of something else."""
+    say = lambda text: (complete(server, [dict(role="user", content=text)])["content"] or "").strip()
+    for held in (False, True):
+        r, right, refused = random.Random(61), 0, 0
+        for _ in range(n):
+            q = typed(r, draw(r, held=held, repeat=0))
+            got = say(q.text)
+            right, refused = right + (got == q.answer), refused + (got == outside.ANSWER)
+        row(f"typed, {'unseen' if held else 'seen'} phrasings", right, n, f"not understood {refused / n:.0%}")
+    r = random.Random(62)
+    row("typed, outside the domain: not understood", sum(say(outside.typed(r, held=q).text) == outside.ANSWER for q in outside.HELD_QUESTIONS), len(outside.HELD_QUESTIONS))
+    called_right = called = words_right = words = calls_unfit = unfit = 0
+    r = random.Random(63)
+    while called < 60:
+        offered, question, call, returned, answer = tools.scene(r, held=True)
+        asked = [dict(role="user", content=question.text)]
+        reply = complete(server, asked, tools=offered)
+        calls = [(c["function"]["name"], json.loads(c["function"]["arguments"])) for c in reply.get("tool_calls") or []]
+        if not call:
+            unfit, calls_unfit = unfit + 1, calls_unfit + bool(calls)
+            continue
+        called, called_right = called + 1, called_right + (calls == [call])
+        if calls == [call]:
+            told = complete(server, asked + [dict(role="assistant", content=None, tool_calls=reply["tool_calls"]),
+                                             dict(role="tool", tool_call_id=reply["tool_calls"][0]["id"], content=returned)], tools=offered)
+            words, words_right = words + 1, words_right + ((told["content"] or "").strip() == answer)
+    row("functions: the right call, name and arguments", called_right, called)
+    row("functions: the result in words", words_right, words)
+    row("functions: a call although none fits", calls_unfit, unfit)
+    r = random.Random(64)
+    none = [complete(server, [dict(role="user", content=tools.scene(r, held=True)[1].text)]) for _ in range(60)]
+    row("functions: a call although none is offered", sum(bool(m.get("tool_calls")) or "<tool_call>" in (m["content"] or "") for m in none), len(none))
+    r, right = random.Random(65), 0
+    for _ in range(60):
+        system, question = tools.name_asked(r, held=True)
+        right += (complete(server, [dict(role="system", content=system), dict(role="user", content=question.text)])["content"] or "").strip() == question.answer
+    row("the name in the system prompt", right, 60)
+    r, right = random.Random(66), 0
+    for i in range(60):
+        content = [{"type": "image", "data": file_of(sights.Sight("red", "circle", sights.OTHER, None, None), 5000 + i)}, {"type": "text", "text": sights.ask(r, True).text}]
+        with Client(server, mode="chat") as client:
+            client.init()
+            client.send({"type": "input.append", "input": {"messages": [{"role": "user", "content": content}]}})
+            right += client.until_done()["text"] == outside.ANSWER
+    row("a picture of something else in chat: not understood", right, 60)
+
+
+def main(url, n, what=""):
     torch.set_num_threads(1)
     server = types.SimpleNamespace(http=url, realtime=url.replace("http", "ws", 1) + "/v1/realtime")
     print("| through the server | right | n | note |\n|---|---|---|---|")
+    if what in ("", "people"):
+        people(server, n)
+    if what in ("", "chat"):
+        chat(server, n)
+    if what in ("people", "chat"):
+        return
+    voice_alone = what == "voice"
     spoken, shown, seams = [], 0, np.zeros(2, int)
     sets = [("unseen voices", "test_voices", (0, 3), None), ("unseen voices, 12 dB noise", "test_voices", (0, 3), 12), ("unseen voices, start at 0-20 s", "test_voices", (0, 20), None),
             ("unseen phrasings", "test_phrasings", (0, 3), None)]
@@ -119,4 +214,4 @@ def main(url, n, voice_alone=False):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 40, "voice" in sys.argv)
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 40, sys.argv[3] if len(sys.argv) > 3 else "")
