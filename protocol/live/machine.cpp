@@ -51,7 +51,7 @@ realtime::effects machine::on_frame(std::string_view frame, time_point now) {
     event_id_ = json::unescape(given);
   const auto type = json::member(event, "type");
   auto read = read_client_event(event);
-  if (!config_ && !(type.is(json::kind::string) && json::means(type, "session.start")))
+  if (!begun_ && !(type.is(json::kind::string) && json::means(type, "session.start")))
     refuse_event({"session_not_started", "The first event must be session.start.", ""});
   else if (!read)
     refuse_event(read.error());
@@ -91,28 +91,26 @@ void machine::inform(std::string_view code, std::string_view message) {
 }
 
 void machine::inform_of_delegation() {
-  if (!config_->delegates_to_client)
+  if (!begun_->config.delegates_to_client)
     inform("delegation_unavailable", "This server delegates nothing: the model answers by itself.");
 }
 
 machine::complaint machine::handle(session_start& event) {
-  if (config_) return fault{"session_already_started", "The session has started already.", "type"};
-  config_ = std::move(event.config);
+  if (begun_) return fault{"session_already_started", "The session has started already.", "type"};
+  history_ = std::move(event.config.input);
+  begun_ = std::make_unique<begun>(std::move(event.config));
   start_event_id_ = event_id_;
-  history_ = std::move(config_->input);
-  decoder_.emplace(config_->format);
-  speech_.emplace(config_->format);
   open_duplex();
   return std::nullopt;
 }
 
 machine::complaint machine::handle(session_update& event) {
-  auto next = updated(*config_, event.session);
+  auto next = updated(begun_->config, event.session);
   if (!next) return next.error();
-  const bool changed = next->delegates_to_client != config_->delegates_to_client;
-  config_ = std::move(*next);
+  const bool changed = next->delegates_to_client != begun_->config.delegates_to_client;
+  begun_->config = std::move(*next);
   answer("session.updated", [&](auto& out) {
-    out.json("session", encode_session(*config_, id_, origin_.accepted_unix_s + terms_.longest.count() / 1000));
+    out.json("session", encode_session(begun_->config, id_, origin_.accepted_unix_s + terms_.longest.count() / 1000));
   });
   if (changed) inform_of_delegation();
   return std::nullopt;
@@ -150,7 +148,7 @@ machine::complaint machine::handle(audio_mute& event) {
 
 machine::complaint machine::handle(audio_append& event) {
   std::vector<float> samples;
-  if (auto read = decoder_->feed(event.audio, samples); !read) {
+  if (auto read = begun_->decoder.feed(event.audio, samples); !read) {
     auto why = read.error();
     why.code = "invalid_audio";
     return why;
@@ -182,7 +180,7 @@ void machine::on_edge(const realtime::turn_edge& edge) {
 
 /// The user has spoken for long enough while the model did.
 void machine::cut() {
-  speech_->cut();
+  begun_->speech.cut();
   if (side_turn_) {
     if (inner_.is(mode::chat)) close_inner();
     side_turn_.reset();
@@ -203,12 +201,12 @@ void machine::fill_silence() {
 // ---- what the model says
 
 bool machine::speaking() const {
-  return side_turn_ || !engine_response_.empty() || (speech_ && speech_->playing(now_));
+  return side_turn_ || !engine_response_.empty() || (begun_ && begun_->speech.playing(now_));
 }
 
 /// Sends what is due.
 void machine::release_speech() {
-  while (const auto piece = speech_->next(now_)) {
+  while (const auto piece = begun_->speech.next(now_)) {
     if (!piece->words.empty()) {
       said_ += piece->words;
       const auto from = ms_at(piece->plays_at);
@@ -277,9 +275,10 @@ std::optional<machine::time_point> machine::next_deadline() const {
   consider(inner_.give_up);
   consider(silence_due());
   consider(next_usage_);
-  if (speech_) {
-    consider(speech_->due());
-    if (speech_->last_end() && *speech_->last_end() > now_) consider(speech_->last_end()); // it falls silent
+  if (begun_) {
+    consider(begun_->speech.due());
+    if (begun_->speech.last_end() && *begun_->speech.last_end() > now_)
+      consider(begun_->speech.last_end()); // it falls silent
   }
   consider(remark_due());
   consider(reopening_due());
@@ -314,7 +313,7 @@ realtime::effects machine::on_drain(time_point now) {
 void machine::close_session(std::string_view reason, std::uint16_t code) {
   answer("session.closed", [&](auto& event) {
     event.text("reason", reason);
-    event.json("session", encode_session(*config_, id_, origin_.accepted_unix_s + terms_.longest.count() / 1000));
+    event.json("session", encode_session(begun_->config, id_, origin_.accepted_unix_s + terms_.longest.count() / 1000));
     write_usage(event);
   });
   end(code, std::string(reason));

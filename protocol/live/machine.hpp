@@ -15,9 +15,11 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace parley::protocol::live {
@@ -53,6 +55,15 @@ public:
   const std::string& id() const override { return id_; }
 
 private:
+  /// What there is once the client has sent its `session.start`.
+  struct begun {
+    explicit begun(session_config chosen) : config(std::move(chosen)), decoder(config.format), speech(config.format) {}
+
+    session_config config;
+    realtime::sound_decoder decoder;
+    paced_speech speech;
+  };
+
   struct inner_session {
     std::uint64_t number = 0; ///< 0 = none
     mode kind = mode::chat;
@@ -112,6 +123,7 @@ private:
   void on_chat(server_message& said);
   void on_duplex(const server_message& said);
   void begin_side_turn();
+  void end_side_turn();
   std::string duplex_init() const;
 
   std::optional<time_point> silence_due() const;
@@ -135,20 +147,18 @@ private:
   std::string event_id_; ///< of the client's event that is being answered
   flood_guard flood_;
 
-  std::optional<session_config> config_; ///< once the client has sent it
+  std::unique_ptr<begun> begun_; ///< null until then
   std::string start_event_id_;
   std::optional<time_point> started_; ///< the client was told
   std::optional<time_point> next_usage_;
   int context_tokens_used_ = 0;
 
-  std::optional<realtime::sound_decoder> decoder_;
   realtime::turn_finder finder_;
   realtime::duplex_feed feed_;
   std::optional<time_point> last_input_; ///< when the client's sound, or silence for it, came last
   bool muted_ = false;
   bool overflow_told_ = false;
 
-  std::optional<paced_speech> speech_;
   std::string said_; ///< of this utterance, as far as it was sent
   std::vector<realtime::item> history_;
 

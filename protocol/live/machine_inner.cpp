@@ -45,7 +45,7 @@ void machine::close_inner() {
 }
 
 std::string machine::duplex_init() const {
-  std::string prompt = config_->instructions;
+  std::string prompt = begun_->config.instructions;
   if (const auto history = realtime::in_words(history_, history_bytes); !history.empty())
     prompt += (prompt.empty() ? "" : "\n\n") + ("Conversation so far:\n" + history);
   std::string out = R"({"type":"session.init","payload":{)";
@@ -85,7 +85,7 @@ void machine::on_created() {
   event_id_ = start_event_id_;
   out_.event("session.started", [&](auto& event) {
     if (!event_id_.empty()) event.text("client_event_id", event_id_);
-    event.json("session", encode_session(*config_, id_, origin_.accepted_unix_s + terms_.longest.count() / 1000));
+    event.json("session", encode_session(begun_->config, id_, origin_.accepted_unix_s + terms_.longest.count() / 1000));
   });
   inform_of_delegation();
   event_id_.clear();
@@ -102,9 +102,14 @@ void machine::lose_inner() {
   }
   if (waited || side_turn_)
     inform(waited ? "server_busy" : "inference_error", "The model is not there at the moment; the session goes on.");
-  speech_->end();
-  if (side_turn_) side_turn_->made = true;
+  end_side_turn();
   retry_at_ = now_ + retry_after;
+}
+
+/// All of it is made; what is left is to play it.
+void machine::end_side_turn() {
+  begun_->speech.end();
+  if (side_turn_) side_turn_->made = true;
 }
 
 void machine::on_chat(server_message& said) {
@@ -112,13 +117,12 @@ void machine::on_chat(server_message& said) {
   switch (said.type) {
   case server_event_type::created: send_inner(std::move(side_turn_->frame)); break;
   case server_event_type::spoken:
-    if (!said.text.empty()) speech_->say(said.text);
-    speech_->sound(said.audio, false);
+    if (!said.text.empty()) begun_->speech.say(said.text);
+    begun_->speech.sound(said.audio, false);
     break;
   case server_event_type::response_done:
     close_inner();
-    speech_->end();
-    side_turn_->made = true;
+    end_side_turn();
     break;
   case server_event_type::error:
   case server_event_type::closed: lose_inner(); break;
@@ -130,7 +134,7 @@ void machine::on_duplex(const server_message& said) {
   if (said.answers_unit) feed_.answered();
   switch (said.type) {
   case server_event_type::listen:
-    if (!engine_response_.empty()) speech_->end();
+    if (!engine_response_.empty()) begun_->speech.end();
     engine_response_.clear();
     break;
   case server_event_type::spoken: {
@@ -139,10 +143,10 @@ void machine::on_duplex(const server_message& said) {
     if (empty && engine_response_.empty()) break;
     if (!speaking()) begin_speech();
     engine_response_ = said.response_id;
-    if (!said.text.empty()) speech_->say(said.text);
-    speech_->sound(said.audio, true);
+    if (!said.text.empty()) begun_->speech.say(said.text);
+    begun_->speech.sound(said.audio, true);
     if (!said.end_of_turn) break;
-    speech_->end();
+    begun_->speech.end();
     engine_response_.clear();
     break;
   }
@@ -166,13 +170,14 @@ void machine::begin_side_turn() {
   close_inner();
   begin_speech();
   realtime::response_request request;
-  request.instructions = config_->instructions;
+  request.instructions = begun_->config.instructions;
   realtime::item asked;
   asked.content.emplace_back().text =
       "Note from the application, which the user cannot hear. Tell the user, in your own words:\n" +
       remarks_.front().content;
   remarks_.pop_front();
   std::vector<const realtime::item*> context;
+  context.reserve(history_.size() + 1);
   for (const auto& each : history_) context.push_back(&each);
   context.push_back(&asked);
   side_turn_ = side_turn{realtime::encode_chat_turn(request, context)};
@@ -195,9 +200,13 @@ std::optional<machine::time_point> machine::reopening_due() const {
 
 /// What can be done between two events.
 void machine::settle() {
-  if (ended_ || !config_) return;
+  if (ended_) return;
+  if (!begun_) {
+    if (draining_) end(1001, "the server is shutting down");
+    return;
+  }
   release_speech();
-  if (side_turn_ && side_turn_->made && !speech_->playing(now_)) {
+  if (side_turn_ && side_turn_->made && !begun_->speech.playing(now_)) {
     side_turn_.reset();
     stale_since_ = now_;
   }

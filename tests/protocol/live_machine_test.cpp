@@ -395,6 +395,12 @@ TEST_CASE("when the server shuts down, a live session ends with what is being sa
   CHECK(sounds_in(rest) == 4);
   CHECK(types(rest).back() == "session.closed");
   CHECK(server.ended()->code == 1001);
+  live_driver silent, waits;
+  CHECK(silent.drain().empty());
+  CHECK(silent.ended()->code == 1001);
+  waits.start();
+  CHECK(code_of(waits.drain()) == "server_busy");
+  CHECK(waits.ended()->code == 1001);
 }
 
 TEST_CASE("a client that stops sending lets the model finish its sentence") {
