@@ -52,8 +52,8 @@ public:
   virtual void gone() = 0;
 };
 
-/// OpenAI's Realtime API, or its Live API.
-enum class openai_dialect : std::uint8_t { realtime, live };
+/// OpenAI's Realtime API, its beta, or the Live API.
+enum class openai_dialect : std::uint8_t { realtime, realtime_beta, live };
 
 /// What a connection that speaks a dialect of OpenAI's asks for (docs/openai.md).
 struct realtime_request {

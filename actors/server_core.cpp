@@ -16,6 +16,7 @@
 #include "base/assert.hpp"
 #include "config/load.hpp"
 #include "protocol/live/machine.hpp"
+#include "protocol/realtime/beta_adapter.hpp"
 #include "protocol/realtime/machine.hpp"
 
 #include <algorithm>
@@ -187,7 +188,9 @@ std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const conn
   terms.duplex_idle = limits_.chat_idle;
   terms.backlog_units = limits_.failover_units;
   protocol::realtime::origin from{info.realtime->model, info.realtime->served, info.accepted, unix_ms() / 1000};
-  return std::make_unique<protocol::realtime::machine>(std::move(from), terms, secure_random);
+  auto machine = std::make_unique<protocol::realtime::machine>(std::move(from), terms, secure_random);
+  const bool beta = info.realtime->spoken == openai_dialect::realtime_beta;
+  return std::make_unique<protocol::realtime::beta_adapter>(std::move(machine), beta);
 }
 
 std::unique_ptr<session_handle> server_core::admit_realtime(connection_info info, std::shared_ptr<client_link> link) {

@@ -11,8 +11,9 @@ from pathlib import Path
 RULES = json.loads((Path(__file__).parents[1] / "support/openai_events.json").read_text())
 
 
-def live(path: str) -> bool:
-    return "/live" in path
+def rules_for(request: str):
+    """By the first line of the upgrade."""
+    return Live() if "/live" in request else Beta() if "api-version" in request else Realtime()
 
 
 class Realtime:
@@ -44,6 +45,20 @@ class Realtime:
         self.steps[response] = kind
         if kind == "response.done":
             del self.steps[response]
+
+
+class Beta(Realtime):
+    """One connection of the Realtime API's beta: as above, by its older names."""
+
+    def check(self, event: dict):
+        rules, kind = RULES["beta"], event["type"]
+        assert kind not in rules["names"] and kind != rules["absent"], f"{kind} is not of the beta"
+        for name in ("session", "response"):
+            assert name not in event or set(event[name]) == set(rules[name]), f"{kind} has {sorted(event.get(name, []))}"
+        for part in event.get("item", {}).get("content", []):
+            assert part["type"] in rules["content"], part["type"]
+        ga = {beta: name for name, beta in rules["names"].items()}.get(kind, kind)
+        super().check(event | {"type": ga})
 
 
 class Live:
@@ -145,7 +160,7 @@ class Watched:
                             return
                         (server if end is client else client).sendall(data)
                         if rules is None:
-                            rules = Live() if live(data.split(b"\r\n")[0].decode()) else Realtime()
+                            rules = rules_for(data.split(b"\r\n")[0].decode())
                         if end is server:
                             self.look(rules, frames, data)
             except OSError:

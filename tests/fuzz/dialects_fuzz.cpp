@@ -1,6 +1,7 @@
 #include "base/utf8.hpp"
 #include "protocol/json/document.hpp"
 #include "protocol/live/machine.hpp"
+#include "protocol/realtime/beta_adapter.hpp"
 #include "protocol/realtime/machine.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
@@ -115,6 +116,9 @@ void parley::test::fuzz(std::string_view bytes) {
   shell realtime(
       std::make_unique<rt::machine>(rt::origin{"parley", true, accepted, 0}, rt::machine_terms{}, counting()));
   play(realtime, bytes);
+  shell beta(std::make_unique<rt::beta_adapter>(
+      std::make_unique<rt::machine>(rt::origin{"parley", true, accepted, 0}, rt::machine_terms{}, counting()), true));
+  play(beta, bytes);
   shell talking(std::make_unique<live::machine>(live::origin{accepted, 0}, live::machine_terms{}, counting()));
   play(talking, bytes);
 }

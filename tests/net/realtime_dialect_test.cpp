@@ -34,6 +34,25 @@ TEST_CASE("the upgrade says which dialect a connection speaks") {
   CHECK_FALSE(realtime_request_of("/v1/realtime", "call_id=c", "", "")->served);
 }
 
+TEST_CASE("older clients of the Realtime API are told by what they ask for") {
+  const auto beta = [](std::string_view path, std::string_view query = "", std::string_view subprotocols = "",
+                       std::string_view header = "") {
+    const auto asked = realtime_request_of(path, query, subprotocols, header);
+    return asked && asked->spoken == parley::actors::openai_dialect::realtime_beta;
+  };
+  CHECK(is_realtime_path("/openai/realtime"));
+  CHECK(beta("/openai/realtime", "api-version=2024-10-01-preview&deployment=d"));
+  CHECK(beta("/v1/realtime", "model=x", "", "realtime=v1"));
+  CHECK(beta("/v1/realtime", "model=x", "realtime, openai-beta.realtime-v1"));
+  CHECK(beta("/v1/realtime", "", "openai-beta.realtime-v1"));
+  CHECK(beta("/v1/realtime", "deployment=d&api-version=1"));
+  CHECK(beta("/v1/realtime", "dialect=openai-beta&mode=chat"));
+  CHECK_FALSE(beta("/v1/realtime", "dialect=openai", "", "realtime=v1"));
+  CHECK_FALSE(beta("/openai/v1/realtime", "api-version=preview"));
+  CHECK_FALSE(beta("/v1/realtime", "model=x"));
+  CHECK_FALSE(beta("/v1/realtime", "mode=audio", "", "realtime=v1"));
+}
+
 TEST_CASE("the path alone says that a connection speaks the Live API") {
   for (const auto* path : {"/v1/live", "/v1/live/sessions", "/openai/v1/live", "/openai/v1/live/sessions"}) {
     CHECK(is_realtime_path(path));

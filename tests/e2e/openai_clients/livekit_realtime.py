@@ -1,6 +1,6 @@
 """livekit-plugins-openai (PyPI): openai.realtime.RealtimeModel(base_url=...), without a LiveKit room. See common.py.
 
-Checks: text, instructions, spoken, interrupt, tools, chat_ctx, video, manual, agent
+Checks: text, instructions, spoken, interrupt, tools, chat_ctx, video, manual, azure_beta, agent
 `agent` is a whole AgentSession with a microphone and a loudspeaker of our own: what an application sees.
 """
 import asyncio
@@ -219,6 +219,24 @@ async def run(url, checks, wav="", key="none", wait=30.0):
                 words, _, _, _ = await t.answer(await t.s.generate_reply())
                 return repr(words)
 
+        async def azure_beta():
+            # RealtimeModel(azure_deployment=..., api_version=...): flat session, old event names, api-key header
+            root = base(url).removesuffix("/v1") + "/openai"
+            model = openai.realtime.RealtimeModel(azure_deployment="parley", api_version="2024-10-01-preview", api_key=key,
+                                                  base_url=root, http_session=http, turn_detection=None)
+            s = model.session()
+            problems = []
+            s.on("error", problems.append)
+            ctx = llm.ChatContext.empty()
+            ctx.add_message(role="user", content="What is your name?")
+            await s.update_chat_ctx(ctx)
+            t = Talk(http, url, key)
+            words, sound, _, _ = await t.answer(await s.generate_reply())
+            await s.aclose()
+            assert not problems, problems[0].error
+            assert sound > 0.1
+            return f"{words!r}, {sound:.1f} s"
+
         async def agent():
             ears = asyncio.Queue()
             played = []
@@ -310,7 +328,7 @@ async def run(url, checks, wav="", key="none", wait=30.0):
 
         for name, check in (("text", text), ("instructions", instructions), ("spoken", spoken), ("interrupt", interrupt),
                             ("tools", tools), ("chat_ctx", chat_ctx), ("video", video), ("manual", manual),
-                            ("agent", agent)):
+                            ("azure_beta", azure_beta), ("agent", agent)):
             await checks.run(name, check, wait)
 
 

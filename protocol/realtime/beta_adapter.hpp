@@ -1,0 +1,42 @@
+#pragma once
+
+#include "protocol/realtime/adapter.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace parley::protocol::realtime {
+
+/// Lets a machine of the GA API speak to clients of the beta as well. A client whose first `session.update` has the
+/// beta's form is one of them, whatever it said when it connected.
+class beta_adapter final : public adapter {
+public:
+  /// `beta`: the client is known to be one of the beta's.
+  beta_adapter(std::unique_ptr<adapter> machine, bool beta) : machine_(std::move(machine)), beta_(beta) {}
+
+  effects start(time_point now) override { return told(machine_->start(now)); }
+  effects on_frame(std::string_view frame, time_point now) override;
+  effects on_inner_frame(std::uint64_t number, std::string_view frame, time_point now) override {
+    return told(machine_->on_inner_frame(number, frame, now));
+  }
+  effects on_inner_closed(std::uint64_t number, time_point now) override {
+    return told(machine_->on_inner_closed(number, now));
+  }
+  effects on_drain(time_point now) override { return told(machine_->on_drain(now)); }
+  effects tick(time_point now) override { return told(machine_->tick(now)); }
+  std::optional<time_point> next_deadline() const override { return machine_->next_deadline(); }
+  const std::string& id() const override { return machine_->id(); }
+
+private:
+  effects told(effects all) const;
+
+  const std::unique_ptr<adapter> machine_;
+  bool beta_;
+  double temperature_ = 0.8;
+};
+
+} // namespace parley::protocol::realtime

@@ -1,0 +1,158 @@
+#include "protocol/realtime/beta_adapter.hpp"
+#include "protocol/realtime/beta_events.hpp"
+#include "protocol/realtime/machine.hpp"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace rt = parley::protocol::realtime;
+using nlohmann::json;
+
+namespace {
+
+std::set<std::string> keys_of(const json& object) {
+  std::set<std::string> out;
+  for (const auto& [name, value] : object.items()) out.insert(name);
+  return out;
+}
+
+/// Checks an event of the beta by its table.
+void check_beta(const json& event) {
+  std::ifstream in("tests/support/openai_events.json");
+  static const auto all = json::parse(in);
+  const auto& rules = all["beta"];
+  const auto type = event["type"].get<std::string>();
+  INFO(event.dump());
+  CHECK_FALSE(rules["names"].contains(type));
+  CHECK(type != rules["absent"]);
+  auto ga = type;
+  for (const auto& [name, beta] : rules["names"].items())
+    if (beta == type) ga = name;
+  REQUIRE(all["realtime"]["fields"].contains(ga));
+  std::set<std::string> wanted{"type", "event_id"};
+  for (const auto& name : all["realtime"]["fields"][ga]) wanted.insert(name);
+  CHECK(keys_of(event) == wanted);
+  if (event.contains("session")) CHECK(keys_of(event["session"]) == rules["session"].get<std::set<std::string>>());
+  if (event.contains("response")) CHECK(keys_of(event["response"]) == rules["response"].get<std::set<std::string>>());
+  if (event.contains("item"))
+    for (const auto& part : event["item"].value("content", json::array()))
+      CHECK(std::count(rules["content"].begin(), rules["content"].end(), part["type"]) == 1);
+}
+
+/// A client of the beta; what the inner session gets is kept.
+class beta_client {
+public:
+  explicit beta_client(bool known)
+      : server_(std::make_unique<rt::machine>(rt::origin{"parley", true, now_, 1'700'000'000}, rt::machine_terms{},
+                                              [random = std::make_shared<std::mt19937_64>(1)] { return (*random)(); }),
+                known) {
+    first_ = carry_out(server_.start(now_), known);
+  }
+
+  std::vector<json> send(const json& event) { return carry_out(server_.on_frame(event.dump(), now_), true); }
+  std::vector<json> inner(const json& event) { return carry_out(server_.on_inner_frame(1, event.dump(), now_), true); }
+  const std::vector<json>& first() const { return first_; }
+  const std::vector<json>& asked() const { return asked_; }
+
+private:
+  std::vector<json> carry_out(const rt::effects& effects, bool beta) {
+    std::vector<json> out;
+    for (const auto& effect : effects) {
+      if (const auto* said = std::get_if<rt::to_inner>(&effect)) asked_.push_back(json::parse(said->frame));
+      const auto* frame = std::get_if<rt::to_client>(&effect);
+      if (frame == nullptr) continue;
+      out.push_back(json::parse(frame->frame));
+      if (beta) check_beta(out.back());
+    }
+    return out;
+  }
+
+  const std::chrono::steady_clock::time_point now_{std::chrono::hours(1)};
+  rt::beta_adapter server_;
+  std::vector<json> first_;
+  std::vector<json> asked_;
+};
+
+std::vector<std::string> types_of(const std::vector<json>& events) {
+  std::vector<std::string> out;
+  for (const auto& each : events) out.push_back(each["type"]);
+  return out;
+}
+
+const json manual{{"modalities", {"text", "audio"}}, {"voice", "alloy"},
+                  {"instructions", "Be kind."},      {"input_audio_format", "g711_ulaw"},
+                  {"output_audio_format", "pcm16"},  {"input_audio_transcription", {{"model", "whisper-1"}}},
+                  {"turn_detection", nullptr},       {"temperature", 0.9},
+                  {"max_response_output_tokens", 77}};
+
+} // namespace
+
+TEST_CASE("a client of the beta sees its own flat session") {
+  beta_client client(true);
+  CHECK(client.first()[0]["session"]["modalities"] == json{"text", "audio"});
+  CHECK(client.first()[0]["session"]["turn_detection"]["type"] == "semantic_vad");
+  const auto told = client.send({{"type", "session.update"}, {"session", manual}});
+  REQUIRE(types_of(told) == std::vector<std::string>{"session.updated"});
+  const auto& session = told[0]["session"];
+  CHECK(session["voice"] == "alloy");
+  CHECK(session["instructions"] == "Be kind.");
+  CHECK(session["input_audio_format"] == "g711_ulaw");
+  CHECK(session["output_audio_format"] == "pcm16");
+  CHECK(session["turn_detection"].is_null());
+  CHECK(session["temperature"] == 0.9);
+  CHECK(session["max_response_output_tokens"] == 77);
+  const auto wrong = client.send({{"type", "session.update"}, {"session", {{"input_audio_format", "opus"}}}});
+  CHECK(wrong[0]["error"]["code"] == "invalid_value");
+}
+
+TEST_CASE("a client of the beta gets its answer by the older names") {
+  beta_client client(true);
+  client.send({{"type", "session.update"}, {"session", manual}});
+  const auto made = client.send(
+      {{"type", "conversation.item.create"},
+       {"item", {{"type", "message"}, {"role", "user"}, {"content", {{{"type", "input_text"}, {"text", "Hi"}}}}}}});
+  CHECK(types_of(made) == std::vector<std::string>{"conversation.item.created"});
+  const auto created =
+      client.send({{"type", "response.create"}, {"response", {{"modalities", {"text"}}, {"metadata", {{"a", "b"}}}}}});
+  CHECK(created[0]["response"]["modalities"] == json{"text"});
+  CHECK(created[0]["response"]["metadata"]["a"] == "b");
+  client.inner({{"type", "session.created"}, {"session_id", "s"}});
+  CHECK(client.asked().back()["input"]["generation"]["max_new_tokens"] == 77);
+  CHECK_FALSE(client.asked().back()["input"].contains("tts"));
+  const auto words =
+      client.inner({{"type", "response.output.delta"}, {"kind", "text"}, {"text", "Hello"}, {"session_id", "s"}});
+  CHECK(types_of(words) == std::vector<std::string>{"response.output_item.added", "conversation.item.created",
+                                                    "response.content_part.added", "response.text.delta"});
+  const auto done = client.inner({{"type", "response.done"}, {"reason", "turn_end"}, {"session_id", "s"}});
+  CHECK(types_of(done) == std::vector<std::string>{"response.text.done", "response.content_part.done",
+                                                   "response.output_item.done", "response.done",
+                                                   "rate_limits.updated"});
+  CHECK(done[3]["response"]["output"][0]["content"][0]["type"] == "text");
+}
+
+TEST_CASE("the first session.update in the beta's form makes a client one of the beta's") {
+  beta_client client(false);
+  CHECK(client.first()[0]["session"]["type"] == "realtime");
+  CHECK(client.send({{"type", "session.update"}, {"session", manual}})[0]["session"].contains("modalities"));
+
+  CHECK_FALSE(rt::is_beta_update(R"({"type":"session.update","session":{"type":"realtime","voice":"a"}})"));
+  CHECK_FALSE(rt::is_beta_update(R"({"type":"session.update","session":{"instructions":"a"}})"));
+  CHECK_FALSE(rt::is_beta_update(R"({"type":"session.update","session":3})"));
+  CHECK_FALSE(rt::is_beta_update("["));
+}
+
+TEST_CASE("what is no event of the beta passes as it is") {
+  double temperature = 0.8;
+  for (const std::string frame :
+       {R"({"type":"session.update","session":{"voice":"\ud800"}})", R"({"type":"session.update"})",
+        R"({"type":"input_audio_buffer.append","audio":"AAAA"})", "{", R"({"type":7})"})
+    CHECK(rt::from_beta(frame, temperature) == frame);
+}
