@@ -16,7 +16,7 @@ stage() { if [ "$processes" -gt 1 ]; then "$python" -m nano.together "$processes
 
 $python -m nano.shipped
 [ -e "$NANO_WORK/tokenizer/vocab.json" ] || $python -m nano.tokenizer "$template" "$NANO_WORK/tokenizer"
-[ -e "$NANO_WORK/bank_sights.json" ] || $python -m nano.synth 49000 "$processes"
+[ -e "$NANO_WORK/bank_outside1.json" ] || $python -m nano.synth 14000 "$processes" 24000
 [ -e "$NANO_WORK/voice.pt" ] || $python -m nano.voice 2400
 $python -m nano.train_text "${TEXT_SECONDS:-3600}" 3e-3
 $python -m nano.train_ctc "${PHONE_SECONDS:-600}" 2.5e-3

@@ -10,8 +10,8 @@ from .run import work
 
 # $NANO_PHONES: how far espeak's phonemes are merged, so that the encoder is not tied to its vowels. "espeak": not at all; "allophones": variants
 # of one phoneme, and the vowels that accents swap; "classes": vowels by five places in the mouth.
-ALLOPHONES = str.maketrans(dict.fromkeys("2L") | {"V": "@", "3": "@", "0": "A", "e": "E"})
-CLASSES = str.maketrans(dict.fromkeys("2L") | {"I": "i", "e": "E", "a": "E", "V": "@", "3": "@", "0": "A", "O": "A", "o": "A", "U": "u"})
+ALLOPHONES = str.maketrans({"2": None, "L": "l"} | {"V": "@", "3": "@", "0": "A", "e": "E"})
+CLASSES = str.maketrans({"2": None, "L": "l"} | {"I": "i", "e": "E", "a": "E", "V": "@", "3": "@", "0": "A", "O": "A", "o": "A", "U": "u"})
 MERGED = {"espeak": {}, "allophones": ALLOPHONES, "classes": CLASSES}[os.environ.get("NANO_PHONES", "allophones")]
 
 

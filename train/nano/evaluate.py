@@ -44,7 +44,7 @@ def wilson(right, n):
 
 def row(name, right, n, note=""):
     low, high = wilson(right, n) if n else (0, 1)
-    print(f"| {name} | {right / max(n, 1):.1%} ({100 * low:.0f} to {100 * high:.0f}) | {n} | {note} |", flush=True)
+    print(f"| {name} | {right / max(n, 1):.1%} ({100 * max(0, low):.0f} to {100 * high:.0f}) | {n} | {note} |", flush=True)
 
 
 def ask(nano, text, questions, seed, system=None):

@@ -11,6 +11,7 @@ from .tokenizer import Text
 
 
 TWINS = float(os.environ.get("NANO_TWINS", .2))  # weight of the consistency between two warps of each clip; 0: no twins
+CHECKED = ("test_voices", "test_phrasings", "test_words", "test_flite_slt", "test_flite_awb", "test_flite")
 UNITS_PER_CACHE = 29  # units after which the streaming encoder empties its cache
 
 
@@ -97,7 +98,7 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(1)
     text, bank, log = Text(work() / "tokenizer"), mixing.Bank(), Log("ctc" if tokens else "phones")
-    sets = [json.loads((work() / f"{n}.json").read_text()) for n in ("test_voices", "test_phrasings", "test_words")]
+    sets = [json.loads((work() / f"{n}.json").read_text()) for n in CHECKED]
     phonemes = ctc.Phonemes(w for q in bank.records + [q for s in sets for q in s] for w in q["text"].split())
     model, path = Hearing(phonemes.size), work() / ("ctc.pt" if tokens else "phones.pt")
     step, clock = 0, Clock()
@@ -138,11 +139,10 @@ def main():
             sums, count = torch.zeros(3), 0
             keep()
         if step % 200 == 0:
-            per, exact = check(model, text, phonemes, "test_voices")
-            log(step=step, s=clock(), voices_per=per, voices_exact=exact)
+            log(step=step, s=clock(), **{f"{n}_per": check(model, text, phonemes, n, 30)[0] for n in ("test_voices", "test_flite_slt", "test_flite_awb")})
             model.train()
     keep()
-    log(**{f"{n}_{k}": v for n in ("test_voices", "test_phrasings", "test_words") for k, v in zip(("per", "exact"), check(model, text, phonemes, n))})
+    log(**{f"{n}_{k}": v for n in CHECKED for k, v in zip(("per", "exact"), check(model, text, phonemes, n))})
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from scipy.ndimage import median_filter
 from scipy.signal import resample_poly
-from . import layouts, mel, sights
+from . import layouts, mel, outside, sights, tools
 from .espeak import read
 from .locked import Times, locked
 from .pitch import pitches
@@ -127,11 +127,18 @@ def fitted(text, answer):
 
 
 def sentences(r, held):
-    """Endless questions whose answers the voice will speak: from the domain, and strings of words."""
+    """Endless questions whose answers the voice will speak: from the domain, and strings of words; a few it cannot answer,
+    and results of functions."""
     pool = HELD_WORDS + TRAIN_WORDS[::10] if held else TRAIN_WORDS
     while True:
-        if r.random() < .65:
+        kind = r.random()
+        if kind < .6:
             yield draw(r, repeat=0)
+        elif kind < .63:
+            yield outside.question(r)
+        elif kind < .65:
+            _, question, _, _, answer = tools.scene(r)
+            yield Question(question.text.lower(), answer, "result")
         else:
             words = " ".join(r.choice(pool) for _ in range(r.randrange(2, 7)))
             yield Question("say the words " + words, words + ".", "repeat")
