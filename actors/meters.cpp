@@ -1,5 +1,6 @@
 #include "actors/meters.hpp"
 
+#include "actors/metric_makers.hpp"
 #include "actors/reports/status_report.hpp"
 
 #include <prometheus/text_serializer.h>
@@ -18,12 +19,6 @@ const buckets turn_seconds{0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 40, 80, 120};
 const buckets stage_seconds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5};
 const buckets wait_seconds{0.01, 0.1, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800};
 
-prometheus::Family<prometheus::Counter>& counter(prometheus::Registry& in, const char* name, const char* help) {
-  return prometheus::BuildCounter().Name(name).Help(help).Register(in);
-}
-prometheus::Family<prometheus::Gauge>& gauge(prometheus::Registry& in, const char* name, const char* help) {
-  return prometheus::BuildGauge().Name(name).Help(help).Register(in);
-}
 prometheus::Family<prometheus::Histogram>& histogram(prometheus::Registry& in, const char* name, const char* help) {
   return prometheus::BuildHistogram().Name(name).Help(help).Register(in);
 }
@@ -36,18 +31,20 @@ meters::meters()
       turn_latency_(
           histogram(registry_, "parley_turn_latency_seconds", "From a chat request to the end of its answer.")),
       stages_(histogram(registry_, "parley_stage_seconds", "Time of one step in each stage of the model.")),
-      units_(counter(registry_, "parley_units_total", "Answered units, by what the model decided.")),
-      late_(counter(registry_, "parley_deadline_misses_total", "Units that were answered after more than a second.")),
-      tokens_(counter(registry_, "parley_tokens_total", "Tokens into and out of the model.")),
-      busy_s_(counter(registry_, "parley_worker_busy_seconds_total",
-                      "Time that the model was at work; its rate is the share of a device's time.")),
-      ended_(counter(registry_, "parley_sessions_ended_total", "Sessions that are over, by reason.")),
-      key_tokens_(counter(registry_, "parley_key_tokens_total", "Tokens of ended sessions, by name of the API key.")),
-      sessions_(gauge(registry_, "parley_sessions", "Live sessions.")),
-      up_(gauge(registry_, "parley_worker_up", "1 while the worker has a loaded engine.")),
-      slots_(gauge(registry_, "parley_worker_slots", "Slots for sessions, by whether they are in use.")),
-      kv_pages_(gauge(registry_, "parley_kv_pages", "Pages of the KV cache, by whether a session holds them.")) {
-  auto& errors = counter(registry_, "parley_errors_total", "Error events sent to clients.");
+      units_(counter_family(registry_, "parley_units_total", "Answered units, by what the model decided.")),
+      late_(counter_family(registry_, "parley_deadline_misses_total",
+                           "Units that were answered after more than a second.")),
+      tokens_(counter_family(registry_, "parley_tokens_total", "Tokens into and out of the model.")),
+      busy_s_(counter_family(registry_, "parley_worker_busy_seconds_total",
+                             "Time that the model was at work; its rate is the share of a device's time.")),
+      ended_(counter_family(registry_, "parley_sessions_ended_total", "Sessions that are over, by reason.")),
+      key_tokens_(
+          counter_family(registry_, "parley_key_tokens_total", "Tokens of ended sessions, by name of the API key.")),
+      sessions_(gauge_family(registry_, "parley_sessions", "Live sessions.")),
+      up_(gauge_family(registry_, "parley_worker_up", "1 while the worker has a loaded engine.")),
+      slots_(gauge_family(registry_, "parley_worker_slots", "Slots for sessions, by whether they are in use.")),
+      kv_pages_(gauge_family(registry_, "parley_kv_pages", "Pages of the KV cache, by whether a session holds them.")) {
+  auto& errors = counter_family(registry_, "parley_errors_total", "Error events sent to clients.");
   for (std::size_t i = 0; i < errors_.size(); ++i)
     errors_[i] = &errors.Add({{"code", std::string(protocol::error_table[i].wire)}});
   // Prometheus only sees a series' first change if the series has begun at 0.
@@ -55,18 +52,19 @@ meters::meters()
     for (const auto reason : protocol::session_end_words)
       ended_.Add({{"mode", std::string(name_of(kind))}, {"reason", std::string(reason)}});
   dropped_units_ =
-      &counter(registry_, "parley_dropped_units_total", "Seconds of input dropped because newer ones came.").Add({});
-  failovers_ = &counter(registry_, "parley_failovers_total", "Sessions moved to another worker.").Add({});
+      &counter_family(registry_, "parley_dropped_units_total", "Seconds of input dropped because newer ones came.")
+           .Add({});
+  failovers_ = &counter_family(registry_, "parley_failovers_total", "Sessions moved to another worker.").Add({});
   auto& resumes =
-      counter(registry_, "parley_resumes_total", "Connections that tried to resume a session, by the answer.");
+      counter_family(registry_, "parley_resumes_total", "Connections that tried to resume a session, by the answer.");
   resumed_ = &resumes.Add({{"result", "resumed"}});
   not_resumed_ = &resumes.Add({{"result", "refused"}});
-  violations_ = &counter(registry_, "parley_invariant_violations_total",
-                         "Failed assertions: defects of the server, each of which ended one session.")
+  violations_ = &counter_family(registry_, "parley_invariant_violations_total",
+                                "Failed assertions: defects of the server, each of which ended one session.")
                      .Add({});
   queue_wait_ = &histogram(registry_, "parley_queue_wait_seconds", "Time from requesting a slot to the grant.")
                      .Add({}, wait_seconds);
-  queue_length_ = &gauge(registry_, "parley_queue_length", "Clients that wait for a slot.").Add({});
+  queue_length_ = &gauge_family(registry_, "parley_queue_length", "Clients that wait for a slot.").Add({});
 }
 
 meters::worker::~worker() {
@@ -117,7 +115,7 @@ std::shared_ptr<meters::worker> meters::of_worker(worker_key key) {
   for (std::size_t i = 0; i < of.counted.size(); ++i) {
     const auto& what = engine_counters[i];
     of.counted[i] =
-        series(counter(registry_, what.metric, what.help), labels{{"worker", name}, {"result", what.result}});
+        series(counter_family(registry_, what.metric, what.help), labels{{"worker", name}, {"result", what.result}});
   }
   of.busy_s = series(busy_s_, labels{{"worker", name}});
   return kept = std::move(made);

@@ -2,6 +2,7 @@
 
 #include "actors/actor_threads.hpp"
 #include "actors/cluster/node_registry.hpp"
+#include "actors/cluster/peer_link.hpp"
 #include "actors/log.hpp"
 #include "actors/queue/queue_manager.hpp"
 #include "actors/realtime/realtime_session.hpp"
@@ -70,7 +71,9 @@ server_core::server_core(const config::settings& settings, worker_table::watcher
   queue_->attach_functor([this](const caf::error&) { board_.close(closed_for::queue_ended); });
   if (others == nodes::none) return;
   links_.emplace(system_);
-  registry_ = system_.spawn<node_registry>(queue_);
+  silence_ = silence_from(settings);
+  rejoin_ = rejoin_from(settings);
+  registry_ = system_.spawn<node_registry>(queue_, surroundings_.journals.get());
 }
 
 void server_core::start_spilling(const config::settings& settings) {
@@ -99,6 +102,11 @@ void server_core::start_journals(const config::settings& settings) {
   with.resume = limits_.resume;
   with.longest = std::max({limits_.audio, limits_.video, limits_.chat});
   with.open_for_clients = [this] { return !loading(); };
+  with.node = secure_random();
+  with.disowned = [this](const std::string& id) {
+    const auto found = surroundings_.registry.find(id);
+    if (found.session) caf::anon_send(*found.session, close_request{"taken_up_elsewhere"});
+  };
   try {
     surroundings_.journals = std::make_unique<journal_store>(std::move(with), surroundings_.counted.journals());
   } catch (const std::exception& problem) {
@@ -117,6 +125,8 @@ void server_core::stop() {
   for (const auto& session : surroundings_.registry.all())
     caf::anon_send_exit(session, caf::exit_reason::user_shutdown);
   for (const auto& worker : workers_) caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
+  if (peers_) caf::anon_send_exit(*peers_, caf::exit_reason::user_shutdown);
+  peers_.reset();
   if (registry_) caf::anon_send_exit(registry_, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(queue_, caf::exit_reason::user_shutdown);
   registry_ = nullptr;
@@ -135,6 +145,13 @@ void server_core::add_worker(std::string device, engine_factory make) {
   workers_.push_back(system_.spawn<gpu_worker>(std::move(make)));
   caf::anon_send(queue_, worker_joins{workers_.back(), key, {}, std::move(device)});
   caf::anon_send(workers_.back(), worker_start{queue_, key});
+}
+
+void server_core::copy_to_peers(std::vector<node_dialer> peers, std::string name) {
+  PARLEY_ASSERT(links_ && !peers.empty(), "there are peers, and nodes may join");
+  if (!surroundings_.journals) throw config::settings_error("nodes.peers needs journal.dir");
+  peers_ = system_.spawn<peer_link>(peer_link_options{std::move(name), silence_, rejoin_}, *surroundings_.journals,
+                                    std::move(peers));
 }
 
 void server_core::admit_node(node_socket socket, const std::string& address) {

@@ -44,6 +44,10 @@ public:
   /// Starts a worker, which loads its engine on its own thread.
   void add_worker(std::string device, engine_factory make);
 
+  /// Has another gateway keep copies of the sessions' logs, which needs `journal.dir`: the first of `peers` that answers.
+  /// `name` is this gateway's, for humans. Only if nodes may join.
+  void copy_to_peers(std::vector<node_dialer> peers, std::string name);
+
   /// Refuses new clients, leaves the sessions that can be resumed to the next process with the same `journal.dir`, warns
   /// the others (`session.go_away`), and waits until the last one is closed, for at
   /// most a little longer than `limits.drain_seconds`. The sessions' last frames may still be on their way. Blocks.
@@ -100,6 +104,9 @@ private:
   std::vector<worker_actor> workers_; ///< those of this process
   std::optional<node_links> links_;
   node_registry_actor registry_;
+  std::chrono::milliseconds silence_; ///< settings `nodes.silence_seconds` and `nodes.rejoin_seconds`
+  std::chrono::milliseconds rejoin_;
+  std::optional<peer_link_actor> peers_;
   std::atomic<bool> draining_{false};
   bool stopped_ = false;
 };

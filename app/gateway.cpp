@@ -2,6 +2,7 @@
 #include "app/commands.hpp"
 #include "app/default_voice.hpp"
 #include "app/logging.hpp"
+#include "app/node_settings.hpp"
 #include "app/service.hpp"
 #include "net/cluster/node_listener.hpp"
 #include "net/server.hpp"
@@ -32,6 +33,8 @@ int gateway(const service_flags& flags) {
   const stop_requests requests(news);
   actors::server_core core(settings, {}, actors::server_core::nodes::may_join);
   auto nodes = std::make_unique<net::node_listener>(settings, core);
+  auto peers = dialers_of(settings, settings.nodes.peers);
+  if (!peers.empty()) core.copy_to_peers(std::move(peers), node_name(settings));
   net::server server(std::move(options), core);
   spdlog::info("workers join at {}", nodes->address());
   std::cout << "ready " << server.url() << std::endl;

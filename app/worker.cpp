@@ -1,32 +1,21 @@
 #include "actors/cluster/node_worker.hpp"
 #include "app/commands.hpp"
 #include "app/logging.hpp"
+#include "app/node_settings.hpp"
 #include "app/service.hpp"
 #include "config/load.hpp"
-#include "net/cluster/node_dialer.hpp"
 
 #include <spdlog/spdlog.h>
 
-#include <array>
 #include <chrono>
 #include <iostream>
 #include <memory>
-#include <sstream>
 #include <string>
-#include <unistd.h>
 #include <utility>
-#include <vector>
 
 namespace parley::app {
 
 namespace {
-
-std::string node_name(const config::settings& settings) {
-  if (!settings.nodes.name.empty()) return settings.nodes.name;
-  std::array<char, 256> host{};
-  if (gethostname(host.data(), host.size() - 1) != 0) return "worker";
-  return host.data();
-}
 
 int worker(const service_flags& flags) {
   auto settings = settings_from(flags);
@@ -37,15 +26,10 @@ int worker(const service_flags& flags) {
 
   service_news news;
   const stop_requests requests(news);
-  std::vector<actors::node_dialer> gateways;
-  std::istringstream addresses(settings.nodes.join);
-  for (std::string address; addresses >> address;)
-    gateways.push_back(
-        [dialer = std::make_shared<net::node_dialer>(settings, address)](auto done) { dialer->dial(std::move(done)); });
   actors::node_worker node(
       settings, node_name(settings),
       [settings](inference::engine::sink tell) { return inference::make_engine(settings, std::move(tell)); },
-      std::move(gateways),
+      dialers_of(settings, settings.nodes.join),
       [&news](const actors::registration_event& what) {
         using enum actors::registration_event::what;
         if (what.kind == ended) news.worker_down("the model cannot be served: " + what.reason);

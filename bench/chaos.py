@@ -3,6 +3,7 @@
   bench/chaos.py full     [--sessions 24] [--workers 3] [--units 60]      kill -9 one worker, SIGSTOP another, bring both back
   bench/chaos.py rounds   [--rounds 200] [--sessions 8] [--log F]         random faults, one a round
   bench/chaos.py rolling  [--sessions 24] [--units 40]                    all workers restarted, one after the other
+  bench/chaos.py gateways [--sessions 24] [--units 60]                    kill -9 of the process that holds the conversations, alone or with a peer; SIGSTOP
   bench/chaos.py detect   [--times 10]                                    how soon a lost worker is noticed (needs permission to create a network namespace)
   bench/chaos.py bytes    [--sessions 1]                                  bytes between two nodes, counted by a relay
   bench/chaos.py beside   [--sessions 8] [--blocks 3]                     CPU of `serve` beside gateway and worker
@@ -23,6 +24,7 @@ from pathlib import Path
 
 from heavy_messages import attack
 from chaos_cluster import LATE, PATIENT, SEED, TRACE, FaultLog, Gateway, Cluster, Paced, Relay, Server, calm_runs, cpu_seconds, log_time, report, spread, wait_until, worker
+from chaos_gateways import gateways
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/e2e"))
 from realtime import Client, http  # noqa: E402
@@ -291,9 +293,9 @@ def beside(args, folder: Path) -> int:
 
 
 def main() -> int:
-    what = {"full": full, "rounds": rounds, "rolling": rolling, "detect": detect, "bytes": bytes_between, "beside": beside}
-    sessions = {"full": 24, "rolling": 24, "bytes": 1}
-    units = {"full": 60, "rolling": 40, "rounds": 16}
+    what = {"full": full, "rounds": rounds, "rolling": rolling, "gateways": gateways, "detect": detect, "bytes": bytes_between, "beside": beside}
+    sessions = {"full": 24, "rolling": 24, "gateways": 24, "bytes": 1}
+    units = {"full": 60, "rolling": 40, "gateways": 60, "rounds": 16}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=list(what))
     parser.add_argument("--sessions", type=int)

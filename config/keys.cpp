@@ -223,7 +223,10 @@ const std::array table{
     key{"nodes.port", PARLEY_MEMBER(nodes.port), "0 = any free port; the log names it.", 0, 65535},
     key{"nodes.join", PARLEY_MEMBER(nodes.join),
         "HOST:PORT of the gateway that a worker joins; several, separated by spaces, share it."},
-    key{"nodes.name", PARLEY_MEMBER(nodes.name), "Name of a worker's node. Empty = the machine's name."},
+    key{"nodes.peers", PARLEY_MEMBER(nodes.peers),
+        "HOST:PORT of other gateways' nodes.port, separated by spaces: the first that answers keeps copies of this "
+        "gateway's sessions, whose clients may then go on there. Needs journal.dir."},
+    key{"nodes.name", PARLEY_MEMBER(nodes.name), "Name of a node. Empty = the machine's name."},
     key{"nodes.cert", PARLEY_MEMBER(nodes.cert),
         "Certificate of this node, PEM, its key, and the authority that signed those of all nodes. Anybody with a "
         "certificate of that authority is let in. Empty = plain text, on loopback only."},

@@ -119,7 +119,8 @@ struct settings {
     std::string host = "127.0.0.1"; ///< for a gateway: where workers join
     std::uint16_t port = 8007;      ///< 0 = any free port
     std::string join;               ///< for a worker: HOST:PORT of its gateway
-    std::string name;               ///< for a worker; empty = the machine's name
+    std::string peers;              ///< for a gateway: HOST:PORT of others
+    std::string name;               ///< empty = the machine's name
     std::string cert;               ///< PEM; empty = plain text, on loopback only
     std::string key;
     std::string ca;

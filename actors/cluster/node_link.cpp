@@ -29,6 +29,12 @@ void configure_remoting(caf::actor_system_config& config, std::chrono::milliseco
   config.add_message_type<worker_start>("parley::worker_start");
   config.add_message_type<node_hello>("parley::node_hello");
   config.add_message_type<node_verdict>("parley::node_verdict");
+  config.add_message_type<peer_hello>("parley::peer_hello");
+  config.add_message_type<peer_welcome>("parley::peer_welcome");
+  config.add_message_type<peer_refused>("parley::peer_refused");
+  config.add_message_type<log_piece>("parley::log_piece");
+  config.add_message_type<piece_taken>("parley::piece_taken");
+  config.add_message_type<log_refused>("parley::log_refused");
   // CAF's own timeout stays off: it counts whole messages, so a large message over a slow line looks like silence. The
   // owner of the socket watches its bytes instead (net/cluster/node_tunnel); these heartbeats keep bytes coming.
   config.set("middleman.heartbeat-interval", caf::timespan(silence / 5));

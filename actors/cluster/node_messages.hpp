@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/cluster/peer_messages.hpp"
 #include "actors/messages.hpp"
 
 // The messages with which a worker node joins a gateway.
@@ -8,7 +9,7 @@ namespace parley::actors {
 struct node_hello;   // sent to the gateway's registry
 struct node_verdict; // sent back to the node's `gateway_registration`
 
-using node_registry_actor = caf::typed_actor<caf::reacts_to<node_hello>>;
+using node_registry_actor = caf::typed_actor<caf::reacts_to<node_hello>, caf::reacts_to<peer_hello>>;
 using gateway_registration_actor = caf::typed_actor<caf::reacts_to<node_verdict>>;
 
 /// A request to be admitted. The answer goes to `member`.

@@ -1,5 +1,6 @@
 #include "actors/cluster/node_registry.hpp"
 
+#include "actors/cluster/copy_receiver.hpp"
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 
@@ -8,13 +9,13 @@
 
 namespace parley::actors {
 
-node_registry::node_registry(caf::actor_config& config, queue_actor queue)
-    : node_registry_actor::base(config), queue_(std::move(queue)) {}
+node_registry::node_registry(caf::actor_config& config, queue_actor queue, journal_store* journals)
+    : node_registry_actor::base(config), queue_(std::move(queue)), journals_(journals) {}
 
 node_registry::behavior_type node_registry::make_behavior() {
   log_exceptions(this);
   set_down_handler([this](const caf::down_msg& down) { gone(down.source); });
-  return {[this](const node_hello& hello) { join(hello); }};
+  return {[this](const node_hello& hello) { join(hello); }, [this](const peer_hello& hello) { keep_copies(hello); }};
 }
 
 void node_registry::on_exit() {
@@ -45,6 +46,13 @@ void node_registry::join(const node_hello& hello) {
   send(queue_, worker_joins{hello.worker, key, hello.name, hello.info.device});
   send(hello.worker, worker_start{queue_, key});
   send(hello.member, node_verdict{node_answer::welcome, key, {}});
+}
+
+void node_registry::keep_copies(const peer_hello& hello) {
+  if (!journals_) return send(hello.sender, peer_refused{"it has no journal.dir"});
+  // So that all gateways can have the same list.
+  if (hello.node == journals_->node()) return send(hello.sender, peer_refused{"it is this gateway itself"});
+  spawn<copy_receiver, caf::linked>(*journals_, hello);
 }
 
 void node_registry::gone(const caf::actor_addr& who) {

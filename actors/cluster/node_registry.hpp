@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/cluster/node_messages.hpp"
+#include "actors/durable/journal_store.hpp"
 
 #include <map>
 #include <string>
@@ -11,7 +12,8 @@ namespace parley::actors {
 /// key, and introduces it to the queue manager. The first worker decides on the model.
 class node_registry : public node_registry_actor::base {
 public:
-  node_registry(caf::actor_config& config, queue_actor queue);
+  /// `journals` keeps copies of other gateways' sessions; null = none are kept. Must outlive the actor.
+  node_registry(caf::actor_config& config, queue_actor queue, journal_store* journals);
 
   const char* name() const override { return "node_registry"; }
   void on_exit() override;
@@ -21,9 +23,11 @@ protected:
 
 private:
   void join(const node_hello& hello);
+  void keep_copies(const peer_hello& hello);
   void gone(const caf::actor_addr& who);
 
   queue_actor queue_;
+  journal_store* const journals_;
   worker_key last_key_ = 0;
   std::string model_; ///< the first worker's model, with its fingerprint
   std::string fingerprint_;

@@ -24,7 +24,8 @@ std::string encoded(std::string_view bytes) {
   return text;
 }
 
-/// Whether valid base64 is what `encoded` makes of its bytes: the unused bits of a padded last group must be 0.
+/// Whether decoding valid base64 and encoding the bytes again gives the same text. It does unless a padded last group has
+/// unused bits that are not 0.
 bool is_canonical(std::string_view text) {
   constexpr std::size_t group = 4;
   if (!text.ends_with('=')) return true;

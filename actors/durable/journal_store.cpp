@@ -15,11 +15,16 @@ namespace parley::actors {
 namespace {
 
 constexpr std::string_view ending = ".session";
+constexpr std::string_view copy_ending = ".copy";
 constexpr std::chrono::seconds sweep_pause{1};
 
 /// How much of a file is read to list it, and in order to take it up.
 constexpr std::size_t most_to_list = 1u << 16;
 constexpr std::size_t most_to_take_up = std::size_t{1} << 30;
+
+/// How much may be under way to another gateway.
+constexpr std::size_t most_unconfirmed = 8u << 20;
+constexpr std::size_t largest_part = 1u << 18;
 
 std::size_t bytes_of(const inference::pcm& samples) {
   return samples ? samples->size() * sizeof(float) : 0;
@@ -45,14 +50,16 @@ std::string words_of(int error) {
 
 /// Its file is used on the writer's thread alone.
 struct durable_log::shared_file {
+  session_name session;
   std::filesystem::path path;
   log_file file;
+  std::size_t size = 0;
   std::atomic<bool> lost{false};
 };
 
 journal_store::journal_store(options with, journal_meter& counted)
     : with_(std::move(with)), counted_(counted), lock_(lock_folder(with_.folder)),
-      readers_(sweep_pause, [this] { sweep(); }) {
+      schedule_(most_unconfirmed, largest_part), readers_(sweep_pause, [this] { sweep(); }) {
   list();
 }
 
@@ -64,16 +71,24 @@ std::filesystem::path journal_store::path_of(const std::string& session_id) cons
   return with_.folder / (session_id + std::string(ending));
 }
 
+std::filesystem::path journal_store::copy_path_of(const std::string& session_id) const {
+  return with_.folder / (session_id + std::string(copy_ending));
+}
+
 std::unique_ptr<durable_log> journal_store::begin(const logged::beginning& first, protocol::time_point accepted) {
   auto file = std::make_shared<durable_log::shared_file>();
+  file->session = {first.session_id, first.id_seed};
   file->path = path_of(first.session_id);
   counted_.sessions.Increment();
+  own(file->session, {0, with_.node});
   std::unique_ptr<durable_log> log(new durable_log(*this, file, accepted));
   writer_.post([this, file] {
     if (file->lost) return;
     file->file = log_file::create(file->path);
     if (!file->file || !file->file.append(log_header(), false)) lose(*file, words_of(errno));
-    if (file->lost) clear(*file);
+    if (file->lost) return clear(*file);
+    file->size = log_header().size();
+    schedule_.begin(file->session, 0);
   });
   log->note(first, accepted);
   return log;
@@ -88,13 +103,19 @@ void journal_store::write(durable_log::shared_file& to, const timed_record& reco
   }
   std::string framed;
   append_record(framed, bytes);
-  if (to.file.append(framed, with_.sync)) return counted_.bytes.Increment(static_cast<double>(framed.size()));
-  lose(to, words_of(errno));
-  clear(to);
+  if (!to.file.append(framed, with_.sync)) {
+    lose(to, words_of(errno));
+    return clear(to);
+  }
+  counted_.bytes.Increment(static_cast<double>(framed.size()));
+  to.size += framed.size();
+  schedule_.grew(to.session.id, to.size);
+  send_copies();
 }
 
 /// Frees the disk.
 void journal_store::clear(durable_log::shared_file& what) {
+  end_copy(what.session, true);
   what.file = log_file();
   std::error_code ignored;
   std::filesystem::remove(what.path, ignored);
@@ -139,6 +160,7 @@ void durable_log::note(log_record what, protocol::time_point now) {
 }
 
 durable_log::~durable_log() {
+  store_.disown(file_->session);
   if (file_->lost) return;
   store_.counted_.sessions.Decrement();
   if (leaves_) return;
@@ -153,7 +175,8 @@ void journal_store::list() {
   const std::lock_guard lock(mutex_);
   std::error_code problem;
   for (const auto& entry : std::filesystem::directory_iterator(with_.folder, problem)) {
-    if (entry.path().extension() != ending) continue;
+    const bool copied = entry.path().extension() == copy_ending;
+    if (!copied && entry.path().extension() != ending) continue;
     std::error_code gone;
     if (entry.last_write_time(gone) < too_old || gone) {
       std::filesystem::remove(entry.path(), gone);
@@ -161,13 +184,28 @@ void journal_store::list() {
     }
     const auto bytes = read_file(entry.path(), most_to_list);
     const auto first = bytes ? first_record(*bytes) : tl::unexpected(log_problem("it cannot be read"));
-    if (first && entry.path() == path_of(first->session_id))
-      left_.emplace(first->session_id, left{entry.path(), first->key});
+    if (first && entry.path() == (copied ? copy_path_of(first->session_id) : path_of(first->session_id)))
+      list(first->session_id, {entry.path(), first->key, 0, {}});
     else
       log()->warn("journal.dir: {} is left out: {}", entry.path().filename().string(),
                   first ? "its name is not its session's" : first.error());
   }
   if (!left_.empty()) log()->info("journal.dir: {} sessions wait for their clients", left_.size());
+}
+
+/// Of a session's own log and a copy, the one that was taken up more often is listed.
+void journal_store::list(const std::string& session_id, left what) {
+  const auto [at, fresh] = left_.emplace(session_id, what);
+  if (fresh) return;
+  if (taken_up_in(at->second.path) < taken_up_in(what.path)) std::swap(at->second, what);
+  std::error_code ignored;
+  std::filesystem::remove(what.path, ignored);
+}
+
+bool journal_store::overdue(const left& what, std::chrono::steady_clock::time_point now) const {
+  if (what.link != 0) return false;
+  const auto since = what.alone_since ? what.alone_since : opened_at_;
+  return since && now - *since >= with_.resume;
 }
 
 /// Removes the sessions whose clients have not come back in time.
@@ -176,11 +214,11 @@ void journal_store::sweep() {
   const std::lock_guard lock(mutex_);
   if (left_.empty()) return;
   if (!opened_at_ && with_.open_for_clients()) opened_at_ = now;
-  if (!opened_at_ || now - *opened_at_ < with_.resume) return;
-  log()->info("journal.dir: {} sessions are given up: their clients have not come back", left_.size());
   std::error_code ignored;
-  for (const auto& [id, file] : left_) std::filesystem::remove(file.path, ignored);
-  left_.clear();
+  const auto given_up = std::erase_if(left_, [&](const auto& each) {
+    return overdue(each.second, now) && (std::filesystem::remove(each.second.path, ignored), true);
+  });
+  if (given_up > 0) log()->info("journal.dir: {} sessions are given up: their clients have not come back", given_up);
 }
 
 bool journal_store::holds(const std::string& session_id) const {
@@ -221,12 +259,16 @@ std::optional<journal_store::taken> journal_store::read(const claim& of, rebuild
   terms.now_ns = unix_ns();
   auto session = rebuild(*bytes, terms);
   if (!session) return give_up(of, session.error());
+  const auto epoch = known->taken_up + 1;
   auto file = std::make_shared<durable_log::shared_file>();
-  file->path = found->path;
-  file->file = log_file::reopen(found->path, known->good_bytes);
+  file->session = {of.session_id, known->begin.id_seed};
+  file->path = make_own(file->session, found->path, epoch);
+  file->file = log_file::reopen(file->path, known->good_bytes);
+  file->size = known->good_bytes;
   counted_.sessions.Increment();
   if (!file->file) lose(*file, words_of(errno));
   counted_.taken_up.Increment();
+  writer_.post([this, session = file->session, epoch] { schedule_.begin(session, epoch); });
   std::unique_ptr<durable_log> log(new durable_log(*this, std::move(file), session->accepted));
   log->note(logged::taken_up{}, session->now);
   return taken{*std::move(session), std::move(log)};
@@ -239,6 +281,7 @@ std::optional<journal_store::taken> journal_store::give_up(const claim& of, cons
   counted_.refused.Increment();
   std::error_code ignored;
   std::filesystem::remove(path_of(of.session_id), ignored);
+  drop_copy(of.session_id);
   forget(of.session_id);
   return std::nullopt;
 }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include "actors/durable/copy_schedule.hpp"
 #include "actors/durable/journal_meter.hpp"
 #include "actors/durable/log_file.hpp"
+#include "actors/durable/log_piece.hpp"
 #include "actors/durable/rebuild.hpp"
 #include "actors/durable/task_thread.hpp"
 
@@ -10,6 +12,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -59,6 +63,9 @@ public:
     std::chrono::milliseconds resume{};     ///< settings `limits.resume_seconds`
     std::chrono::milliseconds longest{};    ///< the longest session
     std::function<bool()> open_for_clients; ///< whether clients have been able to come back since
+    std::uint64_t node = 0;                 ///< random number of this process (log_owner.hpp)
+    /// Another gateway owns the session by now. Called on a thread of the store; null = there is no other gateway.
+    std::function<void(const std::string& session_id)> disowned;
   };
 
   /// Lists the sessions of earlier processes. Called with the folder for this process alone. `counted` must outlive it.
@@ -94,23 +101,68 @@ public:
   /// Waits until the calls of `take_up` so far are answered; later ones must not come. Blocks.
   void stop_taking_up() { readers_.finish(); }
 
+  // ---- between gateways (journal_copies.cpp); nothing here waits for the disk
+
+  using piece_sink = std::function<void(log_piece&&)>;
+
+  std::uint64_t node() const { return with_.node; }
+
+  /// From now on sends all logs of live sessions, from their beginning; null = to nobody.
+  void copy_to(piece_sink peer);
+  void confirm(std::size_t bytes);
+  void refused(const log_refused& of);
+
+  struct copy_source {
+    std::uint64_t node = 0;
+    std::uint64_t link = 0; ///< differs for each link to this process
+  };
+  /// Keeps what another gateway sends as a log that can be taken up here. `reply` is called on a thread of the store.
+  void receive(copy_source from, log_piece piece, piece_replier reply);
+
+  /// Its copies are kept for as long as their clients may come back.
+  void sender_gone(std::uint64_t link);
+
 private:
   friend class durable_log;
   struct left {
     std::filesystem::path path;
     std::string key;
+    std::uint64_t link = 0;                                           ///< the link that it comes over; 0 = none
+    std::optional<std::chrono::steady_clock::time_point> alone_since; ///< when that link was lost
+  };
+  /// A copy that grows. Used on the readers' thread alone.
+  struct copy {
+    log_file file;
+    std::size_t size = 0;
+    copy_source from;
+    std::uint64_t epoch = 0;
+    piece_replier reply;
   };
 
   void write(durable_log::shared_file& to, const timed_record& record);
   void lose(durable_log::shared_file& what, const std::string& why);
   void clear(durable_log::shared_file& what);
   void list();
+  void list(const std::string& session_id, left what);
+  static std::uint64_t taken_up_in(const std::filesystem::path& log);
   void sweep();
   std::optional<taken> read(const claim& of, rebuild_terms&& terms);
   std::optional<left> find(const claim& of) const;
   std::optional<taken> give_up(const claim& of, const log_problem& why);
   void forget(const std::string& session_id);
   std::filesystem::path path_of(const std::string& session_id) const;
+  bool overdue(const left& what, std::chrono::steady_clock::time_point now) const;
+
+  void send_copies();
+  void end_copy(const session_name& session, bool announce);
+  void own(const session_name& session, log_owner who);
+  void disown(const session_name& session);
+  std::optional<log_owner> owner_here(const session_name& session) const;
+  std::filesystem::path copy_path_of(const std::string& session_id) const;
+  void take_piece(const copy_source& from, log_piece& piece, const piece_replier& reply);
+  bool begin_copy(const copy_source& from, const log_piece& piece);
+  void drop_copy(const std::string& session_id);
+  std::filesystem::path make_own(const session_name& session, const std::filesystem::path& path, std::uint64_t epoch);
 
   const options with_;
   journal_meter& counted_;
@@ -118,6 +170,11 @@ private:
   mutable std::mutex mutex_;
   std::map<std::string, left> left_;                               ///< by session id
   std::optional<std::chrono::steady_clock::time_point> opened_at_; ///< since when clients can come back
+  std::map<session_name, log_owner> owned_;                        ///< live sessions, and some that were taken up
+  std::deque<session_name> once_taken_up_;                         ///< the oldest are forgotten
+  copy_schedule schedule_;                                         ///< this and `peer_` on the writer's thread alone
+  piece_sink peer_;
+  std::map<std::string, copy> copies_; ///< on the readers' thread alone
   std::atomic<std::size_t> waiting_{0};
   std::atomic<bool> complained_{false};
   task_thread writer_;

@@ -76,14 +76,16 @@ owned_descriptor lock_folder(const std::filesystem::path& folder) {
   return lock;
 }
 
-std::optional<std::string> read_file(const std::filesystem::path& path, std::size_t most) {
+std::optional<std::string> read_file(const std::filesystem::path& path, std::size_t most, std::size_t from) {
   const owned_descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat now {};
   if (!file || ::fstat(file.number(), &now) != 0 || !S_ISREG(now.st_mode)) return std::nullopt;
-  std::string bytes(std::min(most, static_cast<std::size_t>(now.st_size)), '\0');
+  const auto size = static_cast<std::size_t>(now.st_size);
+  std::string bytes(std::min(most, size - std::min(from, size)), '\0');
   std::size_t done = 0;
   while (done < bytes.size()) {
-    const auto count = ::read(file.number(), bytes.data() + done, bytes.size() - done);
+    const auto count =
+        ::pread(file.number(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(from + done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return std::nullopt;
     if (count == 0) break;

@@ -50,7 +50,7 @@ private:
 /// lives. \throws std::runtime_error if it cannot be used, others may read it, or another process has locked it
 owned_descriptor lock_folder(const std::filesystem::path& folder);
 
-/// At most `most` bytes from the beginning of a regular file; nothing if it cannot be read.
-std::optional<std::string> read_file(const std::filesystem::path& path, std::size_t most);
+/// At most `most` bytes of a regular file, from there on; nothing if it cannot be read.
+std::optional<std::string> read_file(const std::filesystem::path& path, std::size_t most, std::size_t from = 0);
 
 } // namespace parley::actors

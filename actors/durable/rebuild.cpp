@@ -49,7 +49,7 @@ public:
     if (machine_->state() == session_state::queued) machine_->on_granted(accepted_);
   }
 
-  /// False if this cannot have happened.
+  /// False if the session was not in a state in which this can happen.
   bool repeat(timed_record&& record) {
     at_ = record.at;
     if (machine_->state() == session_state::closed) return false;
@@ -168,11 +168,12 @@ tl::expected<logged::beginning, log_problem> first_record(std::string_view log) 
 tl::expected<log_survey, log_problem> survey(std::string_view log) {
   auto begin = first_record(log);
   if (!begin) return unexpected(std::move(begin.error()));
-  log_survey known{*std::move(begin), {}, 0};
+  log_survey known{*std::move(begin), {}, 0, 0};
   auto in = *reader_of(log);
   in.next();
   while (const auto bytes = in.next()) {
     if (kind_of<logged::frame>(*bytes)) known.valid.used = {}; // the client has the newest token
+    if (kind_of<logged::taken_up>(*bytes)) ++known.taken_up;
     if (kind_of<logged::tokens>(*bytes) || kind_of<logged::resumed>(*bytes)) {
       const auto record = unpack_record(*bytes);
       if (!record) break;

@@ -23,6 +23,7 @@ struct log_survey {
   logged::beginning begin;
   logged::tokens valid;
   std::size_t good_bytes = 0; ///< what follows is torn or damaged
+  std::uint64_t taken_up = 0; ///< how often
 };
 
 /// Why a log cannot be used, in plain words.

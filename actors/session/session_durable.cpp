@@ -52,7 +52,7 @@ session::session(caf::actor_config& config, session_surroundings& shared, queue_
   legacy_id_ = *claimed;
   lease_.take_over(std::move(from.session.kept), std::move(from.session.opened_with));
   const log_session about(current_id_);
-  log()->info("taken up from an earlier process");
+  log()->info("taken up");
   carry_out(std::move(from.session.first));
 }
 

@@ -36,12 +36,12 @@ public:
                                                                                largest_from_gateways} {
     const auto colon = whole_.rfind(':');
     if (colon == std::string::npos || colon == 0 || colon + 1 == whole_.size())
-      throw config::settings_error("nodes.join must be HOST:PORT");
+      throw config::settings_error("nodes.join and nodes.peers must be HOST:PORT");
     host_ = whole_.substr(0, colon);
     if (host_.starts_with('[') && host_.ends_with(']')) host_ = host_.substr(1, host_.size() - 2);
     port_ = whole_.substr(colon + 1);
     if (!std::all_of(port_.begin(), port_.end(), [](char c) { return c >= '0' && c <= '9'; }))
-      throw config::settings_error("nodes.join must be HOST:PORT");
+      throw config::settings_error("nodes.join and nodes.peers must be HOST:PORT");
     thread_ = std::thread([this] { run_guarded(io_, "the link to the gateway"); });
   }
 

@@ -2,6 +2,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <string>
+#include <variant>
+#include <vector>
+
 // docs/protocol.md 7, with a clock that the test moves.
 namespace parley::actors {
 
@@ -142,6 +146,39 @@ TEST_CASE("those who lost their worker are patient, unless they say otherwise, h
   CHECK(h.wait(1ms) == "11 service_unavailable");
   CHECK(h.line.waiting() == 1);
   CHECK(h.offer(2, 1) == "12 gets 2");
+}
+
+TEST_CASE("two thousand sessions come back at once: none is refused, as many as there are slots run at a time") {
+  constexpr ticket_key returning = 2000;
+  constexpr int slots = 8;
+  queue_fixture h({.capacity = 10});
+  h.offer(1, slots);
+  for (ticket_key newcomer = 1; newcomer <= slots + 10; ++newcomer) h.enqueue(newcomer);
+  CHECK(h.enqueue(99) == "99 queue_full");
+  std::size_t granted = 0;
+  std::vector<ticket_key> running;
+  for (ticket_key each = 1; each <= slots; ++each) running.push_back(each);
+  const auto take = [&](const queue_events& words) {
+    for (const auto& word : words) {
+      CHECK_FALSE(std::holds_alternative<ticket_refused>(word));
+      if (const auto* grant = std::get_if<ticket_granted>(&word)) {
+        running.push_back(grant->ticket);
+        granted += grant->ticket > 100;
+      }
+    }
+  };
+  for (ticket_key each = 101; each <= 100 + returning; ++each)
+    take(h.line.enqueue(each, "ticket_" + std::to_string(each), mode::audio, true, h.now, {.patient = true}));
+  CHECK(granted == 0);
+  CHECK(h.line.waiting() == returning + 10);
+  while (!running.empty()) {
+    CHECK(running.size() <= slots);
+    const auto ended = running.front();
+    running.erase(running.begin());
+    take(h.line.free(ended, h.now));
+  }
+  CHECK(granted == returning);
+  CHECK(h.line.waiting() == 0); // the newcomers were served too
 }
 
 TEST_CASE("whoever lost its worker goes where its prompt is at hand") {

@@ -7,11 +7,12 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <future>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unistd.h>
+#include <utility>
 
 using namespace parley;
 using namespace parley::tests;
@@ -21,7 +22,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char* asking = R"({"resume":true})";
+constexpr const char* resumable_init = R"({"resume":true})";
 
 config::settings durable(const std::filesystem::path& folder) {
   auto settings = test_server::quick_settings();
@@ -29,46 +30,25 @@ config::settings durable(const std::filesystem::path& folder) {
   return settings;
 }
 
-/// Answers a unit with its number, as text.
-void count_units(stub_script& script) {
-  script.answer_with([](const inference::command& order, const stub_script::sink& tell) {
-    const auto* unit = std::get_if<inference::submit_unit>(&order);
-    if (!unit || (unit->replay && unit->replay->finished)) return stub_script::answer_as_usual(order, tell);
-    inference::step_output reply{};
-    reply.session = unit->session;
-    reply.unit = unit->unit;
-    reply.kind = inference::output_kind::text;
-    reply.text = "word " + std::to_string(unit->unit);
-    inference::unit_choices chosen;
-    chosen.finished = true;
-    reply.choices = std::make_shared<const inference::unit_choices>(std::move(chosen));
-    tell(std::move(reply));
-  });
-}
-
-std::string metric(test_server& core, const std::string& name) {
-  std::promise<std::string> answer;
-  core.core().metrics([&](std::string text) { answer.set_value(std::move(text)); });
-  const std::string all = answer.get_future().get();
-  const auto at = all.find("\n" + name + " ");
-  if (at == std::string::npos) return "";
-  const auto from = at + name.size() + 2;
-  return all.substr(from, all.find('\n', from) - from);
-}
-
-bool eventually(const std::function<bool()>& holds) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!holds())
-    if (std::chrono::steady_clock::now() > until) return false;
-  return true;
-}
-
 /// As a killed process leaves its folder: copied while the process still runs, when nothing waits to be written.
 void leave_behind(test_server& core, const std::filesystem::path& from, const std::filesystem::path& to) {
-  REQUIRE(eventually([&] { return metric(core, "parley_journal_queue_bytes") == "0"; }));
+  REQUIRE(eventually([&] { return core.metric("parley_journal_queue_bytes") == "0"; }));
   std::filesystem::remove_all(to);
   std::filesystem::copy(from, to);
   std::filesystem::permissions(to, std::filesystem::perms::owner_all);
+}
+
+struct begun_session {
+  test_client client;
+  std::string id;
+  std::string token;
+};
+
+/// A session that can be resumed.
+begun_session begin_session(test_server& core, const std::string& mode = "audio", std::optional<std::string> id = {}) {
+  auto client = core.connect(mode, {}, std::move(id));
+  const auto created = client.init(resumable_init);
+  return {std::move(client), created["session_id"], created["resume_token"]};
 }
 
 std::size_t logs_in(const std::filesystem::path& folder) {
@@ -94,10 +74,10 @@ TEST_CASE("a conversation goes on in another process") {
   {
     test_server core(durable(folder.path() / "live"));
     core.add_up(first);
-    auto client = core.connect("audio");
-    const auto created = client.init(asking);
-    id = created["session_id"];
-    token = created["resume_token"];
+    auto begun = begin_session(core);
+    auto& client = begun.client;
+    id = begun.id;
+    token = begun.token;
     CHECK(client.step()["text"] == "word 0");
     CHECK(client.step()["text"] == "word 1");
     leave_behind(core, folder.path() / "live", killed);
@@ -126,7 +106,7 @@ TEST_CASE("a conversation goes on in another process") {
   CHECK(next["text"] == "word 2");
   CHECK(next["event_id"] == 4);
   CHECK(next["chunk_index"] == 2);
-  CHECK(metric(core, "parley_journal_taken_up_total") == "1");
+  CHECK(core.metric("parley_journal_taken_up_total") == "1");
   CHECK(client.close_session() == "user_stop");
   CHECK(core.all_free());
   CHECK(eventually([&] { return logs_in(killed) == 0; }));
@@ -141,10 +121,10 @@ TEST_CASE("a session that was taken up is kept for a third process") {
   {
     test_server core(durable(folder.path() / "0"));
     core.add_up(script);
-    auto client = core.connect("audio");
-    const auto created = client.init(asking);
-    id = created["session_id"];
-    token = created["resume_token"];
+    auto begun = begin_session(core);
+    auto& client = begun.client;
+    id = begun.id;
+    token = begun.token;
     client.step();
     leave_behind(core, folder.path() / "0", folder.path() / "1");
   }
@@ -170,7 +150,7 @@ TEST_CASE("only the right client takes a session of an earlier process up, and o
     test_server core(durable(folder.path() / "live"));
     core.add_up(script);
     auto client = core.connect("chat", {}, "mine");
-    token = client.init(asking)["resume_token"];
+    token = client.init(resumable_init)["resume_token"];
     leave_behind(core, folder.path() / "live", killed);
   }
   test_server core(durable(killed));
@@ -195,7 +175,7 @@ TEST_CASE("only the right client takes a session of an earlier process up, and o
   CHECK(one.link->closed() == 1008);
   CHECK(two.link->next("session.resumed")["inputs"] == 0);
   CHECK(two.link->next("response.done")["text"] == "Hello there.");
-  CHECK(metric(core, "parley_journal_taken_up_total") == "1");
+  CHECK(core.metric("parley_journal_taken_up_total") == "1");
   CHECK(two.close_session() == "user_stop");
   CHECK(core.all_free());
 }
@@ -210,10 +190,10 @@ TEST_CASE("events that the log does not know of come only once") {
   {
     test_server core(durable(folder.path() / "live"));
     core.add_up(script);
-    auto client = core.connect("audio");
-    const auto created = client.init(asking);
-    id = created["session_id"];
-    token = created["resume_token"];
+    auto begun = begin_session(core);
+    auto& client = begun.client;
+    id = begun.id;
+    token = begun.token;
     client.step();
     leave_behind(core, folder.path() / "live", killed);
     client.step(); // its client has this answer, but the copied log has not
@@ -244,10 +224,10 @@ TEST_CASE("a session that a process ends in between is handed over, others drain
     core.add_up(script);
     auto plain = core.connect("audio");
     plain.init();
-    auto client = core.connect("audio");
-    const auto created = client.init(asking);
-    id = created["session_id"];
-    token = created["resume_token"];
+    auto begun = begin_session(core);
+    auto& client = begun.client;
+    id = begun.id;
+    token = begun.token;
     client.step();
     core.core().drain();
     const auto away = client.link->next("session.go_away");
@@ -278,7 +258,7 @@ TEST_CASE("what cannot be resumed leaves nothing on the disk") {
   plain.init();
   plain.step();
   auto waiting = core.connect("audio");
-  CHECK(metric(core, "parley_journal_bytes_total") == "0");
+  CHECK(core.metric("parley_journal_bytes_total") == "0");
   CHECK(logs_in(folder.path() / "live") == 0);
   CHECK(plain.close_session() == "user_stop");
   waiting.vanish();
@@ -291,9 +271,9 @@ TEST_CASE("a disk that refuses ends no session") {
   test_server core(durable(live));
   core.add_up(script);
   auto client = core.connect("audio");
-  const std::string id = client.init(asking)["session_id"];
+  const std::string id = client.init(resumable_init)["session_id"];
   client.step();
-  REQUIRE(eventually([&] { return metric(core, "parley_journal_queue_bytes") == "0"; }));
+  REQUIRE(eventually([&] { return core.metric("parley_journal_queue_bytes") == "0"; }));
   SECTION("removed while running") {
     std::filesystem::remove_all(live);
   }
@@ -301,9 +281,34 @@ TEST_CASE("a disk that refuses ends no session") {
     std::filesystem::remove(live / (id + ".session"));
   }
   client.step();
-  CHECK(eventually([&] { return metric(core, "parley_journal_lost_sessions_total") == "1"; }));
+  CHECK(eventually([&] { return core.metric("parley_journal_lost_sessions_total") == "1"; }));
   client.step();
-  CHECK(metric(core, "parley_journal_sessions") == "0");
+  CHECK(core.metric("parley_journal_sessions") == "0");
+  CHECK(client.close_session() == "user_stop");
+  CHECK(core.all_free());
+}
+
+TEST_CASE("a folder that can no longer be written ends no session") {
+  const temporary_folder folder;
+  stub_script script;
+  const auto live = folder.path() / "live";
+  test_server core(durable(live));
+  core.add_up(script);
+  auto client = core.connect("audio");
+  client.init(resumable_init);
+  const bool root = ::geteuid() == 0; // modes do not hold for root
+  std::filesystem::permissions(live, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  if (root) REQUIRE(::seteuid(65534) == 0);
+  auto late = core.connect("audio");
+  late.init(resumable_init);
+  const bool counted = eventually([&] { return core.metric("parley_journal_lost_sessions_total") == "1"; });
+  if (root) REQUIRE(::seteuid(0) == 0);
+  std::filesystem::permissions(live, std::filesystem::perms::owner_all);
+  CHECK(counted);
+  late.step();
+  client.step(); // its file was open
+  CHECK(core.metric("parley_journal_sessions") == "1");
+  CHECK(late.close_session() == "user_stop");
   CHECK(client.close_session() == "user_stop");
   CHECK(core.all_free());
 }
@@ -316,10 +321,10 @@ TEST_CASE("a disk that is too slow is not waited for") {
   test_server core(settings);
   core.add_up(script);
   auto client = core.connect("audio");
-  client.init(asking);
+  client.init(resumable_init);
   client.step();
   client.step();
-  CHECK(metric(core, "parley_journal_lost_sessions_total") == "1");
+  CHECK(core.metric("parley_journal_lost_sessions_total") == "1");
   CHECK(eventually([&] { return logs_in(folder.path() / "live") == 0; }));
   CHECK(client.close_session() == "user_stop");
 }
@@ -352,7 +357,7 @@ TEST_CASE("damaged logs are left out, old ones removed, and those of clients who
     CHECK_FALSE(std::filesystem::exists(live / "old.session"));
     core.add_up(script);
     auto client = core.connect("audio");
-    client.init(asking);
+    client.init(resumable_init);
     leave_behind(core, live, killed);
   }
   auto settings = durable(killed);

@@ -58,16 +58,6 @@ private:
   std::vector<std::weak_ptr<const std::string>> frames_;
 };
 
-std::string metric(test_server& core, const std::string& name) {
-  std::promise<std::string> answer;
-  core.core().metrics([&](std::string text) { answer.set_value(std::move(text)); });
-  const std::string all = answer.get_future().get();
-  const auto at = all.find("\n" + name + " ");
-  if (at == std::string::npos) return "";
-  const auto from = at + name.size() + 2;
-  return all.substr(from, all.find('\n', from) - from);
-}
-
 } // namespace
 
 TEST_CASE("a client that comes back gets what it has missed, once") {
@@ -100,7 +90,7 @@ TEST_CASE("a client that comes back gets what it has missed, once") {
   CHECK(again.step()["event_id"] == 5);
   CHECK(again.close_session() == "user_stop");
   CHECK(core.all_free());
-  CHECK(metric(core, R"(parley_resumes_total{result="resumed"})") == "1");
+  CHECK(core.metric(R"(parley_resumes_total{result="resumed"})") == "1");
 }
 
 TEST_CASE("a connection that seems to live is replaced, and what comes over it is late") {
@@ -155,7 +145,7 @@ TEST_CASE("a wrong claim is refused, and the session does not mind") {
   refused("mine", next); // the session has ended
   CHECK(plain.close_session() == "user_stop");
   CHECK(core.all_free());
-  CHECK(metric(core, R"(parley_resumes_total{result="refused"})") == "9");
+  CHECK(core.metric(R"(parley_resumes_total{result="refused"})") == "9");
 }
 
 TEST_CASE("who does not come back in time gives the slot and its place back") {

@@ -47,12 +47,15 @@ config::settings test_server::quick_settings() {
   return settings;
 }
 
-test_server::test_server(config::settings settings)
-    : core_(std::make_unique<actors::server_core>(settings, [this](const actors::worker_view& view) {
-        const std::lock_guard lock(mutex_);
-        news_.push_back(view);
-        changed_.notify_all();
-      })) {}
+test_server::test_server(config::settings settings, actors::server_core::nodes others)
+    : core_(std::make_unique<actors::server_core>(
+          settings,
+          [this](const actors::worker_view& view) {
+            const std::lock_guard lock(mutex_);
+            news_.push_back(view);
+            changed_.notify_all();
+          },
+          others)) {}
 
 void test_server::add(stub_script& script) {
   core_->add_worker("none", [&script](inference::engine::sink tell) { return script.make(std::move(tell)); });
@@ -105,6 +108,39 @@ nlohmann::json test_server::status(actors::status_part part) {
   auto told = answer.get_future();
   if (told.wait_for(deadline) != std::future_status::ready) throw std::runtime_error("no status came");
   return nlohmann::json::parse(told.get());
+}
+
+std::string test_server::metric(const std::string& name) {
+  std::promise<std::string> answer;
+  core_->metrics([&](std::string text) { answer.set_value(std::move(text)); });
+  const std::string all = answer.get_future().get();
+  const auto at = all.find("\n" + name + " ");
+  if (at == std::string::npos) return "";
+  const auto from = at + name.size() + 2;
+  return all.substr(from, all.find('\n', from) - from);
+}
+
+void count_units(stub_script& script) {
+  script.answer_with([](const inference::command& order, const stub_script::sink& tell) {
+    const auto* unit = std::get_if<inference::submit_unit>(&order);
+    if (!unit || (unit->replay && unit->replay->finished)) return stub_script::answer_as_usual(order, tell);
+    inference::step_output reply{};
+    reply.session = unit->session;
+    reply.unit = unit->unit;
+    reply.kind = inference::output_kind::text;
+    reply.text = "word " + std::to_string(unit->unit);
+    inference::unit_choices chosen;
+    chosen.finished = true;
+    reply.choices = std::make_shared<const inference::unit_choices>(std::move(chosen));
+    tell(std::move(reply));
+  });
+}
+
+bool eventually(const std::function<bool()>& holds) {
+  const auto until = std::chrono::steady_clock::now() + deadline;
+  while (!holds())
+    if (std::chrono::steady_clock::now() > until) return false;
+  return true;
 }
 
 bool test_server::all_free() {

@@ -5,6 +5,7 @@
 #include "tests/support/stub_engine.hpp"
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,10 +37,17 @@ struct test_client {
 std::string append_frame(std::size_t samples = 16'000, bool force_listen = false);
 std::string chat_frame(const std::string& words);
 
+/// Answers a unit with its number, as text.
+void count_units(stub_script& script);
+
+/// Asks again and again; false if it does not hold in half a minute.
+bool eventually(const std::function<bool()>& holds);
+
 /// A server with stub engines. The scripts must outlive it.
 class test_server {
 public:
-  explicit test_server(config::settings settings = quick_settings());
+  explicit test_server(config::settings settings = quick_settings(),
+                       actors::server_core::nodes others = actors::server_core::nodes::none);
 
   /// Starts a worker that follows `script`.
   void add(stub_script& script);
@@ -60,6 +68,9 @@ public:
 
   /// The answer of GET /status.
   nlohmann::json status(actors::status_part part = actors::status_part::all);
+
+  /// The value of a metric, with its labels, in GET /metrics; empty = there is none.
+  std::string metric(const std::string& name);
 
   /// Waits until no session lives and every slot is free.
   bool all_free();

@@ -25,7 +25,7 @@ class Paced:
         self.words: dict[int, list] = {}  # chunk_index -> what was decided and said
         self.sound: dict[int, list] = {}
         self.answered: list[float] = []  # when each unit was answered
-        self.client = Client(server)
+        self.client = self.client_of(server)
         self.client.init(config={"seed": seed, "force_listen_count": 0})
         self._material = material(seed, units)
         self._asked_for = threading.Semaphore(1)  # without a pace: permits to send the next second
@@ -33,6 +33,10 @@ class Paced:
         self.began = time.monotonic()
         for thread in self._threads:
             thread.start()
+
+    @staticmethod
+    def client_of(server) -> Client:
+        return Client(server)
 
     def _guarded(self, what):
         try:

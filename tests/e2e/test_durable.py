@@ -10,7 +10,7 @@ from paced import material
 from realtime import Client, Closed, http
 from resuming import Resuming
 from test_nodes import cluster  # noqa: F401 (a fixture)
-from test_resume import answered, assert_same
+from test_resume import answered, assert_same, story_begun, told
 from test_video import FRAME
 
 UNITS = 14
@@ -70,21 +70,14 @@ def test_killed_again_and_again(start_server, tmp_path, mode):
 def test_a_chat_goes_on_in_the_middle_of_an_answer(start_server, tmp_path):
     flags = (*FLAGS, "--set", f"journal.dir={tmp_path / 'journal'}")
     server = start_server(*flags)
-    calm = Client(server, "chat")
-    calm.init()
-    _, whole = calm.ask("Tell me a story.", **ASKED)
-    calm.say_goodbye()
-
-    client = Resuming(server, "chat")
-    client.init()
-    client.send({"type": "input.append", "input": {"messages": [{"role": "user", "content": "Tell me a story."}], **ASKED}})
+    client, whole = story_begun(server, **ASKED)
     for _ in range(5):
         client.until("response.output.delta")
     assert server.stop(signal.SIGKILL) == -signal.SIGKILL
     server = start_server(*flags)
     come_back(client, server)
     done = client.until_done()
-    assert done["text"] == whole["text"] == "".join(e["text"] for e in client.heard if e["type"] == "response.output.delta")
+    assert done["text"] == whole == told(client)
     assert client.ask("And then?", **ASKED)[1]["reason"] in ("turn_end", "length")
     client.say_goodbye()
 

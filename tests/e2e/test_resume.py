@@ -72,22 +72,31 @@ def test_audio_that_is_cut_again_and_again_is_the_same_conversation(server):
     assert client.heard[-1]["event_id"] == client.last_event_id
 
 
-def test_a_chat_goes_on_in_the_middle_of_an_answer(server):
-    asked = dict(generation={"max_new_tokens": 40, "seed": 5})
+def story_begun(server, **asked) -> tuple[Resuming, str]:
+    """A client that has just asked for a story, and the whole story, as another client was told it."""
     calm = Client(server, "chat")
     calm.init()
     _, whole = calm.ask("Tell me a story.", **asked)
     calm.say_goodbye()
-
     client = Resuming(server, "chat")
     client.init()
     client.send({"type": "input.append", "input": {"messages": [{"role": "user", "content": "Tell me a story."}], **asked}})
+    return client, whole["text"]
+
+
+def told(client: Client) -> str:
+    return "".join(e["text"] for e in client.heard if e["type"] == "response.output.delta")
+
+
+def test_a_chat_goes_on_in_the_middle_of_an_answer(server):
+    asked = dict(generation={"max_new_tokens": 40, "seed": 5})
+    client, whole = story_begun(server, **asked)
     client.until("response.output.delta")
     client.break_off()
     time.sleep(0.5)  # the answer continues meanwhile
     client.come_back()
     done = client.until_done()
-    assert done["text"] == whole["text"] == "".join(e["text"] for e in client.heard if e["type"] == "response.output.delta")
+    assert done["text"] == whole == told(client)
     client.break_off()
     assert client.come_back()["resent"] == 0
     assert client.ask("And then?", **asked)[1]["reason"] in ("turn_end", "length")

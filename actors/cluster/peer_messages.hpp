@@ -1,0 +1,64 @@
+#pragma once
+
+#include "actors/durable/log_piece.hpp"
+#include "actors/messages.hpp"
+
+// The messages between two gateways, of which one keeps the logs of the other's sessions.
+namespace parley::actors {
+
+struct peer_welcome;
+struct peer_refused;
+
+/// The gateway that has the sessions, and what the other one has for it.
+using peer_link_actor = caf::typed_actor<caf::reacts_to<peer_welcome>, caf::reacts_to<peer_refused>,
+                                         caf::reacts_to<piece_taken>, caf::reacts_to<log_refused>>;
+using copy_receiver_actor = caf::typed_actor<caf::reacts_to<log_piece>>;
+
+/// Asks a gateway's registry to keep copies. The answer goes to `sender`.
+struct peer_hello {
+  peer_link_actor sender;
+  std::uint64_t node = 0; ///< `log_owner::node`
+  std::string name;
+};
+
+/// Logs may be sent to `receiver`.
+struct peer_welcome {
+  copy_receiver_actor receiver;
+};
+
+struct peer_refused {
+  std::string reason;
+};
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, peer_hello& of) {
+  return f(caf::meta::type_name("parley::peer_hello"), of.sender, of.node, of.name);
+}
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, peer_welcome& of) {
+  return f(caf::meta::type_name("parley::peer_welcome"), of.receiver);
+}
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, peer_refused& of) {
+  return f(caf::meta::type_name("parley::peer_refused"), of.reason);
+}
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, log_piece& of) {
+  return f(caf::meta::type_name("parley::log_piece"), of.session.id, of.session.birth, of.epoch, of.offset, of.bytes,
+           of.over);
+}
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, piece_taken& of) {
+  return f(caf::meta::type_name("parley::piece_taken"), of.bytes);
+}
+
+template<class Inspector>
+typename Inspector::result_type inspect(Inspector& f, log_refused& of) {
+  return f(caf::meta::type_name("parley::log_refused"), of.session.id, of.session.birth, of.newer.epoch, of.newer.node);
+}
+
+} // namespace parley::actors
