@@ -69,6 +69,7 @@ void load_client::heard(double now, const protocol::server_glance& event) {
   case type::queued:
   case type::queue_update:
   case type::go_away:
+  case type::tool_call:
   case type::other: return;
   }
 }

@@ -49,6 +49,7 @@ void probe_session::on_text(std::string_view frame) {
     if (!close_asked_) fail("the server ended the session");
     return;
   case type::error: return fail(printable_line(event->error_code + ": " + event->error_message));
+  case type::tool_call:
   case type::other: return print_event(printable_line(event->type_name), "");
   }
 }

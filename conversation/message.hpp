@@ -1,6 +1,7 @@
 #pragma once
 
 #include "conversation/media.hpp"
+#include "conversation/tools.hpp"
 
 #include <cstdint>
 #include <string>
@@ -10,7 +11,7 @@
 // The messages of a chat (docs/protocol.md 3.5).
 namespace parley::conversation {
 
-enum class role : std::uint8_t { system, user, assistant };
+enum class role : std::uint8_t { system, user, assistant, tool };
 
 struct text_item {
   std::string text;
@@ -31,6 +32,7 @@ using content_item = std::variant<text_item, audio_item, image_item, video_item>
 struct message {
   role from = role::user;
   std::vector<content_item> content;
+  std::vector<tool_call> calls = {}; ///< of the assistant
 };
 
 } // namespace parley::conversation

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace parley::conversation {
@@ -26,15 +27,19 @@ struct turn_request {
   bool tts = false;      ///< the answer should also be spoken
   pcm tts_voice;         ///< 16 kHz; null = the server's default
   bool streaming = true; ///< the answer comes in deltas; otherwise all at once, with the sound of the whole text
+  std::vector<tool> tools;     ///< functions that the answer may call
+  bool tool_required = false;  ///< the answer must be a call
+  std::string tool_name;       ///< of this function; empty = of any
+  std::string answer_schema;   ///< JSON schema that the answer obeys; empty = any text
 };
 
 /// All members, for archives (actors/cluster/byte_archive.hpp): a new member does not compile until it is added here.
 template<class A>
 void fields(A& a, turn_request& of) {
   auto& [messages, most, penalty, temperature, top_k, top_p, sample, seed, slices, omni, tts_template, thinking, tts,
-         voice, streaming] = of;
+         voice, streaming, tools, required, name, schema] = of;
   a(messages, most, penalty, temperature, top_k, top_p, sample, seed, slices, omni, tts_template, thinking, tts, voice,
-    streaming);
+    streaming, tools, required, name, schema);
 }
 
 } // namespace parley::conversation

@@ -209,6 +209,7 @@ struct chat_done {
   usage used;
   step_metrics metrics;
   rng_state after = {}; ///< for `open_chat::chance` of another engine
+  std::vector<conversation::tool_call> calls = {}; ///< in their order; their text is not in `text`
 };
 
 /// An open, a unit or a turn that failed. The session lives on, except after a failed open.

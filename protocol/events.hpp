@@ -153,6 +153,13 @@ struct output_delta {
   bool closes_turn = false; ///< this is the `listen` of `config.listen_at_turn_end`, with the last delta's metrics
 };
 
+/// A function that the answer calls (docs/protocol.md 3.8); all come before the `response_done` of their turn.
+struct response_tool_call {
+  std::string response_id;
+  std::string input_id;
+  conversation::tool_call call;
+};
+
 /// Ends a chat turn; in duplex with `protocol.duplex_response_done` (docs/protocol.md 12), or with
 /// `config.unit_responses` a unit's answer.
 struct response_done {
@@ -187,6 +194,6 @@ struct error_event {
 
 using server_event =
     std::variant<session_queued, session_queue_update, session_queue_done, session_created, session_resumed,
-                 output_delta, response_done, session_go_away, session_closed, error_event>;
+                 output_delta, response_tool_call, response_done, session_go_away, session_closed, error_event>;
 
 } // namespace parley::protocol

@@ -47,8 +47,8 @@ static void fields(A& a, video_item& of) {
 
 template<class A>
 static void fields(A& a, message& of) {
-  auto& [from, content] = of;
-  a(from, content);
+  auto& [from, content, calls] = of;
+  a(from, content, calls);
 }
 
 } // namespace parley::conversation
@@ -144,8 +144,8 @@ static void fields(A& a, chat_delta& of) {
 
 template<class A>
 static void fields(A& a, chat_done& of) {
-  auto& [session, turn, reason, text, audio, used, metrics, after] = of;
-  a(session, turn, reason, text, audio, used, metrics, after);
+  auto& [session, turn, reason, text, audio, used, metrics, after, calls] = of;
+  a(session, turn, reason, text, audio, used, metrics, after, calls);
 }
 
 template<class A>

@@ -73,7 +73,8 @@ protocol::turn_report from_engine(inference::chat_delta&& event) {
 }
 
 protocol::turn_done_report from_engine(inference::chat_done&& event) {
-  return {event.turn, event.reason, std::move(event.text), std::move(event.audio), event.used, convert(event.metrics)};
+  return {event.turn, event.reason,           std::move(event.text), std::move(event.audio),
+          event.used, convert(event.metrics), std::move(event.calls)};
 }
 
 protocol::engine_failure from_engine(inference::failed&& event) {

@@ -4,6 +4,7 @@
 #include "inference/quirks.hpp"
 #include "inference/text/tokenizer.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,6 +39,12 @@ public:
 
   /// Takes a sampled token. The caller must feed it unless the answer is now `finished`.
   void sampled(token_id token, std::span<const token_id> terminators);
+
+  /// Ends the answer because it is whole, without a terminator.
+  void complete_here() { finished_ = true; }
+
+  /// Tokens that the answer may still have.
+  std::int64_t left() const { return max_new_tokens_ - std::ssize(tokens_); }
 
   /// Ends the answer because no more tokens fit.
   void end() { full_ = true; }

@@ -47,7 +47,7 @@ public:
       first_ = true;
       separator_ = turn.omni_mode ? "" : "\n";
       for (const auto& item : m.content) std::visit([this](const auto& i) { add(i); }, item);
-      talk_.messages.push_back({m.from, std::move(content_)});
+      talk_.messages.push_back({m.from, std::move(content_), m.calls});
       if (!sound_.empty()) talk_.clips.push_back(std::move(sound_));
     }
     if (talk_.messages.empty()) talk_.objection = "messages: empty";
@@ -144,7 +144,10 @@ std::vector<image_file> pictures_in(const submit_turn& turn) {
 
 std::int64_t least_tokens(const conversation& talk) {
   auto bytes = std::size_t{0};
-  for (const auto& m : talk.messages) bytes += m.content.text.size() - marks_in(m.content);
+  for (const auto& m : talk.messages) {
+    bytes += m.content.text.size() - marks_in(m.content);
+    for (const auto& call : m.calls) bytes += call.name.size() + call.arguments.size();
+  }
   return talk.media_rows + static_cast<std::int64_t>(bytes / longest_token_bytes);
 }
 

@@ -4,6 +4,8 @@
 #include "inference/unit.hpp"
 
 #include <span>
+#include <string>
+#include <vector>
 
 namespace parley::inference::chat {
 
@@ -11,6 +13,7 @@ namespace parley::inference::chat {
 struct template_message {
   role from;
   rendered_text content;
+  std::vector<parley::conversation::tool_call> calls = {}; ///< of the assistant
 };
 
 /// The template arguments of the reference, under the same names.
@@ -20,8 +23,9 @@ struct template_options {
   bool use_tts_template = false; ///< end with <|tts_bos|>: the answer can be spoken
 };
 
-/// The chat template of tokenizer_config.json, without tools (docs/model/thinker.md 6.1).
-rendered_text apply_template(std::span<const template_message> messages, const template_options& options);
+/// The chat template of tokenizer_config.json (docs/model/thinker.md 6.1).
+rendered_text apply_template(std::span<const template_message> messages, const template_options& options,
+                             std::span<const parley::conversation::tool> tools = {});
 
 /// The opening of the assistant's turn: role, closed think block, <|tts_bos|>.
 std::string generation_prompt(const template_options& options);

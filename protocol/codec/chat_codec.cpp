@@ -1,5 +1,7 @@
 #include "protocol/codec/client_codec.hpp"
+#include "protocol/codec/tool_codec.hpp"
 #include "protocol/json/field_reader.hpp"
+#include "protocol/json/spaced.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/media/picture.hpp"
 #include "protocol/media/voice.hpp"
@@ -10,6 +12,7 @@ namespace {
 
 constexpr std::size_t max_messages = 256;
 constexpr int max_answer_tokens = 4096;
+constexpr std::size_t max_schema_bytes = 64u << 10;
 
 field element(const field& array, json::value at, std::size_t index) {
   return {at, array.path + "[" + std::to_string(index) + "]"};
@@ -111,7 +114,8 @@ role read_role(field_reader& in, const field& from) {
   auto name = in.required_text(from, scratch);
   if (name == "system") return role::system;
   if (name == "assistant") return role::assistant;
-  if (name != "user") in.fail(error_code::invalid_payload, from.path, "none of system, user, assistant");
+  if (name == "tool") return role::tool;
+  if (name != "user") in.fail(error_code::invalid_payload, from.path, "none of system, user, assistant, tool");
   return role::user;
 }
 
@@ -120,6 +124,12 @@ message read_message(field_reader& in, const field& from, chat_budget& budget) {
   if (in.required_object(from); in.failed()) return out;
   auto speaker = in.require(from, {"role"});
   if (!in.failed()) out.from = read_role(in, speaker);
+  if (!in.failed() && out.from == role::assistant) {
+    const auto calls = field_reader::find(from, {"tool_calls"});
+    out.calls = read_tool_calls(in, calls);
+    if (calls.at.given()) refuse(in, calls, budget.add_text(calls.at.raw().size()));
+    if (!out.calls.empty() && !field_reader::find(from, {"content"}).at.given()) return out;
+  }
   auto content = in.require(from, {"content"});
   if (!in.failed()) out.content = read_content(in, content, budget);
   return out;
@@ -141,9 +151,9 @@ std::vector<message> read_messages(field_reader& in, const field& from) {
   chat_budget budget;
   for (std::size_t i = 0; i < messages.size() && !in.failed(); ++i)
     out.push_back(read_message(in, element(from, messages[i], i), budget));
-  if (!in.failed() && out.back().from != role::user)
+  if (!in.failed() && out.back().from != role::user && out.back().from != role::tool)
     in.fail(error_code::invalid_payload, element(from, messages.back(), messages.size() - 1).path + ".role",
-            "the last message is the user's");
+            "the last message is the user's, or a tool's");
   return out;
 }
 
@@ -156,6 +166,30 @@ void read_generation(field_reader& in, const field& from, chat_append_event& out
   in.number(at("top_p"), 0, 1, out.top_p);
   in.boolean(at("do_sample"), out.do_sample);
   in.seed(at("seed"), out.seed);
+}
+
+/// As in the OpenAI API: `text`, `json_object`, or `json_schema` with the schema in it.
+void read_format(field_reader& in, const field& from, chat_append_event& out) {
+  std::string scratch;
+  const auto type = field_reader::find(from, {"type"});
+  const auto name = in.text(type, scratch).value_or("text");
+  if (in.failed() || name == "text") return;
+  if (name == "json_object") {
+    out.answer_schema = R"({"type": "object"})";
+  } else if (name == "json_schema") {
+    auto holder = in.object(field_reader::find(from, {"json_schema"}));
+    const auto schema = in.required_object(in.require(holder.at.given() ? holder : from, {"schema"}));
+    if (in.failed()) return;
+    const auto kind = json::member(schema.at, "type");
+    if (!kind.is(json::kind::string) || !json::means(kind, "object"))
+      return in.fail(error_code::invalid_payload, schema.path, "not the schema of an object");
+    if (schema.at.raw().size() > max_schema_bytes)
+      return in.fail(error_code::invalid_payload, schema.path, "more than 64 KiB");
+    json::append_spaced(schema.at, out.answer_schema);
+  } else {
+    in.fail(error_code::invalid_payload, type.path, "none of text, json_object, json_schema");
+  }
+  if (!out.tools.empty()) in.fail(error_code::invalid_payload, type.path, "not together with tools");
 }
 
 /// A voice that will not be used is not decoded.
@@ -189,6 +223,8 @@ result<chat_append_event> decode_chat_append(const envelope& from) {
   auto messages = in.require(input, {"messages"});
   if (in.failed()) return in.failure();
   out.messages = read_messages(in, messages);
+  if (!in.failed()) read_tools(in, at("tools"), at("tool_choice"), out);
+  if (!in.failed()) read_format(in, in.object(at("response_format")), out);
   if (!in.failed()) read_speech(in, in.object(at("tts")), out);
   if (in.failed()) return in.failure();
   return out;

@@ -105,6 +105,16 @@ public:
 
   void operator()(const output_delta& event) { current() ? current_delta(event) : legacy_delta(event); }
 
+  void operator()(const response_tool_call& event) {
+    out_.text("type", "response.tool_call");
+    session();
+    out_.text("response_id", event.response_id);
+    if (!event.input_id.empty()) out_.text("input_id", event.input_id);
+    out_.text("id", event.call.id);
+    out_.text("name", event.call.name);
+    out_.text("arguments", event.call.arguments);
+  }
+
   void operator()(const response_done& event) {
     out_.text("type", "response.done");
     session();
@@ -215,6 +225,7 @@ private:
 struct size_of_content {
   std::size_t operator()(const output_delta& event) const { return event.text.size() + audio_bytes(event.audio); }
   std::size_t operator()(const response_done& event) const { return event.text.size() + audio_bytes(event.audio); }
+  std::size_t operator()(const response_tool_call& event) const { return event.call.arguments.size(); }
   std::size_t operator()(const error_event& event) const { return event.message.size(); }
   std::size_t operator()(const auto&) const { return 0; }
 };

@@ -99,7 +99,7 @@ std::optional<server_glance> glance(json::value event) {
 } // namespace
 
 server_event_type server_event_type_of(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, server_event_type>, 11> known{{
+  static constexpr std::array<std::pair<std::string_view, server_event_type>, 12> known{{
       {"session.queued", server_event_type::queued},
       {"session.queue_update", server_event_type::queue_update},
       {"session.queue_done", server_event_type::queue_done},
@@ -107,6 +107,7 @@ server_event_type server_event_type_of(std::string_view name) {
       {"response.output.delta", server_event_type::spoken},
       {"response.output_audio.delta", server_event_type::spoken},
       {"response.listen", server_event_type::listen},
+      {"response.tool_call", server_event_type::tool_call},
       {"response.done", server_event_type::response_done},
       {"session.go_away", server_event_type::go_away},
       {"session.closed", server_event_type::closed},
@@ -151,6 +152,8 @@ std::optional<server_message> read_server_message(std::string_view frame) {
   got.reason = std::move(seen->reason);
   got.error_code = std::move(seen->error_code);
   got.error_message = text_of(json::member(error, "message"));
+  if (got.type == server_event_type::tool_call)
+    got.call = {text_of(at("id")), text_of(at("name")), text_of(at("arguments"))};
   got.used = usage_of(at(got.type == server_event_type::response_done ? "usage" : "chunk_usage"));
   return got;
 }

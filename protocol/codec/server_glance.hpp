@@ -20,6 +20,7 @@ enum class server_event_type : std::uint8_t {
   created,
   listen,
   spoken, ///< text, audio or both
+  tool_call,
   response_done,
   go_away,
   closed,
@@ -68,6 +69,7 @@ struct server_message {
   std::string reason;
   std::string error_code;
   std::string error_message;
+  conversation::tool_call call; ///< of a response.tool_call
   usage used; ///< of a chat's turn or a duplex step: `usage` in response.done, `chunk_usage` in deltas
 };
 

@@ -27,6 +27,7 @@ public:
     append += R"(],"streaming":)";
     append += out_.streaming ? "true" : "false";
     write_generation(append);
+    for (const char* name : {"tools", "tool_choice", "response_format"}) pass_on(name, append);
     if (out_.sound != sound_format::none) append += R"(,"tts":{"enabled":true})";
     if (pictures_ > 0 && small_pictures_ == pictures_) append += R"(,"image":{"max_slice_nums":1})";
     append += "}}";
@@ -43,14 +44,23 @@ private:
   void refuse_what_is_not_there() {
     std::optional<int> choices;
     in_.integer(at("n"), 1, 1, choices);
-    for (const char* name : {"tools", "functions", "stop"}) {
+    for (const char* name : {"functions", "stop"}) {
       const auto given = at(name);
       const bool empty = given.at.is(json::kind::array) && json::elements(given.at, 1).empty();
       if (given.at.given() && !empty) fail(given, "not supported by this server");
     }
-    const auto format = field_reader::find(in_.object(at("response_format")), {"type"});
-    std::string scratch;
-    if (const auto type = in_.text(format, scratch); type && *type != "text") fail(format, "only text is supported");
+  }
+
+  /// What the session's append has in the same words: the session checks it.
+  void pass_on(const char* name, std::string& to) const {
+    const auto given = at(name);
+    if (!given.at.given() || (given.at.is(json::kind::array) && json::elements(given.at, 1).empty())) return;
+    to.append(",\"").append(name).append("\":");
+    append_value(given.at, to);
+  }
+
+  static void append_value(json::value of, std::string& to) {
+    of.is(json::kind::string) ? write_raw(of, to) : static_cast<void>(to += of.raw());
   }
 
   void read_plain_fields() {
@@ -121,11 +131,20 @@ private:
     const auto from = in_.require(message, {"role"});
     auto role = in_.failed() ? std::string_view() : in_.required_text(from, scratch);
     if (role == "developer") role = "system";
-    const auto content = in_.require(message, {"content"});
+    const auto calls = field_reader::find(message, {"tool_calls"});
+    const bool has_calls = role == "assistant" && calls.at.given() && !json::elements(calls.at, 1).empty();
+    const auto content = has_calls ? field_reader::find(message, {"content"}) : in_.require(message, {"content"});
     if (in_.failed()) return;
-    if (role != "system" && role != "user" && role != "assistant") return fail(from, "none of system, user, assistant");
+    if (role != "system" && role != "user" && role != "assistant" && role != "tool")
+      return fail(from, "none of system, user, assistant, tool");
     to += R"({"role":")";
-    to.append(role).append(R"(","content":)");
+    to.append(role) += '"';
+    if (has_calls) to.append(R"(,"tool_calls":)").append(calls.at.raw());
+    if (!content.at.given()) {
+      to += '}';
+      return;
+    }
+    to += R"(,"content":)";
     if (content.at.is(json::kind::string)) {
       write_raw(content.at, to);
     } else if (content.at.is(json::kind::array)) {

@@ -59,6 +59,19 @@ std::string_view finish_of(std::string_view reason) {
   return reason == "length" ? "length" : "stop";
 }
 
+/// An element of `tool_calls`; with its index in a chunk.
+void append_call(const conversation::tool_call& call, std::optional<std::size_t> index, std::string& to) {
+  json::object_writer write(to);
+  if (index) write.integer("index", static_cast<std::int64_t>(*index));
+  write.text("id", call.id);
+  write.text("type", "function");
+  auto function = write.object("function");
+  function.text("name", call.name);
+  function.text("arguments", call.arguments);
+  function.close();
+  write.close();
+}
+
 std::string as_event(std::string_view data) {
   return std::string("data: ").append(data).append("\n\n");
 }
@@ -114,9 +127,13 @@ openai_step openai_talk::on_frame(std::string_view frame) {
     return on_delta(text_of(json::member(root, "text")),
                     audio.is(json::kind::string) ? audio.raw() : std::string_view());
   }
+  case server_event_type::tool_call:
+    return on_call({text_of(json::member(root, "id")), text_of(json::member(root, "name")),
+                    text_of(json::member(root, "arguments"))});
   case server_event_type::response_done: {
     const auto text = text_of(json::member(root, "text"));
-    const auto finish = finish_of(text_of(json::member(root, "reason")));
+    auto finish = finish_of(text_of(json::member(root, "reason")));
+    if (finish == "stop" && !calls_.empty()) finish = "tool_calls";
     const auto usage = usage_of(json::member(root, "usage"));
     over_ = step.over = true;
     step.to_session = encode_close("user_stop");
@@ -138,8 +155,18 @@ openai_step openai_talk::on_frame(std::string_view frame) {
       sound.text("data", to_pcm16(audio.raw(), request_.sound));
       sound.text("transcript", text);
       sound.close();
+    } else if (text.empty() && !calls_.empty()) {
+      message += "null";
     } else {
       json::append_string(text, message);
+    }
+    if (!calls_.empty()) {
+      message += R"(,"tool_calls":[)";
+      for (const auto& call : calls_) {
+        if (&call != &calls_.front()) message += ',';
+        append_call(call, std::nullopt, message);
+      }
+      message += ']';
     }
     message += '}';
     step.to_client = head("chat.completion") + R"(,"choices":[{"index":0,"message":)" + message +
@@ -160,6 +187,17 @@ openai_step openai_talk::on_frame(std::string_view frame) {
   default: break;
   }
   return step;
+}
+
+openai_step openai_talk::on_call(conversation::tool_call call) {
+  std::string delta = "{";
+  if (!began_) delta += R"("role":"assistant","content":null,)";
+  began_ = true;
+  delta += R"("tool_calls":[)";
+  append_call(call, calls_.size(), delta);
+  calls_.push_back(std::move(call));
+  if (!request_.streaming) return {};
+  return {{}, chunk(delta + "]}", {}), false, {}};
 }
 
 openai_step openai_talk::on_delta(const std::string& text, std::string_view audio) {

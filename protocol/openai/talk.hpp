@@ -1,11 +1,13 @@
 #pragma once
 
+#include "conversation/tools.hpp"
 #include "protocol/openai/request.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace parley::protocol {
 
@@ -46,6 +48,7 @@ public:
   bool streaming() const { return request_.streaming; }
 
 private:
+  openai_step on_call(conversation::tool_call call);
   openai_step on_delta(const std::string& text, std::string_view audio);
   std::string chunk(std::string_view delta, std::string_view finish_reason);
   std::string head(std::string_view object) const;
@@ -55,6 +58,7 @@ private:
   const std::int64_t created_s_;
   bool began_ = false; ///< the first chunk, which names the role, has been sent
   bool over_ = false;
+  std::vector<conversation::tool_call> calls_;
 };
 
 } // namespace parley::protocol

@@ -62,21 +62,28 @@ void answer::create() {
   out_.event("response.created", [&](auto& event) { write_response(event, "in_progress", nullptr, nullptr); });
 }
 
-void answer::begin() {
-  if (std::exchange(began_, true)) return;
-  if (items_ != nullptr) before_ = items_->last_id();
-  const auto shown = encode_item(item_);
+/// Announces an item that has just begun. Returns the id of the item before it.
+std::string answer::add_item(const item& what) {
+  std::string before;
+  if (items_ != nullptr) before = items_->last_id();
+  const auto shown = encode_item(what);
   out_.event("response.output_item.added", [&](auto& event) {
     event.text("response_id", id_);
-    event.integer("output_index", 0);
+    event.integer("output_index", std::ssize(output_));
     event.json("item", shown);
   });
   if (items_ != nullptr) {
     out_.event("conversation.item.added", [&](auto& event) {
-      write_id(event, "previous_item_id", before_);
+      write_id(event, "previous_item_id", before);
       event.json("item", shown);
     });
   }
+  return before;
+}
+
+void answer::begin() {
+  if (std::exchange(began_, true)) return;
+  before_ = add_item(item_);
   auto& part = item_.content.emplace_back();
   part.type = request_.audible ? item_part::kind::output_audio : item_part::kind::output_text;
   if (items_ != nullptr) items_->append(item_);
@@ -84,6 +91,42 @@ void answer::begin() {
     place(event);
     event.json("part", content_part(false));
   });
+}
+
+void answer::call(const conversation::tool_call& what) {
+  if (std::exchange(began_, false)) {
+    end_item(item_status::completed);
+    item_.content.clear();
+    item_.sound_ms = 0;
+  }
+  item called;
+  called.id = out_.make_id("item_");
+  called.kind = item_kind::function_call;
+  called.status = item_status::in_progress;
+  called.name = what.name;
+  called.call_id = what.id;
+  before_ = add_item(called);
+  const auto place_call = [&](auto& event) {
+    event.text("response_id", id_);
+    event.text("item_id", called.id);
+    event.integer("output_index", std::ssize(output_));
+    event.text("call_id", called.call_id);
+  };
+  out_.event("response.function_call_arguments.delta", [&](auto& event) {
+    place_call(event);
+    event.text("delta", what.arguments);
+  });
+  out_.event("response.function_call_arguments.done", [&](auto& event) {
+    place_call(event);
+    event.text("name", what.name);
+    event.text("arguments", what.arguments);
+  });
+  called.payload = what.arguments;
+  called.status = item_status::completed;
+  if (items_ != nullptr) items_->append(called);
+  close_item(called);
+  item_.id = out_.make_id("item_");
+  item_.status = item_status::in_progress;
 }
 
 void answer::say(std::string_view words) {
@@ -120,7 +163,7 @@ void answer::send_sound(const std::string& base64) {
 
 void answer::finish(const answer_end& how, const usage& used) {
   const bool well = how.status == answer_end::how::completed;
-  if (well) begin();
+  if (well && output_.empty()) begin();
   if (began_) {
     if (well && request_.audible) send_sound(encoder_.finish());
     end_item(well ? item_status::completed : item_status::incomplete);
@@ -145,7 +188,11 @@ void answer::end_item(item_status status) {
     place(event);
     event.json("part", content_part(true));
   });
-  const auto shown = encode_item(item_);
+  close_item(item_);
+}
+
+void answer::close_item(const item& what) {
+  const auto shown = encode_item(what);
   if (items_ != nullptr) {
     out_.event("conversation.item.done", [&](auto& event) {
       write_id(event, "previous_item_id", before_);
@@ -154,9 +201,10 @@ void answer::end_item(item_status status) {
   }
   out_.event("response.output_item.done", [&](auto& event) {
     event.text("response_id", id_);
-    event.integer("output_index", 0);
+    event.integer("output_index", std::ssize(output_));
     event.json("item", shown);
   });
+  output_.push_back(shown);
 }
 
 /// The conversation's copy, unless the client has deleted it meanwhile.
@@ -168,7 +216,7 @@ void answer::store() {
 void answer::place(json::object_writer& to) const {
   to.text("response_id", id_);
   to.text("item_id", item_.id);
-  to.integer("output_index", 0);
+  to.integer("output_index", std::ssize(output_));
   to.integer("content_index", 0);
 }
 
@@ -189,7 +237,9 @@ void answer::write_response(json::object_writer& to, std::string_view status, co
   out.text("id", id_);
   out.text("status", status);
   how != nullptr ? write_details(out, *how) : out.json("status_details", "null");
-  out.json("output", how != nullptr && began_ ? "[" + encode_item(item_) + "]" : "[]");
+  std::string items;
+  for (const auto& each : output_) items += (items.empty() ? "" : ",") + each;
+  out.json("output", "[" + items + "]");
   write_id(out, "conversation_id", in_conversation() ? conversation_id_ : "");
   out.json("output_modalities", request_.audible ? R"(["audio"])" : R"(["text"])");
   request_.max_output_tokens == 0 ? out.text("max_output_tokens", "inf")

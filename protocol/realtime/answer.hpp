@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace parley::protocol::realtime {
 
@@ -31,13 +32,15 @@ public:
   const std::string& id() const { return id_; }
   const response_request& request() const { return request_; }
   bool in_conversation() const { return items_ != nullptr; }
-  bool began() const { return began_; }
 
   /// Milliseconds of sound so far.
   double sound_ms() const { return item_.sound_ms; }
 
   void create();
   void say(std::string_view words);
+
+  /// A function that it calls: an item of its own, which comes as a whole.
+  void call(const conversation::tool_call& what);
 
   /// Samples at 24 kHz.
   void sound(std::span<const float> samples);
@@ -47,6 +50,8 @@ public:
 
 private:
   void begin();
+  std::string add_item(const item& what);
+  void close_item(const item& what);
   void end_item(item_status status);
   void send_sound(const std::string& base64);
   void place(json::object_writer& to) const;
@@ -60,9 +65,10 @@ private:
   const response_request request_;
   const std::string id_;
   item item_;
-  std::string before_; ///< the item before it
+  std::string before_;              ///< the item before it
+  std::vector<std::string> output_; ///< items that have ended, JSON
   sound_encoder encoder_;
-  bool began_ = false;
+  bool began_ = false; ///< its message has begun and not ended
 };
 
 } // namespace parley::protocol::realtime

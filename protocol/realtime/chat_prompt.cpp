@@ -19,7 +19,8 @@ class message_list {
 public:
   void add(std::string_view role, const item& one) {
     for (const auto& part : one.content) add(role, part);
-    if (!one.payload.empty()) add_text(role, one.payload);
+    if (one.kind == item_kind::function_call) add_call(one);
+    if (one.kind == item_kind::function_call_output) add_result(one.payload);
   }
 
   void add_text(std::string_view role, std::string_view text) {
@@ -29,6 +30,23 @@ public:
     append(role, content + "}");
   }
 
+  void add_call(const item& one) {
+    if (last_role() != "assistant") messages_.push_back({"assistant", {}});
+    auto& calls = messages_.back().calls;
+    calls += calls.empty() ? "" : ",";
+    json::object_writer write(calls);
+    write.text("id", one.call_id);
+    write.text("name", one.name);
+    write.text("arguments", one.payload);
+    write.close();
+  }
+
+  void add_result(std::string_view output) {
+    messages_.push_back({"tool", R"({"type":"text","text":)"});
+    json::append_string(output, messages_.back().content);
+    messages_.back().content += '}';
+  }
+
   std::string_view last_role() const { return messages_.empty() ? std::string_view() : messages_.back().role; }
 
   std::string encode() const {
@@ -36,7 +54,10 @@ public:
     for (const auto& each : messages_) {
       if (out.size() > 1) out += ',';
       out += R"({"role":")";
-      out.append(each.role).append(R"(","content":[)").append(each.content).append("]}");
+      out.append(each.role) += '"';
+      if (!each.content.empty()) out.append(R"(,"content":[)").append(each.content) += ']';
+      if (!each.calls.empty()) out.append(R"(,"tool_calls":[)").append(each.calls) += ']';
+      out += '}';
     }
     return out + "]";
   }
@@ -45,6 +66,7 @@ private:
   struct message {
     std::string_view role;
     std::string content;
+    std::string calls{}; ///< after its content
   };
 
   void add(std::string_view role, const item_part& part) {
@@ -65,7 +87,7 @@ private:
   }
 
   void append(std::string_view role, const std::string& content) {
-    if (messages_.empty() || messages_.back().role != role)
+    if (messages_.empty() || messages_.back().role != role || !messages_.back().calls.empty())
       messages_.push_back({role, content});
     else
       messages_.back().content += "," + content;
@@ -103,12 +125,13 @@ std::string encode_chat_turn(const response_request& request, std::span<const it
   messages.add_text("system", request.instructions);
   if (context.size() > most_messages) context = context.last(most_messages);
   for (const auto* one : context) messages.add(role_of(*one), *one);
-  if (messages.last_role() != "user")
+  if (messages.last_role() != "user" && messages.last_role() != "tool")
     messages.add_text("user", context.empty() ? "Please begin the conversation." : "Please go on.");
 
   std::string out = R"({"type":"input.append","input":{"messages":)" + messages.encode();
   out += R"(,"generation":{"max_new_tokens":)" +
          std::to_string(request.max_output_tokens > 0 ? request.max_output_tokens : default_answer_tokens) + "}";
+  if (request.tools != "[]") out += R"(,"tools":)" + request.tools + R"(,"tool_choice":)" + request.tool_choice;
   if (only_small_pictures(context)) out += R"(,"image":{"max_slice_nums":1})";
   if (request.audible) out += R"(,"tts":{"enabled":true})";
   return out + "}}";

@@ -46,6 +46,7 @@ client_event read_response_create(field_set& event, const session_config& curren
   read_max_output_tokens(from, into.max_output_tokens);
   read_output_audio(from, into.output, into.voice);
   read_metadata(from, into.metadata);
+  read_tools(from, into.tools, into.tool_choice);
   read_input(from, current.input, into);
   return out;
 }
@@ -114,6 +115,8 @@ response_request default_response(const session_config& current) {
   out.max_output_tokens = current.max_output_tokens;
   out.output = current.output;
   out.voice = current.voice;
+  out.tools = current.tools;
+  out.tool_choice = current.tool_choice;
   return out;
 }
 

@@ -48,6 +48,8 @@ struct response_request {
   sound_format output{};
   std::string voice{};
   std::string metadata = "null"; ///< JSON
+  std::string tools = "[]";      ///< JSON
+  std::string tool_choice = R"("auto")";
 
   /// An item of `input`, or the id of one of the conversation.
   using input_item = std::variant<item, std::string>;

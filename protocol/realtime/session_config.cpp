@@ -54,7 +54,9 @@ void read_turn_detection(field_set& from, turn_detection& into) {
   into = std::move(read);
 }
 
-void read_tools(field_set& from, session_config& into) {
+} // namespace
+
+void read_tools(field_set& from, std::string& into, std::string& choice) {
   const auto tools = from.at("tools");
   if (tools.given()) {
     if (!tools.is(json::kind::array) || tools.raw().size() > max_tools_bytes)
@@ -64,10 +66,12 @@ void read_tools(field_set& from, session_config& into) {
       if (!type.is(json::kind::string) || !json::means(type, "function"))
         return from.refuse_value("tools", "only tools of type function are supported.");
     }
-    into.tools = tools.raw();
+    into = tools.raw();
   }
-  if (from.at("tool_choice").given()) read_echo(from, "tool_choice", into.tool_choice);
+  if (from.at("tool_choice").given()) read_echo(from, "tool_choice", choice);
 }
+
+namespace {
 
 std::string encode_turns(const turn_detection& of) {
   if (of.type == turn_detection::kind::none) return "null";
@@ -141,7 +145,7 @@ result<session_config> updated(const session_config& before, json::value session
   read_instructions(from, to.instructions);
   read_output_modalities(from, to.audible);
   read_max_output_tokens(from, to.max_output_tokens);
-  read_tools(from, to);
+  read_tools(from, to.tools, to.tool_choice);
   read_echo(from, "tracing", to.tracing);
   if (from.at("truncation").given()) read_echo(from, "truncation", to.truncation);
   if (from.at("prompt").given()) from.refuse_value("prompt", "this server keeps no prompts.");

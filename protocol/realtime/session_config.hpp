@@ -55,5 +55,6 @@ void read_output_modalities(field_set& from, bool& audible);
 void read_max_output_tokens(field_set& from, int& into);
 void read_output_audio(field_set& from, sound_format& format, std::string& voice);
 void read_instructions(field_set& from, std::string& into);
+void read_tools(field_set& from, std::string& tools, std::string& choice);
 
 } // namespace parley::protocol::realtime

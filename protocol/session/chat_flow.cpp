@@ -125,6 +125,10 @@ void chat_flow::end_turn(turn_done_report report, std::string reason, time_point
   PARLEY_ASSERT(running_, "a turn is running");
   total_ += report.used;
   const turn& over = *running_;
+  for (auto& call : report.calls) {
+    if (call.id.empty()) call.id = make_id(random_, "call_");
+    out.say(response_tool_call{over.response_id, over.input_id, std::move(call)});
+  }
   response_done done{.response_id = over.response_id,
                      .input_id = over.input_id,
                      .text = std::move(report.text),

@@ -46,6 +46,7 @@ struct turn_done_report {
   pcm audio;        ///< the whole sound, 24 kHz; null without speech, or if it has been sent in reports
   usage used;
   metrics measured;
+  std::vector<conversation::tool_call> calls = {};
 };
 
 /// An open (while INITIALIZING), a unit or a turn failed.

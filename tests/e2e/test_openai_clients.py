@@ -16,10 +16,10 @@ SCRIPTS = Path(__file__).parent / "openai_clients"
 NANO = ROOT / "models/nano"
 SECONDS = 120
 CHECKS = {
-    "sdk/openai_sdk_realtime.py": "connect text text_only manual spoken interrupt image out_of_band items errors pcmu strict",
-    "livekit/livekit_realtime.py": "text instructions spoken interrupt chat_ctx video manual agent",
-    "pipecat/pipecat_realtime.py": "greeting spoken interrupt manual text_only video",
-    "node/openai_js_realtime.mjs": "text manual spoken browser_style",
+    "sdk/openai_sdk_realtime.py": "connect text text_only manual spoken interrupt tools image out_of_band items errors pcmu strict",
+    "livekit/livekit_realtime.py": "text instructions spoken interrupt tools chat_ctx video manual agent",
+    "pipecat/pipecat_realtime.py": "greeting spoken interrupt tools manual text_only video",
+    "node/openai_js_realtime.mjs": "text manual spoken tools browser_style",
     "sdk/openai_sdk_live.py": "start spoken barge_in speak_first formats context errors strict",
     "livekit/livekit_live.py": "greeting spoken barge_in",
     "pipecat/pipecat_live.py": "open spoken speak_first",

@@ -161,12 +161,12 @@ TEST_CASE("chat: messages") {
   CHECK(refusal(chat({{"messages", {1}}})) == "invalid_payload input.messages[0]: not an object");
   CHECK(refusal(chat({{"messages", {{{"content", "x"}}}}})) == "missing_field input.messages[0].role: required");
   CHECK(refusal(chat({{"messages", {{{"role", "user"}}}}})) == "missing_field input.messages[0].content: required");
-  CHECK(refusal(chat({{"messages", {hello, {{"role", "tool"}, {"content", "x"}}}}})) ==
-        "invalid_payload input.messages[1].role: none of system, user, assistant");
+  CHECK(refusal(chat({{"messages", {hello, {{"role", "function"}, {"content", "x"}}}}})) ==
+        "invalid_payload input.messages[1].role: none of system, user, assistant, tool");
   CHECK(refusal(chat({{"messages", {hello, {{"role", 1}, {"content", "x"}}}}})) ==
         "invalid_payload input.messages[1].role: not a string");
   CHECK(refusal(chat({{"messages", {hello, {{"role", "assistant"}, {"content", "x"}}}}})) ==
-        "invalid_payload input.messages[1].role: the last message is the user's");
+        "invalid_payload input.messages[1].role: the last message is the user's, or a tool's");
   CHECK(refusal(chat({{"messages", {{{"role", "user"}, {"content", nullptr}}}}})) ==
         "invalid_payload input.messages[0].content: neither a string nor a list");
   CHECK(refusal(chat({{"messages", {{{"role", "user"}, {"content", 5}}}}})) ==

@@ -97,14 +97,13 @@ TEST_CASE("what is not there is refused by name") {
   CHECK(refusal_of("[]").find("JSON") != std::string::npos);
   CHECK(refusal_of(with(R"("n":2)")).starts_with("n:"));
   CHECK(refusal_of(with(R"("stop":"x")")).starts_with("stop:"));
-  CHECK(refusal_of(with(R"("tools":[{}])")).starts_with("tools:"));
-  CHECK(refusal_of(with(R"("response_format":{"type":"json_schema"})")).starts_with("response_format.type:"));
+  CHECK(refusal_of(with(R"("functions":[{}])")).starts_with("functions:"));
   CHECK(refusal_of(with(R"("modalities":["video"])")).starts_with("modalities:"));
   CHECK(refusal_of(with(R"("modalities":["audio"],"audio":{"format":"opus"})")).starts_with("audio.format:"));
   CHECK(refusal_of(with(R"("stream":true,"modalities":["audio"],"audio":{"format":"wav"})"))
             .starts_with("audio.format:"));
   CHECK(refusal_of(R"({"messages":{}})").starts_with("messages:"));
-  CHECK(refusal_of(R"({"messages":[{"role":"tool","content":"x"}]})").starts_with("messages[0].role:"));
+  CHECK(refusal_of(R"({"messages":[{"role":"function","content":"x"}]})").starts_with("messages[0].role:"));
   CHECK(refusal_of(R"({"messages":[{"role":"user","content":1}]})").starts_with("messages[0].content:"));
   const auto part = [](const std::string& what) {
     return R"({"messages":[{"role":"user","content":[)" + what + "]}]}";
@@ -115,6 +114,31 @@ TEST_CASE("what is not there is refused by name") {
   CHECK(refusal_of(part(R"({"type":"input_audio","input_audio":{"data":"x","format":"mp3"}})")).find("wav") !=
         std::string::npos);
   CHECK(refusal_of(with(R"("temperature":9)")).starts_with("temperature:"));
+}
+
+TEST_CASE("tools, their calls and results reach the session") {
+  const auto turn = append_of(
+      R"({"messages":[{"role":"user","content":"hi"},)"
+      R"({"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},)"
+      R"({"role":"tool","tool_call_id":"c1","content":"done"}],)"
+      R"("tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}],)"
+      R"("tool_choice":{"type":"function","function":{"name":"f"}}})");
+  REQUIRE(turn.messages.size() == 3);
+  REQUIRE(turn.messages[1].calls.size() == 1);
+  CHECK(turn.messages[1].calls[0].name == "f");
+  CHECK(turn.messages[1].content.empty());
+  CHECK(turn.messages[2].from == role::tool);
+  REQUIRE(turn.tools.size() == 1);
+  CHECK(turn.tool_required);
+  CHECK(turn.tool_name == "f");
+  CHECK(append_of(with(R"("tools":[],"tool_choice":"auto")")).tools.empty());
+}
+
+TEST_CASE("a format reaches the session") {
+  CHECK(append_of(with(R"("response_format":{"type":"text"})")).answer_schema.empty());
+  CHECK(append_of(with(R"("response_format":{"type":"json_object"})")).answer_schema == R"({"type": "object"})");
+  CHECK(append_of(with(R"("response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object"}}})"))
+            .answer_schema == R"({"type": "object"})");
 }
 
 TEST_CASE("a field that has to be there is missing") {

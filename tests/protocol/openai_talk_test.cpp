@@ -125,6 +125,29 @@ TEST_CASE("an empty answer in pieces still names its speaker") {
   CHECK(end[0]["choices"][0]["delta"]["role"] == "assistant");
 }
 
+TEST_CASE("calls of functions") {
+  const auto call = [](const char* id) { return wire(response_tool_call{"resp_1", "", {id, "f", R"({"a":1})"}}); };
+  const json function{{"name", "f"}, {"arguments", R"({"a":1})"}};
+  auto whole = talk_for();
+  begin(whole);
+  CHECK(whole.on_frame(call("call_1")).to_client.empty());
+  whole.on_frame(call("call_2"));
+  const auto choice = json::parse(whole.on_frame(done("")).to_client)["choices"][0];
+  CHECK(choice["finish_reason"] == "tool_calls");
+  CHECK(choice["message"]["content"].is_null());
+  REQUIRE(choice["message"]["tool_calls"].size() == 2);
+  CHECK(choice["message"]["tool_calls"][1] == json{{"id", "call_2"}, {"type", "function"}, {"function", function}});
+
+  auto pieces = talk_for(R"(,"stream":true)");
+  begin(pieces);
+  pieces.on_frame(call("call_1"));
+  const auto second = chunks_of(pieces.on_frame(call("call_2")).to_client);
+  REQUIRE(second.size() == 1);
+  CHECK(second[0]["choices"][0]["delta"]["tool_calls"][0] ==
+        json{{"index", 1}, {"id", "call_2"}, {"type", "function"}, {"function", function}});
+  CHECK(chunks_of(pieces.on_frame(done("")).to_client)[0]["choices"][0]["finish_reason"] == "tool_calls");
+}
+
 TEST_CASE("sound comes as PCM16") {
   const auto sound = std::make_shared<const std::vector<float>>(std::vector<float>{0.0f, 0.5f, -1.0f});
   SECTION("whole, as a WAV file") {

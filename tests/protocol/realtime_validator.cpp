@@ -162,9 +162,14 @@ void realtime_validator::check_response(const json& event, const std::string& ty
   const auto found = responses_.find(id);
   need(found != responses_.end(), "a response that is not there", event);
   auto& of = found->second;
-  if (type == "response.output_item.added") of.item = event["item"]["id"];
+  if (type == "response.output_item.added") {
+    of.item = event["item"]["id"];
+    of.words.clear();
+  }
   if (event.contains("item_id")) need(event["item_id"] == of.item, "the response's item", event);
   follow(of, type);
+  const auto items = std::ranges::count(of.steps, "response.output_item.added");
+  if (event.contains("output_index")) need(event["output_index"] == items - 1, "the item's number", event);
   if (type == "response.output_audio_transcript.delta" || type == "response.output_text.delta")
     of.words += event["delta"].get<std::string>();
   if (type == "response.output_audio_transcript.done") need(event["transcript"] == of.words, "the transcript", event);
@@ -172,10 +177,11 @@ void realtime_validator::check_response(const json& event, const std::string& ty
   if (type != "response.done") return;
   check_usage(event["response"]["usage"], event);
   const auto& output = event["response"]["output"];
-  need(output.size() == (of.item.empty() ? 0 : 1), "the output", event);
+  need(std::ssize(output) == items, "the output", event);
   for (const auto& item : output) {
     check_item(item);
-    need(item["status"] == (event["response"]["status"] == "completed" ? "completed" : "incomplete"), "status", event);
+    const bool well = event["response"]["status"] == "completed" || item["type"] == "function_call";
+    need(item["status"] == (well ? "completed" : "incomplete"), "status", event);
   }
   responses_.erase(found);
 }

@@ -107,6 +107,7 @@ std::vector<sample> server_samples() {
   current.add(lasting);
   current.add(session_resumed{"resume_abcdefghijklmnopqrstuvwxyz234567", 12, 3});
   current.add_all(deltas());
+  current.add(response_tool_call{"resp_1", "input_1", {"call_1", "f", "{\"a\": 1}"}});
   current.add_all(done_events());
   for (auto reason : {"user_stop", "turn_done", "timeout", "context_full", "server_shutdown", "backend_error"}) {
     current.add(session_closed{reason, some_usage});
@@ -268,7 +269,7 @@ std::vector<sample> refused_client_samples() {
 
   dom hello{{"role", "user"}, {"content", "Hello"}};
   for (dom messages :
-       {dom::array(), dom(std::vector<dom>(257, hello)), dom::array({{{"role", "tool"}, {"content", "x"}}}),
+       {dom::array(), dom(std::vector<dom>(257, hello)), dom::array({{{"role", "function"}, {"content", "x"}}}),
         dom::array({{{"role", "user"}}}), dom::array({{{"role", "user"}, {"content", dom::array()}}}),
         dom::array({{{"role", "user"}, {"content", dom::array({{{"type", "image"}}})}}})})
     add(chat_client, {{"type", "input.append"}, {"input", {{"messages", messages}}}});

@@ -83,7 +83,11 @@ void chat_task::read() {
   if (turn_.seed) chance_.emplace(*turn_.seed, substream::text);
   answer_.emplace(with_.model.text(), with_.options.how, turn_.max_new_tokens);
   clips_.set(std::move(talk.clips));
-  if (turn_.tts && with_.speaker) ask_voice();
+  if (!turn_.tools.empty()) calls_.emplace();
+  if (turn_.tool_required || !turn_.answer_schema.empty())
+    constrain();
+  else if (!undecided_)
+    begin_speech();
   if (images_.any())
     need(stage::see);
   else if (!clips_.empty())
@@ -103,12 +107,16 @@ std::optional<task_failure> chat_task::read_prompt(chat::conversation& talk) {
   chat::template_options how;
   how.enable_thinking = turn_.enable_thinking;
   how.use_tts_template = turn_.use_tts_template || turn_.tts || !talk.clips.empty();
+  // What must be a call or JSON is not spoken. Otherwise the first token decides, before <|tts_bos|>.
+  const bool written = turn_.tool_required || !turn_.answer_schema.empty();
+  undecided_ = how.use_tts_template && !turn_.tools.empty() && !written;
+  how.use_tts_template = how.use_tts_template && turn_.tools.empty() && !written;
   how.generation_prompt = !with_.options.how.chat_im_end_is_doubled;
   // Checked before tokenizing, so that refusing a prompt that certainly does not fit is cheap.
   if (const auto least = chat::least_tokens(talk); least >= context)
     return task_failure{failure::context_full, "the messages make at least " + std::to_string(least) +
                                                    " tokens, the context holds " + std::to_string(context)};
-  auto text = chat::apply_template(talk.messages, how);
+  auto text = chat::apply_template(talk.messages, how, turn_.tools);
   if (with_.options.how.chat_im_end_is_doubled) text.add("<|im_end|>\n" + chat::generation_prompt(how));
   prompt_ = chat::encode_prompt(with_.model.text(), text, talk.media, true);
   if (std::ssize(prompt_.ids) >= context)
@@ -142,7 +150,7 @@ void chat_task::on_prefilled() {
 }
 
 void chat_task::on_token_fed() {
-  if (speaks_) hidden_.push_back(feed_.hidden);
+  if (!std::exchange(skips_hidden_, false) && speaks_) hidden_.push_back(feed_.hidden);
 }
 
 token_id chat_task::draw(std::span<float> logits) {
@@ -153,27 +161,84 @@ std::optional<token_id> chat_task::draw_listed(llm::short_row logits) {
   return draw_from<std::optional<token_id>>(std::move(logits));
 }
 
+/// The grammar of a required call, of a call that has begun, or of an answer in JSON.
+void chat_task::constrain() {
+  std::vector<chat::json_grammar::form> forms;
+  if (!turn_.answer_schema.empty()) forms.push_back({"", turn_.answer_schema, ""});
+  for (const auto& tool : turn_.tools)
+    if (turn_.tool_name.empty() || tool.name == turn_.tool_name)
+      forms.push_back({std::string(chat::call_begin) + "\n{\"name\": \"" + tool.name + "\", \"arguments\": ",
+                       tool.parameters, "}\n" + std::string(chat::call_end)});
+  std::ranges::sort(forms, {}, &chat::json_grammar::form::head);
+  const auto same = std::ranges::unique(forms, {}, &chat::json_grammar::form::head);
+  forms.erase(same.begin(), same.end());
+  constraint_.emplace(std::make_shared<const chat::json_grammar>(forms), with_.model.text());
+}
+
+namespace {
+
+std::optional<token_id> likeliest_of(std::span<float> logits) {
+  return static_cast<token_id>(std::ranges::max_element(logits) - logits.begin());
+}
+
+std::optional<token_id> likeliest_of(const llm::short_row& row) {
+  return row.ids[static_cast<std::size_t>(std::ranges::max_element(row.logits) - row.logits.begin())];
+}
+
+bool restrict_row(chat::constraint& by, std::span<float> logits, std::int64_t left) {
+  by.restrict(logits, left);
+  return true;
+}
+
+bool restrict_row(chat::constraint& by, llm::short_row& row, std::int64_t left) {
+  return by.restrict(row, left);
+}
+
+/// The answer to a short row that does not suffice.
+template<class Token>
+Token needs_whole_row() {
+  return Token{};
+}
+
+} // namespace
+
 /// From a whole row, or a short one.
 template<class Token, class Row>
 Token chat_task::draw_from(Row logits) {
   auto& chance = chance_ ? *chance_ : session_.chance;
   if (const auto& replay = turn_.replay; replay && drawn_.size() < replay->sampled.size()) {
-    if (!sampling_.greedy && !takes_the_likeliest(sampling_.temperature)) chance.next();
+    if (!undecided_ && !sampling_.greedy && !takes_the_likeliest(sampling_.temperature)) chance.next();
     return replay->sampled[drawn_.size()];
   }
+  if (undecided_) {
+    const auto call = with_.model.text().find(chat::call_begin);
+    return call && likeliest_of(logits) == call ? *call : with_.model.text().id("<|tts_bos|>");
+  }
+  if (constraint_) {
+    const auto context = with_.options.info.context_tokens - session_.cache.length();
+    if (!restrict_row(*constraint_, logits, std::min<std::int64_t>(answer_->left(), context)))
+      return needs_whole_row<Token>();
+  }
   const auto& ids = with_.answer_ids;
-  const auto banned = speaks_ ? std::span<const token_id>(ids.unspeakable) : std::span<const token_id>();
+  const auto banned = speaks_ ? std::span<const token_id>(banned_) : std::span<const token_id>();
   return llm::draw_chat(std::move(logits), banned, ids.terminators, answer_->seen(), sampling_, chance,
                         session_.scratch);
 }
 
 void chat_task::on_token_drawn() {
   drawn_.push_back(feed_.token);
+  if (std::exchange(undecided_, false) && feed_.token == with_.model.text().id("<|tts_bos|>")) {
+    skips_hidden_ = true;
+    return begin_speech();
+  }
   answer_->sampled(feed_.token, with_.answer_ids.terminators);
+  if (constraint_) follow_constraint();
   const auto full = session_.cache.length() + 1 > with_.options.info.context_tokens;
   const auto over = answer_->finished() || full;
   if (full) answer_->end();
-  if (auto text = answer_->take_text(); !text.empty()) {
+  auto text = answer_->take_text();
+  if (calls_) text = read_calls(std::move(text), over);
+  if (!text.empty()) {
     text_ += text;
     tell_words(std::move(text));
   }
@@ -186,7 +251,35 @@ void chat_task::on_token_drawn() {
   group_words(over);
 }
 
+/// Whether the grammar is complete.
+void chat_task::follow_constraint() {
+  if (answer_->complete() || !constraint_->take_token(feed_.token)) return constraint_.reset();
+  if (!constraint_->done()) return;
+  constraint_.reset();
+  if (turn_.tool_required || !turn_.answer_schema.empty()) answer_->complete_here();
+}
+
+/// What of the text is none of a call. From where a call begins, it obeys the grammar, unless it does not already.
+std::string chat_task::read_calls(std::string text, bool over) {
+  const bool before = calls_->in_call();
+  text = calls_->push(text);
+  if (over) text += calls_->finish();
+  if (calls_->in_call() && !before && !constraint_) {
+    constrain();
+    if (!constraint_->take(calls_->call_so_far())) constraint_.reset();
+  }
+  return text;
+}
+
 // ---- its sound
+
+/// What has begun as speech stays speech: no call can follow.
+void chat_task::begin_speech() {
+  banned_ = with_.answer_ids.unspeakable;
+  if (calls_)
+    if (const auto call = with_.model.text().find(chat::call_begin)) banned_.push_back(*call);
+  if (turn_.tts && with_.speaker) ask_voice();
+}
 
 void chat_task::ask_voice() {
   auto voice = voice_.ask(turn_.tts_voice);
@@ -286,6 +379,7 @@ void chat_task::answer_over(finish reason) {
   done.turn = turn_.turn;
   done.reason = reason;
   done.text = std::move(text_);
+  if (calls_ && reason != finish::cancelled) done.calls = std::move(calls_->calls());
   done.used.input_audio = prompt_.audio_rows();
   done.used.input_vision = prompt_.image_rows();
   done.used.input_text = std::ssize(prompt_.ids) - done.used.input_audio - done.used.input_vision;

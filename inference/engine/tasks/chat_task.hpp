@@ -1,6 +1,8 @@
 #pragma once
 
 #include "inference/chat/answer_decoder.hpp"
+#include "inference/chat/call_reader.hpp"
+#include "inference/chat/constraint.hpp"
 #include "inference/chat/conversation.hpp"
 #include "inference/chat/prompt.hpp"
 #include "inference/engine/session.hpp"
@@ -80,6 +82,10 @@ public:
 private:
   template<class Token, class Row>
   Token draw_from(Row logits);
+  void constrain();
+  void begin_speech();
+  void follow_constraint();
+  std::string read_calls(std::string text, bool over);
   void read();
   std::optional<task_failure> read_prompt(chat::conversation& talk);
   void embed(const at::Tensor& sound);
@@ -118,8 +124,14 @@ private:
   llm::chat_sampling sampling_;
   std::optional<random_stream> chance_;        ///< the turn's own stream, if it has a seed
   std::optional<chat::answer_decoder> answer_; ///< once the messages have been read
+  std::optional<chat::call_reader> calls_;     ///< if it may call functions
+  std::optional<chat::constraint> constraint_; ///< while it must obey a grammar
+  /// Whether its first token is still to decide if it is a call or, after <|tts_bos|>, speech.
+  bool undecided_ = false;
+  bool skips_hidden_ = false; ///< the token that is fed next is none of the answer
   std::string text_;
   std::vector<token_id> drawn_;
+  std::vector<token_id> banned_; ///< while it is spoken
   told told_;
   finish reason_ = finish::turn_end;
 

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "conversation/tools.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parley::inference::chat {
+
+inline constexpr std::string_view call_begin = "<tool_call>";
+inline constexpr std::string_view call_end = "</tool_call>";
+
+/// Separates the calls in a growing answer from its text. One per answer.
+class call_reader {
+public:
+  /// The next part of the answer. Returns the text that is certainly none of a call; white space before a call is
+  /// dropped.
+  std::string push(std::string_view text);
+
+  /// The answer is over. Returns the rest of its text. A call without its end is read as far as it goes.
+  std::string finish();
+
+  /// A call has begun and not ended.
+  bool in_call() const { return in_call_; }
+
+  /// In a call: what came of it so far, from <tool_call> on.
+  std::string call_so_far() const { return std::string(call_begin) + waiting_; }
+
+  std::vector<parley::conversation::tool_call>& calls() { return calls_; }
+
+private:
+  void read_call(std::string_view body);
+
+  std::string waiting_; ///< what may belong to a call
+  bool in_call_ = false;
+
+  std::vector<parley::conversation::tool_call> calls_;
+};
+
+} // namespace parley::inference::chat

@@ -1,0 +1,158 @@
+#include "inference/chat/json_grammar.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace parley::inference::chat {
+namespace {
+
+using schema_json = nlohmann::json;
+using rule = json_grammar::rule;
+
+constexpr int most_depth = 16;              ///< of a schema, with what it refers to
+constexpr std::size_t most_rules = 4096;    ///< what is beyond may be any value
+constexpr std::size_t most_properties = 64; ///< of one object: a state remembers each in a bit
+
+std::string json_text(const schema_json& value) {
+  return value.dump(-1, ' ', false, schema_json::error_handler_t::replace);
+}
+
+/// Turns one schema into rules.
+class schema_reader {
+public:
+  schema_reader(const schema_json& whole, std::vector<rule>& rules) : whole_(whole), rules_(rules) {}
+
+  std::uint16_t read(const schema_json& schema, int depth = 0) {
+    if (!schema.is_object() || depth > most_depth || rules_.size() >= most_rules) return json_grammar::any;
+    if (const auto* there = referred(schema)) return read(*there, depth + 1);
+    for (const char* name : {"anyOf", "oneOf"})
+      if (schema.contains(name)) return read_choice(schema[name], depth);
+    rule made;
+    read_types(schema, made);
+    read_literals(schema, made);
+    read_properties(schema, made, depth);
+    if (schema.contains("items")) made.items = read(schema["items"], depth + 1);
+    return add(std::move(made));
+  }
+
+private:
+  const schema_json* referred(const schema_json& schema) const {
+    if (!schema.contains("$ref") || !schema["$ref"].is_string()) return nullptr;
+    const auto path = schema["$ref"].get<std::string>();
+    if (!path.starts_with("#/")) return nullptr;
+    try {
+      return &whole_.at(schema_json::json_pointer(path.substr(1)));
+    } catch (const schema_json::exception&) {
+      return nullptr;
+    }
+  }
+
+  /// One rule for all branches: their types together, and the properties and items of the first that has any.
+  std::uint16_t read_choice(const schema_json& branches, int depth) {
+    if (!branches.is_array() || branches.empty()) return json_grammar::any;
+    rule made;
+    made.types = 0;
+    bool literal = true;
+    for (const auto& branch : branches) {
+      const rule one = rules_[read(branch, depth + 1)];
+      made.types |= one.types;
+      literal = literal && !one.literals.empty();
+      made.literals.insert(made.literals.end(), one.literals.begin(), one.literals.end());
+      if (made.properties.empty()) made.properties = one.properties;
+      if (made.items == json_grammar::any) made.items = one.items;
+    }
+    if (!literal) made.literals.clear();
+    std::sort(made.literals.begin(), made.literals.end());
+    return add(std::move(made));
+  }
+
+  static void read_types(const schema_json& schema, rule& into) {
+    static constexpr std::pair<const char*, std::uint8_t> names[] = {
+        {"object", json_grammar::object},   {"array", json_grammar::array},
+        {"string", json_grammar::string},   {"number", json_grammar::number | json_grammar::integer},
+        {"integer", json_grammar::integer}, {"boolean", json_grammar::boolean},
+        {"null", json_grammar::null}};
+    std::uint8_t types = 0;
+    auto add_type = [&](const schema_json& given) {
+      for (const auto& [name, bits] : names)
+        if (given == name) types |= bits;
+    };
+    if (schema.contains("type")) {
+      if (schema["type"].is_array())
+        for (const auto& each : schema["type"]) add_type(each);
+      else
+        add_type(schema["type"]);
+    } else if (schema.contains("properties")) {
+      types = json_grammar::object;
+    } else if (schema.contains("items")) {
+      types = json_grammar::array;
+    }
+    if (types != 0) into.types = types;
+  }
+
+  static void read_literals(const schema_json& schema, rule& into) {
+    if (schema.contains("const")) into.literals.push_back(json_text(schema["const"]));
+    if (schema.contains("enum") && schema["enum"].is_array())
+      for (const auto& each : schema["enum"]) into.literals.push_back(json_text(each));
+    std::sort(into.literals.begin(), into.literals.end());
+    into.literals.erase(std::unique(into.literals.begin(), into.literals.end()), into.literals.end());
+  }
+
+  void read_properties(const schema_json& schema, rule& into, int depth) {
+    if (!schema.contains("properties") || !schema["properties"].is_object()) return;
+    const auto& given = schema["properties"];
+    if (given.size() > most_properties) return;
+    for (const auto& [name, value] : given.items()) {
+      bool required = false;
+      if (schema.contains("required"))
+        for (const auto& each : schema["required"]) required = required || each == name;
+      into.properties.push_back({json_text(name).substr(1), read(value, depth + 1), required});
+    }
+    std::sort(into.properties.begin(), into.properties.end(),
+              [](const auto& a, const auto& b) { return a.key < b.key; });
+  }
+
+  std::uint16_t add(rule made) {
+    made.shortest = shortest(made);
+    rules_.push_back(std::move(made));
+    return static_cast<std::uint16_t>(rules_.size() - 1);
+  }
+
+  std::string shortest(const rule& of) const {
+    if (!of.literals.empty())
+      return *std::min_element(of.literals.begin(), of.literals.end(),
+                               [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    if (of.types & json_grammar::string) return R"("")";
+    if (of.types & json_grammar::integer) return "0";
+    if (of.types & json_grammar::array) return "[]";
+    if (of.types & json_grammar::boolean) return "true";
+    if (of.types & json_grammar::null) return "null";
+    std::string out = "{";
+    for (const auto& each : of.properties)
+      if (each.required) out += (out.size() > 1 ? ",\"" : "\"") + each.key + ":" + rules_[each.value].shortest;
+    return out + "}";
+  }
+
+  const schema_json& whole_;
+  std::vector<rule>& rules_;
+};
+
+} // namespace
+
+json_grammar::json_grammar(std::span<const form> forms) : rules_(1) {
+  for (const auto& each : forms) {
+    const auto schema = schema_json::parse(each.schema.empty() ? R"({"type":"object"})" : each.schema, nullptr, false);
+    if (schema.is_discarded()) throw std::invalid_argument("a JSON schema is not JSON");
+    const auto value = schema_reader(schema, rules_).read(schema);
+    shortest_bytes_ =
+        std::max(shortest_bytes_, each.head.size() + rules_[value].shortest.size() + each.tail.size());
+    forms_.push_back({each.head, value, each.tail});
+  }
+  std::sort(forms_.begin(), forms_.end(), [](const auto& a, const auto& b) { return a.head < b.head; });
+}
+
+} // namespace parley::inference::chat

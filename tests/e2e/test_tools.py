@@ -1,0 +1,87 @@
+"""Functions and JSON, with the trained model: it has never learned any, so the answers are forced."""
+import json
+import urllib.request
+
+import pytest
+from test_openai_clients import nano
+
+TOOL = {"type": "function", "function": {"name": "get_weather", "parameters": {
+    "type": "object", "properties": {"city": {"type": "string"}, "days": {"enum": [1, 3]}}, "required": ["city", "days"]}}}
+OTHER = {"type": "function", "function": {"name": "hang_up"}}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = nano(tmp_path_factory.mktemp("tools"))
+    yield server
+    assert server.stop() == 0, server.log.read_text()[-4000:]
+
+
+def ask(server, **fields):
+    body = {"model": "any", "messages": [{"role": "user", "content": "What is the weather in Paris?"}], "seed": 3, **fields}
+    request = urllib.request.Request(server.http + "/v1/chat/completions", json.dumps(body).encode())
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return answer.read().decode()
+
+
+def choice(server, **fields):
+    return json.loads(ask(server, **fields))["choices"][0]
+
+
+def check_call(call):
+    assert call["function"]["name"] == "get_weather"
+    arguments = json.loads(call["function"]["arguments"])
+    assert isinstance(arguments["city"], str) and arguments["days"] in (1, 3)
+    assert call["id"].startswith("call_") and len(call["id"]) <= 32
+
+
+@pytest.mark.parametrize("most", [50, 120, 400])
+def test_a_named_function_is_called_with_arguments_that_obey_its_schema(server, most):
+    named = {"type": "function", "function": {"name": "get_weather"}}
+    got = choice(server, tools=[TOOL, OTHER], tool_choice=named, max_tokens=most)
+    assert got["finish_reason"] == "tool_calls" and got["message"]["content"] is None
+    check_call(got["message"]["tool_calls"][0])
+
+
+def test_some_function_is_called(server):
+    got = choice(server, tools=[TOOL, OTHER], tool_choice="required", max_tokens=200)
+    assert got["message"]["tool_calls"][0]["function"]["name"] in ("get_weather", "hang_up")
+
+
+def test_a_call_is_streamed(server):
+    lines = ask(server, tools=[TOOL], tool_choice="required", max_tokens=200, stream=True).split("\n\n")
+    chunks = [json.loads(line.removeprefix("data: ")) for line in lines if line and not line.endswith("[DONE]")]
+    calls = [c["choices"][0]["delta"]["tool_calls"] for c in chunks if "tool_calls" in c["choices"][0]["delta"]]
+    assert len(calls) == 1 and calls[0][0]["index"] == 0
+    check_call(calls[0][0])
+    assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
+
+
+def test_an_answer_after_a_result_is_text(server):
+    call = {"id": "call_x", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Paris", "days": 1}'}}
+    talk = [{"role": "user", "content": "Weather?"}, {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "call_x", "content": "sunny"}]
+    got = choice(server, messages=talk, tools=[TOOL], tool_choice="none", max_tokens=20)
+    assert got["finish_reason"] in ("stop", "length") and "tool_calls" not in got["message"]
+
+
+@pytest.mark.parametrize("spoken", [False, True])
+def test_no_mark_of_a_call_is_ever_said(server, spoken):
+    more = {"modalities": ["text", "audio"]} if spoken else {}
+    got = choice(server, tools=[TOOL], max_tokens=20, **more)
+    said = got["message"]["audio"]["transcript"] if "audio" in got["message"] else got["message"]["content"] or ""
+    assert "tool_call" not in said
+
+
+def test_a_required_call_is_not_spoken(server):
+    got = choice(server, tools=[TOOL], tool_choice="required", max_tokens=200, modalities=["text", "audio"])
+    assert "audio" not in got["message"]
+    check_call(got["message"]["tool_calls"][0])
+
+
+def test_an_answer_in_json(server):
+    assert isinstance(json.loads(choice(server, response_format={"type": "json_object"}, max_tokens=60)["message"]["content"]), dict)
+    schema = {"type": "object", "properties": {"a": {"type": "boolean"}, "b": {"type": "array", "items": {"type": "integer"}}}, "required": ["a", "b"]}
+    given = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}
+    got = json.loads(choice(server, response_format=given, max_tokens=80)["message"]["content"])
+    assert isinstance(got["a"], bool) and all(isinstance(x, int) for x in got["b"])

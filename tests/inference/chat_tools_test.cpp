@@ -1,0 +1,141 @@
+#include "inference/chat/call_reader.hpp"
+#include "inference/chat/constraint.hpp"
+#include "inference/chat/template.hpp"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <limits>
+#include <random>
+
+using namespace parley::inference;
+using namespace parley::inference::chat;
+
+namespace {
+
+const tokenizer& nano_words() {
+  static const auto t = tokenizer::open("models/nano");
+  return t;
+}
+
+role role_named(const std::string& name) {
+  return name == "system" ? role::system : name == "user" ? role::user : name == "tool" ? role::tool : role::assistant;
+}
+
+std::shared_ptr<const json_grammar> weather_call() {
+  const std::vector<json_grammar::form> forms{
+      {"<tool_call>\n{\"name\": \"get_weather\", \"arguments\": ",
+       R"({"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}},"required":["city"]})",
+       "}\n</tool_call>"}};
+  return std::make_shared<const json_grammar>(forms);
+}
+
+/// Answers drawn at random within the grammar, in at most that many tokens.
+std::string random_answer(std::int64_t most, unsigned seed, bool short_rows) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> logit;
+  constraint within(weather_call(), nano_words());
+  std::vector<token_id> drawn;
+  std::vector<float> row(static_cast<std::size_t>(nano_words().size()));
+  while (!within.done() && std::ssize(drawn) < most) {
+    for (auto& l : row) l = logit(random);
+    const auto left = most - std::ssize(drawn);
+    llm::short_row some{{}, {}, -5, 1, 0};
+    for (auto id = token_id{0}; short_rows && id < nano_words().size(); id += 3) {
+      some.ids.push_back(id);
+      some.logits.push_back(row[static_cast<std::size_t>(id)]);
+    }
+    token_id best;
+    if (short_rows && within.restrict(some, left)) {
+      best = some.ids[static_cast<std::size_t>(std::ranges::max_element(some.logits) - some.logits.begin())];
+    } else {
+      within.restrict(row, left);
+      best = std::ranges::max_element(row) - row.begin();
+    }
+    REQUIRE(within.take_token(best));
+    drawn.push_back(best);
+  }
+  CHECK(within.done());
+  return nano_words().decode(drawn);
+}
+
+std::string read_in_pieces(call_reader& reader, std::string_view text, std::size_t size) {
+  std::string out;
+  for (; !text.empty(); text.remove_prefix(std::min(size, text.size()))) out += reader.push(text.substr(0, size));
+  return out + reader.finish();
+}
+
+} // namespace
+
+TEST_CASE("conversations with tools are rendered as by the model's own template") {
+  std::ifstream file("tests/data/goldens/tools/prompts.json");
+  const auto cases = nlohmann::json::parse(file);
+  REQUIRE(cases.size() >= 10);
+  for (const auto& each : cases) {
+    INFO(each["name"]);
+    std::vector<template_message> messages;
+    for (const auto& m : each["messages"]) {
+      auto& made = messages.emplace_back(template_message{role_named(m["role"]), {}});
+      made.content.quote(m["content"].get<std::string>());
+      if (m.contains("tool_calls"))
+        for (const auto& call : m["tool_calls"])
+          made.calls.push_back({"", call["function"]["name"], call["function"]["arguments"]});
+    }
+    std::vector<parley::conversation::tool> tools;
+    for (const auto& signature : each["tools"]) tools.push_back({"", signature, ""});
+    CHECK(apply_template(messages, {}, tools).text == each["prompt"]);
+  }
+}
+
+TEST_CASE("calls are separated from the text of an answer, whatever its pieces") {
+  const std::string text = "Let me look. < \n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"</tool_call>\"}}\n"
+                           "</tool_call>\n<tool_call>\n{\"name\": \"g\", \"arguments\": {}}\n</tool_call>";
+  for (auto size : {1u, 2u, 7u, 1000u}) {
+    call_reader reader;
+    CHECK(read_in_pieces(reader, text, size) == "Let me look. <");
+    REQUIRE(reader.calls().size() == 2);
+    CHECK(reader.calls()[0].name == "f");
+    CHECK(reader.calls()[0].arguments == R"({"a":"</tool_call>"})");
+    CHECK(reader.calls()[1].name == "g");
+  }
+}
+
+TEST_CASE("an answer without calls stays as it is") {
+  for (const std::string text : {"", "a <tool_ b", " \n x \n", "<tool_cal"}) {
+    call_reader reader;
+    CHECK(read_in_pieces(reader, text, 1) == text);
+    CHECK(reader.calls().empty());
+  }
+}
+
+TEST_CASE("arguments that are no JSON are passed on") {
+  call_reader reader;
+  CHECK(reader.push("<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": ").empty());
+  CHECK(reader.in_call());
+  CHECK(reader.finish().empty());
+  REQUIRE(reader.calls().size() == 1);
+  CHECK(reader.calls()[0].arguments == "{\"a\":");
+}
+
+TEST_CASE("an answer within a grammar is whole, however few tokens it may have") {
+  const auto shortest = std::string("<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\":\"\"}}\n</tool_call>");
+  for (auto most : {static_cast<std::int64_t>(shortest.size()), std::int64_t{90}, std::int64_t{120}, std::int64_t{400}})
+    for (auto seed = 1u; seed <= 3; ++seed) {
+      call_reader reader;
+      CHECK(reader.push(random_answer(most, seed, seed % 2 == 0)).empty());
+      CHECK_FALSE(reader.in_call());
+      REQUIRE(reader.calls().size() == 1);
+      CHECK(reader.calls()[0].name == "get_weather");
+      CHECK(nlohmann::json::parse(reader.calls()[0].arguments).at("city").is_string());
+    }
+}
+
+TEST_CASE("control tokens are never within a grammar") {
+  constraint within(weather_call(), nano_words());
+  REQUIRE(within.take("<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \""));
+  std::vector<float> row(static_cast<std::size_t>(nano_words().size()), -1);
+  row[static_cast<std::size_t>(nano_words().id("<|im_end|>"))] = 50;
+  within.restrict(row, 1000);
+  CHECK(row[static_cast<std::size_t>(nano_words().id("<|im_end|>"))] == -std::numeric_limits<float>::infinity());
+}

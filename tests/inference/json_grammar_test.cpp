@@ -1,0 +1,92 @@
+#include "inference/chat/json_state.hpp"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include <random>
+#include <string>
+
+using namespace parley::inference::chat;
+
+namespace {
+
+json_grammar grammar_of(const std::string& schema) {
+  const std::vector<json_grammar::form> forms{{"", schema, ""}};
+  return json_grammar(forms);
+}
+
+bool whole(const json_grammar& grammar, std::string_view text) {
+  json_state state(grammar);
+  return state.feed(text) && state.done();
+}
+
+const char* const person = R"({"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"},
+  "tags":{"type":"array","items":{"enum":["a","ab",1,12]}},"home":{"$ref":"#/$defs/place"},
+  "nick":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["name","home"],
+  "$defs":{"place":{"type":"object","properties":{"x":{"type":"number"}},"required":["x"]}}})";
+
+} // namespace
+
+TEST_CASE("any object is JSON and nothing else") {
+  const auto any = grammar_of("");
+  for (const auto* text : {"{}", R"({"a": [1, -2.5e+3, 0.1], "b":{"c":null},"d":"\u00e9\n\\\"é😀", "e": true})",
+                           R"({"":[],"x":[[],{}]})"})
+    CHECK(whole(any, text));
+  for (const auto* text : {"[]", "1", "{,}", R"({"a"})", R"({"a":})", R"({"a":01})", R"({"a":1.})", R"({"a":-})",
+                           R"({"a":1,})", "{\"a\":\"\n\"}", R"({"a":"\x"})", R"({"a":"\ud800"})", R"({"a":tru})",
+                           "{\"a\":\"\xC3(\"}", "{\"a\":\"\xED\xA0\x80\"}", "{} "})
+    CHECK_FALSE(whole(any, text));
+}
+
+TEST_CASE("a schema is followed") {
+  const auto rules = grammar_of(person);
+  CHECK(whole(rules, R"({"name":"x","home":{"x":1.5}})"));
+  CHECK(whole(rules, R"({"home": {"x": 0}, "tags": ["a", "ab", 1, 12], "name": "", "age": 7, "nick": null})"));
+  CHECK_FALSE(whole(rules, R"({"name":"x"})"));                         // a required one is missing
+  CHECK_FALSE(whole(rules, R"({"name":"x","home":{}})"));               // in the reference too
+  CHECK_FALSE(whole(rules, R"({"name":1,"home":{"x":1}})"));            // another type
+  CHECK_FALSE(whole(rules, R"({"name":"x","age":1.5,"home":{"x":1}})"));
+  CHECK_FALSE(whole(rules, R"({"name":"x","name":"y","home":{"x":1}})")); // twice
+  CHECK_FALSE(whole(rules, R"({"name":"x","other":1,"home":{"x":1}})"));
+  CHECK_FALSE(whole(rules, R"({"name":"x","tags":["abc"],"home":{"x":1}})"));
+  CHECK_THROWS(grammar_of("{"));
+}
+
+TEST_CASE("one of several forms, each with its own schema") {
+  const std::vector<json_grammar::form> forms{{"f(", R"({"type":"object","properties":{"a":{}}})", ")"},
+                                              {"fa(", "", "!"}};
+  const json_grammar either(forms);
+  CHECK(whole(either, R"(f({"a":1}))"));
+  CHECK(whole(either, R"(fa({"b":1})!)"));
+  CHECK_FALSE(whole(either, R"(f({"b":1}))"));
+  CHECK_FALSE(whole(either, R"(fa({})))"));
+}
+
+TEST_CASE("every beginning can be completed") {
+  std::mt19937 random(7);
+  const std::string bytes = "{}[]\",: 0123456789.-+eEtrufalsn\\dD\xC3\xA9\xF0\x9F\x98\x80\xED xyhomenagtick";
+  for (const auto& grammar : {grammar_of(person), grammar_of("")})
+    for (int round = 0; round < 400; ++round) {
+      json_state state(grammar);
+      std::string text;
+      const auto size = 1 + random() % 120;
+      for (int tries = 0; tries < 4000 && text.size() < size && !state.done(); ++tries) {
+        const auto byte = bytes[random() % bytes.size()];
+        auto next = state;
+        if (!next.feed({&byte, 1})) continue;
+        state = next;
+        text += byte;
+      }
+      const auto rest = state.completion();
+      INFO(text << " + " << rest);
+      REQUIRE(state.feed(rest));
+      REQUIRE(state.done());
+      REQUIRE(nlohmann::json::accept(text + rest));
+    }
+}
+
+TEST_CASE("nesting has an end") {
+  const auto any = grammar_of("");
+  json_state state(any);
+  CHECK_FALSE(state.feed("{\"a\":" + std::string(100, '[')));
+}

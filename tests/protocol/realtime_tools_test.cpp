@@ -1,0 +1,110 @@
+#include "tests/protocol/realtime_driver.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace parley::tests;
+using nlohmann::json;
+using event_names = std::vector<std::string>;
+
+namespace {
+
+const json weather_tool{{"type", "function"}, {"name", "get_weather"}, {"parameters", {{"type", "object"}}}};
+
+json tools_session(const json& choice = "auto") {
+  return {{"audio", {{"input", {{"turn_detection", nullptr}}}}}, {"tools", {weather_tool}}, {"tool_choice", choice}};
+}
+
+json tool_item(json item) {
+  return {{"type", "conversation.item.create"}, {"item", std::move(item)}};
+}
+
+const json asks = tool_item(
+    {{"type", "message"}, {"role", "user"}, {"content", {{{"type", "input_text"}, {"text", "Weather?"}}}}});
+
+json called(const char* id) {
+  return {{"type", "response.tool_call"}, {"id", id}, {"name", "get_weather"}, {"arguments", R"({"city":"Paris"})"}};
+}
+
+/// The append that the inner session got.
+json turn_asked(realtime_driver& server) {
+  server.grant();
+  for (const auto& frame : server.asked())
+    if (frame["type"] == "input.append") return frame["input"];
+  return {};
+}
+
+} // namespace
+
+TEST_CASE("a call is an item, told in the order of the table") {
+  realtime_driver server;
+  server.update(tools_session("required"));
+  server.send(asks);
+  server.send({{"type", "response.create"}});
+  const auto asked = turn_asked(server);
+  CHECK(asked["tools"] == json{weather_tool});
+  CHECK(asked["tool_choice"] == "required");
+
+  const auto told = server.inner(called("call_1").dump());
+  CHECK(types(told) == event_names{"response.output_item.added", "conversation.item.added",
+                                   "response.function_call_arguments.delta", "response.function_call_arguments.done",
+                                   "conversation.item.done", "response.output_item.done"});
+  CHECK(told[0]["item"]["status"] == "in_progress");
+  CHECK(told[0]["item"]["arguments"] == "");
+  CHECK(told[3]["name"] == "get_weather");
+  CHECK(told[3]["arguments"] == R"({"city":"Paris"})");
+  CHECK(told[5]["item"]["call_id"] == "call_1");
+  CHECK(told[5]["item"]["status"] == "completed");
+  server.inner(called("call_2").dump());
+  const auto done = last(server.chat_done(), "response.done")["response"];
+  CHECK(done["status"] == "completed");
+  CHECK(done["output"].size() == 2);
+  server.seen().check_quiet();
+}
+
+TEST_CASE("text before a call is an item of its own") {
+  realtime_driver server;
+  auto session = tools_session();
+  session["output_modalities"] = {"text"};
+  server.update(session);
+  server.send(asks);
+  server.send({{"type", "response.create"}});
+  turn_asked(server);
+  server.chat_delta("Let me look.");
+  server.inner(called("call_1").dump());
+  const auto output = last(server.chat_done(), "response.done")["response"]["output"];
+  REQUIRE(output.size() == 2);
+  CHECK(output[0]["content"][0]["text"] == "Let me look.");
+  CHECK(output[1]["type"] == "function_call");
+  server.seen().check_quiet();
+}
+
+TEST_CASE("a result waits for the client to ask for the answer, and reaches the model") {
+  realtime_driver server;
+  server.update(tools_session());
+  server.send(asks);
+  server.send({{"type", "response.create"}});
+  turn_asked(server);
+  server.inner(called("call_1").dump());
+  server.chat_done();
+  server.send(tool_item({{"type", "function_call_output"}, {"call_id", "call_1"}, {"output", "sunny"}}));
+  server.wait(std::chrono::seconds(2));
+  CHECK_FALSE(server.open());
+
+  server.send({{"type", "response.create"}, {"response", {{"tool_choice", "none"}}}});
+  const auto asked = turn_asked(server);
+  CHECK(asked["tool_choice"] == "none");
+  REQUIRE(asked["messages"].size() == 3);
+  CHECK(asked["messages"][1]["role"] == "assistant");
+  CHECK(asked["messages"][1]["tool_calls"][0]["name"] == "get_weather");
+  CHECK_FALSE(asked["messages"][1].contains("content"));
+  CHECK(asked["messages"][2]["role"] == "tool");
+  CHECK(asked["messages"][2]["content"][0]["text"] == "sunny");
+}
+
+TEST_CASE("a result of a call that nobody made is taken") {
+  realtime_driver server;
+  server.update(tools_session());
+  const auto told =
+      server.send(tool_item({{"type", "function_call_output"}, {"call_id", "call_x"}, {"output", "rain"}}));
+  CHECK(types(told) == event_names{"conversation.item.added", "conversation.item.done"});
+}
