@@ -91,7 +91,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--folder", default="/tmp", help="the logs are written to a new folder in it")
-    parser.add_argument("--binary", default=str(ROOT / "build/release/bench/stub_server"))
+    parser.add_argument("--binary", default=str(ROOT / "build/release/stub_server"))
     parser.add_argument("--flags", default="speak", help="of stub_server")
     args = parser.parse_args()
     print(f"{args.sessions} sessions of {args.seconds} s")

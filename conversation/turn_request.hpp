@@ -24,13 +24,13 @@ struct turn_request {
   bool omni_mode = false;
   bool use_tts_template = false; ///< implied by `tts`
   bool enable_thinking = false;
-  bool tts = false;      ///< the answer should also be spoken
-  pcm tts_voice;         ///< 16 kHz; null = the server's default
-  bool streaming = true; ///< the answer comes in deltas; otherwise all at once, with the sound of the whole text
-  std::vector<tool> tools;     ///< functions that the answer may call
-  bool tool_required = false;  ///< the answer must be a call
-  std::string tool_name;       ///< of this function; empty = of any
-  std::string answer_schema;   ///< JSON schema that the answer obeys; empty = any text
+  bool tts = false;           ///< the answer should also be spoken
+  pcm tts_voice;              ///< 16 kHz; null = the server's default
+  bool streaming = true;      ///< the answer comes in deltas; otherwise all at once, with the sound of the whole text
+  std::vector<tool> tools;    ///< functions that the answer may call
+  bool tool_required = false; ///< the answer must be a call
+  std::string tool_name;      ///< of this function; empty = of any
+  std::string answer_schema;  ///< JSON schema that the answer obeys; empty = any text
 };
 
 /// All members, for archives (actors/cluster/byte_archive.hpp): a new member does not compile until it is added here.

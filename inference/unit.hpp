@@ -208,7 +208,7 @@ struct chat_done {
   pcm audio;        ///< the whole sound, 24 kHz; null without speech, or if it has been sent in deltas
   usage used;
   step_metrics metrics;
-  rng_state after = {}; ///< for `open_chat::chance` of another engine
+  rng_state after = {};                            ///< for `open_chat::chance` of another engine
   std::vector<conversation::tool_call> calls = {}; ///< in their order; their text is not in `text`
 };
 

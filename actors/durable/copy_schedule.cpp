@@ -23,12 +23,13 @@ void copy_schedule::grew(const std::string& session_id, std::size_t to) {
   enqueue(session_id, found->second);
 }
 
-void copy_schedule::end(const std::string& session_id) {
+bool copy_schedule::end(const std::string& session_id) {
   const auto found = logs_.find(session_id);
-  if (found == logs_.end()) return;
+  if (found == logs_.end()) return false;
   behind_ -= found->second.size - found->second.sent;
   if (found->second.waits) std::erase(turns_, session_id);
   logs_.erase(found);
+  return true;
 }
 
 void copy_schedule::link_up() {

@@ -32,8 +32,8 @@ public:
   /// The log has this many bytes now.
   void grew(const std::string& session_id, std::size_t to);
 
-  /// It is not sent any more.
-  void end(const std::string& session_id);
+  /// It is not sent any more. False if it was not sent anyway.
+  bool end(const std::string& session_id);
 
   /// There is a peer, which has none of the logs yet.
   void link_up();

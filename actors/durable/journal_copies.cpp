@@ -94,19 +94,22 @@ void journal_store::send_copies() {
   counted_.behind_bytes.Set(static_cast<double>(schedule_.behind()));
 }
 
-void journal_store::end_copy(const session_name& session, bool announce) {
-  schedule_.end(session.id);
+/// False if it was not copied.
+bool journal_store::end_copy(const session_name& session, bool announce) {
+  const bool copied = schedule_.end(session.id);
   if (announce && peer_) peer_({session, 0, 0, {}, true});
   counted_.copied.Set(static_cast<double>(schedule_.complete()));
   counted_.behind_bytes.Set(static_cast<double>(schedule_.behind()));
+  return copied;
 }
 
 void journal_store::refused(const log_refused& of) {
   writer_.post([this, of] {
-    end_copy(of.session, false);
+    const bool copied = end_copy(of.session, false);
     const auto ours = owner_here(of.session);
     const log_session about(of.session.id);
     if (of.newer.epoch == 0) {
+      if (!copied) return; // several pieces were under way
       counted_.not_copied.Increment();
       log()->warn("the other gateway cannot keep a copy");
     } else if (ours && *ours < of.newer) {

@@ -154,7 +154,7 @@ private:
   bool overdue(const left& what, std::chrono::steady_clock::time_point now) const;
 
   void send_copies();
-  void end_copy(const session_name& session, bool announce);
+  bool end_copy(const session_name& session, bool announce);
   void own(const session_name& session, log_owner who);
   void disown(const session_name& session);
   std::optional<log_owner> owner_here(const session_name& session) const;

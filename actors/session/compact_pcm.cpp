@@ -15,17 +15,35 @@ float sample_of(std::int16_t number) {
   return static_cast<float>(number) / full_scale;
 }
 
+/// The sample next to `x`, and which of its bits differ from those of `x`. Values are not compared, because a negative zero
+/// is not a 16-bit sample. There is no branch, so that a loop of this becomes vector instructions.
+std::uint32_t convert(float x, std::int16_t& to) {
+  constexpr std::int32_t magnitude = 0x7FFF'FFFF, one = 0x3F80'0000;
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const auto inside = static_cast<std::int32_t>(static_cast<std::int32_t>(bits & magnitude) <= one);
+  const auto bounded =
+      std::bit_cast<float>(bits & static_cast<std::uint32_t>(-inside)); // 0 if it is outside, or no number
+  to = static_cast<std::int16_t>(static_cast<std::int32_t>(bounded * full_scale));
+  return std::bit_cast<std::uint32_t>(sample_of(to)) ^ bits;
+}
+
 } // namespace
 
 std::optional<std::vector<std::int16_t>> exact_pcm16(std::span<const float> samples) {
+  constexpr std::size_t step = 16; // loops of a fixed length become vector instructions
   std::vector<std::int16_t> numbers;
-  for (const float x : samples) {
-    const float scaled = x * full_scale;
-    if (!(scaled >= -full_scale && scaled < full_scale)) return std::nullopt;
-    const auto number = static_cast<std::int16_t>(scaled);
-    // Compares bits, not values, because a negative zero is not a 16-bit sample.
-    if (std::bit_cast<std::uint32_t>(sample_of(number)) != std::bit_cast<std::uint32_t>(x)) return std::nullopt;
+  std::size_t i = 0;
+  for (; i + step <= samples.size(); i += step) {
+    std::int16_t some[step];
+    std::uint32_t differ = 0;
+    for (std::size_t j = 0; j < step; ++j) differ |= convert(samples[i + j], some[j]);
+    if (differ != 0) return std::nullopt;
     if (numbers.empty()) numbers.reserve(samples.size());
+    numbers.insert(numbers.end(), some, some + step);
+  }
+  for (; i < samples.size(); ++i) {
+    std::int16_t number = 0;
+    if (convert(samples[i], number) != 0) return std::nullopt;
     numbers.push_back(number);
   }
   return numbers;

@@ -21,11 +21,14 @@ std::size_t certain_bytes(std::string_view text) {
   return end;
 }
 
-bool is_call(std::string_view body) { return call_json::accept(body); }
+bool is_call(std::string_view body) {
+  return call_json::accept(body);
+}
 
 std::string_view trimmed(std::string_view text) {
   const auto from = text.find_first_not_of(" \n");
-  return from == std::string_view::npos ? std::string_view() : text.substr(from, text.find_last_not_of(" \n") - from + 1);
+  return from == std::string_view::npos ? std::string_view()
+                                        : text.substr(from, text.find_last_not_of(" \n") - from + 1);
 }
 
 } // namespace
@@ -76,8 +79,8 @@ void call_reader::read_call(std::string_view body) {
   const auto call = call_json::parse(text, nullptr, false);
   if (call.is_object() && call.contains("name") && call["name"].is_string()) {
     const auto& arguments = call.contains("arguments") ? call["arguments"] : call_json::object();
-    calls_.push_back({"", call["name"].get<std::string>(),
-                      arguments.is_string() ? arguments.get<std::string>() : arguments.dump()});
+    calls_.push_back(
+        {"", call["name"].get<std::string>(), arguments.is_string() ? arguments.get<std::string>() : arguments.dump()});
     return;
   }
   constexpr std::string_view opening = R"({"name": ")";

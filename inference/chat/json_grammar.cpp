@@ -148,8 +148,7 @@ json_grammar::json_grammar(std::span<const form> forms) : rules_(1) {
     const auto schema = schema_json::parse(each.schema.empty() ? R"({"type":"object"})" : each.schema, nullptr, false);
     if (schema.is_discarded()) throw std::invalid_argument("a JSON schema is not JSON");
     const auto value = schema_reader(schema, rules_).read(schema);
-    shortest_bytes_ =
-        std::max(shortest_bytes_, each.head.size() + rules_[value].shortest.size() + each.tail.size());
+    shortest_bytes_ = std::max(shortest_bytes_, each.head.size() + rules_[value].shortest.size() + each.tail.size());
     forms_.push_back({each.head, value, each.tail});
   }
   std::sort(forms_.begin(), forms_.end(), [](const auto& a, const auto& b) { return a.head < b.head; });

@@ -35,10 +35,10 @@ public:
   /// A value's rule.
   struct rule {
     std::uint8_t types = object | array | string | number | integer | boolean | null;
-    std::vector<std::string> literals{};  ///< as JSON, ascending; not empty = one of these
-    std::vector<property> properties{};   ///< by key; empty = any
-    std::uint16_t items = any;            ///< of an array
-    std::string shortest = R"("")";       ///< the shortest such value, or nearly
+    std::vector<std::string> literals{}; ///< as JSON, ascending; not empty = one of these
+    std::vector<property> properties{};  ///< by key; empty = any
+    std::uint16_t items = any;           ///< of an array
+    std::string shortest = R"("")";      ///< the shortest such value, or nearly
   };
   static constexpr std::uint16_t any = 0; ///< the rule that every value obeys
 

@@ -15,15 +15,22 @@ enum place : std::uint8_t { first, comma, comma_spaced, key, key_over, colon, co
 // In a string: anywhere, after a backslash, before the four digits of \u.
 enum string_place : std::uint8_t { plain, escape, digit_1, digit_2, digit_3, digit_4 };
 
-// In a number.
+// In a number. It has few digits before its point and in its exponent, so that every reader can hold it.
+constexpr std::uint32_t most_digits = 20, most_exponent_digits = 2;
 enum number_place : std::uint8_t { minus, zero, whole, point, fraction, exponent, exponent_sign, power };
 
 constexpr std::string_view words[] = {"false", "null", "true"};
 
-bool is_digit(unsigned char byte) { return byte >= '0' && byte <= '9'; }
-bool is_hex(unsigned char byte) { return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F'); }
+bool is_digit(unsigned char byte) {
+  return byte >= '0' && byte <= '9';
+}
+bool is_hex(unsigned char byte) {
+  return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
+}
 
-std::uint64_t bit(std::size_t index) { return std::uint64_t{1} << index; }
+std::uint64_t bit(std::size_t index) {
+  return std::uint64_t{1} << index;
+}
 
 /// Whether the object may get another property.
 bool has_room(const rule& of, std::uint64_t seen) {
@@ -135,7 +142,7 @@ json_state::step json_state::begin_value(frame& at, unsigned char byte) {
   } else if (byte == '"' && may(json_grammar::string)) {
     at = {part::string, plain, number};
   } else if ((byte == '-' || is_digit(byte)) && (may(json_grammar::number) || may(json_grammar::integer))) {
-    at = {part::number, byte == '-' ? minus : byte == '0' ? zero : whole, number};
+    at = {part::number, byte == '-' ? minus : byte == '0' ? zero : whole, number, 0, 0, 1};
   } else if ((byte == 't' || byte == 'f') && may(json_grammar::boolean)) {
     at = {part::word, 0, number, static_cast<std::uint16_t>(byte == 't' ? 2 : 0), 0, 1};
   } else if (byte == 'n' && may(json_grammar::null)) {
@@ -210,9 +217,7 @@ json_state::step json_state::take_object(frame& at, unsigned char byte) {
     [[fallthrough]];
   case comma_spaced: return byte == '"' ? begin_key(at) : step::refused;
   case key: return take_key(at, byte);
-  case key_over:
-    at.at = colon;
-    return byte == ':' ? step::taken : step::refused;
+  case key_over: at.at = colon; return byte == ':' ? step::taken : step::refused;
   case colon:
     if (byte == ' ') {
       at.at = colon_spaced;
@@ -283,14 +288,16 @@ json_state::step json_state::take_string(frame& at, unsigned char byte) {
 json_state::step json_state::take_number(frame& at, unsigned char byte) {
   const auto go = [&](number_place to) {
     at.at = to;
+    at.length = 1; // digits here, if it began with one
     return step::taken;
   };
+  const auto one_more = [&](std::uint32_t most) { return ++at.length > most ? step::refused : step::taken; };
   const bool real = (rule_of(at).types & json_grammar::number) != 0;
   const bool sign = byte == '-' || byte == '+', letter = byte == 'e' || byte == 'E';
   switch (at.at) {
   case minus: return is_digit(byte) ? go(byte == '0' ? zero : whole) : step::refused;
   case whole:
-    if (is_digit(byte)) return step::taken;
+    if (is_digit(byte)) return one_more(most_digits);
     [[fallthrough]];
   case zero:
     if (real && byte == '.') return go(point);
@@ -306,7 +313,7 @@ json_state::step json_state::take_number(frame& at, unsigned char byte) {
     [[fallthrough]];
   case exponent_sign: return is_digit(byte) ? go(power) : step::refused;
   default:
-    if (is_digit(byte)) return step::taken;
+    if (is_digit(byte)) return one_more(most_exponent_digits);
     break;
   }
   --open_;
@@ -330,7 +337,8 @@ std::string json_state::rest_of(const frame& at) const {
   case part::literal: return rule_of(at).literals[at.low].substr(at.length);
   case part::word: return std::string(words[at.low].substr(at.length));
   case part::object: return rest_of_object(at);
-  case part::array: return at.at == comma || at.at == comma_spaced ? grammar_->rules()[rule_of(at).items].shortest + "]" : "]";
+  case part::array:
+    return at.at == comma || at.at == comma_spaced ? grammar_->rules()[rule_of(at).items].shortest + "]" : "]";
   case part::string: {
     if (at.length > 0) return std::string(1, static_cast<char>(at.low)) + std::string(at.length - 1, '\x80') + "\"";
     if (at.at == plain) return "\"";

@@ -33,9 +33,9 @@ private:
   /// Something that has begun and not ended.
   struct frame {
     part kind;
-    std::uint8_t at = 0;      ///< where in it
-    std::uint16_t rule = 0;   ///< or the number of the form
-    std::uint16_t low = 0;    ///< what still matches of a sorted list: [low, high)
+    std::uint8_t at = 0;    ///< where in it
+    std::uint16_t rule = 0; ///< or the number of the form
+    std::uint16_t low = 0;  ///< what still matches of a sorted list: [low, high)
     std::uint16_t high = 0;
     std::uint32_t length = 0; ///< bytes that matched
     std::uint64_t seen = 0;   ///< properties that the object has

@@ -53,8 +53,9 @@ void add_tools(rendered_text& out, std::span<const template_message> messages,
     out.add(messages.front().content);
     out.add("\n\n");
   }
-  out.add("# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with function "
-          "signatures within <tools></tools> XML tags:\n<tools>");
+  out.add(
+      "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with function "
+      "signatures within <tools></tools> XML tags:\n<tools>");
   for (const auto& each : tools) {
     out.add("\n");
     out.quote(each.signature);

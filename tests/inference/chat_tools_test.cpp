@@ -119,7 +119,8 @@ TEST_CASE("arguments that are no JSON are passed on") {
 }
 
 TEST_CASE("an answer within a grammar is whole, however few tokens it may have") {
-  const auto shortest = std::string("<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\":\"\"}}\n</tool_call>");
+  const auto shortest =
+      std::string("<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\":\"\"}}\n</tool_call>");
   for (auto most : {static_cast<std::int64_t>(shortest.size()), std::int64_t{90}, std::int64_t{120}, std::int64_t{400}})
     for (auto seed = 1u; seed <= 3; ++seed) {
       call_reader reader;

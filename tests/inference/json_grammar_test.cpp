@@ -29,8 +29,8 @@ const char* const person = R"({"type":"object","properties":{"name":{"type":"str
 
 TEST_CASE("any object is JSON and nothing else") {
   const auto any = grammar_of("");
-  for (const auto* text : {"{}", R"({"a": [1, -2.5e+3, 0.1], "b":{"c":null},"d":"\u00e9\n\\\"é😀", "e": true})",
-                           R"({"":[],"x":[[],{}]})"})
+  for (const auto* text :
+       {"{}", R"({"a": [1, -2.5e+3, 0.1], "b":{"c":null},"d":"\u00e9\n\\\"é😀", "e": true})", R"({"":[],"x":[[],{}]})"})
     CHECK(whole(any, text));
   for (const auto* text : {"[]", "1", "{,}", R"({"a"})", R"({"a":})", R"({"a":01})", R"({"a":1.})", R"({"a":-})",
                            R"({"a":1,})", "{\"a\":\"\n\"}", R"({"a":"\x"})", R"({"a":"\ud800"})", R"({"a":tru})",
@@ -38,13 +38,21 @@ TEST_CASE("any object is JSON and nothing else") {
     CHECK_FALSE(whole(any, text));
 }
 
+TEST_CASE("numbers are small enough for every reader") {
+  const auto any = grammar_of("");
+  const std::string digits(20, '9');
+  CHECK(whole(any, "{\"a\":-" + digits + ".12345678901234567890123e+99}"));
+  CHECK_FALSE(whole(any, "{\"a\":" + digits + "9}"));
+  CHECK_FALSE(whole(any, R"({"a":1e100})"));
+}
+
 TEST_CASE("a schema is followed") {
   const auto rules = grammar_of(person);
   CHECK(whole(rules, R"({"name":"x","home":{"x":1.5}})"));
   CHECK(whole(rules, R"({"home": {"x": 0}, "tags": ["a", "ab", 1, 12], "name": "", "age": 7, "nick": null})"));
-  CHECK_FALSE(whole(rules, R"({"name":"x"})"));                         // a required one is missing
-  CHECK_FALSE(whole(rules, R"({"name":"x","home":{}})"));               // in the reference too
-  CHECK_FALSE(whole(rules, R"({"name":1,"home":{"x":1}})"));            // another type
+  CHECK_FALSE(whole(rules, R"({"name":"x"})"));              // a required one is missing
+  CHECK_FALSE(whole(rules, R"({"name":"x","home":{}})"));    // in the reference too
+  CHECK_FALSE(whole(rules, R"({"name":1,"home":{"x":1}})")); // another type
   CHECK_FALSE(whole(rules, R"({"name":"x","age":1.5,"home":{"x":1}})"));
   CHECK_FALSE(whole(rules, R"({"name":"x","name":"y","home":{"x":1}})")); // twice
   CHECK_FALSE(whole(rules, R"({"name":"x","other":1,"home":{"x":1}})"));
@@ -54,7 +62,7 @@ TEST_CASE("a schema is followed") {
 
 TEST_CASE("one of several forms, each with its own schema") {
   const std::vector<json_grammar::form> forms{{"f(", R"({"type":"object","properties":{"a":{}}})", ")"},
-                                              {"fa(", "", "!"}};
+                                              {"fa(", "", ")!"}};
   const json_grammar either(forms);
   CHECK(whole(either, R"(f({"a":1}))"));
   CHECK(whole(either, R"(fa({"b":1})!)"));

@@ -137,7 +137,8 @@ TEST_CASE("tools, their calls and results reach the session") {
 TEST_CASE("a format reaches the session") {
   CHECK(append_of(with(R"("response_format":{"type":"text"})")).answer_schema.empty());
   CHECK(append_of(with(R"("response_format":{"type":"json_object"})")).answer_schema == R"({"type": "object"})");
-  CHECK(append_of(with(R"("response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object"}}})"))
+  CHECK(append_of(
+            with(R"("response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object"}}})"))
             .answer_schema == R"({"type": "object"})");
 }
 

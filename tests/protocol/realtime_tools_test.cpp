@@ -18,8 +18,8 @@ json tool_item(json item) {
   return {{"type", "conversation.item.create"}, {"item", std::move(item)}};
 }
 
-const json asks = tool_item(
-    {{"type", "message"}, {"role", "user"}, {"content", {{{"type", "input_text"}, {"text", "Weather?"}}}}});
+const json asks =
+    tool_item({{"type", "message"}, {"role", "user"}, {"content", {{{"type", "input_text"}, {"text", "Weather?"}}}}});
 
 json called(const char* id) {
   return {{"type", "response.tool_call"}, {"id", id}, {"name", "get_weather"}, {"arguments", R"({"city":"Paris"})"}};

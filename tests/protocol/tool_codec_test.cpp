@@ -47,7 +47,8 @@ TEST_CASE("which tool is called") {
   CHECK(turn_with(tools_f + R"(,"tool_choice":"required")")->tool_required);
   CHECK(turn_with(tools_f + R"(,"tool_choice":{"type":"function","name":"f"})")->tool_name == "f");
   CHECK(turn_with(tools_f + R"(,"tool_choice":{"type":"function","function":{"name":"f"}})")->tool_name == "f");
-  CHECK(refused(tools_f + R"(,"tool_choice":{"type":"function","name":"g"})") == "input.tool_choice.name: none of the tools");
+  CHECK(refused(tools_f + R"(,"tool_choice":{"type":"function","name":"g"})") ==
+        "input.tool_choice.name: none of the tools");
   CHECK(refused(tools_f + R"(,"tool_choice":"any")") == "input.tool_choice: none of auto, none, required");
   CHECK(refused(R"("tool_choice":"required")") == "input.tool_choice: there are no tools");
 }
