@@ -69,9 +69,10 @@ void peer_link::on_dialled(dialled& how) {
 }
 
 void peer_link::greet(const caf::strong_actor_ptr& registry) {
-  registry_ = caf::actor_cast<node_registry_actor>(registry);
-  monitor(*registry_);
-  send(*registry_, peer_hello{this, store_.node(), options_.name});
+  const auto peer = caf::actor_cast<node_registry_actor>(registry);
+  registry_ = peer;
+  monitor(peer);
+  send(peer, peer_hello{this, store_.node(), options_.name});
 }
 
 void peer_link::welcome(const peer_welcome& by) {

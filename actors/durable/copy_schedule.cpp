@@ -52,7 +52,7 @@ std::optional<copy_schedule::part> copy_schedule::next() {
   turns_.pop_front();
   auto& from = logs_.at(id);
   const auto bytes = std::min({from.size - from.sent, largest_part_, most_unconfirmed_ - unconfirmed_});
-  const part chosen{id, from.birth, from.epoch, from.sent, bytes};
+  part chosen{id, from.birth, from.epoch, from.sent, bytes};
   from.sent += bytes;
   unconfirmed_ += bytes;
   behind_ -= bytes;

@@ -203,7 +203,7 @@ std::filesystem::path journal_store::make_own(const session_name& session, const
   const log_owner ours{epoch, with_.node};
   own(session, ours);
   if (const auto growing = copies_.extract(session.id)) growing.mapped().reply(log_refused{session, ours});
-  const auto own_path = path_of(session.id);
+  auto own_path = path_of(session.id);
   if (path == own_path) return own_path;
   // The session may have lived here before: the removal of that log must not meet this one.
   std::promise<void> written;

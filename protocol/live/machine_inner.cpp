@@ -61,7 +61,10 @@ realtime::effects machine::on_inner_frame(std::uint64_t number, std::string_view
   now_ = now;
   if (ended_ || number != inner_.number) return {};
   if (auto said = read_server_message(frame)) {
-    if (said->type == server_event_type::created) on_created();
+    if (said->type == server_event_type::created) {
+      if (!inner_.give_up) return {}; // a session begins once
+      on_created();
+    }
     if (said->kv_cache_length) context_tokens_used_ = *said->kv_cache_length;
     inner_.is(mode::chat) ? on_chat(*said) : on_duplex(*said);
   }

@@ -150,7 +150,10 @@ effects machine::on_inner_frame(std::uint64_t number, std::string_view frame, ti
   now_ = now;
   if (ended_ || number != inner_.number) return {};
   if (auto said = read_server_message(frame)) {
-    if (said->type == server_event_type::created) inner_.give_up.reset();
+    if (said->type == server_event_type::created) {
+      if (inner_.ready()) return {}; // a session begins once
+      inner_.give_up.reset();
+    }
     inner_.kind == mode::chat ? on_chat(*said) : on_duplex(*said);
   }
   settle();

@@ -228,6 +228,8 @@ TEST_CASE("commentary is said by a chat turn, at the pace of the clock; then the
   server.grant();
   const auto turn = last(server.asked(), "input.append");
   CHECK(turn["input"]["tts"]["enabled"] == true);
+  server.grant();
+  CHECK(server.asked().empty());
   CHECK(turn["input"]["messages"][0]["content"][0]["text"] == "Be kind.");
   CHECK(turn["input"]["messages"].back()["content"][0]["text"].get<std::string>().find("Greet the caller.") !=
         std::string::npos);

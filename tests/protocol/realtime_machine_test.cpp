@@ -87,6 +87,8 @@ TEST_CASE("a typed question is a chat turn, told in the order of the table") {
   server.grant();
   const auto asked = server.asked();
   REQUIRE(asked.size() == 1);
+  server.grant();
+  CHECK(server.asked().empty());
   CHECK(asked[0]["input"]["messages"][0]["content"][0]["text"] == "What is your name?");
   CHECK(asked[0]["input"]["tts"]["enabled"] == true);
 
