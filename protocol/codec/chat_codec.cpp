@@ -7,6 +7,8 @@
 #include "protocol/media/voice.hpp"
 #include "protocol/session/chat_budget.hpp"
 
+#include <algorithm>
+
 namespace parley::protocol {
 namespace {
 
@@ -135,6 +137,13 @@ message read_message(field_reader& in, const field& from, chat_budget& budget) {
   return out;
 }
 
+/// A result belongs to a call before it; its message has the role `tool`.
+bool follows_calls(const std::vector<message>& before) {
+  const auto last =
+      std::find_if(before.rbegin(), before.rend(), [](const auto& each) { return each.from != role::tool; });
+  return last != before.rend() && !last->calls.empty();
+}
+
 std::vector<message> read_messages(field_reader& in, const field& from) {
   std::vector<message> out;
   if (!from.at.is(json::kind::array)) {
@@ -149,8 +158,13 @@ std::vector<message> read_messages(field_reader& in, const field& from) {
   }
   out.reserve(messages.size());
   chat_budget budget;
-  for (std::size_t i = 0; i < messages.size() && !in.failed(); ++i)
-    out.push_back(read_message(in, element(from, messages[i], i), budget));
+  for (std::size_t i = 0; i < messages.size() && !in.failed(); ++i) {
+    auto next = read_message(in, element(from, messages[i], i), budget);
+    if (!in.failed() && next.from == role::tool && !follows_calls(out))
+      in.fail(error_code::invalid_payload, element(from, messages[i], i).path + ".role",
+              "no tool_calls before this result");
+    out.push_back(std::move(next));
+  }
   if (!in.failed() && out.back().from != role::user && out.back().from != role::tool)
     in.fail(error_code::invalid_payload, element(from, messages.back(), messages.size() - 1).path + ".role",
             "the last message is the user's, or a tool's");

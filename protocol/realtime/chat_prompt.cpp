@@ -41,7 +41,10 @@ public:
     write.close();
   }
 
+  /// A result whose call is gone is told by the user.
   void add_result(std::string_view output) {
+    if (messages_.empty() || (messages_.back().role != "tool" && messages_.back().calls.empty()))
+      return add_text("user", output);
     messages_.push_back({"tool", R"({"type":"text","text":)"});
     json::append_string(output, messages_.back().content);
     messages_.back().content += '}';

@@ -111,8 +111,8 @@ def test_what_is_not_there_is_refused(ai):
     for more, word in (
         ({"n": 2}, "n:"),
         ({"stop": ["x"]}, "stop"),
-        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"tools": [{"type": "function", "function": {"name": "two words"}}]}, "tools"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": {"type": "string"}}}}, "response_format"),
         ({"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "mp3"}}, "audio.format"),
         ({"temperature": 3}, "temperature"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.org/a.jpg"}}]}]}, "data URL"),

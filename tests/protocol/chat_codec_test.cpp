@@ -167,6 +167,8 @@ TEST_CASE("chat: messages") {
         "invalid_payload input.messages[1].role: not a string");
   CHECK(refusal(chat({{"messages", {hello, {{"role", "assistant"}, {"content", "x"}}}}})) ==
         "invalid_payload input.messages[1].role: the last message is the user's, or a tool's");
+  CHECK(refusal(chat({{"messages", {hello, {{"role", "tool"}, {"content", "x"}}}}})) ==
+        "invalid_payload input.messages[1].role: no tool_calls before this result");
   CHECK(refusal(chat({{"messages", {{{"role", "user"}, {"content", nullptr}}}}})) ==
         "invalid_payload input.messages[0].content: neither a string nor a list");
   CHECK(refusal(chat({{"messages", {{{"role", "user"}, {"content", 5}}}}})) ==

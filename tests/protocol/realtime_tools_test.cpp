@@ -101,10 +101,15 @@ TEST_CASE("a result waits for the client to ask for the answer, and reaches the 
   CHECK(asked["messages"][2]["content"][0]["text"] == "sunny");
 }
 
-TEST_CASE("a result of a call that nobody made is taken") {
+TEST_CASE("a result of a call that nobody made is taken, as the user's words") {
   realtime_driver server;
   server.update(tools_session());
   const auto told =
       server.send(tool_item({{"type", "function_call_output"}, {"call_id", "call_x"}, {"output", "rain"}}));
   CHECK(types(told) == event_names{"conversation.item.added", "conversation.item.done"});
+  server.send({{"type", "response.create"}});
+  const auto asked = turn_asked(server);
+  REQUIRE(asked["messages"].size() == 1);
+  CHECK(asked["messages"][0]["role"] == "user");
+  CHECK(asked["messages"][0]["content"][0]["text"] == "rain");
 }
