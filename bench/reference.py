@@ -3,7 +3,8 @@
     python bench/reference.py --reference DIR --model DIR --bench build/release/stage_bench [--wav F] [--units N] [--rounds N]
 
 DIR of --reference is a checkout of OpenBMB/MiniCPM-o-Demo; its packages (transformers==4.51.0, minicpmo-utils[all]==1.0.7,
-Pillow<13, torch==2.13.0) need their own environment; run this script with its Python. It runs in float32, eager, on the CPU.
+Pillow<13, torch==2.13.0, accelerate<1.6, setuptools<81) need their own environment; run this script with its Python. Without a
+GPU, delete torchaudio's lib/*.so there: they need CUDA's libraries, and nothing here uses them. It runs in float32, eager, on the CPU.
 Both play the same units with greedy text, alternating. A figure is the minimum over all rounds in milliseconds of CPU time, so that
 other programs on the machine do not count. A stage that either of them cannot run with the checkpoint is left out.
 """
