@@ -20,6 +20,7 @@ struct turn_request {
   std::optional<double> top_p;
   std::optional<bool> do_sample;
   std::optional<std::uint64_t> seed;
+  std::vector<std::string> stop; ///< the answer ends before the first of them
   std::optional<int> max_slice_nums;
   bool omni_mode = false;
   bool use_tts_template = false; ///< implied by `tts`
@@ -36,10 +37,10 @@ struct turn_request {
 /// All members, for archives (actors/cluster/byte_archive.hpp): a new member does not compile until it is added here.
 template<class A>
 void fields(A& a, turn_request& of) {
-  auto& [messages, most, penalty, temperature, top_k, top_p, sample, seed, slices, omni, tts_template, thinking, tts,
-         voice, streaming, tools, required, name, schema] = of;
-  a(messages, most, penalty, temperature, top_k, top_p, sample, seed, slices, omni, tts_template, thinking, tts, voice,
-    streaming, tools, required, name, schema);
+  auto& [messages, most, penalty, temperature, top_k, top_p, sample, seed, stop, slices, omni, tts_template, thinking,
+         tts, voice, streaming, tools, required, name, schema] = of;
+  a(messages, most, penalty, temperature, top_k, top_p, sample, seed, stop, slices, omni, tts_template, thinking, tts,
+    voice, streaming, tools, required, name, schema);
 }
 
 } // namespace parley::conversation

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t max_messages = 256;
 constexpr int max_answer_tokens = 4096;
+constexpr std::size_t max_stops = 4;
+constexpr std::size_t max_stop_bytes = 256;
 constexpr std::size_t max_schema_bytes = 64u << 10;
 
 field element(const field& array, json::value at, std::size_t index) {
@@ -171,6 +173,22 @@ std::vector<message> read_messages(field_reader& in, const field& from) {
   return out;
 }
 
+/// As in the OpenAI API: a string, or up to four.
+void read_stop(field_reader& in, const field& from, chat_append_event& out) {
+  if (!from.at.given()) return;
+  const bool several = from.at.is(json::kind::array);
+  const auto given = several ? json::elements(from.at, max_stops + 1) : std::vector{from.at};
+  if (given.size() > max_stops) in.fail(error_code::invalid_payload, from.path, "more than four");
+  for (std::size_t i = 0; i < given.size() && !in.failed(); ++i) {
+    const auto each = several ? element(from, given[i], i) : from;
+    std::string scratch;
+    const auto text = in.required_text(each, scratch);
+    if (!in.failed() && (text.empty() || text.size() > max_stop_bytes))
+      in.fail(error_code::invalid_payload, each.path, "not 1 to 256 bytes");
+    out.stop.emplace_back(text);
+  }
+}
+
 void read_generation(field_reader& in, const field& from, chat_append_event& out) {
   auto at = [&](std::string_view name) { return field_reader::find(from, {name}); };
   in.integer(at("max_new_tokens"), 1, max_answer_tokens, out.max_new_tokens);
@@ -180,6 +198,7 @@ void read_generation(field_reader& in, const field& from, chat_append_event& out
   in.number(at("top_p"), 0, 1, out.top_p);
   in.boolean(at("do_sample"), out.do_sample);
   in.seed(at("seed"), out.seed);
+  read_stop(in, at("stop"), out);
 }
 
 /// As in the OpenAI API: `text`, `json_object`, or `json_schema` with the schema in it.

@@ -44,17 +44,18 @@ private:
   void refuse_what_is_not_there() {
     std::optional<int> choices;
     in_.integer(at("n"), 1, 1, choices);
-    for (const char* name : {"functions", "stop"}) {
-      const auto given = at(name);
-      const bool empty = given.at.is(json::kind::array) && json::elements(given.at, 1).empty();
-      if (given.at.given() && !empty) fail(given, "not supported by this server");
-    }
+    const auto functions = at("functions");
+    if (functions.at.given() && !is_empty(functions)) fail(functions, "not supported by this server");
+  }
+
+  static bool is_empty(const field& list) {
+    return list.at.is(json::kind::array) && json::elements(list.at, 1).empty();
   }
 
   /// What the session's append has in the same words: the session checks it.
   void pass_on(const char* name, std::string& to) const {
     const auto given = at(name);
-    if (!given.at.given() || (given.at.is(json::kind::array) && json::elements(given.at, 1).empty())) return;
+    if (!given.at.given() || is_empty(given)) return;
     to.append(",\"").append(name).append("\":");
     append_value(given.at, to);
   }
@@ -111,6 +112,7 @@ private:
     if (top_p) write.number("top_p", *top_p, 6);
     if (top_k) write.integer("top_k", *top_k);
     if (seed) write.integer("seed", static_cast<std::int64_t>(*seed));
+    pass_on("stop", to);
     write.close();
   }
 

@@ -22,6 +22,7 @@ std::vector<json> values_of(const json& type) {
   if (type.contains("anyOf")) return values_of(type["anyOf"][0]);
   if (type.contains("enum")) return type["enum"];
   if (type["type"] == "boolean") return {true, false};
+  if (type["type"] == "string") return {"one", "two"};
   const int least = type.contains("minimum") ? static_cast<int>(std::ceil(type["minimum"].get<double>())) : 7;
   return {least, least + 1};
 }

@@ -53,6 +53,38 @@ def test_a_stream_says_the_same(ai):
     assert last.choices == [] and last.usage == whole.usage
 
 
+def test_an_answer_stops_before_a_stop_string(ai):
+    wanted = {"model": "m", "messages": HELLO, "max_tokens": 24, "seed": 5}
+    whole = ai.chat.completions.create(**wanted).choices[0].message.content
+    stop = whole[len(whole) // 2 :][:3]
+    before = whole[: whole.index(stop)]
+    cut = ai.chat.completions.create(**wanted, stop=["not there", stop])
+    assert cut.choices[0].message.content == before and cut.choices[0].finish_reason == "stop"
+    chunks = list(ai.chat.completions.create(**wanted, stop=stop, stream=True))
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == before
+    assert chunks[-1].choices[0].finish_reason == "stop"
+    assert ai.chat.completions.create(**wanted, stop="\x00").choices[0].message.content == whole
+
+
+@pytest.mark.skipif(not SPEAKS, reason="the model has no voice")
+@pytest.mark.parametrize("stream", (False, True))
+def test_words_behind_a_stop_string_are_not_spoken(ai, stream):
+    def spoken(**more):
+        wanted = {"model": "m", "messages": HELLO, "max_tokens": 40, "seed": 5, "modalities": ["text", "audio"], "stream": stream}
+        said = ai.chat.completions.create(**wanted, audio={"voice": "a", "format": "pcm16"}, **more)
+        pieces = [chunk.choices[0].delta.audio for chunk in said] if stream else [said.choices[0].message.audio]
+        pieces = [piece for piece in pieces if piece]
+        return "".join(p.transcript or "" for p in pieces), sum(len(base64.b64decode(p.data or "")) for p in pieces)
+
+    words, sound = spoken()
+    stop = words[len(words) // 4 :][:3]
+    fewer, less = spoken(stop=stop)
+    assert fewer == words[: words.index(stop)]
+    assert 0 < less
+    if stream:  # of a text that is spoken at once, this untrained model makes as much sound as it likes
+        assert less < 0.7 * sound
+
+
 def test_length_ends_it(ai):
     reasons = {ai.chat.completions.create(model="m", messages=HELLO, max_tokens=1, seed=seed).choices[0].finish_reason for seed in range(4)}
     assert "length" in reasons
@@ -110,7 +142,8 @@ def test_models(ai):
 def test_what_is_not_there_is_refused(ai):
     for more, word in (
         ({"n": 2}, "n:"),
-        ({"stop": ["x"]}, "stop"),
+        ({"stop": ["1", "2", "3", "4", "5"]}, "stop"),
+        ({"stop": ""}, "stop"),
         ({"tools": [{"type": "function", "function": {"name": "two words"}}]}, "tools"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": {"type": "string"}}}}, "response_format"),
         ({"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "mp3"}}, "audio.format"),

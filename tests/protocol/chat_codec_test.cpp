@@ -68,7 +68,8 @@ TEST_CASE("chat: all fields") {
                      {"top_k", 3},
                      {"top_p", 0.5},
                      {"do_sample", false},
-                     {"seed", 9}}},
+                     {"seed", 9},
+                     {"stop", {"a", "\n\n"}}}},
                    {"image", {{"max_slice_nums", 2}}},
                    {"omni_mode", true},
                    {"enable_thinking", true},
@@ -82,6 +83,7 @@ TEST_CASE("chat: all fields") {
   CHECK(out->top_p == 0.5);
   CHECK(out->do_sample == false);
   CHECK(out->seed == 9u);
+  CHECK(out->stop == std::vector<std::string>{"a", "\n\n"});
   CHECK(out->max_slice_nums == 2);
   CHECK(out->omni_mode);
   CHECK(out->enable_thinking);
@@ -96,6 +98,7 @@ TEST_CASE("chat: null counts as absent") {
     CHECK(with(name, nullptr));
   CHECK(with("generation", {{"max_new_tokens", nullptr},
                             {"length_penalty", nullptr},
+                            {"stop", nullptr},
                             {"temperature", nullptr},
                             {"top_k", nullptr},
                             {"top_p", nullptr},
@@ -151,6 +154,18 @@ TEST_CASE("chat: a voice is decoded when it will be heard") {
   CHECK(with("tts", {{"enabled", true}, {"ref_audio_data", "data:audio/wav;base64," + test::wav_voice()}})
             ->tts_voice->size() == 8000);
   CHECK(with("use_tts_template", true)->use_tts_template);
+}
+
+TEST_CASE("chat: where the answer stops") {
+  const auto stops = [](const dom& stop) { return with("generation", {{"stop", stop}})->stop; };
+  const auto refused = [](const dom& stop) { return refusal(with("generation", {{"stop", stop}})); };
+  CHECK(stops("x") == std::vector<std::string>{"x"});
+  CHECK(stops(dom::array()).empty());
+  CHECK(stops(std::string(256, 'x')).front().size() == 256);
+  CHECK(refused("") == "invalid_payload input.generation.stop: not 1 to 256 bytes");
+  CHECK(refused({"x", std::string(257, 'x')}) == "invalid_payload input.generation.stop[1]: not 1 to 256 bytes");
+  CHECK(refused({"a", "b", "c", "d", "e"}) == "invalid_payload input.generation.stop: more than four");
+  CHECK(refused({"a", 1}) == "invalid_payload input.generation.stop[1]: not a string");
 }
 
 TEST_CASE("chat: messages") {

@@ -92,11 +92,16 @@ TEST_CASE("little detail is one slice") {
   CHECK_FALSE(slices("auto", "auto"));
 }
 
+TEST_CASE("stop strings reach the session") {
+  CHECK(append_of(with(R"("stop":"x\n")")).stop == std::vector<std::string>{"x\n"});
+  CHECK(append_of(with(R"("stop":["a","b"])")).stop.size() == 2);
+  CHECK(append_of(with(R"("stop":[])")).stop.empty());
+}
+
 TEST_CASE("what is not there is refused by name") {
   CHECK(refusal_of("").find("JSON") != std::string::npos);
   CHECK(refusal_of("[]").find("JSON") != std::string::npos);
   CHECK(refusal_of(with(R"("n":2)")).starts_with("n:"));
-  CHECK(refusal_of(with(R"("stop":"x")")).starts_with("stop:"));
   CHECK(refusal_of(with(R"("functions":[{}])")).starts_with("functions:"));
   CHECK(refusal_of(with(R"("modalities":["video"])")).starts_with("modalities:"));
   CHECK(refusal_of(with(R"("modalities":["audio"],"audio":{"format":"opus"})")).starts_with("audio.format:"));

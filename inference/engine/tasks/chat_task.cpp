@@ -84,6 +84,7 @@ void chat_task::read() {
   answer_.emplace(with_.model.text(), with_.options.how, turn_.max_new_tokens);
   clips_.set(std::move(talk.clips));
   if (!turn_.tools.empty()) calls_.emplace();
+  if (!turn_.stop.empty()) stop_.emplace(turn_.stop);
   if (turn_.tool_required || !turn_.answer_schema.empty())
     constrain();
   else if (!undecided_)
@@ -234,10 +235,18 @@ void chat_task::on_token_drawn() {
   answer_->sampled(feed_.token, with_.answer_ids.terminators);
   if (constraint_) follow_constraint();
   const auto full = session_.cache.length() + 1 > with_.options.info.context_tokens;
-  const auto over = answer_->finished() || full;
+  auto over = answer_->finished() || full;
   if (full) answer_->end();
   auto text = answer_->take_text();
   if (calls_) text = read_calls(std::move(text), over);
+  if (stop_) {
+    text = stop_->push(text);
+    if (stop_->found())
+      answer_->complete_here();
+    else if (over)
+      text += stop_->finish();
+    over = over || stop_->found();
+  }
   if (!text.empty()) {
     text_ += text;
     tell_words(std::move(text));
@@ -305,6 +314,12 @@ void chat_task::give_voice(std::shared_ptr<const speech::voice> voice) {
   if (turn_.replay) speech_->force(turn_.replay->spoken);
 }
 
+/// The tokens whose words will certainly be said.
+std::size_t chat_task::speakable() const {
+  const auto all = answer_->tokens().size();
+  return stop_ ? std::min(stop_->tokens_told(), all) : all;
+}
+
 /// Groups words as in the reference: a group is complete once the next word is known, or the answer is over.
 void chat_task::group_words(bool over) {
   const auto& ids = answer_->tokens();
@@ -315,10 +330,11 @@ void chat_task::group_words(bool over) {
   };
   constexpr auto size = static_cast<std::size_t>(chat::answer_decoder::chunk_tokens);
   if (turn_.streaming)
-    while (ids.size() > grouped_ + size) add(size, false);
+    while (speakable() > grouped_ + size) add(size, false);
   if (over) {
     // The last token of an answer that reached its limit was never fed, so it has no hidden state to be spoken from.
-    if (hidden_.size() > grouped_) add(hidden_.size() - grouped_, answer_->complete() || !turn_.streaming);
+    const auto rest = std::min(hidden_.size(), speakable());
+    if (rest > grouped_) add(rest - grouped_, answer_->complete() || !turn_.streaming);
     worded_ = engine_clock::now();
   }
   speak_on();

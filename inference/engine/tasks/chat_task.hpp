@@ -5,6 +5,7 @@
 #include "inference/chat/constraint.hpp"
 #include "inference/chat/conversation.hpp"
 #include "inference/chat/prompt.hpp"
+#include "inference/chat/stop_matcher.hpp"
 #include "inference/engine/session.hpp"
 #include "inference/engine/tasks/clip_input.hpp"
 #include "inference/engine/tasks/image_input.hpp"
@@ -86,6 +87,7 @@ private:
   void begin_speech();
   void follow_constraint();
   std::string read_calls(std::string text, bool over);
+  std::size_t speakable() const;
   void read();
   std::optional<task_failure> read_prompt(chat::conversation& talk);
   void embed(const at::Tensor& sound);
@@ -125,6 +127,7 @@ private:
   std::optional<random_stream> chance_;        ///< the turn's own stream, if it has a seed
   std::optional<chat::answer_decoder> answer_; ///< once the messages have been read
   std::optional<chat::call_reader> calls_;     ///< if it may call functions
+  std::optional<chat::stop_matcher> stop_;     ///< if it may have to stop early
   std::optional<chat::constraint> constraint_; ///< while it must obey a grammar
   /// Whether its first token is still to decide if it is a call or, after <|tts_bos|>, speech.
   bool undecided_ = false;
