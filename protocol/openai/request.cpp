@@ -13,6 +13,7 @@ namespace parley::protocol {
 namespace {
 
 constexpr int default_answer_tokens = 1024;
+constexpr int most_choices = 8;
 constexpr int most_answer_tokens = 4096; ///< docs/protocol.md 3.5
 
 class reader {
@@ -42,8 +43,6 @@ private:
   void fail(const field& where, std::string_view what) { in_.fail(error_code::invalid_payload, where.path, what); }
 
   void refuse_what_is_not_there() {
-    std::optional<int> choices;
-    in_.integer(at("n"), 1, 1, choices);
     const auto functions = at("functions");
     if (functions.at.given() && !is_empty(functions)) fail(functions, "not supported by this server");
   }
@@ -66,6 +65,7 @@ private:
 
   void read_plain_fields() {
     std::string scratch;
+    in_.integer(at("n"), 1, most_choices, out_.choices);
     if (const auto model = in_.text(at("model"), scratch)) out_.model = *model;
     in_.boolean(at("stream"), out_.streaming);
     in_.boolean(field_reader::find(in_.object(at("stream_options")), {"include_usage"}), out_.include_usage);
@@ -111,7 +111,11 @@ private:
     if (temperature) write.number("temperature", *temperature, 6);
     if (top_p) write.number("top_p", *top_p, 6);
     if (top_k) write.integer("top_k", *top_k);
-    if (seed) write.integer("seed", static_cast<std::int64_t>(*seed));
+    if (seed) {
+      const auto digits = std::to_string(static_cast<std::int64_t>(*seed));
+      write.json("seed", digits);
+      out_.seed = {*seed, to.size() - digits.size(), digits.size()};
+    }
     pass_on("stop", to);
     write.close();
   }

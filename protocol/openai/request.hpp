@@ -2,6 +2,9 @@
 
 #include "protocol/errors.hpp"
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,11 +20,18 @@ struct openai_request {
   bool streaming = false;
   bool include_usage = false; ///< send a last chunk with the usage
   sound_format sound = sound_format::none;
+  int choices = 1; ///< how many answers to the same messages
+
+  /// If the answer has a seed; each choice has the next one.
+  struct seed_place {
+    std::uint64_t seed;
+    std::size_t begin, bytes; ///< its digits in `append`
+  };
+  std::optional<seed_place> seed{};
 };
 
 /// Reads text, `image_url` parts with data URLs, `input_audio` parts (WAV), and the usual numbers. Unsupported fields
-/// that would change the answer (several choices, stop words) are refused; other unknown fields
-/// are ignored. Sound and pictures are neither decoded nor checked here: the session does that. Errors name the field.
+/// that would change the answer (`functions`) are refused; other unknown fields are ignored. Sound and pictures are neither decoded nor checked here: the session does that. Errors name the field.
 result<openai_request> read_openai_request(std::string_view body);
 
 } // namespace parley::protocol

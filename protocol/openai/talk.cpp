@@ -33,26 +33,12 @@ std::string to_pcm16(std::string_view float_base64, sound_format as) {
   return out;
 }
 
-/// The protocol's usage in the OpenAI API's words (the same numbers).
-std::string usage_of(json::value usage) {
-  const auto count = [](json::value in, std::string_view name) {
-    return json::to_integer(json::member(in, name)).value_or(0);
-  };
-  std::string out;
-  json::object_writer write(out);
-  write.integer("prompt_tokens", count(usage, "input_tokens"));
-  write.integer("completion_tokens", count(usage, "output_tokens"));
-  write.integer("total_tokens", count(usage, "total_tokens"));
-  auto prompt = write.object("prompt_tokens_details");
-  prompt.integer("audio_tokens", count(json::member(usage, "input_token_details"), "audio_tokens"));
-  prompt.integer("cached_tokens", 0);
-  prompt.close();
-  auto completion = write.object("completion_tokens_details");
-  completion.integer("audio_tokens", count(json::member(usage, "output_token_details"), "audio_tokens"));
-  completion.integer("reasoning_tokens", 0);
-  completion.close();
-  write.close();
-  return out;
+std::optional<std::string_view> raw_text(json::value at) {
+  return at.is(json::kind::string) ? std::optional(at.raw()) : std::nullopt;
+}
+
+std::int64_t count(json::value in, std::string_view name) {
+  return json::to_integer(json::member(in, name)).value_or(0);
 }
 
 std::string_view finish_of(std::string_view reason) {
@@ -115,10 +101,11 @@ openai_step openai_talk::on_frame(std::string_view frame) {
   const auto root = json::root(event);
   switch (server_event_type_of(text_of(json::member(root, "type")))) {
   case server_event_type::created: {
+    if (!id_.empty()) break;
     const std::string session = text_of(json::member(root, "session_id"));
     constexpr std::string_view prefix = "sess_";
     id_ = "chatcmpl-" + session.substr(session.starts_with(prefix) ? prefix.size() : 0);
-    step.to_session = std::move(request_.append);
+    step.to_session = next_turn();
     break;
   }
   case server_event_type::spoken: {
@@ -131,47 +118,15 @@ openai_step openai_talk::on_frame(std::string_view frame) {
     return on_call({text_of(json::member(root, "id")), text_of(json::member(root, "name")),
                     text_of(json::member(root, "arguments"))});
   case server_event_type::response_done: {
-    const auto text = text_of(json::member(root, "text"));
-    auto finish = finish_of(text_of(json::member(root, "reason")));
-    if (finish == "stop" && !calls_.empty()) finish = "tool_calls";
-    const auto usage = usage_of(json::member(root, "usage"));
-    over_ = step.over = true;
-    step.to_session = encode_close("user_stop");
-    if (request_.streaming) {
-      if (!began_) step.to_client = chunk(R"({"role":"assistant","content":""})", {});
-      step.to_client += chunk("{}", finish);
-      if (request_.include_usage)
-        step.to_client += as_event(head("chat.completion.chunk") + R"(,"choices":[],"usage":)" + usage + "}");
-      step.to_client += as_event("[DONE]");
-      break;
-    }
-    std::string message = R"({"role":"assistant","refusal":null,"content":)";
-    if (const auto audio = json::member(root, "audio");
-        request_.sound != sound_format::none && audio.is(json::kind::string)) {
-      message += R"(null,"audio":)";
-      json::object_writer sound(message);
-      sound.text("id", "audio-" + id_);
-      sound.integer("expires_at", created_s_);
-      sound.text("data", to_pcm16(audio.raw(), request_.sound));
-      sound.text("transcript", text);
-      sound.close();
-    } else if (text.empty() && !calls_.empty()) {
-      message += "null";
-    } else {
-      json::append_string(text, message);
-    }
-    if (!calls_.empty()) {
-      message += R"(,"tool_calls":[)";
-      for (const auto& call : calls_) {
-        if (&call != &calls_.front()) message += ',';
-        append_call(call, std::nullopt, message);
-      }
-      message += ']';
-    }
-    message += '}';
-    step.to_client = head("chat.completion") + R"(,"choices":[{"index":0,"message":)" + message +
-                     R"(,"logprobs":null,"finish_reason":")" + std::string(finish) + R"("}],"usage":)" + usage + "}";
-    break;
+    if (id_.empty()) break; // nothing has been asked
+    const auto usage = json::member(root, "usage");
+    const auto input = json::member(usage, "input_token_details");
+    const auto output = json::member(usage, "output_token_details");
+    return on_answer({text_of(json::member(root, "text")),
+                      text_of(json::member(root, "reason")),
+                      raw_text(json::member(root, "audio")),
+                      {count(usage, "input_tokens"), count(input, "audio_tokens"), count(usage, "output_tokens"),
+                       count(output, "audio_tokens")}});
   }
   case server_event_type::error: {
     const auto error = json::member(root, "error");
@@ -187,6 +142,97 @@ openai_step openai_talk::on_frame(std::string_view frame) {
   default: break;
   }
   return step;
+}
+
+/// The append of the current choice.
+std::string openai_talk::next_turn() {
+  auto append = choice_ + 1 < request_.choices ? request_.append : std::move(request_.append);
+  if (const auto& place = request_.seed; place && choice_ > 0) {
+    const auto seed = (place->seed + static_cast<std::uint64_t>(choice_)) & std::numeric_limits<std::int64_t>::max();
+    append.replace(place->begin, place->bytes, std::to_string(seed));
+  }
+  return append;
+}
+
+/// A choice is complete; the next one is a turn of its own.
+openai_step openai_talk::on_answer(const answer& done) {
+  openai_step step;
+  auto finish = finish_of(done.reason);
+  if (finish == "stop" && !calls_.empty()) finish = "tool_calls";
+  used_ = {done.used.prompt, done.used.prompt_audio, used_.completion + done.used.completion,
+           used_.completion_audio + done.used.completion_audio};
+
+  if (request_.streaming) {
+    if (!began_) step.to_client = chunk(R"({"role":"assistant","content":""})", {});
+    step.to_client += chunk("{}", finish);
+  } else {
+    choices_ += choices_.empty() ? "" : ",";
+    choices_ += R"({"index":)" + std::to_string(choice_) + R"(,"message":)";
+    append_message(done);
+    choices_ += R"(,"logprobs":null,"finish_reason":")" + std::string(finish) + "\"}";
+  }
+  if (++choice_ < request_.choices) {
+    began_ = false;
+    calls_.clear();
+    step.to_session = next_turn();
+    return step;
+  }
+  over_ = step.over = true;
+  step.to_session = encode_close("user_stop");
+  if (!request_.streaming) {
+    step.to_client = head("chat.completion") + R"(,"choices":[)" + choices_ + R"(],"usage":)" + encode_usage() + "}";
+    return step;
+  }
+  if (request_.include_usage)
+    step.to_client += as_event(head("chat.completion.chunk") + R"(,"choices":[],"usage":)" + encode_usage() + "}");
+  step.to_client += as_event("[DONE]");
+  return step;
+}
+
+/// The message of a choice that is not streamed.
+void openai_talk::append_message(const answer& done) {
+  choices_ += R"({"role":"assistant","refusal":null,"content":)";
+  if (request_.sound != sound_format::none && done.audio) {
+    choices_ += R"(null,"audio":)";
+    json::object_writer sound(choices_);
+    sound.text("id", "audio-" + id_);
+    sound.integer("expires_at", created_s_);
+    sound.text("data", to_pcm16(*done.audio, request_.sound));
+    sound.text("transcript", done.text);
+    sound.close();
+  } else if (done.text.empty() && !calls_.empty()) {
+    choices_ += "null";
+  } else {
+    json::append_string(done.text, choices_);
+  }
+  if (!calls_.empty()) {
+    choices_ += R"(,"tool_calls":[)";
+    for (const auto& call : calls_) {
+      if (&call != &calls_.front()) choices_ += ',';
+      append_call(call, std::nullopt, choices_);
+    }
+    choices_ += ']';
+  }
+  choices_ += '}';
+}
+
+/// In the OpenAI API's words.
+std::string openai_talk::encode_usage() const {
+  std::string out;
+  json::object_writer write(out);
+  write.integer("prompt_tokens", used_.prompt);
+  write.integer("completion_tokens", used_.completion);
+  write.integer("total_tokens", used_.prompt + used_.completion);
+  auto prompt = write.object("prompt_tokens_details");
+  prompt.integer("audio_tokens", used_.prompt_audio);
+  prompt.integer("cached_tokens", 0);
+  prompt.close();
+  auto completion = write.object("completion_tokens_details");
+  completion.integer("audio_tokens", used_.completion_audio);
+  completion.integer("reasoning_tokens", 0);
+  completion.close();
+  write.close();
+  return out;
 }
 
 openai_step openai_talk::on_call(conversation::tool_call call) {
@@ -219,7 +265,8 @@ openai_step openai_talk::on_delta(const std::string& text, std::string_view audi
 }
 
 std::string openai_talk::chunk(std::string_view delta, std::string_view finish_reason) {
-  std::string data = head("chat.completion.chunk") + R"(,"choices":[{"index":0,"delta":)";
+  std::string data =
+      head("chat.completion.chunk") + R"(,"choices":[{"index":)" + std::to_string(choice_) + R"(,"delta":)";
   data.append(delta).append(R"(,"logprobs":null,"finish_reason":)");
   data += finish_reason.empty() ? "null" : "\"" + std::string(finish_reason) + "\"";
   return as_event(data + "}]}");

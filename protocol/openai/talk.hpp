@@ -32,8 +32,8 @@ struct openai_step {
   std::optional<openai_fault> fault{};
 };
 
-/// One completion, played as a client's conversation with a chat session: call `begin`, then `on_frame` for every frame
-/// of the server, until `over` or a fault. Pure.
+/// One completion, played as a client's conversation with a chat session, in which each choice is a turn: call `begin`,
+/// then `on_frame` for every frame of the server, until `over` or a fault. Pure.
 class openai_talk {
 public:
   /// `created_s`: Unix time.
@@ -53,11 +53,34 @@ private:
   std::string chunk(std::string_view delta, std::string_view finish_reason);
   std::string head(std::string_view object) const;
 
+  /// What all choices together took; they have their prompt in common.
+  struct token_counts {
+    std::int64_t prompt = 0, prompt_audio = 0, completion = 0, completion_audio = 0;
+  };
+
+  /// The end of a turn.
+  struct answer {
+    std::string text;
+    std::string reason;
+    std::optional<std::string_view> audio; ///< float32 samples, base64
+    token_counts used;
+  };
+
+  std::string next_turn();
+  openai_step on_answer(const answer& done);
+  void append_message(const answer& done);
+  std::string encode_usage() const;
+
   openai_request request_;
   std::string id_; ///< derived from the session's id
   const std::int64_t created_s_;
-  bool began_ = false; ///< the first chunk, which names the role, has been sent
   bool over_ = false;
+  token_counts used_;
+  std::string choices_; ///< those that are complete, unless they are streamed
+
+  // the choice that is being made
+  int choice_ = 0;
+  bool began_ = false; ///< the first chunk, which names the role, has been sent
   std::vector<conversation::tool_call> calls_;
 };
 

@@ -85,6 +85,21 @@ def test_words_behind_a_stop_string_are_not_spoken(ai, stream):
         assert less < 0.7 * sound
 
 
+def test_several_answers(ai):
+    wanted = {"model": "m", "messages": HELLO, "max_tokens": 12}
+    alone = [ai.chat.completions.create(**wanted, seed=seed) for seed in (5, 6, 7)]
+    together = ai.chat.completions.create(**wanted, seed=5, n=3)
+    assert [choice.index for choice in together.choices] == [0, 1, 2]
+    assert [choice.message.content for choice in together.choices] == [one.choices[0].message.content for one in alone]
+    assert together.usage.prompt_tokens == alone[0].usage.prompt_tokens
+    assert together.usage.completion_tokens == sum(one.usage.completion_tokens for one in alone)
+    words = ["", "", ""]
+    for chunk in ai.chat.completions.create(**wanted, seed=5, n=3, stream=True):
+        words[chunk.choices[0].index] += chunk.choices[0].delta.content or ""
+    assert words == [choice.message.content for choice in together.choices]
+    assert len({choice.message.content for choice in ai.chat.completions.create(**wanted, n=4).choices}) > 1
+
+
 def test_length_ends_it(ai):
     reasons = {ai.chat.completions.create(model="m", messages=HELLO, max_tokens=1, seed=seed).choices[0].finish_reason for seed in range(4)}
     assert "length" in reasons
@@ -141,7 +156,8 @@ def test_models(ai):
 
 def test_what_is_not_there_is_refused(ai):
     for more, word in (
-        ({"n": 2}, "n:"),
+        ({"n": 0}, "n:"),
+        ({"n": 9}, "n:"),
         ({"stop": ["1", "2", "3", "4", "5"]}, "stop"),
         ({"stop": ""}, "stop"),
         ({"tools": [{"type": "function", "function": {"name": "two words"}}]}, "tools"),

@@ -97,6 +97,64 @@ TEST_CASE("a whole answer") {
   CHECK(talk.on_frame(wire(session_closed{"user_stop", {}})).to_client.empty());
 }
 
+TEST_CASE("several answers are turns of one session") {
+  auto talk = talk_for(R"(,"n":3,"seed":9223372036854775806,"stop":"x")");
+  CHECK(json::parse(talk.begin().to_session)["type"] == "session.init");
+  const auto seed = [](const openai_step& step) {
+    const auto turn = json::parse(step.to_session);
+    CHECK(turn["input"]["generation"]["stop"] == "x");
+    return turn["input"]["generation"]["seed"].get<std::int64_t>();
+  };
+  CHECK(seed(talk.on_frame(wire(session_created{}))) == 9223372036854775806);
+  auto step = talk.on_frame(done("one"));
+  CHECK_FALSE(step.over);
+  CHECK(step.to_client.empty());
+  CHECK(seed(step) == 9223372036854775807);
+  step = talk.on_frame(done("two", "length"));
+  CHECK(seed(step) == 0);
+  step = talk.on_frame(done("three"));
+  CHECK(step.over);
+  CHECK(json::parse(step.to_session)["type"] == "session.close");
+  const auto body = json::parse(step.to_client);
+  REQUIRE(body["choices"].size() == 3);
+  for (int i = 0; i < 3; ++i) CHECK(body["choices"][i]["index"] == i);
+  CHECK(body["choices"][1]["message"]["content"] == "two");
+  CHECK(body["choices"][1]["finish_reason"] == "length");
+  CHECK(body["usage"]["prompt_tokens"] == 15);
+  CHECK(body["usage"]["completion_tokens"] == 81);
+  CHECK(body["usage"]["total_tokens"] == 96);
+}
+
+TEST_CASE("several answers in pieces carry their index") {
+  auto talk = talk_for(R"(,"n":2,"stream":true,"stream_options":{"include_usage":true})");
+  begin(talk);
+  talk.on_frame(delta("he"));
+  auto step = talk.on_frame(done("he"));
+  CHECK_FALSE(step.over);
+  CHECK(json::parse(step.to_session)["type"] == "input.append");
+  REQUIRE(chunks_of(step.to_client).size() == 1);
+  CHECK(chunks_of(step.to_client)[0]["choices"][0]["finish_reason"] == "stop");
+  const auto second = chunks_of(talk.on_frame(delta("ho")).to_client);
+  CHECK(second[0]["choices"][0]["index"] == 1);
+  CHECK(second[0]["choices"][0]["delta"] == json{{"role", "assistant"}, {"content", "ho"}});
+  step = talk.on_frame(done("ho"));
+  CHECK(step.over);
+  const auto last = chunks_of(step.to_client);
+  REQUIRE(last.size() == 3);
+  CHECK(last[0]["choices"][0]["index"] == 1);
+  CHECK(last[1]["usage"]["total_tokens"] == 15 + 2 * 27);
+}
+
+TEST_CASE("an error ends all answers") {
+  auto talk = talk_for(R"(,"n":2)");
+  begin(talk);
+  talk.on_frame(done("one"));
+  const auto step = talk.on_frame(wire(error_event{error_code::inference_error, "why"}));
+  CHECK(step.over);
+  CHECK(step.fault);
+  CHECK(step.to_client.empty());
+}
+
 TEST_CASE("an answer in pieces") {
   auto talk = talk_for(R"(,"stream":true,"stream_options":{"include_usage":true})");
   begin(talk);
