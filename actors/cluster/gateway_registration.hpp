@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/cluster/node_link.hpp"
+#include "actors/cluster/registry_link.hpp"
 
 #include <chrono>
 #include <functional>
@@ -58,7 +58,7 @@ protected:
 private:
   void dial();
   void on_dialled(dialled& how);
-  void greet(const caf::strong_actor_ptr& registry);
+  void greet(const node_registry_actor& registry);
   void on_dialled(const node_verdict& verdict);
   void gone(const caf::down_msg& down);
   void retry(const std::string& reason, bool lasting = false);
@@ -67,13 +67,9 @@ private:
   node_dialer dial_;
   const std::function<void(registration_event)> tell_;
   worker_actor worker_;
-  node_links links_;
+  registry_link link_;
   std::optional<inference::engine_info> info_;
-  std::optional<node_registry_actor> registry_;
-  std::optional<node_socket> link_; ///< kept so that it can be hung up
   bool was_joined_ = false;
-  std::string last_reason_; ///< the last reason reported
-  std::chrono::milliseconds pause_;
 };
 
 } // namespace parley::actors

@@ -50,7 +50,7 @@ void node_registry::join(const node_hello& hello) {
 
 void node_registry::keep_copies(const peer_hello& hello) {
   if (!journals_) return send(hello.sender, peer_refused{"it has no journal.dir"});
-  // So that all gateways can have the same list.
+  // It has dialled itself: that allows one list of peers for all gateways.
   if (hello.node == journals_->node()) return send(hello.sender, peer_refused{"it is this gateway itself"});
   spawn<copy_receiver, caf::linked>(*journals_, hello);
 }

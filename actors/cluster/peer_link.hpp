@@ -1,14 +1,12 @@
 #pragma once
 
-#include "actors/cluster/node_link.hpp"
 #include "actors/cluster/peer_messages.hpp"
+#include "actors/cluster/registry_link.hpp"
 #include "actors/durable/journal_store.hpp"
 
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,7 +41,6 @@ protected:
 private:
   void dial();
   void on_dialled(dialled& how);
-  void greet(const caf::strong_actor_ptr& registry);
   void welcome(const peer_welcome& by);
   void retry(const std::string& reason);
 
@@ -51,11 +48,7 @@ private:
   journal_store& store_;
   std::vector<node_dialer> peers_;
   std::size_t next_ = 0; ///< the peer to try next
-  node_links links_;
-  std::optional<node_socket> link_; ///< kept so that it can be hung up
-  std::optional<node_registry_actor> registry_;
-  std::string last_reason_;
-  std::chrono::milliseconds pause_;
+  registry_link link_;
 };
 
 } // namespace parley::actors

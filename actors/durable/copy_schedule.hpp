@@ -11,8 +11,8 @@
 
 namespace parley::actors {
 
-/// Which part of which log is sent to the other gateway next. The logs are in files, so nothing has to be dropped: a slow
-/// peer has older copies. Pure; not thread-safe.
+/// Decides which part of which log is sent to the other gateway next. The logs are in files, so nothing is lost if the
+/// peer is slow: its copies are only older. Pure; not thread-safe.
 class copy_schedule {
 public:
   struct part {
@@ -41,7 +41,7 @@ public:
 
   void confirmed(std::size_t bytes) { unconfirmed_ -= bytes < unconfirmed_ ? bytes : unconfirmed_; }
 
-  /// Sessions take turns. Nothing while there is no peer, nothing to send, or too much under way.
+  /// What to send now; sessions take turns. Nothing if there is no peer, nothing to send, or too much unconfirmed.
   std::optional<part> next();
 
   /// Bytes that have not been sent.

@@ -197,7 +197,7 @@ void journal_store::sender_gone(std::uint64_t link) {
   });
 }
 
-/// The session is taken up here: its log becomes one of this gateway's, and whoever sends a copy is told.
+/// This gateway takes the session over: it keeps the log as its own from now on and tells the gateway that still sends it.
 std::filesystem::path journal_store::make_own(const session_name& session, const std::filesystem::path& path,
                                               std::uint64_t epoch) {
   const log_owner ours{epoch, with_.node};

@@ -1,22 +1,17 @@
 #include "inference/chat/call_reader.hpp"
 
-#include <nlohmann/json.hpp>
+#include "inference/chat/partial_match.hpp"
 
-#include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace parley::inference::chat {
 namespace {
 
 using call_json = nlohmann::ordered_json;
 
-/// Where a text may still turn out to be followed by a call: white space at its end, and the beginning of a mark.
+/// Where the part of a text that a call may follow begins: white space at its end, and what may become <tool_call>.
 std::size_t certain_bytes(std::string_view text) {
-  auto end = text.size();
-  for (auto held = std::min(text.size(), call_begin.size() - 1); held > 0; --held) {
-    if (!text.ends_with(call_begin.substr(0, held))) continue;
-    end -= held;
-    break;
-  }
+  auto end = text.size() - partial_match(text, call_begin);
   while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == ' ')) --end;
   return end;
 }

@@ -1,5 +1,7 @@
 #include "inference/chat/stop_matcher.hpp"
 
+#include "inference/chat/partial_match.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -43,9 +45,7 @@ std::string stop_matcher::tell(std::size_t bytes) {
 /// The longest end of the text that begins a stop string, in bytes.
 std::size_t stop_matcher::kept_back() const {
   std::size_t most = 0;
-  for (const auto& stop : stops_)
-    for (auto size = std::min(waiting_.size(), stop.size() - 1); size > most; --size)
-      if (waiting_.ends_with(std::string_view(stop).substr(0, size))) most = size;
+  for (const auto& stop : stops_) most = std::max(most, partial_match(waiting_, stop));
   return most;
 }
 

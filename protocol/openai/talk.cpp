@@ -110,9 +110,7 @@ openai_step openai_talk::on_frame(std::string_view frame) {
   }
   case server_event_type::spoken: {
     if (!request_.streaming) break;
-    const auto audio = json::member(root, "audio");
-    return on_delta(text_of(json::member(root, "text")),
-                    audio.is(json::kind::string) ? audio.raw() : std::string_view());
+    return on_delta(text_of(json::member(root, "text")), raw_text(json::member(root, "audio")).value_or(""));
   }
   case server_event_type::tool_call:
     return on_call({text_of(json::member(root, "id")), text_of(json::member(root, "name")),
