@@ -39,7 +39,9 @@ void add_load(CLI::App& app, job& chosen) {
   auto* sub = app.add_subcommand("load", "Simulates many people talking to a running server");
   const auto options = std::make_shared<client::load_options>();
   auto& habits = options->habits;
-  sub->add_option("--url", options->url, "http(s) or ws(s), with or without /v1/realtime")->required();
+  sub->add_option("--url", options->url,
+                  "http(s) or ws(s), with or without /v1/realtime; several, with commas, of one cluster")
+      ->required();
   sub->add_option("--key", options->key, "API key");
   sub->add_option("--ca", options->ca_file, "PEM file of the certificates to trust, instead of the system's");
   sub->add_option("--mode", options->modes, "chat, audio, video; several are assigned in turn")->delimiter(',');
@@ -51,6 +53,7 @@ void add_load(CLI::App& app, job& chosen) {
   sub->add_option("--prompt", options->prompts, "Question to ask in chat");
   sub->add_flag("--no-tts{false}", habits.tts, "Chat answers in text only");
   sub->add_option("--max-new-tokens", options->max_new_tokens, "Most tokens in a chat answer");
+  sub->add_flag("--no-resume{false}", habits.resume, "Leave when a connection breaks instead of coming back");
   sub->add_flag("--mixed-dialects", options->mixed_dialects, "Use the legacy dialect in every other duplex session");
   sub->add_flag("--fast", habits.fast, "Send each second, or question, as soon as the previous one is answered");
   sub->add_option("--jitter", habits.jitter, "Send a second up to this many seconds early or late");

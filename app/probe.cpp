@@ -12,7 +12,10 @@ namespace {
 /// Which server to talk to, and the credentials for it.
 template<class Options>
 void add_server(CLI::App& probe, Options& options) {
-  probe.add_option("--url", options.url, "http(s) or ws(s), with or without /v1/realtime")->required();
+  probe
+      .add_option("--url", options.url,
+                  "http(s) or ws(s), with or without /v1/realtime; several, with commas, of one cluster")
+      ->required();
   probe.add_option("--key", options.key, "API key");
   probe.add_option("--ca", options.ca_file, "PEM file of the certificates to trust, instead of the system's");
 }

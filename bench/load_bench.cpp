@@ -69,7 +69,7 @@ BENCHMARK(second)->Unit(benchmark::kMicrosecond);
 void encode_material(benchmark::State& state) {
   const std::string wavs[] = {protocol::write_wav(std::vector<float>(160'000, 0.25F), 16'000)};
   const std::string prompts[] = {"Hello?"};
-  for (auto _ : state) benchmark::DoNotOptimize(load_material::make(wavs, "", prompts, 64, true));
+  for (auto _ : state) benchmark::DoNotOptimize(load_material::make(wavs, "", prompts, 64, {}));
 }
 BENCHMARK(encode_material)->Unit(benchmark::kMillisecond);
 

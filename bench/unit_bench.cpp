@@ -57,13 +57,13 @@ private:
 class talker {
 public:
   explicit talker(const std::string& url)
-      : material_(client::load_material::make({}, {}, {}, 16, true).value()),
+      : material_(client::load_material::make({}, {}, {}, 16, {.resume = false}).value()),
         socket_(loop_.get_executor(), {[] {}, [this](std::string_view frame) { hear(frame); },
                                        [this](const client::ws_client::ending& end) {
                                          ended_ = end.error;
                                          gone_ = true;
                                        }}) {
-    socket_.connect(client::parse_server_url(url).value(), "audio");
+    socket_.connect(client::parse_server_url(url).value(), "mode=audio");
     wait_for("session.queue_done");
     socket_.send(material_.init(protocol::dialect::current));
     wait_for("session.created");

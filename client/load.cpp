@@ -43,7 +43,7 @@ tl::expected<load_material, std::string> read_material(const load_options& optio
     if (!bytes) return tl::unexpected("--picture: " + bytes.error());
     picture = std::move(*bytes);
   }
-  auto made = load_material::make(wavs, picture, options.prompts, options.max_new_tokens, options.habits.tts);
+  auto made = load_material::make(wavs, picture, options.prompts, options.max_new_tokens, options.habits);
   if (!made) return tl::unexpected("--wav: " + made.error());
   return made;
 }
@@ -106,10 +106,8 @@ int load(const load_options& options, std::ostream& out, std::ostream& err) {
     err << "parley load: " << why << std::endl;
     return 2;
   };
-  auto url = parse_server_url(options.url);
-  if (!url) return refuse("--url: " + url.error());
-  url->key = options.key;
-  url->ca_file = options.ca_file;
+  auto urls = parse_server_urls(options.url, options.key, options.ca_file);
+  if (!urls) return refuse("--url: " + urls.error());
   if (options.sessions < 1) return refuse("--sessions must be 1 or more");
   if (!(options.seconds > 0)) return refuse("--seconds must be more than 0");
   std::vector<protocol::mode> modes;
@@ -122,7 +120,7 @@ int load(const load_options& options, std::ostream& out, std::ostream& err) {
   if (!material) return refuse(material.error());
 
   const auto ramp = options.ramp < 0 ? options.sessions / 100.0 : options.ramp;
-  load_world world{std::move(*url), std::move(*material), options.habits, ramp + options.seconds, {}, {}};
+  load_world world{std::move(*urls), std::move(*material), options.habits, ramp + options.seconds, {}, {}};
   const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const auto threads = std::min(options.threads > 0 ? options.threads : cores, options.sessions);
   const auto roles = cast_roles(options.sessions, modes, options.mixed_dialects, ramp, options.seed);

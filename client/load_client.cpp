@@ -70,6 +70,7 @@ void load_client::heard(double now, const protocol::server_glance& event) {
   case type::queue_update:
   case type::go_away:
   case type::tool_call:
+  case type::resumed:
   case type::other: return;
   }
 }
@@ -116,6 +117,14 @@ void load_client::woken(double now) {
     return hands_->leave();
   case state::over: return;
   }
+}
+
+void load_client::lost(double now) {
+  lost_ = now;
+}
+
+void load_client::resumed(double now) {
+  into_->returned.add(between(lost_, now));
 }
 
 void load_client::answer(double now, const protocol::server_glance& event) {

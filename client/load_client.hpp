@@ -41,6 +41,10 @@ public:
   void heard(double now, const protocol::server_glance& event);
   void woken(double now);
 
+  /// The connection broke and the server kept the session; and it continues over another one.
+  void lost(double now);
+  void resumed(double now);
+
   /// The connection ended. `failure` gives the reason in one word, if it was not a closing handshake.
   void ended(double now, std::string_view failure);
 
@@ -70,6 +74,7 @@ private:
   listener ear_;
   state state_ = state::connecting;
   double connected_ = 0, asked_ = 0; ///< when the connection, and the init, began
+  double lost_ = 0;                  ///< when the connection broke
   double first_due_ = 0, next_due_ = 0;
   std::deque<double> open_;  ///< when each unanswered second or question was due, oldest first
   std::size_t said_ = 0;     ///< units or questions sent

@@ -26,19 +26,22 @@ load_connection::load_connection(boost::asio::io_context& io, load_world& world,
 }
 
 void load_connection::connect() {
-  socket_ = std::make_unique<ws_client>(io_.get_executor(),
-                                        ws_client::callbacks{.opened = {},
-                                                             .text = [this](std::string_view frame) { on_text(frame); },
-                                                             .ended = [this](const auto& how) { on_ended(how); }});
+  // The seed also chooses the address where the session begins.
+  socket_ = std::make_unique<session_socket>(
+      io_.get_executor(), world_.urls, role_.seed % world_.urls.size(), role_.seed,
+      session_socket::callbacks{.opened = {},
+                                .event = [this](std::string_view, const auto& event) { on_event(event); },
+                                .unreadable = [](std::string_view) {},
+                                .lost = [this] { person_.lost(world_.now()); },
+                                .resumed = [this](std::int64_t) { person_.resumed(world_.now()); },
+                                .ended = [this](const auto& how) { on_ended(how); }});
   person_.connecting(world_.now());
-  socket_->connect(world_.url, mode_name(role_.mode));
+  socket_->connect(mode_name(role_.mode));
 }
 
-void load_connection::on_text(std::string_view frame) {
-  if (const auto event = protocol::glance(frame)) {
-    if (event->answers_unit || event->type == protocol::server_event_type::response_done) ++world_.progress.answers;
-    person_.heard(world_.now(), *event);
-  }
+void load_connection::on_event(const protocol::server_glance& event) {
+  if (event.answers_unit || event.type == protocol::server_event_type::response_done) ++world_.progress.answers;
+  person_.heard(world_.now(), event);
   tell_progress();
 }
 
@@ -64,10 +67,10 @@ void load_connection::send_init() {
   socket_->send(world_.material.init(role_.spoken));
 }
 void load_connection::send_unit(std::size_t unit, bool force_listen) {
-  socket_->send(world_.material.unit(role_.mode, role_.spoken, unit, force_listen));
+  socket_->append(world_.material.unit(role_.mode, role_.spoken, unit, force_listen));
 }
 void load_connection::send_question() {
-  socket_->send(world_.material.question(role_.seed + questions_++));
+  socket_->append(world_.material.question(role_.seed + questions_++));
 }
 void load_connection::send_close() {
   socket_->send(world_.material.close());

@@ -2,7 +2,7 @@
 
 #include "client/load_client.hpp"
 #include "client/load_material.hpp"
-#include "client/ws_client.hpp"
+#include "client/session_socket.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <vector>
 
 namespace parley::client {
 
@@ -21,7 +22,7 @@ struct load_progress {
 
 /// What all connections of a run share.
 struct load_world {
-  server_url url;
+  std::vector<server_url> urls; ///< of one server or cluster
   load_material material;
   load_habits habits;
   double end = 0; ///< end of the run, in its seconds
@@ -39,7 +40,7 @@ public:
 
 private:
   void connect();
-  void on_text(std::string_view frame);
+  void on_event(const protocol::server_glance& event);
   void on_ended(const ws_client::ending& how);
   void tell_progress();
 
@@ -55,7 +56,7 @@ private:
   const load_scenario role_;
   boost::asio::steady_timer timer_;
   load_client person_;
-  std::unique_ptr<ws_client> socket_;
+  std::unique_ptr<session_socket> socket_;
   std::uint64_t questions_ = 0;
   bool held_ = false, over_ = false;
 };

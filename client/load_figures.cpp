@@ -10,7 +10,7 @@
 namespace parley::client {
 namespace {
 
-using named_times = std::array<std::pair<const char*, latencies>, 8>;
+using named_times = std::array<std::pair<const char*, latencies>, 9>;
 
 named_times times_of(const load_figures& all) {
   return {{{"queue_done", all.queue_done},
@@ -20,6 +20,7 @@ named_times times_of(const load_figures& all) {
            {"unit latency", all.unit_latency()},
            {"chat answer", all.whole_answer},
            {"barge-in", all.silenced},
+           {"return", all.returned},
            {"sent late", all.lateness}}};
 }
 
@@ -49,7 +50,7 @@ void load_figures::merge(const load_figures& other) {
   for (const auto& [code, count] : other.errors) errors[code] += count;
   for (const auto times :
        {&load_figures::queue_done, &load_figures::created, &load_figures::first_text, &load_figures::first_sound,
-        &load_figures::silenced, &load_figures::whole_answer, &load_figures::lateness})
+        &load_figures::silenced, &load_figures::whole_answer, &load_figures::returned, &load_figures::lateness})
     (this->*times).add(other.*times);
   answers.insert(answers.end(), other.answers.begin(), other.answers.end());
 }

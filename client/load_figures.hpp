@@ -40,6 +40,7 @@ struct load_figures {
   latencies first_sound;
   latencies silenced;          ///< from when a force_listen was due to its listen
   latencies whole_answer;      ///< in chat
+  latencies returned;          ///< from when a connection broke until its session was resumed
   latencies lateness;          ///< of the generator itself: how late it sent
   std::vector<answer> answers; ///< in audio and video
 

@@ -23,7 +23,7 @@ std::size_t kind_of(protocol::mode mode, protocol::dialect spoken, bool force_li
 tl::expected<load_material, std::string> load_material::make(std::span<const std::string> wavs,
                                                              const std::string& picture,
                                                              std::span<const std::string> prompts, int max_new_tokens,
-                                                             bool tts) {
+                                                             const load_habits& habits) {
   using protocol::dialect;
   using protocol::mode;
   load_material made;
@@ -47,11 +47,11 @@ tl::expected<load_material, std::string> load_material::make(std::span<const std
           frames.push_back(shared(protocol::encode_append(words, std::span(spoken).subspan(at, unit_samples), force,
                                                           which == mode::video ? picture : std::string())));
       }
-  made.inits_ = {shared(protocol::encode_init({.spoken = dialect::current})),
+  made.inits_ = {shared(protocol::encode_init({.spoken = dialect::current, .resume = habits.resume})),
                  shared(protocol::encode_init({.spoken = dialect::legacy}))};
   for (const auto& prompt : prompts)
     made.questions_.push_back(
-        shared(protocol::encode_chat({.prompt = prompt, .max_new_tokens = max_new_tokens, .tts = tts})));
+        shared(protocol::encode_chat({.prompt = prompt, .max_new_tokens = max_new_tokens, .tts = habits.tts})));
   made.close_ = shared(protocol::encode_close("user_stop"));
   return made;
 }

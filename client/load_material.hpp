@@ -22,7 +22,7 @@ public:
   /// none. The error says which recording is wrong.
   static tl::expected<load_material, std::string> make(std::span<const std::string> wavs, const std::string& picture,
                                                        std::span<const std::string> prompts, int max_new_tokens,
-                                                       bool tts);
+                                                       const load_habits& habits);
 
   const load_script& script() const { return script_; }
 

@@ -20,6 +20,7 @@ struct load_habits {
   double pause = 1.5;   ///< mean silence between two recordings
   double barge_in = 0;  ///< probability that a speaking second is interrupted by force_listen
   bool tts = true;      ///< request spoken answers in chat
+  bool resume = true;   ///< come back when the connection breaks; current dialect
   double playback_lead = usual_playback_lead; ///< how much a listener buffers before a turn begins to play
 };
 

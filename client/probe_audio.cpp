@@ -39,9 +39,11 @@ public:
     std::vector<std::string> pictures = {};
   };
 
-  audio_probe(const audio_probe_options& options, material what, std::ostream& out, std::ostream& err)
-      : probe_session(out, err), options_(options), samples_(std::move(what.samples)), voice_(std::move(what.voice)),
-        pictures_(std::move(what.pictures)), pace_(io_), sent_at_(samples_.size() / unit_samples) {}
+  audio_probe(std::vector<server_url> urls, const audio_probe_options& options, material what, std::ostream& out,
+              std::ostream& err)
+      : probe_session(std::move(urls), out, err), options_(options), samples_(std::move(what.samples)),
+        voice_(std::move(what.voice)), pictures_(std::move(what.pictures)), pace_(io_),
+        sent_at_(samples_.size() / unit_samples) {}
 
   void summarize() {
     if (answered_ == 0) return;
@@ -75,7 +77,8 @@ private:
                                   .force_listen_count = options_.force_listen_count,
                                   .greedy = options_.greedy,
                                   .seed = options_.seed,
-                                  .voice = voice_});
+                                  .voice = voice_,
+                                  .resume = true});
   }
 
   void on_created(const protocol::server_message& event) override {
@@ -150,7 +153,7 @@ private:
     const auto unit = std::span(samples_).subspan(sent_ * unit_samples, unit_samples);
     const auto picture = sent_ < pictures_.size() ? std::string_view(pictures_[sent_]) : std::string_view();
     sent_at_[sent_++] = clock::now();
-    send(protocol::encode_append(spoken_dialect(), unit, false, picture));
+    append(protocol::encode_append(spoken_dialect(), unit, false, picture));
     expect_answer();
     if (options_.fast || sent_ == sent_at_.size()) return;
     pace_.expires_at(start_ + std::chrono::seconds(sent_));
@@ -212,12 +215,10 @@ tl::expected<audio_probe::material, std::string> read_sound(const audio_probe_op
   return audio_probe::material{std::move(*samples), std::move(voice)};
 }
 
-int converse(server_url url, const audio_probe_options& options, audio_probe::material what, std::string_view mode,
-             std::ostream& out, std::ostream& err) {
-  url.key = options.key;
-  url.ca_file = options.ca_file;
-  audio_probe probe(options, std::move(what), out, err);
-  const int status = probe.run(url, mode);
+int converse(std::vector<server_url> urls, const audio_probe_options& options, audio_probe::material what,
+             std::string_view mode, std::ostream& out, std::ostream& err) {
+  audio_probe probe(std::move(urls), options, std::move(what), out, err);
+  const int status = probe.run(mode);
   probe.summarize();
   return save_heard(options.save, probe.heard(), out, err) ? status : 1;
 }
@@ -225,16 +226,16 @@ int converse(server_url url, const audio_probe_options& options, audio_probe::ma
 } // namespace
 
 int probe_audio(const audio_probe_options& options, std::ostream& out, std::ostream& err) {
-  const auto url = parse_server_url(options.url);
-  if (!url) return refuse(err, "--url: " + url.error());
+  auto urls = parse_server_urls(options.url, options.key, options.ca_file);
+  if (!urls) return refuse(err, "--url: " + urls.error());
   auto what = read_sound(options);
   if (!what) return refuse(err, what.error());
-  return converse(*url, options, std::move(*what), "audio", out, err);
+  return converse(std::move(*urls), options, std::move(*what), "audio", out, err);
 }
 
 int probe_video(const video_probe_options& options, std::ostream& out, std::ostream& err) {
-  const auto url = parse_server_url(options.url);
-  if (!url) return refuse(err, "--url: " + url.error());
+  auto urls = parse_server_urls(options.url, options.key, options.ca_file);
+  if (!urls) return refuse(err, "--url: " + urls.error());
   auto from = options;
   std::optional<video_reader> taken_apart;
   if (!options.video.empty()) {
@@ -249,7 +250,7 @@ int probe_video(const video_probe_options& options, std::ostream& out, std::ostr
   auto pictures = read_pictures(from.frames);
   if (!pictures) return refuse(err, "--frames: " + pictures.error());
   what->pictures = std::move(*pictures);
-  return converse(*url, options, std::move(*what), "video", out, err);
+  return converse(std::move(*urls), options, std::move(*what), "video", out, err);
 }
 
 } // namespace parley::client

@@ -24,26 +24,27 @@ public:
     std::vector<std::string> images, sounds;
   };
 
-  chat_probe(const chat_probe_options& options, material what, std::ostream& out, std::ostream& err)
-      : probe_session(out, err), options_(options), what_(std::move(what)) {}
+  chat_probe(std::vector<server_url> urls, const chat_probe_options& options, material what, std::ostream& out,
+             std::ostream& err)
+      : probe_session(std::move(urls), out, err), options_(options), what_(std::move(what)) {}
 
   const std::vector<float>& heard() const { return heard_; }
 
 private:
-  std::string init_frame() const override { return protocol::encode_init({}); }
+  std::string init_frame() const override { return protocol::encode_init({.resume = true}); }
 
   // Does not print the id, so that the same prompt and seed give the same output, except for times.
   void on_created(const protocol::server_message&) override {
     asked_ = clock::now();
-    send(protocol::encode_chat({.prompt = options_.prompt,
-                                .images = std::move(what_.images),
-                                .sounds = std::move(what_.sounds),
-                                .system = options_.system,
-                                .max_new_tokens = options_.max_new_tokens,
-                                .greedy = options_.greedy,
-                                .seed = options_.seed,
-                                .streaming = options_.stream,
-                                .tts = !options_.save.empty()}));
+    append(protocol::encode_chat({.prompt = options_.prompt,
+                                  .images = std::move(what_.images),
+                                  .sounds = std::move(what_.sounds),
+                                  .system = options_.system,
+                                  .max_new_tokens = options_.max_new_tokens,
+                                  .greedy = options_.greedy,
+                                  .seed = options_.seed,
+                                  .streaming = options_.stream,
+                                  .tts = !options_.save.empty()}));
     expect_answer();
   }
 
@@ -100,19 +101,17 @@ bool read_files(const std::vector<std::string>& paths, std::string_view option, 
 } // namespace
 
 int probe_chat(const chat_probe_options& options, std::ostream& out, std::ostream& err) {
-  auto url = parse_server_url(options.url);
-  if (!url) {
-    err << "parley probe: --url: " << url.error() << std::endl;
+  auto urls = parse_server_urls(options.url, options.key, options.ca_file);
+  if (!urls) {
+    err << "parley probe: --url: " << urls.error() << std::endl;
     return 2;
   }
   chat_probe::material what;
   if (!read_files(options.images, "--image", what.images, err) ||
       !read_files(options.sounds, "--audio", what.sounds, err))
     return 2;
-  chat_probe probe(options, std::move(what), out, err);
-  url->key = options.key;
-  url->ca_file = options.ca_file;
-  const int status = probe.run(*url, "chat");
+  chat_probe probe(std::move(*urls), options, std::move(what), out, err);
+  const int status = probe.run("chat");
   return probe.heard().empty() || save_heard(options.save, probe.heard(), out, err) ? status : 1;
 }
 

@@ -1,10 +1,12 @@
 #include "client/probe_session.hpp"
 
+#include "client/latencies.hpp"
 #include "client/printable.hpp"
 
 #include <cmath>
 #include <iomanip>
 #include <ostream>
+#include <random>
 #include <utility>
 
 namespace parley::client {
@@ -15,14 +17,18 @@ constexpr std::chrono::seconds closing_time{15};
 
 } // namespace
 
-probe_session::probe_session(std::ostream& out, std::ostream& err)
-    : out_(out), err_(err), socket_(io_.get_executor(), {.opened = [this] { expect_answer(); },
-                                                         .text = [this](std::string_view frame) { on_text(frame); },
-                                                         .ended = [this](auto& how) { on_ended(how); }}),
+probe_session::probe_session(std::vector<server_url> urls, std::ostream& out, std::ostream& err)
+    : out_(out), err_(err), socket_(io_.get_executor(), std::move(urls), 0, std::random_device()(),
+                                    {.opened = [this] { expect_answer(); },
+                                     .event = [this](std::string_view frame, const auto&) { on_text(frame); },
+                                     .unreadable = [this](std::string_view frame) { on_text(frame); },
+                                     .lost = [this] { on_lost(); },
+                                     .resumed = [this](std::int64_t resent) { on_resumed(resent); },
+                                     .ended = [this](const auto& how) { on_ended(how); }}),
       overdue_(io_) {}
 
-int probe_session::run(const server_url& url, std::string_view mode) {
-  socket_.connect(url, mode);
+int probe_session::run(std::string_view mode) {
+  socket_.connect(mode);
   io_.run();
   return status_;
 }
@@ -34,7 +40,7 @@ void probe_session::on_text(std::string_view frame) {
   switch (event->type) {
   case type::queued:
   case type::queue_update: return tell_place(*event);
-  case type::queue_done: send(init_frame()); return expect_answer();
+  case type::queue_done: socket_.send(init_frame()); return expect_answer();
   case type::created: return on_created(*event);
   case type::listen:
   case type::spoken:
@@ -50,8 +56,19 @@ void probe_session::on_text(std::string_view frame) {
     return;
   case type::error: return fail(printable_line(event->error_code + ": " + event->error_message));
   case type::tool_call:
+  case type::resumed:
   case type::other: return print_event(printable_line(event->type_name), "");
   }
+}
+
+void probe_session::on_lost() {
+  lost_ = std::chrono::steady_clock::now();
+  print_event("connection lost", "");
+}
+
+void probe_session::on_resumed(std::int64_t resent) {
+  print_event("session.resumed", "after " + seconds_text(std::chrono::steady_clock::now() - lost_) + ", " +
+                                     std::to_string(resent) + " events again");
 }
 
 void probe_session::on_ended(const ws_client::ending& how) {
@@ -81,7 +98,7 @@ void probe_session::fail(std::string_view why) {
 
 void probe_session::close_session(std::string_view reason) {
   if (std::exchange(close_asked_, true)) return;
-  send(protocol::encode_close(reason));
+  socket_.send(protocol::encode_close(reason));
   expect_end();
 }
 

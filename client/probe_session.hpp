@@ -1,27 +1,29 @@
 #pragma once
 
-#include "client/server_url.hpp"
-#include "client/ws_client.hpp"
+#include "client/session_socket.hpp"
 #include "protocol/codec/client_side.hpp"
 #include "protocol/codec/server_glance.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <chrono>
 #include <iosfwd>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace parley::client {
 
 /// What all probes share: connect, queue, initialise, report what arrives, close, return an exit status.
 class probe_session {
 public:
-  probe_session(std::ostream& out, std::ostream& err);
+  /// `urls`: the addresses of one server or cluster.
+  probe_session(std::vector<server_url> urls, std::ostream& out, std::ostream& err);
   virtual ~probe_session() = default;
 
   /// Blocks until the end of the session and returns the exit status; calls the functions below on the same thread.
-  int run(const server_url& url, std::string_view mode);
+  int run(std::string_view mode);
 
 protected:
   virtual std::string init_frame() const = 0;
@@ -34,7 +36,7 @@ protected:
   /// Prints one line on the error stream and sets exit status 1.
   void fail(std::string_view why);
 
-  void send(std::string frame) { socket_.send(std::move(frame)); }
+  void append(std::string frame) { socket_.append(std::move(frame)); }
 
   /// The session has done its work: requests its close.
   void close_session(std::string_view reason);
@@ -52,13 +54,16 @@ protected:
 private:
   void on_text(std::string_view frame);
   void expect_end();
+  void on_lost();
+  void on_resumed(std::int64_t resent);
   void on_ended(const ws_client::ending& how);
   void tell_place(const protocol::server_message& event);
 
   std::ostream& err_;
-  ws_client socket_;
+  session_socket socket_;
   boost::asio::steady_timer overdue_;
   int status_ = 0;
+  std::chrono::steady_clock::time_point lost_; ///< when the connection broke
   bool close_asked_ = false;
   bool closed_ = false; ///< session.closed has arrived
   bool gone_ = false;   ///< the connection has ended

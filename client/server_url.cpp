@@ -1,6 +1,7 @@
 #include "client/server_url.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace parley::client {
 namespace {
@@ -46,6 +47,21 @@ tl::expected<server_url, std::string> parse_server_url(std::string_view text) {
   url.path = path;
   if (!path.ends_with(endpoint)) url.path += endpoint;
   return url;
+}
+
+tl::expected<std::vector<server_url>, std::string> parse_server_urls(std::string_view text, const std::string& key,
+                                                                     const std::string& ca_file) {
+  std::vector<server_url> urls;
+  while (true) {
+    const auto comma = text.find(',');
+    auto url = parse_server_url(text.substr(0, comma));
+    if (!url) return tl::unexpected(std::move(url.error()));
+    url->key = key;
+    url->ca_file = ca_file;
+    urls.push_back(std::move(*url));
+    if (comma == std::string_view::npos) return urls;
+    text.remove_prefix(comma + 1);
+  }
 }
 
 } // namespace parley::client

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace parley::client {
 
@@ -19,5 +20,9 @@ struct server_url {
 
 /// ws(s):// or http(s)://, optionally with /v1/realtime at the end; a query is dropped. The error says what is wrong.
 tl::expected<server_url, std::string> parse_server_url(std::string_view text);
+
+/// One or several of these, separated by commas: the addresses of one cluster. `key` and `ca_file` are of them all.
+tl::expected<std::vector<server_url>, std::string> parse_server_urls(std::string_view text, const std::string& key,
+                                                                     const std::string& ca_file);
 
 } // namespace parley::client

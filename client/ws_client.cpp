@@ -38,10 +38,10 @@ public:
     ws_.set_option(timeouts);
   }
 
-  void connect(const server_url& url, std::string_view mode) {
+  void connect(const server_url& url, std::string_view query) {
     name_ = url.host;
     host_ = (url.host.find(':') == std::string::npos ? url.host : "[" + url.host + "]") + ":" + url.port;
-    target_ = url.path + "?mode=" + std::string(mode);
+    target_ = url.path + "?" + std::string(query);
     if (!url.key.empty())
       ws_.set_option(websocket::stream_base::decorator([key = url.key](websocket::request_type& request) {
         request.set(beast::http::field::authorization, "Bearer " + key);
@@ -173,7 +173,7 @@ ws_client::~ws_client() {
   if (impl_) impl_->cut();
 }
 
-void ws_client::connect(const server_url& url, std::string_view mode) {
+void ws_client::connect(const server_url& url, std::string_view query) {
   std::shared_ptr<asio::ssl::context> tls;
   if (url.secure) {
     tls = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_client);
@@ -192,7 +192,7 @@ void ws_client::connect(const server_url& url, std::string_view mode) {
     }
   }
   impl_ = std::make_shared<impl>(executor_, std::move(told_), std::move(tls));
-  impl_->connect(url, mode);
+  impl_->connect(url, query);
 }
 
 void ws_client::send(std::string frame) {

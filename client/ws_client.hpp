@@ -35,8 +35,8 @@ public:
   ws_client(const ws_client&) = delete;
   ws_client& operator=(const ws_client&) = delete;
 
-  /// Call once. `mode` becomes the query of the URL. An untrusted certificate ends the connection.
-  void connect(const server_url& url, std::string_view mode);
+  /// Call once. `query` becomes that of the URL. An untrusted certificate ends the connection.
+  void connect(const server_url& url, std::string_view query);
 
   /// Queues a text frame; the queue is unlimited. Dropped before `connect`, and after `close` or the end.
   void send(std::string frame);

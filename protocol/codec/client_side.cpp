@@ -17,6 +17,7 @@ void write_voice(json::object_writer& into, std::string_view key, std::string_vi
 void write_current_init(json::object_writer& out, const init_request& request) {
   out.text("type", "session.init");
   auto payload = out.object("payload");
+  if (request.resume) payload.boolean("resume", true);
   if (request.system_prompt) payload.text("system_prompt", *request.system_prompt);
   auto config = payload.object("config");
   if (request.force_listen_count) config.integer("force_listen_count", *request.force_listen_count);

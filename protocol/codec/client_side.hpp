@@ -21,6 +21,7 @@ struct init_request {
   bool greedy = false;
   std::optional<std::uint64_t> seed{};
   std::string_view voice{}; ///< bytes of a WAV file for LLM and vocoder; empty = none
+  bool resume = false;      ///< ask to be able to come back (docs/protocol.md 14); current dialect only
 };
 
 /// input.append of a whole conversation in chat.

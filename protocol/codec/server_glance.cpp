@@ -70,6 +70,19 @@ std::vector<float> sound_of(json::value audio) {
   return samples;
 }
 
+/// What only events at the beginning, at a return and at the end of a connection say.
+void read_resumption(json::value event, server_glance& into) {
+  using type = server_event_type;
+  if (into.type == type::created || into.type == type::resumed) {
+    into.session_id = text_of(json::member(event, "session_id"));
+    into.resume_token = text_of(json::member(event, "resume_token"));
+    into.resume_seconds = json::to_double(json::member(event, "resume_seconds")).value_or(0);
+    read_integer(json::member(event, "inputs"), into.inputs);
+    read_integer(json::member(event, "resent"), into.resent);
+  }
+  if (into.type == type::go_away) read_integer(json::member(event, "retry_after_ms"), into.retry_after_ms);
+}
+
 std::optional<server_glance> glance(json::value event) {
   const auto name = json::member(event, "type");
   if (!name.is(json::kind::string)) return std::nullopt;
@@ -93,17 +106,20 @@ std::optional<server_glance> glance(json::value event) {
   const auto metrics = json::member(event, "metrics");
   got.answers_unit = legacy || (output && json::member(metrics, "wall_clock_ms").given());
   got.dropped_units = json::to_integer(json::member(metrics, "dropped_chunks")).value_or(0);
+  read_integer(json::member(event, "event_id"), got.event_id);
+  read_resumption(event, got);
   return got;
 }
 
 } // namespace
 
 server_event_type server_event_type_of(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, server_event_type>, 12> known{{
+  static constexpr std::array<std::pair<std::string_view, server_event_type>, 13> known{{
       {"session.queued", server_event_type::queued},
       {"session.queue_update", server_event_type::queue_update},
       {"session.queue_done", server_event_type::queue_done},
       {"session.created", server_event_type::created},
+      {"session.resumed", server_event_type::resumed},
       {"response.output.delta", server_event_type::spoken},
       {"response.output_audio.delta", server_event_type::spoken},
       {"response.listen", server_event_type::listen},

@@ -18,6 +18,7 @@ enum class server_event_type : std::uint8_t {
   queue_update,
   queue_done,
   created,
+  resumed,
   listen,
   spoken, ///< text, audio or both
   tool_call,
@@ -41,8 +42,14 @@ struct server_glance {
   bool end_of_turn = false;
   std::int64_t input = 0;         ///< ordinal of the answered append, from 1; 0 in the legacy dialect
   std::int64_t dropped_units = 0; ///< total so far
-  std::string reason;             ///< for response.done and session.closed
+  std::int64_t event_id = 0;      ///< number of an event that can be resent, from 1 (docs/protocol.md 14)
+  std::string reason;             ///< for response.done, session.go_away and session.closed
   std::string error_code;
+  std::string session_id, resume_token; ///< for session.created and session.resumed
+  double resume_seconds = 0;            ///< for session.created
+  std::int64_t inputs = 0;              ///< for session.resumed: how many appends have arrived
+  std::int64_t resent = 0;              ///< for session.resumed: how many events follow again
+  std::int64_t retry_after_ms = 0;      ///< for session.go_away; 0 = not said
 };
 
 /// The frame must be valid UTF-8, as the WebSocket layer ensures. None if it is no JSON object with a string `type`.

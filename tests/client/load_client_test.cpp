@@ -297,3 +297,20 @@ TEST_CASE("what goes wrong is counted by its code") {
   }
   CHECK(s.figures.completed == 0);
 }
+
+TEST_CASE("a session that came back goes on, and the break is measured") {
+  stage s;
+  auto p = s.person();
+  s.open(p);
+  p.heard(1.1, listen(1));
+  p.lost(1.5);
+  p.woken(2);
+  CHECK(s.hands.take() == "init unit unit"); // what is said meanwhile is sent later
+  p.resumed(4);
+  p.heard(4.1, listen(2));
+  CHECK(p.holds_session());
+  CHECK(s.figures.returned.count() == 1);
+  CHECK(s.figures.returned.quantile(1).count() == Approx(2.5));
+  CHECK(s.figures.missed == 1);
+  CHECK(s.figures.errors.empty());
+}

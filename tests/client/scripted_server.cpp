@@ -57,9 +57,9 @@ private:
 
 class scripted_server::impl {
 public:
-  explicit impl(std::function<void(peer&)> script)
+  explicit impl(std::vector<script> scripts)
       : acceptor_(io_, {asio::ip::make_address_v4("127.0.0.1"), 0}),
-        thread_([this, script = std::move(script)] { play(script); }) {}
+        thread_([this, scripts = std::move(scripts)] { play(scripts); }) {}
 
   ~impl() { thread_.join(); }
 
@@ -72,9 +72,11 @@ public:
   }
 
 private:
-  void play(const std::function<void(peer&)>& script) try {
-    beast_peer with(acceptor_.accept());
-    script(with);
+  void play(const std::vector<script>& scripts) try {
+    for (const auto& each : scripts) {
+      beast_peer with(acceptor_.accept());
+      each(with);
+    }
   } catch (...) {
     failure_ = std::current_exception();
   }
@@ -86,8 +88,7 @@ private:
   std::thread thread_;
 };
 
-scripted_server::scripted_server(std::function<void(peer&)> script)
-    : impl_(std::make_unique<impl>(std::move(script))) {}
+scripted_server::scripted_server(std::vector<script> scripts) : impl_(std::make_unique<impl>(std::move(scripts))) {}
 
 scripted_server::~scripted_server() noexcept(false) {
   if (const auto failure = impl_->wait(); failure && std::uncaught_exceptions() == 0) std::rethrow_exception(failure);

@@ -6,10 +6,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace parley::client {
 
-/// A WebSocket server for one connection, played by a script on a thread of its own.
+/// A WebSocket server for one connection after another, each played by a script, on a thread of its own.
 class scripted_server {
 public:
   class peer {
@@ -22,10 +24,13 @@ public:
     virtual void vanish() = 0; ///< no closing handshake
   };
 
-  /// If the script returns without closing the connection, it is closed with 1000.
-  explicit scripted_server(std::function<void(peer&)> script);
+  using script = std::function<void(peer&)>;
 
-  /// Waits for the script and rethrows what it threw.
+  /// If a script returns without closing the connection, it is closed with 1000.
+  explicit scripted_server(script only) : scripted_server(std::vector{std::move(only)}) {}
+  explicit scripted_server(std::vector<script> scripts);
+
+  /// Waits for the last script and rethrows what it threw.
   ~scripted_server() noexcept(false);
 
   std::string url() const;

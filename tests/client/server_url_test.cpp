@@ -25,6 +25,17 @@ TEST_CASE("a server is named by http or ws, with or without the endpoint") {
   CHECK(shown("http://[::1]:80") == "::1 80 /v1/realtime");
 }
 
+TEST_CASE("the addresses of a cluster share key and certificates") {
+  const auto urls = parley::client::parse_server_urls("http://one:1,wss://two", "secret", "ca.pem");
+  REQUIRE(urls);
+  REQUIRE(urls->size() == 2);
+  CHECK(urls->front().host == "one");
+  CHECK(urls->back().port == "443");
+  CHECK(urls->back().key == "secret");
+  CHECK(urls->front().ca_file == "ca.pem");
+  CHECK(parley::client::parse_server_urls("http://one,", "", "").error().find("must start with") != std::string::npos);
+}
+
 TEST_CASE("what is wrong with a URL is said") {
   CHECK(shown("ftp://x").find("must start with") != std::string::npos);
   CHECK(shown("localhost:8006").find("must start with") != std::string::npos);

@@ -2,13 +2,15 @@
 import json
 import signal
 import socket
+import subprocess
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from conftest import BINARY
 from nodes import wait_until
 from paced import material
-from realtime import http
+from realtime import SPOKEN, http
 from resuming import Resuming
 from test_durable import SEEDS, UNITS, come_back, undisturbed
 from test_nodes import cluster  # noqa: F401 (a fixture)
@@ -80,6 +82,27 @@ def test_one_is_killed(pair):
     assert_same(client, calm)
     assert metric(two, "parley_journal_taken_up_total") == 1
     client.say_goodbye()
+    two.wait_until_free()
+
+
+def test_probe_and_load_go_on_at_the_other(pair, tmp_path):
+    one, two = pair
+    urls, figures = f"{one.http},{two.http}", tmp_path / "figures.json"
+    voice = ("--url", urls, "--wav", str(SPOKEN))
+    probe = subprocess.Popen([BINARY, "probe", "audio", *voice, "--listen", "8"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # A probe begins at the first address, people of a load test at any.
+    load = subprocess.Popen([BINARY, "load", *voice, "--sessions", "2", "--seconds", "12", "--json", str(figures)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: metric(one, "parley_journal_copied_sessions") + metric(two, "parley_journal_copied_sessions") == 3, "all are under way")
+    at_one = int(metric(one, "parley_journal_copied_sessions"))
+    one.end(signal.SIGKILL)
+    out, err = probe.communicate(timeout=60)
+    assert probe.returncode == 0, err
+    assert "connection lost" in out and "session.resumed" in out and "0 dropped" not in out, out
+    out, err = load.communicate(timeout=60)
+    assert load.returncode == 0, err
+    told = json.loads(figures.read_text())
+    assert told["sessions"]["completed"] == 2 and told["errors"] == {}, told
+    assert told["milliseconds"]["return"]["count"] == at_one - 1, (told, at_one)
     two.wait_until_free()
 
 

@@ -47,7 +47,8 @@ TEST_CASE("what a client sends is what the server reads") {
                                            .force_listen_count = 0,
                                            .greedy = true,
                                            .seed = 9,
-                                           .voice = voice});
+                                           .voice = voice,
+                                           .resume = true});
     const auto event = peek(frame).value();
     CHECK(event.type == client_event_type::session_init);
     const auto init = decode_session_init(event, mode::audio).value();
@@ -55,12 +56,14 @@ TEST_CASE("what a client sends is what the server reads") {
     CHECK(init.config.force_listen_count == 0);
     CHECK(init.config.sampling.greedy);
     CHECK(init.seed == 9u);
+    CHECK(init.resume);
     CHECK(init.voice->size() == 16'000);
   }
   SECTION("session.init with nothing to say") {
     const std::string frame = encode_init({});
     const auto init = decode_session_init(peek(frame).value(), mode::audio).value();
     CHECK_FALSE(init.has_system_prompt);
+    CHECK_FALSE(init.resume);
     CHECK_FALSE(init.seed);
     CHECK(init.config.force_listen_count == parley::conversation::duplex_options{}.force_listen_count);
     CHECK_FALSE(init.voice);
@@ -176,6 +179,33 @@ TEST_CASE("what a server sends is understood in both dialects") {
   CHECK(seen(done).type == server_event_type::response_done);
   CHECK(seen(done).reason == "length");
   CHECK_FALSE(seen(done).answers_unit);
+}
+
+TEST_CASE("a glance tells what a client needs to come back") {
+  session_created created;
+  created.resume_token = "resume_1";
+  created.resume_seconds = 30;
+  const encode_context context{.spoken = dialect::current, .session_id = "sess_1"};
+  const auto begun = glance(encode(created, context)).value();
+  CHECK(begun.session_id == "sess_1");
+  CHECK(begun.resume_token == "resume_1");
+  CHECK(begun.resume_seconds == 30);
+
+  session_resumed resumed;
+  resumed.resume_token = "resume_2";
+  resumed.inputs = 12;
+  resumed.resent = 3;
+  const auto back = glance(encode(resumed, context)).value();
+  CHECK(back.type == server_event_type::resumed);
+  CHECK(back.resume_token == "resume_2");
+  CHECK(back.inputs == 12);
+  CHECK(back.resent == 3);
+
+  CHECK(glance(R"({"type":"session.go_away","reason":"server_restart","retry_after_ms":1500})")->retry_after_ms ==
+        1500);
+  CHECK(glance(R"({"type":"response.done","event_id":17})")->event_id == 17);
+  CHECK(glance(R"({"type":"response.done","event_id":"17"})")->event_id == 0);
+  CHECK(glance(R"({"type":"session.created","resume_token":7,"resume_seconds":"x"})")->resume_token.empty());
 }
 
 TEST_CASE("foreign and broken frames do no harm") {
