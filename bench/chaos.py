@@ -3,7 +3,8 @@
   bench/chaos.py full     [--sessions 24] [--workers 3] [--units 60]      kill -9 one worker, SIGSTOP another, bring both back
   bench/chaos.py rounds   [--rounds 200] [--sessions 8] [--log F]         random faults, one a round
   bench/chaos.py rolling  [--sessions 24] [--units 40]                    all workers restarted, one after the other
-  bench/chaos.py gateways [--sessions 24] [--units 60]                    kill -9 of the process that holds the conversations, alone or with a peer; SIGSTOP
+  bench/chaos.py gateways [--sessions 24] [--units 60] [--workers 2]      the same conversations, a third as many with video and as many chats, while the
+                                                                          process that holds them is killed, updated, or paused
   bench/chaos.py detect   [--times 10]                                    how soon a lost worker is noticed (needs permission to create a network namespace)
   bench/chaos.py bytes    [--sessions 1]                                  bytes between two nodes, counted by a relay
   bench/chaos.py beside   [--sessions 8] [--blocks 3]                     CPU of `serve` beside gateway and worker
@@ -24,7 +25,7 @@ from pathlib import Path
 
 from heavy_messages import attack
 from chaos_cluster import LATE, PATIENT, SEED, TRACE, FaultLog, Gateway, Cluster, Paced, Relay, Server, calm_runs, cpu_seconds, log_time, report, spread, wait_until, worker
-from chaos_gateways import gateways
+from chaos_gateways import ReturningPaced, descriptors, gateways, nothing_is_left
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/e2e"))
 from realtime import Client, http  # noqa: E402
@@ -76,7 +77,7 @@ def full(args, folder: Path) -> int:
 
 
 class Chaos:
-    """Rounds of random faults. New conversations begin as others end."""
+    """Rounds of random faults. New conversations begin as others end; their clients come back when a connection breaks."""
 
     def __init__(self, args, cluster: Cluster, faults: FaultLog):
         self.args, self.cluster, self.faults = args, cluster, faults
@@ -85,6 +86,7 @@ class Chaos:
         self.over: list[Paced] = []
         self.counts = collections.Counter()
         self.seed = 0
+        self.addresses = [cluster.gateway]  # where clients come back to
 
     def fill(self):
         for session in [s for s in self.live if len(s.answered) >= self.args.units or s.problem]:
@@ -92,15 +94,15 @@ class Chaos:
             self.over.append(session.finish())
         while len(self.live) < self.args.sessions:
             self.seed += 1
-            self.live.append(Paced(self.cluster.gateway, self.seed, self.args.units, self.args.pace))
+            self.live.append(ReturningPaced(self.addresses, self.seed, self.args.units, self.args.pace))
 
     def round(self, number: int):
         self.fill()
-        what = self.dice.choice(["kill", "stop", "restart", "drop", "move", "attack"])
+        what = self.dice.choice(["kill", "stop", "restart", "drop", "cut", "move", "attack", "kill gateway", "update gateway"])
         name = self.dice.choice(sorted(self.cluster.workers))
         self.counts[what] += 1
-        self.faults.add(what, f"round {number}: {what} {'' if what in ('drop', 'move', 'attack') else name}")
-        getattr(self, what)(name)
+        self.faults.add(what, f"round {number}: {what} {name if what in ('kill', 'stop', 'restart') else ''}")
+        getattr(self, what.replace(" ", "_"))(name)
         assert self.cluster.gateway.process.poll() is None, "the gateway is gone"
         time.sleep(self.dice.uniform(0, 1.0))
 
@@ -119,7 +121,28 @@ class Chaos:
 
     def drop(self, _):
         session = self.live.pop(self.dice.randrange(len(self.live)))
-        session.client.socket.socket.shutdown(socket.SHUT_RDWR)
+        session.client.left = True
+        self.cut_off(session)
+
+    def cut(self, _):
+        self.cut_off(self.dice.choice(self.live))
+
+    @staticmethod
+    def cut_off(session: Paced):
+        try:
+            session.client.socket.socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # it has no connection now
+
+    def kill_gateway(self, _):
+        self.replace_gateway(signal.SIGKILL)
+
+    def update_gateway(self, _):
+        self.replace_gateway(signal.SIGTERM)
+
+    def replace_gateway(self, how: int):
+        self.cluster.replace_gateway(how)
+        self.addresses[0] = self.cluster.gateway
 
     def move(self, _):
         listed = http(self.cluster.gateway, "/sessions")[1]["sessions"]
@@ -142,7 +165,10 @@ def fill_every_slot(cluster: Cluster):
 
 
 def rounds(args, folder: Path) -> int:
-    cluster = Cluster(folder, names(args.workers), args.slots, args.silence, *TRACE)
+    # Those who leave without a word keep their slots only for a moment, so that every slot must be free again at the end.
+    durable = ("--set", f"journal.dir={folder / 'journal'}", "--set", "limits.resume_seconds=15")
+    cluster = Cluster(folder, names(args.workers), args.slots, args.silence, *TRACE, gateway_flags=durable)
+    idle = descriptors(cluster.gateway)
     faults = FaultLog(args.log)
     chaos = Chaos(args, cluster, faults)
     for number in range(1, args.rounds + 1):
@@ -151,13 +177,15 @@ def rounds(args, folder: Path) -> int:
             print(f"  round {number}: {len(chaos.over)} finished, {sum(s.problem is not None for s in chaos.over)} lost", flush=True, file=sys.stderr)
     chaos.over += [session.finish() for session in chaos.live]
     cluster.assert_whole()
+    nothing_is_left(folder, "journal")
     fill_every_slot(cluster)
     cluster.assert_whole()
     print(f"faults        {args.rounds} rounds, seed {args.seed}: " + ", ".join(f"{chaos.counts[kind]} {kind}" for kind in sorted(chaos.counts)))
     print(f"              {args.sessions} sessions at a time, {args.units} s each at one second each {args.pace:g} s; {args.workers} workers with {args.slots} slots; silence {args.silence:g} s")
-    print(f"slots         all {cluster.slots * len(cluster.workers)} free at the end, and as many new clients got one at once")
+    print(f"slots         all {cluster.slots * len(cluster.workers)} free at the end, and as many new clients got one at once; no file is left in journal.dir")
+    print(f"descriptors   of the gateway: {idle} at first, {descriptors(cluster.gateway)} at the end")
     ended = cluster.end()
-    print(f"gateway       lived through it, ended with {ended}")
+    print(f"gateway       {len(cluster.gateway_logs)} processes, the last ended with {ended}")
     calm = calm_runs(folder, [s.seed for s in chaos.over], args.units)
     status = report(chaos.over, calm, cluster.logs)
     for kind, pauses in sorted(faults.pauses([s for s in chaos.over if s.problem is None]).items()):

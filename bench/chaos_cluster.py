@@ -24,14 +24,16 @@ LATE = 1.0  # seconds; an answer later than this missed its deadline
 
 
 class Cluster:
-    """A gateway and named workers with `slots` each, which can be killed, stopped and restarted."""
+    """A gateway and named workers with `slots` each, which can be killed, stopped and restarted. `gateway_flags`: for the gateway alone."""
 
-    def __init__(self, folder: Path, names: list[str], slots: int, silence: float, *more: str, through=lambda address: address):
+    def __init__(self, folder: Path, names: list[str], slots: int, silence: float, *more: str, through=lambda address: address, gateway_flags: tuple[str, ...] = ()):
         self.folder = folder
         self.flags = ("--set", f"nodes.silence_seconds={silence}", "--set", "nodes.rejoin_seconds=0.5", *PATIENT)
         self.roomy = (*SEED, *more, "--set", f"worker.max_sessions={slots}")
         self.slots = slots
-        self.gateway = Gateway(folder / "gateway.log", *self.flags)
+        self.gateway_flags = (*self.flags, *gateway_flags)
+        self.gateway = Gateway(folder / "gateway.log", *self.gateway_flags)
+        self.gateway_logs = [self.gateway.log]
         self.nodes = through(self.gateway.nodes)
         self.workers: dict[str, Process] = {}
         self.logs: list[Path] = []
@@ -42,6 +44,12 @@ class Cluster:
     def start(self, name: str):
         self.logs.append(self.folder / f"worker_{name}_{len(self.logs)}.log")
         self.workers[name] = worker(self.logs[-1], self.nodes, *self.roomy, *self.flags, "--set", f"nodes.name={name}")
+
+    def replace_gateway(self, how: int):
+        """The next process listens for workers at the same port."""
+        self.gateway.end(how)
+        self.gateway_logs.append(self.folder / f"gateway_{len(self.gateway_logs)}.log")
+        self.gateway = Gateway(self.gateway_logs[-1], *self.gateway_flags, nodes_port=int(self.nodes.rsplit(":", 1)[1]))
 
     def busy(self) -> list[str]:
         return sorted(w["node"] for w in self.gateway.workers() if w.get("busy"))
@@ -56,19 +64,19 @@ class Cluster:
         for one in self.workers.values():
             one.end()
         ended = self.gateway.end()
-        for log in (self.folder / "gateway.log", *self.logs):
+        for log in (*self.gateway_logs, *self.logs):
             text = log.read_text()
             assert "invariant violated" not in text, text[-6000:]
         return ended
 
 
-def calm_runs(folder: Path, seeds, units: int, at_once: int = 4) -> tuple[dict[int, Paced], dict]:
+def calm_runs(folder: Path, seeds, units: int, at_once: int = 4, kind=Paced) -> tuple[dict[int, Paced], dict]:
     """The same conversations in an undisturbed `parley serve`, and the draws made in them."""
-    log = folder / "serve.log"
+    log = folder / f"calm_{kind.__name__}.log"
     server = Server(*SEED, *TRACE, "--set", f"worker.max_sessions={at_once}", log=log)
     runs, seeds = {}, sorted(set(seeds))
     for begin in range(0, len(seeds), at_once):
-        part = [Paced(server, seed, units, 0) for seed in seeds[begin : begin + at_once]]
+        part = [kind(server, seed, units, 0) for seed in seeds[begin : begin + at_once]]
         runs |= {session.seed: session.finish() for session in part}
     assert server.stop() == 0
     for seed, session in runs.items():
@@ -192,4 +200,4 @@ class FaultLog:
         return by_kind
 
 
-__all__ = ["FaultLog", "Gateway", "Cluster", "LATE", "PATIENT", "Paced", "Relay", "SEED", "Server", "TRACE", "calm_runs", "cpu_seconds", "log_time", "report", "spread", "wait_until", "worker"]
+__all__ = ["FaultLog", "Gateway", "Cluster", "LATE", "PATIENT", "Paced", "Process", "Relay", "SEED", "Server", "TRACE", "calm_runs", "cpu_seconds", "log_time", "report", "spread", "wait_until", "worker"]

@@ -1,27 +1,32 @@
-"""For bench/chaos.py gateways: what a conversation notices when the process that holds it is killed, or paused and woken. Its client comes back as
-docs/protocol.md 14 says."""
+"""For bench/chaos.py gateways: what conversations notice when the process that holds them is killed, updated, or paused and woken. Their clients come back
+as docs/protocol.md 14 says."""
+import os
 import random
 import signal
 import threading
 import time
 from pathlib import Path
 
-from chaos_cluster import PATIENT, SEED, TRACE, Gateway, Paced, Server, calm_runs, report, wait_until, worker
-from realtime import Closed
+from chaos_cluster import PATIENT, SEED, TRACE, Gateway, Paced, Process, Server, calm_runs, report, spread, wait_until, worker
+from realtime import Client, Closed
 from resuming import Resuming
+from test_video import FRAME
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 SILENT = 4.0  # seconds without an event, after which a client looks for another address
 GIVE_UP = 60.0
+VIDEO_SEEDS, CHAT_SEEDS = 1000, 2000  # those of audio begin at 1
+QUESTIONS, QUESTION_SECONDS = 6, 8.0
 
 
 class Returning(Resuming):
     """Comes back by itself, to each of `servers` in turn. The list may change meanwhile."""
 
-    def __init__(self, servers: list):
-        super().__init__(servers[0], "audio")
+    def __init__(self, servers: list, mode: str):
+        super().__init__(servers[0], mode)
         self.servers = servers
-        self.returns: list[float] = []  # how long each took
+        self.left = False  # it does not come back
+        self.returns: list[tuple[float, float]] = []  # when it lost its connection, and when it was back
         self._lock = threading.RLock()  # nothing is sent while it comes back
         self._chance = random.Random(5)
 
@@ -37,6 +42,8 @@ class Returning(Resuming):
             try:
                 return super().receive(SILENT) if self.sent else super().receive()
             except (Closed, TimeoutError):
+                if self.left or self.heard[-1]["type"] == "session.closed":
+                    raise
                 self._return()
 
     def _return(self):
@@ -46,68 +53,198 @@ class Returning(Resuming):
                 self.use(self.servers[attempt % len(self.servers)])
                 try:
                     if self.try_to_come_back():
-                        return self.returns.append(time.monotonic() - began)
+                        return self.returns.append((began, time.monotonic()))
                 except (OSError, TimeoutError, WebSocketException, Closed, AssertionError):
                     pass  # nobody there, or it does not know the conversation
-                if time.monotonic() - began > GIVE_UP:
+                if self.left or time.monotonic() - began > GIVE_UP:
                     raise TimeoutError("nobody took the conversation up")
                 time.sleep(min(0.1 * 2**attempt, 2) * self._chance.uniform(0.5, 1))
 
 
+def show(session: Paced, number: int, unit):
+    """A picture in every third second."""
+    session.client.append(unit, **({"video_frames": [FRAME]} if number % 3 == 0 else {}))
+
+
+class CalmVideo(Paced):
+    client_of, say = (lambda self, server: Client(server, "video")), show
+
+
 class ReturningPaced(Paced):
-    @staticmethod
-    def client_of(servers) -> Returning:
-        return Returning(servers)
+    def client_of(self, servers) -> Returning:
+        return Returning(servers, "audio")
+
+
+class ReturningVideo(Paced):
+    client_of, say = (lambda self, servers: Returning(servers, "video")), show
+
+
+class Chat:
+    """One chat of a few questions on a thread of its own, with what was answered. `server`: one, or the addresses of a client that comes back."""
+
+    def __init__(self, server, seed: int, pace: float):
+        self.seed, self.pace = seed, pace
+        self.problem: Exception | None = None
+        self.answers: list[str] = []
+        self.client = Returning(server, "chat") if isinstance(server, list) else Client(server, "chat")
+        self.client.init()
+        self._thread = threading.Thread(target=self._talk)
+        self._thread.start()
+
+    def _talk(self):
+        try:
+            for number in range(QUESTIONS):
+                began = time.monotonic()
+                asked = {"messages": [{"role": "user", "content": f"Tell me story number {number}."}], "generation": {"max_new_tokens": 100, "seed": self.seed + number}}
+                self.client.send({"type": "input.append", "input": asked})
+                self.answers.append(self.client.until_done()["text"])
+                time.sleep(max(0.0, began + self.pace * QUESTION_SECONDS - time.monotonic()))
+            self.client.say_goodbye()
+        except Exception as problem:  # reported by `compare_chats`
+            self.problem = problem
+
+    def finish(self, seconds: float = 180) -> "Chat":
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            self.problem = TimeoutError(f"{len(self.answers)} of {QUESTIONS} questions were answered")
+        self.client.socket.close()
+        return self
+
+
+def calm_chats(folder: Path, seeds) -> dict[int, list[str]]:
+    server = Server(*SEED, "--set", "worker.max_sessions=4", log=folder / "chats.log")
+    answers = {seed: Chat(server, seed, 0).finish().answers for seed in seeds}
+    assert server.stop() == 0
+    return answers
+
+
+def compare_chats(chats: list[Chat], calm: dict[int, list[str]]) -> int:
+    lost = [(c.seed, repr(c.problem)) for c in chats if c.problem is not None]
+    wrong = [c.seed for c in chats if c.problem is None and c.answers != calm[c.seed]]
+    print(f"chats         {len(chats) - len(lost)} of {len(chats)} finished, {sum(len(c.answers) for c in chats)} answers, {len(wrong)} chats in other words")
+    for seed, problem in lost:
+        print(f"              seed {seed} lost: {problem}")
+    return 1 if lost or wrong else 0
+
+
+def pauses(sessions: list[Paced], restarts: list[tuple[float, float]]):
+    """The longest break with its parts. `restarts`: when the process was killed, and when the next one was ready for it."""
+    breaks = []
+    for session in sessions:
+        for lost, back in session.client.returns:
+            answer = next((at for at in session.answered if at >= back), back)
+            ready = max((ready for killed, ready in restarts if killed <= back), default=lost)
+            breaks.append((answer - lost, max(0.0, ready - lost), max(0.0, back - max(lost, ready)), answer - back))
+    if breaks:
+        print(f"returns       {len(breaks)}, until the next answer {spread([b[0] for b in breaks])}; "
+              "the longest: {1:.2f} s until the process and its workers are back, {2:.2f} s until the client is, {3:.2f} s until its second is answered".format(*max(breaks)))
+
+
+def descriptors(process: Process) -> int:
+    return len(os.listdir(f"/proc/{process.process.pid}/fd"))
+
+
+def nothing_is_left(folder: Path, *names: str):
+    wait_until(lambda: not [f for name in names for ending in ("session", "copy") for f in (folder / name).glob(f"*.{ending}")], "no file is left over")
 
 
 def gateways(args, folder: Path) -> int:
     seeds = range(1, args.sessions + 1)
-    calm = calm_runs(folder, seeds, args.units)
+    video_seeds = range(VIDEO_SEEDS, VIDEO_SEEDS + args.sessions // 3)
+    chat_seeds = range(CHAT_SEEDS, CHAT_SEEDS + 100 * (args.sessions // 3), 100)
+    calm, calm_draws = calm_runs(folder, seeds, args.units)
+    more, more_draws = calm_runs(folder, video_seeds, args.units, kind=CalmVideo)
+    calm, calm_draws, chats = calm | more, calm_draws | more_draws, calm_chats(folder, chat_seeds)
     room = (*SEED, *TRACE, "--set", f"worker.max_sessions={2 * args.sessions}")
     links = (*PATIENT, "--set", f"nodes.silence_seconds={args.silence}", "--set", "nodes.rejoin_seconds=0.5")
+    dice = random.Random(args.seed)
     worst = 0
 
-    def run(name: str, servers: list, logs: list[Path], disturb, end):
+    def run(name: str, servers: list, logs: list[Path], disturb) -> list[Paced]:
+        """`disturb` returns when which process was gone and back."""
         nonlocal worst
-        sessions = [ReturningPaced(servers, seed, args.units, args.pace) for seed in seeds]
-        wait_until(lambda: all(len(s.answered) >= args.units // 3 or s.problem for s in sessions), "all are under way", 600)
-        disturb(servers)
-        for session in sessions:
-            session.finish()
-        returns = [seconds for s in sessions for seconds in s.client.returns]
-        print(f"== {name}: {len(returns)} returns, the longest after {max(returns, default=0):.2f} s")
-        worst = max(worst, report(sessions, calm, logs))
-        end(servers)
+        print(f"== {name}")
+        sessions = [ReturningPaced(servers, seed, args.units, args.pace) for seed in seeds] + [ReturningVideo(servers, seed, args.units, args.pace) for seed in video_seeds]
+        talks = [Chat(servers, seed, args.pace) for seed in chat_seeds]
+        wait_until(lambda: all(len(s.answered) >= 3 or s.problem for s in sessions), "all are under way", 600)
+        restarts = disturb(sessions)
+        for each in [*sessions, *talks]:
+            each.finish()
+        worst = max(worst, report(sessions, (calm, calm_draws), logs), compare_chats(talks, chats))
+        pauses(sessions, restarts)
+        return sessions
 
-    def end_all(*processes):
-        for each in processes:
-            assert each.end() == 0
+    def part_over(sessions: list[Paced], part: float):
+        """Waits until the conversations have reached that part of their length."""
+        wait_until(lambda: all(len(s.answered) >= args.units * part or s.problem for s in sessions), f"{part:.0%} of each is over", 600)
 
-    def serve(number: int) -> Server:
-        logs.append(folder / f"serve{number}.log")
+    # ---- one process, and one gateway with its workers
+    logs: list[Path] = []
+
+    def serve() -> Server:
+        logs.append(folder / f"serve{len(logs)}.log")
         return Server(*room, *PATIENT, "--set", f"journal.dir={folder / 'serve'}", log=logs[-1])
 
-    def kill_serve(servers):
+    servers = [serve()]
+
+    def kill_serve(sessions):
+        part_over(sessions, dice.uniform(0.2, 0.7))
+        killed = time.monotonic()
         servers[0].stop(signal.SIGKILL)
-        servers[0] = serve(1)
+        servers[0] = serve()
+        return [(killed, time.monotonic())]
 
-    logs: list[Path] = []
-    run("parley serve killed", [serve(0)], logs, kill_serve, lambda servers: servers[0].stop())
+    run("parley serve: killed", servers, logs, kill_serve)
+    nothing_is_left(folder, "serve")
+    assert servers[0].stop() == 0
 
-    journal = ("--set", f"journal.dir={folder / 'gateway'}")
-    first = Gateway(folder / "gateway0.log", *links, *journal)
-    port = int(first.nodes.rsplit(":", 1)[1])
-    one = worker(folder / "w.log", first.nodes, *room, *links)
-    first.wait_for_workers(1)
+    flags = (*links, "--set", f"journal.dir={folder / 'gateway'}")
+    gateway = [Gateway(folder / "gateway0.log", *flags)]
+    port = int(gateway[0].nodes.rsplit(":", 1)[1])
+    workers = [worker(folder / f"w{i}.log", gateway[0].nodes, *room, *links) for i in range(args.workers)]
+    worker_logs = [one.log for one in workers]
+    gateway[0].wait_for_workers(args.workers)
+    idle = [descriptors(each) for each in (gateway[0], *workers)]
 
-    def kill_gateway(servers):
-        servers[0].end(signal.SIGKILL)
-        servers[0] = Gateway(folder / "gateway1.log", *links, *journal, nodes_port=port)
+    def replace_gateway(how: int) -> tuple[float, float]:
+        gone = time.monotonic()
+        gateway[0].end(how)
+        gateway[0] = Gateway(folder / f"gateway{gone}.log", *flags, nodes_port=port)
+        gateway[0].wait_for_workers(args.workers)
+        return gone, time.monotonic()
 
-    run("gateway killed", [first], [folder / "w.log"], kill_gateway, lambda servers: end_all(one, servers[0]))
+    def kill_again_and_again(sessions):
+        restarts = []
+        for part in sorted(dice.uniform(0.05, 0.9) for _ in range(args.times)):
+            part_over(sessions, part)
+            restarts.append(replace_gateway(signal.SIGKILL))
+        return restarts
 
-    for what in (signal.SIGKILL, signal.SIGSTOP):
-        name = what.name
+    run(f"gateway: killed {args.times} times", gateway, worker_logs, kill_again_and_again)
+    gateway[0].wait_until_free()
+    nothing_is_left(folder, "gateway")
+    now = [descriptors(each) for each in (gateway[0], *workers)]
+    print(f"left over     no file, no slot; descriptors of the gateway and its workers {idle} before, {now} after")
+
+    def update_all(sessions):
+        part_over(sessions, 0.2)
+        restarts = [replace_gateway(signal.SIGTERM)]
+        for i in range(args.workers):
+            part_over(sessions, 0.4 + 0.4 * i / args.workers)
+            assert workers[i].end() == 0
+            workers[i] = worker(folder / f"w{i}again.log", gateway[0].nodes, *room, *links)
+            worker_logs.append(workers[i].log)
+            gateway[0].wait_for_workers(args.workers)
+        return restarts
+
+    run("gateway and all workers: updated, one after the other", gateway, worker_logs, update_all)
+    gateway[0].wait_until_free()
+    for each in (*workers, gateway[0]):
+        assert each.end() == 0
+
+    # ---- two gateways
+    for how in (signal.SIGKILL, signal.SIGSTOP):
+        name = how.name
         pair = [Gateway(folder / f"{name}0.log", *links, "--set", f"journal.dir={folder / name}0")]
         pair.append(Gateway(folder / f"{name}1.log", *links, "--set", f"journal.dir={folder / name}1", "--set", f"nodes.peers={pair[0].nodes}"))
         pair.reverse()  # the one with a peer is the clients' first address
@@ -116,18 +253,20 @@ def gateways(args, folder: Path) -> int:
         for each in pair:
             each.wait_for_workers(1)
 
-        def disturb(servers, what=what):
-            servers[0].send(what)
-            if what == signal.SIGSTOP:
-                servers[1].logged("taken up$")
-                time.sleep(args.silence)
-                servers[0].send(signal.SIGCONT)
+        def disturb(sessions, how=how, pair=pair):
+            part_over(sessions, dice.uniform(0.2, 0.6))
+            gone = time.monotonic()
+            pair[0].send(how)
+            if how == signal.SIGSTOP:
+                pair[1].logged("the link to gateway .* is lost")
+                time.sleep(2 * SILENT)
+                pair[0].send(signal.SIGCONT)
+            return [(gone, gone)]
 
-        def end(servers, what=what, shared=shared):
-            for each in servers if what == signal.SIGSTOP else servers[1:]:
-                each.wait_until_free()
-            end_all(shared, servers[1])
-            servers[0].end(None if what == signal.SIGKILL else signal.SIGTERM)
-
-        run(f"two gateways, {name} to one", pair, [folder / f"{name}w.log"], disturb, end)
+        run(f"two gateways: {name} to one", pair, [folder / f"{name}w.log"], disturb)
+        for each in pair if how == signal.SIGSTOP else pair[1:]:
+            each.wait_until_free()
+        assert shared.end() == 0 and pair[1].end() == 0
+        pair[0].end(None if how == signal.SIGKILL else signal.SIGTERM)
+        nothing_is_left(folder, f"{name}0", *([f"{name}1"] if how == signal.SIGSTOP else []))  # a killed one leaves its files to its next process
     return worst

@@ -16,7 +16,7 @@ def material(seed: int, units: int) -> list[np.ndarray]:
 
 
 class Paced:
-    """One audio session of `units` seconds on its own threads. Sends a second every `pace` seconds (0: after each
+    """One session of `units` seconds on its own threads. Sends a second every `pace` seconds (0: after each
     answer)."""
 
     def __init__(self, server, seed: int, units: int, pace: float):
@@ -34,9 +34,11 @@ class Paced:
         for thread in self._threads:
             thread.start()
 
-    @staticmethod
-    def client_of(server) -> Client:
+    def client_of(self, server) -> Client:
         return Client(server)
+
+    def say(self, number: int, unit: np.ndarray):
+        self.client.append(unit)
 
     def _guarded(self, what):
         try:
@@ -50,7 +52,7 @@ class Paced:
                 time.sleep(max(0.0, self.began + number * self.pace - time.monotonic()))
             else:
                 self._asked_for.acquire()
-            self.client.append(unit)
+            self.say(number, unit)
 
     def _hear(self):
         chunk = -1
