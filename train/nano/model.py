@@ -4,7 +4,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-SIZES = dict(V=2048, H=256, L=4, nq=4, nk=2, hd=64, ffn=576, ad=160, ah=4, al=4, affn=512)
+SIZES = dict(V=2048, H=256, L=4, nq=4, nk=2, hd=64, ffn=576, ad=160, ah=4, al=6, affn=512)
 
 
 class RMS(nn.Module):

@@ -1,26 +1,36 @@
 """Voices made from recordings of people: flite's, festival's English ones, and festival's of other languages, which speak
-English phones mapped onto theirs (`data/phones.txt`)."""
-import math, pathlib, random, re, subprocess, tempfile, wave
+English phones mapped onto theirs (`data/phones.txt`); RHVoice's and Pico's, where they are installed."""
+import math, pathlib, random, re, shutil, subprocess, tempfile, wave
 import numpy as np
 from scipy.signal import resample_poly
+from . import rhvoice
 from .grammar import DATA
 
 FLITE = ("flite/kal", "flite/kal16", "flite/rms")
 FESTIVAL = ("festival/kal_diphone", "festival/ked_diphone")
 FOREIGN = {"festival/pc_diphone": "italian", "festival/lp_diphone": "italian", "festival/czech_ph": "czech", "festival/czech_dita": "czech", "festival/czech_krb": "czech",
            "festival/czech_machac": "czech", "festival/suo_fi_lj_diphone": "finnish", "festival/hy_fi_mv_diphone": "finnish"}
-TRAIN_PEOPLE = FLITE + FESTIVAL + tuple(FOREIGN)
+RHVOICE = ("rhvoice/Bdl", "rhvoice/Clb")
+RHVOICE_FOREIGN = ("rhvoice/Elena", "rhvoice/Anna", "rhvoice/Irina", "rhvoice/Aleksandr", "rhvoice/Natalia")  # read English in the phones of Russian or Ukrainian
+PICO = ("pico/en-US", "pico/en-GB")
+TRAIN_PEOPLE = FLITE + FESTIVAL + tuple(FOREIGN) + RHVOICE + RHVOICE_FOREIGN + PICO
 TEST_PEOPLE = ("flite/slt", "flite/awb", "festival/cmu_us_slt_arctic_hts")  # the people of the test: never trained
 RATE = 16000
 
 
 def check_training(voices):
     """Fails if a list for training has a person of the test."""
-    held = [v for v in voices if "slt" in v or "awb" in v]
+    held = [v for v in voices if "slt" in v.lower() or "awb" in v.lower()]
     assert not held, f"people of the test in a training list: {held}"
 
 
 check_training(TRAIN_PEOPLE)
+
+
+def installed(voices):
+    """Those of the voices whose synthesiser is here: RHVoice and Pico are not in every distribution."""
+    here = dict(rhvoice=rhvoice.engine, pico=lambda: shutil.which("pico2wave"))
+    return [v for v in voices if here.get(v.split("/")[0], lambda: True)()]
 
 
 def read_phones():
@@ -46,7 +56,12 @@ def manner(r, plain=False):
 def read_wave(path):
     """float32 samples at 16 kHz, silence trimmed to 10 ms."""
     with wave.open(str(path)) as w:
-        rate, y = w.getframerate(), np.frombuffer(w.readframes(w.getnframes()), "<i2").astype(np.float32) / 32768
+        return trimmed(np.frombuffer(w.readframes(w.getnframes()), "<i2"), w.getframerate())
+
+
+def trimmed(samples, rate):
+    """The same of int16 samples at any rate."""
+    y = samples.astype(np.float32) / 32768
     if rate != RATE:
         common = math.gcd(rate, RATE)
         y = resample_poly(y, RATE // common, rate // common).astype(np.float32)
@@ -66,6 +81,16 @@ def by_flite(text, voice, how, path):
     if how["pitch"] != 1 or how["range"] != 1:
         setting += ["--setf", f"int_f0_target_mean={mean:.1f}", "--setf", f"int_f0_target_stddev={mean * .11 * how['range']:.1f}"]
     subprocess.run(["flite", "-voice", voice, *setting, "-t", text, "-o", str(path)], check=True, capture_output=True)
+
+
+def by_rhvoice(text, voice, how):
+    said = rhvoice.engine().say(text, voice, how["tempo"] / how["size"], min(2, how["pitch"] / how["size"]))
+    return said and sized(trimmed(*said), how["size"])
+
+
+def by_pico(text, voice, how, path):
+    tempo, pitch = round(100 * how["tempo"] / how["size"]), round(100 * min(2, max(.5, how["pitch"] / how["size"])))
+    subprocess.run(["pico2wave", "-l", voice, "-w", str(path), f'<speed level="{tempo}"><pitch level="{pitch}">{text}</pitch></speed>'], check=True, capture_output=True)
 
 
 def festival(script, folder):
@@ -112,12 +137,15 @@ def say_all(jobs):
         path = lambda i: folder / f"{i}.wav"
         ours = [i for i, (_, v, _) in enumerate(jobs) if v in FESTIVAL or v in FOREIGN]
         phones = dict(zip(ours, segments([jobs[i][0] for i in ours], folder))) if ours else {}
-        script, last = [RENDER], None
+        script, last, said = [RENDER], None, {}
         for i in sorted(range(len(jobs)), key=lambda i: jobs[i][1]):
             text, voice, how = jobs[i]
             kind, name = voice.split("/")
-            if kind == "flite":
-                by_flite(text, name, how, path(i))
+            if kind == "rhvoice":
+                said[i] = by_rhvoice(text, name, how)
+            elif kind != "festival":
+                dict(flite=by_flite, pico=by_pico)[kind](text, name, how, path(i))
+            if kind != "festival":
                 continue
             if voice != last:
                 script.append(f"(voice_{name})")
@@ -125,4 +153,5 @@ def say_all(jobs):
             script.append(f"(render '{spoken_as(phones[i], voice, how)} \"{path(i)}\")" if i in phones else f'(utt.save.wave (utt.synth (Utterance Text "{text}")) "{path(i)}" \'riff)')
         if last:
             festival("\n".join(script), folder)
-        return [sized(read_wave(path(i)), how["size"]) if path(i).exists() and path(i).stat().st_size > 2000 else None for i, (_, _, how) in enumerate(jobs)]
+        written = lambda i: path(i).exists() and path(i).stat().st_size > 2000
+        return [said[i] if i in said else sized(read_wave(path(i)), how["size"]) if written(i) else None for i, (_, _, how) in enumerate(jobs)]

@@ -73,6 +73,7 @@ def store(name, clips):
 
 
 PEOPLE = speakers.FLITE * 3 + speakers.FESTIVAL * 3 + tuple(speakers.FOREIGN)  # English voices three times as often
+MORE_PEOPLE = speakers.RHVOICE * 4 + speakers.PICO * 4 + speakers.RHVOICE_FOREIGN
 
 
 def by_people(r, n, voices, plain=False, ask=draw, **how):
@@ -167,5 +168,9 @@ if __name__ == "__main__":
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         parts = [(f"bank{k}", min(3500, n - k * 3500), 300 + k, "asked", MIXED_VOICES if k % 2 else TRAIN_VOICES + MORE_VOICES) for k in range(-(-n // 3500))]
         parts += [(f"bank_people{k}", min(2000, people - k * 2000), 400 + k, "people", list(PEOPLE)) for k in range(-(-people // 2000))]
+        more = speakers.installed(MORE_PEOPLE)
+        if len(more) < len(MORE_PEOPLE):
+            print("WITHOUT some voices of RHVoice and Pico, which are not installed (README.md)")
+        parts += [(f"bank_more{k}", 2000, 450 + k, "people", more) for k in range(-(-people * 7 // 24000)) if more]
         parts += [(f"bank_outside{k}", round((n + people) * outside.SPOKEN_SHARE / 2), 500 + k, "outside", TRAIN_VOICES + MORE_VOICES) for k in range(2)]
         pool.map(part, [("bank_sights", n // 9, 290, "seen", TRAIN_VOICES + MORE_VOICES + MIXED_VOICES)] + parts, chunksize=1)

@@ -6,7 +6,8 @@ from .feed import device, feed, scale
 from .half import Fast
 from .model import Nano, hidden
 from .optim import Optimizer, schedule
-from .run import Clock, Log, save, work
+from .run import Clock, Deadline, Log, save, work
+from .together import Crew
 from .tokenizer import Text
 
 
@@ -97,6 +98,7 @@ def main():
     budget, peak, tokens = float(sys.argv[1]), float(sys.argv[2]), "tokens" in sys.argv
     torch.set_num_threads(1)
     torch.manual_seed(1)
+    crew = Crew()
     text, bank, log = Text(work() / "tokenizer"), mixing.Bank(), Log("ctc" if tokens else "phones")
     sets = [json.loads((work() / f"{n}.json").read_text()) for n in CHECKED]
     phonemes = ctc.Phonemes(w for q in bank.records + [q for s in sets for q in s] for w in q["text"].split())
@@ -117,10 +119,10 @@ def main():
     if state and state["opt"] and source == path:
         opt.load_state_dict(state["opt"])
     fast = Fast(model.nano)
-    sums, count, units = torch.zeros(3), 0, 0
+    sums, count, units, deadline = torch.zeros(3), 0, 0, Deadline()
     keep = lambda: save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
-    for x, phones, heard, shift, at in feed(functools.partial(batches, bank, text, phonemes), 7 + step):
-        done = clock() / budget
+    for x, phones, heard, shift, at in feed(functools.partial(batches, bank, text, phonemes), 7 + step + 100_000 * crew.rank):
+        done = crew.agreed(max(clock() / budget, deadline()))
         if done >= 1:
             break
         h, rows = encode(fast.net, x, shift, at)
@@ -130,19 +132,21 @@ def main():
         apart = ctc.agreement(sounds) if TWINS else phone * 0
         (phone + .5 * token + TWINS * apart).backward()
         fast.collect()
+        crew.average(opt.params)
         opt.step(schedule(done, step, peak))
         fast.refresh()
         step, count, units = step + 1, count + 1, units + x.shape[0] * x.shape[1] / 100
         sums += torch.stack([phone, token, apart]).detach().cpu()
-        if step % 50 == 0:
+        if step % 50 == 0 and crew.first:
             log(step=step, s=clock(), phone=float(sums[0] / count), token=float(sums[1] / count), apart=float(sums[2] / count), units_s=units / (clock() - clock.before))
             sums, count = torch.zeros(3), 0
             keep()
-        if step % 200 == 0:
+        if step % 400 == 0 and crew.first:
             log(step=step, s=clock(), **{f"{n}_per": check(model, text, phonemes, n, 30)[0] for n in ("test_voices", "test_flite_slt", "test_flite_awb")})
             model.train()
-    keep()
-    log(**{f"{n}_{k}": v for n in CHECKED for k, v in zip(("per", "exact"), check(model, text, phonemes, n))})
+    if crew.first:
+        keep()
+        log(**{f"{n}_{k}": v for n in CHECKED for k, v in zip(("per", "exact"), check(model, text, phonemes, n))})
 
 
 if __name__ == "__main__":
