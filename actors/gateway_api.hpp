@@ -57,7 +57,7 @@ enum class openai_dialect : std::uint8_t { realtime, realtime_beta, live };
 
 /// What a connection that speaks a dialect of OpenAI's asks for (docs/openai.md).
 struct realtime_request {
-  std::string model;  ///< as the client names it; in Live it does so later
+  std::string model = "parley"; ///< as the client names it; in Live it does so later
   bool served = true; ///< false: a kind of session that there isn't, which the client is told over the connection
   openai_dialect spoken = openai_dialect::realtime;
 };

@@ -2,6 +2,7 @@
 
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
+#include "actors/reports/status_report.hpp"
 
 #include <utility>
 #include <variant>
@@ -88,7 +89,7 @@ void realtime_session::perform(protocol::realtime::end_client& effect) {
 
 void realtime_session::perform(protocol::realtime::open_inner& effect) {
   connection_info info;
-  info.mode = effect.kind == protocol::mode::chat ? "chat" : "audio";
+  info.mode = name_of(effect.kind);
   info.remote = connection_.remote;
   info.group = connection_.group;
   info.key = connection_.key;

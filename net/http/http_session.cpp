@@ -241,12 +241,13 @@ void http_session::upgrade() {
   info.session_id = query_value(query, "session_id");
   info.resume_token = std::move(token);
   info.last_event_id = query_value(query, "last_event_id");
+  const bool undecided = !realtime && is_undecided(path, query);
   info.realtime = std::move(realtime);
   if (info.realtime) info.resume_token.reset();
   const auto reservation = std::make_shared<admission::reservation>(std::move(entry->reservation));
   info.reservation = reservation;
   auto next = std::make_shared<websocket_session>(std::move(stream_), leave(), reservation, shared_);
-  next->run(request, std::move(info), choose_subprotocol(subprotocols));
+  next->run(request, std::move(info), choose_subprotocol(subprotocols), undecided);
 }
 
 void http_session::route() {

@@ -63,4 +63,8 @@ std::optional<actors::realtime_request> realtime_request_of(std::string_view pat
   return out;
 }
 
+bool is_undecided(std::string_view path, std::string_view query) {
+  return path == own_path && !any_of(query, {"mode", "resume_token", "dialect"});
+}
+
 } // namespace parley::net

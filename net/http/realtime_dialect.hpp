@@ -15,4 +15,7 @@ bool is_realtime_path(std::string_view path);
 std::optional<actors::realtime_request> realtime_request_of(std::string_view path, std::string_view query,
                                                             std::string_view subprotocols, std::string_view beta);
 
+/// Whether an upgrade request that is none of OpenAI's leaves open what the client speaks: its first event tells.
+bool is_undecided(std::string_view path, std::string_view query);
+
 } // namespace parley::net

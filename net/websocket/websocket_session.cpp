@@ -1,22 +1,31 @@
 #include "net/websocket/websocket_session.hpp"
 
 #include "net/service.hpp"
+#include "protocol/realtime/client_event.hpp"
 
+#include <chrono>
 #include <utility>
 
 namespace parley::net {
+namespace {
+
+/// How long a client that speaks OpenAI's Realtime API takes at most to send its first event; others get their first
+/// event so much later (docs/openai.md).
+constexpr std::chrono::milliseconds decision_time{150};
+
+} // namespace
 
 websocket_session::websocket_session(stream&& from, connections::slot place,
                                      std::shared_ptr<admission::reservation> reservation, service& shared)
-    : ws_(std::move(from)), strand_(ws_.get_executor()), heart_(strand_),
-      closing_timer_(strand_), held_{std::move(place), std::move(reservation)}, shared_(shared) {}
+    : ws_(std::move(from)), strand_(ws_.get_executor()), heart_(strand_), closing_timer_(strand_),
+      decision_timer_(strand_), held_{std::move(place), std::move(reservation)}, shared_(shared) {}
 
 websocket_session::~websocket_session() {
   finish();
 }
 
 void websocket_session::run(const http::request<http::string_body>& upgrade, actors::connection_info info,
-                            const std::optional<std::string>& subprotocol) {
+                            const std::optional<std::string>& subprotocol, bool undecided) {
   auto limits = shared_.limits;
   if (info.resume_token) limits.outbox_bytes += limits.resume_bytes;
   held_.take_over(weak_from_this(), strand_, limits, shared_);
@@ -24,9 +33,10 @@ void websocket_session::run(const http::request<http::string_body>& upgrade, act
   ws_.read_message_max(chat ? shared_.limits.chat_message_bytes : shared_.limits.duplex_message_bytes);
   ws_.on_control([this](websocket::frame_type kind) { on_control(kind); });
   ws_.plain().expires_after(shared_.limits.handshake);
-  ws_.async_accept(upgrade, subprotocol, [self = shared_from_this(), info = std::move(info)](error_code ec) mutable {
-    self->on_accept(ec, std::move(info));
-  });
+  ws_.async_accept(upgrade, subprotocol,
+                   [self = shared_from_this(), info = std::move(info), undecided](error_code ec) mutable {
+                     self->on_accept(ec, std::move(info), undecided);
+                   });
 }
 
 void websocket_session::cut() {
@@ -35,12 +45,31 @@ void websocket_session::cut() {
   });
 }
 
-void websocket_session::on_accept(error_code ec, actors::connection_info info) {
+void websocket_session::on_accept(error_code ec, actors::connection_info info, bool undecided) {
   if (ec || finished_) return finish();
   ws_.plain().expires_never();
-  held_.handle = shared_.core.admit(std::move(info), held_.link);
+  if (undecided)
+    wait_for_first_event(std::move(info));
+  else
+    held_.handle = shared_.core.admit(std::move(info), held_.link);
   tick();
   read();
+}
+
+void websocket_session::wait_for_first_event(actors::connection_info info) {
+  undecided_ = std::move(info);
+  decision_timer_.expires_after(decision_time);
+  decision_timer_.async_wait([self = shared_from_this()](error_code ec) {
+    if (!ec && !self->finished_) self->decide({});
+  });
+}
+
+void websocket_session::decide(std::string_view first_event) {
+  if (!undecided_) return;
+  decision_timer_.cancel();
+  auto info = *std::exchange(undecided_, std::nullopt);
+  if (protocol::realtime::is_first_update(first_event)) info.realtime.emplace();
+  held_.handle = shared_.core.admit(std::move(info), held_.link);
 }
 
 void websocket_session::read() {
@@ -64,6 +93,7 @@ void websocket_session::on_read(error_code ec, std::size_t bytes) {
   beat_.received();
   if (!discarding_ && ws_.got_binary()) {
     discarding_ = true;
+    decide({});
     held_.handle->binary();
   }
   if (discarding_) {
@@ -77,6 +107,7 @@ void websocket_session::on_read(error_code ec, std::size_t bytes) {
 
 void websocket_session::on_message() {
   std::string text = buffer_.take();
+  decide(text);
   may_read_ = held_.link->spend(text.size());
   held_.handle->text(std::move(text));
 }
@@ -160,6 +191,7 @@ void websocket_session::finish() {
   if (std::exchange(finished_, true)) return;
   heart_.cancel();
   closing_timer_.cancel();
+  decision_timer_.cancel();
   error_code ignored;
   ws_.plain().socket().close(ignored);
   // If a read fails while our close frame is being written, Beast makes the read wait for the close frame and the close

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace parley::net {
 
@@ -19,9 +20,10 @@ public:
                     service& shared);
   ~websocket_session() override;
 
-  /// Answers the upgrade request, echoing `subprotocol`, and continues from there.
+  /// Answers the upgrade request, echoing `subprotocol`, and continues from there. `undecided`: the client's first event
+  /// tells whether it speaks OpenAI's Realtime API; silence for a moment tells that it does not.
   void run(const http::request<http::string_body>& upgrade, actors::connection_info info,
-           const std::optional<std::string>& subprotocol);
+           const std::optional<std::string>& subprotocol, bool undecided);
 
   void drain() override {}
   void cut() override;
@@ -30,7 +32,9 @@ public:
   void on_ring();
 
 private:
-  void on_accept(error_code ec, actors::connection_info info);
+  void on_accept(error_code ec, actors::connection_info info, bool undecided);
+  void wait_for_first_event(actors::connection_info info);
+  void decide(std::string_view first_event);
   void read();
   void on_read(error_code ec, std::size_t bytes);
   void on_message();
@@ -48,6 +52,8 @@ private:
   const asio::any_io_executor strand_;
   asio::steady_timer heart_;
   asio::steady_timer closing_timer_;
+  asio::steady_timer decision_timer_;
+  std::optional<actors::connection_info> undecided_; ///< it has no session yet
   asio::cancellation_signal end_of_reading_;
   asio::cancellation_signal end_of_closing_;
   session_binding held_;

@@ -111,6 +111,23 @@ std::string encode_append(dialect spoken, std::span<const float> samples, bool f
   return text;
 }
 
+std::string encode_append(std::span<const float> samples, bool force_listen,
+                          std::span<const std::shared_ptr<const std::string>> pictures) {
+  std::string frames;
+  for (const auto& picture : pictures) frames.append(frames.empty() ? "\"" : ",\"").append(*picture) += '"';
+  std::string text;
+  text.reserve(envelope_bytes + base64::encoded_size(samples.size_bytes()) + frames.size());
+  json::object_writer out(text);
+  out.text("type", "input.append");
+  auto input = out.object("input");
+  input.samples("audio", samples);
+  if (!frames.empty()) input.json("video_frames", "[" + frames + "]");
+  if (force_listen) input.boolean("force_listen", true);
+  input.close();
+  out.close();
+  return text;
+}
+
 std::string encode_chat(const chat_request& request) {
   std::string text = R"({"type":"input.append","input":{"messages":[)";
   if (request.system) text += chat_message("system", *request.system) + ",";

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,6 +44,10 @@ std::string encode_init(const init_request& request);
 /// `samples` at 16 kHz. `picture`: bytes of an image file, for video; empty = none.
 std::string encode_append(dialect spoken, std::span<const float> samples, bool force_listen = false,
                           std::string_view picture = {});
+
+/// The same in the current dialect, with pictures as data URLs or base64: JSON strings without their quotes.
+std::string encode_append(std::span<const float> samples, bool force_listen,
+                          std::span<const std::shared_ptr<const std::string>> pictures);
 std::string encode_chat(const chat_request& request);
 std::string encode_close(std::string_view reason);
 

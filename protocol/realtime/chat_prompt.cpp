@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace parley::protocol::realtime {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr int default_answer_tokens = 1024;
 constexpr std::size_t most_messages = 200; ///< chat takes 256
+constexpr std::size_t most_views = 4;      ///< of what a camera saw
 constexpr std::string_view not_kept = "(spoken)";
 
 /// The messages of a chat turn: items of one speaker in a row make one message.
@@ -105,6 +107,21 @@ std::string_view role_of(const item& one) {
   return one.role == item_role::system ? "system" : "user";
 }
 
+/// Without what a camera saw, except the newest `most` views.
+std::vector<const item*> without_old_views(std::span<const item* const> context, std::size_t most) {
+  std::vector<const item*> kept;
+  for (auto one = context.rbegin(); one != context.rend(); ++one) {
+    if (!is_camera_view(**one))
+      kept.push_back(*one);
+    else if (most > 0) {
+      kept.push_back(*one);
+      --most;
+    }
+  }
+  std::reverse(kept.begin(), kept.end());
+  return kept;
+}
+
 bool only_small_pictures(std::span<const item* const> context) {
   bool any = false;
   for (const auto* one : context) {
@@ -123,7 +140,9 @@ std::string_view speaker(const item& one) {
 
 } // namespace
 
-std::string encode_chat_turn(const response_request& request, std::span<const item* const> context) {
+std::string encode_chat_turn(const response_request& request, std::span<const item* const> items) {
+  const auto seen = without_old_views(items, most_views);
+  std::span<const item* const> context(seen);
   message_list messages;
   messages.add_text("system", request.instructions);
   if (context.size() > most_messages) context = context.last(most_messages);
@@ -143,7 +162,9 @@ std::string encode_chat_turn(const response_request& request, std::span<const it
 std::string in_words(std::span<const item> context, std::size_t most_bytes) {
   std::vector<std::string> lines;
   std::size_t bytes = 0;
+  bool viewed = false;
   for (auto one = context.rbegin(); one != context.rend(); ++one) {
+    if (is_camera_view(*one) && std::exchange(viewed, true)) continue;
     std::string line(speaker(*one));
     for (const auto& part : one->content) {
       if (part.type == item_part::kind::input_image)

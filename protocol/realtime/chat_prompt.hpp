@@ -9,11 +9,12 @@
 namespace parley::protocol::realtime {
 
 /// One answer as a chat turn of Parley's own protocol: the frame `input.append` (docs/protocol.md 3.5) with `context` as
-/// the conversation. Chat ends with what a user says; where the context does not, one is asked to go on.
+/// the conversation; of what a camera saw, the newest few. Chat ends with what a user says; where the context does not,
+/// one is asked to go on.
 std::string encode_chat_turn(const response_request& request, std::span<const item* const> context);
 
-/// The conversation in words, for the system prompt of a duplex session: who said what, the newest `most_bytes`.
-/// Empty if nothing was said.
+/// The conversation in words, for the system prompt of a duplex session: who said what, the newest `most_bytes`; of
+/// what a camera saw, the newest. Empty if nothing was said.
 std::string in_words(std::span<const item> context, std::size_t most_bytes);
 
 } // namespace parley::protocol::realtime

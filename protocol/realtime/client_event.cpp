@@ -1,5 +1,8 @@
 #include "protocol/realtime/client_event.hpp"
 
+#include "protocol/json/document.hpp"
+#include "protocol/realtime/beta_events.hpp"
+
 #include <array>
 #include <limits>
 #include <utility>
@@ -132,6 +135,17 @@ result<client_event> read_client_event(json::value event, const session_config& 
     return out;
   }
   return refuse("invalid_value", "Invalid value: '" + type.substr(0, 64) + "'.", "type");
+}
+
+bool is_first_update(std::string_view frame) {
+  const auto document = json::scan(frame);
+  const auto event = json::root(document);
+  const auto type = json::member(event, "type"), session = json::member(event, "session");
+  if (!type.is(json::kind::string) || type.raw() != "session.update") return false;
+  const auto kind = json::member(session, "type");
+  if (kind.is(json::kind::string) && kind.raw() == "realtime") return true;
+  return json::member(session, "audio").given() || json::member(session, "output_modalities").given() ||
+         is_beta_update(frame);
 }
 
 } // namespace parley::protocol::realtime

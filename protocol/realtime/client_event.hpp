@@ -72,4 +72,8 @@ result<client_event> read_client_event(json::value event, const session_config& 
 /// A response as the session's settings have it: what answers a turn.
 response_request default_response(const session_config& current);
 
+/// Whether the first event of a connection is a `session.update` as only clients of the Realtime API send it, in its
+/// present form or the beta's.
+bool is_first_update(std::string_view frame);
+
 } // namespace parley::protocol::realtime

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace parley::protocol::realtime {
 
-/// The user's sound on its way to a duplex session: cut into units, of which few are passed on before their answers
+/// The user's sound, and what a camera sees, on its way to a duplex session: cut into units, of which few are passed on before their answers
 /// come, because the session drops what comes too fast. Nothing is dropped here up to `most_units`.
 class duplex_feed {
 public:
@@ -17,6 +18,9 @@ public:
 
   /// Takes samples at 16 kHz. Returns how many units had to be dropped, oldest first.
   std::size_t hear(std::span<const float> samples);
+
+  /// A picture that goes with the next append: a data URL, as it stands between its quotes. Only the newest few stay.
+  void show(std::shared_ptr<const std::string> picture);
 
   /// The next append breaks off what the model says, and is due at once.
   void force_listen() { force_ = true; }
@@ -27,7 +31,7 @@ public:
   /// The session has answered a unit.
   void answered() { answered_ += answered_ < sent_ / unit ? 1 : 0; }
 
-  /// A new session begins: it hears what waits.
+  /// A new session begins: it hears what waits, and sees the newest picture.
   void begin();
 
   /// Forgets what waits, except the newest `samples`.
@@ -41,6 +45,7 @@ private:
 
   std::size_t most_units_;
   std::deque<float> waiting_;
+  std::deque<std::shared_ptr<const std::string>> pictures_;
   std::size_t sent_ = 0;     ///< samples sent to this session
   std::size_t answered_ = 0; ///< units
   bool force_ = false;

@@ -1,5 +1,6 @@
 #include "protocol/realtime/items.hpp"
 
+#include "conversation/image_format.hpp"
 #include "protocol/json/writer.hpp"
 #include "protocol/media/picture.hpp"
 
@@ -86,12 +87,13 @@ item_part read_part(field_set part, const sound_format& coding) {
       part.refuse_value("image_url", "only data URLs are supported: this server fetches nothing.");
       break;
     }
-    if (const auto file = decode_image(json::unescape(url), part.path_of("image_url"), picture_kinds::jpeg_png_webp);
-        !file) {
+    const auto file = decode_image(json::unescape(url), part.path_of("image_url"), picture_kinds::jpeg_png_webp);
+    if (!file) {
       part.fail({"invalid_value", file.error().message, part.path_of("image_url")});
       break;
     }
     out.picture = std::make_shared<const std::string>(url.raw());
+    out.is_jpeg = conversation::format_of(**file) == conversation::image_format::jpeg;
     out.low_detail = part.text("detail").value_or("") == "low";
     break;
   }
@@ -131,6 +133,12 @@ compact_sound compact(std::span<const float> samples) {
   out->reserve(samples.size());
   for (const float x : samples) out->push_back(static_cast<std::int16_t>(std::clamp(x, -1.0f, 1.0f) * 32'767.0f));
   return out;
+}
+
+bool is_camera_view(const item& one) {
+  return one.kind == item_kind::message && one.role == item_role::user && !one.content.empty() &&
+         std::all_of(one.content.begin(), one.content.end(),
+                     [](const item_part& part) { return part.type == item_part::kind::input_image && part.is_jpeg; });
 }
 
 std::string encode_item(const item& of) {

@@ -29,6 +29,7 @@ struct item_part {
   bool has_transcript = true;                 ///< false = null on the wire
   compact_sound sound = nullptr;              ///< input_audio
   std::shared_ptr<const std::string> picture; ///< input_image: the data URL, as it stood between its quotes
+  bool is_jpeg = false;                       ///< input_image: in the format that video takes
   bool low_detail = false;
 
   bool has_media() const { return sound || picture; }
@@ -49,6 +50,9 @@ struct item {
   std::string payload{};            ///< a call's arguments, or the output
   double sound_ms = 0;              ///< of an answer: how much sound was sent
 };
+
+/// Whether it is what a camera sees: a user's message of nothing but JPEG pictures.
+bool is_camera_view(const item& one);
 
 /// The item as JSON, without its sound.
 std::string encode_item(const item& of);

@@ -226,6 +226,8 @@ void machine::fill_silence() {
 std::optional<fault> machine::handle(item_create& event) {
   if (event.one.id.empty()) event.one.id = out_.make_id("item_");
   const auto shown = encode_item(event.one);
+  const bool seen = lane_now() == lane::duplex && is_camera_view(event.one);
+  const auto content = seen ? event.one.content : std::vector<item_part>();
   const auto before = items_.insert(std::move(event.one), event.previous);
   if (!before) return before.error();
   for (const auto* type : {"conversation.item.added", "conversation.item.done"}) {
@@ -234,7 +236,9 @@ std::optional<fault> machine::handle(item_create& event) {
       out.json("item", shown);
     });
   }
-  duplex_stale_ = true;
+  for (const auto& part : content) feed_.show(part.picture);
+  watches_ = watches_ || seen;
+  if (!seen || inner_.kind == mode::audio) duplex_stale_ = true;
   return std::nullopt;
 }
 

@@ -169,6 +169,7 @@ private:
   std::optional<time_point> last_input_; ///< when the client's sound, or silence for it, came last
   bool answer_due_ = false;              ///< to a turn of the user, once nothing else is being said
   duplex_feed feed_;
+  bool watches_ = false;            ///< the client has shown what a camera sees: duplex sessions are of video
   bool duplex_refused_ = false;     ///< there was no slot for this turn
   bool duplex_stale_ = false;       ///< the conversation has what the duplex session has not heard
   std::string engine_response_;     ///< what the duplex session is saying

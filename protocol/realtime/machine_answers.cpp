@@ -252,7 +252,7 @@ void machine::on_duplex_output(const server_message& said) {
       const auto ended = input_.now_ms();
       end_turn(ended);
     }
-    active_ = std::make_unique<running>(answer(out_, &items_, conversation_id_, default_response(config_)), mode::audio,
+    active_ = std::make_unique<running>(answer(out_, &items_, conversation_id_, default_response(config_)), inner_.kind,
                                         std::string());
     active_->said.create();
   }
@@ -269,7 +269,7 @@ void machine::on_duplex_output(const server_message& said) {
 void machine::feed_duplex() {
   if (inner_.number == 0) {
     if (input_.in_turn() && !is_active() && !duplex_refused_) {
-      open(mode::audio);
+      open(watches_ ? mode::video : mode::audio);
       send_inner(duplex_init());
       duplex_stale_ = false;
       feed_.begin();
@@ -277,7 +277,7 @@ void machine::feed_duplex() {
       feed_.keep_last(preroll_samples);
     }
   }
-  if (inner_.number == 0 || inner_.kind != mode::audio || !inner_.ready()) return;
+  if (inner_.number == 0 || inner_.kind == mode::chat || !inner_.ready()) return;
   while (auto frame = feed_.next()) send_inner(std::move(*frame));
 }
 

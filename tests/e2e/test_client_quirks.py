@@ -250,3 +250,24 @@ def test_health_and_status(server):
     assert http(server, "/ready")[0] == 200
     status, report = http(server, "/status")
     assert status == 200 and report["workers"] and report["queue"]["length"] == 0 and report["version"] == health["version"]
+
+
+def begun(server, session: dict) -> Client:
+    """A client that connects without saying what it speaks, and begins with this `session.update`."""
+    client = Client(server, mode=None)
+    client.send({"type": "session.update", "session": session})
+    return client
+
+
+def test_the_first_event_decides_what_a_bare_url_speaks(server):
+    """OpenAI's agents SDK for Python connects to the URL as it is given, and speaks first."""
+    with begun(server, {"type": "realtime", "instructions": "Be kind."}) as client:
+        assert client.receive()["type"] == "session.created"
+        assert client.receive()["session"]["instructions"] == "Be kind."
+    with begun(server, {"modalities": ["text"]}) as client:
+        assert client.receive()["type"] == "session.created"
+        assert client.receive()["session"]["modalities"] == ["text"], "the beta's form"
+    with begun(server, {"instructions": "Be kind."}) as client:
+        assert [client.receive()["type"] for _ in range(2)] == ["session.queue_done", "session.created"]
+    with Client(server, mode=None) as client:
+        assert client.receive()["type"] == "session.queue_done", "who says nothing speaks Parley's own dialect"

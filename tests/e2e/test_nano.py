@@ -1,4 +1,5 @@
 """The trained model in models/nano on the real server: with a fixed seed it must give the right answers."""
+import base64
 import json
 import subprocess
 
@@ -113,6 +114,24 @@ def test_a_spoken_question_about_a_video(nano, question, shape, colour, answer):
         said, began, _ = answer_to(client, sound, 16, video_frames=[jpeg(drawn(shape, colour))])
         assert said == answer
         assert len(sound) // UNIT <= began <= max(3, len(sound) // UNIT + 2)
+
+
+@sees
+@hears
+@pytest.mark.parametrize("question, shape, colour, answer", SHOWN)
+def test_a_camera_in_openais_dialect(nano, question, shape, colour, answer):
+    """Voice agents send what their camera sees as messages of one picture."""
+    view = {"type": "message", "role": "user", "content": [{"type": "input_image", "image_url": "data:image/jpeg;base64," + jpeg(drawn(shape, colour))}]}
+    sound = np.concatenate([say(question), np.zeros(4 * UNIT, np.float32)])
+    with Client(nano, None, "model=any") as client:
+        client.until("session.created")
+        client.send({"type": "session.update", "session": {"type": "realtime", "audio": {"input": {"format": {"type": "audio/pcm", "rate": 16000}}}}})
+        for at in range(0, len(sound), UNIT):
+            client.send({"type": "conversation.item.create", "item": view})
+            pcm = (sound[at : at + UNIT] * 32767).astype("<i2").tobytes()
+            client.send({"type": "input_audio_buffer.append", "audio": base64.b64encode(pcm).decode()})
+        done = client.until("response.done")["response"]
+        assert done["status"] == "completed" and done["output"][0]["content"][0]["transcript"] == answer
 
 
 @pytest.mark.skipif(TRAINED["init_audio"], reason="this one hears")

@@ -96,3 +96,13 @@ TEST_CASE("a realtime connection that would not get a slot is refused at the upg
   CHECK(error["type"] == "server_error");
   CHECK(refused("/v1/realtime?mode=chat").status == 101); // waits in the queue
 }
+
+TEST_CASE("only a bare URL leaves it to the first event") {
+  using parley::net::is_undecided;
+  CHECK(is_undecided("/v1/realtime", ""));
+  CHECK(is_undecided("/v1/realtime", "session_id=a"));
+  CHECK_FALSE(is_undecided("/v1/realtime", "mode=audio"));
+  CHECK_FALSE(is_undecided("/v1/realtime", "dialect=parley"));
+  CHECK_FALSE(is_undecided("/v1/realtime", "session_id=a&resume_token=b"));
+  CHECK_FALSE(is_undecided("/v1/live", ""));
+}

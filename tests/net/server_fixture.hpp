@@ -25,7 +25,7 @@ struct server_fixture {
 
   wire_client connect() { return wire_client(start().port()); }
 
-  wire_client open(std::string_view target = "/v1/realtime") {
+  wire_client open(std::string_view target = "/v1/realtime?mode=audio") {
     wire_client client = connect();
     if (client.upgrade(target).status != 101) throw std::runtime_error("no upgrade");
     return client;

@@ -48,6 +48,32 @@ TEST_CASE("no mode and an empty mode are two things") {
   CHECK(fixture.gateway.at(1).info.mode == "");
 }
 
+TEST_CASE("the first event behind a bare URL tells what the client speaks") {
+  server_fixture fixture;
+  wire_client client = fixture.open("/v1/realtime");
+  const auto speaks_openai = [&](std::string_view first) {
+    client.send_frame(wire_client::text, std::string(first));
+    CHECK(client.read_data().payload == first); // the session gets this event, too
+    CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 1; }));
+    return fixture.gateway.at(0).info.realtime.has_value();
+  };
+  SECTION("OpenAI's dialect") {
+    CHECK(speaks_openai(R"({"type":"session.update","session":{"type":"realtime"}})"));
+  }
+  SECTION("Parley's own") {
+    CHECK_FALSE(speaks_openai(R"({"type":"session.update","session":{"instructions":"a"}})"));
+  }
+}
+
+TEST_CASE("who leaves before the first event had no session") {
+  server_fixture fixture;
+  wire_client client = fixture.open("/v1/realtime");
+  client.send_frame(wire_client::close, std::string("\x03\xE8", 2));
+  CHECK(client.read_close() == 1000);
+  CHECK(fixture.empties());
+  CHECK(fixture.gateway.open() == 0);
+}
+
 TEST_CASE("one offered subprotocol that is no key is echoed") {
   server_fixture fixture;
   wire_client client = fixture.connect();

@@ -42,7 +42,7 @@ public:
                std::string_view body = {});
 
   /// Requests a WebSocket; status 101 means success.
-  response upgrade(std::string_view target = "/v1/realtime", std::string_view headers = {});
+  response upgrade(std::string_view target = "/v1/realtime?mode=audio", std::string_view headers = {});
 
   /// A masked frame, as clients send it.
   static std::string encode(std::uint8_t op, std::string_view payload, bool fin = true);

@@ -146,6 +146,21 @@ TEST_CASE("the first session.update in the beta's form makes a client one of the
   CHECK_FALSE(rt::is_beta_update(R"({"type":"session.update","session":{"type":"realtime","voice":"a"}})"));
   CHECK_FALSE(rt::is_beta_update(R"({"type":"session.update","session":{"instructions":"a"}})"));
   CHECK_FALSE(rt::is_beta_update(R"({"type":"session.update","session":3})"));
+}
+
+TEST_CASE("the first event tells clients of the Realtime API from Parley's own") {
+  for (const auto* session : {R"({"type":"realtime"})", R"({"audio":{}})", R"({"output_modalities":["text"]})",
+                              R"({"modalities":["text"],"instructions":"a"})", R"({"turn_detection":null})"}) {
+    CAPTURE(session);
+    CHECK(rt::is_first_update(R"({"type":"session.update","session":)" + std::string(session) + "}"));
+  }
+  for (const auto* frame :
+       {R"({"type":"session.update","session":{"instructions":"a","ref_audio":"b"}})",
+        R"({"type":"session.update","session":{"type":"transcription"}})", R"({"type":"session.update","session":3})",
+        R"({"type":"session.update"})", R"({"type":"session.init","session":{"type":"realtime"}})", "[]", "", "{"}) {
+    CAPTURE(frame);
+    CHECK_FALSE(rt::is_first_update(frame));
+  }
   CHECK_FALSE(rt::is_beta_update("["));
 }
 

@@ -1,4 +1,5 @@
 #include "tests/protocol/realtime_driver.hpp"
+#include "tests/protocol/wire_material.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -24,6 +25,26 @@ heard appended(const std::vector<nlohmann::json>& asked) {
     out.samples += each["input"]["audio"].get<std::string>().size() * 3 / 16; // float32 in base64
     out.forced = out.forced || each["input"].value("force_listen", false);
   }
+  return out;
+}
+
+/// What a client sends of its camera; `height` tells the pictures apart.
+nlohmann::json view(int height) {
+  return {{"type", "conversation.item.create"},
+          {"item",
+           {{"type", "message"},
+            {"role", "user"},
+            {"content",
+             {{{"type", "input_image"},
+               {"image_url", "data:image/jpeg;base64," + parley::protocol::test::jpeg(64, height)}}}}}}};
+}
+
+/// How many pictures each append of these has.
+std::vector<std::size_t> pictures(const std::vector<nlohmann::json>& asked) {
+  std::vector<std::size_t> out;
+  for (const auto& each : asked)
+    if (each["type"] == "input.append")
+      out.push_back(each["input"].value("video_frames", nlohmann::json::array()).size());
   return out;
 }
 
@@ -248,4 +269,53 @@ TEST_CASE("whatever happens in whatever order, clients are told in order") {
     server.wait(std::chrono::seconds(100));
     server.seen().check_quiet();
   }
+}
+
+TEST_CASE("what a camera sees goes to a session of video, with the next second") {
+  realtime_driver server;
+  const auto shown = server.send(view(10));
+  CHECK(types(shown) == names{"conversation.item.added", "conversation.item.done"});
+  server.send(view(11));
+  server.hear(quiet(1));
+  server.hear(tone(1));
+  REQUIRE(server.open() == mode::video);
+  server.grant();
+  auto asked = server.asked();
+  CHECK(last(asked, "session.init")["payload"]["system_prompt"] == "Conversation so far:\nUser: (a picture) \n");
+  CHECK(pictures(asked) == std::vector<std::size_t>{1}); // the newest of those from before
+  const auto sent = last(asked, "input.append")["input"]["video_frames"][0].get<std::string>();
+  CHECK(sent == "data:image/jpeg;base64," + parley::protocol::test::jpeg(64, 11));
+
+  server.listens();
+  for (int height = 20; height < 26; ++height) server.send(view(height));
+  server.hear(tone(1));
+  server.hear(tone(1));
+  asked = server.asked();
+  CHECK(pictures(asked) == std::vector<std::size_t>{4, 0});
+  CHECK(server.open() == mode::video); // the session goes on
+  server.seen().check_quiet();
+}
+
+TEST_CASE("a camera that is switched on during a conversation reopens it when nobody speaks") {
+  realtime_driver server;
+  begin(server);
+  server.listens();
+  server.send(view(10));
+  CHECK(server.open() == mode::audio);
+  server.hear(quiet(1));
+  CHECK_FALSE(server.open());
+  server.hear(tone(1));
+  CHECK(server.open() == mode::video);
+}
+
+TEST_CASE("without full duplex a camera's newest four pictures are part of the conversation") {
+  realtime_driver server;
+  server.update({{"audio", {{"input", {{"turn_detection", nullptr}}}}}});
+  for (int height = 10; height < 16; ++height) server.send(view(height));
+  server.send({{"type", "response.create"}});
+  REQUIRE(server.open() == mode::chat);
+  server.grant();
+  const auto content = last(server.asked(), "input.append")["input"]["messages"][0]["content"];
+  REQUIRE(content.size() == 4);
+  CHECK(content[0]["data"] == "data:image/jpeg;base64," + parley::protocol::test::jpeg(64, 12));
 }
