@@ -26,12 +26,15 @@ class Returning(Resuming):
         super().__init__(servers[0], mode)
         self.servers = servers
         self.left = False  # it does not come back
+        self.goodbye: dict | None = None  # sent again after a return
         self.returns: list[tuple[float, float]] = []  # when it lost its connection, and when it was back
         self._lock = threading.RLock()  # nothing is sent while it comes back
         self._chance = random.Random(5)
 
     def send(self, event):
         with self._lock:
+            if isinstance(event, dict) and event["type"] == "session.close":
+                self.goodbye = event
             try:
                 super().send(event)
             except ConnectionClosed:
@@ -53,6 +56,8 @@ class Returning(Resuming):
                 self.use(self.servers[attempt % len(self.servers)])
                 try:
                     if self.try_to_come_back():
+                        if self.goodbye:
+                            super().send(self.goodbye)
                         return self.returns.append((began, time.monotonic()))
                 except (OSError, TimeoutError, WebSocketException, Closed, AssertionError):
                     pass  # nobody there, or it does not know the conversation

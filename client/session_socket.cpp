@@ -22,10 +22,8 @@ void session_socket::connect(std::string_view mode) {
 
 void session_socket::send(std::shared_ptr<const std::string> frame) {
   if (!socket_ || leaving_) return;
-  if (away_)
-    later_.push_back(std::move(frame));
-  else
-    socket_->send(std::move(frame));
+  if (memory_.possible()) farewell_ = frame;
+  if (!away_) socket_->send(std::move(frame));
 }
 
 void session_socket::append(std::shared_ptr<const std::string> frame) {
@@ -89,7 +87,7 @@ void session_socket::resume(const protocol::server_glance& event) {
   timer_.cancel();
   away_ = false;
   for (auto& append : memory_.missing()) socket_->send(std::move(append));
-  for (auto& frame : std::exchange(later_, {})) socket_->send(std::move(frame));
+  if (farewell_) socket_->send(farewell_);
   told_.resumed(event.resent);
 }
 

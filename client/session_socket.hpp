@@ -39,11 +39,12 @@ public:
   /// Call once. `mode`: chat, audio or video.
   void connect(std::string_view mode);
 
-  /// Queues a frame, during a break until the return. Dropped before `connect`, and after `close` or the end.
+  /// Queues a frame. Once the session has begun, that is its end, which is sent again if it got lost with a connection.
+  /// Dropped before `connect`, and after `close` or the end.
   void send(std::string frame) { send(std::make_shared<const std::string>(std::move(frame))); }
   void send(std::shared_ptr<const std::string> frame);
 
-  /// The same for an input.append, which is sent again if it got lost with a connection.
+  /// The same for an input.append.
   void append(std::string frame) { append(std::make_shared<const std::string>(std::move(frame))); }
   void append(std::shared_ptr<const std::string> frame);
 
@@ -70,10 +71,10 @@ private:
   std::mt19937_64 chance_;
   boost::asio::steady_timer timer_;
   std::unique_ptr<ws_client> socket_;
-  std::vector<std::shared_ptr<const std::string>> later_; ///< sent after the return
-  bool reached_ = false;                                  ///< a connection stood
-  bool away_ = false;                                     ///< between a break and session.resumed
-  bool leaving_ = false;                                  ///< `close` was called
+  std::shared_ptr<const std::string> farewell_; ///< the session's end, once it was sent
+  bool reached_ = false;                        ///< a connection stood
+  bool away_ = false;                           ///< between a break and session.resumed
+  bool leaving_ = false;                        ///< `close` was called
 };
 
 } // namespace parley::client

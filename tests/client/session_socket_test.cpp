@@ -53,10 +53,12 @@ struct session {
   void on_event(const parley::protocol::server_glance& event) {
     story += std::to_string(event.event_id) + " ";
     if (event.event_id == 1) socket.append("one");
+    if (event.event_id == farewell_after) socket.send("bye");
   }
 
   boost::asio::io_context io{1};
   std::string story;
+  std::int64_t farewell_after = -1; ///< event that it answers by ending the session
   session_socket socket;
 };
 
@@ -126,4 +128,24 @@ TEST_CASE("a first connection is tried at every address") {
   }
   scripted_server server([](auto& client) { client.send(R"({"type":"session.closed","reason":"timeout"})"); });
   CHECK(session(nobody + "," + server.url()).run() == "opened 0 ended");
+}
+
+TEST_CASE("a session's end is sent again if it got lost") {
+  scripted_server server({[](auto& client) {
+                            client.send(created_frame);
+                            expect(client, "one");
+                            client.send(R"({"type":"response.listen","event_id":2})");
+                            client.send(R"({"type":"response.listen","event_id":3})");
+                            expect(client, "bye");
+                            client.vanish();
+                          },
+                          [](auto& client) {
+                            client.send(R"({"type":"session.resumed","session_id":"sess_1","resume_token":"resume_2",)"
+                                        R"("inputs":2})");
+                            expect(client, "bye");
+                            client.send(R"({"type":"session.closed","reason":"user_stop","event_id":4})");
+                          }});
+  session leaving(server.url());
+  leaving.farewell_after = 3;
+  CHECK(leaving.run() == "opened 1 2 3 lost resumed:0 4 ended");
 }
