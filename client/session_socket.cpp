@@ -10,10 +10,10 @@ constexpr double attempt_time = 5; ///< seconds after which an attempt to come b
 
 } // namespace
 
-session_socket::session_socket(boost::asio::any_io_executor executor, std::vector<server_url> urls, std::size_t first,
-                               std::uint64_t seed, callbacks told)
+session_socket::session_socket(const boost::asio::any_io_executor& executor, std::vector<server_url> urls,
+                               std::size_t first, std::uint64_t seed, callbacks told)
     : executor_(executor), urls_(std::move(urls)), first_(first % urls_.size()), told_(std::move(told)),
-      memory_(urls_.size(), first_), chance_(seed), timer_(std::move(executor)) {}
+      memory_(urls_.size(), first_), chance_(seed), timer_(executor) {}
 
 void session_socket::connect(std::string_view mode) {
   mode_query_ = "mode=" + std::string(mode);

@@ -33,7 +33,7 @@ public:
   };
 
   /// `urls` is not empty; the session begins at number `first` of them. `seed`: of the waits by chance.
-  session_socket(boost::asio::any_io_executor executor, std::vector<server_url> urls, std::size_t first,
+  session_socket(const boost::asio::any_io_executor& executor, std::vector<server_url> urls, std::size_t first,
                  std::uint64_t seed, callbacks told);
 
   /// Call once. `mode`: chat, audio or video.

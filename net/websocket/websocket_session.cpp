@@ -67,7 +67,8 @@ void websocket_session::wait_for_first_event(actors::connection_info info) {
 void websocket_session::decide(std::string_view first_event) {
   if (!undecided_) return;
   decision_timer_.cancel();
-  auto info = *std::exchange(undecided_, std::nullopt);
+  auto info = std::move(*undecided_);
+  undecided_.reset();
   if (protocol::realtime::is_first_update(first_event)) info.realtime.emplace();
   held_.handle = shared_.core.admit(std::move(info), held_.link);
 }
