@@ -21,15 +21,15 @@ void session_socket::connect(std::string_view mode) {
 }
 
 void session_socket::send(std::shared_ptr<const std::string> frame) {
-  if (!socket_ || leaving_) return;
+  if (leaving_) return;
   if (memory_.possible()) farewell_ = frame;
-  if (!away_) socket_->send(std::move(frame));
+  if (socket_ && !away_) socket_->send(std::move(frame));
 }
 
 void session_socket::append(std::shared_ptr<const std::string> frame) {
-  if (!socket_ || leaving_) return;
+  if (leaving_) return;
   memory_.sent(frame);
-  if (!away_) socket_->send(std::move(frame));
+  if (socket_ && !away_) socket_->send(std::move(frame));
 }
 
 void session_socket::close() {

@@ -39,8 +39,8 @@ public:
   /// Call once. `mode`: chat, audio or video.
   void connect(std::string_view mode);
 
-  /// Queues a frame. Once the session has begun, that is its end, which is sent again if it got lost with a connection.
-  /// Dropped before `connect`, and after `close` or the end.
+  /// Queues a frame. Once the session has begun, only session.close is sent like this; it is sent again if it got lost
+  /// with a connection. Dropped before `connect`, and after `close` or the end.
   void send(std::string frame) { send(std::make_shared<const std::string>(std::move(frame))); }
   void send(std::shared_ptr<const std::string> frame);
 
@@ -71,7 +71,7 @@ private:
   std::mt19937_64 chance_;
   boost::asio::steady_timer timer_;
   std::unique_ptr<ws_client> socket_;
-  std::shared_ptr<const std::string> farewell_; ///< the session's end, once it was sent
+  std::shared_ptr<const std::string> farewell_; ///< the session.close, once there is one
   bool reached_ = false;                        ///< a connection stood
   bool away_ = false;                           ///< between a break and session.resumed
   bool leaving_ = false;                        ///< `close` was called

@@ -16,7 +16,7 @@ namespace parley::actors {
 /// An actor's link to the registry of a gateway, and the pauses between its attempts to connect. Used by that actor alone.
 class registry_link {
 public:
-  /// `peer`: what the other side is called in reasons.
+  /// `peer`: what error messages call the other side.
   registry_link(caf::actor_system& system, std::string peer, std::chrono::milliseconds longest_pause)
       : links_(system), peer_(std::move(peer)), longest_pause_(longest_pause) {}
 

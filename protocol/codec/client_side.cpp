@@ -70,6 +70,29 @@ std::string message_with_media(const chat_request& request) {
   return text + "]}";
 }
 
+/// `frames`: JSON list of pictures; empty = none.
+std::string written_append(dialect spoken, std::span<const float> samples, bool force_listen, std::string_view frames) {
+  std::string text;
+  text.reserve(envelope_bytes + base64::encoded_size(samples.size_bytes()) + frames.size());
+  json::object_writer out(text);
+  const auto write_input = [&](json::object_writer& into) {
+    into.samples("audio", samples);
+    if (!frames.empty()) into.json("video_frames", frames);
+    if (force_listen) into.boolean("force_listen", true);
+  };
+  if (spoken == dialect::legacy) {
+    out.text("type", "input_audio_buffer.append");
+    write_input(out);
+  } else {
+    out.text("type", "input.append");
+    auto input = out.object("input");
+    write_input(input);
+    input.close();
+  }
+  out.close();
+  return text;
+}
+
 } // namespace
 
 std::string encode_init(const init_request& request) {
@@ -86,46 +109,22 @@ std::string encode_init(const init_request& request) {
 }
 
 std::string encode_append(dialect spoken, std::span<const float> samples, bool force_listen, std::string_view picture) {
-  std::string text;
-  text.reserve(envelope_bytes + base64::encoded_size(samples.size_bytes()) + base64::encoded_size(picture.size()));
-  json::object_writer out(text);
-  const auto write_input = [&](json::object_writer& into) {
-    into.samples("audio", samples);
-    if (!picture.empty()) {
-      text += R"(,"video_frames":[")";
-      base64::append(std::as_bytes(std::span(picture)), text);
-      text += R"("])";
-    }
-    if (force_listen) into.boolean("force_listen", true);
-  };
-  if (spoken == dialect::legacy) {
-    out.text("type", "input_audio_buffer.append");
-    write_input(out);
-  } else {
-    out.text("type", "input.append");
-    auto input = out.object("input");
-    write_input(input);
-    input.close();
+  std::string frames;
+  if (!picture.empty()) {
+    frames.reserve(base64::encoded_size(picture.size()) + 4);
+    frames = R"([")";
+    base64::append(std::as_bytes(std::span(picture)), frames);
+    frames += R"("])";
   }
-  out.close();
-  return text;
+  return written_append(spoken, samples, force_listen, frames);
 }
 
 std::string encode_append(std::span<const float> samples, bool force_listen,
                           std::span<const std::shared_ptr<const std::string>> pictures) {
   std::string frames;
-  for (const auto& picture : pictures) frames.append(frames.empty() ? "\"" : ",\"").append(*picture) += '"';
-  std::string text;
-  text.reserve(envelope_bytes + base64::encoded_size(samples.size_bytes()) + frames.size());
-  json::object_writer out(text);
-  out.text("type", "input.append");
-  auto input = out.object("input");
-  input.samples("audio", samples);
-  if (!frames.empty()) input.json("video_frames", "[" + frames + "]");
-  if (force_listen) input.boolean("force_listen", true);
-  input.close();
-  out.close();
-  return text;
+  for (const auto& picture : pictures) frames.append(frames.empty() ? "[\"" : ",\"").append(*picture) += '"';
+  if (!frames.empty()) frames += ']';
+  return written_append(dialect::current, samples, force_listen, frames);
 }
 
 std::string encode_chat(const chat_request& request) {
