@@ -131,7 +131,7 @@ def test_a_camera_in_openais_dialect(nano, question, shape, colour, answer):
             pcm = (sound[at : at + UNIT] * 32767).astype("<i2").tobytes()
             client.send({"type": "input_audio_buffer.append", "audio": base64.b64encode(pcm).decode()})
         done = client.until("response.done")["response"]
-        assert done["status"] == "completed" and done["output"][0]["content"][0]["transcript"] == answer
+        assert done["status"] == "completed" and answer in done["output"][0]["content"][0]["transcript"]
 
 
 @pytest.mark.skipif(TRAINED["init_audio"], reason="this one hears")
