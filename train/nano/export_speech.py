@@ -2,7 +2,7 @@
 
 The folder must come from `nano.export`; its token2wav files serve as templates (their YAML, the tokenizer's graph, CAM++ and the original vocoder;
 a model with one voice need not train these)."""
-import json, pathlib, re, sys
+import io, json, pathlib, re, sys, zipfile
 import torch
 from safetensors.torch import load_file, save_file
 from . import speech
@@ -56,6 +56,15 @@ def flow_yaml(text):
     return set_numbers(first, input_size=speech.WIDTH) + "encoder:" + rest + "decoder:" + tail
 
 
+def save_packed(state, path):
+    """Saves a state dict in half precision, with its zip entries deflated, which every reader of such files understands."""
+    plain = io.BytesIO()
+    torch.save({k: v.detach().to(torch.float16).contiguous() for k, v in state.items()}, plain)
+    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+        for name in source.namelist():
+            packed.writestr(zipfile.ZipInfo(name), source.read(name), zipfile.ZIP_DEFLATED, 9)
+
+
 def export(out):
     out, data = pathlib.Path(out), corpus("voice")
     folder, codec = out / "assets/token2wav", torch.load(work() / "flow.pt", map_location="cpu")
@@ -66,10 +75,9 @@ def export(out):
     talker.load_state_dict(torch.load(work() / "talker.pt", map_location="cpu")["model"])
     with torch.no_grad():
         silence = int(speech.codes(tokenizer(data["heard"][None, :4 * data["length"][0]])[0])[0])
-    half = lambda state: {k: v.detach().to(torch.float16).contiguous() for k, v in state.items()}
-    torch.save(half(flow.state(silence)), folder / "flow.pt")
-    torch.save(half(vocoder.state()), folder / "hift.pt")
-    torch.save(half(torch.load(folder / "hift_original.pt", map_location="cpu")), folder / "hift_original.pt")  # only checked for existence
+    save_packed(flow.state(silence), folder / "flow.pt")
+    save_packed(vocoder.state(), folder / "hift.pt")
+    save_packed({}, folder / "hift_original.pt")  # only checked for existence
     (folder / "flow.yaml").write_text(flow_yaml((folder / "flow.yaml").read_text()))
     (folder / "config.yaml").write_text(set_numbers((folder / "config.yaml").read_text(), base_channels=BASE, cond_channels=PITCH_WIDTH))
     carrier = folder / "speech_tokenizer_v2_25hz.onnx"

@@ -155,8 +155,24 @@ def noise_floor(r, frames, reference, steady=True):
     return chosen[at:at + frames] * (reference * 10 ** -r.triangular(.8, 4.5, 1.3))
 
 
+def bursts(r, frames):
+    """Noises and melodies that begin and end, at the level of speech, in an otherwise quiet session: [frames,80]."""
+    power, at = torch.full((frames, 80), 1e-10), r.randrange(0, 300)
+    while at < frames:
+        kind = r.choice(noises()[r.random() < .6])
+        if r.random() < .3:
+            kind = (kind + r.choice(noises()[1])) / 2
+        n = min(frames - at, r.randrange(20, 150) if r.random() < .3 else r.randrange(150, 600))
+        begin = r.randrange(0, len(kind) - n + 1)
+        power[at:at + n] += kind[begin:begin + n] * 10 ** r.uniform(-2.5, -.3)
+        at += n + r.randrange(30, 800)
+    return power
+
+
 def mix(r, clips, frames, noisy=.75, bank=None):
     """clips: [(start frame, log mel)] -> power [frames,80]. Each clip gets its own gain. bank: for background talk."""
+    if not clips and r.random() < .7:
+        return bursts(r, frames)
     power, reference = torch.full((frames, 80), 1e-10), None
     if clips and "colour" in AUGMENT and r.random() < .6:
         curve = colour(r)

@@ -26,7 +26,7 @@ class Maker:
         self.asked_of = {i: sights.Asked(*q["asked"]) for i, q in enumerate(bank.records) if "asked" in q}  # the clips with questions about pictures
 
     def scene(self, r):
-        if r.random() < .06:
+        if r.random() < .12:
             return scenes.silent(r)
         turns = []
         for _ in range(r.choices([1, 2, 3, 4], [62, 22, 10, 6])[0]):

@@ -237,8 +237,9 @@ class Flow(nn.Module):
         return x
 
     def state(self, silence):
-        """Tensors of flow.pt. `silence`: the tokenizer's code for silence; token 4218 gets its embedding."""
-        table = self.digit_map(digits(torch.arange(CODES))).detach().clone()
+        """Tensors of flow.pt. `silence`: the tokenizer's code for silence; token 4218 gets its embedding. A code whose
+        unused digits are not 0 has the embedding of the one where they are."""
+        table = self.digit_map(digits(torch.arange(CODES)) * (torch.arange(DIGITS) < ACTIVE)).detach().clone()
         table[SILENCE] = table[silence]
         state = {k: v for k, v in self.state_dict().items() if not k.startswith("digit_map")}
         return dict(state, **{"input_embedding.weight": table, "spk_embed_affine_layer.weight": torch.zeros(80, 192), "spk_embed_affine_layer.bias": torch.zeros(80)})

@@ -3,7 +3,8 @@ import json
 from .questions import INTENTS, Question, draw, typed
 from .slots import TABLES, cap, number
 
-SHARE, NAME_SHARE = .06, .03  # of the typed chats
+SHARE, NAME_SHARE = .12, .08  # of the typed chats
+INVENTED = .4                # of the cities and names; with known ones alone, the model learns these instead of copying
 BEFORE = "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with function signatures within <tools></tools> XML tags:\n<tools>"
 AFTER = ("\n</tools>\n\nFor each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:\n<tool_call>\n"
          "{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>")
@@ -19,13 +20,21 @@ CITIES = sorted({y for _, y in TABLES["capital"]}) + [
 HELD_CITIES = "Bergen Marseille Turin Antwerp Houston Seattle Perth Kiel Basel Malaga Cork Oxford Nagoya Lahore Hanoi".split()
 TIME_ASKED = INTENTS["time"][1]
 WEATHER_ASKED = ["what is the weather in {x}", "what's the weather in {x}", "how is the weather in {x}", "how's the weather in {x}", "what is the weather like in {x}", "tell me the weather in {x}", "weather in {x}",
-                 "is it raining in {x}", "will it rain in {x}", "is it cold in {x}", "is it warm in {x} today", "what will the weather be in {x}", "give me the weather for {x}", "check the weather in {x}", "is it sunny in {x}"]
+                 "is it raining in {x}", "will it rain in {x}", "is it cold in {x}", "is it warm in {x} today", "what will the weather be in {x}", "give me the weather for {x}", "check the weather in {x}", "is it sunny in {x}",
+                 "{x} weather", "{x} forecast", "weather for {x}", "forecast for {x}", "the forecast for {x}", "the weather in {x} now", "today's weather in {x}", "how warm is it in {x}", "how cold is it in {x}",
+                 "is there rain in {x}", "do I need an umbrella in {x}", "please tell me the weather in {x}", "I want to know the weather in {x}", "would you tell me the forecast for {x}", "temperature in {x}"]
 HELD_WEATHER = ["do you know the weather in {x}", "can you tell me the weather in {x}", "weather report for {x}"]
 SKIES = "sunny cloudy rainy windy foggy snowy clear stormy".split()
 NAMES = ("Anna Tom Lisa Max Eva Paul Nora Ben Julia Leo Mary Sam Emma Jack Sarah Alex Maria Peter Laura David Sophie Mark Helen Oscar Clara Simon Alice Victor Ruby Hugo Ella Felix Ivy Noah Lucy Adam Grace Oliver Jane Robin "
          "Nova Echo Iris Atlas Luna Sage Jarvis Ada Pixel Buddy").split()
 HELD_NAMES = "Greta Walter Zoe Bruno Martha Kai Olga Nina Dora Otto".split()
 NAMING = ["You are {x}.", "You are {x}, a friendly assistant.", "You are {x}, a helpful assistant.", "Your name is {x}.", "You are an assistant named {x}.", "You are {x}", "Your name is {x}. Be brief.", "You are called {x}."]
+
+
+def invented(r):
+    """A name that nobody has, of one to three syllables."""
+    start, vowel, end = "b c d f g h j k l m n p r s t v w z br ch cl dr gr k qu st th tr sh".split(), "a e i o u a e i o ai ea ie oo ou".split(), ["", "", "n", "r", "l", "s", "m", "rt", "nd", "ck", "x"]
+    return "".join(r.choice(start) * (i > 0 or r.random() < .85) + r.choice(vowel) + r.choice(end) for i in range(r.choice([1, 2, 2, 3]))).capitalize()
 
 
 def signature(name, about, parameter=""):
@@ -73,7 +82,7 @@ def scene(r, held=False):
     time_tool, weather_tool = signature(clock_name, r.choice(TIME_TEXTS)), signature(weather_name, r.choice(WEATHER_TEXTS), place)
     others = [signature(n, "", OTHER[n]) for n in r.sample(sorted(OTHER), r.choice([0, 0, 1, 2]))]
     kind = r.choices(["time", "weather", "none", "missing"], [30, 40, 20, 10])[0]
-    city = r.choice(HELD_CITIES if held else CITIES)
+    city = r.choice(HELD_CITIES) if held else invented(r) if r.random() < INVENTED else r.choice(CITIES)
     if kind == "time" or kind == "missing" and r.random() < .5:
         q = Question(r.choice(INTENTS["time"][2] if held else TIME_ASKED), INTENTS["time"][0], "time")
     elif kind == "none":
@@ -97,7 +106,7 @@ def scene(r, held=False):
 
 def name_asked(r, held=False):
     """(system prompt, question): the model's name is the system prompt's."""
-    x = r.choice(HELD_NAMES if held else NAMES)
+    x = r.choice(HELD_NAMES) if held else invented(r) if r.random() < INVENTED else r.choice(NAMES)
     question = typed(r, Question(r.choice(INTENTS["name"][2 if held else 1]), "", "name"))
     return r.choice(NAMING).format(x=x), question._replace(answer=f"My name is {x}.")
 
