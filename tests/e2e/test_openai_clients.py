@@ -15,12 +15,10 @@ from openai_rules import Watched
 SCRIPTS = Path(__file__).parent / "openai_clients"
 NANO = ROOT / "models/nano"
 SECONDS = 120
-# Two checks of `tools` wait for the end of the spoken answer behind a call. The default model was never taught tools: its answer there
-# is words without end, so they are left out until it is. What surrounds it is covered by the other clients' and by test_tools.py.
 CHECKS = {
     "sdk/openai_sdk_realtime.py": "connect text text_only manual spoken interrupt tools image out_of_band items errors pcmu strict",
-    "livekit/livekit_realtime.py": "text instructions spoken interrupt chat_ctx video manual azure_beta agent",
-    "pipecat/pipecat_realtime.py": "greeting spoken interrupt manual text_only video",
+    "livekit/livekit_realtime.py": "text instructions spoken interrupt tools chat_ctx video manual azure_beta agent",
+    "pipecat/pipecat_realtime.py": "greeting spoken interrupt tools manual text_only video",
     "node/openai_js_realtime.mjs": "text manual spoken tools browser_style",
     "sdk/openai_sdk_live.py": "start spoken barge_in speak_first formats context errors strict",
     "livekit/livekit_live.py": "greeting spoken barge_in",
