@@ -48,10 +48,9 @@ queue_events admission_queue::enqueue(ticket_key ticket, std::string ticket_id, 
     if (settings_.capacity == 0) return refuse(protocol::error_code::worker_busy);
     if (line_.size() >= settings_.capacity) return refuse(protocol::error_code::queue_full);
   }
-  const std::int64_t order = at_head ? head_-- : tail_++;
+  const std::int64_t order = at_head ? head_++ : tail_++;
   order_of_.emplace(ticket, order);
-  const int position = at_head ? 1 : static_cast<int>(line_.size()) + 1;
-  line_.emplace(order, waiter{ticket, std::move(ticket_id), kind, position, now, wanted});
+  line_.emplace(order, waiter{ticket, std::move(ticket_id), kind, 0, now, wanted});
   if (at_head) positions_changed(now);
   if (workers_.empty() && !patience_ends_) patience_ends_ = now + settings_.no_worker;
 
@@ -139,13 +138,11 @@ queue_events admission_queue::worker_down(worker_key worker, time_point now, std
       words.emplace_back(ticket_refused{each.ticket, protocol::error_code::service_unavailable});
     return words;
   }
-  head_ -= static_cast<std::int64_t>(displaced.size());
-  auto order = head_;
   std::vector<std::int64_t> orders;
   for (auto& each : displaced) {
-    order_of_.emplace(each.ticket, ++order);
-    orders.push_back(order);
-    line_.emplace(order, std::move(each));
+    order_of_.emplace(each.ticket, head_);
+    orders.push_back(head_);
+    line_.emplace(head_++, std::move(each));
   }
   if (workers_.empty() && !line_.empty()) patience_ends_ = now + settings_.no_worker;
   if (orders.empty()) return words;

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -87,8 +88,8 @@ public:
   admission_queue& operator=(const admission_queue&) = delete;
 
   /// Requests a slot for a session. `ticket` must be new; `ticket_id` is what the client sees. `at_head`: the session
-  /// lost its worker, so it goes to the head of the queue whatever the capacity (the session machine counts its
-  /// attempts).
+  /// had a slot before, and lost its worker or its process. It goes to the head of the queue, behind others that did,
+  /// whatever the capacity (the session machine counts its attempts).
   queue_events enqueue(ticket_key ticket, std::string ticket_id, protocol::mode kind, bool at_head, time_point now,
                        queue_wish wanted = {});
 
@@ -124,7 +125,7 @@ public:
   };
 
   /// A worker is gone with all its slots. Tickets that held one are forgotten; their successors go to the head of the
-  /// queue in this order, whatever its capacity. They keep the wishes of the tickets that they replace, and have their
+  /// queue in this order, behind others that are there for the same reason, whatever its capacity. They keep the wishes of the tickets that they replace, and have their
   /// own timeouts.
   queue_events worker_down(worker_key worker, time_point now, std::vector<successor> successors = {});
 
@@ -220,9 +221,9 @@ private:
 
   queue_settings settings_;
   conversation_lengths lengths_;
-  line line_; ///< in order of service
+  line line_;                                                    ///< in order of service
+  std::int64_t head_ = std::numeric_limits<std::int64_t>::min(); ///< of those who had a slot before
   std::int64_t tail_ = 0;
-  std::int64_t head_ = -1;
   std::unordered_map<ticket_key, std::int64_t> order_of_;
   std::unordered_map<ticket_key, holder> holders_;
   std::map<worker_key, slots> workers_;

@@ -66,10 +66,17 @@ TEST_CASE("whatever happens, nobody is overtaken and no slot is lost") {
     std::mt19937 random(seed);
     queue_fixture h({.capacity = 50});
     std::deque<ticket_key> line;            // the expected queue
+    std::set<ticket_key> ahead;             // those who had a slot before: in order, ahead of all others
     std::map<ticket_key, worker_key> holds; // slots that are granted or in use
     std::map<worker_key, int> slots;
     ticket_key next = 1;
     worker_key next_worker = 1;
+    const auto insert_at_head = [&](ticket_key ticket) {
+      const auto behind =
+          std::find_if(line.begin(), line.end(), [&](ticket_key each) { return !ahead.contains(each); });
+      line.insert(behind, ticket);
+      ahead.insert(ticket);
+    };
     const auto hear = [&](const queue_events& said) {
       for (const queue_event& each : said) {
         if (const auto* granted = std::get_if<ticket_granted>(&each)) {
@@ -98,7 +105,7 @@ TEST_CASE("whatever happens, nobody is overtaken and no slot is lost") {
         const bool at_head = random() % 10 == 0;
         const ticket_key ticket = next++;
         if (at_head) {
-          line.push_front(ticket);
+          insert_at_head(ticket);
         } else {
           line.push_back(ticket);
         }
@@ -148,7 +155,7 @@ TEST_CASE("whatever happens, nobody is overtaken and no slot is lost") {
             if (worker == down && random() % 4 != 0) displaced.push_back({ticket, 0, "t"});
           for (auto& each : displaced) each.ticket = next++;
           std::erase_if(holds, [&](const auto& each) { return each.second == down; });
-          for (auto each = displaced.rbegin(); each != displaced.rend(); ++each) line.push_front(each->ticket);
+          for (const auto& each : displaced) insert_at_head(each.ticket);
           hear(h.line.worker_down(down, h.now, displaced));
         }
         break;
