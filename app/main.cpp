@@ -1,4 +1,5 @@
 #include "app/commands.hpp"
+#include "base/memory.hpp"
 #include "config/load.hpp"
 
 #include <exception>
@@ -29,6 +30,7 @@ std::string unknown_command(const CLI::App& app) {
 } // namespace
 
 int main(int argc, char** argv) {
+  parley::base::keep_freed_memory();
   CLI::App app{"Parley: a server for the MiniCPM-o 4.5 Realtime API", "parley"};
   app.set_version_flag("--version", PARLEY_VERSION);
   app.require_subcommand(1);

@@ -1,4 +1,5 @@
 #include "actors/server_core.hpp"
+#include "base/memory.hpp"
 #include "bench/instant_engine.hpp"
 #include "config/load.hpp"
 #include "net/server.hpp"
@@ -40,6 +41,7 @@ struct news {
 } // namespace
 
 int main(int argc, char** argv) {
+  parley::base::keep_freed_memory();
   parley::config::settings settings;
   bool speaks = false;
   settings.worker.max_sessions = 10'000;
