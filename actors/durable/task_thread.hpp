@@ -2,12 +2,12 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace parley::actors {
 
@@ -48,6 +48,7 @@ public:
 
 private:
   void work() {
+    std::vector<task> some;
     std::unique_lock lock(mutex_);
     while (true) {
       if (!wake_.wait_for(lock, pause_, [this] { return stopping_ || !tasks_.empty(); })) {
@@ -57,11 +58,10 @@ private:
         continue;
       }
       if (tasks_.empty()) return;
-      auto next = std::move(tasks_.front());
-      tasks_.pop_front();
+      some.swap(tasks_);
       lock.unlock();
-      next();
-      next = {};
+      for (auto& each : some) std::exchange(each, {})();
+      some.clear();
       lock.lock();
     }
   }
@@ -70,7 +70,7 @@ private:
   const task idle_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<task> tasks_;
+  std::vector<task> tasks_;
   bool stopping_ = false;
   std::thread thread_;
 };
