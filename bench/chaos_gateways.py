@@ -7,7 +7,7 @@ import threading
 import time
 from pathlib import Path
 
-from chaos_cluster import PATIENT, SEED, TRACE, Gateway, Paced, Process, Server, calm_runs, report, spread, wait_until, worker
+from chaos_cluster import PATIENT, SEED, TRACE, Cluster, Gateway, Paced, Process, Server, calm_runs, report, spread, wait_until, worker
 from realtime import Client, Closed
 from resuming import Resuming
 from test_video import FRAME
@@ -72,7 +72,10 @@ def show(session: Paced, number: int, unit):
 
 
 class CalmVideo(Paced):
-    client_of, say = (lambda self, server: Client(server, "video")), show
+    say = show
+
+    def client_of(self, server) -> Client:
+        return Client(server, "video")
 
 
 class ReturningPaced(Paced):
@@ -81,7 +84,10 @@ class ReturningPaced(Paced):
 
 
 class ReturningVideo(Paced):
-    client_of, say = (lambda self, servers: Returning(servers, "video")), show
+    say = show
+
+    def client_of(self, servers) -> Returning:
+        return Returning(servers, "video")
 
 
 class Chat:
@@ -165,7 +171,7 @@ def gateways(args, folder: Path) -> int:
     dice = random.Random(args.seed)
     worst = 0
 
-    def run(name: str, servers: list, logs: list[Path], disturb) -> list[Paced]:
+    def run(name: str, servers: list, logs: list[Path], disturb):
         """`disturb` returns when which process was gone and back."""
         nonlocal worst
         print(f"== {name}")
@@ -177,7 +183,6 @@ def gateways(args, folder: Path) -> int:
             each.finish()
         worst = max(worst, report(sessions, (calm, calm_draws), logs), compare_chats(talks, chats))
         pauses(sessions, restarts)
-        return sessions
 
     def part_over(sessions: list[Paced], part: float):
         """Waits until the conversations have reached that part of their length."""
@@ -203,19 +208,19 @@ def gateways(args, folder: Path) -> int:
     nothing_is_left(folder, "serve")
     assert servers[0].stop() == 0
 
-    flags = (*links, "--set", f"journal.dir={folder / 'gateway'}")
-    gateway = [Gateway(folder / "gateway0.log", *flags)]
-    port = int(gateway[0].nodes.rsplit(":", 1)[1])
-    workers = [worker(folder / f"w{i}.log", gateway[0].nodes, *room, *links) for i in range(args.workers)]
-    worker_logs = [one.log for one in workers]
-    gateway[0].wait_for_workers(args.workers)
-    idle = [descriptors(each) for each in (gateway[0], *workers)]
+    cluster = Cluster(folder, [f"w{i + 1}" for i in range(args.workers)], 2 * args.sessions, args.silence, *TRACE, gateway_flags=("--set", f"journal.dir={folder / 'gateway'}"))
+    addresses = [cluster.gateway]
+
+    def numbers() -> list[int]:
+        return [descriptors(each) for each in (cluster.gateway, *cluster.workers.values())]
+
+    idle = numbers()
 
     def replace_gateway(how: int) -> tuple[float, float]:
         gone = time.monotonic()
-        gateway[0].end(how)
-        gateway[0] = Gateway(folder / f"gateway{gone}.log", *flags, nodes_port=port)
-        gateway[0].wait_for_workers(args.workers)
+        cluster.replace_gateway(how)
+        addresses[0] = cluster.gateway
+        cluster.gateway.wait_for_workers(args.workers)
         return gone, time.monotonic()
 
     def kill_again_and_again(sessions):
@@ -225,27 +230,24 @@ def gateways(args, folder: Path) -> int:
             restarts.append(replace_gateway(signal.SIGKILL))
         return restarts
 
-    run(f"gateway: killed {args.times} times", gateway, worker_logs, kill_again_and_again)
-    gateway[0].wait_until_free()
+    run(f"gateway: killed {args.times} times", addresses, cluster.logs, kill_again_and_again)
+    cluster.assert_whole()
     nothing_is_left(folder, "gateway")
-    now = [descriptors(each) for each in (gateway[0], *workers)]
-    print(f"left over     no file, no slot; descriptors of the gateway and its workers {idle} before, {now} after")
+    print(f"left over     no file, no slot; descriptors of the gateway and its workers {idle} before, {numbers()} after")
 
     def update_all(sessions):
         part_over(sessions, 0.2)
         restarts = [replace_gateway(signal.SIGTERM)]
-        for i in range(args.workers):
+        for i, name in enumerate(cluster.workers):
             part_over(sessions, 0.4 + 0.4 * i / args.workers)
-            assert workers[i].end() == 0
-            workers[i] = worker(folder / f"w{i}again.log", gateway[0].nodes, *room, *links)
-            worker_logs.append(workers[i].log)
-            gateway[0].wait_for_workers(args.workers)
+            assert cluster.workers[name].end() == 0
+            cluster.start(name)
+            cluster.gateway.wait_for_workers(args.workers)
         return restarts
 
-    run("gateway and all workers: updated, one after the other", gateway, worker_logs, update_all)
-    gateway[0].wait_until_free()
-    for each in (*workers, gateway[0]):
-        assert each.end() == 0
+    run("gateway and all workers: updated, one after the other", addresses, cluster.logs, update_all)
+    cluster.assert_whole()
+    assert cluster.end() == 0
 
     # ---- two gateways
     for how in (signal.SIGKILL, signal.SIGSTOP):

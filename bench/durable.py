@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What keeping sessions in journal.dir costs a gateway: paced sessions of audio on `stub_server`, in turns without and with it.
   bench/durable.py [--sessions 100] [--seconds 20] [--turns 3] [--folder /tmp]
-Prints for each turn the CPU time and the bytes written for a second of a session, and the latency of the answers."""
+Prints for each turn the CPU time and the bytes written for a second of a session, and the latency of the answers.
+On a virtual machine, memory that nothing has used since it started costs its first user many times as much: --warm N uses N GB first."""
 import argparse
 import asyncio
 import json
@@ -92,8 +93,11 @@ def main():
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--folder", default="/tmp", help="the logs are written to a new folder in it")
     parser.add_argument("--binary", default=str(ROOT / "build/release/stub_server"))
+    parser.add_argument("--warm", type=int, default=0, metavar="GB", help="of memory to use and free first")
     parser.add_argument("--flags", default="speak", help="of stub_server")
     args = parser.parse_args()
+    if args.warm:
+        subprocess.run([sys.executable, "-c", f"bytearray(b'x') * ({args.warm} << 30)"], check=True)
     print(f"{args.sessions} sessions of {args.seconds} s")
     for number in range(2 * args.turns):
         with tempfile.TemporaryDirectory(dir=args.folder) as folder:

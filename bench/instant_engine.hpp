@@ -18,7 +18,7 @@ public:
     info_.model = "stub";
     info_.device = "none";
     info_.slots = slots;
-    info_.context_tokens = 1 << 30;
+    info_.context_tokens = 1 << 20; // the most that a log of a session may say
     info_.hears = info_.sees = true;
     info_.speaks = speaks;
   }
