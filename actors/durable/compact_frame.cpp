@@ -4,7 +4,9 @@
 #include "actors/session/compact_pcm.hpp"
 #include "protocol/media/base64.hpp"
 
-#include <cstring>
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <vector>
@@ -34,12 +36,25 @@ bool is_canonical(std::string_view text) {
   return bytes && encoded(*bytes) == last;
 }
 
-/// The samples as 16-bit numbers, if nothing is lost.
-std::optional<std::vector<std::int16_t>> as_numbers(std::string_view bytes) {
-  if (bytes.size() % sizeof(float) != 0) return std::nullopt;
-  std::vector<float> samples(bytes.size() / sizeof(float));
-  std::memcpy(samples.data(), bytes.data(), bytes.size());
-  return exact_pcm16(samples);
+/// What valid base64 encodes as 16-bit numbers, if it is float samples and nothing is lost.
+std::optional<std::vector<std::int16_t>> as_numbers(std::string_view base64_text) {
+  constexpr std::size_t most = 3072; // samples at a time, which stay in the cache
+  constexpr auto characters = protocol::base64::encoded_size(most * sizeof(float));
+  const auto bytes = protocol::base64::decoded_size(base64_text);
+  if (!bytes || *bytes == 0 || *bytes % sizeof(float) != 0) return std::nullopt;
+  std::array<float, most> samples;
+  std::vector<std::int16_t> numbers;
+  for (auto left = *bytes / sizeof(float); left > 0;) {
+    const auto count = std::min(most, left);
+    if (!protocol::base64::decode_to(base64_text.substr(0, characters),
+                                     std::as_writable_bytes(std::span(samples)).data()))
+      return std::nullopt;
+    if (!append_exact_pcm16(std::span(samples).first(count), numbers)) return std::nullopt;
+    if (numbers.size() == count) numbers.reserve(*bytes / sizeof(float));
+    base64_text.remove_prefix(std::min(characters, base64_text.size()));
+    left -= count;
+  }
+  return numbers;
 }
 
 class compactor {
@@ -66,15 +81,17 @@ private:
 
   /// Nothing is kept if `inside` is not the one encoding of some bytes.
   bool keep_decoded(std::string_view before, std::string_view inside) {
-    const auto bytes = protocol::base64::decode(inside);
-    if (!bytes || !is_canonical(inside)) return false;
-    keep(piece::text, std::string(before));
-    if (auto numbers = as_numbers(*bytes)) {
+    if (!is_canonical(inside)) return false;
+    if (auto numbers = as_numbers(inside)) {
+      keep(piece::text, std::string(before));
       auto kind = piece::numbers;
       out_(kind, *numbers);
-    } else {
-      keep(piece::bytes, *bytes);
+      return true;
     }
+    const auto bytes = protocol::base64::decode(inside);
+    if (!bytes) return false;
+    keep(piece::text, std::string(before));
+    keep(piece::bytes, *bytes);
     return true;
   }
 

@@ -149,7 +149,7 @@ void journal_store::take_piece(const copy_source& from, log_piece& piece, const 
   } else if (!growing || known->second.size != piece.offset) {
     return reply(log_refused{piece.session, {}});
   }
-  if (!known->second.file.append(piece.bytes, false)) {
+  if (!known->second.file.append(piece.bytes, {}, false)) {
     drop_copy(piece.session.id);
     return reply(log_refused{piece.session, {}});
   }

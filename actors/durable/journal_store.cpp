@@ -18,6 +18,9 @@ constexpr std::string_view ending = ".session";
 constexpr std::string_view copy_ending = ".copy";
 constexpr std::chrono::seconds sweep_pause{1};
 
+/// How long the writer waits for more records before it writes the first: waking it costs as much as writing a small one.
+constexpr std::chrono::milliseconds gather{3};
+
 /// How much of a file is read to list it, and in order to take it up.
 constexpr std::size_t most_to_list = 1u << 16;
 constexpr std::size_t most_to_take_up = std::size_t{1} << 30;
@@ -59,7 +62,8 @@ struct durable_log::shared_file {
 
 journal_store::journal_store(options with, journal_meter& counted)
     : with_(std::move(with)), counted_(counted), lock_(lock_folder(with_.folder)),
-      schedule_(most_unconfirmed, largest_part), readers_(sweep_pause, [this] { sweep(); }) {
+      schedule_(most_unconfirmed, largest_part), writer_({.gather = gather}),
+      readers_({.pause = sweep_pause, .idle = [this] { sweep(); }}) {
   list();
 }
 
@@ -85,7 +89,7 @@ std::unique_ptr<durable_log> journal_store::begin(const logged::beginning& first
   writer_.post([this, file] {
     if (file->lost) return;
     file->file = log_file::create(file->path);
-    if (!file->file || !file->file.append(log_header(), false)) lose(*file, words_of(errno));
+    if (!file->file || !file->file.append(log_header(), {}, false)) lose(*file, words_of(errno));
     if (file->lost) return clear(*file);
     file->size = log_header().size();
     schedule_.begin(file->session, 0);
@@ -101,14 +105,14 @@ void journal_store::write(durable_log::shared_file& to, const timed_record& reco
     lose(to, "a record is too long");
     return clear(to);
   }
-  std::string framed;
-  append_record(framed, bytes);
-  if (!to.file.append(framed, with_.sync)) {
+  const auto frame = record_frame(bytes);
+  if (!to.file.append({frame.data(), frame.size()}, bytes, with_.sync)) {
     lose(to, words_of(errno));
     return clear(to);
   }
-  counted_.bytes.Increment(static_cast<double>(framed.size()));
-  to.size += framed.size();
+  const auto written = frame.size() + bytes.size();
+  counted_.bytes.Increment(static_cast<double>(written));
+  to.size += written;
   schedule_.grew(to.session.id, to.size);
   send_copies();
 }

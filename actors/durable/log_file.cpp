@@ -1,11 +1,13 @@
 #include "actors/durable/log_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <fcntl.h>
 #include <stdexcept>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -46,12 +48,16 @@ log_file log_file::reopen(const std::filesystem::path& path, std::size_t keep) {
   return log_file(std::move(file));
 }
 
-bool log_file::append(std::string_view bytes, bool sync) {
-  while (!bytes.empty()) {
-    const auto count = ::write(file_.number(), bytes.data(), bytes.size());
+bool log_file::append(std::string_view bytes, std::string_view more, bool sync) {
+  while (!bytes.empty() || !more.empty()) {
+    const auto part = [](std::string_view of) { return iovec{const_cast<char*>(of.data()), of.size()}; };
+    const std::array parts{part(bytes), part(more)};
+    const auto count = ::writev(file_.number(), parts.data(), parts.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
+    const auto first = std::min(static_cast<std::size_t>(count), bytes.size());
+    bytes.remove_prefix(first);
+    more.remove_prefix(static_cast<std::size_t>(count) - first);
   }
   struct stat now {};
   if (::fstat(file_.number(), &now) != 0) return false;

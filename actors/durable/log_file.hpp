@@ -36,8 +36,8 @@ public:
   /// One that exists, of which the first `keep` bytes are kept.
   static log_file reopen(const std::filesystem::path& path, std::size_t keep);
 
-  /// False if the disk refuses, or the file has been removed meanwhile.
-  bool append(std::string_view bytes, bool sync);
+  /// Adds both, one behind the other. False if the disk refuses, or the file has been removed meanwhile.
+  bool append(std::string_view bytes, std::string_view more, bool sync);
 
   explicit operator bool() const { return static_cast<bool>(file_); }
 

@@ -37,13 +37,19 @@ std::string log_header() {
   return header;
 }
 
-void append_record(std::string& log, std::string_view record) {
+std::array<char, frame_bytes> record_frame(std::string_view record) {
   PARLEY_ASSERT(!record.empty() && record.size() <= max_record_bytes, "a record has a length that can be read back");
-  std::string length;
-  append(length, static_cast<std::uint32_t>(record.size()));
-  log += length;
-  append(log, crc32c(record, crc32c(length)));
-  log += record;
+  std::array<char, frame_bytes> frame;
+  const auto length = static_cast<std::uint32_t>(record.size());
+  std::memcpy(frame.data(), &length, sizeof length);
+  const auto checksum = crc32c(record, crc32c({frame.data(), sizeof length}));
+  std::memcpy(frame.data() + sizeof length, &checksum, sizeof checksum);
+  return frame;
+}
+
+void append_record(std::string& log, std::string_view record) {
+  const auto frame = record_frame(record);
+  log.append(frame.data(), frame.size()).append(record);
 }
 
 log_reader::log_reader(std::string_view bytes) : bytes_(bytes) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,6 +22,9 @@ inline constexpr std::size_t max_record_bytes = std::size_t{256} << 20;
 
 /// What a log begins with.
 std::string log_header();
+
+/// What comes before a record of 1 to max_record_bytes bytes.
+std::array<char, 8> record_frame(std::string_view record);
 
 /// Adds one record of 1 to max_record_bytes bytes.
 void append_record(std::string& log, std::string_view record);

@@ -16,9 +16,15 @@ class task_thread {
 public:
   using task = std::function<void()>;
 
-  /// `idle`, if given, is called on the thread about once in `pause`. Tasks must not throw.
-  explicit task_thread(std::chrono::milliseconds pause = std::chrono::hours(1), task idle = {})
-      : pause_(pause), idle_(std::move(idle)), thread_([this] { work(); }) {}
+  struct options {
+    std::chrono::milliseconds pause = std::chrono::hours(1);
+    task idle = {}; ///< if given, called on the thread about once in `pause`
+    std::chrono::milliseconds gather{
+        0}; ///< how long the first task waits for others, so that they wake the thread once
+  };
+
+  /// Tasks must not throw.
+  explicit task_thread(options how) : how_(std::move(how)), thread_([this] { work(); }) {}
 
   /// Does what is left first.
   ~task_thread() { finish(); }
@@ -31,6 +37,7 @@ public:
       const std::lock_guard lock(mutex_);
       if (stopping_) return false;
       tasks_.push_back(std::move(what));
+      if (tasks_.size() > 1) return true; // it has been woken, or is busy and looks again
     }
     wake_.notify_one();
     return true;
@@ -51,12 +58,13 @@ private:
     std::vector<task> some;
     std::unique_lock lock(mutex_);
     while (true) {
-      if (!wake_.wait_for(lock, pause_, [this] { return stopping_ || !tasks_.empty(); })) {
+      if (!wake_.wait_for(lock, how_.pause, [this] { return stopping_ || !tasks_.empty(); })) {
         lock.unlock();
-        if (idle_) idle_();
+        if (how_.idle) how_.idle();
         lock.lock();
         continue;
       }
+      if (how_.gather.count() > 0) wake_.wait_for(lock, how_.gather, [this] { return stopping_; });
       if (tasks_.empty()) return;
       some.swap(tasks_);
       lock.unlock();
@@ -66,8 +74,7 @@ private:
     }
   }
 
-  const std::chrono::milliseconds pause_;
-  const task idle_;
+  const options how_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<task> tasks_;

@@ -1,5 +1,8 @@
 #include "actors/session/compact_pcm.hpp"
 
+#include "base/each_cpu.hpp"
+
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <memory>
@@ -11,13 +14,13 @@ namespace {
 
 constexpr float full_scale = 32768;
 
-float sample_of(std::int16_t number) {
+PARLEY_INLINE float sample_of(std::int16_t number) {
   return static_cast<float>(number) / full_scale;
 }
 
 /// The sample next to `x`, and which of its bits differ from those of `x`. Values are not compared, because a negative zero
 /// is not a 16-bit sample. There is no branch, so that a loop of this becomes vector instructions.
-std::uint32_t convert(float x, std::int16_t& to) {
+PARLEY_INLINE std::uint32_t convert(float x, std::int16_t& to) {
   constexpr std::int32_t magnitude = 0x7FFF'FFFF, one = 0x3F80'0000;
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const auto inside = static_cast<std::int32_t>(static_cast<std::int32_t>(bits & magnitude) <= one);
@@ -27,25 +30,35 @@ std::uint32_t convert(float x, std::int16_t& to) {
   return std::bit_cast<std::uint32_t>(sample_of(to)) ^ bits;
 }
 
+PARLEY_FOR_EACH_CPU bool convert_all(const float* samples, std::size_t count, std::int16_t* to) {
+  constexpr std::size_t step = 16; // loops of a fixed length become vector instructions
+  std::uint32_t differ = 0;
+  std::size_t i = 0;
+  for (; i + step <= count; i += step)
+    for (std::size_t j = 0; j < step; ++j) differ |= convert(samples[i + j], to[i + j]);
+  for (; i < count; ++i) differ |= convert(samples[i], to[i]);
+  return differ == 0;
+}
+
 } // namespace
 
+bool append_exact_pcm16(std::span<const float> samples, std::vector<std::int16_t>& to) {
+  constexpr std::size_t step = 512; // so that a sample that is none ends it soon
+  for (std::size_t i = 0; i < samples.size(); i += step) {
+    const auto some = samples.subspan(i, std::min(step, samples.size() - i));
+    const auto at = to.size();
+    to.resize(at + some.size());
+    if (!convert_all(some.data(), some.size(), to.data() + at)) return false;
+  }
+  return true;
+}
+
 std::optional<std::vector<std::int16_t>> exact_pcm16(std::span<const float> samples) {
-  constexpr std::size_t step = 16; // loops of a fixed length become vector instructions
   std::vector<std::int16_t> numbers;
-  std::size_t i = 0;
-  for (; i + step <= samples.size(); i += step) {
-    std::int16_t some[step];
-    std::uint32_t differ = 0;
-    for (std::size_t j = 0; j < step; ++j) differ |= convert(samples[i + j], some[j]);
-    if (differ != 0) return std::nullopt;
-    if (numbers.empty()) numbers.reserve(samples.size());
-    numbers.insert(numbers.end(), some, some + step);
-  }
-  for (; i < samples.size(); ++i) {
-    std::int16_t number = 0;
-    if (convert(samples[i], number) != 0) return std::nullopt;
-    numbers.push_back(number);
-  }
+  if (samples.empty() || !append_exact_pcm16(samples.first(1), numbers)) // most others fail here
+    return samples.empty() ? std::optional(numbers) : std::nullopt;
+  numbers.reserve(samples.size());
+  if (!append_exact_pcm16(samples.subspan(1), numbers)) return std::nullopt;
   return numbers;
 }
 

@@ -40,4 +40,7 @@ void fields(byte_reader& from, compact_pcm& of);
 /// The 16-bit samples that, divided by 32768, are exactly these floats; none if they are not all such.
 std::optional<std::vector<std::int16_t>> exact_pcm16(std::span<const float> samples);
 
+/// The same, added to those before. If it is false, `to` has become useless.
+bool append_exact_pcm16(std::span<const float> samples, std::vector<std::int16_t>& to);
+
 } // namespace parley::actors

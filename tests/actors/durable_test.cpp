@@ -296,7 +296,8 @@ TEST_CASE("a folder that can no longer be written ends no session") {
   core.add_up(script);
   auto client = core.connect("audio");
   client.init(resumable_init);
-  const bool root = ::geteuid() == 0; // modes do not hold for root
+  REQUIRE(eventually([&] { return core.metric("parley_journal_queue_bytes") == "0"; })); // its file is open
+  const bool root = ::geteuid() == 0;                                                    // modes do not hold for root
   std::filesystem::permissions(live, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
   if (root) REQUIRE(::seteuid(65534) == 0);
   auto late = core.connect("audio");
