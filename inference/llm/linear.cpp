@@ -23,14 +23,34 @@ bool too_few_rows(const at::Tensor& x) {
   return x.is_cpu() && x.size(0) < least_rows;
 }
 
-void few_rows_product(const at::Tensor& x, const at::Tensor& matrix, float* to, std::int64_t stride, bool add) {
+/// x float32; matrix and result float32 or bfloat16.
+template<class Number>
+void few_rows_product(const at::Tensor& x, const at::Tensor& matrix, Number* to, std::int64_t stride, bool add) {
   constexpr std::int64_t numbers_per_thread = 1 << 17;
   const auto rows = x.size(0), in = x.size(1);
   const auto* from = x.const_data_ptr<float>();
-  const auto* weights = matrix.const_data_ptr<float>();
+  const auto* weights = static_cast<const Number*>(matrix.const_data_ptr());
   at::parallel_for(0, matrix.size(0), numbers_per_thread / in + 1, [&](std::int64_t begin, std::int64_t end) {
     cpu::product(from, rows, weights + begin * in, end - begin, in, to + begin, stride, add);
   });
+}
+
+template<class Number>
+void few_rows_products(const at::Tensor& x, const std::vector<at::Tensor>& parts, at::Tensor& to, bool add) {
+  const auto dense = x.to(at::kFloat).contiguous();
+  auto* into = static_cast<Number*>(to.mutable_data_ptr());
+  for (const auto& part : parts) {
+    few_rows_product(dense, part, into, to.size(1), add);
+    into += part.size(0);
+  }
+}
+
+/// [rows, in] x the parts side by side → `to` [rows, out], float32 or bfloat16 as they are.
+void few_rows_products(const at::Tensor& x, const std::vector<at::Tensor>& parts, at::Tensor& to, bool add) {
+  if (to.scalar_type() == at::kFloat)
+    few_rows_products<float>(x, parts, to, add);
+  else
+    few_rows_products<cpu::bfloat16>(x, parts, to, add);
 }
 
 /// The matrices as stored by AWQ, if all of them are quantized in groups that the kernel accepts.
@@ -77,6 +97,7 @@ std::size_t linear::bytes() const {
 
 bool linear::few_rows(const at::Tensor& x) const {
   const auto rows = x.size(0);
+  if (x.scalar_type() == at::kBFloat16) return x.is_cpu() && rows <= few_for_large;
   return x.is_cpu() && x.scalar_type() == at::kFloat &&
          (rows <= always_few || (rows <= few_for_large && out_ * x.size(1) >= large_numbers));
 }
@@ -86,12 +107,7 @@ at::Tensor linear::operator()(const at::Tensor& x) const {
   const auto rows = x.size(0);
   if (few_rows(x)) {
     auto y = at::empty({rows, out_}, x.options());
-    const auto dense = x.contiguous();
-    auto* to = y.mutable_data_ptr<float>();
-    for (const auto& part : parts_) {
-      few_rows_product(dense, part, to, out_, false);
-      to += part.size(0);
-    }
+    few_rows_products(x, parts_, y, false);
     return y;
   }
   if (too_few_rows(x)) return (*this)(at::constant_pad_nd(x, {0, 0, 0, least_rows - rows})).narrow(0, 0, rows);
@@ -108,12 +124,7 @@ at::Tensor linear::operator()(const at::Tensor& x) const {
 
 void linear::add_to(at::Tensor& to, const at::Tensor& x) const {
   if (!quantized_ && few_rows(x)) {
-    const auto dense = x.contiguous();
-    auto* into = to.mutable_data_ptr<float>();
-    for (const auto& part : parts_) {
-      few_rows_product(dense, part, into, out_, true);
-      into += part.size(0);
-    }
+    few_rows_products(x, parts_, to, true);
     return;
   }
   if (parts_.size() == 1 && !too_few_rows(x))

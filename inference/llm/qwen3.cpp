@@ -25,14 +25,18 @@ at::Tensor as_tensor(std::span<const std::int64_t> numbers) {
 qwen3::qwen3(const llm_config& config, const weights& w, quantization format)
     : config_(config), rope_(config.head_dim, config.rope_theta, w.device()),
       embedding_(w.tensor("model.embed_tokens.weight", {-1, config.hidden_size})),
-      norm_(w.tensor("model.norm.weight", {config.hidden_size})),
-      head_(w.tensor("lm_head.weight", {embedding_.size(0), config.hidden_size})) {
+      norm_(w.tensor("model.norm.weight", {config.hidden_size})), vocabulary_(embedding_.size(0)) {
   constexpr std::string_view attention[] = {"self_attn.q_proj.weight", "self_attn.k_proj.weight",
                                             "self_attn.v_proj.weight"};
   constexpr std::string_view feed_forward[] = {"mlp.gate_proj.weight", "mlp.up_proj.weight"};
   constexpr std::string_view out[] = {"self_attn.o_proj.weight"}, down[] = {"mlp.down_proj.weight"};
   auto hidden = config.hidden_size, ffn = config.intermediate_size, head_dim = config.head_dim;
   auto query = config.heads * head_dim;
+  auto head = w.tensor("lm_head.weight", {vocabulary_, hidden});
+  if (format != quantization::none && w.device().is_cpu())
+    small_head_.emplace(head, quantization::int8);
+  else
+    head_ = linear(std::move(head));
   for (auto i = 0; i < config.layers; ++i) {
     auto part = w.sub("model.layers." + std::to_string(i) + ".");
     layer l;
@@ -54,7 +58,7 @@ qwen3::qwen3(const llm_config& config, const weights& w, quantization format)
 }
 
 std::size_t qwen3::weight_bytes() const {
-  auto sum = embedding_.nbytes() + head_.bytes();
+  auto sum = embedding_.nbytes() + (small_head_ ? small_head_->bytes() : head_.bytes());
   for (const auto& l : layers_) sum += l.qkv.bytes() + l.out.bytes() + l.gate_up.bytes() + l.down.bytes();
   return sum;
 }
@@ -147,7 +151,7 @@ at::Tensor qwen3::run_layers(const at::Tensor& embeddings, const device_call& wh
 }
 
 at::Tensor qwen3::logits(const at::Tensor& hidden) const {
-  return head_(hidden).to(at::kFloat);
+  return small_head_ ? small_head_->precise_product(hidden) : head_(hidden).to(at::kFloat);
 }
 
 } // namespace parley::inference::llm

@@ -11,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,9 +27,9 @@ struct forward_trace {
 /// rounding.
 class qwen3 {
 public:
-  /// `w` is the view of "llm."; it determines dtype and device. `format` applies to the matrices of the layers;
-  /// embedding and head stay as they are. Throws std::runtime_error naming a weight that is missing or does not fit
-  /// `config`.
+  /// `w` is the view of "llm."; it determines dtype and device. `format` applies to the matrices of the layers; on the
+  /// CPU the head then has 8 bits. The embedding stays as it is, as few of its rows are read. Throws std::runtime_error
+  /// naming a weight that is missing or does not fit `config`.
   qwen3(const llm_config& config, const weights& w, quantization format = quantization::none);
 
   /// int64 [n] → [n, hidden] in `dtype()`.
@@ -57,15 +58,15 @@ public:
   /// [n, hidden] in `dtype()` → float32 [n, vocabulary].
   at::Tensor logits(const at::Tensor& hidden) const;
 
-  std::int64_t vocabulary() const { return embedding_.size(0); }
+  std::int64_t vocabulary() const { return vocabulary_; }
 
   /// Size of all weights, mapped or not.
   std::size_t weight_bytes() const;
 
   const rope& positions() const { return rope_; }
   const llm_config& config() const { return config_; }
-  at::ScalarType dtype() const { return embedding_.scalar_type(); }
-  at::Device device() const { return embedding_.device(); }
+  at::ScalarType dtype() const { return norm_.scalar_type(); }
+  at::Device device() const { return norm_.device(); }
 
 private:
   struct layer {
@@ -107,7 +108,9 @@ private:
   llm_config config_;
   rope rope_;
   at::Tensor embedding_, norm_;
-  linear head_;
+  std::optional<quantized_matrix> small_head_;
+  std::int64_t vocabulary_;
+  linear head_; ///< empty if it is quantized
   std::vector<layer> layers_;
 };
 

@@ -1,6 +1,7 @@
 #include "inference/kernels/attention.hpp"
 #include "inference/kernels/convolution.hpp"
 #include "inference/kernels/draw.hpp"
+#include "inference/kernels/int4.hpp"
 #include "inference/kernels/product.hpp"
 #include "inference/kernels/vocoder.hpp"
 
@@ -10,6 +11,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <vector>
 
 using namespace parley::inference;
 
@@ -97,6 +99,84 @@ TEST_CASE("products of few rows are products") {
                    to.mutable_data_ptr<float>(), out + 2, true);
       CHECK(apart(to.narrow(1, 0, out), 2 * exact) < 4e-5);
     }
+}
+
+TEST_CASE("products of few rows with narrower numbers are products") {
+  constexpr std::int64_t in = 96;
+  for (const std::int64_t rows : {1, 3, 4, 7, 9, 16})
+    for (const std::int64_t out : {1, 2, 5, 63, 64}) {
+      INFO(rows << " rows, " << out << " outputs");
+      const auto x = noise({rows, in}, 4), wide = noise({out, in}, 5);
+      const auto exact = [&](const at::Tensor& matrix) { return x.to(at::kDouble).mm(matrix.to(at::kDouble).t()); };
+
+      const auto halves = wide.to(at::kBFloat16), before = noise({rows, out}, 6).to(at::kBFloat16);
+      auto to = before.clone();
+      const auto* matrix = static_cast<const cpu::bfloat16*>(halves.const_data_ptr());
+      cpu::product(x.const_data_ptr<float>(), rows, matrix, out, in, static_cast<cpu::bfloat16*>(to.mutable_data_ptr()),
+                   out, true);
+      const auto sum = exact(halves) + before.to(at::kDouble);
+      CHECK(apart(to, sum) <= sum.abs().max().item<double>() / 256); // one rounding
+
+      const auto bytes = wide.mul(40).round().clamp(-127, 127).to(at::kChar);
+      auto sums = at::empty({rows, out});
+      cpu::product(x.const_data_ptr<float>(), rows, bytes.const_data_ptr<std::int8_t>(), out, in,
+                   sums.mutable_data_ptr<float>(), out);
+      CHECK(apart(sums, exact(bytes)) < 2e-3);
+    }
+}
+
+TEST_CASE("numbers of four bits: packed, unpacked, multiplied, by both versions") {
+  for (const std::int64_t group : {32, 64, 128})
+    for (const std::int64_t rows : {1, 4, 5, 8, 13}) {
+      constexpr std::int64_t in = 256, out = 7;
+      INFO("groups of " << group << ", " << rows << " rows");
+      auto steps = noise({out, in / 2}, 3).mul(1000).to(at::kLong).remainder(256).to(at::kByte).contiguous();
+      const auto scales = noise({out, in / group, 2}, 8).to(at::kBFloat16);
+      const cpu::int4_rows matrix{steps.const_data_ptr<std::uint8_t>(),
+                                  static_cast<const cpu::bfloat16*>(scales.const_data_ptr()), in, group};
+      const auto runs = steps.view({out, in / 32, 1, 16}).to(at::kLong);
+      const auto exact_steps =
+          at::cat({runs.bitwise_and(15), runs.bitwise_right_shift(4)}, 2).view({out, in / group, group});
+      const auto numbers =
+          ((exact_steps - 8) * scales.narrow(2, 0, 1).to(at::kDouble) + scales.narrow(2, 1, 1).to(at::kDouble))
+              .view({out, in});
+      auto unpacked = at::empty({out, in});
+      cpu::unpack(matrix, out, unpacked.mutable_data_ptr<float>());
+      CHECK(apart(unpacked, numbers) < 1e-5);
+      const auto x = noise({rows, in}, 9), exact = x.to(at::kDouble).mm(numbers.t());
+      for (const auto product : {cpu::product, cpu::plain_product}) {
+        auto to = at::full({rows, out + 1}, 7.0F);
+        product(x.const_data_ptr<float>(), rows, matrix, out, to.mutable_data_ptr<float>(), out + 1);
+        CHECK(apart(to.narrow(1, 0, out), exact) < 1e-2);
+        CHECK(at::equal(to.narrow(1, out, 1), at::full({rows, 1}, 7.0F)));
+        auto alone = at::empty({1, out}); // a row does not depend on the others
+        product(x.const_data_ptr<float>() + (rows - 1) * in, 1, matrix, out, alone.mutable_data_ptr<float>(), out);
+        CHECK(at::equal(alone[0], to[rows - 1].narrow(0, 0, out)));
+      }
+    }
+}
+
+TEST_CASE("a group of four-bit numbers is fitted better than by its range") {
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    const auto numbers = noise({64, 32}, seed);
+    const auto low = numbers.amin(1, true), scale = (numbers.amax(1, true) - low) / 15;
+    const auto by_range = ((numbers - low) / scale).round() * scale + low;
+    auto fitted = at::empty_like(numbers);
+    for (std::int64_t i = 0; i < 64; ++i) {
+      std::uint8_t steps[32], packed[16];
+      cpu::bfloat16 line[2];
+      cpu::quantize_group(numbers.const_data_ptr<float>() + i * 32, 32, steps, line[0], line[1]);
+      for (auto j = 0; j < 16; ++j) packed[j] = static_cast<std::uint8_t>(steps[j] | steps[j + 16] << 4);
+      cpu::unpack({packed, line, 32, 32}, 1, fitted.mutable_data_ptr<float>() + i * 32);
+    }
+    const auto error = [&](const at::Tensor& to) { return (to - numbers).square().mean().item<double>(); };
+    CHECK(error(fitted) < 0.9 * error(by_range));
+  }
+  std::uint8_t steps[32];
+  cpu::bfloat16 scale, offset;
+  const std::vector<float> same(32, 0.5F);
+  cpu::quantize_group(same.data(), 32, steps, scale, offset);
+  CHECK((steps[0] - 8) * cpu::widen(scale) + cpu::widen(offset) == 0.5F);
 }
 
 TEST_CASE("convolutions by hand are convolutions") {

@@ -50,6 +50,19 @@ TEST_CASE("quantized weights take less room") {
   CHECK(bytes(llm::quantization::int4) < bytes(llm::quantization::int8));
 }
 
+TEST_CASE("few rows and many are multiplied alike") {
+  c10::InferenceMode guard;
+  const auto generator = at::make_generator<at::CPUGeneratorImpl>(std::uint64_t{11});
+  const auto matrix = at::randn({300, 128}, generator), x = at::randn({21, 128}, generator);
+  for (const auto format : {llm::quantization::int8, llm::quantization::int4}) {
+    const llm::quantized_matrix small(matrix, format);
+    const auto many = small.product(x), few = small.product(x.narrow(0, 0, 5));
+    const auto close = (many.narrow(0, 0, 5) - few).abs().max() / few.abs().max();
+    CHECK(close.item<float>() < 1.0F / 128); // more rows may be rounded to bfloat16
+    CHECK(at::equal(small.precise_product(x).narrow(0, 0, 5), few));
+  }
+}
+
 TEST_CASE("a matrix in fewer bits is the matrix within half a step") {
   c10::InferenceMode guard;
   const auto generator = at::make_generator<at::CPUGeneratorImpl>(std::uint64_t{7});

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "inference/kernels/simd.hpp"
+
+#include <cstdint>
+
+namespace parley::inference::cpu {
+
+/// Rows of numbers of 4 bits, in groups of a multiple of 32: a number is (step - 8) * scale + offset, with the scale and
+/// the offset of its group and a step of 0 to 15.
+struct int4_rows {
+  const std::uint8_t* steps; ///< [rows, in / 2]: of each 32 numbers, byte i has step i in its lower half, i + 16 above
+  const bfloat16* scales;    ///< [rows, in / group, 2]: scale, offset
+  std::int64_t in, group;
+
+  int4_rows from(std::int64_t row) const { return {steps + row * in / 2, scales + row * (in / group) * 2, in, group}; }
+};
+
+/// Chooses scale, offset and steps of a group of `count` numbers, a multiple of 32 up to 256, so that the sum of the squared
+/// errors is small: the range is narrowed in a few steps, and the line through the numbers is fitted anew for each.
+/// `steps` gets one byte a number.
+void quantize_group(const float* numbers, std::int64_t count, std::uint8_t* steps, bfloat16& scale, bfloat16& offset);
+
+/// As the products of product.hpp.
+void product(const float* x, std::int64_t rows, const int4_rows& matrix, std::int64_t out, float* to,
+             std::int64_t stride);
+
+/// The first `count` rows, [count, in].
+void unpack(const int4_rows& matrix, std::int64_t count, float* to);
+void unpack(const int4_rows& matrix, std::int64_t count, bfloat16* to);
+
+/// What `product` is on processors without AVX-512; for tests.
+void plain_product(const float* x, std::int64_t rows, const int4_rows& matrix, std::int64_t out, float* to,
+                   std::int64_t stride);
+
+} // namespace parley::inference::cpu

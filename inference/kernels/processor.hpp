@@ -1,0 +1,12 @@
+#pragma once
+
+// What this processor has, asked once.
+namespace parley::inference::cpu {
+
+/// Vectors of 512 bits, with instructions for bytes and for narrower vectors.
+bool has_avx512();
+
+/// Products of bfloat16 numbers, in vectors or tiles.
+bool multiplies_bfloat16();
+
+} // namespace parley::inference::cpu
