@@ -3,8 +3,11 @@
 #include "conversation/media.hpp"
 #include "conversation/tools.hpp"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -12,6 +15,12 @@
 namespace parley::conversation {
 
 enum class role : std::uint8_t { system, user, assistant, tool };
+
+/// Its name on the wire.
+constexpr std::string_view name_of(role who) {
+  constexpr std::array<std::string_view, 4> names{"system", "user", "assistant", "tool"};
+  return names[static_cast<std::size_t>(who)];
+}
 
 struct text_item {
   std::string text;
@@ -34,5 +43,18 @@ struct message {
   std::vector<content_item> content;
   std::vector<tool_call> calls = {}; ///< of the assistant
 };
+
+/// A message that joins a running duplex session (docs/protocol.md 3.9).
+struct text_message {
+  role from = role::user;
+  std::string text;
+};
+
+/// All members, for archives (actors/cluster/byte_archive.hpp).
+template<class A>
+void fields(A& a, text_message& of) {
+  auto& [from, text] = of;
+  a(from, text);
+}
 
 } // namespace parley::conversation

@@ -34,6 +34,7 @@ using parley::conversation::pcm;
 using parley::conversation::role;
 using parley::conversation::sampling_options;
 using parley::conversation::text_item;
+using parley::conversation::text_message;
 using parley::conversation::turn_request;
 using parley::conversation::usage; ///< for one step, turn or prompt alone
 using parley::conversation::video_item;
@@ -134,6 +135,7 @@ struct submit_unit {
   /// For a finished replayed unit: skip its sound, because no later unit continues it: this unit, or a replayed one
   /// after it, left no voice open (`unit_choices::voice_open`).
   bool mute = false;
+  std::vector<text_message> context = {}; ///< what the model reads before it hears the unit
 };
 
 /// A chat request. Answered by `chat_delta`s and one `chat_done`, or by `failed`. With `replay` it continues from

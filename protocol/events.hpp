@@ -27,6 +27,7 @@ enum class mode : std::uint8_t { chat, audio, video };
 
 using conversation::image_file;
 using conversation::pcm;
+using conversation::text_message;
 using conversation::window_mode;
 
 // ---- client events
@@ -50,11 +51,12 @@ struct init_event {
 
 /// input.append in video and audio, input_audio_buffer.append (docs/protocol.md 3.3, 3.4).
 struct append_event {
-  pcm samples;                    ///< 16 kHz, 1 … 160 000
+  pcm samples;                    ///< 16 kHz, 1 … 160 000; null if there is only context
   std::vector<image_file> frames; ///< at most 4; empty in audio
   bool force_listen = false;
   std::optional<int> max_slice_nums; ///< none = the session's
   std::string input_id;              ///< the client's own name for this input; empty = none
+  std::vector<text_message> context; ///< what the model should know from here on (docs/protocol.md 3.9)
 };
 
 using conversation::audio_item;

@@ -11,12 +11,15 @@
 // sections 3, 6, 8).
 namespace parley::protocol {
 
-inline constexpr std::size_t unit_samples = 16'000;  ///< one step of a duplex session: a second
-inline constexpr std::size_t max_waiting_frames = 4; ///< frames of appends that have not completed a unit yet
-inline constexpr std::size_t max_pending_turns = 4;  ///< chat appends waiting behind the running one
-inline constexpr int max_inference_failures = 3;     ///< consecutive failures that end a session
-inline constexpr int max_failed_inits = 3;           ///< failed inits that end a session
-inline constexpr std::size_t max_flood_errors = 50;  ///< client errors within `flood_span`; one more closes with 1008
+inline constexpr std::size_t unit_samples = 16'000;           ///< one step of a duplex session: a second
+inline constexpr std::size_t max_waiting_frames = 4;          ///< frames of appends that have not completed a unit yet
+inline constexpr std::size_t max_context_messages = 32;       ///< of one append to a duplex session …
+inline constexpr std::size_t max_context_bytes = 8u << 10;    ///< … and their text
+inline constexpr std::size_t max_waiting_context = 16u << 10; ///< text that waits for the next unit
+inline constexpr std::size_t max_pending_turns = 4;           ///< chat appends waiting behind the running one
+inline constexpr int max_inference_failures = 3;              ///< consecutive failures that end a session
+inline constexpr int max_failed_inits = 3;                    ///< failed inits that end a session
+inline constexpr std::size_t max_flood_errors = 50; ///< client errors within `flood_span`; one more closes with 1008
 inline constexpr std::chrono::seconds flood_span{10};
 /// How many events a client may have received that a process that took its session up does not know of
 /// (docs/protocol.md 14).

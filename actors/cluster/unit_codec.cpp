@@ -95,9 +95,9 @@ static void fields(A& a, open_chat& of) {
 
 template<class A>
 static void fields(A& a, submit_unit& of) {
-  auto& [session, unit, samples, frames, slices, force, replay, mute] = of;
+  auto& [session, unit, samples, frames, slices, force, replay, mute, context] = of;
   sound(a, samples);
-  a(session, unit, frames, slices, force, replay, mute);
+  a(session, unit, frames, slices, force, replay, mute, context);
 }
 
 template<class A>

@@ -37,8 +37,10 @@ inference::command to_engine(const protocol::open_engine& order, inference::sess
 }
 
 inference::command to_engine(protocol::submit_unit&& order, inference::session_id session) {
-  return inference::submit_unit{
+  inference::submit_unit unit{
       session, order.unit, std::move(order.samples), std::move(order.frames), order.max_slice_nums, order.force_listen};
+  unit.context = std::move(order.context);
+  return unit;
 }
 
 inference::command to_engine(const protocol::submit_turn& order, inference::session_id session) {

@@ -29,8 +29,11 @@ inference::command journal::enter(inference::command order) {
     if (unit_ && unit_->number == unit->unit)
       unit->replay = unit_->choices;
     else
-      unit_ = past_unit{
-          unit->unit, {compact_pcm(unit->samples), unit->frames}, unit->max_slice_nums, unit->force_listen, nullptr};
+      unit_ = past_unit{unit->unit,
+                        {compact_pcm(unit->samples), unit->frames, unit->context},
+                        unit->max_slice_nums,
+                        unit->force_listen,
+                        nullptr};
   } else if (auto* turn = std::get_if<inference::submit_turn>(&order)) {
     if (turn_ == turn->turn) {
       turn->replay = std::make_shared<const inference::turn_choices>(said_);
@@ -161,6 +164,7 @@ inference::submit_unit journal::order_of(past_unit& unit) const {
   order.unit = unit.number;
   order.samples = input.sound.samples();
   order.frames = input.frames;
+  order.context = input.context;
   order.max_slice_nums = unit.max_slice_nums;
   order.force_listen = unit.force_listen;
   order.replay = unit.choices;

@@ -7,13 +7,14 @@ namespace parley::actors {
 
 template<class A>
 static void fields(A& a, journal_input& of) {
-  auto& [sound, frames] = of;
-  a(sound, frames);
+  auto& [sound, frames, context] = of;
+  a(sound, frames, context);
 }
 
 std::size_t journal_input::bytes() const {
   auto all = sound.bytes();
   for (const auto& frame : frames) all += frame->size();
+  for (const auto& each : context) all += sizeof each + each.text.size();
   return all;
 }
 

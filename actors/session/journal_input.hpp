@@ -14,6 +14,7 @@ namespace parley::actors {
 struct journal_input {
   compact_pcm sound;
   std::vector<inference::image_file> frames;
+  std::vector<inference::text_message> context = {};
 
   std::size_t bytes() const; ///< Size in memory.
 };

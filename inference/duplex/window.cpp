@@ -1,6 +1,7 @@
 #include "inference/duplex/window.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace parley::inference::duplex {
 
@@ -21,12 +22,15 @@ void window::set_prompt(std::int64_t prefix, std::vector<token_id> suffix_ids) {
   suffix_ids_ = std::move(suffix_ids);
 }
 
-void window::begin_unit(std::int64_t cache_length) {
+void window::begin_unit(std::int64_t cache_length, std::vector<stretch> messages) {
   unit_begin_ = cache_length;
+  for (const auto& each : messages) unit_begin_ += each.length;
+  messages_ = std::move(messages);
 }
 
 void window::end_unit(std::int64_t cache_length, const unit_outcome& outcome) {
-  units_.push_back({next_id_++, cache_length - unit_begin_, outcome.is_listen, outcome.ids, outcome.text});
+  units_.push_back({next_id_++, cache_length - unit_begin_, outcome.is_listen, outcome.ids, outcome.text,
+                    std::exchange(messages_, {})});
 }
 
 std::vector<window_step> window::slide(std::int64_t cache_length) {
@@ -38,11 +42,11 @@ std::vector<window_step> window::slide(std::int64_t cache_length) {
       return length > (steps.empty() ? options_.high_tokens : options_.low_tokens);
     return options_.mode == window_mode::context && std::ssize(units_) > options_.max_units;
   };
-  while (too_long()) {
-    auto step = options_.mode == window_mode::basic ? drop_oldest() : drop_oldest_with_context();
-    length += std::ssize(step.insert) - step.drop;
-    steps.push_back(std::move(step));
-  }
+  while (too_long())
+    for (auto& step : drop_oldest()) {
+      length += std::ssize(step.insert) - step.drop;
+      steps.push_back(std::move(step));
+    }
   if (!steps.empty()) {
     ++events_;
     dropped_tokens_ += cache_length - length;
@@ -50,15 +54,39 @@ std::vector<window_step> window::slide(std::int64_t cache_length) {
   return steps;
 }
 
-window_step window::drop_oldest() {
-  window_step step{preserved_, units_.front().length, {}};
+/// Drops the oldest unit and the messages before it, except those that stay.
+std::vector<window_step> window::drop_oldest() {
+  std::vector<window_step> steps;
+  const auto gone = std::move(units_.front());
   units_.erase(units_.begin());
-  return step;
+  auto drop = std::int64_t{0};
+  for (const auto& each : gone.messages) {
+    if (!each.stays) {
+      drop += each.length;
+      continue;
+    }
+    if (drop > 0) steps.push_back({preserved_, std::exchange(drop, 0), {}});
+    preserved_ += each.length;
+    kept_.push_back(each.length);
+    kept_rows_ += each.length;
+  }
+  steps.push_back({preserved_, drop + gone.length, {}});
+  keep_newest_messages(steps);
+  if (options_.mode == window_mode::context) remember(gone, steps);
+  return steps;
 }
 
-window_step window::drop_oldest_with_context() {
-  auto gone = std::move(units_.front());
-  units_.erase(units_.begin());
+void window::keep_newest_messages(std::vector<window_step>& steps) {
+  while (kept_rows_ > options_.system_max_tokens) {
+    steps.push_back({preserved_ - kept_rows_, kept_.front(), {}});
+    preserved_ -= kept_.front();
+    kept_rows_ -= kept_.front();
+    kept_.pop_front();
+  }
+}
+
+/// Puts what a dropped unit said into the prompt.
+void window::remember(const unit& gone, std::vector<window_step>& steps) {
   std::string text;
   std::vector<token_id> ids;
   if (!gone.is_listen) {
@@ -78,11 +106,15 @@ window_step window::drop_oldest_with_context() {
       previous_text_ = tokens_.decode(std::span(previous_ids_).subspan(marker_.size()), true);
     }
   }
-  if (previous_ids_.empty() && old_previous == 0) return {preserved_, gone.length, {}};
-  window_step step{prefix_, preserved_ - prefix_ + gone.length, previous_ids_};
-  step.insert.insert(step.insert.end(), suffix_ids_.begin(), suffix_ids_.end());
-  preserved_ = prefix_ + std::ssize(step.insert);
-  return step;
+  if (previous_ids_.empty() && old_previous == 0) return;
+  window_step told{prefix_, preserved_ - kept_rows_ - prefix_, previous_ids_};
+  if (kept_.empty() && steps.size() == 1) { // what is dropped follows at once
+    told.drop += steps.front().drop;
+    steps.clear();
+  }
+  told.insert.insert(told.insert.end(), suffix_ids_.begin(), suffix_ids_.end());
+  preserved_ = prefix_ + std::ssize(told.insert) + kept_rows_;
+  steps.push_back(std::move(told));
 }
 
 } // namespace parley::inference::duplex

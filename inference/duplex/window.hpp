@@ -5,6 +5,7 @@
 #include "inference/unit.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct window_options {
   int low_tokens = 3500;         ///< ... down to this
   int max_units = 24;            ///< context: units kept
   int previous_max_tokens = 500; ///< context: how many tokens of the dropped units' speech stay in the prompt
+  int system_max_tokens = 1000;  ///< how many tokens of system messages stay when the units after them are dropped
 };
 
 /// One change of a KV cache: rows [0, keep) stay, the next `drop` rows are removed, `insert` is fed in their place, and
@@ -31,12 +33,20 @@ struct window_step {
 /// carries the steps out.
 class window {
 public:
+  /// Rows of messages that came before a unit (docs/model/thinker.md 5.7). They are dropped with it, or stay behind the
+  /// prompt.
+  struct stretch {
+    std::int64_t length = 0;
+    bool stays = false;
+  };
+
   struct unit {
     int id = 0;
-    std::int64_t length = 0; ///< rows
+    std::int64_t length = 0; ///< rows, from `<unit>` on
     bool is_listen = false;
     std::vector<token_id> ids;
     std::string text;
+    std::vector<stretch> messages = {}; ///< before it
   };
 
   window(tokenizer tokens, window_options options);
@@ -44,8 +54,8 @@ public:
   /// Call after the prompt: `prefix` rows, then the rows of `suffix_ids`, which are fed again when context is inserted.
   void set_prompt(std::int64_t prefix, std::vector<token_id> suffix_ids);
 
-  /// Call before `<unit>`. `cache_length` is in rows, here and below.
-  void begin_unit(std::int64_t cache_length);
+  /// Call before `<unit>`, and before the messages that precede it. `cache_length` is in rows, here and below.
+  void begin_unit(std::int64_t cache_length, std::vector<stretch> messages = {});
 
   /// After `</unit>`.
   void end_unit(std::int64_t cache_length, const unit_outcome& outcome);
@@ -62,8 +72,9 @@ public:
   const std::string& previous_text() const { return previous_text_; }
 
 private:
-  window_step drop_oldest();
-  window_step drop_oldest_with_context();
+  std::vector<window_step> drop_oldest();
+  void keep_newest_messages(std::vector<window_step>& steps);
+  void remember(const unit& gone, std::vector<window_step>& steps);
 
   tokenizer tokens_;
   window_options options_;
@@ -74,6 +85,9 @@ private:
   std::int64_t unit_begin_ = 0;
   int next_id_ = 0;
   std::vector<unit> units_;
+  std::vector<stretch> messages_; ///< of the unit that has begun
+  std::deque<std::int64_t> kept_; ///< rows of the messages behind the prompt that stayed, oldest first
+  std::int64_t kept_rows_ = 0;
   std::vector<token_id> previous_ids_;
   std::string previous_text_;
   int events_ = 0;

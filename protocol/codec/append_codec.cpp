@@ -1,4 +1,5 @@
 #include "protocol/codec/client_codec.hpp"
+#include "protocol/codec/message_codec.hpp"
 #include "protocol/json/field_reader.hpp"
 #include "protocol/media/pcm.hpp"
 #include "protocol/media/picture.hpp"
@@ -7,6 +8,10 @@ namespace parley::protocol {
 namespace {
 
 constexpr std::size_t max_samples = 160'000;
+
+bool has_audio(const field& input) {
+  return field_reader::find(input, {"audio", "audio_base64", "audio_data"}).at.given();
+}
 
 field find_audio(field_reader& in, const field& input) {
   auto audio = in.require(input, {"audio", "audio_base64", "audio_data"});
@@ -55,12 +60,15 @@ result<append_event> decode_append(const envelope& from, mode kind, std::size_t 
     in.integer(field_reader::either(field_reader::find(input, {"max_slice_nums"}),
                                     field_reader::find(hints, {"max_slice_nums"})),
                1, max_slices, out.max_slice_nums);
+    out.context = read_context(in, field_reader::find(input, {"context"}));
   } else {
     in.boolean(field_reader::find(input, {"force_listen"}), out.force_listen);
     in.integer(field_reader::find(input, {"max_slice_nums"}), 1, max_slices, out.max_slice_nums);
   }
 
   out.input_id = field_reader::name(field_reader::find(input, {"input_id"}));
+  if (in.failed()) return in.failure();
+  if (!out.context.empty() && !has_audio(input)) return out;
   auto audio = find_audio(in, input);
   if (in.failed()) return in.failure();
   std::string scratch;

@@ -1,4 +1,5 @@
 #include "protocol/codec/client_codec.hpp"
+#include "protocol/codec/message_codec.hpp"
 #include "protocol/codec/tool_codec.hpp"
 #include "protocol/json/field_reader.hpp"
 #include "protocol/json/spaced.hpp"
@@ -113,17 +114,7 @@ std::vector<content_item> read_content(field_reader& in, const field& content, c
   return out;
 }
 
-role read_role(field_reader& in, const field& from) {
-  std::string scratch;
-  auto name = in.required_text(from, scratch);
-  if (name == "system") return role::system;
-  if (name == "assistant") return role::assistant;
-  if (name == "tool") return role::tool;
-  if (name != "user") in.fail(error_code::invalid_payload, from.path, "none of system, user, assistant, tool");
-  return role::user;
-}
-
-message read_message(field_reader& in, const field& from, chat_budget& budget) {
+message read_chat_message(field_reader& in, const field& from, chat_budget& budget) {
   message out;
   if (in.required_object(from); in.failed()) return out;
   auto speaker = in.require(from, {"role"});
@@ -161,7 +152,7 @@ std::vector<message> read_messages(field_reader& in, const field& from) {
   out.reserve(messages.size());
   chat_budget budget;
   for (std::size_t i = 0; i < messages.size() && !in.failed(); ++i) {
-    auto next = read_message(in, element(from, messages[i], i), budget);
+    auto next = read_chat_message(in, element(from, messages[i], i), budget);
     if (!in.failed() && next.from == role::tool && !follows_calls(out))
       in.fail(error_code::invalid_payload, element(from, messages[i], i).path + ".role",
               "no tool_calls before this result");

@@ -3,6 +3,8 @@
 #include "protocol/json/writer.hpp"
 #include "protocol/media/base64.hpp"
 
+#include <utility>
+
 namespace parley::protocol {
 namespace {
 
@@ -125,6 +127,16 @@ std::string encode_append(std::span<const float> samples, bool force_listen,
   for (const auto& picture : pictures) frames.append(frames.empty() ? "[\"" : ",\"").append(*picture) += '"';
   if (!frames.empty()) frames += ']';
   return written_append(dialect::current, samples, force_listen, frames);
+}
+
+std::string encode_context_append(std::span<const text_message> context) {
+  std::string text = R"({"type":"input.append","input":{"context":[)";
+  bool first = true;
+  for (const auto& each : context) {
+    if (!std::exchange(first, false)) text += ',';
+    text += chat_message(conversation::name_of(each.from), each.text);
+  }
+  return text + "]}}";
 }
 
 std::string encode_chat(const chat_request& request) {

@@ -48,6 +48,10 @@ std::string encode_append(dialect spoken, std::span<const float> samples, bool f
 /// The same in the current dialect, with pictures as data URLs or base64: JSON strings without their quotes.
 std::string encode_append(std::span<const float> samples, bool force_listen,
                           std::span<const std::shared_ptr<const std::string>> pictures);
+
+/// Text for a running duplex session (docs/protocol.md 3.9), without sound.
+std::string encode_context_append(std::span<const text_message> context);
+
 std::string encode_chat(const chat_request& request);
 std::string encode_close(std::string_view reason);
 

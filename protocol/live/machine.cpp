@@ -128,8 +128,8 @@ machine::complaint machine::handle(context_append& event) {
       return fault{"rate_limit_exceeded", "Too much commentary waits to be said.", "", "rate_limit_error"};
     remarks_.push_back({std::move(event.content), now_});
   } else {
+    if (!inner_.is(mode::audio) || !feed_.tell(conversation::role::system, event.content)) stale_since_ = now_;
     remember(realtime::item_role::system, realtime::item_part::kind::input_text, std::move(event.content));
-    stale_since_ = now_;
   }
   answer(channel_events[static_cast<std::size_t>(event.to)], [&](auto& out) {
     out.integer("start_ms", ms_at(now_));

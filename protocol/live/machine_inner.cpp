@@ -154,7 +154,10 @@ void machine::on_duplex(const server_message& said) {
     break;
   }
   case server_event_type::error:
-    if (inner_.give_up) lose_inner(); // otherwise a unit was lost, and it goes on
+    if (inner_.give_up)
+      lose_inner();
+    else if (feed_.telling()) // a unit was lost, and it goes on; but what it was told may be lost, too
+      stale_since_ = now_;
     break;
   case server_event_type::closed: lose_inner(); break;
   default: break;

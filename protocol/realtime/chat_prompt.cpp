@@ -159,6 +159,28 @@ std::string encode_chat_turn(const response_request& request, std::span<const it
   return out + "}}";
 }
 
+text_message in_words(const item& one) {
+  using conversation::role;
+  text_message out;
+  out.from = one.kind == item_kind::function_call_output ? role::tool
+             : role_of(one) == "assistant"               ? role::assistant
+             : role_of(one) == "system"                  ? role::system
+                                                         : role::user;
+  if (one.kind == item_kind::function_call) {
+    out.text = one.name + "(" + one.payload + ")";
+    return out;
+  }
+  out.text = one.payload;
+  for (const auto& part : one.content) {
+    if (!out.text.empty()) out.text += '\n';
+    if (part.type == item_part::kind::input_image)
+      out.text += "(a picture)";
+    else
+      out.text += part.text.empty() ? not_kept : std::string_view(part.text);
+  }
+  return out;
+}
+
 std::string in_words(std::span<const item> context, std::size_t most_bytes) {
   std::vector<std::string> lines;
   std::size_t bytes = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "protocol/events.hpp"
 #include "protocol/realtime/client_event.hpp"
 #include "protocol/realtime/items.hpp"
 
@@ -16,5 +17,8 @@ std::string encode_chat_turn(const response_request& request, std::span<const it
 /// The conversation in words, for the system prompt of a duplex session: who said what, the newest `most_bytes`; of
 /// what a camera saw, the newest. Empty if nothing was said.
 std::string in_words(std::span<const item> context, std::size_t most_bytes);
+
+/// One item in words, for a duplex session that is running.
+text_message in_words(const item& one);
 
 } // namespace parley::protocol::realtime

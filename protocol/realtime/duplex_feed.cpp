@@ -1,6 +1,7 @@
 #include "protocol/realtime/duplex_feed.hpp"
 
 #include "protocol/codec/client_side.hpp"
+#include "protocol/limits.hpp"
 #include "protocol/media/picture.hpp"
 
 #include <algorithm>
@@ -22,7 +23,22 @@ void duplex_feed::show(std::shared_ptr<const std::string> picture) {
   if (pictures_.size() > max_frames) pictures_.pop_front();
 }
 
+bool duplex_feed::tell(conversation::role who, std::string text) {
+  if (text.empty() || told_bytes_ + text.size() > max_context_bytes || context_.size() == max_context_messages)
+    return false;
+  told_bytes_ += text.size();
+  told_at_ = sent_ / unit;
+  context_.push_back({who, std::move(text)});
+  return true;
+}
+
+void duplex_feed::answered() {
+  if (answered_ < sent_ / unit) ++answered_;
+  if (answered_ > told_at_ && context_.empty()) told_bytes_ = 0;
+}
+
 std::optional<std::string> duplex_feed::next() {
+  if (!context_.empty()) return encode_context_append(std::exchange(context_, {}));
   const std::size_t wanted = unit - sent_ % unit;
   const bool full = waiting_.size() >= wanted && sent_ / unit < answered_ + most_in_flight;
   // A session makes a whole unit of a short first append, so there is nothing to break off before it.
@@ -41,6 +57,8 @@ void duplex_feed::begin() {
   sent_ = 0;
   answered_ = 0;
   force_ = false;
+  context_.clear();
+  told_bytes_ = told_at_ = 0;
   if (pictures_.size() > 1) pictures_.erase(pictures_.begin(), pictures_.end() - 1);
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "protocol/events.hpp"
+
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -22,6 +24,13 @@ public:
   /// A picture that goes with the next append: a data URL, as it stands between its quotes. Only the newest few stay.
   void show(std::shared_ptr<const std::string> picture);
 
+  /// Text that the model reads before the next second. False if there is too much of it: then only another session can
+  /// be told.
+  bool tell(conversation::role who, std::string text);
+
+  /// Whether text was told of which it is not certain yet that the model has read it.
+  bool telling() const { return told_bytes_ > 0; }
+
   /// The next append breaks off what the model says, and is due at once.
   void force_listen() { force_ = true; }
 
@@ -29,7 +38,7 @@ public:
   std::optional<std::string> next();
 
   /// The session has answered a unit.
-  void answered() { answered_ += answered_ < sent_ / unit ? 1 : 0; }
+  void answered();
 
   /// A new session begins: it hears what waits, and sees the newest picture.
   void begin();
@@ -49,6 +58,9 @@ private:
   std::size_t sent_ = 0;     ///< samples sent to this session
   std::size_t answered_ = 0; ///< units
   bool force_ = false;
+  std::vector<text_message> context_; ///< not sent yet
+  std::size_t told_bytes_ = 0;        ///< since the last unit that had read all
+  std::size_t told_at_ = 0;           ///< units sent when text came last: the one after them reads it
 };
 
 } // namespace parley::protocol::realtime

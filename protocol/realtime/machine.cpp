@@ -103,7 +103,10 @@ void machine::refuse_event(const fault& why, std::string_view client_event_id) {
 std::optional<fault> machine::handle(session_update& event) {
   auto next = updated(config_, event.session);
   if (!next) return next.error();
-  if (next->instructions != config_.instructions || next->audible != config_.audible) duplex_stale_ = true;
+  if (next->audible != config_.audible)
+    duplex_stale_ = true;
+  else if (next->instructions != config_.instructions)
+    tell_duplex({conversation::role::system, next->instructions});
   config_ = std::move(*next);
   send_session("session.updated");
   if (config_.turns.type == turn_detection::kind::none && input_.in_turn()) end_turn(input_.now_ms());
@@ -228,6 +231,7 @@ std::optional<fault> machine::handle(item_create& event) {
   const auto shown = encode_item(event.one);
   const bool seen = lane_now() == lane::duplex && is_camera_view(event.one);
   const auto content = seen ? event.one.content : std::vector<item_part>();
+  const auto id = event.one.id;
   const auto before = items_.insert(std::move(event.one), event.previous);
   if (!before) return before.error();
   for (const auto* type : {"conversation.item.added", "conversation.item.done"}) {
@@ -238,7 +242,12 @@ std::optional<fault> machine::handle(item_create& event) {
   }
   for (const auto& part : content) feed_.show(part.picture);
   watches_ = watches_ || seen;
-  if (!seen || inner_.kind == mode::audio) duplex_stale_ = true;
+  if (seen)
+    duplex_stale_ = duplex_stale_ || inner_.kind == mode::audio;
+  else if (items_.last_id() == id)
+    tell_duplex(in_words(items_.all().back()));
+  else
+    duplex_stale_ = true;
   return std::nullopt;
 }
 

@@ -136,6 +136,7 @@ private:
   void on_duplex_output(const server_message& said);
   void end_spoken(const server_message& said);
   void feed_duplex();
+  void tell_duplex(text_message news);
   std::string duplex_init() const;
   std::optional<time_point> silence_due() const;
   std::optional<time_point> idle_due() const;

@@ -229,7 +229,11 @@ void machine::on_duplex(const server_message& said) {
     on_duplex_output(said);
     break;
   case server_event_type::error:
-    if (!inner_.ready()) lose_inner(failure(said)); // otherwise a unit was lost, and it goes on
+    if (!inner_.ready()) {
+      lose_inner(failure(said));
+    } else { // a unit was lost, and it goes on; but what it was told may be lost, too
+      duplex_stale_ = duplex_stale_ || feed_.telling();
+    }
     break;
   case server_event_type::closed: lose_inner({answer_end::how::failed, "server_error"}); break;
   default: break;
@@ -263,6 +267,12 @@ void machine::on_duplex_output(const server_message& said) {
     end_spoken(said);
   else
     active_->used += said.used;
+}
+
+/// Something new in the conversation. A session that is yet to be opened learns it from its prompt.
+void machine::tell_duplex(text_message news) {
+  if (inner_.number == 0 || inner_.kind == mode::chat) return;
+  if (!feed_.tell(news.from, std::move(news.text))) duplex_stale_ = true;
 }
 
 /// Sends what the duplex session may hear now; opens it when the user speaks.

@@ -52,6 +52,12 @@ flow_verdict duplex_flow::on_append(append_event event, std::uint64_t ordinal, t
   return verdict;
 }
 
+bool duplex_flow::has_room(const std::vector<text_message>& context) const {
+  if (context.empty()) return true;
+  const auto waiting = backlog_.context_bytes() + bytes_of(gatherer_.pending_context());
+  return waiting + bytes_of(context) <= max_waiting_context;
+}
+
 flow_verdict duplex_flow::on_report(step_report report, time_point now, effect_writer& out) {
   if (!is_running(report.unit)) return flow_verdict::go_on;
   PARLEY_ASSERT(running_, "a step is running");
@@ -130,7 +136,8 @@ void duplex_flow::acknowledge(const std::string& input_id, effect_writer& out) {
 void duplex_flow::submit(effect_writer& out) const {
   PARLEY_ASSERT(running_, "a step is running");
   const gathered_unit& unit = running_->unit;
-  out.order(submit_unit{running_->number, unit.samples, unit.frames, unit.max_slice_nums, unit.force_listen});
+  out.order(
+      submit_unit{running_->number, unit.samples, unit.frames, unit.max_slice_nums, unit.force_listen, unit.context});
 }
 
 void duplex_flow::answer(step_report&& report, time_point now, effect_writer& out) {

@@ -37,6 +37,9 @@ public:
   /// (docs/protocol.md 4).
   flow_verdict on_append(append_event event, std::uint64_t ordinal, time_point now, effect_writer& out);
 
+  /// Whether there is room for this context. If not, the append is to be refused.
+  bool has_room(const std::vector<text_message>& context) const;
+
   /// Returns `answered` if the step ended and the session continues.
   flow_verdict on_report(step_report report, time_point now, effect_writer& out);
 

@@ -133,6 +133,8 @@ void session_machine::take_units(const envelope& frame, time_point now) {
   if (!able_.sees && !event->frames.empty()) {
     return reject({error_code::invalid_payload, "video_frames: this server's model does not see"}, now);
   }
+  if (!its_duplex().has_room(event->context))
+    return reject({error_code::invalid_payload, "context: too much of it waits for the next second of sound"}, now);
   took_input_ = true;
   name_input(event->input_id);
   auto out = writer();

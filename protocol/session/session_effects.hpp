@@ -63,6 +63,7 @@ struct submit_unit {
   std::vector<image_file> frames;
   int max_slice_nums = 1;
   bool force_listen = false;
+  std::vector<text_message> context = {};
 };
 
 /// Stop the running step at the next token; it answers `listen`.

@@ -13,6 +13,9 @@ void unit_backlog::push(std::vector<gathered_unit>& units) {
 
 void unit_backlog::trim(std::size_t limit, std::uint64_t keep) {
   for (; units_.size() > limit && units_.front().append != keep; units_.pop_front()) {
+    auto& context = units_.front().context;
+    std::move(context.begin(), context.end(), std::back_inserter(left_));
+    context.clear();
     aside_.push_back(std::move(units_.front()));
     ++dropped_;
   }
@@ -27,7 +30,16 @@ std::optional<gathered_unit> unit_backlog::pop() {
       forced_ || std::any_of(aside_.begin(), aside_.end(), [](const auto& of) { return of.force_listen; });
   forced_ = false;
   aside_.clear();
+  unit.context.insert(unit.context.begin(), std::make_move_iterator(left_.begin()),
+                      std::make_move_iterator(left_.end()));
+  left_.clear();
   return unit;
+}
+
+std::size_t unit_backlog::context_bytes() const {
+  std::size_t bytes = bytes_of(left_);
+  for (const auto& unit : units_) bytes += bytes_of(unit.context);
+  return bytes;
 }
 
 void unit_backlog::bring_back() {

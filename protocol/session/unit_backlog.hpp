@@ -12,7 +12,7 @@ namespace parley::protocol {
 
 /// Units that wait for their step: the newest win (docs/protocol.md 6.6). Units of one append never displace each
 /// other,
-/// so a single append of ten seconds may exceed the limit.
+/// so a single append of ten seconds may exceed the limit. Context is never dropped: it passes to the next unit.
 ///
 /// Units dropped while a step runs are set aside until the next step begins: if the step took so long because its
 /// worker is lost, those units come back.
@@ -36,11 +36,15 @@ public:
 
   const gathered_unit* next() const { return units_.empty() ? nullptr : &units_.front(); }
   std::size_t size() const { return units_.size(); }
+
+  /// Bytes of the context that waits.
+  std::size_t context_bytes() const;
   std::int64_t dropped() const { return dropped_; }
 
 private:
   std::deque<gathered_unit> units_;
   std::deque<gathered_unit> aside_; ///< units dropped since the last `pop`
+  std::vector<text_message> left_;  ///< context of dropped units
   std::size_t keep_aside_;
   bool forced_ = false; ///< whether units that could not be set aside had force_listen
   std::int64_t dropped_ = 0;

@@ -8,6 +8,13 @@
 
 namespace parley::protocol {
 
+std::size_t bytes_of(const std::vector<text_message>& context) {
+  constexpr std::size_t each_message = 16; // about what its marks cost
+  std::size_t bytes = 0;
+  for (const auto& each : context) bytes += each.text.size() + each_message;
+  return bytes;
+}
+
 void unit_gatherer::append(append_event event, std::uint64_t ordinal, std::chrono::steady_clock::time_point now,
                            std::vector<gathered_unit>& out) {
   if (!event.frames.empty()) {
@@ -16,6 +23,8 @@ void unit_gatherer::append(append_event event, std::uint64_t ordinal, std::chron
     if (frames_.size() > max_waiting_frames)
       frames_.erase(frames_.begin(), frames_.end() - static_cast<std::ptrdiff_t>(max_waiting_frames));
   }
+  std::move(event.context.begin(), event.context.end(), std::back_inserter(context_));
+  if (!event.samples) return;
   const bool first = !std::exchange(begun_, true);
   if (!partial_ && event.samples->size() == unit_samples) {
     auto samples = std::move(event.samples);
@@ -42,7 +51,8 @@ void unit_gatherer::append(append_event event, std::uint64_t ordinal, std::chron
 
 gathered_unit unit_gatherer::finish(pcm samples, bool forced, const append_event& of, std::uint64_t ordinal,
                                     std::chrono::steady_clock::time_point now) {
-  gathered_unit unit{std::move(samples), {}, session_slices_, forced, ordinal, of.input_id, now};
+  gathered_unit unit{std::move(samples),         {}, session_slices_, forced, ordinal, of.input_id, now,
+                     std::exchange(context_, {})};
   if (!frames_.empty()) {
     unit.max_slice_nums = frame_slices_;
     unit.frames = std::exchange(frames_, {});

@@ -39,7 +39,8 @@ TEST_CASE("an init becomes an open command, and every option of it arrives") {
 TEST_CASE("samples and pictures are passed on, not copied") {
   const auto samples = sound(16'000);
   const auto frame = std::make_shared<const std::string>("jpeg");
-  const auto command = to_engine(protocol::submit_unit{5, samples, {frame}, 4, true}, 9);
+  const auto command =
+      to_engine(protocol::submit_unit{5, samples, {frame}, 4, true, {{protocol::role::user, "Hello"}}}, 9);
   const auto& unit = std::get<inference::submit_unit>(command);
   CHECK(unit.session == 9);
   CHECK(unit.unit == 5);
@@ -47,6 +48,8 @@ TEST_CASE("samples and pictures are passed on, not copied") {
   CHECK(unit.frames == std::vector{frame});
   CHECK(unit.max_slice_nums == 4);
   CHECK(unit.force_listen);
+  REQUIRE(unit.context.size() == 1);
+  CHECK(unit.context[0].text == "Hello");
 
   inference::step_output output{};
   output.kind = inference::output_kind::audio;

@@ -43,6 +43,7 @@ struct talk {
     order.unit = number;
     order.samples = sound(0.25F);
     order.force_listen = number == 1;
+    if (number == 2) order.context = {{role::user, "Hello"}};
     return std::get<submit_unit>(notes.enter(order));
   }
 
@@ -98,6 +99,7 @@ TEST_CASE("a session is opened and replayed as it was") {
     CHECK(sent[i].unit == i);
     CHECK(*sent[i].samples == *sound(0.25F));
     CHECK(sent[i].force_listen == (i == 1));
+    CHECK(sent[i].context.size() == (i == 2 ? 1 : 0));
     CHECK(sent[i].replay->sampled == std::vector<std::int64_t>{100 + static_cast<std::int64_t>(i)});
     CHECK(sent[i].mute);
   }
@@ -282,12 +284,16 @@ TEST_CASE("what a second takes in memory") {
 
 TEST_CASE("a unit comes back from its bytes as it was") {
   journal_input unit{compact_pcm(sound(0.1F)),
-                     {std::make_shared<const std::string>("a picture"), std::make_shared<const std::string>()}};
+                     {std::make_shared<const std::string>("a picture"), std::make_shared<const std::string>()},
+                     {{role::system, "Be brief."}}};
   auto back = unpack(pack(unit));
   CHECK(*back.sound.samples() == *sound(0.1F));
   REQUIRE(back.frames.size() == 2);
   CHECK(*back.frames[0] == "a picture");
   CHECK(back.frames[1]->empty());
+  REQUIRE(back.context.size() == 1);
+  CHECK(back.context[0].from == role::system);
+  CHECK(back.context[0].text == "Be brief.");
   back = unpack(pack({compact_pcm(sound(0.5F)), {}}));
   CHECK(back.sound.bytes() == 32000);
   CHECK(*back.sound.samples() == *sound(0.5F));

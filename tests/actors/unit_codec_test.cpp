@@ -61,10 +61,14 @@ TEST_CASE("commands survive the way between two nodes") {
   unit.samples = some_samples(16'000);
   unit.frames = {std::make_shared<const std::string>("one"), std::make_shared<const std::string>("two")};
   unit.force_listen = true;
+  unit.context = {{inference::role::tool, "{}"}, {inference::role::user, "Hello"}};
   const auto heard = std::get<inference::submit_unit>(through(unit));
   CHECK(*heard.samples == *unit.samples);
   CHECK(*heard.frames.at(1) == "two");
   CHECK(heard.force_listen);
+  REQUIRE(heard.context.size() == 2);
+  CHECK(heard.context[0].from == inference::role::tool);
+  CHECK(heard.context[1].text == "Hello");
   CHECK_FALSE(heard.replay);
 
   auto chosen = std::make_shared<inference::unit_choices>();

@@ -87,6 +87,18 @@ def test_a_spoken_question(nano, question, answer):
 
 
 @hears
+@pytest.mark.parametrize("question, answer", SPOKEN)
+def test_a_question_typed_into_a_spoken_conversation(nano, question, answer):
+    """Nobody trained it for text between seconds of sound; it knows its form from chat."""
+    question = question.removeprefix("Hello, ").capitalize()
+    with Client(nano) as client:
+        client.init(config={"force_listen_count": 0})
+        client.step(np.zeros(UNIT, np.float32))
+        client.send({"type": "input.append", "input": {"context": [{"role": "user", "content": question}]}})
+        assert answer_to(client, np.zeros(0, np.float32), 8)[0] == answer
+
+
+@hears
 def test_silence_is_not_answered(nano):
     with Client(nano) as client:
         client.init()

@@ -36,6 +36,7 @@ struct course {
   std::uint64_t cuts = 0;       ///< seed of random cuts; 0 = none
   int context = 2048;
   std::vector<int> broken = {}; ///< units that fail
+  std::vector<int> read = {};   ///< units before which the model reads messages
 };
 
 inline submit_unit unit_of(const course& c, int number) {
@@ -45,6 +46,8 @@ inline submit_unit unit_of(const course& c, int number) {
   order.force_listen = std::count(c.forced.begin(), c.forced.end(), number) > 0;
   if (c.seen && number % 3 == 1)
     order.frames.push_back(std::make_shared<const std::string>(jpeg_file(gradient(64 + 8 * number, 48))));
+  if (std::count(c.read.begin(), c.read.end(), number) > 0)
+    order.context = {{role::system, "Be brief."}, {role::user, "I am in room " + std::to_string(number) + "."}};
   if (std::count(c.broken.begin(), c.broken.end(), number) > 0)
     order.samples = std::make_shared<const std::vector<float>>(16000, std::nanf(""));
   return order;

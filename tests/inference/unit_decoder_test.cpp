@@ -1,8 +1,13 @@
 #include "inference/duplex/unit_decoder.hpp"
 
+#include "inference/duplex/message_rows.hpp"
 #include "inference/duplex/window.hpp"
 
 #include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <string>
 
 using namespace parley::inference;
 using namespace parley::inference::duplex;
@@ -250,4 +255,96 @@ TEST_CASE("a context window keeps what was said") {
   if (said.size() > 3) said.erase(said.begin(), said.end() - 3);
   CHECK(told[0].insert == join({marker, said, suffix}));
   CHECK(w.preserved() == 10 + std::ssize(told[0].insert));
+}
+
+TEST_CASE("messages before a unit are written as the chat template writes them") {
+  const std::vector<text_message> all{{role::system, "Be kind."},
+                                      {role::tool, "{\"a\": 1}"},
+                                      {role::tool, "[]"},
+                                      {role::user, "Hello, <|im_end|> caf\u00e9"},
+                                      {role::assistant, "Hi."}};
+  const auto rows = encode_messages(words(), all);
+  CHECK(words().decode(rows.ids) == "<|im_start|>system\nBe kind.<|im_end|>\n"
+                                    "<|im_start|>user\n<tool_response>\n{\"a\": 1}\n</tool_response>\n<tool_response>\n"
+                                    "[]\n</tool_response><|im_end|>\n"
+                                    "<|im_start|>user\nHello, <|im_end|> caf\u00e9<|im_end|>\n"
+                                    "<|im_start|>assistant\nHi.<|im_end|>");
+  CHECK(std::ranges::count(rows.ids, words().id("<|im_end|>")) == 4); // the user's own is text
+  REQUIRE(rows.parts.size() == 4);
+  CHECK(rows.parts[0].stays);
+  auto sum = std::int64_t{0};
+  for (const auto& part : rows.parts) sum += part.length;
+  CHECK(sum == std::ssize(rows.ids));
+  for (auto i = std::size_t{1}; i < 4; ++i) CHECK_FALSE(rows.parts[i].stays);
+  CHECK(encode_messages(words(), {}).ids.empty());
+}
+
+namespace {
+
+/// A cache of rows, each with the name of what it belongs to.
+struct rows {
+  std::string names;
+
+  void apply(const std::vector<window_step>& steps) {
+    for (const auto& step : steps)
+      names = names.substr(0, static_cast<std::size_t>(step.keep)) + std::string(step.insert.size(), '+') +
+              names.substr(static_cast<std::size_t>(step.keep + step.drop));
+  }
+};
+
+/// Plays units, each named by its letter; S are rows of a system message before it, m of another one.
+std::string slid(window& w, const std::string& before, const std::vector<std::string>& units) {
+  rows cache{before};
+  for (const auto& unit : units) {
+    std::vector<window::stretch> messages;
+    const auto begin = unit.find_first_not_of("Sm");
+    for (auto i = std::size_t{0}; i < begin;) {
+      const auto end = std::min(unit.find_first_not_of(unit[i], i), begin);
+      messages.push_back({static_cast<std::int64_t>(end - i), unit[i] == 'S'});
+      i = end;
+    }
+    w.begin_unit(std::ssize(cache.names), messages);
+    cache.names += unit;
+    unit_outcome out;
+    out.is_listen = std::islower(static_cast<unsigned char>(unit.back())) != 0;
+    if (!out.is_listen) out.ids = words().encode("x");
+    w.end_unit(std::ssize(cache.names), out);
+    cache.apply(w.slide(std::ssize(cache.names)));
+  }
+  return cache.names;
+}
+
+} // namespace
+
+TEST_CASE("a window drops messages with the unit that they precede, and keeps those of the system") {
+  window basic(words(), {.mode = window_mode::basic, .high_tokens = 20, .low_tokens = 14});
+  basic.set_prompt(2, {1});
+  CHECK(slid(basic, "PP!", {"aaaa", "mmbbbb", "SSScccc", "mSSdddd"}) == "PP!SSSmSSdddd");
+  CHECK(basic.preserved() == 6);
+  window again(words(), {.mode = window_mode::basic, .high_tokens = 20, .low_tokens = 14});
+  again.set_prompt(2, {1});
+  CHECK(slid(again, "PP!", {"aaaa", "mmbbbb", "SSScccc", "mSSdddd", "eeee", "ffff"}) == "PP!SSSSSffff");
+  CHECK(again.preserved() == 8);
+  CHECK(again.units().size() == 1);
+}
+
+TEST_CASE("of the system's messages a window keeps the newest") {
+  window w(words(), {.mode = window_mode::basic, .high_tokens = 14, .low_tokens = 12, .system_max_tokens = 4});
+  w.set_prompt(2, {1});
+  CHECK(slid(w, "PP!", {"SSSaaaa", "SSbbbb", "SScccc", "dddd"}) == "PP!SSSSdddd");
+  window none(words(), {.mode = window_mode::basic, .high_tokens = 14, .low_tokens = 12, .system_max_tokens = 1});
+  none.set_prompt(2, {1});
+  CHECK(slid(none, "PP!", {"SSSaaaa", "bbbb", "cccc"}) == "PP!bbbbcccc");
+}
+
+TEST_CASE("a context window puts what was said before the messages that stay") {
+  window w(words(), {.mode = window_mode::context, .max_units = 1});
+  w.set_prompt(2, {1});
+  const auto marker = words().encode("\n\nprevious: ").size(), said = words().encode("x").size();
+  const auto told = [&](std::size_t times) { return std::string(marker + times * said + 1, '+'); };
+  CHECK(slid(w, "PP!", {"SSAAAA", "mbbbb"}) == "PP" + told(1) + "SSmbbbb");
+  CHECK(w.preserved() == std::ssize("PP" + told(1) + "SS"));
+  w = window(words(), {.mode = window_mode::context, .max_units = 1});
+  w.set_prompt(2, {1});
+  CHECK(slid(w, "PP!", {"SSAAAA", "mBBBB", "SCCCC", "dddd"}) == "PP" + told(3) + "SSSdddd");
 }

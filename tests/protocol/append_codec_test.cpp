@@ -272,3 +272,58 @@ TEST_CASE("append: the last of two equal keys counts") {
   CHECK(out->force_listen);
   CHECK(out->samples->size() == 16'000);
 }
+
+TEST_CASE("append: context, with or without sound") {
+  const dom context{{{"role", "system"}, {"content", "Be brief."}},
+                    {{"role", "user"}, {"content", "caf\u00e9 \"x\""}},
+                    {{"role", "assistant"}, {"content", "a"}},
+                    {{"role", "tool"}, {"content", "{}"}}};
+  using parley::conversation::role;
+  for (const dom& fields : {dom{{"context", context}}, dom{{"context", context}, {"audio", second}}}) {
+    auto out = append(dialect::current, fields);
+    REQUIRE(out);
+    CHECK((out->samples != nullptr) == fields.contains("audio"));
+    REQUIRE(out->context.size() == 4);
+    CHECK(out->context[0].from == role::system);
+    CHECK(out->context[1].from == role::user);
+    CHECK(out->context[2].from == role::assistant);
+    CHECK(out->context[3].from == role::tool);
+    CHECK(out->context[1].text == "caf\u00e9 \"x\"");
+  }
+  auto none = append(dialect::current, {{"audio", second}, {"context", nullptr}});
+  REQUIRE(none);
+  CHECK(none->context.empty());
+}
+
+TEST_CASE("append: context is of the current dialect alone") {
+  const dom context{{{"role", "user"}, {"content", "x"}}};
+  CHECK(refusal(append(dialect::legacy, {{"context", context}})) == "missing_field audio: required");
+  auto out = append(dialect::legacy, {{"context", context}, {"audio", second}});
+  REQUIRE(out);
+  CHECK(out->context.empty());
+}
+
+TEST_CASE("append: context is bounded, and only text") {
+  const auto of = [](const dom& context) { return refusal(append(dialect::current, {{"context", context}})); };
+  const auto said = [](const std::string& text) { return dom{{"role", "user"}, {"content", text}}; };
+  const std::string bad = "invalid_payload input.context";
+  CHECK(of("x") == bad + ": not an array");
+  CHECK(of(dom::array()) == bad + ": empty");
+  CHECK(of(std::vector<dom>(33, said("x"))) == bad + ": more than 32 messages");
+  CHECK(of(std::vector<dom>(32, said("x"))) == "accepted");
+  CHECK(of(dom::array({said("a"), "b"})) == bad + "[1]: not an object");
+  CHECK(of(dom::array({dom{{"content", "x"}}})) == "missing_field input.context[0].role: required");
+  CHECK(of(dom::array({dom{{"role", "user"}}})) == "missing_field input.context[0].content: required");
+  CHECK(of(dom::array({dom{{"role", "developer"}, {"content", "x"}}})) ==
+        bad + "[0].role: none of system, user, assistant, tool");
+  CHECK(of(dom::array({dom{{"role", "user"}, {"content", dom::array({dom{{"type", "text"}, {"text", "x"}}})}}})) ==
+        bad + "[0].content: not a string");
+  CHECK(of(dom::array({said("")})) == bad + "[0].content: empty");
+  CHECK(of(dom::array({said(std::string(8192, 'x'))})) == "accepted");
+  CHECK(of(dom::array({said(std::string(8193, 'x'))})) == bad + "[0].content: more than 8192 bytes of text");
+  CHECK(of(dom::array({said(std::string(8000, 'x')), said(std::string(193, 'x'))})) ==
+        bad + "[1].content: more than 8192 bytes of text");
+  CHECK(of(dom::array({said(std::string(2048, '\x01'))})) ==
+        "accepted"); // counted as it is meant, not as it is escaped
+  CHECK(of(dom::array({said(std::string(9000, '\x01'))})) == bad + "[0].content: more than 8192 bytes of text");
+}

@@ -342,4 +342,79 @@ TEST_CASE("response.done in duplex for clients of other servers") {
   CHECK(d.step(listen_report(3)) == "done:cancelled(three) listen[3]");
 }
 
+namespace {
+
+std::string context_frame(const std::string& text) {
+  return R"({"type":"input.append","input":{"context":[{"role":"user","content":")" + text + R"("}]}})";
+}
+
+std::string context_of(const submit_unit& unit) {
+  std::string text;
+  for (const auto& each : unit.context) text += each.text + " ";
+  return text;
+}
+
+} // namespace
+
+TEST_CASE("context goes with the next unit that begins") {
+  driver d;
+  d.to_active();
+  CHECK(d.frame(context_frame("a")) == ""); // without sound there is nothing to decide
+  CHECK(d.append() == "unit:0");
+  CHECK(context_of(std::get<submit_unit>(d.last.back())) == "a ");
+  CHECK(d.append(unit_samples, R"(,"context":[{"role":"tool","content":"b"}])") == "");
+  CHECK(d.step(listen_report(0)) == "listen[0] unit:1");
+  const auto& unit = std::get<submit_unit>(d.last.back());
+  CHECK(context_of(unit) == "b ");
+  CHECK(unit.context[0].from == conversation::role::tool);
+  CHECK(d.step(listen_report(1)) == "listen[1]");
+  CHECK(delta(d).input_id == "input_3"); // an append like any other
+}
+
+TEST_CASE("context without sound may interrupt") {
+  constexpr std::string_view forced =
+      R"({"type":"input.append","input":{"context":[{"role":"user","content":"Stop."}],"force_listen":true}})";
+  driver d;
+  d.to_active();
+  d.append();
+  CHECK(d.frame(forced) == "cut");
+  CHECK(d.step(listen_report(0)) == "listen[0]");
+  CHECK(d.frame(forced) == "listen");
+}
+
+TEST_CASE("context that waits is bounded, and more of it is refused") {
+  driver d;
+  d.to_active();
+  const std::string long_text(8000, 'x');
+  CHECK(d.frame(context_frame(long_text)) == "");
+  CHECK(d.frame(context_frame(long_text)) == "");
+  CHECK(d.frame(context_frame(long_text)) == "error:invalid_payload");
+  CHECK(d.append() == "unit:0");
+  CHECK(std::get<submit_unit>(d.last.back()).context.size() == 2);
+  CHECK(d.frame(context_frame(long_text)) == ""); // there is room again
+}
+
+TEST_CASE("a step that is submitted again has the same context") {
+  driver d;
+  d.to_active();
+  d.append(unit_samples, R"(,"context":[{"role":"user","content":"a"}])");
+  d.worker_lost();
+  d.frame(context_frame("b"));
+  d.append();
+  d.grant();
+  CHECK(d.restored() == "unit:0");
+  CHECK(context_of(std::get<submit_unit>(d.last.back())) == "a ");
+  CHECK(d.step(listen_report(0)) == "listen[0] unit:1");
+  CHECK(context_of(std::get<submit_unit>(d.last.back())) == "b ");
+}
+
+TEST_CASE("context for which the engine has no room costs its second, and the session goes on") {
+  driver d;
+  d.to_active();
+  d.append(unit_samples, R"(,"context":[{"role":"user","content":"a"}])");
+  CHECK(d.failed(failure(0, failure_kind::invalid)) == "error:invalid_payload");
+  CHECK(d.append() == "unit:1");
+  CHECK(std::get<submit_unit>(d.last.back()).context.empty());
+}
+
 } // namespace parley::protocol::test

@@ -293,7 +293,7 @@ TEST_CASE("a second remark waits for the first, and a remark for the user's turn
   CHECK(code_of(server.send(append("commentary", "Too much."))) == "rate_limit_exceeded");
 }
 
-TEST_CASE("instructions and thoughts reach the model in the prompt of its next session") {
+TEST_CASE("instructions and thoughts reach the running session at once") {
   live_driver server;
   server.begin(
       {{"instructions", "Be brief."},
@@ -303,11 +303,27 @@ TEST_CASE("instructions and thoughts reach the model in the prompt of its next s
   CHECK(server.prompt() == "Be brief.\n\nConversation so far:\nUser: Hi \nYou: Hello \n");
   CHECK(types(server.send(append("instructions", "Speak French."))) == type_names{"session.instructions.appended"});
   CHECK(types(server.send(append("thinking", "It is late."))) == type_names{"session.thinking.appended"});
-  CHECK(server.prompt().empty());
+  const auto asked = server.asked();
+  REQUIRE(asked.size() == 2);
+  const auto said = [](const nlohmann::json& frame) { return frame["input"]["context"]; };
+  CHECK(said(asked[0]) == nlohmann::json::array({{{"role", "system"}, {"content", "Speak French."}}}));
+  CHECK(said(asked[1]) == nlohmann::json::array({{{"role", "system"}, {"content", "It is late."}}}));
+  server.wait(milliseconds(5000));
+  CHECK(server.open() == mode::audio);
+  CHECK(server.asked().empty()); // once, and to the session that it was
+}
+
+TEST_CASE("what a running session was told is part of the next session's prompt") {
+  live_driver server;
+  server.begin({{"instructions", "Be brief."}});
+  server.send(append("instructions", "Speak French."));
+  for (int i = 0; i < 3; ++i) server.send(append("thinking", std::string(3990, 'x'))); // more than fits before a second
+  server.asked();
   server.wait(milliseconds(300));
   REQUIRE(server.open() == mode::audio);
-  CHECK(server.prompt() ==
-        "Be brief.\n\nConversation so far:\nUser: Hi \nYou: Hello \nNote: Speak French. \nNote: It is late. \n");
+  const auto prompt = server.prompt();
+  CHECK(prompt.starts_with("Be brief.\n\nConversation so far:\n"));
+  CHECK(prompt.find("Note: xxx") != std::string::npos);
   server.grant();
   server.wait(milliseconds(5000));
   CHECK(server.prompt().empty()); // once

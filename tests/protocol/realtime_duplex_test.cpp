@@ -21,11 +21,26 @@ struct heard {
 heard appended(const std::vector<nlohmann::json>& asked) {
   heard out;
   for (const auto& each : asked) {
-    if (each["type"] != "input.append") continue;
+    if (each["type"] != "input.append" || !each["input"].contains("audio")) continue;
     out.samples += each["input"]["audio"].get<std::string>().size() * 3 / 16; // float32 in base64
     out.forced = out.forced || each["input"].value("force_listen", false);
   }
   return out;
+}
+
+/// The text that the inner session got since the last look.
+names told(const std::vector<nlohmann::json>& asked) {
+  names out;
+  for (const auto& each : asked)
+    if (each["type"] == "input.append")
+      for (const auto& one : each["input"].value("context", nlohmann::json::array()))
+        out.push_back(one["role"].get<std::string>() + ": " + one["content"].get<std::string>());
+  return out;
+}
+
+nlohmann::json typed(const std::string& text, const std::string& role = "user") {
+  return {{"type", "conversation.item.create"},
+          {"item", {{"type", "message"}, {"role", role}, {"content", {{{"type", "input_text"}, {"text", text}}}}}}};
 }
 
 /// What a client sends of its camera; `height` tells the pictures apart.
@@ -43,7 +58,7 @@ nlohmann::json view(int height) {
 std::vector<std::size_t> pictures(const std::vector<nlohmann::json>& asked) {
   std::vector<std::size_t> out;
   for (const auto& each : asked)
-    if (each["type"] == "input.append")
+    if (each["type"] == "input.append" && each["input"].contains("audio"))
       out.push_back(each["input"].value("video_frames", nlohmann::json::array()).size());
   return out;
 }
@@ -318,4 +333,104 @@ TEST_CASE("without full duplex a camera's newest four pictures are part of the c
   const auto content = last(server.asked(), "input.append")["input"]["messages"][0]["content"];
   REQUIRE(content.size() == 4);
   CHECK(content[0]["data"] == "data:image/jpeg;base64," + parley::protocol::test::jpeg(64, 12));
+}
+
+TEST_CASE("what is typed, returned by a function or changed reaches the running duplex session at once") {
+  realtime_driver server;
+  begin(server);
+  server.listens();
+  server.asked();
+  server.send(typed("I am Ada."));
+  CHECK(told(server.asked()) == names{"user: I am Ada."}); // in the middle of the user's turn
+  server.hear(quiet(1));
+  server.asked();
+  server.send(typed("Be fair.", "system"));
+  server.send(typed("Indeed.", "assistant"));
+  server.send({{"type", "conversation.item.create"},
+               {"item", {{"type", "function_call_output"}, {"call_id", "call_1"}, {"output", "{\"a\":1}"}}}});
+  server.send(
+      {{"type", "conversation.item.create"},
+       {"item", {{"type", "function_call"}, {"call_id", "call_1"}, {"name", "f"}, {"arguments", "{\"b\":2}"}}}});
+  server.update({{"instructions", "Speak French."}});
+  server.update({{"instructions", "Speak French."}});
+  CHECK(told(server.asked()) == names{"system: Be fair.", "assistant: Indeed.", "tool: {\"a\":1}",
+                                      "assistant: f({\"b\":2})", "system: Speak French."});
+  server.listens();
+  server.hear(tone(1));
+  CHECK(server.open() == mode::audio);
+  const auto later = server.asked();
+  CHECK(last(later, "session.init").is_null()); // it is the session that it was
+  CHECK(told(later).empty());                   // each is told once
+  server.seen().check_quiet();
+}
+
+TEST_CASE("what is new while a duplex session waits for its slot is told as soon as it is there") {
+  realtime_driver server;
+  server.send(typed("before"));
+  server.hear(tone(1));
+  REQUIRE(server.open() == mode::audio);
+  server.send(typed("meanwhile"));
+  auto asked = server.asked();
+  CHECK(last(asked, "session.init")["payload"]["system_prompt"] == "Conversation so far:\nUser: before \n");
+  CHECK(told(asked).empty());
+  server.grant();
+  asked = server.asked();
+  CHECK(told(asked) == names{"user: meanwhile"});
+  CHECK(asked.front()["input"].contains("context")); // before the sound
+}
+
+TEST_CASE("what cannot be told a running duplex session opens another when nobody speaks") {
+  const auto text = GENERATE(as<std::string>(), "too long", "in between", "silent", "too much");
+  CAPTURE(text);
+  realtime_driver server;
+  server.send(typed("first"));
+  begin(server);
+  server.listens();
+  if (text == "too long") {
+    server.send(typed(std::string(8193, 'x')));
+  } else if (text == "in between") {
+    auto item = typed("second");
+    item["previous_item_id"] = "root";
+    server.send(item);
+  } else if (text == "silent") {
+    server.update({{"output_modalities", {"text"}}});
+  } else {
+    server.send(typed(std::string(5000, 'x')));
+    server.send(typed(std::string(5000, 'x'))); // no second has read the first one yet
+  }
+  CHECK(server.open() == mode::audio);
+  server.hear(quiet(1));
+  CHECK_FALSE(server.open());
+  server.hear(tone(1));
+  CHECK(server.open() == mode::audio);
+}
+
+TEST_CASE("text that the model has read makes room for more") {
+  realtime_driver server;
+  begin(server);
+  server.listens();
+  for (int i = 0; i < 6; ++i) {
+    server.send(typed(std::string(5000, 'x')));
+    server.hear(quiet(1));
+    server.listens();
+    server.listens();
+  }
+  const auto asked = server.asked();
+  CHECK(told(asked).size() == 6);
+  CHECK(server.open() == mode::audio);
+}
+
+TEST_CASE("if a second is lost, what it may have been told is told by another session") {
+  realtime_driver server;
+  begin(server);
+  server.listens();
+  server.hear(quiet(1));
+  server.inner(R"({"type":"error","error":{"code":"inference_error","message":"x","type":"server_error"}})");
+  CHECK(server.open() == mode::audio);
+  server.send(typed("I am Ada."));
+  server.inner(R"({"type":"error","error":{"code":"inference_error","message":"x","type":"server_error"}})");
+  CHECK_FALSE(server.open());
+  server.hear(tone(1));
+  const auto prompt = last(server.asked(), "session.init")["payload"]["system_prompt"].get<std::string>();
+  CHECK(prompt.find("User: I am Ada.") != std::string::npos);
 }

@@ -194,7 +194,18 @@ std::vector<sample> client_samples() {
                         {"video_frames", nullptr},
                         {"force_listen", nullptr},
                         {"max_slice_nums", nullptr},
+                        {"context", nullptr},
                         {"hints", nullptr}}}});
+  const dom note{{"role", "user"}, {"content", "Hello"}};
+  add(duplex_client, {{"type", "input.append"}, {"input", {{"context", {note}}}}});
+  add(duplex_client, {{"type", "input.append"},
+                      {"input",
+                       {{"audio", second},
+                        {"context",
+                         {note,
+                          {{"role", "system"}, {"content", "s"}},
+                          {{"role", "assistant"}, {"content", "a"}},
+                          {{"role", "tool"}, {"content", "{}"}}}}}}});
 
   add(chat_client, {{"type", "input.append"}, {"input", {{"messages", {hello}}}}});
   add(chat_client, {{"type", "input.append"}, {"input", {{"messages", std::vector<dom>(256, hello)}}}});
@@ -269,6 +280,12 @@ std::vector<sample> refused_client_samples() {
     add(duplex_client, {{"type", "input.append"}, {"input", input}});
 
   dom hello{{"role", "user"}, {"content", "Hello"}};
+  for (dom context : {dom("x"), dom::array(), dom(std::vector<dom>(33, hello)), dom::array({{{"role", "user"}}}),
+                      dom::array({{{"role", "user"}, {"content", ""}}}),
+                      dom::array({{{"role", "user"}, {"content", std::string(8193, 'x')}}}),
+                      dom::array({{{"role", "function"}, {"content", "x"}}})})
+    add(duplex_client, {{"type", "input.append"}, {"input", {{"audio", second}, {"context", context}}}});
+  add(duplex_client, {{"type", "input.append"}, {"input", {{"context", nullptr}}}});
   for (dom messages :
        {dom::array(), dom(std::vector<dom>(257, hello)), dom::array({{{"role", "function"}, {"content", "x"}}}),
         dom::array({{{"role", "user"}}}), dom::array({{{"role", "user"}, {"content", dom::array()}}}),

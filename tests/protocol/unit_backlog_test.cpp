@@ -84,4 +84,45 @@ TEST_CASE("no more comes back than is kept aside, and still no interrupt is lost
   CHECK(show(backlog) == "3! 4 ");
 }
 
+TEST_CASE("context of dropped units passes to the next one, in its order") {
+  for (const std::size_t keep_aside : {0U, 8U}) {
+    unit_backlog backlog(keep_aside);
+    for (std::uint64_t append = 1; append <= 5; ++append) {
+      auto units = units_of(append, 1);
+      units[0].context.push_back({conversation::role::user, std::to_string(append)});
+      backlog.push(units);
+      backlog.trim(2, append);
+    }
+    CHECK(backlog.dropped() == 3);
+    const auto all = backlog.context_bytes();
+    CHECK(all >= 5);
+    const auto read = [&] {
+      std::string text;
+      const auto unit = backlog.pop();
+      REQUIRE(unit);
+      for (const auto& each : unit->context) text += each.text;
+      return text;
+    };
+    CHECK(read() == "1234");
+    CHECK(backlog.context_bytes() < all);
+    CHECK(read() == "5");
+    CHECK(backlog.context_bytes() == 0);
+  }
+}
+
+TEST_CASE("context is read once when dropped units come back") {
+  unit_backlog backlog(8);
+  for (std::uint64_t append = 1; append <= 3; ++append) {
+    auto units = units_of(append, 1);
+    units[0].context.push_back({conversation::role::user, std::to_string(append)});
+    backlog.push(units);
+    backlog.trim(1, append);
+  }
+  backlog.bring_back();
+  std::string text;
+  while (const auto unit = backlog.pop())
+    for (const auto& each : unit->context) text += each.text;
+  CHECK(text == "123");
+}
+
 } // namespace parley::protocol::test

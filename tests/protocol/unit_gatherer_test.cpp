@@ -156,4 +156,42 @@ TEST_CASE("force_listen acts on every unit with a sample of its append, and on n
   CHECK(flags == ".!!!.");
 }
 
+TEST_CASE("context waits for the next unit, whichever append completes it") {
+  unit_gatherer gatherer(1);
+  std::vector<gathered_unit> units;
+  const auto note = [](std::string text) {
+    append_event event;
+    event.context.push_back({conversation::role::user, std::move(text)});
+    return event;
+  };
+  gatherer.append(note("a"), 1, noon, units);
+  CHECK(units.empty());
+  gatherer.append(sound(unit_samples), 2, noon, units);
+  append_event partial = sound(8'000);
+  partial.context = note("b").context;
+  gatherer.append(std::move(partial), 3, noon, units);
+  gatherer.append(note("c"), 4, noon, units);
+  CHECK(gatherer.pending_context().size() == 2);
+  gatherer.append(sound(8'000 + unit_samples), 5, noon, units);
+  REQUIRE(units.size() == 3);
+  REQUIRE(units[0].context.size() == 1);
+  CHECK(units[0].context[0].text == "a");
+  CHECK(units[0].append == 2);
+  REQUIRE(units[1].context.size() == 2);
+  CHECK(units[1].context[0].text == "b");
+  CHECK(units[1].context[1].text == "c");
+  CHECK(units[2].context.empty());
+  CHECK(gatherer.pending_context().empty());
+}
+
+TEST_CASE("context alone is not a session's first sound") {
+  unit_gatherer gatherer(1);
+  std::vector<gathered_unit> units;
+  append_event note;
+  note.context.push_back({conversation::role::user, "a"});
+  gatherer.append(std::move(note), 1, noon, units);
+  gatherer.append(sound(320), 2, noon, units);
+  CHECK(units.size() == 1);
+}
+
 } // namespace parley::protocol::test

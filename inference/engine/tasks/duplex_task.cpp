@@ -33,6 +33,7 @@ duplex_task::duplex_task(duplex_session& of, submit_unit&& order, std::shared_pt
 
 void duplex_task::begin() {
   auto& s = session_;
+  messages_ = duplex::encode_messages(s.with.model.text(), unit_.context);
   if (auto why = objection(static_cast<int>(unit_.frames.size()))) return fail(why->kind, std::move(why->message));
   before_.emplace(snapshot{
       s.cache.length(), s.encoder.length, s.stream, s.intake, s.decoder, s.history.size(), s.tail, s.rng_now(), {}});
@@ -56,8 +57,11 @@ std::optional<task_failure> duplex_task::objection(int pieces) const {
   const auto end = session_.window.options().mode == window_mode::off ? 0 : 2;
   const auto most = std::ssize(session_.tail) + 1 + pieces * (model.config().vision.query_num + 2) + sound +
                     std::max(session_.decoder.max_new_tokens(), 1) + end;
-  if (session_.cache.length() + most > session_.with.options.info.context_tokens)
-    return task_failure{failure::context_full, "the context is full"};
+  const auto context = session_.with.options.info.context_tokens;
+  if (session_.cache.length() + most > context) return task_failure{failure::context_full, "the context is full"};
+  if (session_.cache.length() + most + std::ssize(messages_.ids) > context)
+    return task_failure{failure::invalid, "context: the messages make " + std::to_string(messages_.ids.size()) +
+                                              " tokens, for which there is no room"};
   return std::nullopt;
 }
 
@@ -133,10 +137,11 @@ void duplex_task::on_seen(at::Tensor rows) {
   gather(frames);
 }
 
-/// Joins the input: the end of the last unit, `<unit>`, the frames if there are any, the sound.
+/// Joins the input: the end of the last unit, the messages, `<unit>`, the frames if there are any, the sound.
 void duplex_task::gather(const at::Tensor& frames) {
   auto& s = session_;
-  s.window.begin_unit(s.cache.length() + std::ssize(s.tail));
+  s.window.begin_unit(s.cache.length() + std::ssize(s.tail), messages_.parts);
+  s.tail.insert(s.tail.end(), messages_.ids.begin(), messages_.ids.end());
   s.tail.push_back(s.with.control.unit_begin);
   std::vector<at::Tensor> rows{s.with.model.llm().embed(std::exchange(s.tail, {}))};
   if (frames.defined()) rows.push_back(frames);
@@ -204,9 +209,9 @@ void duplex_task::words_chosen() {
   out.kind = outcome.is_listen ? output_kind::listen : output_kind::text;
   out.text = outcome.text;
   out.end_of_turn = outcome.end_of_turn;
-  // <unit>, </unit>, forced tokens, the marks of the pieces
-  out.used.input_text =
-      2 + std::ssize(outcome.appended) - outcome.sampled + s.owed_text + 2 * std::int64_t{images_.pieces()};
+  // <unit>, </unit>, forced tokens, the marks of the pieces, the messages
+  out.used.input_text = 2 + std::ssize(outcome.appended) - outcome.sampled + s.owed_text +
+                        2 * std::int64_t{images_.pieces()} + std::ssize(messages_.ids);
   out.used.input_audio = sound_rows_;
   out.used.input_vision = std::int64_t{images_.pieces()} * s.with.model.config().vision.query_num;
   out.used.output_text = outcome.sampled;

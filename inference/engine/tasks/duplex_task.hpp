@@ -1,5 +1,6 @@
 #pragma once
 
+#include "inference/duplex/message_rows.hpp"
 #include "inference/engine/tasks/duplex_session.hpp"
 #include "inference/engine/tasks/image_input.hpp"
 
@@ -92,7 +93,8 @@ private:
   std::shared_ptr<unit_choices> choices_so_far() const;
 
   image_input images_;
-  at::Tensor sound_; ///< [tokens, hidden], until `gather`
+  duplex::message_rows messages_; ///< read before the unit
+  at::Tensor sound_;              ///< [tokens, hidden], until `gather`
   std::int64_t sound_rows_ = 0;
   std::vector<token_id> spoken_; ///< speech tokens, filled in when the sound is complete
   bool answered_ = false;        ///< then the unit cannot be taken back
