@@ -70,6 +70,7 @@ void load_client::heard(double now, const protocol::server_glance& event) {
   case type::queue_update:
   case type::go_away:
   case type::tool_call:
+  case type::tool_call_delta:
   case type::resumed:
   case type::other: return;
   }

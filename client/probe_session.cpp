@@ -56,6 +56,7 @@ void probe_session::on_text(std::string_view frame) {
     return;
   case type::error: return fail(printable_line(event->error_code + ": " + event->error_message));
   case type::tool_call:
+  case type::tool_call_delta:
   case type::resumed:
   case type::other: return print_event(printable_line(event->type_name), "");
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 // Functions that an answer may call (docs/protocol.md 3.8).
@@ -19,7 +20,20 @@ struct tool_call {
   std::string arguments; ///< JSON
 };
 
+/// The next part of a call in a growing answer. All parts together are the call.
+struct call_piece {
+  std::size_t number = 0; ///< of the call in the answer, from 0
+  std::string name;       ///< whole, in the first piece; empty in later ones
+  std::string arguments;
+};
+
 /// All members, for archives.
+template<class A>
+void fields(A& a, call_piece& of) {
+  auto& [number, name, arguments] = of;
+  a(number, name, arguments);
+}
+
 template<class A>
 void fields(A& a, tool& of) {
   auto& [name, signature, parameters] = of;

@@ -32,15 +32,17 @@ struct turn_request {
   bool tool_required = false; ///< the answer must be a call
   std::string tool_name;      ///< of this function; empty = of any
   std::string answer_schema;  ///< JSON schema that the answer obeys; empty = any text
+  bool call_pieces = false;   ///< calls come in pieces, too
+  std::optional<int> scored;  ///< report how likely each token was, and this many others
 };
 
 /// All members, for archives (actors/cluster/byte_archive.hpp): a new member does not compile until it is added here.
 template<class A>
 void fields(A& a, turn_request& of) {
   auto& [messages, most, penalty, temperature, top_k, top_p, sample, seed, stop, slices, omni, tts_template, thinking,
-         tts, voice, streaming, tools, required, name, schema] = of;
+         tts, voice, streaming, tools, required, name, schema, pieces, scored] = of;
   a(messages, most, penalty, temperature, top_k, top_p, sample, seed, stop, slices, omni, tts_template, thinking, tts,
-    voice, streaming, tools, required, name, schema);
+    voice, streaming, tools, required, name, schema, pieces, scored);
 }
 
 } // namespace parley::conversation

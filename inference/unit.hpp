@@ -4,6 +4,7 @@
 #include "conversation/duplex_options.hpp"
 #include "conversation/media.hpp"
 #include "conversation/message.hpp"
+#include "conversation/token_score.hpp"
 #include "conversation/turn_request.hpp"
 #include "conversation/usage.hpp"
 
@@ -35,6 +36,8 @@ using parley::conversation::role;
 using parley::conversation::sampling_options;
 using parley::conversation::text_item;
 using parley::conversation::text_message;
+using parley::conversation::token_chance;
+using parley::conversation::token_score;
 using parley::conversation::turn_request;
 using parley::conversation::usage; ///< for one step, turn or prompt alone
 using parley::conversation::video_item;
@@ -97,6 +100,8 @@ struct turn_choices {
   std::vector<std::int64_t> spoken;  ///< speech tokens, in order, including those that end a group
   std::size_t text_bytes = 0;        ///< bytes of text sent
   std::size_t samples = 0;           ///< samples sent
+  std::size_t scores = 0;            ///< tokens of which was sent how likely they were
+  std::size_t call_pieces = 0;       ///< pieces of calls sent
 };
 
 // ---- commands
@@ -196,9 +201,11 @@ struct chat_delta {
   session_id session;
   std::uint64_t turn;
   std::string text;
-  pcm audio;                              ///< 24 kHz; null in a text delta
-  std::vector<std::int64_t> sampled = {}; ///< text tokens chosen since the last delta
-  std::vector<std::int64_t> spoken = {};  ///< speech tokens chosen since the last delta
+  pcm audio;                                        ///< 24 kHz; null in a text delta
+  std::vector<std::int64_t> sampled = {};           ///< text tokens chosen since the last delta
+  std::vector<std::int64_t> spoken = {};            ///< speech tokens chosen since the last delta
+  std::vector<token_score> scores = {};             ///< of the text's tokens, if the turn asks for them
+  std::vector<conversation::call_piece> calls = {}; ///< in their order
 };
 
 /// The end of a turn.
@@ -212,6 +219,7 @@ struct chat_done {
   step_metrics metrics;
   rng_state after = {};                            ///< for `open_chat::chance` of another engine
   std::vector<conversation::tool_call> calls = {}; ///< in their order; their text is not in `text`
+  std::vector<token_score> scores = {};            ///< those that no delta had
 };
 
 /// An open, a unit or a turn that failed. The session lives on, except after a failed open.

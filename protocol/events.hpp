@@ -4,6 +4,7 @@
 #include "conversation/duplex_options.hpp"
 #include "conversation/media.hpp"
 #include "conversation/message.hpp"
+#include "conversation/token_score.hpp"
 #include "conversation/turn_request.hpp"
 #include "conversation/usage.hpp"
 #include "protocol/errors.hpp"
@@ -28,6 +29,7 @@ enum class mode : std::uint8_t { chat, audio, video };
 using conversation::image_file;
 using conversation::pcm;
 using conversation::text_message;
+using conversation::token_score;
 using conversation::window_mode;
 
 // ---- client events
@@ -45,8 +47,9 @@ struct init_event {
   int max_slice_nums = 1;
   pcm voice;     ///< reference voice for the LLM, 16 kHz; null = none
   pcm tts_voice; ///< reference voice for the vocoder, or a copy of `voice`; null = the server's default
-  std::optional<bool> turn_based; ///< `payload.mode`; read only when the URL names no mode
-  bool resume = false;            ///< the client wants to be able to resume after losing its connection
+  std::optional<bool> turn_based;   ///< `payload.mode`; read only when the URL names no mode
+  bool resume = false;              ///< the client wants to be able to resume after losing its connection
+  conversation::turn_request offer; ///< chat: the tools of turns that name none
 };
 
 /// input.append in video and audio, input_audio_buffer.append (docs/protocol.md 3.3, 3.4).
@@ -69,7 +72,8 @@ using conversation::video_item;
 
 /// input.append in chat (docs/protocol.md 3.5).
 struct chat_append_event : conversation::turn_request {
-  std::string input_id; ///< as in `append_event`
+  std::string input_id;     ///< as in `append_event`
+  bool names_tools = false; ///< it has `tools` or `tool_choice`, so that those of the init are not meant
 };
 
 /// session.close (docs/protocol.md 3.6).
@@ -153,6 +157,7 @@ struct output_delta {
   metrics measured;
   std::string turn_id;      ///< with `config.unit_responses`; otherwise empty and not sent
   bool closes_turn = false; ///< this is the `listen` of `config.listen_at_turn_end`, with the last delta's metrics
+  std::vector<token_score> scores = {}; ///< in chat, if asked for: of the text's tokens
 };
 
 /// A function that the answer calls (docs/protocol.md 3.8); all come before the `response_done` of their turn.
@@ -160,6 +165,14 @@ struct response_tool_call {
   std::string response_id;
   std::string input_id;
   conversation::tool_call call;
+};
+
+/// The next part of a call, for clients that asked for parts: the name with the first. The whole call follows before the
+/// `response_done`.
+struct response_tool_call_delta {
+  std::string response_id;
+  std::string input_id;
+  conversation::tool_call part;
 };
 
 /// Ends a chat turn; in duplex with `protocol.duplex_response_done` (docs/protocol.md 12), or with
@@ -171,8 +184,9 @@ struct response_done {
   pcm audio;          ///< 24 kHz, for a turn without streaming; otherwise null
   std::string reason; ///< turn_end, length, cancelled, error; unit_end
   metrics measured;
-  std::optional<usage> used; ///< of this turn or unit
-  std::string turn_id = {};  ///< as in `output_delta`
+  std::optional<usage> used;            ///< of this turn or unit
+  std::string turn_id = {};             ///< as in `output_delta`
+  std::vector<token_score> scores = {}; ///< those that no delta had; without deltas, all
 };
 
 /// The session will end soon (docs/protocol.md 8); at most once per reason.
@@ -194,8 +208,8 @@ struct error_event {
   std::string message;
 };
 
-using server_event =
-    std::variant<session_queued, session_queue_update, session_queue_done, session_created, session_resumed,
-                 output_delta, response_tool_call, response_done, session_go_away, session_closed, error_event>;
+using server_event = std::variant<session_queued, session_queue_update, session_queue_done, session_created,
+                                  session_resumed, output_delta, response_tool_call, response_tool_call_delta,
+                                  response_done, session_go_away, session_closed, error_event>;
 
 } // namespace parley::protocol

@@ -77,8 +77,8 @@ static void fields(A& a, unit_choices& of) {
 
 template<class A>
 static void fields(A& a, turn_choices& of) {
-  auto& [sampled, spoken, text_bytes, samples] = of;
-  a(sampled, spoken, text_bytes, samples);
+  auto& [sampled, spoken, text_bytes, samples, scores, calls] = of;
+  a(sampled, spoken, text_bytes, samples, scores, calls);
 }
 
 template<class A>
@@ -138,14 +138,14 @@ static void fields(A& a, step_output& of) {
 
 template<class A>
 static void fields(A& a, chat_delta& of) {
-  auto& [session, turn, text, audio, sampled, spoken] = of;
-  a(session, turn, text, audio, sampled, spoken);
+  auto& [session, turn, text, audio, sampled, spoken, scores, calls] = of;
+  a(session, turn, text, audio, sampled, spoken, scores, calls);
 }
 
 template<class A>
 static void fields(A& a, chat_done& of) {
-  auto& [session, turn, reason, text, audio, used, metrics, after, calls] = of;
-  a(session, turn, reason, text, audio, used, metrics, after, calls);
+  auto& [session, turn, reason, text, audio, used, metrics, after, calls, scores] = of;
+  a(session, turn, reason, text, audio, used, metrics, after, calls, scores);
 }
 
 template<class A>

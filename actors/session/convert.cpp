@@ -71,12 +71,12 @@ protocol::step_report from_engine(inference::step_output&& event) {
 }
 
 protocol::turn_report from_engine(inference::chat_delta&& event) {
-  return {event.turn, std::move(event.text), std::move(event.audio)};
+  return {event.turn, std::move(event.text), std::move(event.audio), std::move(event.scores), std::move(event.calls)};
 }
 
 protocol::turn_done_report from_engine(inference::chat_done&& event) {
-  return {event.turn, event.reason,           std::move(event.text), std::move(event.audio),
-          event.used, convert(event.metrics), std::move(event.calls)};
+  return {event.turn, event.reason,           std::move(event.text),  std::move(event.audio),
+          event.used, convert(event.metrics), std::move(event.calls), std::move(event.scores)};
 }
 
 protocol::engine_failure from_engine(inference::failed&& event) {

@@ -116,6 +116,8 @@ void journal::on_delta(const inference::chat_delta& delta) {
   said_.sampled.insert(said_.sampled.end(), delta.sampled.begin(), delta.sampled.end());
   said_.spoken.insert(said_.spoken.end(), delta.spoken.begin(), delta.spoken.end());
   said_.text_bytes += delta.text.size();
+  said_.scores += delta.scores.size();
+  said_.call_pieces += delta.calls.size();
   if (delta.audio) said_.samples += delta.audio->size();
 }
 

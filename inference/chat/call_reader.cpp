@@ -43,12 +43,16 @@ std::string call_reader::push(std::string_view text) {
       out.append(waiting_, 0, certain);
       waiting_.erase(0, begin + call_begin.size());
       in_call_ = true;
+      scanner_ = {};
     }
     // The mark may stand in a string of the call: the call ends at the first one with whole JSON before it.
     auto end = waiting_.find(call_end);
     while (end != std::string::npos && !is_call(std::string_view(waiting_).substr(0, end)))
       end = waiting_.find(call_end, end + 1);
-    if (end == std::string::npos) break;
+    if (end == std::string::npos) {
+      scan_call(waiting_);
+      break;
+    }
     read_call(std::string_view(waiting_).substr(0, end));
     waiting_.erase(0, end + call_end.size());
     in_call_ = false;
@@ -68,14 +72,31 @@ std::string call_reader::finish() {
   return out;
 }
 
+/// Tells what of a call is certain. What may be its end is none of it.
+void call_reader::scan_call(std::string_view body) {
+  const bool named = !scanner_.name().empty();
+  auto fresh = scanner_.scan(body);
+  if (scanner_.name().empty() || (named && fresh.empty())) return;
+  pieces_.push_back({calls_.size(), named ? std::string() : scanner_.name(), std::move(fresh)});
+}
+
+void call_reader::add(std::string name, std::string arguments) {
+  pieces_.push_back({calls_.size(), name, arguments});
+  calls_.push_back({"", std::move(name), std::move(arguments)});
+}
+
 /// What is no JSON is passed on as arguments, if the function's name can be read: clients tell the model themselves.
 void call_reader::read_call(std::string_view body) {
+  scan_call(body);
+  if (!scanner_.name().empty()) {
+    calls_.push_back({"", scanner_.name(), scanner_.arguments()});
+    return;
+  }
   const auto text = trimmed(body);
   const auto call = call_json::parse(text, nullptr, false);
   if (call.is_object() && call.contains("name") && call["name"].is_string()) {
     const auto& arguments = call.contains("arguments") ? call["arguments"] : call_json::object();
-    calls_.push_back(
-        {"", call["name"].get<std::string>(), arguments.is_string() ? arguments.get<std::string>() : arguments.dump()});
+    add(call["name"].get<std::string>(), arguments.is_string() ? arguments.get<std::string>() : arguments.dump());
     return;
   }
   constexpr std::string_view opening = R"({"name": ")";
@@ -84,8 +105,8 @@ void call_reader::read_call(std::string_view body) {
   const auto quote = text.find('"', opening.size());
   const auto from = text.find(middle);
   if (quote == std::string_view::npos || from == std::string_view::npos) return;
-  calls_.push_back({"", std::string(text.substr(opening.size(), quote - opening.size())),
-                    std::string(trimmed(text.substr(from + middle.size())))});
+  add(std::string(text.substr(opening.size(), quote - opening.size())),
+      std::string(trimmed(text.substr(from + middle.size()))));
 }
 
 } // namespace parley::inference::chat

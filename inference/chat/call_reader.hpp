@@ -1,9 +1,11 @@
 #pragma once
 
 #include "conversation/tools.hpp"
+#include "inference/chat/call_scanner.hpp"
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace parley::inference::chat {
@@ -29,13 +31,20 @@ public:
 
   std::vector<parley::conversation::tool_call>& calls() { return calls_; }
 
+  /// What is new of the calls: their names and arguments as they come. A call that is not in the usual form comes at its
+  /// end.
+  std::vector<parley::conversation::call_piece> take_pieces() { return std::exchange(pieces_, {}); }
+
 private:
+  void scan_call(std::string_view body);
   void read_call(std::string_view body);
+  void add(std::string name, std::string arguments);
 
   std::string waiting_; ///< what may belong to a call
   bool in_call_ = false;
-
+  call_scanner scanner_; ///< of the call that has begun
   std::vector<parley::conversation::tool_call> calls_;
+  std::vector<parley::conversation::call_piece> pieces_;
 };
 
 } // namespace parley::inference::chat

@@ -20,7 +20,7 @@ public:
     std::string tail;
   };
 
-  /// No head may begin another one. Throws std::invalid_argument for a schema that is no JSON.
+  /// No head may begin another one, except that one may be empty. Throws std::invalid_argument for a schema that is no JSON.
   explicit json_grammar(std::span<const form> forms);
 
   /// Types that a value may have, as bits.

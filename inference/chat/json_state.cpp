@@ -76,15 +76,20 @@ bool json_state::push(frame next) {
 void json_state::settle() {
   while (open_ > 0) {
     auto& at = top();
-    if (at.kind == part::forms && at.length == grammar_->forms()[at.low].head.size()) {
-      const auto form = at.low;
-      at = {part::tail, 0, form};
-      push({part::value, 0, grammar_->forms()[form].value});
+    if (at.kind == part::forms && at.high - at.low == 1 && at.length == grammar_->forms()[at.low].head.size()) {
+      begin_form(at);
       return;
     }
     if (at.kind != part::tail || at.length < grammar_->forms()[at.rule].tail.size()) return;
     --open_;
   }
+}
+
+/// The head of a form has come.
+void json_state::begin_form(frame& at) {
+  const auto form = at.low;
+  at = {part::tail, 0, form};
+  push({part::value, 0, grammar_->forms()[form].value});
 }
 
 bool json_state::feed(std::string_view bytes) {
@@ -120,6 +125,17 @@ json_state::step json_state::take(unsigned char byte) {
 
 json_state::step json_state::take_form(frame& at, unsigned char byte) {
   const auto& forms = grammar_->forms();
+  if (at.length == 0 && forms[at.low].head.empty()) { // what begins no other form is this one
+    auto others = at;
+    ++others.low;
+    if (!narrow(others.low, others.high, 0, byte, [&](auto i) -> const std::string& { return forms[i].head; })) {
+      begin_form(at);
+      return step::again;
+    }
+    at = others;
+    ++at.length;
+    return step::taken;
+  }
   if (!narrow(at.low, at.high, at.length, byte, [&](auto i) -> const std::string& { return forms[i].head; }))
     return step::refused;
   ++at.length;

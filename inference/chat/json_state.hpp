@@ -44,6 +44,7 @@ private:
   frame& top() { return stack_[static_cast<std::size_t>(open_ - 1)]; }
   bool push(frame next);
   void settle();
+  void begin_form(frame& at);
   bool feed(unsigned char byte);
   step take(unsigned char byte);
   step take_form(frame& at, unsigned char byte);

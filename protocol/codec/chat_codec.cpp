@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t max_messages = 256;
 constexpr int max_answer_tokens = 4096;
+constexpr int max_top_logprobs = 20;
 constexpr std::size_t max_stops = 4;
 constexpr std::size_t max_stop_bytes = 256;
 constexpr std::size_t max_schema_bytes = 64u << 10;
@@ -213,7 +214,6 @@ void read_format(field_reader& in, const field& from, chat_append_event& out) {
   } else {
     in.fail(error_code::invalid_payload, type.path, "none of text, json_object, json_schema");
   }
-  if (!out.tools.empty()) in.fail(error_code::invalid_payload, type.path, "not together with tools");
 }
 
 /// A voice that will not be used is not decoded.
@@ -242,11 +242,14 @@ result<chat_append_event> decode_chat_append(const envelope& from) {
   in.boolean(at("omni_mode"), out.omni_mode);
   in.boolean(at("use_tts_template"), out.use_tts_template);
   in.boolean(at("enable_thinking"), out.enable_thinking);
+  in.boolean(at("tool_call_deltas"), out.call_pieces);
   read_generation(in, in.object(at("generation")), out);
   in.integer(field_reader::find(in.object(at("image")), {"max_slice_nums"}), 1, max_slices, out.max_slice_nums);
+  in.integer(at("logprobs"), 0, max_top_logprobs, out.scored);
   auto messages = in.require(input, {"messages"});
   if (in.failed()) return in.failure();
   out.messages = read_messages(in, messages);
+  out.names_tools = at("tools").at.given() || at("tool_choice").at.given();
   if (!in.failed()) read_tools(in, at("tools"), at("tool_choice"), out);
   if (!in.failed()) read_format(in, in.object(at("response_format")), out);
   if (!in.failed()) read_speech(in, in.object(at("tts")), out);

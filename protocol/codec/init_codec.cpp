@@ -1,5 +1,6 @@
 #include "protocol/codec/client_codec.hpp"
 #include "protocol/codec/duplex_config_codec.hpp"
+#include "protocol/codec/tool_codec.hpp"
 #include "protocol/json/field_reader.hpp"
 #include "protocol/media/picture.hpp"
 #include "protocol/media/voice.hpp"
@@ -82,6 +83,8 @@ result<init_event> decode_session_init(const envelope& from, std::optional<mode>
     out.system_prompt = default_prompt;
   }
   if (!chat && !in.failed()) read_duplex_payload(in, payload, out);
+  if (chat && !in.failed())
+    read_tools(in, field_reader::find(payload, {"tools"}), field_reader::find(payload, {"tool_choice"}), out.offer);
   if (in.failed()) return in.failure();
   return out;
 }

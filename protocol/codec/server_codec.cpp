@@ -3,12 +3,16 @@
 #include "protocol/json/writer.hpp"
 #include "protocol/media/base64.hpp"
 
+#include <algorithm>
+
 namespace parley::protocol {
 namespace {
 
 constexpr int ms_decimals = 3;
 constexpr int second_decimals = 3;
 constexpr int time_decimals = 6;
+constexpr int logprob_decimals = 6;
+constexpr double least_logprob = -9999;      ///< of what is impossible
 constexpr std::size_t envelope_bytes = 1024; ///< enough for an event's ids, metrics and usages
 
 std::span<const float> samples_of(const pcm& audio) {
@@ -70,6 +74,38 @@ void write_metrics(json::object_writer& into, const metrics& measured) {
   out.close();
 }
 
+void write_chance(json::object_writer& into, const conversation::token_chance& of) {
+  into.text("token", of.bytes);
+  into.number("logprob", std::max(of.logprob, least_logprob), logprob_decimals);
+  std::string bytes = "[";
+  for (const char byte : of.bytes) {
+    if (bytes.size() > 1) bytes += ',';
+    bytes += std::to_string(static_cast<unsigned char>(byte));
+  }
+  into.json("bytes", bytes + "]");
+}
+
+/// As the OpenAI API has them.
+void write_scores(json::object_writer& into, const std::vector<token_score>& scores) {
+  if (scores.empty()) return;
+  std::string all = "[";
+  for (const auto& each : scores) {
+    if (all.size() > 1) all += ',';
+    std::string others = "[";
+    for (const auto& other : each.likeliest) {
+      if (others.size() > 1) others += ',';
+      json::object_writer one(others);
+      write_chance(one, other);
+      one.close();
+    }
+    json::object_writer one(all);
+    write_chance(one, each.chosen);
+    one.json("top_logprobs", others + "]");
+    one.close();
+  }
+  into.json("logprobs", all + "]");
+}
+
 /// Writes one event into one string. Each overload implements its event's row in the table of docs/protocol.md 4.
 class encoder {
 public:
@@ -115,6 +151,16 @@ public:
     out_.text("arguments", event.call.arguments);
   }
 
+  void operator()(const response_tool_call_delta& event) {
+    out_.text("type", "response.tool_call.delta");
+    session();
+    out_.text("response_id", event.response_id);
+    if (!event.input_id.empty()) out_.text("input_id", event.input_id);
+    out_.text("id", event.part.id);
+    if (!event.part.name.empty()) out_.text("name", event.part.name);
+    out_.text("arguments", event.part.arguments);
+  }
+
   void operator()(const response_done& event) {
     out_.text("type", "response.done");
     session();
@@ -124,6 +170,7 @@ public:
     out_.text("text", event.text);
     if (event.audio) out_.samples("audio", samples_of(event.audio));
     out_.text("reason", event.reason);
+    write_scores(out_, event.scores);
     write_metrics(out_, event.measured);
     write_usage(out_, "usage", event.used);
   }
@@ -195,6 +242,7 @@ private:
     if (!event.input_id.empty()) out_.text("input_id", event.input_id);
     if (event.end_of_turn) out_.boolean("end_of_turn", true);
     if (event.chunk_index) out_.integer("chunk_index", *event.chunk_index);
+    write_scores(out_, event.scores);
     step_fields(event);
     if (context_.send_time_s > 0) out_.number("server_send_ts", context_.send_time_s, time_decimals);
   }

@@ -114,7 +114,7 @@ std::optional<server_glance> glance(json::value event) {
 } // namespace
 
 server_event_type server_event_type_of(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, server_event_type>, 13> known{{
+  static constexpr std::array<std::pair<std::string_view, server_event_type>, 14> known{{
       {"session.queued", server_event_type::queued},
       {"session.queue_update", server_event_type::queue_update},
       {"session.queue_done", server_event_type::queue_done},
@@ -124,6 +124,7 @@ server_event_type server_event_type_of(std::string_view name) {
       {"response.output_audio.delta", server_event_type::spoken},
       {"response.listen", server_event_type::listen},
       {"response.tool_call", server_event_type::tool_call},
+      {"response.tool_call.delta", server_event_type::tool_call_delta},
       {"response.done", server_event_type::response_done},
       {"session.go_away", server_event_type::go_away},
       {"session.closed", server_event_type::closed},
@@ -168,7 +169,7 @@ std::optional<server_message> read_server_message(std::string_view frame) {
   got.reason = std::move(seen->reason);
   got.error_code = std::move(seen->error_code);
   got.error_message = text_of(json::member(error, "message"));
-  if (got.type == server_event_type::tool_call)
+  if (got.type == server_event_type::tool_call || got.type == server_event_type::tool_call_delta)
     got.call = {text_of(at("id")), text_of(at("name")), text_of(at("arguments"))};
   got.used = usage_of(at(got.type == server_event_type::response_done ? "usage" : "chunk_usage"));
   return got;

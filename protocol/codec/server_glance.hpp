@@ -22,6 +22,7 @@ enum class server_event_type : std::uint8_t {
   listen,
   spoken, ///< text, audio or both
   tool_call,
+  tool_call_delta,
   response_done,
   go_away,
   closed,
@@ -76,7 +77,7 @@ struct server_message {
   std::string reason;
   std::string error_code;
   std::string error_message;
-  conversation::tool_call call; ///< of a response.tool_call
+  conversation::tool_call call; ///< of a response.tool_call, or the part of one
   usage used; ///< of a chat's turn or a duplex step: `usage` in response.done, `chunk_usage` in deltas
 };
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int default_answer_tokens = 1024;
 constexpr int most_choices = 8;
+constexpr int most_logprobs = 20;
 constexpr int most_answer_tokens = 4096; ///< docs/protocol.md 3.5
 
 class reader {
@@ -29,6 +30,8 @@ public:
     append += out_.streaming ? "true" : "false";
     write_generation(append);
     for (const char* name : {"tools", "tool_choice", "response_format"}) pass_on(name, append);
+    if (out_.streaming && at("tools").at.given()) append += R"(,"tool_call_deltas":true)";
+    write_logprobs(append);
     if (out_.sound != sound_format::none) append += R"(,"tts":{"enabled":true})";
     if (pictures_ > 0 && small_pictures_ == pictures_) append += R"(,"image":{"max_slice_nums":1})";
     append += "}}";
@@ -118,6 +121,14 @@ private:
     }
     pass_on("stop", to);
     write.close();
+  }
+
+  void write_logprobs(std::string& to) {
+    std::optional<int> most;
+    in_.boolean(at("logprobs"), out_.scored);
+    in_.integer(at("top_logprobs"), 0, most_logprobs, most);
+    if (most && !out_.scored) fail(at("top_logprobs"), "only together with logprobs");
+    if (out_.scored) to += R"(,"logprobs":)" + std::to_string(most.value_or(0));
   }
 
   void write_messages(std::string& to) {

@@ -20,7 +20,8 @@ struct openai_request {
   bool streaming = false;
   bool include_usage = false; ///< send a last chunk with the usage
   sound_format sound = sound_format::none;
-  int choices = 1; ///< how many answers to the same messages
+  int choices = 1;     ///< how many answers to the same messages
+  bool scored = false; ///< report how likely the tokens were
 
   /// If the answer has a seed; each choice has the next one.
   struct seed_place {

@@ -9,6 +9,7 @@
 #include "protocol/media/pcm.hpp"
 #include "protocol/media/wav.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <span>
 #include <utility>
@@ -35,6 +36,17 @@ std::string to_pcm16(std::string_view float_base64, sound_format as) {
 
 std::optional<std::string_view> raw_text(json::value at) {
   return at.is(json::kind::string) ? std::optional(at.raw()) : std::nullopt;
+}
+
+conversation::tool_call call_in(json::value event) {
+  return {text_of(json::member(event, "id")), text_of(json::member(event, "name")),
+          text_of(json::member(event, "arguments"))};
+}
+
+/// The JSON of what the wire says of an event's tokens; empty if it says nothing.
+std::string_view scores_in(json::value event) {
+  const auto scores = json::member(event, "logprobs");
+  return scores.is(json::kind::array) ? scores.raw() : std::string_view();
 }
 
 std::int64_t count(json::value in, std::string_view name) {
@@ -110,11 +122,11 @@ openai_step openai_talk::on_frame(std::string_view frame) {
   }
   case server_event_type::spoken: {
     if (!request_.streaming) break;
-    return on_delta(text_of(json::member(root, "text")), raw_text(json::member(root, "audio")).value_or(""));
+    return on_delta(text_of(json::member(root, "text")), raw_text(json::member(root, "audio")).value_or(""),
+                    scores_in(root));
   }
-  case server_event_type::tool_call:
-    return on_call({text_of(json::member(root, "id")), text_of(json::member(root, "name")),
-                    text_of(json::member(root, "arguments"))});
+  case server_event_type::tool_call: return on_call(call_in(root));
+  case server_event_type::tool_call_delta: return on_call_part(call_in(root));
   case server_event_type::response_done: {
     if (id_.empty()) break; // nothing has been asked
     const auto usage = json::member(root, "usage");
@@ -123,6 +135,7 @@ openai_step openai_talk::on_frame(std::string_view frame) {
     return on_answer({text_of(json::member(root, "text")),
                       text_of(json::member(root, "reason")),
                       raw_text(json::member(root, "audio")),
+                      scores_in(root),
                       {count(usage, "input_tokens"), count(input, "audio_tokens"), count(usage, "output_tokens"),
                        count(output, "audio_tokens")}});
   }
@@ -162,12 +175,13 @@ openai_step openai_talk::on_answer(const answer& done) {
 
   if (request_.streaming) {
     if (!began_) step.to_client = chunk(R"({"role":"assistant","content":""})", {});
-    step.to_client += chunk("{}", finish);
+    step.to_client += chunk("{}", finish, done.scores);
   } else {
     choices_ += choices_.empty() ? "" : ",";
     choices_ += R"({"index":)" + std::to_string(choice_) + R"(,"message":)";
     append_message(done);
-    choices_ += R"(,"logprobs":null,"finish_reason":")" + std::string(finish) + "\"}";
+    choices_ += R"(,"logprobs":)" + (request_.scored ? encode_logprobs(done.scores) : "null");
+    choices_ += R"(,"finish_reason":")" + std::string(finish) + "\"}";
   }
   if (++choice_ < request_.choices) {
     began_ = false;
@@ -233,18 +247,40 @@ std::string openai_talk::encode_usage() const {
   return out;
 }
 
+/// What has come in parts needs no more.
 openai_step openai_talk::on_call(conversation::tool_call call) {
+  const auto same = [&](const conversation::tool_call& each) { return each.id == call.id; };
+  if (std::any_of(calls_.begin(), calls_.end(), same)) return {};
+  return on_call_part(std::move(call));
+}
+
+/// The first part of a call has its id and its name.
+openai_step openai_talk::on_call_part(conversation::tool_call part) {
   std::string delta = "{";
   if (!began_) delta += R"("role":"assistant","content":null,)";
   began_ = true;
   delta += R"("tool_calls":[)";
-  append_call(call, calls_.size(), delta);
-  calls_.push_back(std::move(call));
+  if (calls_.empty() || calls_.back().id != part.id) {
+    append_call(part, calls_.size(), delta);
+    calls_.push_back(std::move(part));
+  } else {
+    json::object_writer write(delta);
+    write.integer("index", std::ssize(calls_) - 1);
+    auto function = write.object("function");
+    function.text("arguments", part.arguments);
+    function.close();
+    write.close();
+  }
   if (!request_.streaming) return {};
   return {{}, chunk(delta + "]}", {}), false, {}};
 }
 
-openai_step openai_talk::on_delta(const std::string& text, std::string_view audio) {
+/// The wire has the elements as this API has them.
+std::string openai_talk::encode_logprobs(std::string_view scores) const {
+  return R"({"content":)" + (scores.empty() ? std::string("[]") : std::string(scores)) + R"(,"refusal":null})";
+}
+
+openai_step openai_talk::on_delta(const std::string& text, std::string_view audio, std::string_view scores) {
   std::string delta = "{";
   if (!began_) delta += R"("role":"assistant",)";
   began_ = true;
@@ -259,13 +295,14 @@ openai_step openai_talk::on_delta(const std::string& text, std::string_view audi
     if (!audio.empty()) sound.text("data", to_pcm16(audio, sound_format::pcm16));
     sound.close();
   }
-  return {{}, chunk(delta + "}", {}), false, {}};
+  return {{}, chunk(delta + "}", {}, scores), false, {}};
 }
 
-std::string openai_talk::chunk(std::string_view delta, std::string_view finish_reason) {
+std::string openai_talk::chunk(std::string_view delta, std::string_view finish_reason, std::string_view scores) {
   std::string data =
       head("chat.completion.chunk") + R"(,"choices":[{"index":)" + std::to_string(choice_) + R"(,"delta":)";
-  data.append(delta).append(R"(,"logprobs":null,"finish_reason":)");
+  data.append(delta).append(R"(,"logprobs":)").append(scores.empty() ? "null" : encode_logprobs(scores));
+  data += R"(,"finish_reason":)";
   data += finish_reason.empty() ? "null" : "\"" + std::string(finish_reason) + "\"";
   return as_event(data + "}]}");
 }

@@ -49,8 +49,10 @@ public:
 
 private:
   openai_step on_call(conversation::tool_call call);
-  openai_step on_delta(const std::string& text, std::string_view audio);
-  std::string chunk(std::string_view delta, std::string_view finish_reason);
+  openai_step on_call_part(conversation::tool_call part);
+  openai_step on_delta(const std::string& text, std::string_view audio, std::string_view scores);
+  std::string chunk(std::string_view delta, std::string_view finish_reason, std::string_view scores = {});
+  std::string encode_logprobs(std::string_view scores) const;
   std::string head(std::string_view object) const;
 
   /// What all choices together took; they have their prompt in common.
@@ -63,6 +65,7 @@ private:
     std::string text;
     std::string reason;
     std::optional<std::string_view> audio; ///< float32 samples, base64
+    std::string_view scores;               ///< JSON; empty = none
     token_counts used;
   };
 

@@ -83,6 +83,7 @@ std::string answer::add_item(const item& what) {
 
 void answer::begin() {
   if (std::exchange(began_, true)) return;
+  end_call(item_status::completed);
   before_ = add_item(item_);
   auto& part = item_.content.emplace_back();
   part.type = request_.audible ? item_part::kind::output_audio : item_part::kind::output_text;
@@ -93,40 +94,66 @@ void answer::begin() {
   });
 }
 
-void answer::call(const conversation::tool_call& what) {
-  if (std::exchange(began_, false)) {
-    end_item(item_status::completed);
-    item_.content.clear();
-    item_.sound_ms = 0;
-  }
-  item called;
-  called.id = out_.make_id("item_");
-  called.kind = item_kind::function_call;
-  called.status = item_status::in_progress;
-  called.name = what.name;
-  called.call_id = what.id;
-  before_ = add_item(called);
-  const auto place_call = [&](auto& event) {
-    event.text("response_id", id_);
-    event.text("item_id", called.id);
-    event.integer("output_index", std::ssize(output_));
-    event.text("call_id", called.call_id);
-  };
+void answer::call_part(const conversation::tool_call& part) {
+  if (!call_ || call_->call_id != part.id) begin_call(part.id, part.name);
+  if (!call_ || part.arguments.empty()) return;
+  auto& called = *call_;
+  called.payload += part.arguments;
   out_.event("response.function_call_arguments.delta", [&](auto& event) {
-    place_call(event);
-    event.text("delta", what.arguments);
+    place_call(called, event);
+    event.text("delta", part.arguments);
   });
+}
+
+void answer::call(const conversation::tool_call& what) {
+  if (std::find(called_.begin(), called_.end(), what.id) != called_.end()) return;
+  if (!call_ || call_->call_id != what.id) call_part(what);
+  end_call(item_status::completed);
+}
+
+void answer::begin_call(const std::string& id, const std::string& name) {
+  end_call(item_status::completed);
+  end_message();
+  call_.emplace();
+  call_->id = out_.make_id("item_");
+  call_->kind = item_kind::function_call;
+  call_->status = item_status::in_progress;
+  call_->name = name;
+  call_->call_id = id;
+  before_ = add_item(*call_);
+}
+
+/// Does nothing if no call has begun.
+void answer::end_call(item_status status) {
+  if (!call_) return;
+  auto called = *call_;
   out_.event("response.function_call_arguments.done", [&](auto& event) {
-    place_call(event);
-    event.text("name", what.name);
-    event.text("arguments", what.arguments);
+    place_call(called, event);
+    event.text("name", called.name);
+    event.text("arguments", called.payload);
   });
-  called.payload = what.arguments;
-  called.status = item_status::completed;
+  call_.reset();
+  called_.push_back(called.call_id);
+  called.status = status;
   if (items_ != nullptr) items_->append(called);
   close_item(called);
+}
+
+/// Before a call: the next message is another item.
+void answer::end_message() {
+  if (!std::exchange(began_, false)) return;
+  end_item(item_status::completed);
+  item_.content.clear();
+  item_.sound_ms = 0;
   item_.id = out_.make_id("item_");
   item_.status = item_status::in_progress;
+}
+
+void answer::place_call(const item& called, json::object_writer& to) const {
+  to.text("response_id", id_);
+  to.text("item_id", called.id);
+  to.integer("output_index", std::ssize(output_));
+  to.text("call_id", called.call_id);
 }
 
 void answer::say(std::string_view words) {
@@ -163,6 +190,7 @@ void answer::send_sound(const std::string& base64) {
 
 void answer::finish(const answer_end& how, const usage& used) {
   const bool well = how.status == answer_end::how::completed;
+  end_call(well ? item_status::completed : item_status::incomplete);
   if (well && output_.empty()) begin();
   if (began_) {
     if (well && request_.audible) send_sound(encoder_.finish());

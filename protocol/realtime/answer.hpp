@@ -39,7 +39,10 @@ public:
   void create();
   void say(std::string_view words);
 
-  /// A function that it calls: an item of its own, which comes as a whole.
+  /// A part of a function call: an item of its own, which begins with the part that has its name.
+  void call_part(const conversation::tool_call& part);
+
+  /// The whole call: says what no part has said.
   void call(const conversation::tool_call& what);
 
   /// Samples at 24 kHz.
@@ -50,6 +53,10 @@ public:
 
 private:
   void begin();
+  void begin_call(const std::string& id, const std::string& name);
+  void end_call(item_status status);
+  void end_message();
+  void place_call(const item& called, json::object_writer& to) const;
   std::string add_item(const item& what);
   void close_item(const item& what);
   void end_item(item_status status);
@@ -68,7 +75,9 @@ private:
   std::string before_;              ///< the item before it
   std::vector<std::string> output_; ///< items that have ended, JSON
   sound_encoder encoder_;
-  bool began_ = false; ///< its message has begun and not ended
+  bool began_ = false;              ///< its message has begun and not ended
+  std::optional<item> call_;        ///< a call that has begun and not ended
+  std::vector<std::string> called_; ///< ids of the calls that have ended
 };
 
 } // namespace parley::protocol::realtime

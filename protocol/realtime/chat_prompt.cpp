@@ -153,7 +153,8 @@ std::string encode_chat_turn(const response_request& request, std::span<const it
   std::string out = R"({"type":"input.append","input":{"messages":)" + messages.encode();
   out += R"(,"generation":{"max_new_tokens":)" +
          std::to_string(request.max_output_tokens > 0 ? request.max_output_tokens : default_answer_tokens) + "}";
-  if (request.tools != "[]") out += R"(,"tools":)" + request.tools + R"(,"tool_choice":)" + request.tool_choice;
+  if (request.tools != "[]")
+    out += R"(,"tools":)" + request.tools + R"(,"tool_choice":)" + request.tool_choice + R"(,"tool_call_deltas":true)";
   if (only_small_pictures(context)) out += R"(,"image":{"max_slice_nums":1})";
   if (request.audible) out += R"(,"tts":{"enabled":true})";
   return out + "}}";

@@ -187,6 +187,7 @@ void machine::on_chat(server_message& said) {
     if (!said.audio.empty()) active_->held.push_back(std::move(said.audio));
     break;
   case server_event_type::tool_call: active_->said.call(said.call); break;
+  case server_event_type::tool_call_delta: active_->said.call_part(said.call); break;
   case server_event_type::response_done:
     close_inner();
     active_->used = said.used;

@@ -3,6 +3,7 @@
 #include "base/assert.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace parley::protocol {
@@ -23,6 +24,11 @@ void add_system_prompt(const init_event& init, std::vector<message>& messages) {
 
 void chat_flow::on_append(chat_append_event event, time_point now, effect_writer& out) {
   add_system_prompt(*init_, event.messages);
+  if (!event.names_tools) {
+    event.tools = init_->offer.tools;
+    event.tool_required = init_->offer.tool_required;
+    event.tool_name = init_->offer.tool_name;
+  }
   turn next;
   next.number = next_number_++;
   next.input_id = event.input_id;
@@ -53,7 +59,11 @@ void chat_flow::on_report(turn_report report, effect_writer& out) {
   PARLEY_ASSERT(running_, "a turn is running");
   turn& now_said = *running_;
   if (!report.audio) now_said.text += report.text;
-  if (!now_said.request->streaming) return;
+  if (!now_said.request->streaming) {
+    std::move(report.scores.begin(), report.scores.end(), std::back_inserter(now_said.scores));
+    return;
+  }
+  if (!report.audio && report.text.empty() && report.scores.empty()) return say_calls(std::move(report.calls), out);
   output_delta delta;
   delta.kind = report.audio ? output_kind::audio : output_kind::text;
   if (report.audio) {
@@ -61,9 +71,23 @@ void chat_flow::on_report(turn_report report, effect_writer& out) {
   } else {
     delta.text = std::move(report.text);
   }
+  delta.scores = std::move(report.scores);
   delta.response_id = now_said.response_id;
   delta.input_id = now_said.input_id;
   out.say(std::move(delta));
+  say_calls(std::move(report.calls), out);
+}
+
+void chat_flow::say_calls(std::vector<conversation::call_piece> pieces, effect_writer& out) {
+  PARLEY_ASSERT(running_, "a turn is running");
+  turn& now_said = *running_;
+  for (auto& piece : pieces) {
+    while (now_said.calls.size() <= piece.number) now_said.calls.push_back(make_id(random_, "call_"));
+    out.say(
+        response_tool_call_delta{now_said.response_id,
+                                 now_said.input_id,
+                                 {now_said.calls[piece.number], std::move(piece.name), std::move(piece.arguments)}});
+  }
 }
 
 bool chat_flow::on_done(turn_done_report report, time_point now, effect_writer& out) {
@@ -124,8 +148,10 @@ turn_done_report chat_flow::what_was_said() const {
 void chat_flow::end_turn(turn_done_report report, std::string reason, time_point now, effect_writer& out) {
   PARLEY_ASSERT(running_, "a turn is running");
   total_ += report.used;
-  const turn& over = *running_;
-  for (auto& call : report.calls) {
+  turn& over = *running_;
+  for (std::size_t number = 0; number < report.calls.size(); ++number) {
+    auto& call = report.calls[number];
+    if (number < over.calls.size()) call.id = over.calls[number];
     if (call.id.empty()) call.id = make_id(random_, "call_");
     out.say(response_tool_call{over.response_id, over.input_id, std::move(call)});
   }
@@ -135,7 +161,9 @@ void chat_flow::end_turn(turn_done_report report, std::string reason, time_point
                      .audio = over.request->streaming ? nullptr : std::move(report.audio),
                      .reason = std::move(reason),
                      .measured = report.measured,
-                     .used = report.used};
+                     .used = report.used,
+                     .scores = std::move(over.scores)};
+  std::move(report.scores.begin(), report.scores.end(), std::back_inserter(done.scores));
   done.measured.wall_clock_ms = milliseconds_f(now - over.started).count();
   done.measured.queue_ms = milliseconds_f(over.started - over.received).count();
   out.say(std::move(done));

@@ -71,11 +71,14 @@ private:
     time_point received;
     time_point started;
     bool submitted = false;
-    std::string text; ///< text sent so far
+    std::string text;                     ///< text sent so far
+    std::vector<token_score> scores = {}; ///< for an answer without deltas
+    std::vector<std::string> calls = {};  ///< ids of the calls that have begun
   };
 
   void start_next(time_point now, effect_writer& out);
   void submit(effect_writer& out);
+  void say_calls(std::vector<conversation::call_piece> pieces, effect_writer& out);
   turn_done_report what_was_said() const;
   void end_turn(turn_done_report report, std::string reason, time_point now, effect_writer& out);
 

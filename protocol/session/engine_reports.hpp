@@ -32,7 +32,9 @@ struct step_report {
 struct turn_report {
   std::uint64_t turn = 0;
   std::string text;
-  pcm audio; ///< 24 kHz
+  pcm audio;                            ///< 24 kHz
+  std::vector<token_score> scores = {}; ///< of the text's tokens
+  std::vector<conversation::call_piece> calls = {};
 };
 
 using conversation::failure_kind;
@@ -47,6 +49,7 @@ struct turn_done_report {
   usage used;
   metrics measured;
   std::vector<conversation::tool_call> calls = {};
+  std::vector<token_score> scores = {}; ///< those that no report had
 };
 
 /// An open (while INITIALIZING), a unit or a turn failed.

@@ -328,7 +328,7 @@ TEST_CASE("a chat goes on in its turn, and chance goes on where it was") {
   CHECK_FALSE(std::get<submit_turn>(notes.enter(turn)).replay);
   notes.note(chat_delta{1, 2, "Hel", nullptr, {7, 8}, {}});
   notes.note(chat_delta{1, 2, {}, sound(0, 100), {}, {20, 21}});
-  notes.note(chat_delta{1, 2, "lo", nullptr, {9}, {22}});
+  notes.note(chat_delta{1, 2, "lo", nullptr, {9}, {22}, {{{"lo", -1}, {}}}, {{0, "f", ""}, {0, "", "{"}}});
   notes.rewind();
   const auto open = std::get<open_chat>(*notes.next(5));
   CHECK(open.session == 5);
@@ -344,6 +344,8 @@ TEST_CASE("a chat goes on in its turn, and chance goes on where it was") {
   CHECK(again.replay->spoken == std::vector<std::int64_t>{20, 21, 22});
   CHECK(again.replay->text_bytes == 5);
   CHECK(again.replay->samples == 100);
+  CHECK(again.replay->scores == 1);
+  CHECK(again.replay->call_pieces == 2);
 }
 
 } // namespace parley::actors

@@ -100,6 +100,33 @@ def test_several_answers(ai):
     assert len({choice.message.content for choice in ai.chat.completions.create(**wanted, n=4).choices}) > 1
 
 
+def test_how_likely_the_tokens_were(ai):
+    wanted = {"model": "m", "messages": HELLO, "max_tokens": 16, "seed": 5, "temperature": 0.7}
+    plain = ai.chat.completions.create(**wanted)
+    assert plain.choices[0].logprobs is None
+    whole = ai.chat.completions.create(**wanted, logprobs=True, top_logprobs=20)
+    text = whole.choices[0].message.content
+    assert text == plain.choices[0].message.content and whole.usage == plain.usage
+    tokens = whole.choices[0].logprobs.content
+    assert b"".join(bytes(t.bytes) for t in tokens).decode(errors="replace") == text
+    for token in tokens:
+        best = [t.logprob for t in token.top_logprobs]
+        assert len(best) == 20 and best == sorted(best, reverse=True) and token.logprob <= best[0] <= 0
+        assert 0 < sum(np.exp(best)) <= 1.00001
+        assert token.token in [t.token for t in token.top_logprobs] or token.logprob <= best[-1]
+    streamed = []
+    for chunk in ai.chat.completions.create(**wanted, logprobs=True, top_logprobs=2, stream=True):
+        (choice,) = chunk.choices
+        streamed += choice.logprobs.content if choice.logprobs else []
+    assert [t.bytes for t in streamed] == [t.bytes for t in tokens] and [t.logprob for t in streamed] == pytest.approx([t.logprob for t in tokens], abs=1e-4)
+    assert all(len(t.top_logprobs) == 2 for t in streamed)
+    bare = ai.chat.completions.create(**wanted, logprobs=True).choices[0].logprobs.content
+    assert [t.bytes for t in bare] == [t.bytes for t in tokens] and not any(t.top_logprobs for t in bare)
+    for bad in ({"logprobs": True, "top_logprobs": 21}, {"top_logprobs": 2}):
+        with pytest.raises(openai.BadRequestError, match="top_logprobs"):
+            ai.chat.completions.create(**wanted, **bad)
+
+
 def test_length_ends_it(ai):
     reasons = {ai.chat.completions.create(model="m", messages=HELLO, max_tokens=1, seed=seed).choices[0].finish_reason for seed in range(4)}
     assert "length" in reasons

@@ -52,8 +52,11 @@ def test_a_call_is_streamed(server):
     lines = ask(server, tools=[TOOL], tool_choice="required", max_tokens=200, stream=True).split("\n\n")
     chunks = [json.loads(line.removeprefix("data: ")) for line in lines if line and not line.endswith("[DONE]")]
     calls = [c["choices"][0]["delta"]["tool_calls"] for c in chunks if "tool_calls" in c["choices"][0]["delta"]]
-    assert len(calls) == 1 and calls[0][0]["index"] == 0
-    check_call(calls[0][0])
+    assert len(calls) > 5 and all(len(each) == 1 and each[0]["index"] == 0 for each in calls)
+    first, rest = calls[0][0], [each[0]["function"] for each in calls[1:]]
+    assert all(set(each) == {"arguments"} and each["arguments"] for each in rest)
+    first["function"]["arguments"] += "".join(each["arguments"] for each in rest)
+    check_call(first)
     assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
 
 
@@ -85,3 +88,17 @@ def test_an_answer_in_json(server):
     given = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}
     got = json.loads(choice(server, response_format=given, max_tokens=80)["message"]["content"])
     assert isinstance(got["a"], bool) and all(isinstance(x, int) for x in got["b"])
+
+
+def test_with_tools_and_a_format_the_answer_is_a_call_or_obeys_the_format(server):
+    schema = {"type": "object", "properties": {"sunny": {"type": "boolean"}}, "required": ["sunny"]}
+    given = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}
+    got = choice(server, tools=[TOOL], response_format=given, max_tokens=120)
+    if got["finish_reason"] == "tool_calls":
+        check_call(got["message"]["tool_calls"][0])
+    else:
+        assert isinstance(json.loads(got["message"]["content"])["sunny"], bool)
+    forced = choice(server, tools=[TOOL], tool_choice="required", response_format=given, max_tokens=120)
+    check_call(forced["message"]["tool_calls"][0])
+    none = choice(server, tools=[TOOL], tool_choice="none", response_format=given, max_tokens=120)
+    assert isinstance(json.loads(none["message"]["content"])["sunny"], bool)

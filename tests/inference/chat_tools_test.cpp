@@ -118,6 +118,81 @@ TEST_CASE("arguments that are no JSON are passed on") {
   CHECK(reader.calls()[0].arguments == "{\"a\":");
 }
 
+TEST_CASE("a call comes in pieces once its name is known, whatever the pieces of its text") {
+  const std::string text =
+      "I see.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a b\": [1, \"x \\\" y\"]}}\n</tool_call>\n"
+      "<tool_call>\n{\"arguments\": {\"b\": 2}, \"name\": \"g\"}\n</tool_call>"
+      "<tool_call>{\"name\":\"h\",\"arguments\":\"{}\"}</tool_call>";
+  for (auto size : {1u, 2u, 7u, 1000u}) {
+    CAPTURE(size);
+    call_reader reader;
+    std::vector<parley::conversation::call_piece> pieces;
+    const auto take = [&] {
+      for (auto& piece : reader.take_pieces()) pieces.push_back(std::move(piece));
+    };
+    for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(std::min<std::size_t>(size, rest.size()))) {
+      reader.push(rest.substr(0, size));
+      take();
+    }
+    reader.finish();
+    take();
+    REQUIRE(reader.calls().size() == 3);
+    std::vector<parley::conversation::tool_call> built;
+    for (const auto& piece : pieces) {
+      REQUIRE(piece.number < 3);
+      CHECK((piece.number == built.size()) == !piece.name.empty()); // the name comes first, and once
+      if (piece.number == built.size()) built.push_back({"", piece.name, ""});
+      REQUIRE(piece.number == built.size() - 1);
+      built.back().arguments += piece.arguments;
+    }
+    REQUIRE(built.size() == 3);
+    for (auto i = 0u; i < 3; ++i) {
+      CHECK(built[i].name == reader.calls()[i].name);
+      CHECK(built[i].arguments == reader.calls()[i].arguments);
+    }
+    CHECK(built[0].arguments == R"({"a b":[1,"x \" y"]})");
+    CHECK(built[1].arguments == R"({"b":2})");
+    CHECK(built[2].arguments == "{}");
+    if (size == 1) CHECK(std::ranges::count(pieces, 0u, &parley::conversation::call_piece::number) > 15);
+    CHECK(std::ranges::count(pieces, 1u, &parley::conversation::call_piece::number) == 1); // not in the usual form
+  }
+}
+
+TEST_CASE("a call that is cut off ends with the pieces that it had") {
+  for (const std::string body : {R"({"name": "f", "arguments": {"a": "x)", R"({"name": "f", "arguments": {)", R"({"na)",
+                                 R"({"name": "f)", R"({"name": "f", "arguments": )"}) {
+    CAPTURE(body);
+    call_reader reader;
+    reader.push("<tool_call>" + body);
+    auto pieces = reader.take_pieces();
+    reader.finish();
+    for (auto& piece : reader.take_pieces()) pieces.push_back(std::move(piece));
+    REQUIRE(pieces.size() == reader.calls().size());
+    if (!pieces.empty()) CHECK(pieces[0].arguments == reader.calls()[0].arguments);
+  }
+}
+
+TEST_CASE("with tools and a format, an answer is a call or obeys the format") {
+  const std::vector<json_grammar::form> forms{
+      {"", R"({"type":"object","properties":{"a":{"type":"boolean"}},"required":["a"]})", ""},
+      {"<tool_call>\n{\"name\": \"f\", \"arguments\": ", "", "}\n</tool_call>"},
+      {"<tool_call>\n{\"name\": \"g\", \"arguments\": ", "", "}\n</tool_call>"}};
+  const json_grammar grammar(forms);
+  const auto fits = [&](std::string_view text) {
+    json_state state(grammar);
+    return state.feed(text) && state.done();
+  };
+  CHECK(fits(R"({"a":true})"));
+  CHECK_FALSE(fits(R"({"b":true})"));
+  CHECK(fits("<tool_call>\n{\"name\": \"g\", \"arguments\": {\"x\":1}}\n</tool_call>"));
+  CHECK_FALSE(fits("<tool_call>\n{\"name\": \"h\", \"arguments\": {}}\n</tool_call>"));
+  CHECK_FALSE(fits("true"));
+  json_state state(grammar);
+  CHECK(fits(state.completion()));
+  REQUIRE(state.feed("<tool_call>\n{\"name\": \"g"));
+  CHECK(fits("<tool_call>\n{\"name\": \"g" + state.completion()));
+}
+
 TEST_CASE("an answer within a grammar is whole, however few tokens it may have") {
   const auto shortest =
       std::string("<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\":\"\"}}\n</tool_call>");

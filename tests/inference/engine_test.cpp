@@ -1,3 +1,4 @@
+#include "base/utf8.hpp"
 #include "inference/engine/fingerprint.hpp"
 #include "tests/inference/engine_fixture.hpp"
 
@@ -287,6 +288,54 @@ TEST_CASE("a chat answers, streams what it answers, and stops at its limits") {
   if (done[0].used.output_text == 12) CHECK(done[0].reason == finish::length);
   CHECK(done[1].metrics.kv_cache_length <= 128);
   h.check_empty({1});
+}
+
+TEST_CASE("a chat tells how likely its tokens were, and answers as without") {
+  const auto answer = [](std::optional<int> scored, bool streaming, double temperature, std::string stop = {}) {
+    engine_fixture h(1);
+    h.engine.handle(open_chat{1, 5});
+    auto turn = ask(1, 1, "Hello there", 24);
+    turn.scored = scored;
+    turn.streaming = streaming;
+    turn.temperature = temperature;
+    if (!stop.empty()) turn.stop = {stop};
+    h.engine.handle(std::move(turn));
+    h.run();
+    std::vector<token_score> scores;
+    std::string text;
+    for (const auto& delta : h.all<chat_delta>()) {
+      scores.insert(scores.end(), delta.scores.begin(), delta.scores.end());
+      text += delta.text;
+    }
+    const auto done = h.all<chat_done>().at(0);
+    scores.insert(scores.end(), done.scores.begin(), done.scores.end());
+    return std::pair(done.text, scores);
+  };
+  for (const auto temperature : {0.0, 1.0}) {
+    const auto [plain, none] = answer({}, true, temperature);
+    CHECK(none.empty());
+    for (const auto streaming : {true, false}) {
+      const auto [text, scores] = answer(3, streaming, temperature);
+      CHECK(text == plain);
+      REQUIRE_FALSE(scores.empty());
+      std::string bytes;
+      for (const auto& each : scores) {
+        bytes += each.chosen.bytes;
+        CHECK(each.chosen.logprob <= 0);
+        REQUIRE(each.likeliest.size() == 3);
+        CHECK(each.likeliest[0].logprob >= each.likeliest[1].logprob);
+        CHECK(each.likeliest[0].logprob >= each.chosen.logprob);
+      }
+      CHECK(parley::base::utf8::lossy(bytes) == text);
+      CHECK(answer(0, streaming, temperature).second.at(0).likeliest.empty());
+    }
+    if (plain.size() < 6) continue;
+    const auto [text, scores] = answer(1, true, temperature, plain.substr(4, 2));
+    std::string bytes;
+    for (const auto& each : scores) bytes += each.chosen.bytes;
+    CHECK(plain.starts_with(text));
+    CHECK(bytes.size() <= text.size()); // a token that reaches into what was stopped is left out
+  }
 }
 
 TEST_CASE("a chat hears") {

@@ -191,6 +191,8 @@ namespace {
 struct heard {
   std::string text;
   std::vector<float> sound;
+  std::vector<std::string> scored; ///< the tokens of which was told how likely they were
+  std::string calls;               ///< their pieces
   turn_choices so_far;
   std::optional<chat_done> done;
 };
@@ -203,20 +205,32 @@ void listen(heard& to, const event& e) {
     to.so_far.spoken.insert(to.so_far.spoken.end(), d->spoken.begin(), d->spoken.end());
     to.so_far.text_bytes = to.text.size();
     to.so_far.samples = to.sound.size();
+    for (const auto& each : d->scores) to.scored.push_back(each.chosen.bytes);
+    to.so_far.scores = to.scored.size();
+    for (const auto& each : d->calls) to.calls += each.name + each.arguments;
+    to.so_far.call_pieces += d->calls.size();
   }
-  if (const auto* d = std::get_if<chat_done>(&e)) to.done = *d;
+  if (const auto* d = std::get_if<chat_done>(&e)) {
+    to.done = *d;
+    for (const auto& each : d->scores) to.scored.push_back(each.chosen.bytes);
+  }
 }
 
-submit_turn question(std::uint64_t turn, bool tts, bool streaming) {
+submit_turn question(std::uint64_t turn, bool tts, bool streaming, bool calls) {
   auto t = ask(lost, turn, "Tell me something, number " + std::to_string(turn), 50);
   t.tts = tts;
   t.streaming = streaming;
   t.length_penalty = 3;
+  t.scored = 1;
+  if (calls) {
+    t.tools = {{"f", R"({"type": "function", "function": {"name": "f"}})", ""}};
+    t.tool_required = t.call_pieces = true;
+  }
   return t;
 }
 
 /// Three turns. The second one is lost after various numbers of events and continues on another engine; then the third.
-void lose_chat(bool tts, bool streaming) {
+void lose_chat(bool tts, bool streaming, bool calls = false) {
   const auto run_turn = [](engine_fixture& h, submit_turn t, session_id as) {
     t.session = as;
     h.events.clear();
@@ -228,15 +242,17 @@ void lose_chat(bool tts, bool streaming) {
   };
   engine_fixture h(1, 2048, {}, 5, able::to_speak);
   h.engine.handle(open_chat{lost, 31});
-  const auto first = run_turn(h, question(1, tts, streaming), lost);
+  const auto first = run_turn(h, question(1, tts, streaming, calls), lost);
   h.draws->speech_margins.clear();
-  const auto second_turn = run_turn(h, question(2, tts, streaming), lost);
+  const auto second_turn = run_turn(h, question(2, tts, streaming, calls), lost);
   const auto margins = std::exchange(h.draws->speech_margins[lost], {});
   const auto events = h.events;
-  const auto third = run_turn(h, question(3, tts, streaming), lost);
+  const auto third = run_turn(h, question(3, tts, streaming, calls), lost);
   REQUIRE(first.done);
   REQUIRE(second_turn.done);
   CHECK(events.size() > 10);
+  CHECK(second_turn.scored.empty() == calls);
+  CHECK(second_turn.calls.empty() == !calls);
   auto worst = 0.0F;
   auto moves = 0, too_close = 0;
   for (std::size_t end = 0; end < events.size(); end += 7) {
@@ -245,7 +261,7 @@ void lose_chat(bool tts, bool streaming) {
     for (std::size_t i = 0; i < end; ++i) listen(so_far, events[i]);
     engine_fixture other(1, 2048, {}, 6, able::to_speak);
     other.engine.handle(open_chat{found, 31, first.done->after});
-    auto t = question(2, tts, streaming);
+    auto t = question(2, tts, streaming, calls);
     t.session = found;
     if (end > 0) t.replay = std::make_shared<const turn_choices>(so_far.so_far);
     other.events.clear();
@@ -254,6 +270,8 @@ void lose_chat(bool tts, bool streaming) {
     for (const auto& e : other.events) listen(so_far, e);
     REQUIRE(so_far.done);
     CHECK(so_far.text == second_turn.text);
+    CHECK(so_far.scored == second_turn.scored);
+    CHECK(so_far.calls == second_turn.calls);
     ++moves;
     if (const auto margin = first_difference(so_far.so_far.spoken, second_turn.so_far.spoken, margins);
         margin && *margin < sure) {
@@ -269,7 +287,7 @@ void lose_chat(bool tts, bool streaming) {
     CHECK(so_far.done->after.speech == second_turn.done->after.speech);
     CHECK(so_far.so_far.sampled == second_turn.so_far.sampled);
     CHECK(so_far.so_far.spoken == second_turn.so_far.spoken);
-    const auto next = run_turn(other, question(3, tts, streaming), found);
+    const auto next = run_turn(other, question(3, tts, streaming, calls), found);
     CHECK(next.text == third.text);
     for (const auto& [a, b] : {std::pair{so_far.sound, second_turn.sound}, std::pair{next.sound, third.sound}}) {
       REQUIRE(a.size() == b.size());
@@ -296,6 +314,10 @@ TEST_CASE("a chat answer that is heard goes on elsewhere, no sample twice and no
 
 TEST_CASE("a chat answer that is heard at its end is heard whole") {
   lose_chat(true, false);
+}
+
+TEST_CASE("a call that comes in pieces goes on elsewhere behind what was told") {
+  lose_chat(false, true, true);
 }
 
 TEST_CASE("a chat turn that fails leaves chance where it was") {

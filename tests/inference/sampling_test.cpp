@@ -1,5 +1,7 @@
 #include "inference/llm/sampling.hpp"
 
+#include "inference/llm/token_scores.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -147,4 +149,25 @@ TEST_CASE("a row that is not numbers is refused") {
   CHECK_THROWS_AS(decide({0, nan, 0, 0, 0, 0}, greedy(), {}), std::runtime_error);
   duplex_sampling how;
   CHECK_THROWS_AS(decide({nan, nan, nan, nan, nan, nan}, how, {0.5, 0.5}), std::runtime_error);
+}
+
+TEST_CASE("scores are the logarithms of the softmax, the likeliest first") {
+  const auto tokens = tokenizer::open("models/tiny-omni");
+  std::vector<float> logits(static_cast<std::size_t>(tokens.size()), -std::numeric_limits<float>::infinity());
+  logits[70] = 1000; // large enough that e^x overflows
+  logits[71] = 1001;
+  logits[72] = 1001;
+  logits[300] = 998;
+  const auto sum = std::exp(-1.0) + 2 + std::exp(-3.0);
+  const auto of = score(logits, 70, 20, tokens);
+  CHECK(of.chosen.bytes == tokens.bytes(70));
+  CHECK(of.chosen.logprob == Approx(-1 - std::log(sum)));
+  REQUIRE(of.likeliest.size() == 4); // the others are impossible
+  CHECK(of.likeliest[0].bytes == tokens.bytes(71));
+  CHECK(of.likeliest[1].bytes == tokens.bytes(72));
+  CHECK(of.likeliest[3].bytes == tokens.bytes(300));
+  CHECK(of.likeliest[3].logprob == Approx(-3 - std::log(sum)));
+  CHECK(score(logits, 71, 0, tokens).likeliest.empty());
+  CHECK(score(logits, 71, 2, tokens).likeliest.size() == 2);
+  CHECK(std::isinf(score(logits, 0, 1, tokens).chosen.logprob));
 }

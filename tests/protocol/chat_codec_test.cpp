@@ -71,6 +71,8 @@ TEST_CASE("chat: all fields") {
                      {"seed", 9},
                      {"stop", {"a", "\n\n"}}}},
                    {"image", {{"max_slice_nums", 2}}},
+                   {"logprobs", 3},
+                   {"tool_call_deltas", true},
                    {"omni_mode", true},
                    {"enable_thinking", true},
                    {"tts", {{"enabled", true}, {"ref_audio_data", test::sound(8000)}}}});
@@ -85,6 +87,8 @@ TEST_CASE("chat: all fields") {
   CHECK(out->seed == 9u);
   CHECK(out->stop == std::vector<std::string>{"a", "\n\n"});
   CHECK(out->max_slice_nums == 2);
+  CHECK(out->scored == 3);
+  CHECK(out->call_pieces);
   CHECK(out->omni_mode);
   CHECK(out->enable_thinking);
   CHECK(out->tts);

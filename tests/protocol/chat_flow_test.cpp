@@ -49,6 +49,81 @@ TEST_CASE("a chat turn streams and ends") {
   CHECK(said_event<session_closed>(d.last).total->input_audio == 20);
 }
 
+TEST_CASE("calls in pieces have one id each, which the whole call repeats") {
+  driver d(chat());
+  d.to_active();
+  d.frame(chat_frame("hi", R"(,"tool_call_deltas":true,"tools":[{"type":"function","name":"f"}])"));
+  CHECK(submitted(d).request->call_pieces);
+  const auto pieces = [](std::vector<conversation::call_piece> of) {
+    turn_report report{1, "", nullptr};
+    report.calls = std::move(of);
+    return report;
+  };
+  CHECK(d.turn(pieces({{0, "f", ""}})) == "part:f");
+  const auto id = said_event<response_tool_call_delta>(d.last).part.id;
+  CHECK(id.starts_with("call_"));
+  CHECK(d.turn(pieces({{0, "", "{"}, {0, "", "}"}, {1, "g", "{}"}})) == "part:{ part:} part:g{}");
+  CHECK(said_event<response_tool_call_delta>(d.last).part.id == id);
+  const auto second = said_event<response_tool_call_delta>(d.last, 2).part.id;
+  CHECK(second != id);
+  turn_done_report over = turn_over(1, "");
+  over.calls = {{"", "f", "{}"}, {"", "g", "{}"}, {"", "h", "{}"}};
+  CHECK(d.done(over) == "call:f call:g call:h done:turn_end()");
+  CHECK(said_event<response_tool_call>(d.last).call.id == id);
+  CHECK(said_event<response_tool_call>(d.last, 1).call.id == second);
+  CHECK(said_event<response_tool_call>(d.last, 2).call.id.starts_with("call_"));
+}
+
+TEST_CASE("tools of the init are those of the turns that name none") {
+  driver d(chat());
+  d.to_connected();
+  CHECK(d.frame(init_frame(R"({"tools":[{"type":"function","name":"f"}],"tool_choice":"required"})")) == "open");
+  d.opened(0);
+  const auto next = [&](std::string_view extra) {
+    d.frame(chat_frame("hi", extra));
+    const auto request = submitted(d).request;
+    d.done(turn_over(submitted(d).turn, "ok"));
+    return request;
+  };
+  const auto usual = next("");
+  REQUIRE(usual->tools.size() == 1);
+  CHECK(usual->tools[0].name == "f");
+  CHECK(usual->tool_required);
+  CHECK(next(R"(,"tool_choice":"none")")->tools.empty());
+  const auto own = next(R"(,"tools":[{"type":"function","name":"g"}])");
+  REQUIRE(own->tools.size() == 1);
+  CHECK(own->tools[0].name == "g");
+  CHECK_FALSE(own->tool_required);
+}
+
+TEST_CASE("tools of an init are checked, in chat alone") {
+  driver d(chat());
+  d.to_connected();
+  CHECK(d.frame(init_frame(R"({"tools":{}})")) == "error:invalid_payload");
+  CHECK(d.frame(init_frame(R"({"tool_choice":"required"})")) == "error:invalid_payload");
+  driver voice;
+  voice.to_connected();
+  CHECK(voice.frame(init_frame(R"({"tools":{}})")) == "open"); // not read
+}
+
+TEST_CASE("how likely the tokens were is said with their text, or at the end") {
+  const std::vector<token_score> one{{{"a", -1}, {}}}, two{{{"b", -2}, {}}};
+  const auto streaming = GENERATE(true, false);
+  driver d(chat());
+  d.to_active();
+  d.frame(chat_frame("hi", streaming ? R"(,"logprobs":0)" : R"(,"logprobs":0,"streaming":false)"));
+  CHECK(submitted(d).request->scored == 0);
+  turn_report report{1, "a", nullptr, one};
+  d.turn(report);
+  if (streaming) CHECK(said_event<output_delta>(d.last).scores.size() == 1);
+  turn_done_report over = turn_over(1, "a");
+  over.scores = two;
+  d.done(over);
+  const auto& scores = said_event<response_done>(d.last).scores;
+  REQUIRE(scores.size() == (streaming ? 1 : 2));
+  CHECK(scores.back().chosen.bytes == "b");
+}
+
 TEST_CASE("without streaming there are no deltas and the sound comes at the end") {
   driver d(chat());
   d.to_active();

@@ -98,6 +98,17 @@ TEST_CASE("stop strings reach the session") {
   CHECK(append_of(with(R"("stop":[])")).stop.empty());
 }
 
+TEST_CASE("how likely the tokens were is asked of the session") {
+  CHECK_FALSE(append_of(with(R"("model":"m")")).scored);
+  CHECK_FALSE(append_of(with(R"("logprobs":false)")).scored);
+  CHECK(append_of(with(R"("logprobs":true)")).scored == 0);
+  CHECK(append_of(with(R"("logprobs":true,"top_logprobs":20)")).scored == 20);
+  CHECK(read(with(R"("logprobs":true)")).scored);
+  CHECK(refusal_of(with(R"("logprobs":true,"top_logprobs":21)")).starts_with("top_logprobs:"));
+  CHECK(refusal_of(with(R"("top_logprobs":2)")).starts_with("top_logprobs:"));
+  CHECK(refusal_of(with(R"("logprobs":1)")).starts_with("logprobs:"));
+}
+
 TEST_CASE("what is not there is refused by name") {
   CHECK(refusal_of("").find("JSON") != std::string::npos);
   CHECK(refusal_of("[]").find("JSON") != std::string::npos);

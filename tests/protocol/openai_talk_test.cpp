@@ -183,6 +183,47 @@ TEST_CASE("an empty answer in pieces still names its speaker") {
   CHECK(end[0]["choices"][0]["delta"]["role"] == "assistant");
 }
 
+TEST_CASE("how likely the tokens were, whole and in pieces") {
+  const std::vector<token_score> scores{{{"he", -0.5}, {{"he", -0.5}, {"ho", -1}}}};
+  const json wanted{{"token", "he"}, {"logprob", -0.5}, {"bytes", {104, 101}}};
+  auto end = response_done{.response_id = "resp_1",
+                           .input_id = "",
+                           .text = "he",
+                           .audio = nullptr,
+                           .reason = "turn_end",
+                           .measured = {},
+                           .used = {}};
+  auto whole = talk_for(R"(,"logprobs":true,"top_logprobs":2)");
+  begin(whole);
+  end.scores = scores;
+  const auto choice = json::parse(whole.on_frame(wire(end)).to_client)["choices"][0];
+  CHECK(choice["logprobs"]["refusal"].is_null());
+  REQUIRE(choice["logprobs"]["content"].size() == 1);
+  auto first = choice["logprobs"]["content"][0];
+  REQUIRE(first["top_logprobs"].size() == 2);
+  CHECK(first["top_logprobs"][0] == wanted);
+  CHECK(first["top_logprobs"][1]["token"] == "ho");
+  first.erase("top_logprobs");
+  CHECK(first == wanted);
+
+  auto none = talk_for(R"(,"logprobs":true)");
+  begin(none);
+  CHECK(json::parse(none.on_frame(done("")).to_client)["choices"][0]["logprobs"]["content"] == json::array());
+
+  auto pieces = talk_for(R"(,"logprobs":true,"stream":true)");
+  begin(pieces);
+  output_delta piece;
+  piece.kind = output_kind::text;
+  piece.text = "he";
+  piece.scores = scores;
+  const auto chunks = chunks_of(pieces.on_frame(wire(piece)).to_client);
+  CHECK(chunks[0]["choices"][0]["logprobs"]["content"][0]["token"] == "he");
+  CHECK(chunks_of(pieces.on_frame(delta("llo")).to_client)[0]["choices"][0]["logprobs"].is_null());
+  const auto last = chunks_of(pieces.on_frame(wire(end)).to_client);
+  CHECK(last[0]["choices"][0]["finish_reason"] == "stop");
+  CHECK(last[0]["choices"][0]["logprobs"]["content"].size() == 1); // those of no delta
+}
+
 TEST_CASE("calls of functions") {
   const auto call = [](const char* id) { return wire(response_tool_call{"resp_1", "", {id, "f", R"({"a":1})"}}); };
   const json function{{"name", "f"}, {"arguments", R"({"a":1})"}};
@@ -204,6 +245,34 @@ TEST_CASE("calls of functions") {
   CHECK(second[0]["choices"][0]["delta"]["tool_calls"][0] ==
         json{{"index", 1}, {"id", "call_2"}, {"type", "function"}, {"function", function}});
   CHECK(chunks_of(pieces.on_frame(done("")).to_client)[0]["choices"][0]["finish_reason"] == "tool_calls");
+}
+
+TEST_CASE("the arguments of a streamed call come as they are made") {
+  const auto part = [](const char* id, const char* name, const char* arguments) {
+    return wire(response_tool_call_delta{"resp_1", "", {id, name, arguments}});
+  };
+  auto talk = talk_for(R"(,"stream":true)");
+  begin(talk);
+  const auto delta_of = [&](const std::string& frame) {
+    const auto chunks = chunks_of(talk.on_frame(frame).to_client);
+    REQUIRE(chunks.size() == 1);
+    return chunks[0]["choices"][0]["delta"];
+  };
+  CHECK(delta_of(part("call_1", "f", "")) == json{{"role", "assistant"},
+                                                  {"content", nullptr},
+                                                  {"tool_calls",
+                                                   {{{"index", 0},
+                                                     {"id", "call_1"},
+                                                     {"type", "function"},
+                                                     {"function", {{"name", "f"}, {"arguments", ""}}}}}}});
+  CHECK(delta_of(part("call_1", "", R"({"a":)")) ==
+        json{{"tool_calls", {{{"index", 0}, {"function", {{"arguments", R"({"a":)"}}}}}}});
+  delta_of(part("call_1", "", "1}"));
+  CHECK(delta_of(part("call_2", "g", "{"))["tool_calls"][0]["index"] == 1);
+  CHECK(delta_of(part("call_2", "", "}"))["tool_calls"][0]["index"] == 1);
+  for (const char* id : {"call_1", "call_2"})
+    CHECK(talk.on_frame(wire(response_tool_call{"resp_1", "", {id, "f", "{}"}})).to_client.empty());
+  CHECK(chunks_of(talk.on_frame(done("")).to_client)[0]["choices"][0]["finish_reason"] == "tool_calls");
 }
 
 TEST_CASE("sound comes as PCM16") {

@@ -113,3 +113,60 @@ TEST_CASE("a result of a call that nobody made is taken, as the user's words") {
   CHECK(asked["messages"][0]["role"] == "user");
   CHECK(asked["messages"][0]["content"][0]["text"] == "rain");
 }
+
+namespace {
+
+std::string part(const char* id, const char* name, const char* arguments) {
+  json event{{"type", "response.tool_call.delta"}, {"id", id}, {"arguments", arguments}};
+  if (*name != 0) event["name"] = name;
+  return event.dump();
+}
+
+} // namespace
+
+TEST_CASE("the arguments of a call come as they are made") {
+  realtime_driver server;
+  auto session = tools_session();
+  session["output_modalities"] = {"text"};
+  server.update(session);
+  server.send(asks);
+  server.send({{"type", "response.create"}});
+  CHECK(turn_asked(server)["tool_call_deltas"] == true);
+  server.chat_delta("Let me look.");
+  auto told = server.inner(part("call_1", "get_weather", ""));
+  const auto added = last(told, "response.output_item.added")["item"];
+  CHECK(added["name"] == "get_weather");
+  CHECK(added["call_id"] == "call_1");
+  told = server.inner(part("call_1", "", R"({"city":)"));
+  REQUIRE(types(told) == event_names{"response.function_call_arguments.delta"});
+  CHECK(told[0]["delta"] == R"({"city":)");
+  server.inner(part("call_1", "", R"("Paris"})"));
+  told = server.inner(part("call_2", "get_weather", "{}")); // the first one is over
+  CHECK(types(told) == event_names{"response.function_call_arguments.done", "conversation.item.done",
+                                   "response.output_item.done", "response.output_item.added", "conversation.item.added",
+                                   "response.function_call_arguments.delta"});
+  CHECK(told[0]["arguments"] == R"({"city":"Paris"})");
+  CHECK(types(server.inner(called("call_1").dump())).empty()); // the whole call says nothing new
+  auto second = called("call_2");
+  second["arguments"] = "{}";
+  CHECK(types(server.inner(second.dump())) ==
+        event_names{"response.function_call_arguments.done", "conversation.item.done", "response.output_item.done"});
+  const auto output = last(server.chat_done(), "response.done")["response"]["output"];
+  REQUIRE(output.size() == 3);
+  CHECK(output[1]["arguments"] == R"({"city":"Paris"})");
+  CHECK(output[2]["arguments"] == "{}");
+  server.seen().check_quiet();
+}
+
+TEST_CASE("a call that is broken off is incomplete") {
+  realtime_driver server;
+  server.update(tools_session());
+  server.send(asks);
+  server.send({{"type", "response.create"}});
+  turn_asked(server);
+  server.inner(part("call_1", "get_weather", R"({"ci)"));
+  const auto told = server.send({{"type", "response.cancel"}});
+  CHECK(last(told, "response.output_item.done")["item"]["status"] == "incomplete");
+  CHECK(last(told, "response.done")["response"]["status"] == "cancelled");
+  server.seen().check_quiet();
+}

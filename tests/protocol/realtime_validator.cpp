@@ -180,8 +180,9 @@ void realtime_validator::check_response(const json& event, const std::string& ty
   need(std::ssize(output) == items, "the output", event);
   for (const auto& item : output) {
     check_item(item);
-    const bool well = event["response"]["status"] == "completed" || item["type"] == "function_call";
-    need(item["status"] == (well ? "completed" : "incomplete"), "status", event);
+    const bool well = event["response"]["status"] == "completed";
+    const bool whole = item["type"] == "function_call" && item["status"] == "completed"; // before the response ended
+    need(whole || item["status"] == (well ? "completed" : "incomplete"), "status", event);
   }
   responses_.erase(found);
 }

@@ -4,6 +4,7 @@
 #include "tests/protocol/wire_material.hpp"
 
 #include <array>
+#include <limits>
 
 namespace parley::protocol::test {
 namespace {
@@ -37,6 +38,11 @@ std::vector<session_created> created_events() {
   return {bare, full};
 }
 
+std::vector<token_score> some_scores() {
+  return {{{"Hi", -0.25}, {{"Hi", -0.25}, {"\xF0\x9F", -2}}},
+          {{"\xF0\x9F", -std::numeric_limits<double>::infinity()}, {}}};
+}
+
 std::vector<output_delta> deltas() {
   output_delta first;
   first.response_id = "resp_0123456789ab";
@@ -50,10 +56,12 @@ std::vector<output_delta> deltas() {
   later.response_id = "resp_0123456789ab";
   later.end_of_turn = true;
   later.measured.kv_cache_length = 8192;
+  output_delta scored = first;
+  scored.scores = some_scores();
 
   std::vector<output_delta> out;
   for (auto kind : {output_kind::listen, output_kind::text, output_kind::audio})
-    for (auto delta : {first, later}) {
+    for (auto delta : {first, later, scored}) {
       delta.kind = kind;
       if (kind == output_kind::listen) delta.end_of_turn = false;
       out.push_back(delta);
@@ -71,6 +79,7 @@ std::vector<response_done> done_events() {
   out.push_back({"resp_1", "input_1", "text", nullptr, "unit_end", {}, some_usage, "turn_1"});
   out.push_back({"resp_1", "input_1", "", std::make_shared<const std::vector<float>>(5, 0.5f), "turn_end", all_metrics,
                  some_usage});
+  out.back().scores = some_scores();
   return out;
 }
 
@@ -108,6 +117,8 @@ std::vector<sample> server_samples() {
   current.add(session_resumed{"resume_abcdefghijklmnopqrstuvwxyz234567", 12, 3});
   current.add_all(deltas());
   current.add(response_tool_call{"resp_1", "input_1", {"call_1", "f", "{\"a\": 1}"}});
+  current.add(response_tool_call_delta{"resp_1", "input_1", {"call_1", "f", ""}});
+  current.add(response_tool_call_delta{"resp_1", "", {"call_1", "", "{\"a\""}});
   current.add_all(done_events());
   for (auto reason : {"user_stop", "turn_done", "timeout", "context_full", "server_shutdown", "backend_error"}) {
     current.add(session_closed{reason, some_usage});
@@ -231,6 +242,8 @@ std::vector<sample> client_samples() {
                         {"seed", 1},
                         {"stop", {"a", "b"}}}},
                       {"image", {{"max_slice_nums", 9}}},
+                      {"logprobs", 20},
+                      {"tool_call_deltas", true},
                       {"omni_mode", false},
                       {"use_tts_template", true},
                       {"enable_thinking", true},
@@ -295,6 +308,8 @@ std::vector<sample> refused_client_samples() {
       {{"type", "input.append"}, {"input", {{"messages", {hello}}, {"generation", {{"max_new_tokens", 5000}}}}}});
   add(chat_client, {{"type", "input.append"}, {"input", {{"messages", {hello}}, {"image", {{"max_slice_nums", 10}}}}}});
   add(chat_client, {{"type", "input.append"}, {"input", {{"messages", {hello}}, {"streaming", "yes"}}}});
+  add(chat_client, {{"type", "input.append"}, {"input", {{"messages", {hello}}, {"logprobs", 21}}}});
+  add(chat_client, {{"type", "input.append"}, {"input", {{"messages", {hello}}, {"logprobs", true}}}});
 
   add(legacy_client, {{"type", "session.update"}});
   for (dom session :

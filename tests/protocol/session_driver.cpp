@@ -39,6 +39,7 @@ std::string word_of(const server_event& event) {
                         },
                         [](const output_delta& e) { return word_of(e); },
                         [](const response_tool_call& e) { return "call:" + e.call.name; },
+                        [](const response_tool_call_delta& e) { return "part:" + e.part.name + e.part.arguments; },
                         [](const response_done& e) { return "done:" + e.reason + "(" + e.text + ")"; },
                         [](const session_go_away& e) { return "go_away:" + e.reason; },
                         [](const session_closed& e) { return "closed:" + e.reason; },

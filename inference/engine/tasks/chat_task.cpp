@@ -2,6 +2,7 @@
 
 #include "base/assert.hpp"
 #include "inference/chat/template.hpp"
+#include "inference/llm/token_scores.hpp"
 #include "inference/temperature.hpp"
 
 #include <ATen/ATen.h>
@@ -50,7 +51,8 @@ void chat_task::begin() {
   before_ = session_.rng_now();
   began_ = engine_clock::now();
   if (const auto& replay = turn_.replay)
-    told_ = {replay->sampled.size(), replay->spoken.size(), replay->text_bytes, replay->samples};
+    told_ = {replay->sampled.size(), replay->spoken.size(), replay->scores,
+             replay->call_pieces,    replay->text_bytes,    replay->samples};
   if (images_.any())
     need(stage::look);
   else
@@ -154,18 +156,21 @@ void chat_task::on_token_fed() {
   if (!std::exchange(skips_hidden_, false) && speaks_) hidden_.push_back(feed_.hidden);
 }
 
+/// Drawing changes the row, so what is scored is a copy.
 token_id chat_task::draw(std::span<float> logits) {
+  if (turn_.scored) row_.assign(logits.begin(), logits.end());
   return draw_from<token_id>(logits);
 }
 
 std::optional<token_id> chat_task::draw_listed(llm::short_row logits) {
+  if (turn_.scored) return std::nullopt;
   return draw_from<std::optional<token_id>>(std::move(logits));
 }
 
 /// The grammar of a required call, of a call that has begun, or of an answer in JSON.
 void chat_task::constrain() {
   std::vector<chat::json_grammar::form> forms;
-  if (!turn_.answer_schema.empty()) forms.push_back({"", turn_.answer_schema, ""});
+  if (!turn_.answer_schema.empty() && !turn_.tool_required) forms.push_back({"", turn_.answer_schema, ""});
   for (const auto& tool : turn_.tools)
     if (turn_.tool_name.empty() || tool.name == turn_.tool_name)
       forms.push_back({std::string(chat::call_begin) + "\n{\"name\": \"" + tool.name + "\", \"arguments\": ",
@@ -239,6 +244,7 @@ void chat_task::on_token_drawn() {
   if (full) answer_->end();
   auto text = answer_->take_text();
   if (calls_) text = read_calls(std::move(text), over);
+  keep_score();
   if (stop_) {
     text = stop_->push(text);
     if (stop_->found())
@@ -251,6 +257,7 @@ void chat_task::on_token_drawn() {
     text_ += text;
     tell_words(std::move(text));
   }
+  if (auto calls = untold_calls(); !calls.empty()) tell_delta({}, nullptr, std::move(calls));
   if (over) reason_ = answer_->complete() ? finish::turn_end : finish::length;
   if (!speaks_) {
     if (over) answer_over(reason_);
@@ -258,6 +265,40 @@ void chat_task::on_token_drawn() {
   }
   if (over) need(stage::idle);
   group_words(over);
+}
+
+/// Of the newest token, if it is one of the answer's text: not of what ends it, and of no call.
+void chat_task::keep_score() {
+  const auto& tokens = answer_->tokens();
+  if (!turn_.scored || scores_.size() == tokens.size()) return;
+  scores_.emplace_back();
+  const bool shown = with_.options.how.chat_text_shows_special_tokens || !with_.model.text().is_special(tokens.back());
+  if (!shown || (calls_ && (calls_->in_call() || !calls_->calls().empty()))) return;
+  scores_.back() = llm::score(row_, tokens.back(), *turn_.scored, with_.model.text());
+}
+
+/// Those of the tokens whose words are certain, as far as they were not told.
+std::vector<token_score> chat_task::untold_scores() {
+  std::vector<token_score> fresh;
+  for (const auto end = std::min(speakable(), scores_.size()); scores_passed_ < end; ++scores_passed_) {
+    auto& score = scores_[scores_passed_];
+    if (!score) continue;
+    if (told_.scores > 0)
+      --told_.scores; // before the turn was replayed
+    else
+      fresh.push_back(*std::move(score));
+  }
+  return fresh;
+}
+
+/// What is new of the calls, if it is wanted in pieces.
+std::vector<parley::conversation::call_piece> chat_task::untold_calls() {
+  if (!calls_ || !turn_.call_pieces) return {};
+  auto fresh = calls_->take_pieces();
+  const auto again = std::min(told_.calls, fresh.size()); // sent before the turn was replayed
+  told_.calls -= again;
+  fresh.erase(fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(again));
+  return fresh;
 }
 
 /// Whether the grammar is complete.
@@ -381,9 +422,11 @@ void chat_task::tell_words(std::string text) {
 }
 
 /// Sends a delta, together with what was chosen since the last one.
-void chat_task::tell_delta(std::string text, pcm audio) {
+void chat_task::tell_delta(std::string text, pcm audio, std::vector<parley::conversation::call_piece> calls) {
   chat_delta delta{session_.id, turn_.turn, std::move(text), std::move(audio), untold(drawn_, told_.sampled)};
   if (speech_) delta.spoken = untold(speech_->tokens().chosen(), told_.spoken);
+  if (!delta.audio) delta.scores = untold_scores();
+  delta.calls = std::move(calls);
   with_.tell(std::move(delta));
 }
 
@@ -414,6 +457,7 @@ void chat_task::answer_over(finish reason) {
     done.metrics.llm_ms = milliseconds(worded_.value_or(now) - prefilled_);
   }
   done.metrics.n_tokens = static_cast<int>(drawn_.size());
+  done.scores = untold_scores();
   done.after = session_.rng_now();
   with_.tell(std::move(done));
   session_.cache.truncate(0);

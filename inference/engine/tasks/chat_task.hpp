@@ -83,6 +83,9 @@ public:
 private:
   template<class Token, class Row>
   Token draw_from(Row logits);
+  void keep_score();
+  std::vector<token_score> untold_scores();
+  std::vector<parley::conversation::call_piece> untold_calls();
   void constrain();
   void begin_speech();
   void follow_constraint();
@@ -96,12 +99,13 @@ private:
   void group_words(bool over);
   void speak_on();
   void tell_words(std::string text);
-  void tell_delta(std::string text, pcm audio);
+  void tell_delta(std::string text, pcm audio, std::vector<parley::conversation::call_piece> calls = {});
   void answer_over(finish reason);
 
   /// What the deltas so far have reported.
   struct told {
     std::size_t sampled = 0, spoken = 0; ///< numbers of tokens
+    std::size_t scores = 0, calls = 0;   ///< the same, and of pieces
     std::size_t bytes = 0, samples = 0;  ///< generated again, but sent before the turn was replayed
   };
 
@@ -134,7 +138,10 @@ private:
   bool skips_hidden_ = false; ///< the token that is fed next is none of the answer
   std::string text_;
   std::vector<token_id> drawn_;
-  std::vector<token_id> banned_; ///< while it is spoken
+  std::vector<float> row_;                         ///< the newest logits, if tokens are scored
+  std::vector<std::optional<token_score>> scores_; ///< of each token of the answer; none = it is none of its text
+  std::size_t scores_passed_ = 0;                  ///< how many of them were told, or are not to be told
+  std::vector<token_id> banned_;                   ///< while it is spoken
   told told_;
   finish reason_ = finish::turn_end;
 
