@@ -60,6 +60,7 @@ struct realtime_request {
   std::string model = "parley"; ///< as the client names it; in Live it does so later
   bool served = true; ///< false: a kind of session that there isn't, which the client is told over the connection
   openai_dialect spoken = openai_dialect::realtime;
+  std::optional<std::string> session{}; ///< JSON: what the session begins with, from the client's ephemeral key
 };
 
 /// What the handshake reveals about a connection.
@@ -72,6 +73,7 @@ struct connection_info {
   std::optional<std::string> resume_token;        ///< from the query: the connection resumes the session `session_id`
   std::optional<std::string> last_event_id;       ///< from the query, as received
   std::optional<realtime_request> realtime;       ///< it speaks a dialect of OpenAI's
+  bool background = false;                        ///< an inner session that must not cost anybody anything
   std::shared_ptr<void> reservation;              ///< counts the session for its client until it cannot resume
   std::chrono::steady_clock::time_point accepted; ///< the clocks of docs/protocol.md section 8 start here
 };

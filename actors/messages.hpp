@@ -195,6 +195,7 @@ struct slot_request {
   std::optional<prefix_hash> prompt; ///< the session's prompt, if known
   std::string address;               ///< address of the client and name of its API key, for the limits on waiting
   std::string key;
+  bool background = false; ///< as in `queue_wish`
 };
 
 /// The session stops waiting. If a grant is on its way, `slot_freed` returns it.

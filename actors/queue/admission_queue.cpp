@@ -34,6 +34,10 @@ queue_events admission_queue::enqueue(ticket_key ticket, std::string ticket_id, 
     return std::move(words);
   };
   if (draining_) return refuse(protocol::error_code::service_unavailable);
+  if (wanted.background) {
+    if (const auto why = enqueue_aside(ticket, kind, now, words)) return refuse(*why);
+    return words;
+  }
   const bool first = std::all_of(line_.begin(), line_.end(), [](const auto& each) {
     return each.second.wanted.avoid != 0; // there may be a free slot, but none that this ticket accepts
   });
@@ -55,7 +59,44 @@ queue_events admission_queue::enqueue(ticket_key ticket, std::string ticket_id, 
   if (workers_.empty() && !patience_ends_) patience_ends_ = now + settings_.no_worker;
 
   tell_queued({order}, now, words);
+  recall(words);
   return words;
+}
+
+/// Returns why it is refused, if it is.
+std::optional<protocol::error_code> admission_queue::enqueue_aside(ticket_key ticket, protocol::mode kind,
+                                                                   time_point now, queue_events& words) {
+  if (workers_.empty()) return protocol::error_code::service_unavailable;
+  if (aside_.size() >= settings_.capacity && (free_slots() == 0 || !line_.empty()))
+    return settings_.capacity == 0 ? protocol::error_code::worker_busy : protocol::error_code::queue_full;
+  aside_.push_back({ticket, kind});
+  serve_aside(now, words);
+  return std::nullopt;
+}
+
+void admission_queue::serve_aside(time_point now, queue_events& words) {
+  constexpr queue_wish background{.background = true};
+  while (line_.empty() && !aside_.empty()) {
+    const auto worker = best_for(background);
+    if (worker == workers_.end()) return;
+    const auto [ticket, kind] = aside_.front();
+    aside_.pop_front();
+    grant(ticket, kind, background, worker, now, words);
+  }
+}
+
+/// As many background sessions as there are tickets that wait give their slots back.
+void admission_queue::recall(queue_events& words) {
+  if (held_in_background_ == 0) return;
+  std::size_t wanted = line_.size();
+  for (const auto& [ticket, each] : holders_) wanted -= each.recalled && wanted > 0 ? 1 : 0;
+  for (auto& [ticket, each] : holders_) {
+    if (wanted == 0) return;
+    if (!each.background || each.recalled) continue;
+    each.recalled = true;
+    --wanted;
+    words.emplace_back(ticket_recalled{ticket});
+  }
 }
 
 /// `orders` in ascending order.
@@ -80,7 +121,10 @@ queue_events admission_queue::cancel(ticket_key ticket, time_point now) {
     leave_line(line_.find(it->second));
     positions_changed(now);
   }
-  return {};
+  std::erase_if(aside_, [&](const background_waiter& each) { return each.ticket == ticket; });
+  queue_events words;
+  serve_aside(now, words);
+  return words;
 }
 
 void admission_queue::accept(ticket_key ticket, time_point now) {
@@ -95,7 +139,8 @@ queue_events admission_queue::free(ticket_key ticket, time_point now) {
   const auto it = holders_.find(ticket);
   if (it == holders_.end()) return words;
   const holder& over = it->second;
-  if (over.accepted) lengths_.measured(over.kind, seconds_between(over.since, now));
+  if (over.accepted && !over.background) lengths_.measured(over.kind, seconds_between(over.since, now));
+  held_in_background_ -= over.background ? 1 : 0;
   auto& where = workers_.at(over.worker);
   PARLEY_ASSERT(where.busy > 0, "a slot that is freed was busy");
   --where.busy;
@@ -125,6 +170,10 @@ queue_events admission_queue::worker_down(worker_key worker, time_point now, std
   for (auto& each : successors) {
     const auto held = holders_.find(each.lost);
     PARLEY_ASSERT(held != holders_.end() && held->second.worker == worker, "whoever lost a slot had one");
+    if (held->second.background) {
+      aside_.push_back({each.ticket, held->second.kind});
+      continue;
+    }
     displaced.push_back({each.ticket,
                          std::move(each.ticket_id),
                          held->second.kind,
@@ -132,7 +181,12 @@ queue_events admission_queue::worker_down(worker_key worker, time_point now, std
                          now,
                          {.patient = true, .prompt = held->second.prompt}});
   }
-  std::erase_if(holders_, [&](const auto& each) { return each.second.worker == worker; });
+  std::erase_if(holders_, [&](const auto& each) {
+    if (each.second.worker != worker) return false;
+    held_in_background_ -= each.second.background ? 1 : 0;
+    return true;
+  });
+  if (workers_.empty() || draining_) refuse_aside(words);
   if (draining_) {
     for (const auto& each : displaced)
       words.emplace_back(ticket_refused{each.ticket, protocol::error_code::service_unavailable});
@@ -145,11 +199,15 @@ queue_events admission_queue::worker_down(worker_key worker, time_point now, std
     line_.emplace(head_++, std::move(each));
   }
   if (workers_.empty() && !line_.empty()) patience_ends_ = now + settings_.no_worker;
-  if (orders.empty()) return words;
+  if (orders.empty()) {
+    serve_aside(now, words);
+    return words;
+  }
   positions_changed(now);
   serve(now, words);
   std::erase_if(orders, [&](std::int64_t each) { return !line_.contains(each); });
   if (!orders.empty()) tell_queued(orders, now, words);
+  recall(words);
   return words;
 }
 
@@ -177,6 +235,7 @@ queue_events admission_queue::drain(time_point) {
   queue_events words;
   draining_ = true;
   refuse(protocol::error_code::service_unavailable, true, words);
+  refuse_aside(words);
   return words;
 }
 
@@ -240,7 +299,7 @@ std::vector<admission_queue::conversation_view> admission_queue::conversations(t
 }
 
 double admission_queue::expected_wait_s(time_point now) const {
-  if (free_slots() > static_cast<int>(line_.size())) return 0;
+  if (free_slots() + static_cast<int>(held_in_background_) > static_cast<int>(line_.size())) return 0;
   slot_forecast slots = forecast(now);
   for (const auto& [order, who] : line_) slots.next(lengths_.expected_s(who.kind));
   return slots.next(lengths_.expected_s(protocol::mode::chat));
@@ -266,14 +325,17 @@ void admission_queue::serve(time_point now, queue_events& words) {
     moved = true;
   }
   if (moved) positions_changed(now);
+  serve_aside(now, words);
 }
 
 void admission_queue::grant(ticket_key ticket, protocol::mode kind, const queue_wish& wanted,
                             std::map<worker_key, slots>::iterator worker, time_point now, queue_events& words) {
   PARLEY_ASSERT(worker->second.free() > 0, "a slot that is granted is free");
-  const bool fresh = holders_.emplace(ticket, holder{worker->first, kind, false, now, wanted.prompt}).second;
+  const bool fresh =
+      holders_.emplace(ticket, holder{worker->first, kind, false, now, wanted.prompt, wanted.background}).second;
   PARLEY_ASSERT(fresh, "a ticket has one slot");
   ++worker->second.busy;
+  held_in_background_ += wanted.background ? 1 : 0;
   words.emplace_back(ticket_granted{ticket, worker->first});
 }
 
@@ -286,6 +348,12 @@ void admission_queue::refuse(protocol::error_code code, bool patient_ones_too, q
   }
   patience_ends_.reset();
   if (line_.empty()) next_walk_.reset();
+}
+
+void admission_queue::refuse_aside(queue_events& words) {
+  for (const auto& each : aside_)
+    words.emplace_back(ticket_refused{each.ticket, protocol::error_code::service_unavailable});
+  aside_.clear();
 }
 
 void admission_queue::leave_line(line::iterator who) {
@@ -350,7 +418,7 @@ void admission_queue::prompts_at(worker_key worker, std::vector<prefix_hash> pro
 slot_forecast admission_queue::forecast(time_point now) const {
   slot_forecast slots;
   for (const auto& [ticket, each] : holders_)
-    slots.busy(lengths_.expected_s(each.kind), seconds_between(each.since, now));
+    each.background ? slots.soon() : slots.busy(lengths_.expected_s(each.kind), seconds_between(each.since, now));
   return slots;
 }
 

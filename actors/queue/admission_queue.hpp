@@ -7,7 +7,9 @@
 #include "protocol/events.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <map>
 #include <optional>
@@ -42,6 +44,7 @@ struct queue_wish {
   worker_key avoid = 0;                   ///< any worker but this one, without holding up those behind it; 0 = any
   bool patient = false;                   ///< the session has its own timeout for waiting without any worker
   std::optional<prefix_hash> prompt = {}; ///< its prompt: a worker that has it cached is preferred
+  bool background = false;                ///< only a slot that nobody else wants, and only as long as nobody wants it
 };
 
 // ---- notices, in order
@@ -70,7 +73,12 @@ struct ticket_refused {
   protocol::error_code code;
 };
 
-using queue_event = std::variant<ticket_queued, position_changed, ticket_granted, ticket_refused>;
+/// Somebody waits for the slot of this background ticket: its session is to end now.
+struct ticket_recalled {
+  ticket_key ticket;
+};
+
+using queue_event = std::variant<ticket_queued, position_changed, ticket_granted, ticket_refused, ticket_recalled>;
 using queue_events = std::vector<queue_event>;
 
 /// The queue of docs/protocol.md section 7: a FIFO of tickets, the ledger of the workers' slots, and the ETA. Pure:
@@ -79,6 +87,9 @@ using queue_events = std::vector<queue_event>;
 ///
 /// Each slot is free, granted (on its way to a session) or taken. `free` returns it from either of the last two. No
 /// other object counts slots: all others only know tickets.
+///
+/// Background tickets wait beside the queue without a word about their place. They get slots that are free while nobody
+/// else waits, and are recalled as soon as somebody does.
 class admission_queue {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -182,6 +193,7 @@ public:
 
   std::size_t capacity() const { return settings_.capacity; }
   std::size_t waiting() const { return line_.size(); }
+  std::size_t waiting_in_background() const { return aside_.size(); }
   int free_slots() const;
 
 private:
@@ -199,6 +211,8 @@ private:
     bool accepted;
     time_point since;
     std::optional<prefix_hash> prompt; ///< the prompt of its session, if known
+    bool background = false;
+    bool recalled = false;
   };
   struct slots {
     int offered = 0;
@@ -207,7 +221,16 @@ private:
     int free() const { return offered > busy ? offered - busy : 0; }
   };
   using line = std::map<std::int64_t, waiter>;
+  struct background_waiter {
+    ticket_key ticket;
+    protocol::mode kind;
+  };
 
+  std::optional<protocol::error_code> enqueue_aside(ticket_key ticket, protocol::mode kind, time_point now,
+                                                    queue_events& words);
+  void serve_aside(time_point now, queue_events& words);
+  void refuse_aside(queue_events& words);
+  void recall(queue_events& words);
   void serve(time_point now, queue_events& words);
   void grant(ticket_key ticket, protocol::mode kind, const queue_wish& wanted,
              std::map<worker_key, slots>::iterator worker, time_point now, queue_events& words);
@@ -223,6 +246,8 @@ private:
   conversation_lengths lengths_;
   line line_;                                                    ///< in order of service
   std::int64_t head_ = std::numeric_limits<std::int64_t>::min(); ///< of those who had a slot before
+  std::deque<background_waiter> aside_;
+  std::size_t held_in_background_ = 0; ///< slots
   std::int64_t tail_ = 0;
   std::unordered_map<ticket_key, std::int64_t> order_of_;
   std::unordered_map<ticket_key, holder> holders_;

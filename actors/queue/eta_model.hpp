@@ -49,6 +49,9 @@ public:
   /// Adds a busy slot: how long its conversation is expected to take, and how long it has lasted.
   void busy(double expected_s, double elapsed_s) { free_at_.push(remaining_s(expected_s, elapsed_s)); }
 
+  /// Adds a slot that is given up as soon as somebody waits.
+  void soon() { free_at_.push(0); }
+
   /// When the next waiter gets a slot, which it then keeps for `expected_s`. Without any slots, waiters wait for each
   /// other.
   double next(double expected_s) {

@@ -157,6 +157,10 @@ void queue_manager::send_event(ticket_refused& word) {
   forget(word.ticket);
 }
 
+void queue_manager::send_event(ticket_recalled& word) {
+  if (const auto& session = parties_.at(word.ticket).session) send(session, close_request{"recalled"});
+}
+
 // ---- sessions
 
 void queue_manager::enqueue(slot_request& message) {
@@ -164,10 +168,10 @@ void queue_manager::enqueue(slot_request& message) {
   if (waits_too_often(message))
     return send(message.session, slot_refused{message.ticket, protocol::error_code::queue_full});
   monitor(message.session);
-  parties_.emplace(message.ticket,
-                   party{std::move(message.session), steady_now(), std::move(message.address), std::move(message.key)});
+  parties_.emplace(message.ticket, party{std::move(message.session), steady_now(), std::move(message.address),
+                                         std::move(message.key), message.background});
   deliver(line_.enqueue(message.ticket, protocol::make_ticket_id(random_), message.kind, message.at_head, steady_now(),
-                        {message.avoid, message.patient, message.prompt}));
+                        {message.avoid, message.patient, message.prompt, message.background}));
 }
 
 /// If a grant is on its way, `slot_freed` returns it.
@@ -179,11 +183,12 @@ void queue_manager::cancel(ticket_key ticket) {
 
 /// Whether it would have to wait beyond the limit for its address or key. Sessions that lost their worker are exempt.
 bool queue_manager::waits_too_often(const slot_request& message) const {
-  if (message.at_head || (line_.waiting() == 0 && line_.free_slots() > 0)) return false;
+  if (message.at_head || message.background || (line_.waiting() == 0 && line_.free_slots() > 0)) return false;
   const auto full = [&](std::size_t limit, std::string party::*by, const std::string& who) {
     if (limit == 0 || who.empty()) return false;
-    const auto waiting = std::ranges::count_if(
-        parties_, [&](const auto& each) { return each.second.*by == who && !line_.worker_of(each.first); });
+    const auto waiting = std::ranges::count_if(parties_, [&](const auto& each) {
+      return each.second.*by == who && !each.second.background && !line_.worker_of(each.first);
+    });
     return static_cast<std::size_t>(waiting) >= limit;
   };
   return full(waiting_limits_.per_address, &party::address, message.address) ||

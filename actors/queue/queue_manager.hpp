@@ -51,6 +51,7 @@ private:
     admission_queue::time_point since;
     std::string address; ///< address of the client, and name of its API key
     std::string key;
+    bool background = false;
   };
 
   /// Carries out a session's request about its ticket.
@@ -66,6 +67,7 @@ private:
   void send_event(position_changed& word);
   void send_event(ticket_granted& word);
   void send_event(ticket_refused& word);
+  void send_event(ticket_recalled& word);
 
   party& party_of(ticket_key ticket);
   void forget(ticket_key ticket);

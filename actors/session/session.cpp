@@ -36,7 +36,8 @@ session::session(caf::actor_config& config, session_surroundings& shared, sessio
     : session_actor::base(config), shared_(shared), connection_(std::move(connection)), link_(std::move(link)),
       meter_(shared.counted), sent_(shared.resume_bytes), id_seed_(secure_random()),
       lease_(*this, std::move(queue), meter_, journal({shared.journal_bytes, shared.spill.get()}),
-             {shared.last_key, terms.limits.failover.count() > 0, connection_.group, connection_.key}) {
+             {shared.last_key, terms.limits.failover.count() > 0 && !connection_.background, connection_.group,
+              connection_.key, connection_.background}) {
   protocol::random_source random = secure_random;
   current_id_ = protocol::sanitise_session_id(connection_.session_id.value_or(""));
   if (current_id_.empty()) current_id_ = protocol::make_session_id(random);
@@ -47,7 +48,8 @@ session::session(caf::actor_config& config, session_surroundings& shared, sessio
   const bool unique = claimed.has_value();
   legacy_id_ = claimed.value_or("");
   protocol::session_origin origin{connection_.mode, current_id_, legacy_id_, {}, connection_.accepted};
-  if (unique && shared_.recordings) origin.recording_id = shared_.recordings->take_id(current_id_);
+  if (unique && shared_.recordings && !connection_.background)
+    origin.recording_id = shared_.recordings->take_id(current_id_);
   const auto recording_id = origin.recording_id;
   machine_ =
       std::make_unique<protocol::session_machine>(std::move(origin), terms.limits, terms.able, id_source(id_seed_),

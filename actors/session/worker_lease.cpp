@@ -174,7 +174,8 @@ lease_event worker_lease::peer_gone(const caf::down_msg& down) {
 
 ticket_key worker_lease::stand_in_line(bool at_head, bool running, worker_key avoid) {
   const ticket_key ticket = ++terms_.last_key;
-  tell_queue(slot_request{&self_, ticket, kind_, at_head, avoid, running, prompt_, terms_.address, terms_.key});
+  tell_queue(slot_request{&self_, ticket, kind_, at_head, avoid, running, prompt_, terms_.address, terms_.key,
+                          terms_.background});
   return ticket;
 }
 

@@ -35,6 +35,7 @@ public:
     bool movable;                         ///< the session may move to another worker
     std::string address;                  ///< address of the client, and name of its API key (`slot_request`)
     std::string key;
+    bool background = false; ///< its slot is one that nobody else wants
   };
 
   /// `tenant` owns it. `counted` must outlive it.

@@ -27,6 +27,7 @@ inline std::string word(const queue_event& said) {
             return std::to_string(w.ticket) + " at " + std::to_string(w.place.position);
           },
           [](const ticket_granted& w) { return std::to_string(w.ticket) + " gets " + std::to_string(w.worker); },
+          [](const ticket_recalled& w) { return std::to_string(w.ticket) + " recalled"; },
           [](const ticket_refused& w) {
             return std::to_string(w.ticket) + " " + std::string(protocol::traits(w.code).wire);
           },
@@ -45,6 +46,10 @@ struct queue_fixture {
 
   std::string enqueue(ticket_key ticket, mode kind = mode::audio, bool at_head = false) {
     last = line.enqueue(ticket, "ticket_" + std::to_string(ticket), kind, at_head, now);
+    return words(last);
+  }
+  std::string enqueue_aside(ticket_key ticket) {
+    last = line.enqueue(ticket, "", mode::chat, false, now, {.background = true});
     return words(last);
   }
   std::string offer(worker_key worker, int slots) { return words(line.offer(worker, slots, now)); }
