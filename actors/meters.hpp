@@ -2,6 +2,7 @@
 
 #include "actors/durable/journal_meter.hpp"
 #include "actors/queue/admission_queue.hpp"
+#include "actors/realtime/realtime_meter.hpp"
 #include "actors/recording/recording_meter.hpp"
 #include "actors/worker/engine_counters.hpp"
 #include "actors/worker/worker_capacity.hpp"
@@ -90,6 +91,7 @@ public:
   void violations(std::uint64_t so_far);
   recording_meter& recording() { return recording_; }
   journal_meter& journals() { return journals_; }
+  realtime_meter& realtime() { return realtime_; }
   prometheus::Gauge& sessions(protocol::mode kind, protocol::session_state state);
 
   /// A session has ended. `key` is the name of its API key; empty without keys.
@@ -127,6 +129,7 @@ private:
   prometheus::Gauge* queue_length_;
   recording_meter recording_{registry_};
   journal_meter journals_{registry_};
+  realtime_meter realtime_{registry_};
   std::mutex mutex_;
   std::map<worker_key, std::shared_ptr<worker>> workers_;
 };

@@ -11,7 +11,6 @@
 #include "actors/reports/status_report.hpp"
 #include "actors/secure_random.hpp"
 #include "actors/session/late_handle.hpp"
-#include "actors/settings_parts.hpp"
 #include "actors/unix_time.hpp"
 #include "actors/worker/gpu_worker.hpp"
 #include "base/assert.hpp"
@@ -55,8 +54,7 @@ public:
 } // namespace
 
 server_core::server_core(const config::settings& settings, worker_table::watcher watch, nodes others)
-    : nodes_(others), limits_(limits_from(settings)), live_barge_in_(settings.openai.live_barge_in_ms),
-      board_(std::move(watch)),
+    : nodes_(others), limits_(limits_from(settings)), openai_(openai_from(settings)), board_(std::move(watch)),
       system_(prepare(config_, others == nodes::may_join ? std::optional(silence_from(settings)) : std::nullopt)) {
   surroundings_.workers = &board_;
   surroundings_.legacy_extras = settings.protocol.legacy_extras;
@@ -189,22 +187,36 @@ std::unique_ptr<session_handle> server_core::admit(connection_info info, std::sh
       system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)));
 }
 
+/// Whether connections may have transcripts of what their users say.
+bool server_core::can_transcribe() const {
+  return openai_.transcribes && terms().able.hears;
+}
+
 std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const connection_info& info) const {
   PARLEY_ASSERT(info.realtime.has_value(), "it speaks such a dialect");
   if (info.realtime->spoken == openai_dialect::live) {
     protocol::live::machine_terms terms;
     terms.longest = limits_.audio;
-    terms.barge_in = live_barge_in_;
+    terms.slot_wait = openai_.slot_wait;
+    terms.barge_in = openai_.live_barge_in;
+    terms.transcribes = can_transcribe();
+    terms.voices = openai_.voices;
     terms.backlog_units = limits_.failover_units;
     terms.context_tokens = limits_.context_tokens;
-    return std::make_unique<protocol::live::machine>(protocol::live::origin{info.accepted, unix_ms() / 1000}, terms,
-                                                     secure_random);
+    return std::make_unique<protocol::live::machine>(
+        protocol::live::origin{info.accepted, unix_ms() / 1000, info.realtime->session.value_or("")}, std::move(terms),
+        secure_random);
   }
   protocol::realtime::machine_terms terms;
   terms.longest = limits_.audio;
+  terms.slot_wait = openai_.slot_wait;
+  terms.server_vad_is_duplex = openai_.server_vad_is_duplex;
+  terms.transcribes = can_transcribe();
+  terms.voices = openai_.voices;
   terms.duplex_idle = limits_.chat_idle;
   terms.backlog_units = limits_.failover_units;
-  protocol::realtime::origin from{info.realtime->model, info.realtime->served, info.accepted, unix_ms() / 1000};
+  protocol::realtime::origin from{info.realtime->model, info.realtime->served, info.accepted, unix_ms() / 1000,
+                                  info.realtime->session.value_or("")};
   auto machine = std::make_unique<protocol::realtime::machine>(std::move(from), terms, secure_random);
   const bool beta = info.realtime->spoken == openai_dialect::realtime_beta;
   return std::make_unique<protocol::realtime::beta_adapter>(std::move(machine), beta);
@@ -215,8 +227,8 @@ std::unique_ptr<session_handle> server_core::admit_realtime(connection_info info
   const auto open = [this](connection_info inner, std::shared_ptr<client_link> to) {
     return admit(std::move(inner), std::move(to));
   };
-  return std::make_unique<local_handle<realtime_actor>>(
-      system_.spawn<realtime_session>(realtime_, std::move(machine), open, std::move(info), std::move(link)));
+  return std::make_unique<local_handle<realtime_actor>>(system_.spawn<realtime_session>(
+      realtime_, surroundings_.counted, std::move(machine), open, std::move(info), std::move(link)));
 }
 
 std::unique_ptr<session_handle> server_core::admit_again(const connection_info& info,

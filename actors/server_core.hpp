@@ -6,6 +6,7 @@
 #include "actors/realtime/realtime_registry.hpp"
 #include "actors/recording/archive.hpp"
 #include "actors/session/session.hpp"
+#include "actors/settings_parts.hpp"
 #include "actors/worker/engine_thread.hpp"
 #include "config/settings.hpp"
 #include "protocol/realtime/adapter.hpp"
@@ -82,6 +83,7 @@ private:
   void start_recording(const config::settings& settings);
   void start_journals(const config::settings& settings);
   session_terms terms() const;
+  bool can_transcribe() const;
   std::unique_ptr<protocol::realtime::adapter> adapter_for(const connection_info& info) const;
   std::unique_ptr<session_handle> admit_realtime(connection_info info, std::shared_ptr<client_link> link);
   std::unique_ptr<session_handle> admit_again(const connection_info& info, std::shared_ptr<client_link> link);
@@ -93,7 +95,7 @@ private:
 
   const nodes nodes_;
   const protocol::session_limits limits_;
-  const std::chrono::milliseconds live_barge_in_;
+  const openai_terms openai_;
   session_surroundings surroundings_;
   realtime_registry realtime_;
   worker_table board_;

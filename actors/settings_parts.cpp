@@ -1,11 +1,37 @@
 #include "actors/settings_parts.hpp"
 
+#include "config/load.hpp"
+#include "protocol/media/base64.hpp"
+#include "protocol/media/pcm.hpp"
+#include "protocol/media/voice.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <sstream>
+#include <string>
+#include <utility>
+
 namespace parley::actors {
 
 namespace {
 
 std::chrono::milliseconds span_of(double seconds) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
+}
+
+/// The voice in a WAV file as it goes to sessions: float32 at 16 kHz, base64.
+std::string read_voice(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  if (!in.good() && !in.eof()) throw config::settings_error("openai.voices: " + file + " cannot be read");
+  std::string text;
+  protocol::base64::append(std::as_bytes(std::span(bytes)), text);
+  const auto samples = protocol::decode_sound(text, protocol::voice_seconds, file);
+  if (!samples) throw config::settings_error("openai.voices: " + samples.error().message);
+  std::string out;
+  protocol::append_samples(**samples, out);
+  return out;
 }
 
 } // namespace
@@ -45,6 +71,25 @@ protocol::session_limits limits_from(const config::settings& settings) {
   to.window = settings.engine.window;
   to.allow_client_window = settings.engine.allow_client_window;
   to.duplex_response_done = settings.protocol.duplex_response_done;
+  return to;
+}
+
+openai_terms openai_from(const config::settings& settings) {
+  const auto& from = settings.openai;
+  openai_terms to;
+  to.slot_wait = span_of(from.slot_wait_seconds);
+  to.live_barge_in = std::chrono::milliseconds(from.live_barge_in_ms);
+  to.server_vad_is_duplex = from.server_vad == config::vad_answers::duplex;
+  to.transcribes = from.transcribe == config::transcription::chat;
+  protocol::realtime::voice_map voices;
+  std::istringstream words(from.voices);
+  for (std::string word; words >> word;) {
+    const auto equals = word.find('=');
+    if (equals == 0 || equals == word.npos)
+      throw config::settings_error("openai.voices: must be NAME=FILE, separated by spaces");
+    voices[word.substr(0, equals)] = read_voice(word.substr(equals + 1));
+  }
+  if (!voices.empty()) to.voices = std::make_shared<const protocol::realtime::voice_map>(std::move(voices));
   return to;
 }
 

@@ -35,6 +35,16 @@ constexpr std::array<named<tls_mode>, 3> words_of(tls_mode) {
   return {{{tls_mode::off, "off"}, {tls_mode::automatic, "auto"}, {tls_mode::file, "file"}}};
 }
 
+constexpr std::array<named<openai_door>, 3> words_of(openai_door) {
+  return {{{openai_door::automatic, "auto"}, {openai_door::explicitly, "explicit"}, {openai_door::off, "off"}}};
+}
+constexpr std::array<named<vad_answers>, 2> words_of(vad_answers) {
+  return {{{vad_answers::turn, "turn"}, {vad_answers::duplex, "duplex"}}};
+}
+constexpr std::array<named<transcription>, 2> words_of(transcription) {
+  return {{{transcription::off, "off"}, {transcription::chat, "chat"}}};
+}
+
 bool is_device(const std::string& text) {
   if (text == "auto" || text == "cpu" || text == "cuda") return true;
   const std::string_view prefix = "cuda:";
@@ -91,6 +101,9 @@ const std::array table{
     key{"auth.keys_file", PARLEY_MEMBER(auth.keys_file),
         "API keys, one per line: NAME HASH [admin], where HASH is the SHA-256 of the key in hexadecimal; # begins a "
         "comment. Empty = no key is needed."},
+    key{"auth.ephemeral_secret_file", PARLEY_MEMBER(auth.ephemeral_secret_file),
+        "File with the secret that ephemeral keys are made with (POST /v1/realtime/client_secrets): 32 random bytes or "
+        "more. Gateways that share it accept each other's. Empty = keys are good for the process that made them."},
     key{"auth.allowed_origins", PARLEY_MEMBER(auth.allowed_origins),
         "Pages that may open a session from a browser, separated by spaces: \"same\" (pages of this host, whatever the "
         "port; see server.names), \"*\" (all), or origins like https://example.org. Clients that send no Origin are "
@@ -199,6 +212,22 @@ const std::array table{
     key{"protocol.duplex_response_done", PARLEY_MEMBER(protocol.duplex_response_done),
         "Sends response.done in audio and video too, for clients of other servers."},
 
+    key{"openai.realtime", PARLEY_MEMBER(openai.realtime),
+        "Which connections speak OpenAI's Realtime and Live APIs (docs/openai.md): auto, explicit (only those that say "
+        "so, by path, subprotocol, header or ?dialect=) or off."},
+    key{"openai.server_vad", PARLEY_MEMBER(openai.server_vad),
+        "What answers clients that ask for server_vad: turn (chat, once the server has found the end of a turn) or "
+        "duplex (as with semantic_vad: the model decides)."},
+    key{"openai.slot_wait_seconds", PARLEY_MEMBER(openai.slot_wait_seconds),
+        "How long an answer waits for a slot. Connections are refused while the expected wait is longer. Some clients "
+        "give up after ten seconds.",
+        0.1, 3600},
+    key{"openai.transcribe", PARLEY_MEMBER(openai.transcribe),
+        "What users say, written down for clients that ask for it: off, or chat (the model itself does it, in slots "
+        "that nobody else wants). The embedded model cannot."},
+    key{"openai.voices", PARLEY_MEMBER(openai.voices),
+        "Reference voices by the names that clients use: NAME=FILE, separated by spaces, each a WAV file of 0.25 to 60 "
+        "s. Other names have the default voice."},
     key{"openai.live_barge_in_ms", PARLEY_MEMBER(openai.live_barge_in_ms),
         "In OpenAI's Live API, how much speech of the user stops the model. 0 = the model alone decides.", 0, 10000},
 

@@ -23,6 +23,15 @@ enum class log_format { text, json };
 /// The source of the server's certificate: none (plain text), made by the server itself, or files.
 enum class tls_mode { off, automatic, file };
 
+/// Which connections speak a dialect of OpenAI's: those that look like it, those that say so, or none.
+enum class openai_door { automatic, explicitly, off };
+
+/// What answers turns that the server finds (`server_vad`): chat, or a full-duplex session.
+enum class vad_answers { turn, duplex };
+
+/// How what a user says is written down: not at all, or by the model in chat turns in the background.
+enum class transcription { off, chat };
+
 /// Every setting of Parley with its default: one struct per section of `config/parley.toml`, one member per key. That
 /// file documents them (config/keys.hpp).
 struct settings {
@@ -40,7 +49,8 @@ struct settings {
   } tls;
 
   struct {
-    std::string keys_file; ///< empty = no key is needed
+    std::string keys_file;             ///< empty = no key is needed
+    std::string ephemeral_secret_file; ///< empty = a secret of this process
     std::string allowed_origins = "same";
   } auth;
 
@@ -102,6 +112,11 @@ struct settings {
   } protocol;
 
   struct {
+    openai_door realtime = openai_door::automatic;
+    vad_answers server_vad = vad_answers::turn;
+    double slot_wait_seconds = 8;
+    transcription transcribe = transcription::off;
+    std::string voices; ///< NAME=FILE, separated by spaces
     int live_barge_in_ms = 600;
   } openai;
 

@@ -22,6 +22,10 @@ api_keys keys_of(const std::filesystem::path& file) {
   return file.empty() ? api_keys() : api_keys::load(file);
 }
 
+ephemeral_keys secrets_of(const std::filesystem::path& file) {
+  return file.empty() ? ephemeral_keys() : ephemeral_keys::load(file);
+}
+
 } // namespace
 
 connection_limits limits_from(const config::settings& settings) {
@@ -35,6 +39,7 @@ connection_limits limits_from(const config::settings& settings) {
   limits.credit_bytes = settings.limits.read_ahead_bytes;
   limits.credit_frames = static_cast<std::size_t>(settings.limits.read_ahead_frames);
   limits.connections = static_cast<std::size_t>(settings.limits.connections);
+  limits.slot_wait_s = settings.openai.slot_wait_seconds;
   limits.handshake = milliseconds_of(settings.limits.handshake_seconds);
   limits.keep_alive = milliseconds_of(settings.limits.keep_alive_seconds);
   limits.close = milliseconds_of(settings.limits.close_seconds);
@@ -56,27 +61,34 @@ server_options options_from(const config::settings& settings) {
                        static_cast<std::size_t>(settings.limits.starts_per_address),
                        static_cast<std::size_t>(settings.limits.starts_per_key)};
   options.limits = limits_from(settings);
+  options.openai = settings.openai.realtime;
+  options.transcribes = settings.openai.transcribe == config::transcription::chat;
+  options.ephemeral_secret_file = settings.auth.ephemeral_secret_file;
   return options;
 }
 
 class server::impl {
 public:
   impl(server_options options, actors::gateway_api& core)
-      : host_(std::move(options.host)),
-        shared_{
-            options.limits,
-            core,
-            {keys_of(options.keys_file), std::move(options.allowed_origins), {host_, options.names}, options.admission},
-            make_tls(options.tls, host_),
-            {},
-            {},
-            net::connections(connections_within(options.limits.connections, descriptor_limit()))},
+      : host_(std::move(options.host)), shared_{options.limits,
+                                                options.openai,
+                                                core,
+                                                {keys_of(options.keys_file),
+                                                 std::move(options.allowed_origins),
+                                                 {host_, options.names},
+                                                 options.admission,
+                                                 secrets_of(options.ephemeral_secret_file)},
+                                                make_tls(options.tls, host_),
+                                                {},
+                                                {},
+                                                net::connections(connections_within(options.limits.connections,
+                                                                                    descriptor_limit()))},
         io_(std::max(options.threads, 1)) {
     shared_.routes = make_routes(
         {core, std::move(options.voice), std::move(options.model), shared_.counted,
          [this] { return shared_.all.count(); },
-         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
-             .count()});
+         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count(),
+         options.openai == config::openai_door::off ? nullptr : &shared_.entrance.ephemeral(), options.transcribes});
     try {
       listener_ = std::make_shared<listener>(io_, host_, options.port, shared_);
     } catch (const boost::system::system_error& error) {

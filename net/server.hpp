@@ -37,6 +37,9 @@ struct server_options {
   std::string allowed_origins = "same";
   admission_limits admission;
   connection_limits limits;
+  config::openai_door openai = config::openai_door::automatic;
+  bool transcribes = false;                    ///< setting `openai.transcribe`
+  std::filesystem::path ephemeral_secret_file; ///< empty = a secret of this process
   default_voice voice;
   std::string model = "default"; ///< id in GET /v1/models
 };

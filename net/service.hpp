@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/gateway_api.hpp"
+#include "config/settings.hpp"
 #include "net/access/access_control.hpp"
 #include "net/connections.hpp"
 #include "net/http/router.hpp"
@@ -19,6 +20,7 @@ namespace parley::net {
 /// What all connections of a server share.
 struct service {
   connection_limits limits;
+  config::openai_door openai;
   actors::gateway_api& core;
   access_control entrance;
   std::shared_ptr<boost::asio::ssl::context> tls; ///< null = plain text

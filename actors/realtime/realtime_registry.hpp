@@ -1,6 +1,8 @@
 #pragma once
 
 #include "actors/messages.hpp"
+#include "actors/transcription/inner_session.hpp"
+#include "protocol/transcription/transcript.hpp"
 
 #include <cstdint>
 #include <map>
@@ -11,23 +13,15 @@
 
 namespace parley::actors {
 
-// ---- to a connection that speaks OpenAI's Realtime API
-
-/// A frame of the session that it opened as number `number`.
-struct inner_frame {
-  std::uint64_t number = 0;
-  std::shared_ptr<const std::string> text;
-};
-
-/// That session has closed.
-struct inner_closed {
-  std::uint64_t number = 0;
+/// The answer to what it wanted written down.
+struct transcript_ready {
+  protocol::transcript heard;
 };
 
 using realtime_actor =
     caf::typed_actor<caf::reacts_to<client_frame>, caf::reacts_to<client_binary>, caf::reacts_to<client_gone>,
-                     caf::reacts_to<inner_frame>, caf::reacts_to<inner_closed>, caf::reacts_to<drain_request>,
-                     caf::reacts_to<timer_due>>;
+                     caf::reacts_to<inner_frame>, caf::reacts_to<inner_closed>, caf::reacts_to<transcript_ready>,
+                     caf::reacts_to<drain_request>, caf::reacts_to<timer_due>>;
 
 /// A server's connections that speak OpenAI's Realtime API. Thread-safe.
 class realtime_registry {
@@ -71,5 +65,4 @@ private:
 } // namespace parley::actors
 
 // These never leave their process.
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::inner_frame)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::inner_closed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::transcript_ready)

@@ -8,31 +8,26 @@
 #include <variant>
 
 namespace parley::actors {
-
 namespace {
 
-/// Where an inner session's frames go.
-class inner_link final : public client_link {
-public:
-  inner_link(realtime_actor to, std::uint64_t number) : to_(std::move(to)), number_(number) {}
-  void send(std::shared_ptr<const std::string> frame) override {
-    caf::anon_send(to_, inner_frame{number_, std::move(frame)});
+std::string_view name_of_dialect(const connection_info& connection) {
+  if (!connection.realtime) return "realtime";
+  switch (connection.realtime->spoken) {
+  case openai_dialect::realtime: return "realtime";
+  case openai_dialect::realtime_beta: return "realtime_beta";
+  case openai_dialect::live: return "live";
   }
-  void close(std::uint16_t, std::string) override { caf::anon_send(to_, inner_closed{number_}); }
-  void taken(std::size_t) override {} // the machine sends little ahead of the answers
-
-private:
-  const realtime_actor to_;
-  const std::uint64_t number_;
-};
+  return "realtime";
+}
 
 } // namespace
 
-realtime_session::realtime_session(caf::actor_config& config, realtime_registry& registry,
+realtime_session::realtime_session(caf::actor_config& config, realtime_registry& registry, meters& counted,
                                    std::unique_ptr<protocol::realtime::adapter> machine, inner_opener open,
                                    connection_info connection, std::shared_ptr<client_link> link)
-    : realtime_actor::base(config), open_(std::move(open)), connection_(std::move(connection)), link_(std::move(link)),
-      machine_(std::move(machine)), entry_(registry.add(realtime_actor(this))) {
+    : realtime_actor::base(config), counted_(counted), dialect_(name_of_dialect(connection)), open_(std::move(open)),
+      connection_(std::move(connection)), link_(std::move(link)), machine_(std::move(machine)),
+      entry_(registry.add(realtime_actor(this))) {
   const log_session about(machine_->id());
   log()->debug("connected from {}{}{}, speaks a dialect of OpenAI's", connection_.remote,
                connection_.key.empty() ? "" : " with key ", connection_.key);
@@ -54,6 +49,7 @@ realtime_session::behavior_type realtime_session::make_behavior() {
         carry_out(machine_->on_inner_frame(frame.number, *frame.text, steady_now()));
       },
       [this](const inner_closed& which) { carry_out(machine_->on_inner_closed(which.number, steady_now())); },
+      [this](const transcript_ready& answer) { carry_out(machine_->on_transcript(answer.heard, steady_now())); },
       [this](const drain_request&) { carry_out(machine_->on_drain(steady_now())); },
       [this](const timer_due&) {
         deadline_timer_.fired(steady_now());
@@ -65,6 +61,9 @@ realtime_session::behavior_type realtime_session::make_behavior() {
 void realtime_session::on_exit() {
   if (!link_closed_ && link_) link_->close(1011, "internal error");
   drop_inner_session();
+  if (counted_as_ != nullptr) counted_as_->Decrement();
+  if (transcription_) caf::anon_send(transcription_, transcripts_unwanted{});
+  transcription_ = nullptr;
   open_ = nullptr;
   entry_.reset();
   link_.reset();
@@ -94,11 +93,31 @@ void realtime_session::perform(protocol::realtime::open_inner& effect) {
   info.group = connection_.group;
   info.key = connection_.key;
   info.accepted = steady_now();
-  inner_ = open_(std::move(info), std::make_shared<inner_link>(realtime_actor(this), effect.number));
+  inner_ = open_(std::move(info), std::make_shared<inner_link<realtime_actor>>(realtime_actor(this), effect.number));
+}
+
+void realtime_session::perform(protocol::realtime::transcribe& effect) {
+  if (!transcription_) {
+    auto tell = [to = realtime_actor(this)](protocol::transcript heard) {
+      caf::anon_send(to, transcript_ready{std::move(heard)});
+    };
+    transcription_ = system().spawn<transcription>(open_, connection_, counted_, std::move(tell));
+  }
+  send(transcription_, transcript_order{std::move(effect.what)});
 }
 
 void realtime_session::perform(protocol::realtime::to_inner& effect) {
   if (inner_) inner_->text(std::move(effect.frame));
+}
+
+void realtime_session::perform(const protocol::realtime::note& effect) {
+  using what = protocol::realtime::note::what;
+  auto& counted = counted_.realtime();
+  if (effect.about == what::error) return counted.failed(dialect_, effect.word);
+  if (effect.about != what::lane) return counted.happened(dialect_, effect.about);
+  if (counted_as_ != nullptr) counted_as_->Decrement();
+  counted_as_ = &counted.connections(dialect_, effect.word);
+  counted_as_->Increment();
 }
 
 void realtime_session::perform(protocol::realtime::drop_inner&) {

@@ -3,7 +3,9 @@
 #include "actors/deadline_timer.hpp"
 #include "actors/gateway_api.hpp"
 #include "actors/messages.hpp"
+#include "actors/meters.hpp"
 #include "actors/realtime/realtime_registry.hpp"
+#include "actors/transcription/transcription.hpp"
 #include "protocol/realtime/adapter.hpp"
 
 #include <cstdint>
@@ -14,15 +16,12 @@
 
 namespace parley::actors {
 
-/// Opens a session of Parley's own protocol (server_core::admit).
-using inner_opener = std::function<std::unique_ptr<session_handle>(connection_info, std::shared_ptr<client_link>)>;
-
 /// The actor around the machine of one of OpenAI's dialects: one per connection. Passes it frames and deadlines and
 /// carries out its effects. The sessions that it opens are ordinary ones: they wait in the same queue, and are journaled,
 /// recorded and counted like all others. Ends when the socket is gone.
 class realtime_session final : public realtime_actor::base {
 public:
-  realtime_session(caf::actor_config& config, realtime_registry& registry,
+  realtime_session(caf::actor_config& config, realtime_registry& registry, meters& counted,
                    std::unique_ptr<protocol::realtime::adapter> machine, inner_opener open, connection_info connection,
                    std::shared_ptr<client_link> link);
 
@@ -39,14 +38,20 @@ private:
   void perform(protocol::realtime::open_inner& effect);
   void perform(protocol::realtime::to_inner& effect);
   void perform(protocol::realtime::drop_inner& effect);
+  void perform(protocol::realtime::transcribe& effect);
+  void perform(const protocol::realtime::note& effect);
   void drop_inner_session();
 
+  meters& counted_;
+  std::string_view dialect_; ///< its name, for metrics
+  prometheus::Gauge* counted_as_ = nullptr;
   inner_opener open_;
   connection_info connection_;
   std::shared_ptr<client_link> link_;
   std::unique_ptr<protocol::realtime::adapter> machine_;
   std::unique_ptr<realtime_registry::entry> entry_;
   std::unique_ptr<session_handle> inner_;
+  transcription_actor transcription_; ///< null until something is to be written down
   deadline_timer deadline_timer_;
   bool link_closed_ = false;
 };

@@ -14,22 +14,33 @@ std::optional<std::string> key_of(const credentials& from) {
 
 } // namespace
 
-access_control::entry access_control::let_in(const credentials& from, admission::time_point now, bool returning) {
-  std::string key;
-  if (keys_.asked()) {
-    const auto offered = key_of(from);
+std::optional<access_control::entry> access_control::owner_of(const credentials& from, bool realtime) const {
+  const auto offered = key_of(from);
+  entry out;
+  if (realtime && offered && ephemeral_keys::is_one(*offered)) {
+    auto granted = ephemeral_.read(*offered);
+    if (!granted || (keys_.asked() && !keys_.has_owner(granted->owner))) return std::nullopt;
+    out.key = std::move(granted->owner);
+    out.session = std::move(granted->session);
+  } else if (keys_.asked()) {
     const auto owner = offered ? keys_.find(*offered) : std::nullopt;
-    if (!owner) return {refusal::key, {}, {}};
-    key = owner->name;
+    if (!owner) return std::nullopt;
+    out.key = owner->name;
   }
+  return out;
+}
+
+access_control::entry access_control::let_in(const credentials& from, admission::time_point now, visit why) {
+  auto owner = owner_of(from, why.realtime);
+  if (!owner) return {refusal::key, {}, {}};
   if (!may_come_from(from)) return {refusal::origin, {}, {}};
-  auto [verdict, reservation] = admission_.enter(from.address, key, now, returning);
+  auto [verdict, reservation] = admission_.enter(from.address, owner->key, now, why.returning);
   switch (verdict) {
   case admission::verdict::too_many_sessions: return {refusal::sessions, {}, {}};
   case admission::verdict::too_many_starts: return {refusal::rate, {}, {}};
   case admission::verdict::welcome: break;
   }
-  return {std::nullopt, std::move(key), std::move(reservation)};
+  return {std::nullopt, std::move(owner->key), std::move(reservation), std::move(owner->session)};
 }
 
 permissions access_control::permissions_of(const credentials& from) const {

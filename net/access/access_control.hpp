@@ -3,6 +3,7 @@
 #include "actors/gateway_api.hpp"
 #include "net/access/admission.hpp"
 #include "net/access/api_keys.hpp"
+#include "net/access/ephemeral_keys.hpp"
 #include "net/access/host_name.hpp"
 
 #include <optional>
@@ -39,20 +40,31 @@ enum class refusal : int { key, origin, sessions, rate };
 /// Access control: API keys, origins of pages, and limits per client. Thread-safe.
 class access_control {
 public:
-  access_control(api_keys keys, std::string allowed_origins, server_names names, admission_limits limits)
-      : keys_(std::move(keys)), allowed_origins_(std::move(allowed_origins)), names_(std::move(names)),
-        admission_(limits) {}
+  access_control(api_keys keys, std::string allowed_origins, server_names names, admission_limits limits,
+                 ephemeral_keys ephemeral = ephemeral_keys())
+      : keys_(std::move(keys)), ephemeral_(std::move(ephemeral)), allowed_origins_(std::move(allowed_origins)),
+        names_(std::move(names)), admission_(limits) {}
 
   bool asks_for_keys() const { return keys_.asked(); }
+  const ephemeral_keys& ephemeral() const { return ephemeral_; }
 
   struct entry {
     std::optional<refusal> refused; ///< none = admitted
     std::string key;                ///< name of the API key
     admission::reservation reservation;
+    std::optional<std::string> session{}; ///< with an ephemeral key: what the session begins with, JSON
   };
 
-  /// Admits a new session, or a connection that resumes one; the latter counts as a start, but not as one more session.
-  entry let_in(const credentials& from, admission::time_point now, bool returning = false);
+  /// What asks to be let in: a session, a connection that resumes one, or something that holds nothing. The last two
+  /// count as a start, but not as one more session.
+  struct visit {
+    bool returning = false;
+    bool realtime = false; ///< a WebSocket with a session, for which ephemeral keys are good
+  };
+  entry let_in(const credentials& from, admission::time_point now, visit why);
+  entry let_in(const credentials& from, admission::time_point now, bool returning = false) {
+    return let_in(from, now, visit{returning, false});
+  }
 
   /// Permissions of a request that needs no session.
   permissions permissions_of(const credentials& from) const;
@@ -61,9 +73,12 @@ public:
   bool may_come_from(const credentials& from) const;
 
 private:
+  /// Whose key it is; nothing if it needs one and has none.
+  std::optional<entry> owner_of(const credentials& from, bool realtime) const;
   bool is_local(const credentials& from) const;
 
   const api_keys keys_;
+  const ephemeral_keys ephemeral_;
   const std::string allowed_origins_;
   const server_names names_;
   admission admission_;

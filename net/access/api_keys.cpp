@@ -2,6 +2,7 @@
 
 #include "config/load.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <openssl/crypto.h>
@@ -69,6 +70,10 @@ std::optional<api_keys::owner> api_keys::find(std::string_view key) const {
     if (CRYPTO_memcmp(each.hash.data(), hash.data(), hash.size()) == 0) found = &each;
   if (!found) return std::nullopt;
   return found->whose;
+}
+
+bool api_keys::has_owner(std::string_view name) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const entry& each) { return each.whose.name == name; });
 }
 
 } // namespace parley::net

@@ -32,6 +32,9 @@ public:
   /// The owner of the key, or none. Takes the same time for every key, however much of it is correct.
   std::optional<owner> find(std::string_view key) const;
 
+  /// Whether a key with this name is listed.
+  bool has_owner(std::string_view name) const;
+
 private:
   using digest = std::array<std::uint8_t, 32>;
   struct entry {

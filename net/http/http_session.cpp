@@ -5,6 +5,7 @@
 #include "net/http/realtime_dialect.hpp"
 #include "net/http/refusals.hpp"
 #include "net/http/request_facts.hpp"
+#include "net/http/secret_routes.hpp"
 #include "net/http/target.hpp"
 #include "net/http/transfer_deadline.hpp"
 #include "net/log.hpp"
@@ -24,7 +25,6 @@ namespace {
 
 constexpr std::size_t most_lingered_bytes = 1u << 20;
 constexpr std::size_t large_body_bytes = 256u << 10;
-constexpr double longest_wait_s = 8; ///< for a slot: some clients of OpenAI's Realtime API give up after ten seconds
 constexpr std::string_view completions_path = "/v1/chat/completions";
 
 protocol::openai_fault openai_fault_of(const protocol::error& why) {
@@ -116,9 +116,9 @@ void http_session::on_header(error_code ec) {
 }
 
 /// Admits the request, or returns the refusal.
-std::optional<access_control::entry> http_session::let_in(const credentials& from, bool returning,
+std::optional<access_control::entry> http_session::let_in(const credentials& from, access_control::visit why,
                                                           http_reply (*refused)(refusal)) {
-  auto entry = shared_.entrance.let_in(from, std::chrono::steady_clock::now(), returning);
+  auto entry = shared_.entrance.let_in(from, std::chrono::steady_clock::now(), why);
   if (!entry.refused) return entry;
   shared_.counted.refused(*entry.refused);
   if (entry.refused == refusal::origin) log_refused_page(from);
@@ -151,7 +151,7 @@ void http_session::admit_completion() {
   if (shared_.all.draining())
     return write(completion_error({503, "service_unavailable", "the server is shutting down"}), false);
   const std::string subprotocols;
-  auto entry = let_in(credentials_of(request, subprotocols, peer_), false, completion_refusal);
+  auto entry = let_in(credentials_of(request, subprotocols, peer_), {}, completion_refusal);
   if (!entry) return;
   entry_.emplace(std::move(*entry));
   parser().body_limit(shared_.limits.chat_message_bytes);
@@ -222,7 +222,8 @@ void http_session::upgrade() {
   if (auto fault = upgrade_fault(request, buffer_.size() > 0)) return write(std::move(*fault), false);
   const std::string subprotocols = join(request, http::field::sec_websocket_protocol);
   const auto [path, query] = split_target(request.target());
-  auto realtime = realtime_request_of(path, query, subprotocols, header(request, "OpenAI-Beta"));
+  auto realtime = realtime_request_of(path, query, subprotocols, header(request, "OpenAI-Beta"), shared_.openai);
+  if (realtime && shared_.openai == config::openai_door::off) return write(realtime_off(), false);
   if (shared_.all.draining())
     return write(realtime ? realtime_busy("the server is shutting down")
                           : error_reply(503, "service_unavailable", "the server is shutting down"),
@@ -230,18 +231,23 @@ void http_session::upgrade() {
   if (realtime) {
     auto ready = shared_.core.ready();
     if (!ready.ready) return write(realtime_busy(std::move(ready.reason)), false);
-    if (ready.wait_s > longest_wait_s) return write(realtime_busy("all slots are taken"), false);
+    if (ready.wait_s > shared_.limits.slot_wait_s) return write(realtime_busy("all slots are taken"), false);
   }
   auto token = query_value(query, "resume_token");
-  auto entry =
-      let_in(credentials_of(request, subprotocols, peer_), token.has_value(), realtime ? completion_refusal : reply_to);
+  auto entry = let_in(credentials_of(request, subprotocols, peer_), {.returning = token.has_value(), .realtime = true},
+                      realtime ? completion_refusal : reply_to);
   if (!entry) return;
   auto info = connection_of(std::move(entry->key));
   info.mode = query_value(query, "mode");
   info.session_id = query_value(query, "session_id");
   info.resume_token = std::move(token);
   info.last_event_id = query_value(query, "last_event_id");
-  const bool undecided = !realtime && is_undecided(path, query);
+  bool undecided = !realtime && is_undecided(path, query, shared_.openai);
+  if (undecided && entry->session) { // only clients of OpenAI's have such keys
+    realtime.emplace();
+    undecided = false;
+  }
+  if (realtime) realtime->session = std::move(entry->session);
   info.realtime = std::move(realtime);
   if (info.realtime) info.resume_token.reset();
   const auto reservation = std::make_shared<admission::reservation>(std::move(entry->reservation));
@@ -261,6 +267,7 @@ void http_session::route() {
   http_request plain;
   plain.method = request.method_string();
   plain.path = split_target(request.target()).path;
+  if (asks_for_secret(plain.method, plain.path) && !let_in(from, {.returning = true}, completion_refusal)) return;
   plain.body = request.body();
   plain.if_none_match = header(request, http::field::if_none_match);
   plain.may = shared_.entrance.permissions_of(from);

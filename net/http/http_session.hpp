@@ -41,7 +41,8 @@ private:
   void secure();
   void read();
   void on_header(error_code ec);
-  std::optional<access_control::entry> let_in(const credentials& from, bool returning, http_reply (*refused)(refusal));
+  std::optional<access_control::entry> let_in(const credentials& from, access_control::visit why,
+                                              http_reply (*refused)(refusal));
   void log_refused_page(const credentials& from);
   actors::connection_info connection_of(std::string key) const;
   void admit_completion();

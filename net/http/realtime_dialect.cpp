@@ -25,13 +25,16 @@ bool any_of(std::string_view query, std::initializer_list<std::string_view> keys
   return std::any_of(keys.begin(), keys.end(), [&](auto key) { return query_value(query, key).has_value(); });
 }
 
-bool is_openai(std::string_view path, std::string_view query, std::string_view subprotocols, std::string_view beta) {
+bool is_openai(std::string_view path, std::string_view query, std::string_view subprotocols, std::string_view beta,
+               config::openai_door door) {
   if (path == azure_path || path == azure_preview_path) return true;
   if (const auto named = query_value(query, "dialect");
       named == "openai" || named == "openai-beta" || named == "parley")
     return *named != "parley";
   if (any_of(query, {"mode", "resume_token"})) return false;
-  if (any_of(query, {"model", "deployment", "api-version", "intent", "call_id"})) return true;
+  if (door == config::openai_door::automatic &&
+      any_of(query, {"model", "deployment", "api-version", "intent", "call_id"}))
+    return true;
   const auto chosen = choose_subprotocol(subprotocols);
   return !beta.empty() || chosen == "realtime" || chosen == beta_subprotocol;
 }
@@ -52,9 +55,10 @@ bool is_realtime_path(std::string_view path) {
 }
 
 std::optional<actors::realtime_request> realtime_request_of(std::string_view path, std::string_view query,
-                                                            std::string_view subprotocols, std::string_view beta) {
+                                                            std::string_view subprotocols, std::string_view beta,
+                                                            config::openai_door door) {
   if (is_live(path)) return actors::realtime_request{"", true, actors::openai_dialect::live};
-  if (!is_openai(path, query, subprotocols, beta)) return std::nullopt;
+  if (!is_openai(path, query, subprotocols, beta, door)) return std::nullopt;
   actors::realtime_request out;
   out.model = query_value(query, "model").value_or(query_value(query, "deployment").value_or(""));
   if (out.model.empty()) out.model = "parley";
@@ -63,8 +67,9 @@ std::optional<actors::realtime_request> realtime_request_of(std::string_view pat
   return out;
 }
 
-bool is_undecided(std::string_view path, std::string_view query) {
-  return path == own_path && !any_of(query, {"mode", "resume_token", "dialect"});
+bool is_undecided(std::string_view path, std::string_view query, config::openai_door door) {
+  return door == config::openai_door::automatic && path == own_path &&
+         !any_of(query, {"mode", "resume_token", "dialect"});
 }
 
 } // namespace parley::net

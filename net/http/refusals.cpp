@@ -53,4 +53,8 @@ http_reply realtime_busy(std::string why) {
   return reply;
 }
 
+http_reply realtime_off() {
+  return completion_error({404, "not_found", "this server does not speak OpenAI's Realtime and Live APIs"});
+}
+
 } // namespace parley::net

@@ -27,4 +27,7 @@ http_reply completion_error(const protocol::openai_fault& fault);
 /// connection and come back at once.
 http_reply realtime_busy(std::string why);
 
+/// For the same where `openai.realtime` is off.
+http_reply realtime_off();
+
 } // namespace parley::net

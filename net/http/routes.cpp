@@ -5,6 +5,7 @@
 #include "net/http/page.hpp"
 #include "net/http/recording_routes.hpp"
 #include "net/http/refusals.hpp"
+#include "net/http/secret_routes.hpp"
 #include "protocol/json/writer.hpp"
 
 #include <nlohmann/json.hpp>
@@ -151,6 +152,7 @@ router make_routes(route_sources sources) {
             [from](const http_request& request, const path_segments& in, responder respond) {
               close_session(from->core, request, in[0], std::move(respond));
             });
+  if (from->secrets != nullptr) add_secret_routes(table, *from->secrets, from->transcribes);
   // Connections handle these themselves (http_session); the routes here answer other methods.
   table.add("POST", "/v1/chat/completions",
             [](auto&, auto&, auto respond) { respond(error_reply(400, "bad_request", "not a completion")); });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/gateway_api.hpp"
+#include "net/access/ephemeral_keys.hpp"
 #include "net/http/router.hpp"
 #include "net/meters.hpp"
 #include "net/server.hpp"
@@ -20,6 +21,8 @@ struct route_sources {
   meters& counted;
   std::function<std::size_t()> connections; ///< open sockets
   std::int64_t created_s = 0;               ///< shown for the model: Unix time of the start
+  const ephemeral_keys* secrets = nullptr;  ///< null = none are made
+  bool transcribes = false;                 ///< OpenAI's sessions may have transcripts
 };
 
 /// All routes of docs/protocol.md 13. `core` and `counted` must outlive the table.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 // A JSON text, checked as a whole in one pass and indexed in place: no DOM, and nothing is copied out of the text. An
@@ -79,6 +80,9 @@ value root(const document& of);
 
 /// An object's member; the last one if several have that name. Absent if there is none or `object` is no object.
 value member(value object, std::string_view name);
+
+/// An object's keys and their values, at most `at_most`; empty if `object` is absent or not an object.
+std::vector<std::pair<value, value>> members(value object, std::size_t at_most);
 
 /// An array's elements, at most `at_most`; empty if `array` is absent or not an array.
 std::vector<value> elements(value array, std::size_t at_most);

@@ -95,6 +95,16 @@ value member(value object, std::string_view name) {
   return found;
 }
 
+std::vector<std::pair<value, value>> members(value object, std::size_t at_most) {
+  std::vector<std::pair<value, value>> out;
+  if (!object.is(kind::object)) return out;
+  auto& nodes = object.in().nodes;
+  const auto end = node_of(object).next;
+  for (auto key = object.index() + 1; key < end && out.size() < at_most; key = nodes[key + 1].next)
+    out.emplace_back(value(object.in(), key), value(object.in(), key + 1));
+  return out;
+}
+
 std::vector<value> elements(value array, std::size_t at_most) {
   std::vector<value> out;
   if (!array.is(kind::array)) return out;

@@ -1,6 +1,8 @@
 #include "protocol/live/machine.hpp"
 
 #include "base/utf8.hpp"
+#include "protocol/json/writer.hpp"
+#include "protocol/realtime/client_secret.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -27,11 +29,12 @@ constexpr std::string_view channel_events[] = {"session.instructions.appended", 
 } // namespace
 
 machine::machine(origin from, machine_terms terms, random_source random)
-    : terms_(terms), origin_(from), out_(std::move(random)), id_(out_.make_id("sess_")),
+    : terms_(std::move(terms)), origin_(std::move(from)), out_(std::move(random)), id_(out_.make_id("sess_")),
       finder_(std::make_unique<realtime::loudness_detector>()), feed_(terms.backlog_units) {}
 
 realtime::effects machine::start(time_point now) {
   now_ = now;
+  note_it(realtime::note::what::lane, "duplex");
   return take();
 }
 
@@ -71,6 +74,7 @@ void machine::answer(std::string_view type, Write write) {
 }
 
 void machine::refuse_event(const fault& why) {
+  note_it(realtime::note::what::error, why.code);
   out_.event("error", [&](json::object_writer& event) {
     auto error = event.object("error");
     error.text("type", why.type);
@@ -95,8 +99,20 @@ void machine::inform_of_delegation() {
     inform("delegation_unavailable", "This server delegates nothing: the model answers by itself.");
 }
 
+/// What the client's ephemeral key says and the client does not.
+void machine::apply_defaults(session_config& config) const {
+  if (origin_.session.empty()) return;
+  const auto defaults = realtime::with_defaults({}, origin_.session);
+  if (config.instructions.empty()) config.instructions = defaults.instructions;
+  if (config.voice_name != session_config{}.voice_name) return;
+  config.voice_name = defaults.voice;
+  config.voice.clear();
+  json::append_string(defaults.voice, config.voice);
+}
+
 machine::complaint machine::handle(session_start& event) {
   if (begun_) return fault{"session_already_started", "The session has started already.", "type"};
+  apply_defaults(event.config);
   history_ = std::move(event.config.input);
   begun_ = std::make_unique<begun>(std::move(event.config));
   start_event_id_ = event_id_;
@@ -164,6 +180,7 @@ void machine::listen(std::span<const float> samples) {
     realtime::turn_rules rules;
     rules.speech_ms = speaking() && terms_.barge_in.count() > 0 ? static_cast<int>(terms_.barge_in.count()) : speech_ms;
     const auto found = finder_.feed(samples, rules);
+    if (terms_.transcribes) turn_.hear(samples.first(found.used), found.edge, finder_);
     if (feed_.hear(samples.first(found.used)) > 0 && !std::exchange(overflow_told_, true))
       inform("input_audio_dropped", "More than a minute of sound waits; the oldest is dropped.");
     samples = samples.subspan(found.used);
@@ -172,10 +189,36 @@ void machine::listen(std::span<const float> samples) {
 }
 
 void machine::on_edge(const realtime::turn_edge& edge) {
-  if (!edge.begins)
-    remember(realtime::item_role::user, realtime::item_part::kind::input_audio, "");
-  else if (speaking() && terms_.barge_in.count() > 0)
-    cut();
+  if (!edge.begins) return end_turn();
+  note_it(realtime::note::what::turn);
+  turn_began_ms_ = std::max<std::int64_t>(0, ms_at(now_) - (finder_.now_ms() - edge.at_ms));
+  if (!speaking() || terms_.barge_in.count() == 0) return;
+  note_it(realtime::note::what::barge_in);
+  cut();
+}
+
+/// The user's, by an edge or because the model speaks.
+void machine::end_turn() {
+  remember(realtime::item_role::user, realtime::item_part::kind::input_audio, "");
+  if (!terms_.transcribes || !started_) return;
+  transcripts_.emplace(++last_transcript_, written_turn{turn_began_ms_, ms_at(now_)});
+  inner_effects_.emplace_back(realtime::transcribe{{last_transcript_, turn_.take()}});
+}
+
+realtime::effects machine::on_transcript(const transcript& heard, time_point now) {
+  now_ = now;
+  const auto asked = transcripts_.extract(heard.number);
+  if (ended_ || asked.empty()) return {};
+  if (heard.result != transcript_result::completed) {
+    note_it(realtime::note::what::error, std::string(code_of(heard.result)));
+  } else if (!heard.text.empty()) {
+    out_.event("session.input_transcript.delta", [&](auto& event) {
+      event.text("delta", heard.text);
+      event.integer("start_ms", asked.mapped().start_ms);
+      event.integer("end_ms", asked.mapped().end_ms);
+    });
+  }
+  return take();
 }
 
 /// The user has spoken for long enough while the model did.
@@ -328,6 +371,8 @@ void machine::end(std::uint16_t code, std::string reason) {
 realtime::effects machine::take() {
   realtime::effects all;
   for (auto& frame : out_.take()) all.emplace_back(realtime::to_client{std::move(frame)});
+  all.insert(all.end(), std::make_move_iterator(notes_.begin()), std::make_move_iterator(notes_.end()));
+  notes_.clear();
   all.insert(all.end(), std::make_move_iterator(inner_effects_.begin()), std::make_move_iterator(inner_effects_.end()));
   inner_effects_.clear();
   if (end_) {

@@ -9,12 +9,15 @@
 #include "protocol/realtime/adapter.hpp"
 #include "protocol/realtime/duplex_feed.hpp"
 #include "protocol/realtime/outgoing.hpp"
+#include "protocol/realtime/turn_sound.hpp"
 #include "protocol/realtime/voice_activity.hpp"
+#include "protocol/realtime/voice_map.hpp"
 #include "protocol/session/session_machine.hpp"
 
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,12 +33,15 @@ struct machine_terms {
   std::chrono::milliseconds barge_in{600}; ///< speech of the user that stops the model; 0 = the model alone decides
   std::size_t backlog_units = 60;          ///< seconds of sound that may wait
   int context_tokens = 8192;
+  bool transcribes = false;                            ///< what users say is written down
+  std::shared_ptr<const realtime::voice_map> voices{}; ///< null = the default voice has all names
 };
 
 /// What is known when a client connects.
 struct origin {
   std::chrono::steady_clock::time_point accepted;
   std::int64_t accepted_unix_s = 0;
+  std::string session{}; ///< JSON of a session of the Realtime API: instructions and voice where the client names none
 };
 
 /// The server's side of OpenAI's Live API, in front of sessions of Parley's own protocol: one duplex session, whose
@@ -49,6 +55,7 @@ public:
   realtime::effects on_frame(std::string_view frame, time_point now) override;
   realtime::effects on_inner_frame(std::uint64_t number, std::string_view frame, time_point now) override;
   realtime::effects on_inner_closed(std::uint64_t number, time_point now) override;
+  realtime::effects on_transcript(const transcript& heard, time_point now) override;
   realtime::effects on_drain(time_point now) override;
   realtime::effects tick(time_point now) override;
   std::optional<time_point> next_deadline() const override;
@@ -87,6 +94,7 @@ private:
   using complaint = std::optional<realtime::fault>;
 
   // client events
+  void apply_defaults(session_config& config) const;
   complaint handle(session_start& event);
   complaint handle(session_update& event);
   complaint handle(session_close&);
@@ -94,6 +102,9 @@ private:
   complaint handle(audio_mute& event);
   complaint handle(context_append& event);
   void refuse_event(const realtime::fault& why);
+  void note_it(realtime::note::what about, std::string word = {}) {
+    notes_.emplace_back(realtime::note{about, std::move(word)});
+  }
   template<class Write>
   void answer(std::string_view type, Write write);
   void inform(std::string_view code, std::string_view message);
@@ -102,6 +113,7 @@ private:
   // the user's sound
   void listen(std::span<const float> samples);
   void on_edge(const realtime::turn_edge& edge);
+  void end_turn();
   void cut();
   void fill_silence();
 
@@ -124,6 +136,7 @@ private:
   void on_duplex(const server_message& said);
   void begin_side_turn();
   void end_side_turn();
+  std::string_view own_voice() const;
   std::string duplex_init() const;
 
   std::optional<time_point> silence_due() const;
@@ -142,6 +155,7 @@ private:
   const origin origin_;
   realtime::outgoing out_;
   realtime::effects inner_effects_;
+  realtime::effects notes_;
   const std::string id_;
   time_point now_{};
   std::string event_id_; ///< of the client's event that is being answered
@@ -154,6 +168,14 @@ private:
   int context_tokens_used_ = 0;
 
   realtime::turn_finder finder_;
+  realtime::turn_sound turn_{most_transcribed_samples};
+  std::int64_t turn_began_ms_ = 0; ///< on the session's clock
+
+  struct written_turn {
+    std::int64_t start_ms = 0, end_ms = 0;
+  };
+  std::map<std::uint64_t, written_turn> transcripts_; ///< turns that are being written down
+  std::uint64_t last_transcript_ = 0;
   realtime::duplex_feed feed_;
   std::optional<time_point> last_input_; ///< when the client's sound, or silence for it, came last
   bool muted_ = false;

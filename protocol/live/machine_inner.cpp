@@ -44,11 +44,18 @@ void machine::close_inner() {
   engine_response_.clear();
 }
 
+/// Of the name that the client chose; empty = the server's own.
+std::string_view machine::own_voice() const {
+  return realtime::voice_named(terms_.voices.get(), begun_->config.voice_name);
+}
+
 std::string machine::duplex_init() const {
   std::string prompt = begun_->config.instructions;
   if (const auto history = realtime::in_words(history_, history_bytes); !history.empty())
     prompt += (prompt.empty() ? "" : "\n\n") + ("Conversation so far:\n" + history);
   std::string out = R"({"type":"session.init","payload":{)";
+  if (const auto voice = own_voice(); !voice.empty())
+    out.append(R"("voice":{"ref_audio_base64":")").append(voice) += R"("},)";
   if (!prompt.empty()) {
     out += R"("system_prompt":)";
     json::append_string(prompt, out);
@@ -166,7 +173,7 @@ void machine::on_duplex(const server_message& said) {
 
 /// The model has heard enough, whatever the voice detector thinks: who speaks from now on interrupts it.
 void machine::begin_speech() {
-  if (finder_.in_turn()) remember(realtime::item_role::user, realtime::item_part::kind::input_audio, "");
+  if (finder_.in_turn()) end_turn();
   finder_.give_up();
 }
 
@@ -186,7 +193,8 @@ void machine::begin_side_turn() {
   context.reserve(history_.size() + 1);
   for (const auto& each : history_) context.push_back(&each);
   context.push_back(&asked);
-  side_turn_ = side_turn{realtime::encode_chat_turn(request, context)};
+  note_it(realtime::note::what::side_turn);
+  side_turn_ = side_turn{realtime::encode_chat_turn(request, context, own_voice())};
   open(mode::chat, R"({"type":"session.init","payload":{}})");
 }
 

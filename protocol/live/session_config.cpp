@@ -31,7 +31,7 @@ void read_format(field_set& audio, realtime::sound_format& into) {
 }
 
 /// A name, or an object with an id.
-void read_voice(field_set& audio, std::string& into) {
+void read_voice(field_set& audio, session_config& to) {
   auto output = audio.object("output");
   const auto voice = output.at("voice");
   if (!voice.given()) return;
@@ -40,7 +40,9 @@ void read_voice(field_set& audio, std::string& into) {
     if (output.failed()) return;
   }
   if (voice.raw().size() > max_voice_bytes) return output.refuse_value("voice", "it is too long.");
-  into = voice.is(json::kind::object) ? std::string(voice.raw()) : '"' + std::string(voice.raw()) + '"';
+  const auto name = voice.is(json::kind::object) ? json::member(voice, "id") : voice;
+  if (name.is(json::kind::string)) to.voice_name = json::unescape(name);
+  to.voice = voice.is(json::kind::object) ? std::string(voice.raw()) : '"' + std::string(voice.raw()) + '"';
 }
 
 void read_delegation(field_set& from, session_config& into) {
@@ -88,7 +90,7 @@ realtime::result<session_config> read_session(json::value session) {
   realtime::read_instructions(from, to.instructions);
   auto audio = from.object("audio");
   read_format(audio, to.format);
-  read_voice(audio, to.voice);
+  read_voice(audio, to);
   read_delegation(from, to);
   read_input(from, to);
   if (wrong) return tl::unexpected(std::move(*wrong));

@@ -17,6 +17,7 @@ struct session_config {
   std::string instructions{}; ///< empty = the server's default prompt
   realtime::sound_format format{};
   std::vector<realtime::item> input{}; ///< what was said before
+  std::string voice_name = "default";  ///< a name, or an object's id
   // As the client wrote them, JSON:
   std::string voice = R"("default")";
   std::string delegation = R"({"type":"client"})";

@@ -84,7 +84,7 @@ std::string encode_openai_error(const openai_fault& fault) {
   error.text("type", fault.status == 429   ? "rate_limit_error"
                      : fault.status >= 500 ? "server_error"
                                            : "invalid_request_error");
-  out += R"(,"param":null)";
+  fault.param.empty() ? error.json("param", "null") : error.text("param", fault.param);
   error.text("code", fault.code);
   error.close();
   write.close();

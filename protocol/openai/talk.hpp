@@ -16,9 +16,10 @@ struct openai_fault {
   unsigned status = 500;
   std::string code; ///< an error code of the wire, or `invalid_api_key` and similar
   std::string message;
+  std::string param{}; ///< the field that is wrong; empty = null
 };
 
-/// `{"error":{"message","type","param":null,"code"}}`.
+/// `{"error":{"message","type","param","code"}}`.
 std::string encode_openai_error(const openai_fault& fault);
 
 /// The fault that corresponds to an error on the wire.

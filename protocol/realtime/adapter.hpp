@@ -1,6 +1,7 @@
 #pragma once
 
 #include "protocol/events.hpp"
+#include "protocol/transcription/transcript.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -41,7 +42,27 @@ struct drop_inner {
   std::uint64_t number = 0;
 };
 
-using effect = std::variant<to_client, end_client, open_inner, to_inner, drop_inner>;
+/// Have a turn of the user written down in the background; `on_transcript` gets the answer.
+struct transcribe {
+  transcript_request what;
+};
+
+/// Something for the server's statistics.
+struct note {
+  enum class what : std::uint8_t {
+    turn,      ///< the user has begun one
+    barge_in,  ///< and interrupts an answer with it
+    side_turn, ///< chat is asked for an answer
+    tool_call,
+    error, ///< `word`: its code
+    lane   ///< from now on answers come about in this way; `word`: its name
+  };
+  what about;
+  std::string word{};
+};
+inline constexpr std::string_view note_words[] = {"turn", "barge_in", "side_turn", "tool_call", "error", "lane"};
+
+using effect = std::variant<to_client, end_client, open_inner, to_inner, drop_inner, transcribe, note>;
 using effects = std::vector<effect>;
 
 /// The server's side of a dialect, as a pure function of (state, event, time).
@@ -66,6 +87,9 @@ public:
   /// A frame of the inner session `number`, or its end. Those of sessions that were dropped are ignored.
   virtual effects on_inner_frame(std::uint64_t number, std::string_view frame, time_point now) = 0;
   virtual effects on_inner_closed(std::uint64_t number, time_point now) = 0;
+
+  /// The answer to a `transcribe`.
+  virtual effects on_transcript(const transcript& heard, time_point now) = 0;
 
   /// The server shuts down: what is being said may end.
   virtual effects on_drain(time_point now) = 0;

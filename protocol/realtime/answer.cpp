@@ -145,6 +145,7 @@ void answer::end_message() {
   end_item(item_status::completed);
   item_.content.clear();
   item_.sound_ms = 0;
+  cut_ = false;
   item_.id = out_.make_id("item_");
   item_.status = item_status::in_progress;
 }
@@ -238,7 +239,11 @@ void answer::close_item(const item& what) {
 /// The conversation's copy, unless the client has deleted it meanwhile.
 void answer::store() {
   if (items_ == nullptr) return;
-  if (auto* kept = items_->find(item_.id)) *kept = item_;
+  auto* kept = items_->find(item_.id);
+  if (kept != nullptr && cut_)
+    kept->status = item_.status;
+  else if (kept != nullptr)
+    *kept = item_;
 }
 
 void answer::place(json::object_writer& to) const {

@@ -37,6 +37,9 @@ public:
   double sound_ms() const { return item_.sound_ms; }
 
   void create();
+
+  /// The client has cut the kept item with this id: it stays as it is now, whatever else is said.
+  void cut_short(std::string_view item_id) { cut_ = cut_ || item_id == item_.id; }
   void say(std::string_view words);
 
   /// A part of a function call: an item of its own, which begins with the part that has its name.
@@ -78,6 +81,7 @@ private:
   bool began_ = false;              ///< its message has begun and not ended
   std::optional<item> call_;        ///< a call that has begun and not ended
   std::vector<std::string> called_; ///< ids of the calls that have ended
+  bool cut_ = false;                ///< the conversation has less of its message than was said
 };
 
 } // namespace parley::protocol::realtime

@@ -26,6 +26,9 @@ public:
   effects on_inner_closed(std::uint64_t number, time_point now) override {
     return told(machine_->on_inner_closed(number, now));
   }
+  effects on_transcript(const transcript& heard, time_point now) override {
+    return told(machine_->on_transcript(heard, now));
+  }
   effects on_drain(time_point now) override { return told(machine_->on_drain(now)); }
   effects tick(time_point now) override { return told(machine_->tick(now)); }
   std::optional<time_point> next_deadline() const override { return machine_->next_deadline(); }

@@ -79,10 +79,7 @@ private:
       append(role, R"({"type":"image","data":")" + *part.picture + R"("})");
     } else if (part.sound && role == "user") {
       std::string content = R"({"type":"audio","data":")";
-      std::vector<float> samples(part.sound->size());
-      std::transform(part.sound->begin(), part.sound->end(), samples.begin(),
-                     [](std::int16_t x) { return static_cast<float>(x) / 32'768; });
-      append_samples(samples, content);
+      append_samples(to_floats(*part.sound), content);
       append(role, content + "\"}");
     } else if (part.type == item_part::kind::input_audio && part.text.empty()) {
       add_text(role, not_kept);
@@ -140,7 +137,8 @@ std::string_view speaker(const item& one) {
 
 } // namespace
 
-std::string encode_chat_turn(const response_request& request, std::span<const item* const> items) {
+std::string encode_chat_turn(const response_request& request, std::span<const item* const> items,
+                             std::string_view voice) {
   const auto seen = without_old_views(items, most_views);
   std::span<const item* const> context(seen);
   message_list messages;
@@ -156,7 +154,11 @@ std::string encode_chat_turn(const response_request& request, std::span<const it
   if (request.tools != "[]")
     out += R"(,"tools":)" + request.tools + R"(,"tool_choice":)" + request.tool_choice + R"(,"tool_call_deltas":true)";
   if (only_small_pictures(context)) out += R"(,"image":{"max_slice_nums":1})";
-  if (request.audible) out += R"(,"tts":{"enabled":true})";
+  if (request.audible) {
+    out += R"(,"tts":{"enabled":true)";
+    if (!voice.empty()) out.append(R"(,"ref_audio_data":")").append(voice) += '"';
+    out += '}';
+  }
   return out + "}}";
 }
 

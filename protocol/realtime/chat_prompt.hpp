@@ -6,13 +6,15 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace parley::protocol::realtime {
 
 /// One answer as a chat turn of Parley's own protocol: the frame `input.append` (docs/protocol.md 3.5) with `context` as
 /// the conversation; of what a camera saw, the newest few. Chat ends with what a user says; where the context does not,
-/// one is asked to go on.
-std::string encode_chat_turn(const response_request& request, std::span<const item* const> context);
+/// one is asked to go on. `voice`: of a spoken answer, a WAV file as base64; empty = the server's own.
+std::string encode_chat_turn(const response_request& request, std::span<const item* const> context,
+                             std::string_view voice = {});
 
 /// The conversation in words, for the system prompt of a duplex session: who said what, the newest `most_bytes`; of
 /// what a camera saw, the newest. Empty if nothing was said.

@@ -3,6 +3,7 @@
 #include "protocol/json/document.hpp"
 #include "protocol/realtime/beta_events.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <utility>
@@ -10,15 +11,29 @@
 namespace parley::protocol::realtime {
 namespace {
 
-constexpr std::size_t max_metadata_bytes = 16u << 10;
+constexpr std::size_t max_metadata_pairs = 16;
+constexpr std::size_t max_metadata_key = 64; ///< characters, like the next one
+constexpr std::size_t max_metadata_value = 512;
 constexpr std::size_t max_input_items = 256;
 constexpr std::int64_t longest_ms = std::numeric_limits<std::int32_t>::max();
+
+std::size_t characters(json::value string) {
+  const auto text = json::unescape(string);
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
 
 void read_metadata(field_set& from, std::string& into) {
   const auto given = from.at("metadata");
   if (!given.given()) return;
-  if (!given.is(json::kind::object) || given.raw().size() > max_metadata_bytes)
-    return from.refuse_value("metadata", "it must be an object of at most 16 KiB.");
+  if (!given.is(json::kind::object)) return from.refuse_value("metadata", "it must be an object.");
+  const auto pairs = json::members(given, max_metadata_pairs + 1);
+  for (const auto& [key, value] : pairs) {
+    if (pairs.size() > max_metadata_pairs || characters(key) > max_metadata_key)
+      return from.refuse_value("metadata", "it may have 16 keys of at most 64 characters.");
+    if (!value.is(json::kind::string) || characters(value) > max_metadata_value)
+      return from.refuse_value("metadata", "its values must be strings of at most 512 characters.");
+  }
   into = given.raw();
 }
 

@@ -30,6 +30,13 @@ std::optional<std::string> field_set::text(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<std::string> field_set::short_text(std::string_view name, std::size_t most_bytes) {
+  auto out = text(name);
+  if (!out || out->size() <= most_bytes) return out;
+  refuse_value(name, "it is longer than " + std::to_string(most_bytes) + " bytes.");
+  return std::nullopt;
+}
+
 std::optional<std::int64_t> field_set::integer(std::string_view name, std::int64_t least, std::int64_t most) {
   const auto found = at(name);
   if (!found.given()) return std::nullopt;

@@ -3,6 +3,7 @@
 #include "protocol/json/document.hpp"
 #include "protocol/realtime/fault.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,6 +30,9 @@ public:
   json::value require(std::string_view name);
   std::string required_text(std::string_view name);
   std::optional<std::string> text(std::string_view name);
+
+  /// A text that the server repeats: longer ones are refused.
+  std::optional<std::string> short_text(std::string_view name, std::size_t most_bytes = 256);
   std::optional<std::int64_t> integer(std::string_view name, std::int64_t least, std::int64_t most);
   std::optional<std::int64_t> required_integer(std::string_view name, std::int64_t least, std::int64_t most);
   std::optional<double> number(std::string_view name, double least, double most);

@@ -66,7 +66,7 @@ item_part read_part(field_set part, const sound_format& coding) {
   if (type == "audio") type = "output_audio";
   const auto kind = named<item_part::kind>(part_names, type);
   if (!kind) {
-    part.refuse_value("type", "'" + type + "' is no content that this server takes.");
+    part.refuse_value("type", "'" + type.substr(0, most_id_bytes) + "' is no content that this server takes.");
     return out;
   }
   out.type = *kind;
@@ -121,19 +121,12 @@ void read_message(field_set& from, const sound_format& coding, item& into) {
 }
 
 std::size_t text_of(const item& one) {
-  std::size_t bytes = one.payload.size();
+  std::size_t bytes = one.payload.size() + one.name.size() + one.call_id.size();
   for (const auto& part : one.content) bytes += part.text.size();
   return bytes;
 }
 
 } // namespace
-
-compact_sound compact(std::span<const float> samples) {
-  auto out = std::make_shared<std::vector<std::int16_t>>();
-  out->reserve(samples.size());
-  for (const float x : samples) out->push_back(static_cast<std::int16_t>(std::clamp(x, -1.0f, 1.0f) * 32'767.0f));
-  return out;
-}
 
 bool is_camera_view(const item& one) {
   return one.kind == item_kind::message && one.role == item_role::user && !one.content.empty() &&
@@ -180,7 +173,7 @@ item read_item(field_set& from, const sound_format& coding) {
   const auto type = from.required_text("type");
   const auto kind = named<item_kind>(kind_names, type);
   if (!kind) {
-    from.refuse_value("type", "'" + type + "' is no item that this server takes.");
+    from.refuse_value("type", "'" + type.substr(0, most_id_bytes) + "' is no item that this server takes.");
     return out;
   }
   out.kind = *kind;
@@ -215,7 +208,8 @@ result<std::string> item_list::insert(item one, const std::optional<std::string>
     at = std::find_if(items_.begin(), items_.end(), [&](const item& each) { return each.id == *previous; });
     if (at == items_.end())
       return refuse("item_create_invalid_previous_item_id",
-                    "Error adding item: the previous item with ID '" + *previous + "' does not exist.",
+                    "Error adding item: the previous item with ID '" + previous->substr(0, most_id_bytes) +
+                        "' does not exist.",
                     "previous_item_id");
     ++at;
   }

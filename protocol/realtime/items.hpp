@@ -1,6 +1,7 @@
 #pragma once
 
 #include "protocol/json/document.hpp"
+#include "protocol/media/compact_sound.hpp"
 #include "protocol/realtime/fault.hpp"
 #include "protocol/realtime/field_set.hpp"
 #include "protocol/realtime/sound.hpp"
@@ -9,18 +10,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 // The items of a conversation and their order.
 namespace parley::protocol::realtime {
-
-/// Sound at 16 kHz as 16-bit samples, half the size of the floats that it came as.
-using compact_sound = std::shared_ptr<const std::vector<std::int16_t>>;
-
-compact_sound compact(std::span<const float> samples);
 
 struct item_part {
   enum class kind : std::uint8_t { input_text, input_audio, input_image, output_text, output_audio };

@@ -3,6 +3,7 @@
 #include "base/utf8.hpp"
 #include "protocol/codec/client_side.hpp"
 #include "protocol/realtime/chat_prompt.hpp"
+#include "protocol/realtime/client_secret.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -17,6 +18,8 @@ using std::chrono::milliseconds;
 constexpr double least_commit_ms = 100;
 constexpr milliseconds cancel_race{1000}; ///< a cancel this soon after a response's end is no mistake
 constexpr milliseconds silence_after{300};
+constexpr std::size_t most_shown = 64;     ///< of what a client wrote, in a message about it
+constexpr std::size_t most_event_id = 512; ///< a longer `event_id` is not repeated
 constexpr int silence_step_ms = 100;
 constexpr int speech_ms = 60;              ///< what makes a turn
 constexpr int turn_interruption_ms = 120;  ///< the same while a chat turn answers
@@ -43,7 +46,8 @@ std::string buffer_too_small(double ms) {
 
 fault unknown_item(std::string_view verb, std::string_view doing, const std::string& id) {
   return {"item_" + std::string(verb) + "_invalid_item_id",
-          "Error " + std::string(doing) + " item: the item with id '" + id + "' does not exist.", "item_id"};
+          "Error " + std::string(doing) + " item: the item with id '" + id.substr(0, most_shown) + "' does not exist.",
+          "item_id"};
 }
 
 } // namespace
@@ -52,11 +56,14 @@ machine::machine(origin from, machine_terms terms, random_source random)
     : terms_(terms), origin_(std::move(from)), out_(std::move(random)), id_(out_.make_id("sess_")),
       conversation_id_(out_.make_id("conv_")), feed_(terms.backlog_units) {
   config_.model = origin_.model;
+  if (!origin_.session.empty()) config_ = with_defaults(config_, origin_.session);
+  config_.can_transcribe = terms_.transcribes;
 }
 
 effects machine::start(time_point now) {
   now_ = now;
   last_speech_ = now;
+  note_lane();
   if (origin_.served) {
     send_session("session.created");
   } else {
@@ -83,7 +90,8 @@ effects machine::on_frame(std::string_view frame, time_point now) {
     return take();
   }
   const auto given_id = json::member(event, "event_id");
-  const auto client_id = given_id.is(json::kind::string) ? json::unescape(given_id) : std::string();
+  const bool repeatable = given_id.is(json::kind::string) && given_id.raw().size() <= most_event_id;
+  const auto client_id = repeatable ? json::unescape(given_id) : std::string();
   auto read = read_client_event(event, config_);
   if (!read)
     refuse_event(read.error(), client_id);
@@ -91,6 +99,19 @@ effects machine::on_frame(std::string_view frame, time_point now) {
     refuse_event(*why, client_id);
   settle();
   return take();
+}
+
+void machine::note_it(note::what about, std::string word) {
+  notes_.emplace_back(note{about, std::move(word)});
+}
+
+/// Tells the statistics where answers come from, if that has changed.
+void machine::note_lane() {
+  constexpr std::string_view names[] = {"manual", "turn", "duplex"};
+  const auto name = names[static_cast<std::size_t>(lane_now())];
+  if (name == counted_lane_) return;
+  counted_lane_ = name;
+  note_it(note::what::lane, counted_lane_);
 }
 
 void machine::refuse_event(const fault& why, std::string_view client_event_id) {
@@ -103,11 +124,12 @@ void machine::refuse_event(const fault& why, std::string_view client_event_id) {
 std::optional<fault> machine::handle(session_update& event) {
   auto next = updated(config_, event.session);
   if (!next) return next.error();
-  if (next->audible != config_.audible)
+  if (next->audible != config_.audible || next->voice != config_.voice)
     duplex_stale_ = true;
   else if (next->instructions != config_.instructions)
     tell_duplex({conversation::role::system, next->instructions});
   config_ = std::move(*next);
+  note_lane();
   send_session("session.updated");
   if (config_.turns.type == turn_detection::kind::none && input_.in_turn()) end_turn(input_.now_ms());
   return std::nullopt;
@@ -116,7 +138,8 @@ std::optional<fault> machine::handle(session_update& event) {
 machine::lane machine::lane_now() const {
   const auto& turns = config_.turns;
   if (turns.type == turn_detection::kind::none) return lane::manual;
-  const bool whole = turns.type == turn_detection::kind::semantic_vad && turns.create_response;
+  const bool semantic = turns.type == turn_detection::kind::semantic_vad || terms_.server_vad_is_duplex;
+  const bool whole = semantic && turns.create_response;
   return whole && config_.tools == "[]" ? lane::duplex : lane::turn;
 }
 
@@ -155,12 +178,16 @@ void machine::on_edge(const turn_edge& edge) {
 void machine::begin_turn(std::int64_t at_ms) {
   turn_item_ = out_.make_id("item_");
   duplex_refused_ = false;
+  note_it(note::what::turn);
   const auto began = std::max<std::int64_t>(0, at_ms - config_.turns.prefix_padding_ms);
   out_.event("input_audio_buffer.speech_started", [&](auto& event) {
     event.integer("audio_start_ms", began);
     event.text("item_id", turn_item_);
   });
-  if (in_conversation() != nullptr && config_.turns.interrupt_response) cut("turn_detected");
+  auto* const answer = in_conversation();
+  if (answer == nullptr || !config_.turns.interrupt_response) return;
+  note_it(note::what::barge_in);
+  cut(*answer, "turn_detected");
 }
 
 void machine::end_turn(std::int64_t at_ms) {
@@ -188,7 +215,59 @@ void machine::commit() {
     write_id(event, "previous_item_id", items_.last_id());
     event.text("item_id", one.id);
   });
+  want_transcript(one);
   add_item(std::move(one));
+}
+
+/// Has it written down if the client asked for that.
+void machine::want_transcript(const item& one) {
+  if (!config_.wants_transcripts() || !one.content.front().sound) return;
+  transcripts_.emplace(++last_transcript_, one.id);
+  inner_effects_.emplace_back(
+      transcribe{{last_transcript_, one.content.front().sound, config_.transcription.language}});
+}
+
+effects machine::on_transcript(const transcript& heard, time_point now) {
+  now_ = now;
+  const auto asked = transcripts_.extract(heard.number);
+  if (ended_ || asked.empty()) return {};
+  auto* one = items_.find(asked.mapped());
+  if (one == nullptr || one->content.empty()) return {}; // deleted meanwhile
+  auto& part = one->content.front();
+  const auto about_item = [&](auto& event) {
+    event.text("item_id", one->id);
+    event.integer("content_index", 0);
+  };
+  constexpr std::string_view prefix = "conversation.item.input_audio_transcription";
+  if (heard.result != transcript_result::completed) {
+    note_it(note::what::error, std::string(code_of(heard.result)));
+    out_.event(std::string(prefix) + ".failed", [&](auto& event) {
+      about_item(event);
+      auto error = event.object("error");
+      error.text("type", "server_error");
+      error.text("code", code_of(heard.result));
+      error.text("message", words_of(heard.result));
+      error.close();
+    });
+    return take();
+  }
+  part.text = heard.text;
+  part.has_transcript = true;
+  if (!heard.text.empty()) {
+    out_.event(std::string(prefix) + ".delta", [&](auto& event) {
+      about_item(event);
+      event.text("delta", heard.text);
+    });
+  }
+  out_.event(std::string(prefix) + ".completed", [&](auto& event) {
+    about_item(event);
+    event.text("transcript", heard.text);
+    auto used = event.object("usage");
+    used.text("type", "duration");
+    used.number("seconds", heard.seconds, 3);
+    used.close();
+  });
+  return take();
 }
 
 /// The server's own item, at the end of the conversation.
@@ -253,6 +332,7 @@ std::optional<fault> machine::handle(item_create& event) {
 
 std::optional<fault> machine::handle(item_delete& event) {
   if (!items_.erase(event.id)) return unknown_item("delete", "deleting", event.id);
+  duplex_stale_ = true;
   out_.event("conversation.item.deleted", [&](auto& out) { out.text("item_id", event.id); });
   return std::nullopt;
 }
@@ -274,6 +354,7 @@ std::optional<fault> machine::handle(item_truncate& event) {
     auto& words = one->content.front().text;
     words = cut_words(words, ms / one->sound_ms);
     one->sound_ms = ms;
+    if (is_active()) active_->said.cut_short(event.id);
   }
   out_.event("conversation.item.truncated", [&](auto& out) {
     out.text("item_id", event.id);
@@ -295,9 +376,8 @@ std::optional<fault> machine::handle(response_create& event) {
 }
 
 std::optional<fault> machine::handle(response_cancel& event) {
-  const auto* current = in_conversation();
-  if (current != nullptr && (event.response_id.empty() || event.response_id == current->said.id())) {
-    cut("client_cancelled");
+  if (auto* which = event.response_id.empty() ? in_conversation() : find_response(event.response_id)) {
+    cut(*which, "client_cancelled");
     return std::nullopt;
   }
   if (last_done_ && now_ - *last_done_ < cancel_race) return std::nullopt;
@@ -347,6 +427,7 @@ void machine::end(std::uint16_t code, std::string reason) {
   if (std::exchange(ended_, true)) return;
   end_ = end_client{code, std::move(reason)};
   active_.reset();
+  beside_.reset();
   waiting_.clear();
   close_inner();
 }
@@ -354,6 +435,9 @@ void machine::end(std::uint16_t code, std::string reason) {
 effects machine::take() {
   effects all;
   for (auto& frame : out_.take()) all.emplace_back(to_client{std::move(frame)});
+  for (auto& code : out_.take_codes()) note_it(note::what::error, std::move(code));
+  all.insert(all.end(), std::make_move_iterator(notes_.begin()), std::make_move_iterator(notes_.end()));
+  notes_.clear();
   all.insert(all.end(), std::make_move_iterator(inner_effects_.begin()), std::make_move_iterator(inner_effects_.end()));
   inner_effects_.clear();
   if (end_) {

@@ -11,11 +11,13 @@
 #include "protocol/realtime/items.hpp"
 #include "protocol/realtime/outgoing.hpp"
 #include "protocol/realtime/session_config.hpp"
+#include "protocol/realtime/voice_map.hpp"
 #include "protocol/session/session_machine.hpp"
 
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +33,7 @@ struct origin {
   bool served = true;           ///< false: it wants a kind of session that there isn't
   time_point accepted;
   std::int64_t accepted_unix_s = 0;
+  std::string session{}; ///< JSON: what the session begins with; empty = the server's defaults
 };
 
 struct machine_terms {
@@ -39,6 +42,9 @@ struct machine_terms {
   std::chrono::milliseconds lead = std::chrono::seconds(1);         ///< sound that is sent ahead of its time
   std::chrono::milliseconds duplex_idle = std::chrono::seconds(60); ///< without speech, until the slot is given back
   std::size_t backlog_units = 60;                                   ///< seconds of sound that may wait
+  bool transcribes = false;                  ///< what users say is written down for clients that ask for it
+  bool server_vad_is_duplex = false;         ///< `server_vad` is answered like `semantic_vad`
+  std::shared_ptr<const voice_map> voices{}; ///< null = the default voice has all names
 };
 
 /// The server's side of OpenAI's Realtime API (GA), as a pure function of (state, event, time), in front of sessions of
@@ -51,6 +57,7 @@ public:
   effects on_frame(std::string_view frame, time_point now) override;
   effects on_inner_frame(std::uint64_t number, std::string_view frame, time_point now) override;
   effects on_inner_closed(std::uint64_t number, time_point now) override;
+  effects on_transcript(const transcript& heard, time_point now) override;
   effects on_drain(time_point now) override;
   effects tick(time_point now) override;
   std::optional<time_point> next_deadline() const override;
@@ -113,6 +120,9 @@ private:
   void end_turn(std::int64_t at_ms);
   void commit();
   void add_item(item one);
+  void want_transcript(const item& one);
+  void note_it(note::what about, std::string word = {});
+  void note_lane();
   int speech_ms_needed() const;
   void fill_silence();
 
@@ -121,10 +131,15 @@ private:
   void answer_turn();
   void launch_next();
   void release_sound();
-  void cut(const std::string& reason);
-  void finish(const answer_end& how, const usage& used);
+  void release_sound(running& of);
+  void begin_chat();
+  void cut(running& which, const std::string& reason);
+  void stop(running& which, const answer_end& how);
+  void finish(running& which, const answer_end& how, const usage& used);
   bool is_active() const { return active_ != nullptr; }
   running* in_conversation();
+  running* find_response(std::string_view id);
+  running* in_chat();
 
   // inner sessions
   void open(mode kind);
@@ -151,6 +166,7 @@ private:
   const origin origin_;
   outgoing out_;
   effects inner_effects_;
+  effects notes_;
   const std::string id_;
   const std::string conversation_id_;
   session_config config_;
@@ -160,11 +176,16 @@ private:
   time_point now_{};
 
   std::unique_ptr<running> active_;
+  std::unique_ptr<running> beside_;              ///< out of band, made while what is active is only being played
   std::deque<std::unique_ptr<running>> waiting_; ///< behind it: those out of band, and one that found them at work
   std::optional<time_point> last_done_;
 
   inner_session inner_;
   std::uint64_t last_inner_ = 0;
+
+  std::map<std::uint64_t, std::string> transcripts_; ///< items that are being written down
+  std::uint64_t last_transcript_ = 0;
+  std::string counted_lane_;
 
   std::string turn_item_;                ///< of the turn that the user is taking
   std::optional<time_point> last_input_; ///< when the client's sound, or silence for it, came last

@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t history_bytes = 6000;     ///< about 1,500 tokens
 constexpr std::size_t preroll_samples = 16'000; ///< what a duplex session hears of the time before speech began
 constexpr std::size_t most_waiting = 8;         ///< responses out of band
+constexpr std::size_t most_waiting_bytes = 64u << 20;
 
 answer_end failure(const server_message& said) {
   const auto& code = said.error_code;
@@ -38,13 +39,16 @@ std::optional<fault> machine::create(response_request request) {
   } else {
     for (const auto& each : items_.all()) context.push_back(&each);
   }
-  auto turn = encode_chat_turn(request, context);
+  auto turn = encode_chat_turn(request, context, voice_named(terms_.voices.get(), request.voice));
   auto* items = request.in_conversation ? &items_ : nullptr;
-  if (waiting_.size() >= most_waiting)
+  std::size_t bytes = turn.size();
+  for (const auto& each : waiting_) bytes += each->turn.size();
+  if (waiting_.size() >= most_waiting || (!waiting_.empty() && bytes > most_waiting_bytes))
     return fault{"rate_limit_exceeded", "Too many responses are waiting.", "", "rate_limit_error"};
   auto next =
       std::make_unique<running>(answer(out_, items, conversation_id_, std::move(request)), mode::chat, std::move(turn));
   next->said.create();
+  note_it(note::what::side_turn);
   items != nullptr ? waiting_.push_front(std::move(next)) : waiting_.push_back(std::move(next));
   return std::nullopt;
 }
@@ -55,6 +59,20 @@ machine::running* machine::in_conversation() {
   const auto found =
       std::find_if(waiting_.begin(), waiting_.end(), [](const auto& each) { return each->said.in_conversation(); });
   return found == waiting_.end() ? nullptr : found->get();
+}
+
+/// Of all responses that have not ended; null if there is none with this id.
+machine::running* machine::find_response(std::string_view id) {
+  for (auto* each : {active_.get(), beside_.get()})
+    if (each != nullptr && each->said.id() == id) return each;
+  const auto found =
+      std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& each) { return each->said.id() == id; });
+  return found == waiting_.end() ? nullptr : found->get();
+}
+
+/// For which the inner chat session is there, if there is one.
+machine::running* machine::in_chat() {
+  return beside_ ? beside_.get() : active_.get();
 }
 
 /// The answer to a turn that the user has finished.
@@ -69,30 +87,42 @@ void machine::launch_next() {
     active_ = std::move(waiting_.front());
     waiting_.pop_front();
   }
-  if (!is_active() || active_->is_duplex() || active_->ends || inner_.number != 0) return;
+  if (!is_active() || active_->is_duplex() || inner_.number != 0) return;
+  if (active_->ends) {
+    // It is only being played.
+    if (draining_ || waiting_.empty() || waiting_.front()->said.in_conversation()) return;
+    beside_ = std::move(waiting_.front());
+    waiting_.pop_front();
+    return begin_chat();
+  }
   active_->paced = active_->said.in_conversation() && config_.turns.type != turn_detection::kind::none &&
                    config_.turns.interrupt_response;
+  begin_chat();
+}
+
+void machine::begin_chat() {
   open(mode::chat);
   send_inner(R"({"type":"session.init","payload":{}})");
 }
 
-/// Ends the conversation's own response.
-void machine::cut(const std::string& reason) {
-  auto* const which = in_conversation();
+/// Ends a response that the client or its user does not want any more.
+void machine::cut(running& which, const std::string& reason) {
   const answer_end how{answer_end::how::cancelled, reason};
-  if (which != active_.get()) {
-    which->said.finish(how, {});
-    std::erase_if(waiting_, [&](const auto& each) { return each.get() == which; });
-    return;
-  }
-  if (active_->is_duplex()) {
+  if (&which == active_.get() || &which == beside_.get()) return stop(which, how);
+  which.said.finish(how, {});
+  std::erase_if(waiting_, [&](const auto& each) { return each.get() == &which; });
+}
+
+/// Ends one that has begun, wherever it comes from.
+void machine::stop(running& which, const answer_end& how) {
+  if (which.is_duplex()) {
     engine_response_cut_ = std::exchange(engine_response_, {});
     feed_.force_listen();
-  } else {
+  } else if (in_chat() == &which) {
     close_inner();
   }
-  const auto used = active_->used;
-  finish(how, used);
+  const auto used = which.used;
+  finish(which, how, used);
 }
 
 time_point machine::running::due(std::chrono::milliseconds lead) const {
@@ -102,8 +132,11 @@ time_point machine::running::due(std::chrono::milliseconds lead) const {
 
 /// Sends the sound that is due, and then the end.
 void machine::release_sound() {
-  if (!is_active() || active_->is_duplex()) return;
-  auto& now_said = *active_;
+  if (beside_) release_sound(*beside_);
+  if (is_active() && !active_->is_duplex()) release_sound(*active_);
+}
+
+void machine::release_sound(running& now_said) {
   while (!now_said.held.empty() && (!now_said.paced || now_ >= now_said.due(terms_.lead))) {
     if (!now_said.plays_since) now_said.plays_since = now_;
     now_said.said.sound(now_said.held.front());
@@ -112,7 +145,7 @@ void machine::release_sound() {
   if (!now_said.ends || !now_said.held.empty() || (now_said.paced && now_ < now_said.due(terms_.lead))) return;
   const auto how = *now_said.ends;
   const auto used = now_said.used;
-  finish(how, used);
+  finish(now_said, how, used);
 }
 
 std::optional<time_point> machine::release_due() const {
@@ -120,10 +153,11 @@ std::optional<time_point> machine::release_due() const {
   return active_->due(terms_.lead);
 }
 
-void machine::finish(const answer_end& how, const usage& used) {
-  active_->said.finish(how, used);
-  if (active_->is_duplex()) last_speech_ = now_;
-  active_.reset();
+void machine::finish(running& which, const answer_end& how, const usage& used) {
+  which.said.finish(how, used);
+  if (how.status == answer_end::how::failed) note_it(note::what::error, how.reason);
+  if (which.is_duplex()) last_speech_ = now_;
+  (beside_.get() == &which ? beside_ : active_).reset();
   last_done_ = now_;
 }
 
@@ -173,28 +207,33 @@ void machine::lose_inner(const answer_end& how) {
   const auto lost = inner_;
   close_inner();
   duplex_refused_ = lost.kind != mode::chat && !lost.ready();
-  if (!is_active() || active_->kind != lost.kind) return;
-  const auto used = active_->used;
-  finish(how, used);
+  auto* const which = in_chat();
+  if (which == nullptr || which->kind != lost.kind || (which->ends && !beside_)) return;
+  const auto used = which->used;
+  finish(*which, how, used);
 }
 
 void machine::on_chat(server_message& said) {
-  if (!is_active()) return;
+  if (in_chat() == nullptr) return;
+  auto& answers = *in_chat();
   switch (said.type) {
-  case server_event_type::created: send_inner(std::move(active_->turn)); break;
+  case server_event_type::created: send_inner(std::move(answers.turn)); break;
   case server_event_type::spoken:
-    if (!said.text.empty()) active_->said.say(said.text);
-    if (!said.audio.empty()) active_->held.push_back(std::move(said.audio));
+    if (!said.text.empty()) answers.said.say(said.text);
+    if (!said.audio.empty()) answers.held.push_back(std::move(said.audio));
     break;
-  case server_event_type::tool_call: active_->said.call(said.call); break;
-  case server_event_type::tool_call_delta: active_->said.call_part(said.call); break;
+  case server_event_type::tool_call:
+    note_it(note::what::tool_call);
+    answers.said.call(said.call);
+    break;
+  case server_event_type::tool_call_delta: answers.said.call_part(said.call); break;
   case server_event_type::response_done:
     close_inner();
-    active_->used = said.used;
-    active_->ends = said.reason == "length"  ? answer_end{answer_end::how::incomplete, "max_output_tokens"}
-                    : said.reason == "error" ? answer_end{answer_end::how::failed, "inference_error"}
-                                             : answer_end{};
-    duplex_stale_ = true;
+    answers.used = said.used;
+    answers.ends = said.reason == "length"  ? answer_end{answer_end::how::incomplete, "max_output_tokens"}
+                   : said.reason == "error" ? answer_end{answer_end::how::failed, "inference_error"}
+                                            : answer_end{};
+    duplex_stale_ = duplex_stale_ || answers.said.in_conversation();
     break;
   case server_event_type::error: lose_inner(failure(said)); break;
   case server_event_type::closed: lose_inner({answer_end::how::failed, "server_error"}); break;
@@ -209,6 +248,8 @@ std::string machine::duplex_init() const {
   if (const auto history = in_words(items_.all(), history_bytes); !history.empty())
     prompt += (prompt.empty() ? "" : "\n\n") + ("Conversation so far:\n" + history);
   std::string out = R"({"type":"session.init","payload":{)";
+  if (const auto voice = voice_named(terms_.voices.get(), config_.voice); config_.audible && !voice.empty())
+    out.append(R"("voice":{"ref_audio_base64":")").append(voice) += R"("},)";
   if (!prompt.empty()) {
     out += R"("system_prompt":)";
     json::append_string(prompt, out);
@@ -244,7 +285,8 @@ void machine::on_duplex(const server_message& said) {
 void machine::end_spoken(const server_message& said) {
   active_->used += said.used;
   engine_response_.clear();
-  finish({}, active_->used);
+  const auto used = active_->used;
+  finish(*active_, {}, used);
 }
 
 void machine::on_duplex_output(const server_message& said) {
@@ -264,10 +306,11 @@ void machine::on_duplex_output(const server_message& said) {
   engine_response_ = said.response_id;
   if (!said.text.empty()) active_->said.say(said.text);
   if (!said.audio.empty()) active_->said.sound(said.audio);
-  if (said.end_of_turn)
-    end_spoken(said);
-  else
-    active_->used += said.used;
+  if (said.end_of_turn) return end_spoken(said);
+  active_->used += said.used;
+  const auto most = active_->said.request().max_output_tokens;
+  if (most > 0 && said.answers_unit && active_->used.output_text >= most)
+    stop(*active_, {answer_end::how::incomplete, "max_output_tokens"});
 }
 
 /// Something new in the conversation. A session that is yet to be opened learns it from its prompt.
@@ -312,7 +355,7 @@ void machine::settle() {
   if (answer_due_ && in_conversation() == nullptr) answer_turn();
   launch_next();
   lane_now() == lane::duplex ? feed_duplex() : feed_.keep_last(0);
-  if (draining_ && !is_active()) {
+  if (draining_ && !is_active() && !beside_) {
     out_.error({"session_expired", "The server is shutting down.", "", "server_error"}, "");
     end(1001, "the server is shutting down");
   }

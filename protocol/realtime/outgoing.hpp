@@ -38,6 +38,7 @@ public:
 
   /// `client_event_id`: of the event that is at fault; empty = none.
   void error(const fault& why, std::string_view client_event_id) {
+    codes_.push_back(why.code);
     event("error", [&](json::object_writer& out) {
       auto error = out.object("error");
       error.text("type", why.type);
@@ -52,9 +53,13 @@ public:
   /// What was added since the last call.
   std::vector<std::string> take() { return std::exchange(events_, {}); }
 
+  /// The codes of the errors among them.
+  std::vector<std::string> take_codes() { return std::exchange(codes_, {}); }
+
 private:
   random_source random_;
   std::vector<std::string> events_;
+  std::vector<std::string> codes_;
 };
 
 /// Writes an id, or null if it is empty.

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t max_tools_bytes = 64u << 10;
 constexpr std::size_t max_echo_bytes = 4u << 10; ///< of a value that is only echoed
+constexpr std::size_t max_name_bytes = 256;
 constexpr std::size_t max_tools = 128;
 constexpr int default_silence_ms = 500;
 
@@ -19,6 +20,15 @@ void read_echo(const field_set& from, std::string_view name, std::string& into) 
   const auto given = from.at(name);
   if (!given.present() || given.raw().size() > max_echo_bytes) return;
   into = given.is(json::kind::string) ? "\"" + std::string(given.raw()) + "\"" : std::string(given.raw());
+}
+
+void read_truncation(field_set& from, std::string& into) {
+  const auto given = from.at("truncation");
+  if (!given.given()) return;
+  const bool word = given.is(json::kind::string) && (json::means(given, "auto") || json::means(given, "disabled"));
+  if (!word && !given.is(json::kind::object))
+    return from.refuse_value("truncation", "it must be auto, disabled or an object.");
+  read_echo(from, "truncation", into);
 }
 
 void read_format(field_set& from, sound_format& into) {
@@ -30,6 +40,25 @@ void read_format(field_set& from, sound_format& into) {
     into = *found;
   else
     from.refuse_value("format", "this server takes audio/pcm at 24000 or 16000 Hz, audio/pcmu and audio/pcma.");
+}
+
+/// Never an error: some clients end when there is one.
+void read_transcription(const field_set& input, session_config& into) {
+  const auto given = input.at("transcription");
+  if (!given.present()) return;
+  into.transcription = {};
+  if (!given.is(json::kind::object)) return;
+  const auto text = [&](std::string_view name, std::size_t most) {
+    const auto value = json::member(given, name);
+    if (!value.is(json::kind::string) || value.raw().size() > most) return std::string();
+    return json::unescape(value);
+  };
+  auto& wish = into.transcription;
+  wish.given = true;
+  wish.model = text("model", max_name_bytes);
+  if (wish.model.empty()) wish.model = into.model;
+  wish.language = text("language", max_name_bytes);
+  wish.prompt = text("prompt", max_echo_bytes);
 }
 
 void read_turn_detection(field_set& from, turn_detection& into) {
@@ -72,6 +101,18 @@ void read_tools(field_set& from, std::string& into, std::string& choice) {
 }
 
 namespace {
+
+std::string encode_transcription(const session_config& of) {
+  if (!of.wants_transcripts()) return "null";
+  const auto& wish = of.transcription;
+  std::string out;
+  json::object_writer write(out);
+  write.text("model", wish.model);
+  if (!wish.language.empty()) write.text("language", wish.language);
+  if (!wish.prompt.empty()) write.text("prompt", wish.prompt);
+  write.close();
+  return out;
+}
 
 std::string encode_turns(const turn_detection& of) {
   if (of.type == turn_detection::kind::none) return "null";
@@ -123,8 +164,8 @@ void read_output_audio(field_set& from, sound_format& format, std::string& voice
   read_format(output, format);
   // A custom voice is an object with an id. It is echoed as a string: some clients take nothing else.
   if (output.at("voice").is(json::kind::object))
-    voice = output.object("voice").required_text("id");
-  else if (auto name = output.text("voice"))
+    voice = output.object("voice").short_text("id").value_or("default");
+  else if (auto name = output.short_text("voice"))
     voice = std::move(*name);
 }
 
@@ -141,17 +182,18 @@ result<session_config> updated(const session_config& before, json::value session
   field_set from(session, "session", wrong);
   if (const auto type = from.text("type"); type && *type != "realtime")
     return refuse("unsupported_session_type", "This server has sessions of type realtime only.", "session.type");
-  if (auto model = from.text("model")) to.model = std::move(*model);
+  if (auto model = from.short_text("model")) to.model = std::move(*model);
   read_instructions(from, to.instructions);
   read_output_modalities(from, to.audible);
   read_max_output_tokens(from, to.max_output_tokens);
   read_tools(from, to.tools, to.tool_choice);
   read_echo(from, "tracing", to.tracing);
-  if (from.at("truncation").given()) read_echo(from, "truncation", to.truncation);
+  read_truncation(from, to.truncation);
   if (from.at("prompt").given()) from.refuse_value("prompt", "this server keeps no prompts.");
   auto input = from.object("audio").object("input");
   read_format(input, to.input);
   read_turn_detection(input, to.turns);
+  read_transcription(input, to);
   read_output_audio(from, to.output, to.voice);
   if (const auto speed = from.object("audio").object("output").number("speed", 0.25, 1.5)) to.speed = *speed;
   if (wrong) return tl::unexpected(std::move(*wrong));
@@ -179,7 +221,7 @@ std::string encode_session(const session_config& of, std::string_view id, std::i
   auto audio = write.object("audio");
   auto input = audio.object("input");
   input.json("format", encode_format(of.input));
-  input.json("transcription", "null");
+  input.json("transcription", encode_transcription(of));
   input.json("noise_reduction", "null");
   input.json("turn_detection", encode_turns(of.turns));
   input.close();

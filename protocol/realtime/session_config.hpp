@@ -24,6 +24,14 @@ struct turn_detection {
   std::string eagerness = "auto"; ///< semantic_vad: low, medium, high or auto
 };
 
+/// `audio.input.transcription`: what the client asked for.
+struct transcription_wish {
+  bool given = false;
+  std::string model{};
+  std::string language{}; ///< here and below: empty = not said
+  std::string prompt{};   ///< echoed only
+};
+
 struct session_config {
   std::string model = "parley"; ///< as the client names it: any name is right
   std::string instructions{};   ///< empty = the server's default prompt
@@ -39,6 +47,10 @@ struct session_config {
   std::string tool_choice = R"("auto")";
   std::string tracing = "null";
   std::string truncation = R"("auto")";
+  transcription_wish transcription{};
+  bool can_transcribe = false; ///< the server's choice; if not, null is echoed
+
+  bool wants_transcripts() const { return can_transcribe && transcription.given; }
 };
 
 inline constexpr std::size_t max_instructions_bytes = 32'768;

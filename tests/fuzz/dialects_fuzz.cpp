@@ -33,6 +33,12 @@ public:
   void inner_closes() {
     if (open_ != 0) carry_out(machine_->on_inner_closed(open_, now_));
   }
+  void write_down(std::string_view text) {
+    if (unwritten_ == 0) return;
+    carry_out(machine_->on_transcript(
+        {unwritten_, parley::protocol::transcript_result::completed, std::string(text), 1}, now_));
+    unwritten_ = 0;
+  }
   void drain() { carry_out(machine_->on_drain(now_)); }
 
   void wait(std::chrono::milliseconds time) {
@@ -78,9 +84,16 @@ private:
     open_ = 0;
   }
 
+  void perform(const rt::transcribe& effect) {
+    expect(effect.what.sound != nullptr, "a turn has sound");
+    unwritten_ = effect.what.number;
+  }
+  void perform(const rt::note&) {}
+
   clock_time now_{std::chrono::hours(1)};
   std::unique_ptr<rt::adapter> machine_;
   std::uint64_t open_ = 0;
+  std::uint64_t unwritten_ = 0; ///< the last turn that is to be written down
   bool ended_ = false;
 };
 
@@ -89,7 +102,7 @@ parley::protocol::random_source counting() {
 }
 
 /// A line is what happens next: `c` and a client's frame, `i` and one of the inner session, `x` its end, `d` a drain,
-/// `t` and tenths of a second.
+/// `w` and the words of the user's last turn, `t` and tenths of a second.
 void play(shell& server, std::string_view script) {
   while (!script.empty()) {
     const auto line = script.substr(0, script.find('\n'));
@@ -101,6 +114,7 @@ void play(shell& server, std::string_view script) {
     case 'i': server.inner(rest); break;
     case 'x': server.inner_closes(); break;
     case 'd': server.drain(); break;
+    case 'w': server.write_down(rest); break;
     case 't': server.wait(std::chrono::milliseconds(100 * std::min<std::size_t>(rest.size(), 50))); break;
     default: break;
     }
@@ -113,12 +127,15 @@ void play(shell& server, std::string_view script) {
 void parley::test::fuzz(std::string_view bytes) {
   if (!base::utf8::valid(bytes)) return; // the WebSocket layer lets nothing else through
   const clock_time accepted{std::chrono::hours(1)};
-  shell realtime(
-      std::make_unique<rt::machine>(rt::origin{"parley", true, accepted, 0}, rt::machine_terms{}, counting()));
+  rt::machine_terms terms;
+  terms.transcribes = true;
+  shell realtime(std::make_unique<rt::machine>(rt::origin{"parley", true, accepted, 0}, terms, counting()));
   play(realtime, bytes);
   shell beta(std::make_unique<rt::beta_adapter>(
-      std::make_unique<rt::machine>(rt::origin{"parley", true, accepted, 0}, rt::machine_terms{}, counting()), true));
+      std::make_unique<rt::machine>(rt::origin{"parley", true, accepted, 0}, terms, counting()), true));
   play(beta, bytes);
-  shell talking(std::make_unique<live::machine>(live::origin{accepted, 0}, live::machine_terms{}, counting()));
+  live::machine_terms live_terms;
+  live_terms.transcribes = true;
+  shell talking(std::make_unique<live::machine>(live::origin{accepted, 0}, live_terms, counting()));
   play(talking, bytes);
 }

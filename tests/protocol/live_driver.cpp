@@ -149,6 +149,18 @@ events live_driver::inner(const std::string& frame) {
   return carry_out(machine_.on_inner_frame(number_, frame, now_));
 }
 
+std::vector<protocol::transcript_request> live_driver::unwritten() {
+  return std::exchange(unwritten_, {});
+}
+
+events live_driver::writes(protocol::transcript heard) {
+  return carry_out(machine_.on_transcript(heard, now_));
+}
+
+std::vector<std::string> live_driver::notes() {
+  return std::exchange(notes_, {});
+}
+
 events live_driver::asked() {
   return std::exchange(asked_, {});
 }
@@ -178,6 +190,11 @@ events live_driver::carry_out(rt::effects effects) {
     } else if (std::holds_alternative<rt::drop_inner>(effect)) {
       if (!open_) throw std::runtime_error("no session to drop");
       open_.reset();
+    } else if (const auto* wanted = std::get_if<rt::transcribe>(&effect)) {
+      unwritten_.push_back(wanted->what);
+    } else if (const auto* noted = std::get_if<rt::note>(&effect)) {
+      const std::string name(rt::note_words[static_cast<std::size_t>(noted->about)]);
+      notes_.push_back(noted->word.empty() ? name : name + " " + noted->word);
     } else {
       ended_ = std::get<rt::end_client>(effect);
     }

@@ -48,6 +48,13 @@ public:
   std::vector<nlohmann::json> inner_error(protocol::error_code code);
   std::vector<nlohmann::json> inner_closes();
 
+  /// What is to be written down, and nobody has looked at; and the answer.
+  std::vector<protocol::transcript_request> unwritten();
+  std::vector<nlohmann::json> writes(protocol::transcript heard);
+
+  /// What the statistics were told, as words that nobody has looked at.
+  std::vector<std::string> notes();
+
   /// The kind of session that is open; none = there is none.
   std::optional<protocol::mode> open() const { return open_; }
 
@@ -73,6 +80,8 @@ private:
   std::optional<protocol::mode> open_;
   std::uint64_t number_ = 0;
   std::vector<nlohmann::json> asked_;
+  std::vector<protocol::transcript_request> unwritten_;
+  std::vector<std::string> notes_;
   std::optional<protocol::realtime::end_client> ended_;
 };
 

@@ -43,8 +43,8 @@ protocol::pcm sound(double seconds) {
 
 } // namespace
 
-realtime_driver::realtime_driver(bool served, std::uint64_t seed)
-    : machine_(origin_at(now_, served), {},
+realtime_driver::realtime_driver(bool served, std::uint64_t seed, rt::machine_terms terms)
+    : machine_(origin_at(now_, served), std::move(terms),
                [random = std::make_shared<std::mt19937_64>(seed)] { return (*random)(); }) {
   carry_out(machine_.start(now_));
 }
@@ -149,6 +149,18 @@ std::vector<json> realtime_driver::inner_closes() {
   return carry_out(machine_.on_inner_closed(number_, now_));
 }
 
+std::vector<protocol::transcript_request> realtime_driver::unwritten() {
+  return std::exchange(unwritten_, {});
+}
+
+std::vector<json> realtime_driver::writes(protocol::transcript heard) {
+  return carry_out(machine_.on_transcript(heard, now_));
+}
+
+std::vector<std::string> realtime_driver::notes() {
+  return std::exchange(notes_, {});
+}
+
 std::vector<json> realtime_driver::asked() {
   return std::exchange(asked_, {});
 }
@@ -170,6 +182,11 @@ std::vector<json> realtime_driver::carry_out(rt::effects effects) {
     } else if (std::holds_alternative<rt::drop_inner>(effect)) {
       if (!open_) throw std::runtime_error("no session to drop");
       open_.reset();
+    } else if (const auto* wanted = std::get_if<rt::transcribe>(&effect)) {
+      unwritten_.push_back(wanted->what);
+    } else if (const auto* noted = std::get_if<rt::note>(&effect)) {
+      const std::string name(rt::note_words[static_cast<std::size_t>(noted->about)]);
+      notes_.push_back(noted->word.empty() ? name : name + " " + noted->word);
     } else {
       ended_ = std::get<rt::end_client>(effect);
     }

@@ -18,7 +18,7 @@ namespace parley::tests {
 /// the inner session got.
 class realtime_driver {
 public:
-  explicit realtime_driver(bool served = true, std::uint64_t seed = 1);
+  explicit realtime_driver(bool served = true, std::uint64_t seed = 1, protocol::realtime::machine_terms terms = {});
 
   /// The client sends an event; returns what the server sent at once.
   std::vector<nlohmann::json> send(const nlohmann::json& event);
@@ -41,6 +41,13 @@ public:
   std::vector<nlohmann::json> inner(const std::string& frame);
   std::vector<nlohmann::json> inner_closes();
 
+  /// What is to be written down, and nobody has looked at; and the answer.
+  std::vector<protocol::transcript_request> unwritten();
+  std::vector<nlohmann::json> writes(protocol::transcript heard);
+
+  /// What the statistics were told, as words that nobody has looked at.
+  std::vector<std::string> notes();
+
   /// The kind of session that is open; none = there is none.
   std::optional<protocol::mode> open() const { return open_; }
 
@@ -59,6 +66,8 @@ private:
   std::optional<protocol::mode> open_;
   std::uint64_t number_ = 0;
   std::vector<nlohmann::json> asked_;
+  std::vector<protocol::transcript_request> unwritten_;
+  std::vector<std::string> notes_;
   std::optional<protocol::realtime::end_client> ended_;
   std::vector<nlohmann::json> first_;
 };

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace parley::protocol {
+
+/// Sound at 16 kHz as 16-bit samples, half the size of the floats that it came as.
+using compact_sound = std::shared_ptr<const std::vector<std::int16_t>>;
+
+inline compact_sound compact(std::span<const float> samples) {
+  auto out = std::make_shared<std::vector<std::int16_t>>();
+  out->reserve(samples.size());
+  for (const float x : samples) out->push_back(static_cast<std::int16_t>(std::clamp(x, -1.0f, 1.0f) * 32'767.0f));
+  return out;
+}
+
+inline std::vector<float> to_floats(const std::vector<std::int16_t>& compact) {
+  std::vector<float> samples(compact.size());
+  std::transform(compact.begin(), compact.end(), samples.begin(),
+                 [](std::int16_t x) { return static_cast<float>(x) / 32'768; });
+  return samples;
+}
+
+} // namespace parley::protocol

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "protocol/media/compact_sound.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+// What is said in a piece of sound, written down by the model itself: what is asked for, and what comes back.
+namespace parley::protocol {
+
+/// Longer turns are not written down: the model hears at most this much at a time.
+inline constexpr std::size_t most_transcribed_samples = std::size_t{16'000} * 30;
+
+struct transcript_request {
+  std::uint64_t number = 0; ///< of the asker's choice
+  compact_sound sound;
+  std::string language{}; ///< as the client names it; empty = not said
+};
+
+enum class transcript_result : std::uint8_t {
+  completed,
+  busy,     ///< there was no idle slot in time
+  too_long, ///< more than `most_transcribed_samples`
+  failed
+};
+inline constexpr std::string_view transcript_result_words[] = {"completed", "busy", "too_long", "failed"};
+
+/// The answer to one request. `text` may be empty: nothing was said.
+struct transcript {
+  std::uint64_t number = 0;
+  transcript_result result = transcript_result::completed;
+  std::string text{};
+  double seconds = 0; ///< of sound
+};
+
+/// The result as a code and a sentence for clients; not for `completed`.
+constexpr std::string_view code_of(transcript_result result) {
+  switch (result) {
+  case transcript_result::busy: return "server_busy";
+  case transcript_result::too_long: return "audio_too_long";
+  default: return "inference_error";
+  }
+}
+constexpr std::string_view words_of(transcript_result result) {
+  switch (result) {
+  case transcript_result::busy: return "There was no idle slot for the transcription.";
+  case transcript_result::too_long: return "Turns of more than 30 seconds are not transcribed.";
+  default: return "The transcription failed.";
+  }
+}
+
+} // namespace parley::protocol
