@@ -10,6 +10,7 @@
 #include "inference/unit.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/events.hpp"
+#include "protocol/transcription/transcript.hpp"
 
 #include <caf/all.hpp>
 
@@ -39,11 +40,12 @@ struct slot_lost;
 struct session_fault;
 struct engine_event; // from its worker
 struct open_denied;
-struct trial_granted; // from the queue manager
-struct move_request;  // from the queue manager, and from POST /sessions/{id}/move
-struct drain_request; // from the server core
-struct timer_due;     // from itself
-struct journal_woken; // from the spill writer of its journal
+struct trial_granted;    // from the queue manager
+struct move_request;     // from the queue manager, and from POST /sessions/{id}/move
+struct drain_request;    // from the server core
+struct timer_due;        // from itself
+struct journal_woken;    // from the spill writer of its journal
+struct transcript_ready; // from its transcription
 
 using session_actor =
     caf::typed_actor<caf::reacts_to<client_frame>, caf::reacts_to<client_binary>, caf::reacts_to<client_gone>,
@@ -51,7 +53,7 @@ using session_actor =
                      caf::reacts_to<slot_granted>, caf::reacts_to<slot_refused>, caf::reacts_to<slot_lost>,
                      caf::reacts_to<session_fault>, caf::reacts_to<engine_event>, caf::reacts_to<open_denied>,
                      caf::reacts_to<trial_granted>, caf::reacts_to<move_request>, caf::reacts_to<drain_request>,
-                     caf::reacts_to<timer_due>, caf::reacts_to<journal_woken>>;
+                     caf::reacts_to<timer_due>, caf::reacts_to<journal_woken>, caf::reacts_to<transcript_ready>>;
 
 // ---- to the queue manager
 struct slot_request; // from sessions
@@ -183,6 +185,11 @@ struct timer_due {};
 
 /// A read from disk that the journal requested has finished.
 struct journal_woken {};
+
+/// The answer to what was to be written down.
+struct transcript_ready {
+  protocol::transcript heard;
+};
 
 /// Requests a slot. Answered by `queue_update`s, then `slot_granted` or `slot_refused`.
 struct slot_request {
@@ -411,6 +418,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::move_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::drain_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::timer_due)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::journal_woken)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::transcript_ready)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_cancelled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_accepted)

@@ -57,6 +57,10 @@ server_core::server_core(const config::settings& settings, worker_table::watcher
     : nodes_(others), limits_(limits_from(settings)), openai_(openai_from(settings)), board_(std::move(watch)),
       system_(prepare(config_, others == nodes::may_join ? std::optional(silence_from(settings)) : std::nullopt)) {
   surroundings_.workers = &board_;
+  surroundings_.transcribes = openai_.transcribes;
+  surroundings_.open = [this](connection_info inner, std::shared_ptr<client_link> to) {
+    return admit(std::move(inner), std::move(to));
+  };
   surroundings_.legacy_extras = settings.protocol.legacy_extras;
   surroundings_.journal_bytes = settings.limits.journal_bytes;
   surroundings_.resume_bytes = settings.limits.resume_bytes;
@@ -224,11 +228,8 @@ std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const conn
 
 std::unique_ptr<session_handle> server_core::admit_realtime(connection_info info, std::shared_ptr<client_link> link) {
   auto machine = adapter_for(info);
-  const auto open = [this](connection_info inner, std::shared_ptr<client_link> to) {
-    return admit(std::move(inner), std::move(to));
-  };
   return std::make_unique<local_handle<realtime_actor>>(system_.spawn<realtime_session>(
-      realtime_, surroundings_.counted, std::move(machine), open, std::move(info), std::move(link)));
+      realtime_, surroundings_.counted, std::move(machine), surroundings_.open, std::move(info), std::move(link)));
 }
 
 std::unique_ptr<session_handle> server_core::admit_again(const connection_info& info,

@@ -43,6 +43,8 @@ struct init_event {
   std::optional<std::uint64_t> seed; ///< `config.seed`; none = the server's
   bool unit_responses =
       false; ///< `config.unit_responses`: each unit's answer is its own response (docs/protocol.md 15)
+  bool transcribe_input =
+      false; ///< `config.transcribe_input`: the client wants what its user says (docs/protocol.md 16)
   bool listen_at_turn_end = false; ///< `config.listen_at_turn_end`: a turn's last second ends with a `listen`
   int max_slice_nums = 1;
   pcm voice;     ///< reference voice for the LLM, 16 kHz; null = none
@@ -202,6 +204,14 @@ struct session_closed {
   std::optional<usage> total;
 };
 
+/// What the user said in one turn, or why it was not written down (docs/protocol.md 16). Times count the session's sound.
+struct input_transcript {
+  std::int64_t start_ms = 0;
+  std::int64_t end_ms = 0;
+  std::string text;
+  std::string_view problem{}; ///< one of `transcript_result_words`; empty = none
+};
+
 /// docs/protocol.md 10; `message` is for humans.
 struct error_event {
   error_code code;
@@ -210,6 +220,6 @@ struct error_event {
 
 using server_event = std::variant<session_queued, session_queue_update, session_queue_done, session_created,
                                   session_resumed, output_delta, response_tool_call, response_tool_call_delta,
-                                  response_done, session_go_away, session_closed, error_event>;
+                                  response_done, session_go_away, session_closed, input_transcript, error_event>;
 
 } // namespace parley::protocol

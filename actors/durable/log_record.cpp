@@ -113,6 +113,12 @@ static void fields(A& a, handed_over& of) {
 template<class A>
 static void fields(A&, taken_up&) {}
 
+template<class A>
+static void fields(A& a, user_turn& of) {
+  auto& [number, result, text, seconds] = of.heard;
+  a(number, result, text, seconds);
+}
+
 } // namespace logged
 
 std::string pack(const timed_record& record) {

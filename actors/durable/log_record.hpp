@@ -79,11 +79,16 @@ struct handed_over {
 /// Another process took it up.
 struct taken_up {};
 
+/// A turn of its user was written down, or could not be.
+struct user_turn {
+  protocol::transcript heard;
+};
+
 } // namespace logged
 
-using log_record =
-    std::variant<logged::beginning, logged::frame, logged::engine_word, logged::worker_news, logged::tick,
-                 logged::drain, logged::tokens, logged::resumed, logged::handed_over, logged::taken_up>;
+using log_record = std::variant<logged::beginning, logged::frame, logged::engine_word, logged::worker_news,
+                                logged::tick, logged::drain, logged::tokens, logged::resumed, logged::handed_over,
+                                logged::taken_up, logged::user_turn>;
 
 /// When it happened, counted from the session's `accepted`.
 struct timed_record {

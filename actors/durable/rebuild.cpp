@@ -101,6 +101,11 @@ private:
   bool again(logged::drain&&) { return active() && take(machine_->on_drain(now())); }
   bool again(logged::tokens&&) { return true; }
 
+  bool again(logged::user_turn&& turn) {
+    return static_cast<std::size_t>(turn.heard.result) < std::size(protocol::transcript_result_words) &&
+           take(machine_->on_transcript(turn.heard, now()));
+  }
+
   bool again(logged::resumed&&) {
     auto welcome = machine_->on_resume({terms_.shown_token, 0}, 0, now());
     return welcome && take(*std::move(welcome));

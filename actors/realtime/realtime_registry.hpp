@@ -13,11 +13,6 @@
 
 namespace parley::actors {
 
-/// The answer to what it wanted written down.
-struct transcript_ready {
-  protocol::transcript heard;
-};
-
 using realtime_actor =
     caf::typed_actor<caf::reacts_to<client_frame>, caf::reacts_to<client_binary>, caf::reacts_to<client_gone>,
                      caf::reacts_to<inner_frame>, caf::reacts_to<inner_closed>, caf::reacts_to<transcript_ready>,
@@ -65,4 +60,3 @@ private:
 } // namespace parley::actors
 
 // These never leave their process.
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::transcript_ready)

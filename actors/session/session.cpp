@@ -108,6 +108,11 @@ session::behavior_type session::make_behavior() {
         carry_out(machine_->tick(now));
       },
       [this](const journal_woken&) { forward(lease_.woken()); },
+      [this](const transcript_ready& answer) {
+        const auto now = steady_now();
+        if (active()) keep(logged::user_turn{answer.heard}, now);
+        carry_out(machine_->on_transcript(answer.heard, now));
+      },
   };
 }
 
@@ -127,6 +132,8 @@ void session::on_exit() {
   durable_.reset();
   if (!link_closed_ && !client_gone_) link_->close(1011, "internal error");
   lease_.leave();
+  if (transcription_) caf::anon_send(transcription_, transcripts_unwanted{});
+  transcription_ = nullptr;
   for (const auto& offer : entry_->refuse_offers())
     offer->refuse(handed_over_ ? protocol::server_restarts() : protocol::no_such_claim());
   entry_.reset();

@@ -10,6 +10,7 @@
 #include "actors/session/session_meter.hpp"
 #include "actors/session/session_registry.hpp"
 #include "actors/session/worker_lease.hpp"
+#include "actors/transcription/transcription.hpp"
 #include "protocol/session/sent_events.hpp"
 #include "protocol/session/session_machine.hpp"
 
@@ -34,6 +35,8 @@ struct session_surroundings {
   session_registry registry;
   std::unique_ptr<recorder_feed> recordings; ///< null = nothing is recorded
   meters counted;
+  inner_opener open;        ///< sessions whose client is one of ours
+  bool transcribes = false; ///< setting `openai.transcribe`
   protocol::legacy_ids legacy_ids;
   /// The last ticket or engine session id. Starts at a random number, so that gateways sharing a worker differ.
   std::atomic<std::uint64_t> last_key{secure_random() >> 1};
@@ -110,6 +113,7 @@ private:
   void perform(const protocol::cancel_turn& effect);
   void perform(const protocol::restore_session& effect);
   void perform(const protocol::close_engine& effect);
+  void perform(protocol::transcribe_turn& effect);
 
   session_surroundings& shared_;
   connection_info connection_;
@@ -129,6 +133,7 @@ private:
   std::shared_ptr<const std::string> init_frame_; ///< what the log will begin with
   protocol::time_point init_at_;
   bool handed_over_ = false;
+  transcription_actor transcription_; ///< null until something is to be written down
   std::deque<protocol::effect> pending_;
   bool carrying_out_ = false;
   bool link_closed_ = false;

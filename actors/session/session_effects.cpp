@@ -102,4 +102,18 @@ void session::perform(const protocol::close_engine&) {
   forward(lease_.close());
 }
 
+void session::perform(protocol::transcribe_turn& effect) {
+  if (!shared_.transcribes || !shared_.open) {
+    send(this, transcript_ready{{effect.what.number, protocol::transcript_result::busy}});
+    return;
+  }
+  if (!transcription_) {
+    auto tell = [to = session_actor(this)](protocol::transcript heard) {
+      caf::anon_send(to, transcript_ready{std::move(heard)});
+    };
+    transcription_ = system().spawn<transcription>(shared_.open, connection_, shared_.counted, std::move(tell));
+  }
+  send(transcription_, transcript_order{std::move(effect.what)});
+}
+
 } // namespace parley::actors

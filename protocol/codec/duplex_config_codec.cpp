@@ -65,6 +65,7 @@ void read_duplex_config(field_reader& in, const field& config, init_event& into)
   in.seed(at("seed"), into.seed);
   in.boolean(at("unit_responses"), into.unit_responses);
   in.boolean(at("listen_at_turn_end"), into.listen_at_turn_end);
+  in.boolean(at("transcribe_input"), into.transcribe_input);
   fixed(in, at("chunk_ms"), unit_ms);
   fixed(in, at("sample_rate"), input_rate);
 }

@@ -190,6 +190,15 @@ public:
     if (full()) write_usage(out_, "usage", event.total);
   }
 
+  void operator()(const input_transcript& event) {
+    out_.text("type", "input.transcript");
+    out_.text("text", event.text);
+    out_.integer("start_ms", event.start_ms);
+    out_.integer("end_ms", event.end_ms);
+    if (!event.problem.empty()) out_.text("problem", event.problem);
+    session();
+  }
+
   void operator()(const error_event& event) {
     auto& known = traits(event.code);
     out_.text("type", "error");

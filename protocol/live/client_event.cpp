@@ -86,7 +86,7 @@ realtime::result<client_event> read_client_event(json::value event) {
     if (wrong) return tl::unexpected(std::move(*wrong));
     return out;
   }
-  return tl::unexpected(unknown_type(type));
+  return tl::unexpected(unknown_type(type.substr(0, 64)));
 }
 
 } // namespace parley::protocol::live

@@ -16,6 +16,7 @@ namespace {
 using realtime::fault;
 using std::chrono::milliseconds;
 
+constexpr std::size_t most_event_id = 512; ///< a longer `event_id` is not repeated
 constexpr milliseconds silence_after{300};
 constexpr milliseconds silence_step{100};
 constexpr milliseconds usage_every = std::chrono::seconds(60);
@@ -50,8 +51,8 @@ realtime::effects machine::on_frame(std::string_view frame, time_point now) {
     refuse_event({"invalid_json", "This is not a JSON object that the server can read.", ""});
     return take();
   }
-  if (const auto given = json::member(event, "event_id"); given.is(json::kind::string))
-    event_id_ = json::unescape(given);
+  const auto given = json::member(event, "event_id");
+  if (given.is(json::kind::string) && given.raw().size() <= most_event_id) event_id_ = json::unescape(given);
   const auto type = json::member(event, "type");
   auto read = read_client_event(event);
   if (!begun_ && !(type.is(json::kind::string) && json::means(type, "session.start")))

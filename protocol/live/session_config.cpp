@@ -86,7 +86,8 @@ realtime::result<session_config> read_session(json::value session) {
   session_config to;
   std::optional<fault> wrong;
   field_set from(session, "session", wrong);
-  to.model = from.required_text("model");
+  from.require("model");
+  to.model = from.short_text("model").value_or("");
   realtime::read_instructions(from, to.instructions);
   auto audio = from.object("audio");
   read_format(audio, to.format);

@@ -92,6 +92,7 @@ void session_machine::begin_talk(const engine_opened& opened, time_point now) {
     chat_.emplace(init_, random_);
   } else {
     duplex_.emplace(limits_, init_, opened, random_);
+    if (init_->transcribe_input) user_.emplace();
     created.prompt_length = opened.prompt_tokens;
     created.measured.kv_cache_length = opened.prompt_tokens;
   }
@@ -137,8 +138,28 @@ void session_machine::take_units(const envelope& frame, time_point now) {
     return reject({error_code::invalid_payload, "context: too much of it waits for the next second of sound"}, now);
   took_input_ = true;
   name_input(event->input_id);
+  if (user_) listen_to_user(event->samples);
   auto out = writer();
   follow(its_duplex().on_append(std::move(*event), inputs_, now, out));
+}
+
+void session_machine::listen_to_user(const pcm& samples) {
+  for (auto& turn : user_->hear(*samples)) {
+    unwritten_.push_back({++last_turn_, turn.start_ms, turn.end_ms});
+    writer().order(transcribe_turn{{last_turn_, std::move(turn.sound)}});
+  }
+}
+
+effects session_machine::on_transcript(const transcript& heard, time_point) {
+  const auto found =
+      std::find_if(unwritten_.begin(), unwritten_.end(), [&](const auto& each) { return each.number == heard.number; });
+  if (state_ != session_state::active || found == unwritten_.end()) return {};
+  input_transcript told{found->start_ms, found->end_ms, heard.text};
+  if (heard.result != transcript_result::completed)
+    told.problem = transcript_result_words[static_cast<std::size_t>(heard.result)];
+  unwritten_.erase(found);
+  say(std::move(told));
+  return take();
 }
 
 void session_machine::take_turn(const envelope& frame, time_point now) {

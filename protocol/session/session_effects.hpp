@@ -1,6 +1,7 @@
 #pragma once
 
 #include "protocol/events.hpp"
+#include "protocol/transcription/transcript.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -86,8 +87,14 @@ struct restore_session {};
 /// End the engine session. Always answered by on_engine_closed, even if its open has failed meanwhile.
 struct close_engine {};
 
-using effect = std::variant<send, send_again, close_link, enqueue, cancel_ticket, retype, release_worker, open_engine,
-                            submit_unit, cut_step, submit_turn, cancel_turn, restore_session, close_engine>;
+/// Have a turn of the user written down in the background. Answered by on_transcript.
+struct transcribe_turn {
+  transcript_request what;
+};
+
+using effect =
+    std::variant<send, send_again, close_link, enqueue, cancel_ticket, retype, release_worker, open_engine, submit_unit,
+                 cut_step, submit_turn, cancel_turn, restore_session, close_engine, transcribe_turn>;
 using effects = std::vector<effect>;
 
 } // namespace parley::protocol

@@ -13,6 +13,7 @@
 #include "protocol/session/session_clocks.hpp"
 #include "protocol/session/session_effects.hpp"
 #include "protocol/session/session_table.hpp"
+#include "protocol/transcription/turn_listener.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -133,6 +134,9 @@ public:
   /// The journal has been replayed on the new worker (after `restore_session`).
   effects on_restored(time_point now);
 
+  /// The answer to `transcribe_turn`.
+  effects on_transcript(const transcript& heard, time_point now);
+
   // ---- the server
 
   /// The server is shutting down (docs/protocol.md 5, "server drains").
@@ -246,6 +250,7 @@ private:
   void name_input(std::string& input_id) const;
   void take_units(const envelope& frame, time_point now);
   void take_turn(const envelope& frame, time_point now);
+  void listen_to_user(const pcm& samples);
   void fail_init(const engine_failure& failure);
   void refuse_input(const engine_failure& failure, time_point now);
   void fail_input(const engine_failure& failure, time_point now);
@@ -298,6 +303,15 @@ private:
   flood_guard flood_;
   std::optional<duplex_flow> duplex_;
   std::optional<chat_flow> chat_;
+  std::optional<turn_listener> user_; ///< with `config.transcribe_input`
+
+  /// A turn that is being written down.
+  struct unwritten_turn {
+    std::uint64_t number = 0;
+    std::int64_t start_ms = 0, end_ms = 0;
+  };
+  std::deque<unwritten_turn> unwritten_;
+  std::uint64_t last_turn_ = 0;
   std::optional<resume_token> resume_token_;
   std::uint64_t last_event_id_ = 0;
   std::uint64_t most_claimed_ = 0; ///< its client may know events up to this one that a process which has died had sent

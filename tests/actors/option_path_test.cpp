@@ -75,9 +75,10 @@ json schema() {
 } // namespace
 
 TEST_CASE("every option of a duplex session reaches the engine") {
-  // Two are fixed, max_slice_nums belongs to each unit, and two concern how answers are named on the wire.
+  // Two are fixed, max_slice_nums belongs to each unit, and three concern what is said on the wire.
   check_all(schema().at("duplexConfig").at("properties"),
-            {"chunk_ms", "sample_rate", "max_slice_nums", "unit_responses", "listen_at_turn_end"}, opened_with);
+            {"chunk_ms", "sample_rate", "max_slice_nums", "unit_responses", "listen_at_turn_end", "transcribe_input"},
+            opened_with);
 }
 
 TEST_CASE("every option of a chat request reaches the engine") {

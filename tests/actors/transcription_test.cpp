@@ -1,3 +1,4 @@
+#include "protocol/codec/client_side.hpp"
 #include "protocol/realtime/sound.hpp"
 #include "tests/actors/test_server.hpp"
 
@@ -40,6 +41,13 @@ void say_something(test_client& client) {
   protocol::realtime::sound_encoder encode({});
   client.send_text(R"({"type":"input_audio_buffer.append","audio":")" + encode.feed(samples) + R"("})");
   client.send_text(R"({"type":"input_audio_buffer.commit"})");
+}
+
+/// A second of a tone in Parley's own protocol; of silence if it has no amplitude.
+std::string own_append(float amplitude) {
+  std::vector<float> samples(16'000);
+  for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = amplitude * std::sin(0.05f * static_cast<float>(i));
+  return protocol::encode_append(protocol::dialect::current, samples);
 }
 
 std::size_t turns_in(const stub_script& script) {
@@ -142,4 +150,32 @@ TEST_CASE("connections and what happens on them are counted by dialect") {
   client.vanish();
   CHECK(
       eventually([&] { return core.metric(R"(parley_openai_connections{dialect="realtime",lane="manual"})") == "0"; }));
+}
+
+TEST_CASE("a session of Parley's own is told what its user said if it asks") {
+  stub_script script;
+  test_server core(writing_settings());
+  core.add_up(script);
+  auto client = core.connect("audio");
+  client.init(R"({"config":{"transcribe_input":true},"resume":true})");
+  client.send_text(own_append(0.3f));
+  client.send_text(own_append(0.0f));
+  const auto told = client.link->next("input.transcript");
+  CHECK(told["text"] == "Hello there.");
+  CHECK(told["start_ms"].get<int>() < 200);
+  CHECK(told["end_ms"].get<int>() >= 900);
+  CHECK(told["event_id"].get<int>() > 1);
+  client.vanish();
+}
+
+TEST_CASE("where the server writes nothing down, a session that asks is told so") {
+  stub_script script;
+  test_server core;
+  core.add_up(script);
+  auto client = core.connect("audio");
+  client.init(R"({"config":{"transcribe_input":true}})");
+  client.send_text(own_append(0.3f));
+  client.send_text(own_append(0.0f));
+  CHECK(client.link->next("input.transcript")["problem"] == "busy");
+  client.vanish();
 }

@@ -147,6 +147,7 @@ TEST_CASE("session.init: every key of config is read") {
                      {"seed", 42},
                      {"unit_responses", true},
                      {"listen_at_turn_end", true},
+                     {"transcribe_input", true},
                      {"chunk_ms", 1000},
                      {"sample_rate", 16000},
                      {"max_slice_nums", 3},
@@ -172,6 +173,7 @@ TEST_CASE("session.init: every key of config is read") {
   CHECK(out->seed == 42u);
   CHECK(out->unit_responses);
   CHECK(out->listen_at_turn_end);
+  CHECK(out->transcribe_input);
   CHECK(out->max_slice_nums == 3);
 }
 
@@ -199,6 +201,7 @@ TEST_CASE("session.init: ranges of config") {
       {"generate_audio", {"true", "false"}, {"1", "0", "\"true\"", "[]"}},
       {"unit_responses", {"true", "false"}, {"1", "\"true\""}},
       {"listen_at_turn_end", {"true", "false"}, {"0", "{}"}},
+      {"transcribe_input", {"true", "false"}, {"0", "\"yes\""}},
       {"sliding_window_mode", {"\"off\"", "\"basic\"", "\"context\""}, {"\"on\"", "0", "true"}},
       {"basic_window_high_tokens", {"1", "8000"}, {"0", "\"x\""}},
       {"basic_window_low_tokens", {"1", "8000"}, {"0", "1.5"}},

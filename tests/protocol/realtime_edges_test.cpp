@@ -1,3 +1,4 @@
+#include "tests/protocol/live_driver.hpp"
 #include "tests/protocol/realtime_driver.hpp"
 
 #include <catch2/catch.hpp>
@@ -219,4 +220,13 @@ TEST_CASE("references to items make a context of their own") {
   CHECK(turn.find("the third") != turn.npos);
   const auto wrong = server.send(respond({{"input", {{{"type", "item_reference"}, {"id", "item_none"}}}}}));
   CHECK(refusal_of(wrong) == "invalid_value response.input");
+}
+
+TEST_CASE("in Live as well what a client may have repeated to it is short") {
+  live_driver server;
+  const std::string long_text(100'000, 'x');
+  const auto told = [&](const json& event) { return last(server.send(event), "error").dump().size(); };
+  CHECK(told({{"type", "session.start"}, {"event_id", long_text}, {"session", {{"model", long_text}}}}) < 1000);
+  server.begin();
+  CHECK(told({{"type", long_text}, {"event_id", long_text}}) < 1000);
 }

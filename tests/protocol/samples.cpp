@@ -110,6 +110,8 @@ std::vector<sample> server_samples() {
   current.add_all(common_events());
   current.add_all(created_events());
   current.add(session_go_away{"server_restart", 0, 1000});
+  current.add(input_transcript{1200, 2600, "What time is it?"});
+  current.add(input_transcript{0, 31'000, "", "too_long"});
   session_created lasting;
   lasting.resume_token = "resume_abcdefghijklmnopqrstuvwxyz234567";
   lasting.resume_seconds = 30;
@@ -178,6 +180,7 @@ std::vector<sample> client_samples() {
                           {"seed", -1},
                           {"unit_responses", true},
                           {"listen_at_turn_end", false},
+                          {"transcribe_input", true},
                           {"chunk_ms", 1000},
                           {"sample_rate", 16000},
                           {"max_slice_nums", 1},
@@ -279,10 +282,11 @@ std::vector<sample> refused_client_samples() {
   add(duplex_client, {{"type", 5}});
   add(duplex_client, {{"type", "session.init"}});
   add(duplex_client, {{"type", "session.init"}, {"payload", "x"}});
-  for (dom config : {dom{{"length_penalty", 9}}, dom{{"force_listen_count", -1}}, dom{{"temperature", 2.5}},
-                     dom{{"top_p", 2}}, dom{{"decode_mode", "x"}}, dom{{"generate_audio", 1}}, dom{{"chunk_ms", 200}},
-                     dom{{"sample_rate", 8000}}, dom{{"unit_responses", 1}}, dom{{"listen_at_turn_end", "yes"}},
-                     dom{{"max_slice_nums", 0}}, dom{{"sliding_window_mode", "on"}}, dom{{"seed", 0.5}}})
+  for (dom config :
+       {dom{{"length_penalty", 9}}, dom{{"force_listen_count", -1}}, dom{{"temperature", 2.5}}, dom{{"top_p", 2}},
+        dom{{"decode_mode", "x"}}, dom{{"generate_audio", 1}}, dom{{"chunk_ms", 200}}, dom{{"sample_rate", 8000}},
+        dom{{"unit_responses", 1}}, dom{{"listen_at_turn_end", "yes"}}, dom{{"transcribe_input", 1}},
+        dom{{"max_slice_nums", 0}}, dom{{"sliding_window_mode", "on"}}, dom{{"seed", 0.5}}})
     add(duplex_client, {{"type", "session.init"}, {"payload", {{"config", config}}}});
   add(duplex_client, {{"type", "session.init"}, {"payload", {{"system_prompt", std::string(32'769, 'x')}}}});
   add(duplex_client, {{"type", "session.init"}, {"payload", {{"voice", {{"ref_audio_base64", ""}}}}}});

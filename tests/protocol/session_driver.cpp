@@ -42,6 +42,7 @@ std::string word_of(const server_event& event) {
                         [](const response_tool_call_delta& e) { return "part:" + e.part.name + e.part.arguments; },
                         [](const response_done& e) { return "done:" + e.reason + "(" + e.text + ")"; },
                         [](const session_go_away& e) { return "go_away:" + e.reason; },
+                        [](const input_transcript& e) { return "transcript:" + e.text + std::string(e.problem); },
                         [](const session_closed& e) { return "closed:" + e.reason; },
                         [](const error_event& e) { return "error:" + std::string(traits(e.code).wire); },
                     },
@@ -69,6 +70,7 @@ std::string word(const effect& what) {
           [](const cancel_turn&) { return std::string("cancel_turn"); },
           [](const restore_session&) { return std::string("restore"); },
           [](const close_engine&) { return std::string("close_engine"); },
+          [](const transcribe_turn& e) { return "transcribe:" + std::to_string(e.what.number); },
       },
       what);
 }

@@ -74,6 +74,7 @@ struct driver {
   std::string update(int position) { return note(machine.on_queue_update({position, 1.5, "ticket_0", position}, now)); }
   std::string taken_up() { return note(machine.on_taken_up(now)); }
   std::string handover() { return note(machine.on_handover(1s, now)); }
+  std::string heard(transcript what) { return note(machine.on_transcript(what, now)); }
   std::string drain() { return note(machine.on_drain(now)); }
   std::string gone() { return note(machine.on_gone(now)); }
   /// A refusal becomes `refused:` and the error's code.

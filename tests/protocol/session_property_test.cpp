@@ -376,6 +376,7 @@ private:
     REQUIRE(turn_);
     cancelled_ = true;
   }
+  void on(const transcribe_turn&) { FAIL("nobody asked for what the user says"); }
   void on(const close_engine&) {
     REQUIRE((engine_ == engine::open || engine_ == engine::opening));
     engine_ = engine::closing;
