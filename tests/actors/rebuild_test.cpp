@@ -71,7 +71,8 @@ public:
         begin_.able, id_source(seed), [this] { return "resume_" + std::to_string(++tokens_); });
     machine_->start(now_);
     machine_->on_granted(now_);
-    const std::string init = R"({"type":"session.init","payload":{"resume":true,"config":{"force_listen_count":0}}})";
+    const std::string init =
+        R"({"type":"session.init","payload":{"resume":true,"config":{"force_listen_count":0,"transcribe_input":true}}})";
     do_all(machine_->on_frame(init, now_));
     log_ = log_header();
     keep(begin_, {});
@@ -101,7 +102,10 @@ public:
       break;
     case 5: worker(); break;
     case 6:
-      if (random_() % 3 == 0) come_back();
+      if (random_() % 3 == 0)
+        come_back();
+      else
+        write_down();
       break;
     default: answer();
     }
@@ -171,6 +175,7 @@ public:
 
   std::string log_;
   std::vector<std::string> said_; ///< the numbered events
+  int written_ = 0;               ///< turns of the user
 
 private:
   void keep(log_record what, std::chrono::nanoseconds at) { append_record(log_, pack({at, std::move(what)})); }
@@ -178,12 +183,25 @@ private:
   std::string input() {
     if (chat_) return R"({"type":"input.append","input":{"messages":[{"role":"user","content":"hello"}]}})";
     constexpr std::size_t lengths[] = {4'000, 16'000, 16'000, 40'000};
-    return append_frame(lengths[random_() % 4], static_cast<float>(random_() % 100) / 128, random_() % 5 == 0);
+    const bool quiet = random_() % 2 == 0;
+    const auto value = quiet ? 0 : static_cast<float>(random_() % 100) / 128;
+    return append_frame(lengths[random_() % 4], value, random_() % 5 == 0);
   }
 
   void take(const std::string& frame) {
     keep(logged::frame{std::make_shared<const std::string>(frame)}, now_ - start_);
     do_all(machine_->on_frame(frame, now_));
+  }
+
+  /// What the user said in the oldest turn that nobody has written down.
+  void write_down() {
+    if (turns_.empty()) return;
+    const protocol::transcript heard{turns_.front(), static_cast<protocol::transcript_result>(random_() % 4), "hello",
+                                     1};
+    turns_.pop_front();
+    keep(logged::user_turn{heard}, now_ - start_);
+    do_all(machine_->on_transcript(heard, now_));
+    ++written_;
   }
 
   void come_back() {
@@ -284,6 +302,7 @@ private:
         work_.push_back(turn->turn);
         kept_.enter(to_engine(*turn, 0));
       }
+      if (const auto* turn = std::get_if<protocol::transcribe_turn>(&effect)) turns_.push_back(turn->what.number);
     }
   }
 
@@ -295,6 +314,7 @@ private:
   std::unique_ptr<protocol::session_machine> machine_;
   journal kept_{journal::bound{}};
   std::deque<std::uint64_t> work_;
+  std::deque<std::uint64_t> turns_; ///< of the user, to be written down
   bool restoring_ = false;
   int tokens_ = 0;
   std::string first_;
@@ -311,7 +331,7 @@ std::vector<std::size_t> ends_of(const std::string& log) {
 } // namespace
 
 TEST_CASE("a session that is rebuilt at any moment has said the same, and goes on in the same way") {
-  int compared = 0;
+  int compared = 0, written = 0;
   for (unsigned seed = 1; seed <= 120; ++seed) {
     life session(seed, seed % 3 == 0);
     for (auto rounds = 1 + seed % 60; rounds > 0 && !session.over(); --rounds) session.act();
@@ -321,8 +341,10 @@ TEST_CASE("a session that is rebuilt at any moment has said the same, and goes o
     session.expect_first(again.first);
     session.go_on_beside(*again.machine);
     ++compared;
+    written += session.written_;
   }
   CHECK(compared > 80);
+  CHECK(written > 20);
 }
 
 TEST_CASE("a log that is cut anywhere is used up to there, or refused in words") {
