@@ -24,6 +24,7 @@ CHECKS = {
     "livekit/livekit_live.py": "greeting spoken barge_in",
     "pipecat/pipecat_live.py": "open spoken speak_first",
 }
+WRITTEN = ["livekit/livekit_realtime.py", "livekit/livekit_live.py"]  # their check `transcript`
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +99,18 @@ def test_every_event_obeys_the_rules(watched, started):
         process.wait(SECONDS)
     assert watched.events > 100
     assert not watched.broken, f"{len(watched.broken)} of {watched.events}: " + "\n".join(watched.broken[:5])
+
+
+@pytest.mark.parametrize("script", WRITTEN)
+def test_what_users_say_reaches_the_application(script, packages, tmp_path):
+    """What it says is not looked at: this model cannot transcribe."""
+    server = nano(tmp_path, "--set", "openai.transcribe=chat")
+    relay = Watched(server)
+    try:
+        what = [*command(script, packages, tmp_path), relay.http + "/v1", "--only", "transcript"]
+        told = subprocess.run(what, capture_output=True, text=True, timeout=SECONDS, env=os.environ | {"PYTHONWARNINGS": "ignore", "PYTHONDONTWRITEBYTECODE": "1"})
+        assert told.returncode == 0 and told.stdout.startswith("ok  "), told.stdout
+        assert relay.events and not relay.broken, relay.broken[:5]
+    finally:
+        relay.close()
+        assert server.stop() == 0, server.log.read_text()[-4000:]

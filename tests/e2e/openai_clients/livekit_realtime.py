@@ -1,6 +1,7 @@
 """livekit-plugins-openai (PyPI): openai.realtime.RealtimeModel(base_url=...), without a LiveKit room. See common.py.
 
-Checks: text, instructions, spoken, interrupt, tools, chat_ctx, video, manual, azure_beta, agent
+Checks: text, instructions, spoken, interrupt, tools, chat_ctx, video, manual, azure_beta, agent; and transcript, for a server that writes down what
+users say
 `agent` is a whole AgentSession with a microphone and a loudspeaker of our own: what an application sees.
 """
 import asyncio
@@ -148,6 +149,23 @@ async def run(url, checks, wav="", key="none", wait=30.0):
                 roles = [i.role for i in t.s.chat_ctx.items]
                 assert roles[:2] == ["user", "assistant"], f"remote chat context: {roles}"
                 return f"{words!r}, {sound:.1f} s"
+
+        async def transcript():
+            async with Talk(http, url, key, turn_detection=ServerVad(type="server_vad", silence_duration_ms=300)) as t:
+                written = asyncio.Queue()
+                t.s.on("input_audio_transcription_completed", written.put_nowait)
+
+                async def send(pcm):
+                    t.s.push_audio(frame(pcm))
+                async with Microphone(RATE, send, 50) as mic:
+                    mic.say(silence(300, RATE) + speech)
+                    await t.answer(await t.generations.get())
+                    while not (heard := await written.get()).is_final:
+                        pass
+                assert heard.transcript, heard
+                kept = t.s.chat_ctx.get_by_id(heard.item_id)
+                assert kept.role == "user" and kept.text_content == heard.transcript, kept
+                return repr(heard.transcript)
 
         async def interrupt():
             async with Talk(http, url, key, turn_detection=ServerVad(type="server_vad", silence_duration_ms=300,
@@ -326,7 +344,7 @@ async def run(url, checks, wav="", key="none", wait=30.0):
             assert any(i.interrupted for i in assistants), "no item says that it was interrupted"
             return f"greeting, question, barge-in, answer; states {' '.join(dict.fromkeys(states))}"
 
-        for name, check in (("text", text), ("instructions", instructions), ("spoken", spoken), ("interrupt", interrupt),
+        for name, check in (("text", text), ("instructions", instructions), ("spoken", spoken), ("transcript", transcript), ("interrupt", interrupt),
                             ("tools", tools), ("chat_ctx", chat_ctx), ("video", video), ("manual", manual),
                             ("azure_beta", azure_beta), ("agent", agent)):
             await checks.run(name, check, wait)
