@@ -370,10 +370,8 @@ void machine::end(std::uint16_t code, std::string reason) {
 }
 
 realtime::effects machine::take() {
-  realtime::effects all;
+  realtime::effects all = std::exchange(notes_, {}); // the statistics must not lag behind what the client has been told
   for (auto& frame : out_.take()) all.emplace_back(realtime::to_client{std::move(frame)});
-  all.insert(all.end(), std::make_move_iterator(notes_.begin()), std::make_move_iterator(notes_.end()));
-  notes_.clear();
   all.insert(all.end(), std::make_move_iterator(inner_effects_.begin()), std::make_move_iterator(inner_effects_.end()));
   inner_effects_.clear();
   if (end_) {

@@ -433,11 +433,10 @@ void machine::end(std::uint16_t code, std::string reason) {
 }
 
 effects machine::take() {
-  effects all;
-  for (auto& frame : out_.take()) all.emplace_back(to_client{std::move(frame)});
   for (auto& code : out_.take_codes()) note_it(note::what::error, std::move(code));
-  all.insert(all.end(), std::make_move_iterator(notes_.begin()), std::make_move_iterator(notes_.end()));
-  notes_.clear();
+  // First: the statistics must not lag behind what the client has been told.
+  effects all = std::exchange(notes_, {});
+  for (auto& frame : out_.take()) all.emplace_back(to_client{std::move(frame)});
   all.insert(all.end(), std::make_move_iterator(inner_effects_.begin()), std::make_move_iterator(inner_effects_.end()));
   inner_effects_.clear();
   if (end_) {

@@ -1,3 +1,4 @@
+#include "config/load.hpp"
 #include "protocol/realtime/sound.hpp"
 #include "tests/actors/test_server.hpp"
 
@@ -149,5 +150,23 @@ TEST_CASE("a binary frame ends a realtime connection") {
   auto client = connect(core);
   client.handle->binary();
   CHECK(client.link->closed() == 1003);
+  client.vanish();
+}
+
+TEST_CASE("voices by name are read when the server starts, or it does not start") {
+  auto settings = test_server::quick_settings();
+  for (const auto* wrong : {"marin", "=tests/data/question.wav", "marin=tests/data/none.wav", "marin=README.md"}) {
+    settings.openai.voices = wrong;
+    CHECK_THROWS_AS(test_server(settings), config::settings_error);
+  }
+  settings.openai.voices = "marin=tests/data/question.wav  cedar=tests/data/question.wav";
+  stub_script script;
+  test_server core(settings);
+  core.add_up(script);
+  auto client = connect(core);
+  client.send_text(R"({"type":"session.update","session":{"type":"realtime","audio":{"output":{"voice":"cedar"}}}})");
+  client.send_text(spoken(1));
+  REQUIRE(script.eventually([](const auto& s) { return s.template all<inference::open_duplex>().size() == 1; }));
+  CHECK(script.all<inference::open_duplex>()[0].voice != nullptr);
   client.vanish();
 }

@@ -66,7 +66,7 @@ TEST_CASE("a session begins with what its key says") {
   machine it({"any", true, {}, 0, R"({"type":"realtime","instructions":"Be brief.","output_modalities":["text"]})"}, {},
              [] { return 7; });
   const auto effects = it.start({});
-  const auto& first = std::get<to_client>(effects.at(0));
+  const auto& first = std::get<to_client>(effects.back());
   const auto session = wire_json::parse(first.frame)["session"];
   CHECK(session["instructions"] == "Be brief.");
   CHECK(session["output_modalities"] == wire_json{"text"});
