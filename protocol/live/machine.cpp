@@ -31,7 +31,7 @@ constexpr std::string_view channel_events[] = {"session.instructions.appended", 
 
 machine::machine(origin from, machine_terms terms, random_source random)
     : terms_(std::move(terms)), origin_(std::move(from)), out_(std::move(random)), id_(out_.make_id("sess_")),
-      finder_(std::make_unique<realtime::loudness_detector>()), feed_(terms.backlog_units) {}
+      finder_(std::make_unique<realtime::loudness_detector>()), feed_(terms_.backlog_units) {}
 
 realtime::effects machine::start(time_point now) {
   now_ = now;

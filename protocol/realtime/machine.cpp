@@ -53,8 +53,8 @@ fault unknown_item(std::string_view verb, std::string_view doing, const std::str
 } // namespace
 
 machine::machine(origin from, machine_terms terms, random_source random)
-    : terms_(terms), origin_(std::move(from)), out_(std::move(random)), id_(out_.make_id("sess_")),
-      conversation_id_(out_.make_id("conv_")), feed_(terms.backlog_units) {
+    : terms_(std::move(terms)), origin_(std::move(from)), out_(std::move(random)), id_(out_.make_id("sess_")),
+      conversation_id_(out_.make_id("conv_")), feed_(terms_.backlog_units) {
   config_.model = origin_.model;
   if (!origin_.session.empty()) config_ = with_defaults(config_, origin_.session);
   config_.can_transcribe = terms_.transcribes;

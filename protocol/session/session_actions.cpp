@@ -144,6 +144,7 @@ void session_machine::take_units(const envelope& frame, time_point now) {
 }
 
 void session_machine::listen_to_user(const pcm& samples) {
+  PARLEY_ASSERT(user_, "its client wants to know what the user says");
   for (auto& turn : user_->hear(*samples)) {
     unwritten_.push_back({++last_turn_, turn.start_ms, turn.end_ms});
     writer().order(transcribe_turn{{last_turn_, std::move(turn.sound)}});
