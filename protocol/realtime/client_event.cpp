@@ -41,9 +41,11 @@ void read_input(field_set& from, const sound_format& coding, response_request& i
   const auto given = from.at("input");
   if (!given.given()) return;
   if (!given.is(json::kind::array)) return from.refuse_value("input", "it must be a list of items.");
+  const auto items = json::elements(given, max_input_items + 1);
+  if (items.size() > max_input_items) return from.refuse_value("input", "it has more than 256 items.");
   auto& input = into.input.emplace();
   std::optional<fault> wrong;
-  for (const auto& each : json::elements(given, max_input_items)) {
+  for (const auto& each : items) {
     field_set one(each, from.path_of("input"), wrong);
     if (one.text("type").value_or("") == "item_reference")
       input.emplace_back(one.required_text("id"));

@@ -110,8 +110,10 @@ void read_message(field_set& from, const sound_format& coding, item& into) {
   const auto content = from.require("content");
   if (from.failed()) return;
   if (!content.is(json::kind::array)) return from.refuse_value("content", "it must be a list.");
+  const auto parts = json::elements(content, most_parts + 1);
+  if (parts.size() > most_parts) return from.refuse_value("content", "it has more than 64 parts.");
   std::optional<fault> wrong;
-  for (const auto& each : json::elements(content, most_parts)) {
+  for (const auto& each : parts) {
     into.content.push_back(read_part({each, from.path_of("content"), wrong}, coding));
     auto& part = into.content.back();
     if (into.role == item_role::assistant && part.type == item_part::kind::input_text)

@@ -206,6 +206,18 @@ TEST_CASE("large requests wait in small numbers") {
   CHECK(refusal_of(server.send(large)) == "rate_limit_exceeded");
 }
 
+TEST_CASE("what is too much is refused, not cut") {
+  realtime_driver server;
+  json parts = json::array(), items = json::array();
+  for (int i = 0; i < 65; ++i) parts.push_back({{"type", "input_text"}, {"text", "x"}});
+  for (int i = 0; i < 257; ++i) items.push_back(user_says("x")["item"]);
+  CHECK(refusal_of(server.send({{"type", "conversation.item.create"},
+                                {"item", {{"type", "message"}, {"role", "user"}, {"content", parts}}}})) ==
+        "invalid_value item.content");
+  CHECK(refusal_of(server.send(respond({{"conversation", "none"}, {"input", items}}))) ==
+        "invalid_value response.input");
+}
+
 TEST_CASE("references to items make a context of their own") {
   realtime_driver server;
   server.update({{"audio", {{"input", {{"turn_detection", nullptr}}}}}});
