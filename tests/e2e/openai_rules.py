@@ -1,4 +1,4 @@
-"""What OpenAI's clients need of the server's events, by the tables of tests/support/openai_events.json, checked for every event of a
+"""What OpenAI's clients need of the server's events, by the tables of protocol/conformance/openai_events.json, checked for every event of a
 connection; and a relay that looks at what passes between clients that know nothing of it and the server."""
 import base64
 import json
@@ -8,7 +8,7 @@ import struct
 import threading
 from pathlib import Path
 
-RULES = json.loads((Path(__file__).parents[1] / "support/openai_events.json").read_text())
+RULES = json.loads((Path(__file__).parents[2] / "protocol/conformance/openai_events.json").read_text())
 
 
 def rules_for(request: str):

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "protocol/conformance/live_validator.hpp"
 #include "protocol/live/machine.hpp"
-#include "tests/protocol/live_validator.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -75,7 +75,7 @@ private:
   const std::chrono::steady_clock::time_point began_{std::chrono::hours(1)};
   std::chrono::steady_clock::time_point now_ = began_;
   protocol::live::machine machine_;
-  live_validator validator_;
+  protocol::conformance::live_validator validator_;
   std::vector<received> seen_;
   std::optional<protocol::mode> open_;
   std::uint64_t number_ = 0;

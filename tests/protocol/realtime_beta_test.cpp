@@ -1,3 +1,4 @@
+#include "protocol/conformance/tables.hpp"
 #include "protocol/realtime/beta_adapter.hpp"
 #include "protocol/realtime/beta_events.hpp"
 #include "protocol/realtime/machine.hpp"
@@ -6,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <random>
 #include <set>
@@ -26,9 +26,8 @@ std::set<std::string> keys_of(const json& object) {
 
 /// Checks an event of the beta by its table.
 void check_beta(const json& event) {
-  std::ifstream in("tests/support/openai_events.json");
-  static const auto all = json::parse(in);
-  const auto& rules = all["beta"];
+  const auto& rules = parley::protocol::conformance::tables("beta");
+  const auto& fields = parley::protocol::conformance::tables("realtime").at("fields");
   const auto type = event["type"].get<std::string>();
   INFO(event.dump());
   CHECK_FALSE(rules["names"].contains(type));
@@ -36,9 +35,9 @@ void check_beta(const json& event) {
   auto ga = type;
   for (const auto& [name, beta] : rules["names"].items())
     if (beta == type) ga = name;
-  REQUIRE(all["realtime"]["fields"].contains(ga));
+  REQUIRE(fields.contains(ga));
   std::set<std::string> wanted{"type", "event_id"};
-  for (const auto& name : all["realtime"]["fields"][ga]) wanted.insert(name);
+  for (const auto& name : fields[ga]) wanted.insert(name);
   CHECK(keys_of(event) == wanted);
   if (event.contains("session")) CHECK(keys_of(event["session"]) == rules["session"].get<std::set<std::string>>());
   if (event.contains("response")) CHECK(keys_of(event["response"]) == rules["response"].get<std::set<std::string>>());

@@ -170,8 +170,9 @@ std::vector<json> realtime_driver::carry_out(rt::effects effects) {
   for (const auto& effect : effects) {
     if (ended_) throw std::runtime_error("an effect after the end");
     if (const auto* frame = std::get_if<rt::to_client>(&effect)) {
-      seen_.check(frame->frame);
+      seen_.check(frame->frame, 0);
       events.push_back(json::parse(frame->frame));
+      events_.push_back(events.back());
     } else if (const auto* opened = std::get_if<rt::open_inner>(&effect)) {
       if (open_) throw std::runtime_error("a second inner session");
       open_ = opened->kind;

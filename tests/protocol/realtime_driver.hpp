@@ -1,7 +1,7 @@
 #pragma once
 
+#include "protocol/conformance/realtime_validator.hpp"
 #include "protocol/realtime/machine.hpp"
-#include "tests/protocol/realtime_validator.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -54,7 +54,8 @@ public:
   /// Frames that it got and nobody has looked at, as JSON.
   std::vector<nlohmann::json> asked();
   std::optional<protocol::realtime::end_client> ended() const { return ended_; }
-  const realtime_validator& seen() const { return seen_; }
+  const std::vector<nlohmann::json>& events() const { return events_; } ///< all that the server sent
+  const protocol::conformance::realtime_validator& seen() const { return seen_; }
   const protocol::realtime::machine& machine() const { return machine_; }
 
 private:
@@ -62,7 +63,8 @@ private:
 
   std::chrono::steady_clock::time_point now_{std::chrono::hours(1)};
   protocol::realtime::machine machine_;
-  realtime_validator seen_;
+  protocol::conformance::realtime_validator seen_;
+  std::vector<nlohmann::json> events_;
   std::optional<protocol::mode> open_;
   std::uint64_t number_ = 0;
   std::vector<nlohmann::json> asked_;

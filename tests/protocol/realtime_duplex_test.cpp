@@ -122,7 +122,7 @@ TEST_CASE("speech breaks off what a duplex session says; a short sound does not"
   server.asked();
   server.hear(tone(0.3));
   server.hear(quiet(0.7));
-  CHECK(last(server.seen().events(), "response.done").is_null());
+  CHECK(last(server.events(), "response.done").is_null());
   CHECK_FALSE(appended(server.asked()).forced);
   const auto cut = server.hear(tone(0.8));
   CHECK(last(cut, "response.done")["response"]["status_details"]["reason"] == "turn_detected");
@@ -246,7 +246,7 @@ TEST_CASE("whatever happens in whatever order, clients are told in order") {
       break;
     case 10: server.wait(milliseconds(100 * pick(30))); break;
     case 11: {
-      const auto added = last(server.seen().events(), "conversation.item.added");
+      const auto added = last(server.events(), "conversation.item.added");
       if (added.is_object())
         server.send({{"type", pick(2) == 0 ? "conversation.item.delete" : "conversation.item.truncate"},
                      {"item_id", added["item"]["id"]},

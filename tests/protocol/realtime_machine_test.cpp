@@ -33,8 +33,8 @@ std::string refusal_code(const std::vector<json>& events) {
 
 TEST_CASE("the server speaks first, and echoes the whole session") {
   realtime_driver server;
-  REQUIRE(types(server.seen().events()) == names{"session.created"});
-  const auto made = server.seen().events()[0]["session"];
+  REQUIRE(types(server.events()) == names{"session.created"});
+  const auto made = server.events()[0]["session"];
   CHECK(made["audio"]["input"]["turn_detection"]["type"] == "semantic_vad");
   CHECK(made["audio"]["output"]["format"] == json{{"type", "audio/pcm"}, {"rate", 24'000}});
   CHECK(made["expires_at"] == 1'700'000'600);
@@ -122,7 +122,7 @@ TEST_CASE("a text answer has text events and no sound") {
   CHECK(done["status"] == "incomplete");
   CHECK(done["status_details"] == json{{"type", "incomplete"}, {"reason", "max_output_tokens"}});
   CHECK(done["output"][0]["content"][0] == json{{"type", "output_text"}, {"text", "Hi"}});
-  CHECK(last(server.seen().events(), "response.output_audio.delta").is_null());
+  CHECK(last(server.events(), "response.output_audio.delta").is_null());
   server.seen().check_quiet();
 }
 
@@ -303,7 +303,7 @@ TEST_CASE("speech interrupts an answer, which a short sound does not") {
   server.chat_delta("", 1);
   server.hear(tone(0.09));
   server.hear(quiet(0.5));
-  CHECK(last(server.seen().events(), "response.done").is_null());
+  CHECK(last(server.events(), "response.done").is_null());
   const auto cut = server.hear(tone(0.5));
   CHECK(types(cut) == names{"input_audio_buffer.speech_started", "response.output_audio.done",
                             "response.output_audio_transcript.done", "response.content_part.done",
@@ -344,7 +344,7 @@ TEST_CASE("an answer that speech may interrupt is sent little ahead of its time"
   server.chat_delta("One two three");
   for (int i = 0; i < 3; ++i) server.chat_delta("", 1);
   server.chat_done();
-  const auto& seen = server.seen().events();
+  const auto& seen = server.events();
   const auto sent = [&] {
     return std::count_if(seen.begin(), seen.end(),
                          [](const json& each) { return each["type"] == "response.output_audio.delta"; });
@@ -368,7 +368,7 @@ TEST_CASE("a client that sends nothing more is silent") {
 
 TEST_CASE("other kinds of sessions are refused over the connection") {
   realtime_driver server(false);
-  CHECK(refusal_code(server.seen().events()) == "unsupported_session_type");
+  CHECK(refusal_code(server.events()) == "unsupported_session_type");
   REQUIRE(server.ended());
   CHECK(server.ended()->code == 1008);
   CHECK(types(server.send({{"type", "response.create"}})).empty());

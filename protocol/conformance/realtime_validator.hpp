@@ -1,25 +1,25 @@
 #pragma once
 
+#include "protocol/conformance/event_validator.hpp"
+
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace parley::tests {
+namespace parley::protocol::conformance {
 
-/// What OpenAI's clients need of the server's events: their fields, and their order within a response and a turn. Throws
-/// std::runtime_error at the first event that breaks a rule. One per connection.
-class realtime_validator {
+/// What OpenAI's clients need of the server's events: their fields, and their order within a response and a turn.
+class realtime_validator final : public event_validator {
 public:
-  void check(std::string_view frame);
+  void check(std::string_view frame, std::int64_t at_ms) override;
 
   /// Call when everything is quiet: nothing may be left half told.
   void check_quiet() const;
-
-  const std::vector<nlohmann::json>& events() const { return events_; }
 
 private:
   struct response {
@@ -36,7 +36,6 @@ private:
   void check_turn(const nlohmann::json& event, const std::string& type);
   void follow(response& of, const std::string& type);
 
-  std::vector<nlohmann::json> events_;
   std::set<std::string> event_ids_;
   std::set<std::string> items_;
   std::map<std::string, response> responses_; ///< those not done yet
@@ -45,4 +44,4 @@ private:
   std::string added_item_;                    ///< whose `conversation.item.done` is due
 };
 
-} // namespace parley::tests
+} // namespace parley::protocol::conformance

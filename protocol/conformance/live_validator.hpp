@@ -1,5 +1,7 @@
 #pragma once
 
+#include "protocol/conformance/event_validator.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
@@ -7,24 +9,22 @@
 #include <string>
 #include <string_view>
 
-namespace parley::tests {
+namespace parley::protocol::conformance {
 
-/// What clients of OpenAI's Live API need of the server's events: their fields, their order and their pace, by the
-/// tables of tests/support/openai_events.json. Throws std::runtime_error at the first event that breaks a rule. One per
-/// connection.
-class live_validator {
+/// What clients of OpenAI's Live API need of the server's events: their fields, their order and their pace.
+class live_validator final : public event_validator {
 public:
-  live_validator();
+  explicit live_validator(std::int64_t most_ahead_ms = frame_ms);
 
-  /// `at_ms`: when it came, by any clock.
-  void check(std::string_view frame, std::int64_t at_ms);
+  void check(std::string_view frame, std::int64_t at_ms) override;
 
 private:
   void check_order(const nlohmann::json& event, const std::string& type);
   void check_times(const nlohmann::json& event);
   void check_pace(const nlohmann::json& event, std::int64_t at_ms);
 
-  const nlohmann::json rules_;
+  const nlohmann::json& rules_;
+  const double most_ahead_ms_;
   std::set<std::string> event_ids_;
   bool started_ = false;
   bool closed_ = false;
@@ -34,4 +34,4 @@ private:
   double played_until_ms_ = 0;
 };
 
-} // namespace parley::tests
+} // namespace parley::protocol::conformance

@@ -1,29 +1,26 @@
-#include "tests/protocol/realtime_validator.hpp"
+#include "protocol/conformance/realtime_validator.hpp"
+
+#include "protocol/conformance/tables.hpp"
 
 #include <algorithm>
-#include <fstream>
+#include <memory>
 #include <stdexcept>
 
-namespace parley::tests {
+namespace parley::protocol::conformance {
 namespace {
 
 using nlohmann::json;
 using names = std::vector<std::string>;
 
-json tables() {
-  std::ifstream in("tests/support/openai_events.json");
-  return json::parse(in).at("realtime");
-}
-
 /// Besides `type` and `event_id`, what the strict parsers of clients require; nothing else is ever sent.
 const std::map<std::string, names>& fields() {
-  static const std::map<std::string, names> all = tables()["fields"];
+  static const std::map<std::string, names> all = tables("realtime").at("fields");
   return all;
 }
 
 /// What may come next in a response, by what came last. `conversation.item.*` of its item are among them.
 const std::map<std::string, names>& next() {
-  static const std::map<std::string, names> all = tables()["next"];
+  static const std::map<std::string, names> all = tables("realtime").at("next");
   return all;
 }
 
@@ -60,9 +57,12 @@ void check_usage(const json& usage, const json& event) {
 
 } // namespace
 
-void realtime_validator::check(std::string_view frame) {
+std::unique_ptr<event_validator> make_realtime_validator() {
+  return std::make_unique<realtime_validator>();
+}
+
+void realtime_validator::check(std::string_view frame, std::int64_t) {
   const auto event = json::parse(frame);
-  events_.push_back(event);
   check_fields(event);
   const auto type = event["type"].get<std::string>();
   check_turn(event, type);
@@ -113,9 +113,9 @@ void realtime_validator::check_turn(const json& event, const std::string& type) 
     need(turn_item_.empty(), "a turn begins in a turn", event);
     turn_item_ = event["item_id"];
   } else if (type == "input_audio_buffer.speech_stopped") {
-    need(turn_item_ == event["item_id"], "the turn's item", event);
+    need(event["item_id"] == turn_item_, "the turn's item", event);
   } else if (type == "input_audio_buffer.committed") {
-    need(turn_item_.empty() || turn_item_ == event["item_id"], "the turn's item", event);
+    need(turn_item_.empty() || event["item_id"] == turn_item_, "the turn's item", event);
     turn_item_.clear();
     committed_item_ = event["item_id"];
   } else if (type == "input_audio_buffer.cleared") {
@@ -132,7 +132,7 @@ void realtime_validator::check_conversation(const json& event, const std::string
     need(event["previous_item_id"].is_null() || items_.count(event["previous_item_id"]) > 0, "the item before", event);
     if (event["item"]["status"] == "completed") added_item_ = id;
   } else if (type == "conversation.item.done") {
-    need(added_item_.empty() || added_item_ == event["item"]["id"], "the added item", event);
+    need(added_item_.empty() || event["item"]["id"] == added_item_, "the added item", event);
     added_item_.clear();
   } else if (type == "conversation.item.deleted") {
     need(items_.erase(event["item_id"]) == 1, "a known item", event);
@@ -155,7 +155,7 @@ void realtime_validator::check_response(const json& event, const std::string& ty
   if (type == "response.done") id = event["response"]["id"];
   if (id.empty() && (type == "conversation.item.added" || type == "conversation.item.done")) {
     for (auto& [key, each] : responses_)
-      if (each.item == event["item"]["id"]) follow(each, type);
+      if (event["item"]["id"] == each.item) follow(each, type);
     return;
   }
   if (id.empty()) return;
@@ -198,4 +198,4 @@ void realtime_validator::follow(response& of, const std::string& type) {
   of.steps.push_back(type);
 }
 
-} // namespace parley::tests
+} // namespace parley::protocol::conformance

@@ -1,20 +1,15 @@
-#include "tests/protocol/live_validator.hpp"
+#include "protocol/conformance/live_validator.hpp"
+
+#include "protocol/conformance/tables.hpp"
 
 #include <algorithm>
-#include <fstream>
+#include <memory>
 #include <stdexcept>
 
-namespace parley::tests {
+namespace parley::protocol::conformance {
 namespace {
 
 using live_json = nlohmann::json;
-
-constexpr double most_ahead_ms = 200; ///< a frame
-
-live_json live_rules() {
-  std::ifstream in("tests/support/openai_events.json");
-  return live_json::parse(in).at("live");
-}
 
 void live_need(bool holds, const std::string& what, const live_json& event) {
   if (!holds) throw std::runtime_error(what + ": " + event.dump().substr(0, 300));
@@ -37,7 +32,12 @@ void check_members(const live_json& object, const live_json& rule, const live_js
 
 } // namespace
 
-live_validator::live_validator() : rules_(live_rules()) {}
+std::unique_ptr<event_validator> make_live_validator(std::int64_t most_ahead_ms) {
+  return std::make_unique<live_validator>(most_ahead_ms);
+}
+
+live_validator::live_validator(std::int64_t most_ahead_ms)
+    : rules_(tables("live")), most_ahead_ms_(static_cast<double>(most_ahead_ms)) {}
 
 void live_validator::check(std::string_view frame, std::int64_t at_ms) {
   const auto event = live_json::parse(frame);
@@ -55,9 +55,9 @@ void live_validator::check(std::string_view frame, std::int64_t at_ms) {
 
 void live_validator::check_order(const live_json& event, const std::string& type) {
   live_need(!closed_, "something after the end", event);
-  live_need(started_ || type == rules_["first"] || type == rules_["last"] || live_lists(rules_["before_first"], type),
+  live_need(started_ || rules_["first"] == type || rules_["last"] == type || live_lists(rules_["before_first"], type),
             "something before the start", event);
-  if (type == rules_["first"]) {
+  if (rules_["first"] == type) {
     live_need(!started_, "a second start", event);
     started_ = true;
     const auto& format = event["session"]["audio"]["format"];
@@ -65,7 +65,7 @@ void live_validator::check_order(const live_json& event, const std::string& type
     id_ = event["session"]["id"];
   }
   if (started_ && event.contains("session")) live_need(event["session"]["id"] == id_, "another id", event);
-  closed_ = type == rules_["last"];
+  closed_ = rules_["last"] == type;
   if (closed_) live_need(live_lists(rules_["reasons"], event["reason"]), "a reason", event);
 }
 
@@ -84,7 +84,7 @@ void live_validator::check_pace(const live_json& event, std::int64_t at_ms) {
   const auto bytes = static_cast<double>(base64.size()) * 3 / 4 - static_cast<double>(padding);
   const auto now = static_cast<double>(at_ms);
   played_until_ms_ = std::max(played_until_ms_, now) + bytes / bytes_per_ms_;
-  live_need(played_until_ms_ - now <= most_ahead_ms, "sound ahead of the clock", event);
+  live_need(played_until_ms_ - now <= most_ahead_ms_, "sound ahead of the clock", event);
 }
 
-} // namespace parley::tests
+} // namespace parley::protocol::conformance
