@@ -13,9 +13,16 @@ namespace parley::protocol::realtime {
 std::size_t duplex_feed::hear(std::span<const float> samples) {
   waiting_.insert(waiting_.end(), samples.begin(), samples.end());
   std::size_t dropped = 0;
-  for (; waiting_.size() > most_units_ * unit; ++dropped)
-    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(unit));
+  for (; waiting_samples() > most_units_ * unit; ++dropped) take(unit);
   return dropped;
+}
+
+/// Removes samples at the front; what has been taken is moved away now and then.
+void duplex_feed::take(std::size_t samples) {
+  taken_ += samples;
+  if (taken_ < waiting_.size() && taken_ < 4 * unit) return;
+  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(taken_));
+  taken_ = 0;
 }
 
 void duplex_feed::show(std::shared_ptr<const std::string> picture) {
@@ -40,17 +47,17 @@ void duplex_feed::answered() {
 std::optional<std::string> duplex_feed::next() {
   if (!context_.empty()) return encode_context_append(std::exchange(context_, {}));
   const std::size_t wanted = unit - sent_ % unit;
-  const bool full = waiting_.size() >= wanted && sent_ / unit < answered_ + most_in_flight;
+  const bool full = waiting_samples() >= wanted && sent_ / unit < answered_ + most_in_flight;
   // A session makes a whole unit of a short first append, so there is nothing to break off before it.
-  const bool urgent = force_ && !waiting_.empty() && sent_ > 0;
+  const bool urgent = force_ && waiting_samples() > 0 && sent_ > 0;
   if (!full && !urgent) return std::nullopt;
-  const auto size = static_cast<std::ptrdiff_t>(std::min(wanted, waiting_.size()));
-  const std::vector<float> samples(waiting_.begin(), waiting_.begin() + size);
-  waiting_.erase(waiting_.begin(), waiting_.begin() + size);
-  sent_ += samples.size();
+  const auto size = std::min(wanted, waiting_samples());
+  sent_ += size;
   const std::vector pictures(std::make_move_iterator(pictures_.begin()), std::make_move_iterator(pictures_.end()));
   pictures_.clear();
-  return encode_append(samples, std::exchange(force_, false), pictures);
+  auto frame = encode_append(std::span(waiting_).subspan(taken_, size), std::exchange(force_, false), pictures);
+  take(size);
+  return frame;
 }
 
 void duplex_feed::begin() {
@@ -63,8 +70,7 @@ void duplex_feed::begin() {
 }
 
 void duplex_feed::keep_last(std::size_t samples) {
-  if (waiting_.size() > samples)
-    waiting_.erase(waiting_.begin(), waiting_.end() - static_cast<std::ptrdiff_t>(samples));
+  if (waiting_samples() > samples) take(waiting_samples() - samples);
 }
 
 } // namespace parley::protocol::realtime

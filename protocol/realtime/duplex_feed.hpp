@@ -46,14 +46,17 @@ public:
   /// Forgets what waits, except the newest `samples`.
   void keep_last(std::size_t samples);
 
-  std::size_t waiting_samples() const { return waiting_.size(); }
+  std::size_t waiting_samples() const { return waiting_.size() - taken_; }
 
 private:
+  void take(std::size_t samples);
+
   static constexpr std::size_t unit = 16'000;
   static constexpr std::size_t most_in_flight = 2;
 
   std::size_t most_units_;
-  std::deque<float> waiting_;
+  std::vector<float> waiting_;
+  std::size_t taken_ = 0; ///< of `waiting_`, from its front
   std::deque<std::shared_ptr<const std::string>> pictures_;
   std::size_t sent_ = 0;     ///< samples sent to this session
   std::size_t answered_ = 0; ///< units

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdlib>
+#include <bit>
+#include <cstring>
 #include <utility>
 
 namespace parley::protocol::realtime {
@@ -56,6 +56,10 @@ constexpr std::uint8_t encode_a_law(int sample) {
 
 constexpr float full_scale = 32'768;
 
+/// Conversions go in steps of this many samples, so that the compiler vectorises them.
+constexpr std::size_t step = 64;
+static_assert(std::endian::native == std::endian::little, "the wire's PCM16 is little-endian");
+
 template<int (*Decode)(std::uint8_t)>
 constexpr std::array<float, 256> table_of() {
   std::array<float, 256> out{};
@@ -70,10 +74,14 @@ constexpr auto a_law = table_of<decode_a_law>();
 std::vector<float> samples_of(std::string_view bytes, sound_coding coding) {
   std::vector<float> out;
   if (coding == sound_coding::pcm16) {
-    out.reserve(bytes.size() / 2);
-    for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) {
-      const auto low = static_cast<std::uint8_t>(bytes[i]), high = static_cast<std::uint8_t>(bytes[i + 1]);
-      out.push_back(static_cast<float>(static_cast<std::int16_t>(low | (high << 8))) / full_scale);
+    out.resize(bytes.size() / 2);
+    std::array<std::int16_t, step> words{};
+    for (std::size_t at = 0; at < out.size(); at += step) {
+      const auto count = std::min(step, out.size() - at);
+      std::memcpy(words.data(), bytes.data() + 2 * at, 2 * count);
+      std::array<float, step> samples;
+      for (std::size_t i = 0; i < step; ++i) samples[i] = static_cast<float>(words[i]) / full_scale;
+      std::copy_n(samples.begin(), count, out.begin() + static_cast<std::ptrdiff_t>(at));
     }
     return out;
   }
@@ -83,9 +91,22 @@ std::vector<float> samples_of(std::string_view bytes, sound_coding coding) {
   return out;
 }
 
-int to_16_bits(float sample) {
-  if (std::isnan(sample)) return 0;
-  return static_cast<int>(std::lround(std::clamp(sample * full_scale, -full_scale, full_scale - 1)));
+/// Rounded to 16 bits, and saturated; NaN is silence.
+void to_16_bits(std::span<const float> samples, std::int16_t* out) {
+  std::array<float, step> work{};
+  std::array<std::int16_t, step> words;
+  for (std::size_t at = 0; at < samples.size(); at += step) {
+    const auto piece = samples.subspan(at, std::min(step, samples.size() - at));
+    std::copy(piece.begin(), piece.end(), work.begin());
+    for (std::size_t i = 0; i < step; ++i) {
+      float x = work[i] * full_scale;
+      x = x == x ? x : 0;
+      x = x > -full_scale ? x : -full_scale;
+      x = x < full_scale - 1 ? x : full_scale - 1;
+      words[i] = static_cast<std::int16_t>(static_cast<std::int32_t>(x + (x < 0 ? -0.5f : 0.5f)));
+    }
+    std::copy_n(words.begin(), piece.size(), out + at);
+  }
 }
 
 } // namespace
@@ -110,7 +131,9 @@ std::string encode_format(const sound_format& format) {
   return out;
 }
 
-sound_decoder::sound_decoder(sound_format format) : format_(format), to_model_(format.rate, model_input_rate) {}
+sound_decoder::sound_decoder(sound_format format) : format_(format) {
+  if (format.rate != model_output_rate) to_model_.emplace<resampler>(format.rate, model_input_rate);
+}
 
 result<std::size_t> sound_decoder::feed(std::string_view base64_text, std::vector<float>& out, std::string_view param) {
   const auto bytes = base64::decode(base64_text);
@@ -119,7 +142,7 @@ result<std::size_t> sound_decoder::feed(std::string_view base64_text, std::vecto
     return invalid_value(param, "PCM16 sound has an even number of bytes, and this has " +
                                     std::to_string(bytes->size()) + ".");
   const auto samples = samples_of(*bytes, format_.coding);
-  to_model_.feed(samples, out);
+  std::visit([&](auto& each) { each.feed(samples, out); }, to_model_);
   return samples.size();
 }
 
@@ -138,20 +161,16 @@ std::string sound_encoder::finish() {
 }
 
 std::string sound_encoder::encode(std::span<const float> samples) const {
-  std::string bytes;
-  bytes.reserve(samples.size() * bytes_per_sample(format_));
-  for (const float sample : samples) {
-    const int value = to_16_bits(sample);
-    switch (format_.coding) {
-    case sound_coding::pcm16:
-      bytes += static_cast<char>(value & 0xFF);
-      bytes += static_cast<char>((value >> 8) & 0xFF);
-      break;
-    case sound_coding::mu_law: bytes += static_cast<char>(encode_mu_law(value)); break;
-    case sound_coding::a_law: bytes += static_cast<char>(encode_a_law(value)); break;
-    }
-  }
+  std::vector<std::int16_t> words(samples.size());
+  to_16_bits(samples, words.data());
   std::string out;
+  if (format_.coding == sound_coding::pcm16) {
+    base64::append(std::as_bytes(std::span(words)), out);
+    return out;
+  }
+  const auto code = format_.coding == sound_coding::mu_law ? encode_mu_law : encode_a_law;
+  std::string bytes(words.size(), '\0');
+  std::transform(words.begin(), words.end(), bytes.begin(), [&](int word) { return static_cast<char>(code(word)); });
   base64::append(std::as_bytes(std::span(bytes)), out);
   return out;
 }

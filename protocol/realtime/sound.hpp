@@ -1,6 +1,7 @@
 #pragma once
 
 #include "protocol/media/resampler.hpp"
+#include "protocol/media/two_thirds.hpp"
 #include "protocol/realtime/fault.hpp"
 
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 // Sound of OpenAI's Realtime API: mono, base64, as PCM16 (little-endian) or G.711.
@@ -24,7 +26,8 @@ struct sound_format {
   friend bool operator==(const sound_format&, const sound_format&) = default;
 };
 
-inline constexpr int model_input_rate = 16'000;  ///< Hz
+inline constexpr int model_input_rate = 16'000; ///< Hz
+inline constexpr std::size_t samples_per_ms = model_input_rate / 1000;
 inline constexpr int model_output_rate = 24'000; ///< Hz
 
 /// The format of that name (`audio/pcm`, `audio/pcmu`, `audio/pcma`) and rate (absent = the usual one); nothing if it is
@@ -50,7 +53,7 @@ public:
 
 private:
   sound_format format_;
-  resampler to_model_;
+  std::variant<two_thirds, resampler> to_model_; ///< the first for 24 kHz
 };
 
 /// What the model says (24 kHz), to the client's format, as base64. One continuous stream.
