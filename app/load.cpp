@@ -44,6 +44,8 @@ void add_load(CLI::App& app, job& chosen) {
       ->required();
   sub->add_option("--key", options->key, "API key");
   sub->add_option("--ca", options->ca_file, "PEM file of the certificates to trust, instead of the system's");
+  sub->add_option("--dialect", options->dialect,
+                  "parley; openai or live: what clients of OpenAI's Realtime or Live API say and hear, in audio");
   sub->add_option("--mode", options->modes, "chat, audio, video; several are assigned in turn")->delimiter(',');
   sub->add_option("--sessions", options->sessions, "How many people");
   sub->add_option("--seconds", options->seconds, "Seconds to run, once the last client has connected");

@@ -13,8 +13,8 @@
 #include <utility>
 
 // All of `parley serve` except the model: the engine answers at once. It shows what the server itself costs.
-//   stub_server [speak] [section.key=value …]      speak: each unit is answered with a second of sound instead of
-// `listen`
+//   stub_server [speak|converse] [section.key=value …]
+// speak: each unit is answered with a second of sound instead of `listen`; converse: three are, after somebody spoke.
 namespace {
 
 namespace actors = parley::actors;
@@ -43,12 +43,14 @@ struct news {
 int main(int argc, char** argv) {
   parley::base::keep_freed_memory();
   parley::config::settings settings;
-  bool speaks = false;
+  auto how = parley::bench::manner::listens;
   settings.worker.max_sessions = 10'000;
   try {
     for (auto i = 1; i < argc; ++i) {
       if (std::string(argv[i]) == "speak")
-        speaks = true;
+        how = parley::bench::manner::speaks;
+      else if (std::string(argv[i]) == "converse")
+        how = parley::bench::manner::converses;
       else
         parley::config::apply_override(settings, argv[i]);
     }
@@ -65,7 +67,7 @@ int main(int argc, char** argv) {
   options.model = "stub";
   parley::net::server server(std::move(options), core);
   core.add_worker("none", [&](inference::engine::sink tell) {
-    return std::make_unique<parley::bench::instant_engine>(speaks, settings.worker.max_sessions, std::move(tell));
+    return std::make_unique<parley::bench::instant_engine>(how, settings.worker.max_sessions, std::move(tell));
   });
   told.wait(told.up);
   std::cout << "ready " << server.url() << std::endl;

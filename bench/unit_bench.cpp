@@ -35,7 +35,8 @@ public:
     options.model = "stub";
     server_ = std::make_unique<parley::net::server>(std::move(options), *core_);
     core_->add_worker("none", [speaks](parley::inference::engine::sink tell) {
-      return std::make_unique<parley::bench::instant_engine>(speaks, 4, std::move(tell));
+      return std::make_unique<parley::bench::instant_engine>(
+          speaks ? parley::bench::manner::speaks : parley::bench::manner::listens, 4, std::move(tell));
     });
     up.get_future().wait();
   }

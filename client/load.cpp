@@ -1,11 +1,14 @@
 #include "client/load.hpp"
 
 #include "client/load_connection.hpp"
+#include "client/voice_connection.hpp"
 
 #include <algorithm>
 #include <condition_variable>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <memory>
 #include <mutex>
 #include <ostream>
 #include <sys/resource.h>
@@ -30,22 +33,58 @@ tl::expected<protocol::mode, std::string> mode_named(const std::string& name) {
   return tl::unexpected("--mode: " + name + " is none of chat, audio, video");
 }
 
-tl::expected<load_material, std::string> read_material(const load_options& options) {
+tl::expected<std::vector<std::string>, std::string> read_wavs(const load_options& options) {
   std::vector<std::string> wavs;
   for (const auto& path : options.wavs) {
     auto bytes = read_file(path);
     if (!bytes) return tl::unexpected("--wav: " + bytes.error());
     wavs.push_back(std::move(*bytes));
   }
+  return wavs;
+}
+
+/// Makes the participant of a role; the thread that runs `io` writes to the figures.
+using participant_maker = std::function<std::unique_ptr<load_participant>(boost::asio::io_context& io, load_world&,
+                                                                          const load_scenario&, load_figures&)>;
+
+/// Participants who share the material and speak through connections of that class.
+template<class Connection, class Material>
+participant_maker maker_of(Material material) {
+  auto shared = std::make_shared<const Material>(std::move(material));
+  return [shared](auto& io, auto& world, const auto& role, auto& into) {
+    return std::make_unique<Connection>(io, world, *shared, role, into);
+  };
+}
+
+tl::expected<participant_maker, std::string> own_participants(const load_options& options) {
+  const auto wavs = read_wavs(options);
+  if (!wavs) return tl::unexpected(wavs.error());
   std::string picture;
   if (!options.picture.empty()) {
     auto bytes = read_file(options.picture);
     if (!bytes) return tl::unexpected("--picture: " + bytes.error());
     picture = std::move(*bytes);
   }
-  auto made = load_material::make(wavs, picture, options.prompts, options.max_new_tokens, options.habits);
+  auto made = load_material::make(*wavs, picture, options.prompts, options.max_new_tokens, options.habits);
   if (!made) return tl::unexpected("--wav: " + made.error());
-  return made;
+  return maker_of<load_connection>(std::move(*made));
+}
+
+tl::expected<participant_maker, std::string> voice_participants(const load_options& options, const voice_wire& wire) {
+  if (options.modes != std::vector<std::string>{"audio"})
+    return tl::unexpected("--mode: there is only audio with --dialect " + options.dialect);
+  const auto wavs = read_wavs(options);
+  if (!wavs) return tl::unexpected(wavs.error());
+  auto made = voice_material::make(*wavs, wire);
+  if (!made) return tl::unexpected("--wav: " + made.error());
+  return maker_of<voice_connection>(std::move(*made));
+}
+
+tl::expected<participant_maker, std::string> participants(const load_options& options) {
+  if (options.dialect == "parley") return own_participants(options);
+  if (options.dialect == "openai") return voice_participants(options, realtime_wire());
+  if (options.dialect == "live") return voice_participants(options, live_wire());
+  return tl::unexpected("--dialect: " + options.dialect + " is none of parley, openai, live");
 }
 
 double cpu_seconds() {
@@ -61,7 +100,7 @@ double cpu_seconds() {
 struct lane {
   boost::asio::io_context io{1};
   load_figures figures;
-  std::vector<std::unique_ptr<load_connection>> people;
+  std::vector<std::unique_ptr<load_participant>> people;
 };
 
 /// Runs all clients to the end, and reports progress.
@@ -116,11 +155,11 @@ int load(const load_options& options, std::ostream& out, std::ostream& err) {
     if (!mode) return refuse(mode.error());
     modes.push_back(*mode);
   }
-  auto material = read_material(options);
-  if (!material) return refuse(material.error());
+  const auto make = participants(options);
+  if (!make) return refuse(make.error());
 
   const auto ramp = options.ramp < 0 ? options.sessions / 100.0 : options.ramp;
-  load_world world{std::move(*urls), std::move(*material), options.habits, ramp + options.seconds, {}, {}};
+  load_world world{std::move(*urls), options.habits, ramp + options.seconds, {}, {}};
   const auto cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const auto threads = std::min(options.threads > 0 ? options.threads : cores, options.sessions);
   const auto roles = cast_roles(options.sessions, modes, options.mixed_dialects, ramp, options.seed);
@@ -130,7 +169,7 @@ int load(const load_options& options, std::ostream& out, std::ostream& err) {
   world.start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < roles.size(); ++i) {
     auto& own = *lanes[i % lanes.size()];
-    own.people.push_back(std::make_unique<load_connection>(own.io, world, roles[i], own.figures));
+    own.people.push_back((*make)(own.io, world, roles[i], own.figures));
   }
   const auto cpu_before = cpu_seconds();
   run_lanes(lanes, world, roles.size(), err);

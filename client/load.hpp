@@ -14,6 +14,7 @@ struct load_options {
   std::string url{};
   std::string key{};                       ///< API key; empty = none
   std::string ca_file{};                   ///< PEM: trusted certificates instead of the system's
+  std::string dialect{"parley"};           ///< or openai or live: the Realtime or Live API of OpenAI, in audio
   std::vector<std::string> modes{"audio"}; ///< chat, audio, video: assigned to clients in turn
   int sessions = 1;
   double seconds = 30; ///< duration after the last client has connected

@@ -10,17 +10,6 @@ namespace {
 constexpr double deadline = 1; ///< seconds; a later answer is a miss
 constexpr double closing_time = 10;
 
-/// Error codes come from a server and become keys of a report, so they are cleaned.
-std::string code_name(std::string_view code) {
-  std::string name(code.substr(0, 64));
-  for (auto& c : name) {
-    const bool plain =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == ':';
-    if (!plain) c = '_';
-  }
-  return name.empty() ? "unnamed" : name;
-}
-
 latencies::seconds between(double from, double to) {
   return latencies::seconds(std::max(0.0, to - from));
 }
@@ -237,7 +226,7 @@ void load_client::finish(double now) {
 
 void load_client::fail(std::string_view code) {
   failed_ = true;
-  ++into_->errors[code_name(code)];
+  ++into_->errors[error_name(code)];
 }
 
 } // namespace parley::client

@@ -14,12 +14,11 @@ const char* mode_name(protocol::mode mode) {
 
 } // namespace
 
-load_connection::load_connection(boost::asio::io_context& io, load_world& world, const load_scenario& role,
-                                 load_figures& into)
-    : io_(io), world_(world), role_(role), timer_(io),
-      person_(role_, world.material.script(), world.habits, world.end, *this, into) {
-  timer_.expires_at(world_.start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                       std::chrono::duration<double>(role_.start)));
+load_connection::load_connection(boost::asio::io_context& io, load_world& world, const load_material& material,
+                                 const load_scenario& role, load_figures& into)
+    : io_(io), world_(world), material_(material), role_(role), timer_(io),
+      person_(role_, material.script(), world.habits, world.end, *this, into) {
+  timer_.expires_at(world_.at(role_.start));
   timer_.async_wait([this](auto ec) {
     if (!ec) connect();
   });
@@ -54,31 +53,24 @@ void load_connection::on_ended(const ws_client::ending& how) {
 }
 
 void load_connection::tell_progress() {
-  const bool holds = person_.holds_session();
-  if (holds == held_) return;
-  held_ = holds;
-  const int count = world_.progress.held += holds ? 1 : -1;
-  auto most = world_.progress.most_held.load();
-  while (most < count && !world_.progress.most_held.compare_exchange_weak(most, count)) {
-  }
+  world_.progress.note(held_, person_.holds_session());
 }
 
 void load_connection::send_init() {
-  socket_->send(world_.material.init(role_.spoken));
+  socket_->send(material_.init(role_.spoken));
 }
 void load_connection::send_unit(std::size_t unit, bool force_listen) {
-  socket_->append(world_.material.unit(role_.mode, role_.spoken, unit, force_listen));
+  socket_->append(material_.unit(role_.mode, role_.spoken, unit, force_listen));
 }
 void load_connection::send_question() {
-  socket_->append(world_.material.question(role_.seed + questions_++));
+  socket_->append(material_.question(role_.seed + questions_++));
 }
 void load_connection::send_close() {
-  socket_->send(world_.material.close());
+  socket_->send(material_.close());
 }
 
 void load_connection::wake_at(double time) {
-  timer_.expires_at(world_.start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                       std::chrono::duration<double>(time)));
+  timer_.expires_at(world_.at(time));
   timer_.async_wait([this](auto ec) {
     if (ec || over_) return;
     person_.woken(world_.now());

@@ -39,11 +39,21 @@ std::string key_of(std::string name) {
 
 } // namespace
 
+std::string error_name(std::string_view code) {
+  std::string name(code.substr(0, 64));
+  for (auto& c : name) {
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == ':';
+    if (!plain) c = '_';
+  }
+  return name.empty() ? "unnamed" : name;
+}
+
 void load_figures::merge(const load_figures& other) {
-  for (const auto count :
-       {&load_figures::asked, &load_figures::held, &load_figures::completed, &load_figures::units,
-        &load_figures::answered, &load_figures::spoken, &load_figures::turns, &load_figures::dropped,
-        &load_figures::unanswered, &load_figures::missed, &load_figures::interruptions, &load_figures::gaps})
+  for (const auto count : {&load_figures::asked, &load_figures::held, &load_figures::completed, &load_figures::units,
+                           &load_figures::answered, &load_figures::spoken, &load_figures::turns, &load_figures::dropped,
+                           &load_figures::unanswered, &load_figures::missed, &load_figures::interruptions,
+                           &load_figures::gaps, &load_figures::judged, &load_figures::violations})
     this->*count += other.*count;
   gap_seconds += other.gap_seconds;
   sound_seconds += other.sound_seconds;
@@ -84,6 +94,7 @@ std::string load_table(const load_figures& all, const load_run& run) {
                           << share_text(all.deadline_misses(), judged) << ")\n";
   line("audio gaps") << all.gaps << ", together " << seconds_text(latencies::seconds(all.gap_seconds)) << ", in "
                      << seconds_text(latencies::seconds(all.sound_seconds)) << " of sound\n";
+  if (all.judged > 0) line("rules broken") << "in " << all.violations << " sessions, of " << all.judged << " events\n";
   line("errors");
   if (all.errors.empty()) out << "none";
   for (auto it = all.errors.begin(); it != all.errors.end(); ++it)
@@ -133,6 +144,10 @@ std::string load_json(const load_figures& all, const load_run& run) {
   sound.integer("gaps", all.gaps);
   sound.number("gap_seconds", all.gap_seconds, 3);
   sound.close();
+  if (all.judged > 0) {
+    out.integer("events_judged", all.judged);
+    out.integer("sessions_with_violations", all.violations);
+  }
   auto errors = out.object("errors");
   for (const auto& [code, count] : all.errors) errors.integer(code, count);
   errors.close();

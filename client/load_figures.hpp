@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace parley::client {
@@ -29,7 +30,9 @@ struct load_figures {
   std::int64_t unanswered = 0; ///< never answered, although the deadline passed
   std::int64_t missed = 0;     ///< answered after the deadline
   std::int64_t interruptions = 0;
-  std::int64_t gaps = 0; ///< gaps heard within turns
+  std::int64_t gaps = 0;       ///< gaps heard within turns
+  std::int64_t judged = 0;     ///< events that a strict validator looked at; 0 = the dialect has none
+  std::int64_t violations = 0; ///< sessions in which one of them broke a rule
   double gap_seconds = 0;
   double sound_seconds = 0;
   std::map<std::string, std::int64_t> errors; ///< number by code
@@ -60,6 +63,9 @@ struct load_run {
   int threads = 1;
   int most_at_once = 0; ///< sessions
 };
+
+/// An error code as the key of a report: these codes come from a server, so they are cut and cleaned.
+std::string error_name(std::string_view code);
 
 /// For humans: one line per figure.
 std::string load_table(const load_figures& all, const load_run& run);

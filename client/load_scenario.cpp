@@ -46,9 +46,9 @@ std::size_t load_pace::next_unit() {
   return script_->silent_unit();
 }
 
-double load_pace::due(std::size_t number) {
-  const auto place = static_cast<double>(number);
-  return number == 0 ? 0 : place + std::min(habits_->jitter, 0.49) * (2 * uniform() - 1);
+double load_pace::due(std::size_t number, double step) {
+  const auto place = static_cast<double>(number) * step;
+  return number == 0 ? 0 : place + std::min(habits_->jitter, 0.49 * step) * (2 * uniform() - 1);
 }
 
 double load_pace::thinking_time() {

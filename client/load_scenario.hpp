@@ -52,14 +52,18 @@ public:
   /// The unit to say next.
   std::size_t next_unit();
 
-  /// When second `number` is due, counted in seconds from the first one; never before the previous one.
-  double due(std::size_t number);
+  /// When piece `number` is due if one is sent every `step` seconds, counted in seconds from the first one; never before
+  /// the previous one.
+  double due(std::size_t number, double step = 1);
 
   /// Seconds between an answer and the next question.
   double thinking_time();
 
   /// Whether a speaking second is interrupted.
   bool interrupts();
+
+  /// The silence is over: the next unit begins a recording.
+  void speak_up() { silent_left_ = 0; }
 
 private:
   double uniform();

@@ -96,6 +96,29 @@ TEST_CASE("a run is measured and reported in three forms") {
   CHECK_THAT(read(folder / "plot.svg"), Catch::StartsWith("<svg "));
 }
 
+TEST_CASE("a run in a dialect of OpenAI's is judged by its rules") {
+  const scratch folder;
+  const auto wav = folder / "a.wav";
+  std::ofstream(wav, std::ios::binary) << protocol::write_wav(std::vector<float>(40'000, 0.1f), 16'000);
+  std::ostringstream out, err;
+  {
+    scripted_server server([](scripted_server::peer& client) {
+      const auto started = [](const char* id) {
+        return std::string(R"({"type":"session.started","event_id":")") + id +
+               R"(","session":{"id":"sess_1","expires_at":1,"model":"m","status":"active","instructions":"",)"
+               R"("audio":{"format":{"type":"audio/pcm","rate":24000}},"delegation":{}}})";
+      };
+      client.receive();
+      client.send(started("event_1"));
+      client.send(started("event_2")); // a session starts once; then the connection is closed
+    });
+    load_options options{.url = server.url(), .dialect = "live", .sessions = 1, .seconds = 60, .wavs = {wav}};
+    load(options, out, err);
+  }
+  CHECK_THAT(out.str(), Catch::Contains("rules broken        in 1 sessions, of 2 events"));
+  CHECK_THAT(out.str(), Catch::Contains("violation:a_second_start 1"));
+}
+
 TEST_CASE("wrong options of a load are status 2 and named") {
   std::ostringstream out;
   const auto refused = [&](load_options options) {
@@ -105,6 +128,8 @@ TEST_CASE("wrong options of a load are status 2 and named") {
   };
   CHECK_THAT(refused({.url = "ftp://host"}), Catch::Contains("--url"));
   CHECK_THAT(refused({.url = "ws://host", .modes = {"radio"}}), Catch::Contains("--mode: radio"));
+  CHECK_THAT(refused({.url = "ws://host", .dialect = "klingon"}), Catch::Contains("--dialect: klingon"));
+  CHECK_THAT(refused({.url = "ws://host", .dialect = "live", .modes = {"chat"}}), Catch::Contains("--mode"));
   CHECK_THAT(refused({.url = "ws://host", .sessions = 0}), Catch::Contains("--sessions"));
   CHECK_THAT(refused({.url = "ws://host", .seconds = 0}), Catch::Contains("--seconds"));
   CHECK_THAT(refused({.url = "ws://host", .wavs = {"/nowhere.wav"}}),

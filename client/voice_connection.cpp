@@ -1,0 +1,88 @@
+#include "client/voice_connection.hpp"
+
+#include <cstdint>
+#include <exception>
+
+namespace parley::client {
+
+voice_connection::voice_connection(boost::asio::io_context& io, load_world& world, const voice_material& material,
+                                   const load_scenario& role, load_figures& into)
+    : io_(io), world_(world), material_(material), role_(role), into_(into), timer_(io),
+      person_(role_, material.wire().traits(), material.script(), world.habits, world.end, *this, into),
+      validator_(material.wire().validator()) {
+  timer_.expires_at(world_.at(role_.start));
+  timer_.async_wait([this](auto ec) {
+    if (!ec) connect();
+  });
+}
+
+void voice_connection::connect() {
+  auto url = world_.urls[role_.seed % world_.urls.size()];
+  url.path = material_.wire().path(url.path);
+  socket_ = std::make_unique<ws_client>(
+      io_.get_executor(), ws_client::callbacks{.opened = [this] { on_opened(); },
+                                               .text = [this](std::string_view frame) { on_frame(frame); },
+                                               .ended = [this](const auto& how) { on_ended(how); }});
+  person_.connecting(world_.now());
+  socket_->connect(url, material_.wire().query());
+}
+
+void voice_connection::on_opened() {
+  if (!material_.wire().traits().server_begins) person_.heard(world_.now(), {.what = voice_event::kind::greeted});
+}
+
+void voice_connection::on_frame(std::string_view frame) {
+  const double now = world_.now(); // what judging takes is not the server's time
+  const auto event = material_.wire().read(frame);
+  if (event.what == voice_event::kind::sound) ++world_.progress.answers;
+  person_.heard(now, event);
+  world_.progress.note(held_, person_.holds_session());
+  judge(frame);
+}
+
+void voice_connection::judge(std::string_view frame) {
+  if (!validator_) return;
+  ++into_.judged;
+  try {
+    validator_->check(frame, static_cast<std::int64_t>(world_.now() * 1000));
+  } catch (const std::exception& broken) {
+    const std::string_view what = broken.what(); // the rule, a colon and the event
+    person_.broke_rule(what.substr(0, what.find(':')));
+    validator_.reset();
+  }
+}
+
+void voice_connection::on_ended(const ws_client::ending& how) {
+  timer_.cancel();
+  person_.ended(world_.now(), how.error.empty() ? "" : "connection_failed");
+  over_ = true;
+  ++world_.progress.over;
+  world_.progress.note(held_, person_.holds_session());
+}
+
+void voice_connection::send_begin() {
+  socket_->send(material_.begin());
+}
+void voice_connection::send_piece(std::size_t unit, std::size_t number) {
+  socket_->send(material_.piece(unit, number));
+}
+void voice_connection::send_probe() {
+  socket_->send(material_.probe());
+}
+void voice_connection::send_close() {
+  material_.close() ? socket_->send(material_.close()) : socket_->close();
+}
+void voice_connection::leave() {
+  socket_->close();
+}
+
+void voice_connection::wake_at(double time) {
+  timer_.expires_at(world_.at(time));
+  timer_.async_wait([this](auto ec) {
+    if (ec || over_) return;
+    person_.woken(world_.now());
+    world_.progress.note(held_, person_.holds_session());
+  });
+}
+
+} // namespace parley::client
