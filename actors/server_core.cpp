@@ -205,6 +205,7 @@ std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const conn
     terms.barge_in = openai_.live_barge_in;
     terms.transcribes = can_transcribe();
     terms.voices = openai_.voices;
+    terms.detection = openai_.detection;
     terms.backlog_units = limits_.failover_units;
     terms.context_tokens = limits_.context_tokens;
     return std::make_unique<protocol::live::machine>(
@@ -218,6 +219,7 @@ std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const conn
   terms.transcribes = can_transcribe();
   terms.voices = openai_.voices;
   terms.duplex_idle = limits_.chat_idle;
+  terms.detection = openai_.detection;
   terms.backlog_units = limits_.failover_units;
   protocol::realtime::origin from{info.realtime->model, info.realtime->served, info.accepted, unix_ms() / 1000,
                                   info.realtime->session.value_or("")};

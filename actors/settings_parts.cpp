@@ -81,6 +81,8 @@ openai_terms openai_from(const config::settings& settings) {
   to.live_barge_in = std::chrono::milliseconds(from.live_barge_in_ms);
   to.server_vad_is_duplex = from.server_vad == config::vad_answers::duplex;
   to.transcribes = from.transcribe == config::transcription::chat;
+  to.detection = from.voice_activity == "silero" ? protocol::realtime::voice_detection::silero
+                                                 : protocol::realtime::voice_detection::loudness;
   protocol::realtime::voice_map voices;
   std::istringstream words(from.voices);
   for (std::string word; words >> word;) {

@@ -3,6 +3,7 @@
 #include "actors/queue/admission_queue.hpp"
 #include "config/settings.hpp"
 #include "protocol/limits.hpp"
+#include "protocol/realtime/voice_activity.hpp"
 #include "protocol/realtime/voice_map.hpp"
 
 #include <chrono>
@@ -21,6 +22,7 @@ struct openai_terms {
   std::chrono::milliseconds live_barge_in{};
   bool server_vad_is_duplex = false;
   bool transcribes = false;
+  protocol::realtime::voice_detection detection = protocol::realtime::voice_detection::silero;
   std::shared_ptr<const protocol::realtime::voice_map> voices;
 };
 

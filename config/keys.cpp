@@ -66,6 +66,10 @@ bool is_level(const std::string& text) {
   return std::find(std::begin(levels), std::end(levels), text) != std::end(levels);
 }
 
+bool is_voice_activity(const std::string& text) {
+  return text == "silero" || text == "loudness";
+}
+
 bool is_level_or_empty(const std::string& text) {
   return text.empty() || is_level(text);
 }
@@ -228,6 +232,9 @@ const std::array table{
     key{"openai.voices", PARLEY_MEMBER(openai.voices),
         "Reference voices by the names that clients use: NAME=FILE, separated by spaces, each a WAV file of 0.25 to 60 "
         "s. Other names have the default voice."},
+    key{"openai.voice_activity", PARLEY_MEMBER(openai.voice_activity),
+        "How OpenAI's dialects tell speech from noise: silero (a small network) or loudness (cheaper, in quiet rooms).",
+        0, 0, is_voice_activity, "silero or loudness"},
     key{"openai.live_barge_in_ms", PARLEY_MEMBER(openai.live_barge_in_ms),
         "In OpenAI's Live API, how much speech of the user stops the model. 0 = the model alone decides.", 0, 10000},
 

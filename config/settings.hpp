@@ -118,6 +118,7 @@ struct settings {
     transcription transcribe = transcription::off;
     std::string voices; ///< NAME=FILE, separated by spaces
     int live_barge_in_ms = 600;
+    std::string voice_activity = "silero";
   } openai;
 
   struct {

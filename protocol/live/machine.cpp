@@ -20,7 +20,6 @@ constexpr std::size_t most_event_id = 512; ///< a longer `event_id` is not repea
 constexpr milliseconds silence_after{300};
 constexpr milliseconds silence_step{100};
 constexpr milliseconds usage_every = std::chrono::seconds(60);
-constexpr std::size_t samples_per_ms = realtime::model_input_rate / 1000;
 constexpr int speech_ms = 60; ///< what makes a turn while the model is silent
 constexpr std::size_t most_remarks = 8;
 
@@ -31,7 +30,7 @@ constexpr std::string_view channel_events[] = {"session.instructions.appended", 
 
 machine::machine(origin from, machine_terms terms, random_source random)
     : terms_(std::move(terms)), origin_(std::move(from)), out_(std::move(random)), id_(out_.make_id("sess_")),
-      finder_(std::make_unique<realtime::loudness_detector>()), feed_(terms_.backlog_units) {}
+      finder_(realtime::make_detector(terms_.detection)), feed_(terms_.backlog_units) {}
 
 realtime::effects machine::start(time_point now) {
   now_ = now;
@@ -239,7 +238,12 @@ void machine::cut() {
 /// A client that sends nothing in the middle of a turn, or while the model speaks, is silent.
 void machine::fill_silence() {
   last_input_ = now_ - silence_after + silence_step;
-  listen(std::vector<float>(samples_per_ms * static_cast<std::size_t>(silence_step.count())));
+  listen(std::vector<float>(realtime::samples_per_ms * static_cast<std::size_t>(silence_step.count())));
+}
+
+/// The time in which a client that sent nothing was not missed is over.
+void machine::listen_from_now() {
+  if (last_input_) last_input_ = std::max(*last_input_, now_ - silence_after + silence_step);
 }
 
 // ---- what the model says

@@ -35,6 +35,7 @@ struct machine_terms {
   int context_tokens = 8192;
   bool transcribes = false;                            ///< what users say is written down
   std::shared_ptr<const realtime::voice_map> voices{}; ///< null = the default voice has all names
+  realtime::voice_detection detection = realtime::voice_detection::loudness;
 };
 
 /// What is known when a client connects.
@@ -116,6 +117,7 @@ private:
   void end_turn();
   void cut();
   void fill_silence();
+  void listen_from_now();
 
   // what the model says
   bool speaking() const;

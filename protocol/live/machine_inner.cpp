@@ -175,6 +175,7 @@ void machine::on_duplex(const server_message& said) {
 void machine::begin_speech() {
   if (finder_.in_turn()) end_turn();
   finder_.give_up();
+  listen_from_now();
 }
 
 /// Asks chat to say what the client wants said.

@@ -7,7 +7,6 @@
 namespace parley::protocol::realtime {
 namespace {
 
-constexpr std::size_t samples_per_ms = model_input_rate / 1000;
 constexpr std::size_t most_kept = std::size_t{model_input_rate} * 600; ///< ten minutes
 constexpr int lead_ms = 100;                                           ///< kept before a turn, besides its padding
 constexpr int eager_silence_ms = 500;
@@ -31,7 +30,8 @@ void drop_front(std::vector<float>& from, std::size_t most) {
 
 } // namespace
 
-input_track::input_track() : decoder_(sound_format{}), finder_(std::make_unique<loudness_detector>()) {}
+input_track::input_track(std::unique_ptr<speech_detector> detector)
+    : decoder_(sound_format{}), finder_(std::move(detector)) {}
 
 result<std::size_t> input_track::append(std::string_view base64_text, const sound_format& format) {
   if (format != decoder_.format()) decoder_ = sound_decoder(format);

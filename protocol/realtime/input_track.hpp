@@ -6,6 +6,7 @@
 #include "protocol/realtime/voice_activity.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -16,7 +17,7 @@ namespace parley::protocol::realtime {
 /// The user's sound: decoded, cut into turns, and kept until it is committed.
 class input_track {
 public:
-  input_track();
+  explicit input_track(std::unique_ptr<speech_detector> detector);
 
   /// What one call heard: samples at 16 kHz, up to an edge if there is one.
   struct heard {

@@ -54,7 +54,7 @@ fault unknown_item(std::string_view verb, std::string_view doing, const std::str
 
 machine::machine(origin from, machine_terms terms, random_source random)
     : terms_(std::move(terms)), origin_(std::move(from)), out_(std::move(random)), id_(out_.make_id("sess_")),
-      conversation_id_(out_.make_id("conv_")), feed_(terms_.backlog_units) {
+      conversation_id_(out_.make_id("conv_")), input_(make_detector(terms_.detection)), feed_(terms_.backlog_units) {
   config_.model = origin_.model;
   if (!origin_.session.empty()) config_ = with_defaults(config_, origin_.session);
   config_.can_transcribe = terms_.transcribes;

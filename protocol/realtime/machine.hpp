@@ -45,6 +45,7 @@ struct machine_terms {
   bool transcribes = false;                  ///< what users say is written down for clients that ask for it
   bool server_vad_is_duplex = false;         ///< `server_vad` is answered like `semantic_vad`
   std::shared_ptr<const voice_map> voices{}; ///< null = the default voice has all names
+  voice_detection detection = voice_detection::loudness;
 };
 
 /// The server's side of OpenAI's Realtime API (GA), as a pure function of (state, event, time), in front of sessions of

@@ -1,11 +1,12 @@
 #include "protocol/realtime/turn_sound.hpp"
 
+#include "protocol/realtime/sound.hpp"
+
 #include <algorithm>
 
 namespace parley::protocol::realtime {
 namespace {
 
-constexpr std::size_t samples_per_ms = 16;
 constexpr std::size_t lead = samples_per_ms * 400; ///< before the first speech
 constexpr std::size_t outside =
     samples_per_ms * 4000; ///< kept while nobody speaks, until it is known that somebody did

@@ -1,5 +1,7 @@
 #include "protocol/realtime/voice_activity.hpp"
 
+#include "protocol/realtime/silero_detector.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -22,7 +24,7 @@ double loudness_db(std::span<const float> frame) {
 
 } // namespace
 
-bool loudness_detector::is_speech(std::span<const float> frame, double threshold) {
+loudness_meter::reading loudness_meter::hear(std::span<const float> frame) {
   const double loud = loudness_db(frame);
   const double floor = std::min(*std::min_element(quietest_.begin(), quietest_.end()), highest_floor_db);
   smooth_db_ += smoothing * (loud - smooth_db_);
@@ -31,7 +33,17 @@ bool loudness_detector::is_speech(std::span<const float> frame, double threshold
     quietest_.back() = smooth_db_;
   }
   quietest_.back() = std::min(quietest_.back(), smooth_db_);
-  return loud > std::max(floor + 6 + 12 * threshold, lowest_speech_db);
+  return {loud, floor};
+}
+
+bool loudness_detector::is_speech(std::span<const float> frame, double threshold) {
+  const auto now = meter_.hear(frame);
+  return now.loud_db > std::max(now.floor_db + 6 + 12 * threshold, lowest_speech_db);
+}
+
+std::unique_ptr<speech_detector> make_detector(voice_detection how) {
+  if (how == voice_detection::silero) return std::make_unique<silero_detector>();
+  return std::make_unique<loudness_detector>();
 }
 
 turn_finder::found turn_finder::feed(std::span<const float> samples, const turn_rules& rules) {

@@ -23,11 +23,15 @@ public:
   virtual bool is_speech(std::span<const float> frame, double threshold) = 0;
 };
 
-/// By loudness above a noise floor: the quietest moment of the last three seconds. Even fast speech has one near the
-/// noise, while a fan or a hum has none below itself.
-class loudness_detector final : public speech_detector {
+/// How loud it is, and how loud the room is without anybody in it: the quietest moment of the last three seconds. Even
+/// fast speech has one near the noise, while a fan or a hum has none below itself.
+class loudness_meter {
 public:
-  bool is_speech(std::span<const float> frame, double threshold) override;
+  struct reading {
+    double loud_db;
+    double floor_db; ///< before this frame
+  };
+  reading hear(std::span<const float> frame);
 
 private:
   static constexpr double start_db = -60; ///< of full scale, like all here
@@ -35,6 +39,19 @@ private:
   std::array<double, 8> quietest_{start_db, start_db, start_db, start_db, start_db, start_db, start_db, start_db};
   int frames_ = 0;
 };
+
+/// By loudness above that of the room.
+class loudness_detector final : public speech_detector {
+public:
+  bool is_speech(std::span<const float> frame, double threshold) override;
+
+private:
+  loudness_meter meter_;
+};
+
+/// How speech is told from everything else.
+enum class voice_detection : std::uint8_t { loudness, silero };
+std::unique_ptr<speech_detector> make_detector(voice_detection how);
 
 struct turn_rules {
   double threshold = 0.5;

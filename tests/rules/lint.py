@@ -108,6 +108,8 @@ def main() -> int:
             old.unlink(missing_ok=True)
     given, alike, keys, bad = machine(), {}, {}, 0
     for entry in json.loads((build / "compile_commands.json").read_text()):
+        if not entry["file"].endswith((".cpp", ".cxx")):
+            continue  # the assembler's
         if "-Werror" not in entry["command"].split():
             print(f"{entry['file']}: compiled without -Werror")
             bad += 1
