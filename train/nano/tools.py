@@ -1,10 +1,10 @@
 """Chats with functions to call, in the form of Qwen3's template, and chats in which the system prompt gives the model a name."""
 import json
-from .questions import INTENTS, Question, draw, typed
+from .questions import INTENTS, TRAIN_WORDS, Question, draw, typed
 from .slots import TABLES, cap, number
 
 SHARE, NAME_SHARE = .12, .08  # of the typed chats
-INVENTED = .4                # of the cities and names; with known ones alone, the model learns these instead of copying
+INVENTED = .6                # of the cities and names; with known ones alone, the model learns these instead of copying
 BEFORE = "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with function signatures within <tools></tools> XML tags:\n<tools>"
 AFTER = ("\n</tools>\n\nFor each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:\n<tool_call>\n"
          "{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>")
@@ -32,7 +32,9 @@ NAMING = ["You are {x}.", "You are {x}, a friendly assistant.", "You are {x}, a 
 
 
 def invented(r):
-    """A name that nobody has, of one to three syllables."""
+    """A name that nobody has, of one to three syllables; two in five are made of a word."""
+    if r.random() < .4:
+        return r.choice(["", "", "", "", "Port ", "San ", "New ", "East "]) + r.choice(TRAIN_WORDS).capitalize() + r.choice(["", "", "ton", "burg", "ville", "field", "ham", "a", "o", "en", "er", "stad", "au", "ina"])
     start, vowel, end = "b c d f g h j k l m n p r s t v w z br ch cl dr gr k qu st th tr sh".split(), "a e i o u a e i o ai ea ie oo ou".split(), ["", "", "n", "r", "l", "s", "m", "rt", "nd", "ck", "x"]
     return "".join(r.choice(start) * (i > 0 or r.random() < .85) + r.choice(vowel) + r.choice(end) for i in range(r.choice([1, 2, 2, 3]))).capitalize()
 
@@ -76,12 +78,15 @@ def weather_result(r, city):
     return json.dumps(r.choice([dict(temperature=t, sky=sky), dict(weather=sky, temperature=t), dict(city=city, temperature=t, weather=sky)])), f"It is {sky} in {city}, {degrees}."
 
 
-def scene(r, held=False):
+KINDS = [30, 40, 20, 10]  # shares of what is asked: the time, the weather, something else, something for which the function is missing
+
+
+def scene(r, held=False, kinds=KINDS):
     """(tools offered, question as typed, the call's name and arguments or None, what it returns, the answer)."""
     clock_name, weather_name, place = r.choice(TIME_NAMES), r.choice(WEATHER_NAMES), r.choice(PLACES)
     time_tool, weather_tool = signature(clock_name, r.choice(TIME_TEXTS)), signature(weather_name, r.choice(WEATHER_TEXTS), place)
     others = [signature(n, "", OTHER[n]) for n in r.sample(sorted(OTHER), r.choice([0, 0, 1, 2]))]
-    kind = r.choices(["time", "weather", "none", "missing"], [30, 40, 20, 10])[0]
+    kind = r.choices(["time", "weather", "none", "missing"], kinds)[0]
     city = r.choice(HELD_CITIES) if held else invented(r) if r.random() < INVENTED else r.choice(CITIES)
     if kind == "time" or kind == "missing" and r.random() < .5:
         q = Question(r.choice(INTENTS["time"][2] if held else TIME_ASKED), INTENTS["time"][0], "time")
