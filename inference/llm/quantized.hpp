@@ -38,7 +38,6 @@ public:
   /// The same on the CPU in float32, whose last rounding is that of the sums, whatever the number of rows: for logits.
   at::Tensor precise_product(const at::Tensor& x) const;
 
-  std::int64_t out() const { return out_; }
   std::size_t bytes() const { return packed_.nbytes() + scales_.nbytes(); }
 
 private:
