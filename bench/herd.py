@@ -17,9 +17,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def serve(binary: str, port: int, folder: str, log: Path) -> subprocess.Popen:
     flags = [f"server.port={port}", f"journal.dir={folder}/journal", "limits.connections=20000"]
-    server = subprocess.Popen([binary, *flags], stdout=subprocess.PIPE, stderr=log.open("a"), text=True)
-    while not server.stdout.readline().startswith("ready "):
+    begin = log.stat().st_size if log.exists() else 0
+    with log.open("a") as output:
+        server = subprocess.Popen([binary, *flags], stdout=output, stderr=output)
+    while "ready " not in log.read_text()[begin:]:
         assert server.poll() is None, log.read_text()[-2000:]
+        time.sleep(0.01)
     return server
 
 
