@@ -2,16 +2,20 @@
 
 #include "actors/log.hpp"
 #include "base/assert.hpp"
+#include "base/line_output.hpp"
 #include "protocol/json/writer.hpp"
 
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 
 namespace parley::app {
 
@@ -57,6 +61,32 @@ public:
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<text_session>(); }
 };
 
+/// Standard error, which never makes a thread wait.
+class stderr_sink final : public spdlog::sinks::base_sink<std::mutex> {
+public:
+  ~stderr_sink() override { out_.finish(last_words); }
+
+private:
+  static constexpr std::chrono::seconds last_words{1};
+
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    if (const auto missing = out_.take_missing(); missing > 0) {
+      const auto words = std::to_string(missing) + " lines are missing here: nobody read the log";
+      write({message.logger_name, spdlog::level::warn, words});
+    }
+    write(message);
+  }
+  void flush_() override {}
+
+  void write(const spdlog::details::log_msg& message) {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    out_.write({line.data(), line.size()});
+  }
+
+  base::line_output out_{STDERR_FILENO};
+};
+
 /// Called when an invariant of ours is violated, the first time at each place in the code.
 void log_violation(const base::assertion_site& site) noexcept {
   try {
@@ -85,7 +115,7 @@ std::unique_ptr<spdlog::formatter> formatter_for(config::log_format format) {
 } // namespace
 
 void start_logging(const config::settings& settings) {
-  const auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  const auto sink = std::make_shared<stderr_sink>();
   sink->set_formatter(formatter_for(settings.log.format));
   const auto add = [&](const char* part, const std::string& level) {
     auto log = std::make_shared<spdlog::logger>(part, sink);

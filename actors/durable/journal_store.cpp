@@ -19,7 +19,8 @@ constexpr std::string_view copy_ending = ".copy";
 constexpr std::chrono::seconds sweep_pause{1};
 
 /// How long the writer waits for more records before it writes the first: waking it costs as much as writing a small one.
-constexpr std::chrono::milliseconds gather{3};
+/// A killed process loses what came in that time, and its clients send it again (docs/protocol.md 14).
+constexpr std::chrono::milliseconds gather{20};
 
 /// How much of a file is read to list it, and in order to take it up.
 constexpr std::size_t most_to_list = 1u << 16;
