@@ -1,8 +1,9 @@
 #include "base/line_output.hpp"
 
+#include <climits>
+
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <poll.h>
 #include <unistd.h>
 #include <utility>

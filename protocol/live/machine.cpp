@@ -20,7 +20,7 @@ constexpr std::size_t most_event_id = 512; ///< a longer `event_id` is not repea
 constexpr milliseconds silence_after{300};
 constexpr milliseconds silence_step{100};
 constexpr milliseconds usage_every = std::chrono::seconds(60);
-constexpr int speech_ms = 60; ///< what makes a turn while the model is silent
+constexpr int pause_in_barge_in_ms = 300;
 constexpr std::size_t most_remarks = 8;
 
 constexpr std::string_view channel_events[] = {"session.instructions.appended", "session.thinking.appended",
@@ -178,7 +178,8 @@ machine::complaint machine::handle(audio_append& event) {
 void machine::listen(std::span<const float> samples) {
   while (!samples.empty()) {
     realtime::turn_rules rules;
-    rules.speech_ms = speaking() && terms_.barge_in.count() > 0 ? static_cast<int>(terms_.barge_in.count()) : speech_ms;
+    if (speaking() && terms_.barge_in.count() > 0)
+      rules.onset = {static_cast<int>(terms_.barge_in.count()), pause_in_barge_in_ms};
     const auto found = finder_.feed(samples, rules);
     if (terms_.transcribes) turn_.hear(samples.first(found.used), found.edge, finder_);
     if (feed_.hear(samples.first(found.used)) > 0 && !std::exchange(overflow_told_, true))

@@ -12,9 +12,9 @@ constexpr int lead_ms = 100;                                           ///< kept
 constexpr int eager_silence_ms = 500;
 constexpr int patient_silence_ms = 1000;
 
-turn_rules rules_for(const turn_detection& turns, int speech_ms) {
+turn_rules rules_for(const turn_detection& turns, const turn_onset& onset) {
   turn_rules rules;
-  rules.speech_ms = speech_ms;
+  rules.onset = onset;
   if (turns.type == turn_detection::kind::server_vad) {
     rules.threshold = turns.threshold;
     rules.silence_ms = turns.silence_duration_ms;
@@ -44,7 +44,7 @@ void input_track::append_silence(int ms) {
   waiting_.resize(waiting_.size() + samples_per_ms * static_cast<std::size_t>(ms));
 }
 
-std::optional<input_track::heard> input_track::next(const turn_detection& turns, int speech_ms) {
+std::optional<input_track::heard> input_track::next(const turn_detection& turns, const turn_onset& onset) {
   if (taken_ == waiting_.size()) {
     waiting_.clear();
     taken_ = 0;
@@ -54,7 +54,7 @@ std::optional<input_track::heard> input_track::next(const turn_detection& turns,
   const auto rest = std::span(std::as_const(waiting_)).subspan(taken_);
   std::size_t used = rest.size();
   if (turns.type != turn_detection::kind::none) {
-    const auto found = finder_.feed(rest, rules_for(turns, speech_ms));
+    const auto found = finder_.feed(rest, rules_for(turns, onset));
     out.edge = found.edge;
     used = found.used;
   }

@@ -32,8 +32,8 @@ public:
   void append_silence(int ms);
 
   /// The next piece of what was appended; nothing at its end. `turns`: how turns are found; of type none = they aren't.
-  /// `speech_ms`: how much speech makes a turn now.
-  std::optional<heard> next(const turn_detection& turns, int speech_ms);
+  /// `onset`: what makes a turn now.
+  std::optional<heard> next(const turn_detection& turns, const turn_onset& onset);
 
   bool in_turn() const { return finder_.in_turn(); }
 

@@ -21,11 +21,11 @@ constexpr milliseconds silence_after{300};
 constexpr std::size_t most_shown = 64;     ///< of what a client wrote, in a message about it
 constexpr std::size_t most_event_id = 512; ///< a longer `event_id` is not repeated
 constexpr int silence_step_ms = 100;
-constexpr int speech_ms = 60;              ///< what makes a turn
-constexpr int turn_interruption_ms = 120;  ///< the same while a chat turn answers
-constexpr int hasty_interruption_ms = 200; ///< and while a duplex session speaks, by eagerness
-constexpr int interruption_ms = 400;
-constexpr int patient_interruption_ms = 800;
+constexpr turn_onset turn{60, 0};
+constexpr turn_onset turn_interruption{120, 0};    ///< while a chat turn answers
+constexpr turn_onset hasty_interruption{340, 300}; ///< while a duplex session speaks, by eagerness
+constexpr turn_onset interruption{400, 300};
+constexpr turn_onset patient_interruption{800, 300};
 
 /// `text` up to about this share of it, at a word's end.
 std::string cut_words(const std::string& text, double share) {
@@ -152,16 +152,16 @@ std::optional<fault> machine::handle(audio_append& event) {
   return std::nullopt;
 }
 
-int machine::speech_ms_needed() const {
-  if (!is_active()) return speech_ms;
-  if (!active_->is_duplex()) return turn_interruption_ms;
+turn_onset machine::onset_needed() const {
+  if (!is_active()) return turn;
+  if (!active_->is_duplex()) return turn_interruption;
   const auto& eagerness = config_.turns.eagerness;
-  return eagerness == "high" ? hasty_interruption_ms : eagerness == "low" ? patient_interruption_ms : interruption_ms;
+  return eagerness == "high" ? hasty_interruption : eagerness == "low" ? patient_interruption : interruption;
 }
 
 /// Goes through what was appended.
 void machine::listen() {
-  while (const auto heard = input_.next(config_.turns, speech_ms_needed())) {
+  while (const auto heard = input_.next(config_.turns, onset_needed())) {
     if (lane_now() == lane::duplex && feed_.hear(heard->samples) > 0 && !std::exchange(overflow_told_, true))
       out_.error(
           {"rate_limit_exceeded", "More than a minute of sound waits; the oldest is dropped.", "", "rate_limit_error"},

@@ -124,7 +124,7 @@ private:
   void want_transcript(const item& one);
   void note_it(note::what about, std::string word = {});
   void note_lane();
-  int speech_ms_needed() const;
+  turn_onset onset_needed() const;
   void fill_silence();
 
   // responses

@@ -65,15 +65,16 @@ std::optional<turn_edge> turn_finder::take_frame(const turn_rules& rules) {
   const bool speech = detector_->is_speech(frame_, rules.threshold);
   const std::int64_t began = now_ms();
   ++frames_;
+  silence_ms_ = speech ? 0 : silence_ms_ + frame_ms;
   if (!in_turn_) {
     if (speech && speech_ms_ == 0) speech_began_ms_ = began;
-    speech_ms_ = speech ? speech_ms_ + frame_ms : std::max(0, speech_ms_ - frame_ms);
-    if (speech_ms_ < rules.speech_ms || !speech) return std::nullopt;
+    if (speech) speech_ms_ += frame_ms;
+    const bool too_long = silence_ms_ > rules.onset.pause_ms, before = silence_ms_ - frame_ms > rules.onset.pause_ms;
+    if (too_long) speech_ms_ = std::max(0, speech_ms_ - (before ? frame_ms : silence_ms_));
+    if (speech_ms_ < rules.onset.speech_ms || !speech) return std::nullopt;
     in_turn_ = true;
-    silence_ms_ = 0;
     return turn_edge{true, speech_began_ms_};
   }
-  silence_ms_ = speech ? 0 : silence_ms_ + frame_ms;
   if (silence_ms_ < std::max(rules.silence_ms, frame_ms)) return std::nullopt;
   give_up();
   return turn_edge{false, now_ms()};

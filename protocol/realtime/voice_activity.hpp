@@ -53,9 +53,15 @@ private:
 enum class voice_detection : std::uint8_t { loudness, silero };
 std::unique_ptr<speech_detector> make_detector(voice_detection how);
 
+/// What makes a turn.
+struct turn_onset {
+  int speech_ms = 60; ///< so much speech ...
+  int pause_ms = 0;   ///< ... in which pauses as long as this may be; longer ones count against it
+};
+
 struct turn_rules {
   double threshold = 0.5;
-  int speech_ms = 60;   ///< how much speech makes a turn
+  turn_onset onset{};
   int silence_ms = 500; ///< how much silence ends it
 };
 
@@ -91,8 +97,8 @@ private:
   std::unique_ptr<speech_detector> detector_;
   std::vector<float> frame_; ///< what has not made a frame yet
   std::int64_t frames_ = 0;
-  int speech_ms_ = 0;  ///< outside a turn; falls with every quiet frame
-  int silence_ms_ = 0; ///< in a turn, since the last speech
+  int speech_ms_ = 0;  ///< outside a turn; falls by all of a pause that is too long
+  int silence_ms_ = 0; ///< since the last speech
   std::int64_t speech_began_ms_ = 0;
   bool in_turn_ = false;
 };

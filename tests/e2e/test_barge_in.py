@@ -34,14 +34,14 @@ def keyboard() -> np.ndarray:
 
 @pytest.mark.parametrize("name", ["en-us", "en-gb+m3", "en-us+f2"])
 def test_an_interruption_ends_the_answer(server, name):
-    found = outcome(server, "high", voice("Wait, stop, I have another question.", name))
+    found = outcome(server, "high", voice("Hold on, I have another question.", name))
     assert found.status == "cancelled" and found.announced
     assert found.last_delta_at <= found.done_at
 
 
 @pytest.mark.parametrize("name", ["en-us", "en-gb+m3", "en-us+f2"])
 def test_a_short_sound_of_agreement_does_not(server, name):
-    found = outcome(server, "auto", hum(name))
+    found = outcome(server, "high", hum(name))
     assert found.status == "completed" and not found.announced
 
 

@@ -167,3 +167,18 @@ TEST_CASE("speech is found above the noise of the room") {
   CHECK_FALSE(edges[1].begins);
   CHECK(edges[1].at_ms == Approx(from + 1500).margin(40));
 }
+
+TEST_CASE("short pauses between words do not count against a turn, longer ones do with all of their length") {
+  const auto begins = [](double pause) {
+    turn_finder finder(std::make_unique<loudness_detector>());
+    const turn_rules rules{.onset = {.speech_ms = 340, .pause_ms = 300}};
+    const auto hear = [&](const std::vector<float>& samples) { return finder.feed(samples, rules).edge.has_value(); };
+    CHECK_FALSE(hear(std::vector<float>(16'000)));
+    CHECK_FALSE(hear(sine(0.2, 16'000, 200, 0.2f)));
+    CHECK_FALSE(hear(std::vector<float>(static_cast<std::size_t>(pause * 16'000))));
+    return hear(sine(0.2, 16'000, 200, 0.2f));
+  };
+  CHECK(begins(0.1));
+  CHECK(begins(0.28));
+  CHECK_FALSE(begins(0.36));
+}
