@@ -1,7 +1,8 @@
 // One second of speech of many sessions, stage by stage: 25 speech tokens, the flow encoder with the estimator's five
 // steps, the causal vocoder; and what a voice costs once. Random weights in the sizes of models/tiny-omni and of the
 // published checkpoint; only the networks that analyse a voice are read from models/, so run it from the source root.
-//   speech_bench [--benchmark_filter=tiny|real]
+//   speech_bench [--benchmark_filter=tiny|real|mixed]
+// mixed: the real sizes with engine.speech_dtype=mixed.
 // The counter `rtf` is the number of seconds that one second of a session takes: below 1 is faster than real time.
 // Names end in the number of sessions that share a call.
 
@@ -159,14 +160,17 @@ void report(benchmark::State& state) {
                                              benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
+enum class products { float32, mixed };
+
 /// 25 tokens of every session, after a prefill of ten words.
-void speech_tokens(benchmark::State& state, const sizes& s) {
+void speech_tokens(benchmark::State& state, const sizes& s, products by = products::float32) {
   c10::InferenceMode inference;
   tts_config config;
   config.heads = config.kv_heads = s.tts_heads;
   const tts_embeddings embeddings(at::randn({codes, s.tts_width}), at::randn({1, s.tts_width}),
                                   at::randn({1, s.tts_width}));
-  const tts_llama model(tts_weights(s), config);
+  tts_llama model(tts_weights(s), config);
+  if (by == products::mixed) model.use_int8();
   std::vector<tts_turn> turns(static_cast<std::size_t>(state.range(0)),
                               tts_turn(embeddings, model, tts_form::duplex, {}));
   random_stream chance(1, substream::speech_tokens);
@@ -184,9 +188,10 @@ void speech_tokens(benchmark::State& state, const sizes& s) {
 }
 
 /// 28 tokens to 50 mel frames, after a voice of six seconds and two seconds of speech.
-void mel_frames(benchmark::State& state, const sizes& s) {
+void mel_frames(benchmark::State& state, const sizes& s, products by = products::float32) {
   c10::InferenceMode inference;
-  const flow model(flow_weights(s), {}, 5, noise_tables::draw(1).flow);
+  flow model(flow_weights(s), {}, 5, noise_tables::draw(1).flow);
+  if (by == products::mixed) model.use_bfloat16();
   const auto speaker = at::randn({bins});
   const std::int64_t prompt = 150;
   const auto tokens = at::randint(codes - 1, {28}, at::kLong);
@@ -208,10 +213,11 @@ void mel_frames(benchmark::State& state, const sizes& s) {
 }
 
 /// 50 mel frames to 24 000 samples, `block_frames` at a time.
-void samples(benchmark::State& state, const sizes& s) {
+void samples(benchmark::State& state, const sizes& s, products by = products::float32) {
   c10::InferenceMode inference;
-  const bounded_vocoder vocoder(std::make_shared<hift_causal>(vocoder_weights(s), hift_config()),
-                                at::rand({24000, harmonics}), state.range(1));
+  auto network = std::make_shared<hift_causal>(vocoder_weights(s), hift_config());
+  if (by == products::mixed) network->use_bfloat16();
+  const bounded_vocoder vocoder(network, at::rand({24000, harmonics}), state.range(1));
   const auto mel = at::randn({1, bins, 50}) - 4;
   auto warm = vocoder.start();
   const bounded_vocoder::job first{&warm, mel, false};
@@ -246,6 +252,21 @@ BENCHMARK_CAPTURE(speech_tokens, real, real)->Arg(1)->Arg(4)->Unit(benchmark::kM
 BENCHMARK_CAPTURE(mel_frames, real, real)->Arg(1)->Arg(4)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK_CAPTURE(samples, real, real)
     ->Args({1, 16})
+    ->Args({1, 50})
+    ->Args({4, 50})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(speech_tokens, mixed, real, products::mixed)
+    ->Arg(1)
+    ->Arg(4)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(mel_frames, mixed, real, products::mixed)
+    ->Arg(1)
+    ->Arg(4)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(samples, mixed, real, products::mixed)
     ->Args({1, 50})
     ->Args({4, 50})
     ->Unit(benchmark::kMillisecond)

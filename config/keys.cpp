@@ -22,6 +22,9 @@ constexpr std::array<named<dtype>, 4> words_of(dtype) {
            {dtype::bfloat16, "bfloat16"},
            {dtype::float16, "float16"}}};
 }
+constexpr std::array<named<speech_dtype>, 2> words_of(speech_dtype) {
+  return {{{speech_dtype::float32, "float32"}, {speech_dtype::mixed, "mixed"}}};
+}
 constexpr std::array<named<quantization>, 3> words_of(quantization) {
   return {{{quantization::none, "none"}, {quantization::int8, "int8"}, {quantization::int4, "int4"}}};
 }
@@ -246,6 +249,11 @@ const std::array table{
     key{"engine.quant", PARLEY_MEMBER(engine.quant),
         "The language model's layers in fewer bits, for machines with less memory: none, int8 (CPU only) "
         "or int4."},
+    key{"engine.speech_dtype", PARLEY_MEMBER(engine.speech),
+        "Number format of the networks that speak: float32, or mixed (CPU only: the speech-token model's layers in "
+        "int8, "
+        "and in bfloat16 the large products of the networks that make sound of its tokens, if the processor has "
+        "such)."},
     key{"engine.window", PARLEY_MEMBER(engine.window),
         "How the KV cache slides when it is full: off (the session ends with context_full), basic or context."},
     key{"engine.allow_client_window", PARLEY_MEMBER(engine.allow_client_window),

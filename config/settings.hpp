@@ -15,6 +15,8 @@ using conversation::window_mode;
 enum class dtype { automatic, float32, bfloat16, float16 };
 
 /// Number format of the language model's matrices; none = the same as `dtype`.
+/// Of the talker's networks. mixed: matrices in 8 bits and products in bfloat16 where that saves time, on the CPU.
+enum class speech_dtype { float32, mixed };
 enum class quantization { none, int8, int4 };
 
 /// The format of a log line: for humans, or one JSON object.
@@ -125,6 +127,7 @@ struct settings {
     std::optional<std::uint64_t> seed;  ///< none = random
     dtype precision = dtype::automatic; ///< key `engine.dtype`
     quantization quant = quantization::none;
+    speech_dtype speech = speech_dtype::float32; ///< key `engine.speech_dtype`
     window_mode window = window_mode::off;
     bool allow_client_window = true;
     bool reference_quirks = false;

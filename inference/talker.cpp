@@ -14,19 +14,19 @@ constexpr std::uint64_t noise_seed = 1;
 } // namespace
 
 talker::talker(const checkpoint& weights, const model_config& config, const quirks& how, at::ScalarType dtype,
-               at::Device device)
-    : models_(speech::speech_models::load(weights, noise_seed, how, device)),
+               at::Device device, config::speech_dtype networks)
+    : models_(speech::speech_models::load(weights, noise_seed, how, device, networks)),
       condition_(config.tts, weights.view("tts.", dtype, device)), normalize_(config.tts.normalize_projected_hidden) {}
 
 std::shared_ptr<const talker> talker::open(const checkpoint& weights, const model_config& config, const quirks& how,
-                                           at::ScalarType dtype, at::Device device) {
+                                           at::ScalarType dtype, at::Device device, config::speech_dtype networks) {
   if (!config.has_tts) return nullptr;
   if (const auto missing = speech::speech_models::missing(weights)) {
     log_warning("engine: no voice, sessions are answered by text: " + *missing);
     return nullptr;
   }
   try {
-    return std::make_shared<const talker>(weights, config, how, dtype, device);
+    return std::make_shared<const talker>(weights, config, how, dtype, device, networks);
   } catch (const speech::unknown_operator& problem) {
     log_warning(std::string("engine: no voice, sessions are answered by text: ") + problem.what());
     return nullptr;

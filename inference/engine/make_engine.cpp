@@ -122,6 +122,8 @@ std::unique_ptr<engine> make(const config::settings& settings, engine::sink sink
   set_up_accelerators(float32_products::rounded);
   if (settings.engine.quant == config::quantization::int8 && !device.is_cpu())
     throw std::runtime_error("engine.quant: int8 is for the CPU; on " + device.str() + " use int4, or none");
+  if (settings.engine.speech == config::speech_dtype::mixed && !device.is_cpu())
+    throw std::runtime_error("engine.speech_dtype: mixed is for the CPU; on " + device.str() + " use float32");
   const int threads = find_threads(settings, sizes);
   at::set_num_threads(threads);
   const auto weights = checkpoint::open(directory, settings.worker.assets);
@@ -129,7 +131,7 @@ std::unique_ptr<engine> make(const config::settings& settings, engine::sink sink
   log_info("engine: the language model's weights take " + mebibytes(model->llm().weight_bytes()) +
            (settings.engine.quant == config::quantization::none ? "" : ", its layers quantized"));
   const auto quirk = settings.engine.reference_quirks ? quirks::literal() : quirks{};
-  const auto speaker = talker::open(weights, model->config(), quirk, precision, device);
+  const auto speaker = talker::open(weights, model->config(), quirk, precision, device, settings.engine.speech);
   tell_loading(std::chrono::steady_clock::now() - begin, precision, device);
 
   const auto& llm = model->config().llm;

@@ -207,6 +207,11 @@ tts_llama::tts_llama(const tensor_map& weights, const tts_config& config)
   if (!final_norm_.is_cpu()) rows_.emplace(layers_.size(), 2 * config_.kv_heads, head_dim_, options);
 }
 
+void tts_llama::use_int8() {
+  for (auto& layer : layers_)
+    for (auto* product : {&layer.query_key_value, &layer.out, &layer.gate_up, &layer.down}) product->use_int8();
+}
+
 at::Tensor tts_llama::norm(const at::Tensor& x, const at::Tensor& weight) const {
   if (!x.is_cpu()) return std::get<0>(at::_fused_rms_norm(x, weight.sizes(), weight, config_.rms_norm_eps));
   return x * at::rsqrt(x.square().mean(-1, true) + config_.rms_norm_eps) * weight;

@@ -63,6 +63,9 @@ public:
   /// `config`.
   tts_llama(const tensor_map& weights, const tts_config& config);
 
+  /// Keeps the layers' matrices in 8 bits from now on, on the CPU.
+  void use_int8();
+
   /// One batched call: extends the caches and returns each session's last hidden state, after the final norm, [rows,
   /// width]. If it throws, the caches are unchanged.
   at::Tensor forward(std::span<const row> rows) const;

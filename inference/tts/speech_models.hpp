@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/settings.hpp"
 #include "inference/formats/checkpoint.hpp"
 #include "inference/quirks.hpp"
 #include "inference/tts/embeddings.hpp"
@@ -25,7 +26,7 @@ struct speech_models {
   /// From a model folder: `config.json`, the tensors "tts.*" and `assets/token2wav`. `noise_seed` determines the noise
   /// tables. Throws std::runtime_error naming the file that is missing or wrong.
   static speech_models load(const checkpoint& from, std::uint64_t noise_seed, quirks how = {},
-                            at::Device device = at::kCPU);
+                            at::Device device = at::kCPU, config::speech_dtype dtype = config::speech_dtype::float32);
 
   /// What a model folder lacks for `load`, in words; none = nothing is missing.
   static std::optional<std::string> missing(const checkpoint& from);

@@ -178,6 +178,14 @@ dit::dit(const tensor_map& weights)
   for (int i = 0; i < weights.count("blocks."); ++i) blocks_.emplace_back(weights, "blocks." + std::to_string(i));
 }
 
+void dit::use_bfloat16() {
+  for (auto& block : blocks_) {
+    for (auto* product : {&block.query_key_value, &block.attention_out, &block.widen, &block.narrow})
+      product->use_bfloat16();
+    for (auto* product : {&block.conv_first, &block.conv_second}) product->use_bfloat16();
+  }
+}
+
 at::Tensor dit::embed_time(const at::Tensor& t) const {
   const auto half = time_first_.weight.size(1) / 2;
   const auto frequency = at::exp(at::arange(0, half, t.options()) * (-std::log(10000.0) / static_cast<double>(half)));

@@ -73,6 +73,9 @@ public:
                  const places& at) const;
   at::Tensor run(const at::Tensor& inputs, const modulation& at_time, std::span<const job> jobs) const;
 
+  /// Computes the large products in bfloat16 from now on (see `linear::use_bfloat16`).
+  void use_bfloat16();
+
   std::int64_t bins() const { return out_.weight.size(0); }
   std::size_t depth() const { return blocks_.size(); }
 

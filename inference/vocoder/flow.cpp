@@ -50,6 +50,11 @@ flow::flow(const tensor_map& weights, const flow_config& config, int steps, at::
   }
 }
 
+void flow::use_bfloat16() {
+  encoder_.use_bfloat16();
+  estimator_.use_bfloat16();
+}
+
 at::Tensor flow::project_speaker(const at::Tensor& embedding) const {
   const auto wide = embedding.to(embedding_.scalar_type());
   return speaker_(wide / wide.norm().clamp_min(1e-12));

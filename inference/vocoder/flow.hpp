@@ -57,6 +57,9 @@ public:
   /// Drops what is older than the reference keeps, for a voice of `prompt_rows` mel rows.
   void trim(state& stream, std::int64_t prompt_rows, trim_rule rule) const;
 
+  /// Computes the large products in bfloat16 from now on (see `linear::use_bfloat16`).
+  void use_bfloat16();
+
   int steps() const { return static_cast<int>(times_.size()); }
   const dit& estimator() const { return estimator_; }
   const flow_encoder& encoder() const { return encoder_; }

@@ -125,6 +125,14 @@ flow_encoder::flow_encoder(const tensor_map& weights)
   up_windows_ = as_windows(up_conv_);
 }
 
+void flow_encoder::use_bfloat16() {
+  for (auto* layers : {&token_layers_, &mel_layers_})
+    for (auto& layer : *layers)
+      for (auto* product : {&layer.query, &layer.key, &layer.value, &layer.out, &layer.widen, &layer.narrow})
+        product->use_bfloat16();
+  for (auto* convolution : {&lookahead_first_, &lookahead_second_, &up_conv_}) convolution->use_bfloat16();
+}
+
 /// x: embedded tokens of all jobs → [rows at token rate, width]
 at::Tensor flow_encoder::look_ahead_each(const at::Tensor& x, const places& at, std::span<const job> jobs) const {
   auto sequences = cut(x, at.tokens_, 0);

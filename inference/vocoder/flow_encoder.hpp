@@ -47,6 +47,9 @@ public:
   /// [rows of all jobs at mel rate, width].
   at::Tensor run(std::span<const job> jobs, const at::Tensor& embeddings, const places& at) const;
 
+  /// Computes the large products in bfloat16 from now on (see `linear::use_bfloat16`).
+  void use_bfloat16();
+
   std::int64_t width() const { return width_; }
   std::size_t token_layers() const { return token_layers_.size(); }
   std::size_t layers() const { return token_layers_.size() + mel_layers_.size(); }

@@ -27,6 +27,7 @@ public:
   /// undefined = none is final. Returns samples [B, frames * frame_samples]; valid are those that `decode` returns.
   at::Tensor decode_together(const at::Tensor& mel, const at::Tensor& source, const at::Tensor& columns) const;
 
+  void use_bfloat16() { trunk_.use_bfloat16(); }
   const hift_trunk& trunk() const { return trunk_; }
 
   // How many neighbouring frames affect a frame's f0, and its samples.

@@ -28,6 +28,7 @@ public:
   /// of the excitation.
   result run(const at::Tensor& mel, const at::Tensor& noise, const at::Tensor& source_cache = {}) const;
 
+  void use_bfloat16() { trunk_.use_bfloat16(); }
   const hift_trunk& trunk() const { return trunk_; }
 
 private:

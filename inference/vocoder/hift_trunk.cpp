@@ -82,6 +82,10 @@ at::Tensor snake_block::run_on_cpu(const at::Tensor& x) const {
   return result;
 }
 
+void snake_block::use_bfloat16() {
+  for (auto& unit : units_) unit.conv.use_bfloat16();
+}
+
 std::int64_t snake_block::history() const {
   std::int64_t columns = 0;
   for (const auto& unit : units_) columns += unit.conv.left;
@@ -124,6 +128,14 @@ hift_trunk::hift_trunk(const tensor_map& weights, hift_config config, reach look
   } else {
     const auto* window = window_.const_data_ptr<float>();
     to_samples_.emplace(std::vector<float>(window, window + config_.fft), config_.fft_hop);
+  }
+}
+
+void hift_trunk::use_bfloat16() {
+  for (auto& stage : stages_) {
+    if (looks_ == reach::past_only) stage.up.use_bfloat16();
+    stage.source_block.use_bfloat16();
+    for (auto& block : stage.blocks) block.use_bfloat16();
   }
 }
 

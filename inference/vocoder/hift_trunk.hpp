@@ -24,6 +24,9 @@ public:
   /// [B, channels, T] -> the same.
   at::Tensor operator()(at::Tensor x) const;
 
+  /// Computes the convolutions in bfloat16 from now on (see `linear::use_bfloat16`).
+  void use_bfloat16();
+
   /// How many columns to the left of a column affect it.
   std::int64_t history() const;
 
@@ -62,6 +65,9 @@ public:
 
   /// Sines and noise [B, samples, harmonics], f0 in Hz per sample [B, samples, 1] -> excitation [B, samples].
   at::Tensor mix_source(const at::Tensor& sines, const at::Tensor& noise, const at::Tensor& f0) const;
+
+  /// Computes the convolutions in bfloat16 from now on (see `linear::use_bfloat16`).
+  void use_bfloat16();
 
   std::int64_t harmonics() const { return source_mix_.weight.size(1); }
   const hift_config& config() const { return config_; }

@@ -1,10 +1,60 @@
 #include "inference/vocoder/layers.hpp"
 
 #include "inference/kernels/convolution.hpp"
+#include "inference/kernels/processor.hpp"
 
 #include <ATen/Parallel.h>
 
 namespace parley::inference::speech {
+
+namespace {
+
+bool is_narrow(const at::Tensor& weight) {
+  return weight.scalar_type() == at::kBFloat16;
+}
+
+void narrow(at::Tensor& weight) {
+  if (multiplies_bfloat16(weight)) weight = weight.to(at::kBFloat16);
+}
+
+/// at::linear, by the weights' dtype: the sums of bfloat16 products are rounded once, to bfloat16.
+at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  if (weight.scalar_type() == x.scalar_type() || !is_narrow(weight)) return at::linear(x, weight, bias);
+  auto y = at::linear(x.to(at::kBFloat16), weight).to(x.scalar_type());
+  return bias.defined() ? y.add_(bias) : y;
+}
+
+} // namespace
+
+bool multiplies_bfloat16(const at::Tensor& weight) {
+  return weight.is_cpu() && cpu::multiplies_bfloat16();
+}
+
+at::Tensor linear::operator()(const at::Tensor& x) const {
+  if (!quantized) return product(x, weight, bias);
+  auto sizes = x.sizes().vec();
+  auto y = quantized->product(x.flatten(0, -2));
+  sizes.back() = y.size(1);
+  y = y.view(sizes);
+  return bias.defined() ? y.add_(bias) : y;
+}
+
+void linear::use_bfloat16() {
+  narrow(weight);
+}
+
+void linear::use_int8() {
+  quantized = std::make_shared<llm::quantized_matrix>(weight, llm::quantization::int8);
+  weight.reset();
+}
+
+at::Tensor window_conv::operator()(const at::Tensor& rows, const at::Tensor& windows) const {
+  return product(rows.index_select(0, windows).view({-1, weight.size(1)}), weight, bias);
+}
+
+void window_conv::use_bfloat16() {
+  narrow(weight);
+}
 
 bool convolves_by_hand(const at::Tensor& x, const padded_conv& conv) {
   constexpr std::int64_t most_weights = 1 << 18;
@@ -34,10 +84,20 @@ at::Tensor convolve_by_hand(const at::Tensor& x, const padded_conv& conv) {
 at::Tensor padded_conv::operator()(const at::Tensor& x) const {
   if (convolves_by_hand(x, *this))
     return convolve_by_hand(left + right > 0 ? at::constant_pad_nd(x, {left, right}) : x, *this);
-  const bool even = left == right;
-  const std::int64_t padding = even ? left : 0;
-  return at::conv1d(even ? x : at::constant_pad_nd(x, {left, right}), weight, bias, at::IntArrayRef(stride),
-                    at::IntArrayRef(padding), at::IntArrayRef(dilation));
+  return left == right ? inside(x, left) : inside(at::constant_pad_nd(x, {left, right}));
+}
+
+at::Tensor padded_conv::inside(const at::Tensor& x, std::int64_t padding) const {
+  const bool rounded = is_narrow(weight) && !is_narrow(x);
+  auto y = at::conv1d(rounded ? x.to(at::kBFloat16) : x, weight, rounded ? at::Tensor() : bias, at::IntArrayRef(stride),
+                      at::IntArrayRef(padding), at::IntArrayRef(dilation));
+  if (!rounded) return y;
+  y = y.to(x.scalar_type());
+  return bias.defined() ? y.add_(bias.unsqueeze(1)) : y;
+}
+
+void padded_conv::use_bfloat16() {
+  narrow(weight);
 }
 
 tensor_map fold_weight_norm(const tensor_map& from, const std::string& widened) {

@@ -1,25 +1,37 @@
 #pragma once
 
 #include "inference/formats/tensor_map.hpp"
+#include "inference/llm/quantized.hpp"
 
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
 // The small layers of the talker, each with its weights.
 namespace parley::inference::speech {
 
-/// x W^T + b over the last dimension. The bias is optional.
+/// Whether products in bfloat16 are worth it: on a CPU that has them.
+bool multiplies_bfloat16(const at::Tensor& weight);
+
+/// x W^T + b over the last dimension, in x's dtype. The bias is optional.
 struct linear {
-  at::Tensor weight, bias; ///< [out, in], [out]
+  at::Tensor weight, bias;                                ///< [out, in], [out]
+  std::shared_ptr<const llm::quantized_matrix> quantized; ///< instead of `weight`
 
   linear() = default;
   linear(const tensor_map& from, const std::string& name)
       : weight(from.at(name + ".weight", {-1, -1})), bias(from.find(name + ".bias")) {}
 
-  at::Tensor operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+  at::Tensor operator()(const at::Tensor& x) const;
+
+  /// From now on, factors are rounded to bfloat16, if `multiplies_bfloat16`; sums and the bias are not.
+  void use_bfloat16();
+
+  /// Keeps the weights in 8 bits, on the CPU: for few rows, where reading the weights is what costs.
+  void use_int8();
 };
 
 /// Layer norm over the last dimension.
@@ -46,6 +58,12 @@ struct padded_conv {
   std::int64_t kernel() const { return weight.size(2); }
 
   at::Tensor operator()(const at::Tensor& x) const;
+
+  /// The convolution alone, with as many zeros on each side.
+  at::Tensor inside(const at::Tensor& x, std::int64_t padding = 0) const;
+
+  /// As `linear::use_bfloat16`.
+  void use_bfloat16();
 };
 
 /// The same as a matrix product, over windows of rows that lie anywhere in `rows`: one call for many sequences.
@@ -60,9 +78,10 @@ struct window_conv {
       : weight(of.transpose(1, 2).flatten(1).contiguous()), bias(std::move(bias_of)), kernel(of.size(2)) {}
 
   /// rows [R, in] → [windows, out]; `windows` [windows * kernel]: the rows of each.
-  at::Tensor operator()(const at::Tensor& rows, const at::Tensor& windows) const {
-    return at::linear(rows.index_select(0, windows).view({-1, weight.size(1)}), weight, bias);
-  }
+  at::Tensor operator()(const at::Tensor& rows, const at::Tensor& windows) const;
+
+  /// As `linear::use_bfloat16`.
+  void use_bfloat16();
 };
 
 /// Whether to compute a convolution with our own loops: float32 in plain memory, with weights that fit in a cache.

@@ -48,7 +48,7 @@ inline std::vector<at::Tensor> convolve_each(const std::vector<at::Tensor>& sequ
     for (const auto& sequence : sequences) each.push_back(convolve_by_hand(sequence, conv));
     return each;
   }
-  const auto joined = at::conv1d(sequences.size() == 1 ? sequences[0] : at::cat(sequences, 2), conv.weight, conv.bias);
+  const auto joined = conv.inside(sequences.size() == 1 ? sequences[0] : at::cat(sequences, 2));
   std::vector<at::Tensor> result;
   result.reserve(sequences.size());
   std::int64_t at = 0;

@@ -72,15 +72,19 @@ token2wav::token2wav(const std::filesystem::path& folder, const noise_tables& no
     : kind_(generation_of(folder)), options_(options), device_(device) {
   flow_ = std::make_unique<flow>(read_state_dict(followed(folder / "flow.pt")).to(device, options.acoustics),
                                  flow_config::open(followed(folder / "flow.yaml")), options.steps, noise.flow);
+  if (options.bfloat16_products) flow_->use_bfloat16();
   ear_ = std::make_unique<voice_ear>(read_onnx(followed(folder / "speech_tokenizer_v2_25hz.onnx")),
                                      read_onnx(followed(folder / "campplus.onnx")), device, options.speaker_windows);
   const auto vocoder = read_vocoder(followed(folder / "hift.pt")).to(device);
-  if (kind_ == generation::causal)
-    causal_ = std::make_unique<bounded_vocoder>(
-        std::make_shared<hift_causal>(vocoder, hift_config::open(followed(folder / "config.yaml"))),
-        noise.excitation.to(device), options.vocoder_block_frames);
-  else
-    legacy_ = std::make_unique<legacy_vocoder>(std::make_shared<hift_original>(vocoder));
+  if (kind_ == generation::causal) {
+    auto network = std::make_shared<hift_causal>(vocoder, hift_config::open(followed(folder / "config.yaml")));
+    if (options.bfloat16_products) network->use_bfloat16();
+    causal_ = std::make_unique<bounded_vocoder>(network, noise.excitation.to(device), options.vocoder_block_frames);
+  } else {
+    auto network = std::make_shared<hift_original>(vocoder);
+    if (options.bfloat16_products) network->use_bfloat16();
+    legacy_ = std::make_unique<legacy_vocoder>(network);
+  }
 }
 
 std::shared_ptr<const voice> token2wav::prepare(voice_features heard) const {

@@ -29,6 +29,7 @@ struct token2wav_options {
   /// phase, which accumulates: float64 shows whether a difference comes from rounding or from the arithmetic itself.
   at::ScalarType acoustics = at::kFloat;
   partial_window speaker_windows = partial_window::by_opset; ///< for the network that identifies the speaker
+  bool bfloat16_products = false; ///< in the flow model and the vocoder, see `linear::use_bfloat16`
 };
 
 /// Turns speech tokens into 24 kHz sound in the voice of a recording, stream by stream (docs/model/talker.md 5 to 10).

@@ -44,6 +44,7 @@ TEST_CASE("what is printed can be loaded and prints the same") {
   odd.engine.seed = 42;
   odd.engine.precision = dtype::bfloat16;
   odd.engine.quant = quantization::int4;
+  odd.engine.speech = speech_dtype::mixed;
   odd.engine.window = window_mode::context;
   odd.protocol.legacy_extras = true;
   odd.log.format = log_format::json;
