@@ -1,7 +1,9 @@
 // What fewer bits cost and save: how closely the quantized language model agrees on the goldens' prompts, how much
-// memory it takes, and how fast it decodes. A table on standard output.
+// memory it takes, and how fast it runs. A table on standard output.
 //   quant_bench MODEL [GOLDENS]
-// Without goldens it measures memory and speed only.
+//   quant_bench MODEL FORMAT THREADS...
+// Without goldens the first measures memory and speed only. The second measures speed alone, of one of float32, bfloat16,
+// int8 and int4, with each number of threads: a line of JSON for each case, for bench/llama_cpp.py.
 
 #include "inference/engine/default_model.hpp"
 #include "inference/verify/agreement.hpp"
@@ -11,13 +13,25 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <exception>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
 using namespace parley::inference;
 
 namespace {
+
+/// Milliseconds.
+struct cost {
+  double wall = 1e9, processor = 1e9;
+};
 
 double processor_seconds() {
   timespec now{};
@@ -25,27 +39,113 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Milliseconds of CPU per token and session, with `count` sessions after 128 rows each; the best of several runs.
-double decode_ms(const llm::qwen3& model, int count) {
+/// The least of several runs.
+template<class Work>
+cost least(int runs, Work&& work) {
+  cost best;
+  for (auto i = 0; i < runs; ++i) {
+    const auto processor = processor_seconds();
+    const auto wall = std::chrono::steady_clock::now();
+    work();
+    best.wall =
+        std::min(best.wall, std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count() * 1e3);
+    best.processor = std::min(best.processor, (processor_seconds() - processor) * 1e3);
+  }
+  return best;
+}
+
+/// A token of each of `count` sessions after 128 rows each.
+cost decode(const llm::qwen3& model, int count) {
+  constexpr std::int64_t past = 128;
   llm::kv_pool pool(model.config(), count, 256, model.dtype(), model.device());
   std::vector<llm::kv_cache> caches;
   std::vector<llm::sequence_rows> rows;
   std::vector<std::int64_t> wanted;
-  const std::vector<token_id> prompt(128, 5), next(static_cast<std::size_t>(count), 7);
+  const std::vector<token_id> prompt(past, 5), next(static_cast<std::size_t>(count), 7);
   for (auto i = 0; i < count; ++i) {
     caches.push_back(pool.open());
-    const llm::sequence_rows whole{&caches.back(), std::ssize(prompt)};
+    const llm::sequence_rows whole{&caches.back(), past};
     model.forward(model.embed(prompt), {&whole, 1}, {});
     wanted.push_back(i);
   }
   for (auto& c : caches) rows.push_back({&c, 1});
-  auto best = 1e9;
-  for (auto i = 0; i < 8; ++i) {
-    const auto begin = processor_seconds();
+  return least(8, [&] {
     model.logits(model.forward(model.embed(next), rows, wanted));
-    best = std::min(best, processor_seconds() - begin);
+    for (auto& c : caches) c.truncate(past);
+  });
+}
+
+/// A prompt of `count` rows, and the logits of its last.
+cost prefill(const llm::qwen3& model, std::int64_t count) {
+  llm::kv_pool pool(model.config(), 1, static_cast<int>(count), model.dtype(), model.device());
+  const std::vector<token_id> prompt(static_cast<std::size_t>(count), 5);
+  const auto last = count - 1;
+  return least(3, [&] {
+    auto cache = pool.open();
+    const llm::sequence_rows whole{&cache, count};
+    model.logits(model.forward(model.embed(prompt), {&whole, 1}, {&last, 1}));
+  });
+}
+
+/// Reading so many bytes and doing next to nothing with them: what a token costs at least.
+cost plain_read(std::size_t bytes) {
+  // Sums of four streams in different pages, in parts that do not fit in a cache.
+  constexpr std::int64_t streams = 4, part = 1 << 17;
+  const auto memory = at::ones(
+      {static_cast<std::int64_t>(bytes / sizeof(std::int64_t)) / (streams * part) * part * streams}, at::kLong);
+  const auto* from = memory.const_data_ptr<std::int64_t>();
+  const auto length = memory.numel() / streams;
+  std::vector<std::int64_t> sums(static_cast<std::size_t>(length / part));
+  auto spent = least(8, [&] {
+    at::parallel_for(0, length / part, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (auto n = begin; n < end; ++n) {
+        const auto *a = from + n * streams * part, *b = a + part, *c = b + part, *d = c + part;
+        std::int64_t sum_a = 0, sum_b = 0, sum_c = 0, sum_d = 0;
+        for (std::int64_t i = 0; i < part; ++i) sum_a += a[i], sum_b += b[i], sum_c += c[i], sum_d += d[i];
+        sums[static_cast<std::size_t>(n)] = sum_a + sum_b + sum_c + sum_d;
+      }
+    });
+  });
+  const auto whole = static_cast<double>(bytes) / static_cast<double>(memory.nbytes());
+  return {spent.wall * whole, spent.processor * whole};
+}
+
+/// What a token reads of a model: all but the embedding.
+std::size_t bytes_read(const llm::qwen3& model) {
+  return model.weight_bytes() -
+         static_cast<std::size_t>(model.vocabulary() * model.config().hidden_size) * c10::elementSize(model.dtype());
+}
+
+struct format {
+  std::string_view name;
+  at::ScalarType dtype;
+  llm::quantization quantized;
+};
+
+constexpr std::array formats{
+    format{"float32", at::kFloat, llm::quantization::none}, format{"bfloat16", at::kBFloat16, llm::quantization::none},
+    format{"int8", at::kFloat, llm::quantization::int8}, format{"int4", at::kFloat, llm::quantization::int4}};
+
+void measure_speed(const std::filesystem::path& directory, std::string_view name, std::span<char*> threads) {
+  const auto chosen = std::ranges::find(formats, name, &format::name);
+  if (chosen == formats.end()) throw std::runtime_error("no format " + std::string(name));
+  c10::InferenceMode guard;
+  const llm::qwen3 model(model_config::open(directory).llm, checkpoint::open(directory).view("llm.", chosen->dtype),
+                         chosen->quantized);
+  const auto tell = [](const char* what, int count, const cost& spent) {
+    std::printf("{\"case\": \"%s\", \"threads\": %d, \"wall_ms\": %.3f, \"cpu_ms\": %.3f}\n", what, count, spent.wall,
+                spent.processor);
+    std::fflush(stdout);
+  };
+  for (const auto* each : threads) {
+    const auto count = std::atoi(each);
+    at::set_num_threads(count);
+    tell("decode 1", count, decode(model, 1));
+    tell("decode 4", count, decode(model, 4));
+    tell("decode 8", count, decode(model, 8));
+    tell("prefill 512", count, prefill(model, 512));
+    tell("plain read", count, plain_read(bytes_read(model)));
   }
-  return best * 1e3;
 }
 
 void run(const std::filesystem::path& directory, const char* goldens) {
@@ -58,7 +158,7 @@ void run(const std::filesystem::path& directory, const char* goldens) {
   std::vector<std::vector<token_id>> prompts;
   if (goldens) prompts = verify::golden_prompts(directory, goldens);
   const auto exact = model(at::kFloat, llm::quantization::none);
-  std::printf("| weights | dtype | MiB | ms a token, 1 session | 8 | same top-1 | of clear ones | KL, nats "
+  std::printf("| weights | dtype | MiB | ms of CPU a token, 1 session | 8 | same top-1 | of clear ones | KL, nats "
               "|\n|---|---|---|---|---|---|---|---|\n");
   for (const auto dtype : {at::kFloat, at::kBFloat16})
     for (const auto& [format, name] :
@@ -70,7 +170,8 @@ void run(const std::filesystem::path& directory, const char* goldens) {
         return all > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(all) : 0;
       };
       std::printf("| %s | %s | %.1f | %.2f | %.2f |", name, dtype == at::kFloat ? "float32" : "bfloat16",
-                  static_cast<double>(other.weight_bytes()) / (1 << 20), decode_ms(other, 1), decode_ms(other, 8));
+                  static_cast<double>(other.weight_bytes()) / (1 << 20), decode(other, 1).processor,
+                  decode(other, 8).processor);
       if (goldens)
         std::printf(" %.1f %% of %ld | %.1f %% of %ld | %.1e |\n", share(alike.same_top, alike.rows),
                     static_cast<long>(alike.rows), share(alike.same_clear, alike.clear_rows),
@@ -86,7 +187,12 @@ void run(const std::filesystem::path& directory, const char* goldens) {
 int main(int argc, char** argv) {
   at::set_num_threads(1);
   try {
-    run(argc > 1 ? std::filesystem::path(argv[1]) : embedded_model("tiny-omni"), argc > 2 ? argv[2] : nullptr);
+    const std::span<char*> arguments(argv + 1, static_cast<std::size_t>(argc - 1));
+    if (arguments.size() > 2)
+      measure_speed(arguments[0], arguments[1], arguments.subspan(2));
+    else
+      run(arguments.empty() ? embedded_model("tiny-omni") : std::filesystem::path(arguments[0]),
+          arguments.size() > 1 ? arguments[1] : nullptr);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "quant_bench: %s\n", e.what());
     return 1;
