@@ -20,6 +20,8 @@ namespace {
 /// Numbers whose steps share 16 bytes.
 constexpr std::int64_t run = 32, half_run = run / 2;
 
+constexpr std::int64_t largest_group = 256;
+
 PARLEY_INLINE float step_of(std::uint8_t pair, bool upper) {
   return static_cast<float>((upper ? pair >> 4 : pair & 15) - 8);
 }
@@ -59,26 +61,33 @@ PARLEY_INLINE float nearest_step(float number, line of) {
   return (step < 0 ? 0 : step > 15 ? 15 : step) - 8;
 }
 
+/// A group, and how much an error of each number counts.
+struct group {
+  const float *numbers, *weights;
+  std::int64_t count;
+};
+
 /// The line that fits the numbers best, if they keep the steps that they have on this one.
-PARLEY_INLINE line fitted(const float* numbers, std::int64_t count, line of) {
-  auto steps = 0.0F, squares = 0.0F, sum = 0.0F, products = 0.0F;
-#pragma omp simd reduction(+ : steps, squares, sum, products)
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto step = nearest_step(numbers[i], of);
-    steps += step, squares += step * step, sum += numbers[i], products += step * numbers[i];
+PARLEY_INLINE line fitted(const group& all, line of) {
+  auto weights = 0.0F, steps = 0.0F, squares = 0.0F, sum = 0.0F, products = 0.0F;
+#pragma omp simd reduction(+ : weights, steps, squares, sum, products)
+  for (std::int64_t i = 0; i < all.count; ++i) {
+    const auto number = all.numbers[i], weight = all.weights[i], step = nearest_step(number, of);
+    weights += weight, steps += weight * step, squares += weight * step * step;
+    sum += weight * number, products += weight * step * number;
   }
-  const auto n = static_cast<float>(count), spread = squares * n - steps * steps;
-  if (spread < 0.5F) return of; // all on one step
-  const auto scale = (products * n - steps * sum) / spread;
-  return rounded({scale, (sum - scale * steps) / n});
+  const auto spread = squares * weights - steps * steps;
+  if (spread < 1e-3F * weights * weights) return of; // all on one step
+  const auto scale = (products * weights - steps * sum) / spread;
+  return rounded({scale, (sum - scale * steps) / weights});
 }
 
-PARLEY_INLINE float squared_error(const float* numbers, std::int64_t count, line of) {
+PARLEY_INLINE float weighted_error(const group& all, line of) {
   auto sum = 0.0F;
 #pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto apart = nearest_step(numbers[i], of) * of.scale + of.offset - numbers[i];
-    sum += apart * apart;
+  for (std::int64_t i = 0; i < all.count; ++i) {
+    const auto apart = nearest_step(all.numbers[i], of) * of.scale + of.offset - all.numbers[i];
+    sum += all.weights[i] * apart * apart;
   }
   return sum;
 }
@@ -87,6 +96,13 @@ PARLEY_INLINE float squared_error(const float* numbers, std::int64_t count, line
 
 PARLEY_FOR_EACH_CPU void quantize_group(const float* numbers, std::int64_t count, std::uint8_t* steps, bfloat16& scale,
                                         bfloat16& offset) {
+  auto squares = 0.0F;
+#pragma omp simd reduction(+ : squares)
+  for (std::int64_t i = 0; i < count; ++i) squares += numbers[i] * numbers[i];
+  const auto mean = std::max(squares / static_cast<float>(count), std::numeric_limits<float>::min());
+  float weights[largest_group];
+  for (std::int64_t i = 0; i < count; ++i) weights[i] = 1 + numbers[i] * numbers[i] / mean;
+  const group all{numbers, weights, count};
   const auto [lowest, highest] = std::minmax_element(numbers, numbers + count);
   const auto middle = (*lowest + *highest) / 2, range = *highest - *lowest;
   line best{};
@@ -95,8 +111,8 @@ PARLEY_FOR_EACH_CPU void quantize_group(const float* numbers, std::int64_t count
     const auto step = range * part / 15;
     auto of = rounded({step, middle + step / 2});
     for (auto fits = 0; fits < 3; ++fits) {
-      if (const auto error = squared_error(numbers, count, of); error < least) least = error, best = of;
-      of = fitted(numbers, count, of);
+      if (const auto error = weighted_error(all, of); error < least) least = error, best = of;
+      of = fitted(all, of);
     }
   }
   narrow(best.scale, scale);

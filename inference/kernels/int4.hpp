@@ -17,8 +17,8 @@ struct int4_rows {
 };
 
 /// Chooses scale, offset and steps of a group of `count` numbers, a multiple of 32 up to 256, so that the sum of the squared
-/// errors is small: the range is narrowed in a few steps, and the line through the numbers is fitted anew for each.
-/// `steps` gets one byte a number.
+/// errors is small, in which a number counts more the larger it is: the range is narrowed in a few steps, and the line
+/// through the numbers is fitted anew for each. `steps` gets one byte a number.
 void quantize_group(const float* numbers, std::int64_t count, std::uint8_t* steps, bfloat16& scale, bfloat16& offset);
 
 /// As the products of product.hpp.

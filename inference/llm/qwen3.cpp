@@ -20,6 +20,15 @@ at::Tensor as_tensor(std::span<const std::int64_t> numbers) {
   return t;
 }
 
+/// Errors of the first layer pass through all others, and those of the last reach the head unmixed: they get 8 bits
+/// where the others get 4, unless they are stored in 4.
+quantization format_of(int layer, int layers, const weights& part, quantization format) {
+  const auto outer = layer == 0 || layer + 1 == layers;
+  const auto wider =
+      outer && format == quantization::int4 && part.device().is_cpu() && !part.quantized("mlp.down_proj.weight");
+  return wider ? quantization::int8 : format;
+}
+
 } // namespace
 
 qwen3::qwen3(const llm_config& config, const weights& w, quantization format)
@@ -38,7 +47,8 @@ qwen3::qwen3(const llm_config& config, const weights& w, quantization format)
   else
     head_ = linear(std::move(head));
   for (auto i = 0; i < config.layers; ++i) {
-    auto part = w.sub("model.layers." + std::to_string(i) + ".");
+    const auto part = w.sub("model.layers." + std::to_string(i) + ".");
+    const auto bits = format_of(i, config.layers, part, format);
     layer l;
     l.input_norm = part.tensor("input_layernorm.weight", {hidden});
     l.post_norm = part.tensor("post_attention_layernorm.weight", {hidden});
@@ -46,10 +56,10 @@ qwen3::qwen3(const llm_config& config, const weights& w, quantization format)
     l.key_norm = part.tensor("self_attn.k_norm.weight", {head_dim});
     if (!w.device().is_cpu())
       l.turned_norm = at::cat({l.query_norm.expand({config.heads, -1}), l.key_norm.expand({config.kv_heads, -1})});
-    l.qkv = linear(part, attention, hidden, format);
-    l.out = linear(part, out, query, format);
-    l.gate_up = linear(part, feed_forward, hidden, format);
-    l.down = linear(part, down, ffn, format);
+    l.qkv = linear(part, attention, hidden, bits);
+    l.out = linear(part, out, query, bits);
+    l.gate_up = linear(part, feed_forward, hidden, bits);
+    l.down = linear(part, down, ffn, bits);
     if (l.qkv.out() != (config.heads + 2 * config.kv_heads) * head_dim || l.gate_up.out() != 2 * ffn ||
         l.out.out() != hidden || l.down.out() != hidden)
       throw std::runtime_error("llm.model.layers." + std::to_string(i) + ": the weights do not fit config.json");

@@ -28,8 +28,9 @@ struct forward_trace {
 class qwen3 {
 public:
   /// `w` is the view of "llm."; it determines dtype and device. `format` applies to the matrices of the layers; on the
-  /// CPU the head then has 8 bits. The embedding stays as it is, as few of its rows are read. Throws std::runtime_error
-  /// naming a weight that is missing or does not fit `config`.
+  /// CPU the head then has 8 bits, and with int4 the first and last layer too, unless AWQ stored them in 4. The embedding
+  /// stays as it is, as few of its rows are read. Throws std::runtime_error naming a weight that is missing or does not fit
+  /// `config`.
   qwen3(const llm_config& config, const weights& w, quantization format = quantization::none);
 
   /// int64 [n] → [n, hidden] in `dtype()`.

@@ -42,8 +42,8 @@ std::vector<std::vector<token_id>> golden_prompts(const std::filesystem::path& m
   golden_set files(model, goldens);
   const auto ids = files.tensors("llm").tensor("prefill.ids").to(at::kLong).contiguous();
   found.emplace_back(ids.const_data_ptr<std::int64_t>(), ids.const_data_ptr<std::int64_t>() + ids.numel());
-  collect("", files.cases("chat"), found);
-  for (const auto& stem : files.stems("duplex_")) collect("", files.cases(stem), found);
+  for (const auto* prefix : {"chat", "duplex_", "typed"})
+    for (const auto& stem : files.stems(prefix)) collect("ids", files.cases(stem), found);
   std::ranges::sort(found);
   found.erase(std::ranges::unique(found).begin(), found.end());
   return found;

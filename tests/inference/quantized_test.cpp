@@ -43,6 +43,22 @@ TEST_CASE("quantized weights answer like the exact ones on the goldens' prompts"
   CHECK(int4.same_clear >= 0.6 * static_cast<double>(int4.clear_rows));
 }
 
+TEST_CASE("the quantized default model predicts what the exact one does") {
+  c10::InferenceMode guard;
+  constexpr auto nano = "models/nano";
+  const auto prompts = verify::golden_prompts(nano, "tests/data/goldens/nano");
+  REQUIRE(prompts.size() >= 100);
+  const auto weights = checkpoint::open(nano);
+  const auto config = model_config::open(nano).llm;
+  const llm::qwen3 exact(config, weights.view("llm."));
+  for (const auto& [format, least] :
+       {std::pair{llm::quantization::int8, 0.99}, std::pair{llm::quantization::int4, 0.95}}) {
+    const auto alike = verify::compare(exact, llm::qwen3(config, weights.view("llm."), format), prompts);
+    CAPTURE(alike.same_top, alike.rows, alike.divergence);
+    CHECK(static_cast<double>(alike.same_top) >= least * static_cast<double>(alike.rows));
+  }
+}
+
 TEST_CASE("quantized weights take less room") {
   const auto bytes = [](llm::quantization format) { return made(format).weight_bytes(); };
   const auto rest = llm::qwen3(model_config::open(model).llm, checkpoint::open(model).view("llm.")).weight_bytes();
