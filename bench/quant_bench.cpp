@@ -1,9 +1,10 @@
-// What fewer bits cost and save: how closely the quantized language model agrees on the goldens' prompts, how much
+// What fewer bits cost and save: how closely the quantized language model agrees on recorded prompts, how much
 // memory it takes, and how fast it runs. A table on standard output.
-//   quant_bench MODEL [GOLDENS]
+//   quant_bench MODEL [PROMPTS]
 //   quant_bench MODEL FORMAT THREADS...
-// Without goldens the first measures memory and speed only. The second measures speed alone, of one of float32, bfloat16,
-// int8 and int4, with each number of threads: a line of JSON for each case, for bench/llama_cpp.py.
+// PROMPTS is a folder of goldens or a file with lists of token ids; without it, the first form measures memory and speed
+// only. The second measures the speed of one of float32, bfloat16, int8 and int4 with each number of threads: a line of
+// JSON for each case, for bench/llama_cpp.py.
 
 #include "inference/engine/default_model.hpp"
 #include "inference/verify/agreement.hpp"
@@ -148,7 +149,7 @@ void measure_speed(const std::filesystem::path& directory, std::string_view name
   }
 }
 
-void run(const std::filesystem::path& directory, const char* goldens) {
+void run(const std::filesystem::path& directory, const char* recorded) {
   c10::InferenceMode guard;
   const auto weights = checkpoint::open(directory);
   const auto config = model_config::open(directory).llm;
@@ -156,7 +157,7 @@ void run(const std::filesystem::path& directory, const char* goldens) {
     return llm::qwen3(config, weights.view("llm.", dtype), format);
   };
   std::vector<std::vector<token_id>> prompts;
-  if (goldens) prompts = verify::golden_prompts(directory, goldens);
+  if (recorded) prompts = verify::recorded_prompts(directory, recorded);
   const auto exact = model(at::kFloat, llm::quantization::none);
   std::printf("| weights | dtype | MiB | ms of CPU a token, 1 session | 8 | same top-1 | of clear ones | KL, nats "
               "|\n|---|---|---|---|---|---|---|---|\n");
@@ -172,7 +173,7 @@ void run(const std::filesystem::path& directory, const char* goldens) {
       std::printf("| %s | %s | %.1f | %.2f | %.2f |", name, dtype == at::kFloat ? "float32" : "bfloat16",
                   static_cast<double>(other.weight_bytes()) / (1 << 20), decode(other, 1).processor,
                   decode(other, 8).processor);
-      if (goldens)
+      if (recorded)
         std::printf(" %.1f %% of %ld | %.1f %% of %ld | %.1e |\n", share(alike.same_top, alike.rows),
                     static_cast<long>(alike.rows), share(alike.same_clear, alike.clear_rows),
                     static_cast<long>(alike.clear_rows), alike.divergence);

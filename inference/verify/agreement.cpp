@@ -1,5 +1,6 @@
 #include "inference/verify/agreement.hpp"
 
+#include "inference/formats/json_file.hpp"
 #include "inference/verify/golden_set.hpp"
 
 #include <ATen/ATen.h>
@@ -36,14 +37,18 @@ at::Tensor log_probabilities(const llm::qwen3& model, const std::vector<token_id
 
 } // namespace
 
-std::vector<std::vector<token_id>> golden_prompts(const std::filesystem::path& model,
-                                                  const std::filesystem::path& goldens) {
+std::vector<std::vector<token_id>> recorded_prompts(const std::filesystem::path& model,
+                                                    const std::filesystem::path& recorded) {
   std::vector<std::vector<token_id>> found;
-  golden_set files(model, goldens);
-  const auto ids = files.tensors("llm").tensor("prefill.ids").to(at::kLong).contiguous();
-  found.emplace_back(ids.const_data_ptr<std::int64_t>(), ids.const_data_ptr<std::int64_t>() + ids.numel());
-  for (const auto* prefix : {"chat", "duplex_", "typed"})
-    for (const auto& stem : files.stems(prefix)) collect("ids", files.cases(stem), found);
+  if (is_regular_file(recorded)) {
+    collect("ids", read_json(recorded), found);
+  } else {
+    golden_set files(model, recorded);
+    const auto ids = files.tensors("llm").tensor("prefill.ids").to(at::kLong).contiguous();
+    found.emplace_back(ids.const_data_ptr<std::int64_t>(), ids.const_data_ptr<std::int64_t>() + ids.numel());
+    collect("", files.cases("chat"), found);
+    for (const auto& stem : files.stems("duplex_")) collect("", files.cases(stem), found);
+  }
   std::ranges::sort(found);
   found.erase(std::ranges::unique(found).begin(), found.end());
   return found;

@@ -19,9 +19,9 @@ struct agreement {
 /// In natural logarithms of probabilities.
 constexpr double clear_lead = 0.1;
 
-/// The token sequences in a folder of thinker goldens: prompts and answers.
-std::vector<std::vector<token_id>> golden_prompts(const std::filesystem::path& model,
-                                                  const std::filesystem::path& goldens);
+/// Prompts and answers as token sequences: those in a folder of thinker goldens, or of a JSON file with lists of ids.
+std::vector<std::vector<token_id>> recorded_prompts(const std::filesystem::path& model,
+                                                    const std::filesystem::path& recorded);
 
 /// Runs both models over each prompt as a whole. They must have the same vocabulary.
 agreement compare(const llm::qwen3& exact, const llm::qwen3& other, const std::vector<std::vector<token_id>>& prompts);

@@ -136,7 +136,7 @@ TEST_CASE("4 bits stay 4 bits where the engine works with them, and mean the sam
 
 TEST_CASE("a model in AWQ answers like its unpacked weights, in either form") {
   c10::InferenceMode guard;
-  const auto prompts = verify::golden_prompts(model, goldens);
+  const auto prompts = verify::recorded_prompts(model, goldens);
   const auto plain = opened(model, llm::quantization::none),
              unpacked = opened(quantized_model().path(), llm::quantization::none),
              kept = opened(quantized_model().path(), llm::quantization::int4);

@@ -22,7 +22,7 @@ llm::qwen3 made(llm::quantization format) {
 
 TEST_CASE("quantized weights answer like the exact ones on the goldens' prompts") {
   c10::InferenceMode guard;
-  const auto prompts = verify::golden_prompts(model, goldens);
+  const auto prompts = verify::recorded_prompts(model, goldens);
   REQUIRE(prompts.size() > 10);
   const auto exact = made(llm::quantization::none);
   const auto alike = [&](llm::quantization format) { return verify::compare(exact, made(format), prompts); };
@@ -46,7 +46,7 @@ TEST_CASE("quantized weights answer like the exact ones on the goldens' prompts"
 TEST_CASE("the quantized default model predicts what the exact one does") {
   c10::InferenceMode guard;
   constexpr auto nano = "models/nano";
-  const auto prompts = verify::golden_prompts(nano, "tests/data/goldens/nano");
+  const auto prompts = verify::recorded_prompts(nano, "tests/data/nano_typed.json");
   REQUIRE(prompts.size() >= 100);
   const auto weights = checkpoint::open(nano);
   const auto config = model_config::open(nano).llm;
