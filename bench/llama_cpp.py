@@ -134,7 +134,7 @@ def measure(library, path, threads):
             else:
                 context = llama.open(1, n, count)
                 prompt, memory = llama.batch([(5, i, 0, i == n - 1) for i in range(n)]), llama.lib.llama_get_memory(context)
-                cost = least(3, lambda: llama.decode(context, prompt), lambda: llama.lib.llama_memory_clear(memory, False))
+                cost = least(2, lambda: llama.decode(context, prompt), lambda: llama.lib.llama_memory_clear(memory, False))
             llama.lib.llama_free(context)
             print(json.dumps({"case": case, "threads": count, "wall_ms": cost[0], "cpu_ms": cost[1]}), flush=True)
 

@@ -81,7 +81,7 @@ cost prefill(const llm::qwen3& model, std::int64_t count) {
   llm::kv_pool pool(model.config(), 1, static_cast<int>(count), model.dtype(), model.device());
   const std::vector<token_id> prompt(static_cast<std::size_t>(count), 5);
   const auto last = count - 1;
-  return least(3, [&] {
+  return least(2, [&] {
     auto cache = pool.open();
     const llm::sequence_rows whole{&cache, count};
     model.logits(model.forward(model.embed(prompt), {&whole, 1}, {&last, 1}));
