@@ -7,6 +7,7 @@
 // JSON for each case, for bench/llama_cpp.py.
 
 #include "inference/engine/default_model.hpp"
+#include "inference/kernels/simd.hpp"
 #include "inference/verify/agreement.hpp"
 
 #include <ATen/ATen.h>
@@ -15,15 +16,20 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <exception>
+#include <iterator>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <vector>
 
 using namespace parley::inference;
 
@@ -88,27 +94,28 @@ cost prefill(const llm::qwen3& model, std::int64_t count) {
   });
 }
 
-/// Reading so many bytes and doing next to nothing with them: what a token costs at least.
-cost plain_read(std::size_t bytes) {
-  // Sums of four streams in different pages, in parts that do not fit in a cache.
-  constexpr std::int64_t streams = 4, part = 1 << 17;
-  const auto memory = at::ones(
-      {static_cast<std::int64_t>(bytes / sizeof(std::int64_t)) / (streams * part) * part * streams}, at::kLong);
-  const auto* from = memory.const_data_ptr<std::int64_t>();
-  const auto length = memory.numel() / streams;
-  std::vector<std::int64_t> sums(static_cast<std::size_t>(length / part));
-  auto spent = least(8, [&] {
-    at::parallel_for(0, length / part, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (auto n = begin; n < end; ++n) {
-        const auto *a = from + n * streams * part, *b = a + part, *c = b + part, *d = c + part;
-        std::int64_t sum_a = 0, sum_b = 0, sum_c = 0, sum_d = 0;
-        for (std::int64_t i = 0; i < part; ++i) sum_a += a[i], sum_b += b[i], sum_c += c[i], sum_d += d[i];
-        sums[static_cast<std::size_t>(n)] = sum_a + sum_b + sum_c + sum_d;
-      }
-    });
+/// The sum of `count` numbers, in four streams, as the products read (kernels/product.cpp).
+PARLEY_FOR_EACH_CPU std::uint64_t sum_of(const std::uint64_t* from, std::size_t count) {
+  const auto length = count / 32 * 8;
+  const auto *a = from, *b = a + length, *c = b + length, *d = c + length;
+  std::uint64_t sums[8] = {};
+  for (std::size_t i = 0; i < length; i += 8)
+    for (std::size_t j = 0; j < 8; ++j) sums[j] += (a[i + j] + b[i + j]) + (c[i + j] + d[i + j]);
+  return std::accumulate(std::begin(sums), std::end(sums), std::uint64_t{});
+}
+
+/// Reading so many bytes and doing next to nothing with them, in so many threads: what a token costs at least.
+cost plain_read(std::size_t bytes, int threads) {
+  const std::vector<std::uint64_t> memory(bytes / sizeof(std::uint64_t), 1);
+  const auto share = memory.size() / static_cast<std::size_t>(threads);
+  std::atomic<std::uint64_t> sum = 0;
+  return least(8, [&] {
+    std::vector<std::jthread> others;
+    for (auto i = 1; i < threads; ++i)
+      others.emplace_back(
+          [&, from = memory.data() + share * static_cast<std::size_t>(i)] { sum += sum_of(from, share); });
+    sum += sum_of(memory.data(), share);
   });
-  const auto whole = static_cast<double>(bytes) / static_cast<double>(memory.nbytes());
-  return {spent.wall * whole, spent.processor * whole};
 }
 
 /// What a token reads of a model: all but the embedding.
@@ -145,7 +152,7 @@ void measure_speed(const std::filesystem::path& directory, std::string_view name
     tell("decode 4", count, decode(model, 4));
     tell("decode 8", count, decode(model, 8));
     tell("prefill 512", count, prefill(model, 512));
-    tell("plain read", count, plain_read(bytes_read(model)));
+    tell("plain read", count, plain_read(bytes_read(model), count));
   }
 }
 
