@@ -2,7 +2,6 @@
 #include "inference/engine/stages.hpp"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <exception>
@@ -120,11 +119,11 @@ void stages::forward(std::span<llm_part> batch) {
   }
 }
 
-/// Rows of a batch are sampled in parallel: each has its own random stream and memory. On a device, first from what it
+/// Each row has its own random stream and memory. On a device, first from what it
 /// has sent of each row; a whole row is downloaded only if that does not suffice.
 void stages::draw(std::span<drawing> rows) {
-  auto draw_some = [&](std::int64_t begin, std::int64_t end) {
-    for (auto& row : rows.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))) {
+  auto draw_some = [&] {
+    for (auto& row : rows) {
       auto& feed = row.by->feed();
       if (row.done) continue;
       try {
@@ -143,10 +142,10 @@ void stages::draw(std::span<drawing> rows) {
   };
   std::exception_ptr nobody_drew;
   try {
-    at::parallel_for(0, std::ssize(rows), 1, draw_some);
+    draw_some();
     if (!std::ranges::all_of(rows, &drawing::done)) {
       download_rows(rows);
-      at::parallel_for(0, std::ssize(rows), 1, draw_some);
+      draw_some();
     }
   } catch (...) {
     nobody_drew = std::current_exception();

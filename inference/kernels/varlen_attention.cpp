@@ -2,9 +2,9 @@
 
 #include "inference/kernels/attention.hpp"
 #include "inference/kernels/packed_upload.hpp"
+#include "inference/kernels/parallel.hpp"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
@@ -197,7 +197,7 @@ at::Tensor varlen_attention::on_cpu(const at::Tensor& query, const at::Tensor& k
   const auto* all_keys = static_cast<const Number*>(keys.const_data_ptr());
   const auto* all_values = static_cast<const Number*>(values.const_data_ptr());
   auto* to = static_cast<Number*>(attended.mutable_data_ptr());
-  at::parallel_for(0, std::ssize(runs_) * kv_heads, 1, [&](std::int64_t begin, std::int64_t end) {
+  cpu::parallel_for(0, std::ssize(runs_) * kv_heads, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto n = begin; n < end; ++n) {
       const auto& r = runs_[static_cast<std::size_t>(n / kv_heads)];
       const auto head = n % kv_heads, first = r.first_key * key_stride + head * head_dim;

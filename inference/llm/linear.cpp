@@ -1,9 +1,9 @@
 #include "inference/llm/linear.hpp"
 
+#include "inference/kernels/parallel.hpp"
 #include "inference/kernels/product.hpp"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <utility>
 
@@ -30,7 +30,7 @@ void few_rows_product(const at::Tensor& x, const at::Tensor& matrix, Number* to,
   const auto rows = x.size(0), in = x.size(1);
   const auto* from = x.const_data_ptr<float>();
   const auto* weights = static_cast<const Number*>(matrix.const_data_ptr());
-  at::parallel_for(0, matrix.size(0), numbers_per_thread / in + 1, [&](std::int64_t begin, std::int64_t end) {
+  cpu::parallel_for(0, matrix.size(0), numbers_per_thread / in + 1, [&](std::int64_t begin, std::int64_t end) {
     cpu::product(from, rows, weights + begin * in, end - begin, in, to + begin, stride, add);
   });
 }

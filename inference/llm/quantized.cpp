@@ -1,10 +1,10 @@
 #include "inference/llm/quantized.hpp"
 
+#include "inference/kernels/parallel.hpp"
 #include "inference/kernels/processor.hpp"
 #include "inference/kernels/product.hpp"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -52,7 +52,7 @@ quantized_matrix::quantized_matrix(const at::Tensor& matrix, quantization format
   auto* to = steps.mutable_data_ptr<std::uint8_t>();
   auto *scales = static_cast<cpu::bfloat16*>(scale.mutable_data_ptr()),
        *offsets = static_cast<cpu::bfloat16*>(offset.mutable_data_ptr());
-  at::parallel_for(0, wide.numel() / group, numbers_per_thread / group, [&](std::int64_t begin, std::int64_t end) {
+  cpu::parallel_for(0, wide.numel() / group, numbers_per_thread / group, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i)
       cpu::quantize_group(from + i * group, group, to + i * group, scales[i], offsets[i]);
   });
@@ -123,7 +123,7 @@ at::Tensor quantized_matrix::few(const at::Tensor& x) const {
   auto y = at::empty({count, out_}, at::kFloat);
   const auto* from = x.const_data_ptr<float>();
   auto* to = y.mutable_data_ptr<float>();
-  at::parallel_for(0, out_, numbers_per_thread / in_ + 1, [&](std::int64_t begin, std::int64_t end) {
+  cpu::parallel_for(0, out_, numbers_per_thread / in_ + 1, [&](std::int64_t begin, std::int64_t end) {
     if (format_ == quantization::int8)
       cpu::product(from, count, packed_.const_data_ptr<std::int8_t>() + begin * in_, end - begin, in_, to + begin,
                    out_);

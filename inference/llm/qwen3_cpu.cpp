@@ -1,9 +1,9 @@
 #include "inference/kernels/attention.hpp"
+#include "inference/kernels/parallel.hpp"
 #include "inference/kernels/rows.hpp"
 #include "inference/llm/qwen3.hpp"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 
@@ -40,7 +40,9 @@ at::Tensor qwen3::run_layers_on_cpu(const at::Tensor& embeddings, const call& wh
   auto normed = buffer(hidden), queries = buffer(heads * head_dim), attended = buffer(heads * head_dim),
        gated = buffer(ffn);
 
-  auto over_rows = [&](std::int64_t width, auto&& work) { at::parallel_for(0, rows, least_numbers / width + 1, work); };
+  auto over_rows = [&](std::int64_t width, auto&& work) {
+    cpu::parallel_for(0, rows, least_numbers / width + 1, work);
+  };
   auto norm = [&](const at::Tensor& weight) {
     const auto *from = numbers<Number>(x), *by = numbers<Number>(weight);
     auto* to = numbers_to_write<Number>(normed);
@@ -77,7 +79,7 @@ at::Tensor qwen3::run_layers_on_cpu(const at::Tensor& embeddings, const call& wh
       }
     });
     auto* answered = numbers_to_write<Number>(attended);
-    at::parallel_for(0, std::ssize(what.sequences) * kv_heads, 1, [&](std::int64_t begin, std::int64_t end) {
+    cpu::parallel_for(0, std::ssize(what.sequences) * kv_heads, 1, [&](std::int64_t begin, std::int64_t end) {
       for (auto n = begin; n < end; ++n) {
         const auto which = static_cast<std::size_t>(n / kv_heads);
         const auto head = n % kv_heads;

@@ -2,12 +2,12 @@
 
 #include "inference/kernels/attention.hpp"
 #include "inference/kernels/packed_upload.hpp"
+#include "inference/kernels/parallel.hpp"
 #include "inference/kernels/rows.hpp"
 #include "inference/kernels/varlen_attention.hpp"
 #include "inference/vocoder/ragged.hpp"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <numeric>
@@ -58,7 +58,7 @@ public:
   at::Tensor attend(std::size_t layer, const at::Tensor& parts) const {
     auto queries = at::empty({parts.size(0), heads_ * head_dim_}, parts.options()), result = at::empty_like(queries);
     auto *turned = queries.mutable_data_ptr<float>(), *to = result.mutable_data_ptr<float>();
-    at::parallel_for(0, std::ssize(rows_), 4, [&](std::int64_t begin, std::int64_t end) {
+    cpu::parallel_for(0, std::ssize(rows_), 4, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
         attend(i, layer, parts.const_data_ptr<float>(), turned, to);
     });

@@ -1,10 +1,10 @@
 #include "inference/vocoder/dit.hpp"
 
 #include "inference/kernels/attention.hpp"
+#include "inference/kernels/parallel.hpp"
 #include "inference/vocoder/ragged.hpp"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <cmath>
 #include <stdexcept>
@@ -42,7 +42,7 @@ at::Tensor attend_by_hand(const at::Tensor& q, std::span<const std::int64_t> len
   std::vector<std::int64_t> begins{0};
   for (const auto length : lengths) begins.push_back(begins.back() + length);
   const auto lanes = std::ssize(seen) * heads * 2;
-  at::parallel_for(0, lanes, 1, [&](std::int64_t first, std::int64_t last) {
+  cpu::parallel_for(0, lanes, 1, [&](std::int64_t first, std::int64_t last) {
     std::vector<cpu::head_piece> pieces;
     for (auto lane = first; lane < last; ++lane) {
       const auto i = static_cast<std::size_t>(lane / (2 * heads));

@@ -1,9 +1,9 @@
 #include "inference/vocoder/hift_trunk.hpp"
 
 #include "inference/kernels/convolution.hpp"
+#include "inference/kernels/parallel.hpp"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
@@ -54,7 +54,7 @@ at::Tensor snake_block::run_on_cpu(const at::Tensor& x) const {
   const auto stride = length + most;
   auto result = x.clone(at::MemoryFormat::Contiguous);
   auto* all = result.mutable_data_ptr<float>();
-  at::parallel_for(0, batch, 1, [&](std::int64_t begin, std::int64_t end) {
+  cpu::parallel_for(0, batch, 1, [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> between(static_cast<std::size_t>(channels * length)),
         padded(static_cast<std::size_t>(channels * stride));
     for (auto n = begin; n < end; ++n) {
@@ -163,7 +163,7 @@ at::Tensor hift_trunk::decode(at::Tensor x, const at::Tensor& spectrum, const at
     const auto width = x.size(2), count = (width - 1) * config_.fft_hop;
     auto samples = at::empty({x.size(0), count}, x.options());
     auto* to = samples.mutable_data_ptr<float>();
-    at::parallel_for(0, x.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+    cpu::parallel_for(0, x.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
       for (auto n = begin; n < end; ++n)
         to_samples_->samples(x.const_data_ptr<float>() + n * x.stride(0), width, width,
                              static_cast<float>(config_.limit), to + n * count);

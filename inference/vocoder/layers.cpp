@@ -1,9 +1,8 @@
 #include "inference/vocoder/layers.hpp"
 
 #include "inference/kernels/convolution.hpp"
+#include "inference/kernels/parallel.hpp"
 #include "inference/kernels/processor.hpp"
-
-#include <ATen/Parallel.h>
 
 namespace parley::inference::speech {
 
@@ -73,7 +72,7 @@ at::Tensor convolve_by_hand(const at::Tensor& x, const padded_conv& conv) {
   const auto length = x.size(2) - by.reach();
   auto result = at::empty({x.size(0), by.out, length}, x.options());
   auto* to = result.mutable_data_ptr<float>();
-  at::parallel_for(0, x.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+  cpu::parallel_for(0, x.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto n = begin; n < end; ++n)
       cpu::convolve(from.const_data_ptr<float>() + n * from.stride(0), from.stride(1), by, length, nullptr, 0,
                     {to + n * by.out * length, length});
