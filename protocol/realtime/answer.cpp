@@ -108,7 +108,7 @@ void answer::call_part(const conversation::tool_call& part) {
 void answer::call(const conversation::tool_call& what) {
   if (std::find(called_.begin(), called_.end(), what.id) != called_.end()) return;
   if (!call_ || call_->call_id != what.id) call_part(what);
-  end_call(item_status::completed);
+  call_is_whole_ = call_.has_value();
 }
 
 void answer::begin_call(const std::string& id, const std::string& name) {
@@ -134,7 +134,7 @@ void answer::end_call(item_status status) {
   });
   call_.reset();
   called_.push_back(called.call_id);
-  called.status = status;
+  called.status = std::exchange(call_is_whole_, false) ? item_status::completed : status;
   if (items_ != nullptr) items_->append(called);
   close_item(called);
 }

@@ -38,6 +38,9 @@ public:
 
   void create();
 
+  /// Whether it is in the middle of the message with this id.
+  bool is_saying(std::string_view item_id) const { return began_ && item_id == item_.id; }
+
   /// The client has cut the kept item with this id: it stays as it is now, whatever else is said.
   void cut_short(std::string_view item_id) { cut_ = cut_ || item_id == item_.id; }
   void say(std::string_view words);
@@ -45,7 +48,8 @@ public:
   /// A part of a function call: an item of its own, which begins with the part that has its name.
   void call_part(const conversation::tool_call& part);
 
-  /// The whole call: says what no part has said.
+  /// The whole call: says what no part has said. Its end is told with that of the response, or with what follows it:
+  /// who has the call's result at once may ask for the next response with it.
   void call(const conversation::tool_call& what);
 
   /// Samples at 24 kHz.
@@ -78,8 +82,9 @@ private:
   std::string before_;              ///< the item before it
   std::vector<std::string> output_; ///< items that have ended, JSON
   sound_encoder encoder_;
-  bool began_ = false;              ///< its message has begun and not ended
-  std::optional<item> call_;        ///< a call that has begun and not ended
+  bool began_ = false;       ///< its message has begun and not ended
+  std::optional<item> call_; ///< a call that has begun, and whose end has not been told
+  bool call_is_whole_ = false;
   std::vector<std::string> called_; ///< ids of the calls that have ended
   bool cut_ = false;                ///< the conversation has less of its message than was said
 };
