@@ -34,7 +34,6 @@ bool duplex_feed::tell(conversation::role who, std::string text) {
   if (text.empty() || told_bytes_ + text.size() > max_context_bytes || context_.size() == max_context_messages)
     return false;
   told_bytes_ += text.size();
-  told_at_ = sent_ / unit;
   context_.push_back({who, std::move(text)});
   return true;
 }
@@ -44,8 +43,11 @@ void duplex_feed::answered() {
   if (answered_ > told_at_ && context_.empty()) told_bytes_ = 0;
 }
 
-std::optional<std::string> duplex_feed::next() {
-  if (!context_.empty()) return encode_context_append(std::exchange(context_, {}));
+std::optional<std::string> duplex_feed::next(bool speaking) {
+  if (!context_.empty() && !speaking) {
+    told_at_ = sent_ / unit;
+    return encode_context_append(std::exchange(context_, {}));
+  }
   const std::size_t wanted = unit - sent_ % unit;
   const bool full = waiting_samples() >= wanted && sent_ / unit < answered_ + most_in_flight;
   // A session makes a whole unit of a short first append, so there is nothing to break off before it.

@@ -34,8 +34,9 @@ public:
   /// The next append breaks off what the model says, and is due at once.
   void force_listen() { force_ = true; }
 
-  /// The frame `input.append` to send now; call it until there is none.
-  std::optional<std::string> next();
+  /// The frame `input.append` to send now; call it until there is none. Text waits while `speaking`: in the middle of
+  /// what the model says it would not be read, but make the model lose its thread.
+  std::optional<std::string> next(bool speaking = false);
 
   /// The session has answered a unit.
   void answered();

@@ -16,10 +16,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr double least_commit_ms = 100;
-constexpr milliseconds cancel_race{1000}; ///< a cancel this soon after a response's end is no mistake
 constexpr milliseconds silence_after{300};
-constexpr std::size_t most_shown = 64;     ///< of what a client wrote, in a message about it
-constexpr std::size_t most_event_id = 512; ///< a longer `event_id` is not repeated
+constexpr milliseconds answer_within{3000}; ///< how long a client that sends nothing may wait for an answer
+constexpr std::size_t most_shown = 64;      ///< of what a client wrote, in a message about it
+constexpr std::size_t most_event_id = 512;  ///< a longer `event_id` is not repeated
 constexpr int silence_step_ms = 100;
 constexpr turn_onset turn{60, 0};
 constexpr turn_onset turn_interruption{120, 0};    ///< while a chat turn answers
@@ -177,6 +177,7 @@ void machine::on_edge(const turn_edge& edge) {
 
 void machine::begin_turn(std::int64_t at_ms) {
   turn_item_ = out_.make_id("item_");
+  asked_at_.reset();
   duplex_refused_ = false;
   note_it(note::what::turn);
   const auto began = std::max<std::int64_t>(0, at_ms - config_.turns.prefix_padding_ms);
@@ -196,6 +197,7 @@ void machine::end_turn(std::int64_t at_ms) {
     event.text("item_id", turn_item_);
   });
   commit();
+  asked_at_ = now_;
   if (duplex_refused_ && lane_now() == lane::duplex) {
     answer none(out_, &items_, conversation_id_, default_response(config_));
     none.create();
@@ -296,7 +298,7 @@ std::optional<fault> machine::handle(audio_clear&) {
   return std::nullopt;
 }
 
-/// A client that sends nothing in the middle of a turn, or while the model speaks, is silent.
+/// A client that sends nothing in the middle of a turn or soon after it, or while the model speaks, is silent.
 void machine::fill_silence() {
   last_input_ = now_ - silence_after + milliseconds(silence_step_ms);
   input_.append_silence(silence_step_ms);
@@ -349,6 +351,10 @@ std::optional<fault> machine::handle(item_truncate& event) {
   if (one == nullptr) return unknown_item("truncate", "truncating", event.id);
   if (one->kind != item_kind::message || one->role != item_role::assistant)
     return fault{"invalid_value", "Only model output audio messages can be truncated.", "item_id"};
+  // Its sound comes at the pace of a player, so what the client has not heard of it has not been sent yet.
+  if (is_active() && active_->said.is_saying(event.id) && config_.turns.interrupt_response &&
+      (active_->paced || active_->is_duplex()))
+    cut(*active_, "client_cancelled");
   const auto ms = static_cast<double>(event.audio_end_ms);
   if (ms < one->sound_ms && !one->content.empty()) {
     auto& words = one->content.front().text;
@@ -380,7 +386,7 @@ std::optional<fault> machine::handle(response_cancel& event) {
     cut(*which, "client_cancelled");
     return std::nullopt;
   }
-  if (last_done_ && now_ - *last_done_ < cancel_race) return std::nullopt;
+  if (forgives_cancel_until_ && now_ < *forgives_cancel_until_) return std::nullopt;
   return fault{"response_cancel_not_active", "Cancellation failed: no active response found.", ""};
 }
 
@@ -401,7 +407,9 @@ effects machine::tick(time_point now) {
 }
 
 std::optional<time_point> machine::silence_due() const {
-  const bool needed = input_.in_turn() || (is_active() && active_->is_duplex());
+  const bool listens = inner_.number != 0 && inner_.kind != mode::chat;
+  const bool asked = listens && asked_at_ && now_ < *asked_at_ + answer_within;
+  const bool needed = input_.in_turn() || asked || (is_active() && active_->is_duplex());
   if (!needed || !last_input_) return std::nullopt;
   return *last_input_ + silence_after;
 }

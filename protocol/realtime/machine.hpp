@@ -179,7 +179,7 @@ private:
   std::unique_ptr<running> active_;
   std::unique_ptr<running> beside_;              ///< out of band, made while what is active is only being played
   std::deque<std::unique_ptr<running>> waiting_; ///< behind it: those out of band, and one that found them at work
-  std::optional<time_point> last_done_;
+  std::optional<time_point> forgives_cancel_until_;
 
   inner_session inner_;
   std::uint64_t last_inner_ = 0;
@@ -190,6 +190,7 @@ private:
 
   std::string turn_item_;                ///< of the turn that the user is taking
   std::optional<time_point> last_input_; ///< when the client's sound, or silence for it, came last
+  std::optional<time_point> asked_at_;   ///< the end of a turn that a duplex session has not answered
   bool answer_due_ = false;              ///< to a turn of the user, once nothing else is being said
   duplex_feed feed_;
   bool watches_ = false;            ///< the client has shown what a camera sees: duplex sessions are of video

@@ -10,9 +10,10 @@
 namespace parley::protocol::realtime {
 namespace {
 
-constexpr std::size_t history_bytes = 6000;     ///< about 1,500 tokens
-constexpr std::size_t preroll_samples = 16'000; ///< what a duplex session hears of the time before speech began
-constexpr std::size_t most_waiting = 8;         ///< responses out of band
+constexpr std::chrono::milliseconds cancel_race{1000}; ///< a cancel this soon after a response's end is no mistake
+constexpr std::size_t history_bytes = 6000;            ///< about 1,500 tokens
+constexpr std::size_t preroll_samples = 16'000;        ///< what a duplex session hears of the time before speech began
+constexpr std::size_t most_waiting = 8;                ///< responses out of band
 constexpr std::size_t most_waiting_bytes = 64u << 20;
 
 answer_end failure(const server_message& said) {
@@ -157,8 +158,10 @@ void machine::finish(running& which, const answer_end& how, const usage& used) {
   which.said.finish(how, used);
   if (how.status == answer_end::how::failed) note_it(note::what::error, how.reason);
   if (which.is_duplex()) last_speech_ = now_;
+  // Nor is one while the client may still be playing it.
+  forgives_cancel_until_ = now_ + cancel_race;
+  if (which.plays_since) forgives_cancel_until_ = std::max(*forgives_cancel_until_, which.due({}));
   (beside_.get() == &which ? beside_ : active_).reset();
-  last_done_ = now_;
 }
 
 // ---- inner sessions
@@ -302,6 +305,7 @@ void machine::on_duplex_output(const server_message& said) {
     active_ = std::make_unique<running>(answer(out_, &items_, conversation_id_, default_response(config_)), inner_.kind,
                                         std::string());
     active_->said.create();
+    asked_at_.reset();
   }
   engine_response_ = said.response_id;
   if (!said.text.empty()) active_->said.say(said.text);
@@ -332,7 +336,7 @@ void machine::feed_duplex() {
     }
   }
   if (inner_.number == 0 || inner_.kind == mode::chat || !inner_.ready()) return;
-  while (auto frame = feed_.next()) send_inner(std::move(*frame));
+  while (auto frame = feed_.next(is_active() && active_->is_duplex())) send_inner(std::move(*frame));
 }
 
 std::optional<time_point> machine::idle_due() const {

@@ -434,3 +434,87 @@ TEST_CASE("if a second is lost, what it may have been told is told by another se
   const auto prompt = last(server.asked(), "session.init")["payload"]["system_prompt"].get<std::string>();
   CHECK(prompt.find("User: I am Ada.") != std::string::npos);
 }
+
+TEST_CASE("text that comes while the model speaks is told when it has ended") {
+  realtime_driver server;
+  begin(server);
+  server.listens();
+  server.hear(quiet(1));
+  server.speaks("resp_a", "My name", 1);
+  server.asked();
+  server.update({{"instructions", "Speak French."}});
+  server.send(typed("I am Ada."));
+  server.hear(quiet(1));
+  auto asked = server.asked();
+  CHECK(told(asked).empty());
+  CHECK(appended(asked).samples > 0);
+  server.speaks("resp_a", " is Parley.", 0.5, true);
+  asked = server.asked();
+  CHECK(told(asked) == names{"system: Speak French.", "user: I am Ada."});
+  CHECK(last(asked, "session.init").is_null());
+  server.seen().check_quiet();
+}
+
+TEST_CASE("text that waits for the end of an answer is told before the sound that broke it off") {
+  realtime_driver server;
+  begin(server);
+  server.listens();
+  server.hear(quiet(1));
+  server.speaks("resp_a", "A long story", 1);
+  server.send(typed("I am Ada."));
+  server.asked();
+  server.hear(tone(0.8));
+  const auto asked = server.asked();
+  CHECK(told(asked) == names{"user: I am Ada."});
+  CHECK(appended(asked).forced);
+}
+
+TEST_CASE("a client that falls silent with its question is heard out, until the model speaks or has had its time") {
+  realtime_driver server;
+  begin(server);
+  server.listens();
+  server.wait(milliseconds(1500)); // the turn ends
+  REQUIRE(last(server.events(), "input_audio_buffer.committed").is_object());
+  server.asked();
+  std::size_t heard = 0;
+  const auto wait = [&](milliseconds time) {
+    server.wait(time);
+    server.listens();
+    return heard = appended(server.asked()).samples;
+  };
+  CHECK(wait(milliseconds(1000)) > 0);
+  SECTION("it speaks") {
+    server.speaks("resp_a", "My name is Parley.", 1, true);
+    wait(milliseconds(1000)); // what waited
+    CHECK(wait(milliseconds(3000)) == 0);
+  }
+  SECTION("it does not") {
+    CHECK(wait(milliseconds(1000)) > 0);
+    wait(milliseconds(2000));
+    CHECK(wait(milliseconds(3000)) == 0);
+    server.hear(tone(1)); // and hears the next one
+    CHECK(appended(server.asked()).samples > 0);
+  }
+  server.seen().check_quiet();
+}
+
+TEST_CASE("what a duplex session says ends when the client cuts it, if it may be interrupted") {
+  const bool interrupts = GENERATE(true, false);
+  realtime_driver server;
+  server.update(
+      {{"audio", {{"input", {{"turn_detection", {{"type", "semantic_vad"}, {"interrupt_response", interrupts}}}}}}}});
+  begin(server);
+  server.listens();
+  server.hear(quiet(1));
+  const auto item = last(server.speaks("resp_a", "A long story", 1), "response.output_item.added")["item"]["id"];
+  server.asked();
+  const auto cut = server.send(
+      {{"type", "conversation.item.truncate"}, {"item_id", item}, {"content_index", 0}, {"audio_end_ms", 300}});
+  CHECK(types(cut).back() == "conversation.item.truncated");
+  const auto done = last(cut, "response.done");
+  REQUIRE(done.is_object() == interrupts);
+  if (interrupts) CHECK(done["response"]["status_details"]["reason"] == "client_cancelled");
+  server.hear(quiet(0.5));
+  CHECK(appended(server.asked()).forced == interrupts);
+  CHECK(server.speaks("resp_a", " goes on", 1).empty() == interrupts);
+}

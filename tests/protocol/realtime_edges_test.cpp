@@ -105,6 +105,20 @@ TEST_CASE("a cancel within a second of the end is no mistake, one with a wrong i
   CHECK(late["message"].get<std::string>().starts_with("Cancellation failed"));
 }
 
+TEST_CASE("a cancel is no mistake either while the client may still play the answer") {
+  realtime_driver server;
+  server.update({{"audio", {{"input", {{"turn_detection", nullptr}}}}}});
+  server.send(respond());
+  server.grant();
+  server.chat_delta("A long story.");
+  server.chat_delta("", 5);
+  CHECK(last(server.chat_done(), "response.done").is_object());
+  server.wait(milliseconds(4800));
+  CHECK(server.send({{"type", "response.cancel"}}).empty());
+  server.wait(milliseconds(300));
+  CHECK(refusal_of(server.send({{"type", "response.cancel"}})) == "response_cancel_not_active");
+}
+
 TEST_CASE("what a client cuts of an answer stays cut, even if more of it is said") {
   realtime_driver server;
   server.update({{"audio", {{"input", {{"turn_detection", nullptr}}}}}});

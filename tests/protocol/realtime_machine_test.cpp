@@ -357,6 +357,33 @@ TEST_CASE("an answer that speech may interrupt is sent little ahead of its time"
   CHECK(last(server.wait(milliseconds(2)), "response.done")["response"]["status"] == "completed");
 }
 
+TEST_CASE("an answer that is sent at the pace of a player ends when the client cuts it") {
+  realtime_driver server;
+  server.update(server_vad);
+  server.send({{"type", "response.create"}});
+  server.grant();
+  const auto item = last(server.chat_delta("one two three four"), "response.output_item.added")["item"]["id"];
+  for (int i = 0; i < 4; ++i) server.chat_delta("", 1);
+  json cut{{"type", "conversation.item.truncate"}, {"item_id", item}, {"content_index", 0}, {"audio_end_ms", 1000}};
+  SECTION("while it is made") {}
+  SECTION("while the rest waits to be sent") {
+    server.chat_done();
+  }
+  SECTION("where nothing of it was sent that was not heard") {
+    cut["audio_end_ms"] = 60'000;
+  }
+  const auto told = server.send(cut);
+  CHECK(types(told) == names{"response.output_audio.done", "response.output_audio_transcript.done",
+                             "response.content_part.done", "conversation.item.done", "response.output_item.done",
+                             "response.done", "rate_limits.updated", "conversation.item.truncated"});
+  const auto response = last(told, "response.done")["response"];
+  CHECK(response["status"] == "cancelled");
+  CHECK(response["status_details"]["reason"] == "client_cancelled");
+  CHECK_FALSE(server.open());
+  CHECK(types(server.wait(milliseconds(5000))).empty());
+  server.seen().check_quiet();
+}
+
 TEST_CASE("a client that sends nothing more is silent") {
   realtime_driver server;
   server.update(server_vad);
