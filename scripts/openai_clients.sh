@@ -26,7 +26,7 @@ openai=(openai==3.54.0 websockets==17.4)
 livekit=('livekit-plugins-openai[realtime]==1.8.9')
 pipecat=('pipecat-ai[openai]==1.14.0')
 agents=('openai-agents[realtime]==0.24.0')
-npm=(openai@7.57.0 ws@8.23.0)
+npm=(openai@7.57.0 ws@8.23.0 @openai/agents-realtime@0.20.0 zod@4.6.7 openai-realtime-api@1.0.8)
 installed sdk "${openai[*]}" python sdk "${openai[@]}"
 installed livekit "${livekit[*]}" python livekit "${livekit[@]}"
 installed pipecat "${pipecat[*]}" python pipecat "${pipecat[@]}"

@@ -11,9 +11,11 @@ from pathlib import Path
 RULES = json.loads((Path(__file__).parents[2] / "protocol/conformance/openai_events.json").read_text())
 
 
-def rules_for(request: str):
-    """By the first line of the upgrade."""
-    return Live() if "/live" in request else Beta() if "api-version" in request else Realtime()
+def rules_for(upgrade: str):
+    """By the request's first line, and the beta's header."""
+    request, headers = upgrade.split("\r\n", 1)
+    beta = "api-version" in request or "openai-beta: realtime=v1" in headers.lower()
+    return Live() if "/live" in request else Beta() if beta else Realtime()
 
 
 class Realtime:
@@ -160,7 +162,7 @@ class Watched:
                             return
                         (server if end is client else client).sendall(data)
                         if rules is None:
-                            rules = rules_for(data.split(b"\r\n")[0].decode())
+                            rules = rules_for(data.decode())
                         if end is server:
                             self.look(rules, frames, data)
             except OSError:

@@ -20,10 +20,14 @@ CHECKS = {
     "livekit/livekit_realtime.py": "text instructions spoken interrupt tools chat_ctx video manual azure_beta agent",
     "pipecat/pipecat_realtime.py": "greeting spoken interrupt tools manual text_only video",
     "node/openai_js_realtime.mjs": "text manual spoken tools browser_style",
+    "agents/openai_agents_realtime.py": "connect text spoken interrupt tools handoff bare_url",
+    "node/agents_js_realtime.mjs": "text spoken interrupt tools strict",
+    "node/beta_js_realtime.mjs": "text manual spoken interrupt tools",
     "sdk/openai_sdk_live.py": "start spoken barge_in speak_first formats context errors strict",
     "livekit/livekit_live.py": "greeting spoken barge_in",
     "pipecat/pipecat_live.py": "open spoken speak_first",
 }
+SECURE = "node/openai_js_realtime.mjs"
 WRITTEN = ["livekit/livekit_realtime.py", "livekit/livekit_live.py"]  # their check `transcript`
 
 
@@ -77,7 +81,7 @@ def started(packages, watched, secure, tmp_path_factory):
     quiet = {"PYTHONWARNINGS": "ignore", "NODE_NO_WARNINGS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     running = {}
     for script, checks in CHECKS.items():
-        server = secure if script.startswith("node/") else watched
+        server = secure if script == SECURE else watched
         what = [*command(script, packages, tmp_path_factory.mktemp("client")), server.http + "/v1", "--only", checks.replace(" ", ",")]
         running[script] = subprocess.Popen(what, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=os.environ | quiet)
     yield running
