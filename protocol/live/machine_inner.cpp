@@ -240,7 +240,7 @@ void machine::settle() {
   if (!inner_.is(mode::audio))
     feed_.keep_last(preroll_samples);
   else if (!inner_.give_up)
-    while (auto frame = feed_.next()) send_inner(std::move(*frame));
+    while (auto frame = feed_.next(!engine_response_.empty())) send_inner(std::move(*frame));
 }
 
 } // namespace parley::protocol::live

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <set>
 
 using namespace parley::tests;
@@ -311,6 +312,33 @@ TEST_CASE("instructions and thoughts reach the running session at once") {
   server.wait(milliseconds(5000));
   CHECK(server.open() == mode::audio);
   CHECK(server.asked().empty()); // once, and to the session that it was
+}
+
+TEST_CASE("what comes while the model speaks reaches it when that has ended") {
+  live_driver server;
+  server.begin({});
+  server.hear(tone(1));
+  server.speaks("resp_a", "A long", 1);
+  server.asked();
+  server.send(append("instructions", "Speak French."));
+  const auto told = [&] {
+    const auto asked = server.asked();
+    return std::any_of(asked.begin(), asked.end(), [](const nlohmann::json& each) {
+      return each.contains("input") && each["input"].contains("context");
+    });
+  };
+  server.hear(quiet(1));
+  CHECK_FALSE(told());
+  SECTION("of itself") {
+    server.speaks("resp_a", " story.", 1, true);
+  }
+  SECTION("because the model listens") {
+    server.listens();
+  }
+  SECTION("because somebody else speaks") {
+    server.hear(tone(1));
+  }
+  CHECK(told());
 }
 
 TEST_CASE("what a running session was told is part of the next session's prompt") {
