@@ -34,6 +34,9 @@ public:
     png_set_read_status_fn(png_, [](png_structp png, png_uint_32 /*row*/, int /*pass*/) {
       if (!static_cast<png_reader*>(png_get_io_ptr(png))->is_wanted()) png_error(png, "nobody wants it any more");
     });
+    // As browsers do: a picture whose pixels can be read is shown, even if a checksum is wrong.
+    png_set_crc_action(png_, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
+    png_set_option(png_, PNG_IGNORE_ADLER32, PNG_OPTION_ON);
     // The caller checks the size, because the library would only say "invalid".
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     png_read_info(png_, info_);

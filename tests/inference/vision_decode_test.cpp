@@ -140,6 +140,12 @@ TEST_CASE("every kind of PNG gives its picture") {
         CHECK(read.rgb[static_cast<std::size_t>(3 * x + 1)] == x % levels * 255 / (levels - 1));
     }
   }
+  SECTION("a wrong checksum of the pixels") {
+    auto file = png_file(p);
+    constexpr std::size_t end_chunk = 12;
+    file[file.size() - end_chunk - 1] ^= 1;
+    CHECK(pixels_of(file).rgb == p.rgb);
+  }
   SECTION("a palette") {
     png_content content{4, 1, PNG_COLOR_TYPE_PALETTE, 8, {{2, 0, 1, 2}}, false, {1, 2, 3, 10, 20, 30, 100, 200, 250}};
     CHECK(pixels_of(png_file(content)).rgb == row{100, 200, 250, 1, 2, 3, 10, 20, 30, 100, 200, 250});
@@ -183,7 +189,8 @@ TEST_CASE("a file that is cut short is an error") {
   CHECK(objection_to("") == "an empty file");
   CHECK(objection_to("GIF89a") == "neither a JPEG, a PNG nor a WebP file");
   auto broken = png_file(p);
-  broken[60] ^= 1; // now a checksum is wrong
+  constexpr std::size_t pixels_at = 41;
+  broken[pixels_at] ^= 0x0f; // not deflate any more
   CHECK_THAT(objection_to(broken), Catch::Contains("not a readable PNG file"));
 }
 
