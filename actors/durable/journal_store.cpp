@@ -18,8 +18,9 @@ constexpr std::string_view ending = ".session";
 constexpr std::string_view copy_ending = ".copy";
 constexpr std::chrono::seconds sweep_pause{1};
 
-/// How long the writer waits for more records before it writes the first: waking it costs as much as writing a small one.
-/// A killed process loses what came in that time, and its clients send it again (docs/protocol.md 14).
+/// How long the writer waits for more of a conversation's seconds before it writes the first: waking it costs as much as
+/// writing a small record. A killed process loses what came in that time, and its clients send it again (docs/protocol.md
+/// 14). What they come back with is not waited for.
 constexpr std::chrono::milliseconds gather{20};
 
 /// How much of a file is read to list it, and in order to take it up.
@@ -153,7 +154,8 @@ void durable_log::note(log_record what, protocol::time_point now) {
     store_.writer_.post([&store = store_, file = file_] { store.clear(*file); });
     return;
   }
-  store_.writer_.post([&store = store_, file = file_, bytes, record = timed_record{now - accepted_, std::move(what)}] {
+  const bool second = std::holds_alternative<logged::frame>(what) || std::holds_alternative<logged::engine_word>(what);
+  auto write = [&store = store_, file = file_, bytes, record = timed_record{now - accepted_, std::move(what)}] {
     try {
       store.write(*file, record);
     } catch (const std::exception& problem) { // out of memory
@@ -161,7 +163,8 @@ void durable_log::note(log_record what, protocol::time_point now) {
       store.clear(*file);
     }
     store.counted_.waiting_bytes.Set(static_cast<double>(store.waiting_ -= bytes));
-  });
+  };
+  store_.writer_.post(std::move(write), second ? task_thread::when::soon : task_thread::when::at_once);
 }
 
 durable_log::~durable_log() {

@@ -31,13 +31,16 @@ public:
   task_thread(const task_thread&) = delete;
   task_thread& operator=(const task_thread&) = delete;
 
-  /// False after `finish`: then it will not be done.
-  bool post(task what) {
+  enum class when { soon, at_once };
+
+  /// False after `finish`: then it will not be done. `at_once`: it and those before it do not wait for others.
+  bool post(task what, when due = when::soon) {
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return false;
       tasks_.push_back(std::move(what));
-      if (tasks_.size() > 1) return true; // it has been woken, or is busy and looks again
+      const bool hurry = due == when::at_once && !std::exchange(hurries_, true);
+      if (tasks_.size() > 1 && !hurry) return true; // it has been woken, or is busy and looks again
     }
     wake_.notify_one();
     return true;
@@ -64,7 +67,8 @@ private:
         lock.lock();
         continue;
       }
-      if (how_.gather.count() > 0) wake_.wait_for(lock, how_.gather, [this] { return stopping_; });
+      if (how_.gather.count() > 0) wake_.wait_for(lock, how_.gather, [this] { return stopping_ || hurries_; });
+      hurries_ = false;
       if (tasks_.empty()) return;
       some.swap(tasks_);
       lock.unlock();
@@ -78,6 +82,7 @@ private:
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<task> tasks_;
+  bool hurries_ = false; ///< one of the tasks is not to wait
   bool stopping_ = false;
   std::thread thread_;
 };
