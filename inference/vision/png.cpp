@@ -68,9 +68,13 @@ public:
   png_uint_32 width() const { return png_get_image_width(png_, info_); }
   png_uint_32 height() const { return png_get_image_height(png_, info_); }
   const char* message() const { return message_; }
+  bool given_up() const { return given_up_; } ///< nobody wants it any more
 
 private:
-  bool is_wanted() const { return !wanted_ || wanted_(); }
+  bool is_wanted() {
+    given_up_ = given_up_ || (wanted_ && !wanted_());
+    return !given_up_;
+  }
 
   [[noreturn]] static void fail(png_structp png, png_const_charp why) {
     auto* self = static_cast<png_reader*>(png_get_error_ptr(png));
@@ -84,6 +88,7 @@ private:
   png_infop info_ = nullptr;
   std::jmp_buf way_out_ = {};
   char message_[128] = {};
+  bool given_up_ = false;
 };
 
 constexpr std::size_t signature_bytes = 8, number_bytes = 4;
@@ -169,7 +174,7 @@ decoded decode(std::string_view file, const still_wanted& wanted, bool repairs) 
   std::vector<png_bytep> rows;
   for (auto at = result.rgb.data(); rows.size() < reader.height(); at += stride) rows.push_back(at);
   if (reader.read_pixels(rows.data())) return result;
-  if (repairs && (!wanted || wanted()))
+  if (repairs && !reader.given_up())
     if (const auto whole = repaired(file, filtered)) return decode(*whole, wanted, false);
   return broken(reader.message());
 }
