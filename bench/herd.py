@@ -52,7 +52,10 @@ def main():
             print(table, end="")
             figures = json.loads((Path(folder) / "load.json").read_text())
             print(f"return: {figures['milliseconds'].get('return')}\nerrors: {figures.get('errors')}")
-            print(f"files left in the journal: {len(list((Path(folder) / 'journal').glob('*.session')))}")
+            over = time.monotonic()
+            while (left := len(list((Path(folder) / "journal").glob("*.session")))) and time.monotonic() - over < 10:
+                time.sleep(0.05)
+            print(f"files left in the journal {time.monotonic() - over:.2f} s after the end: {left}")
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait()
