@@ -147,15 +147,18 @@ def test_a_server_does_not_wait_for_the_reader_of_its_log():
     fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
     server = subprocess.Popen([BINARY, "serve", "--port", "0", "--model", str(ROOT / "models/tiny-omni"), "--set", "log.level=trace", "--set", "log.engine_level=trace"], stdout=subprocess.PIPE, stderr=write, text=True)
     os.close(write)
-    url = server.stdout.readline().split()[1]
-    body = b'{"messages": [{"role": "user", "content": "hi"}], "max_tokens": 2}'
-    for _ in range(40):
-        with urllib.request.urlopen(urllib.request.Request(url + "/v1/chat/completions", data=body), timeout=60) as answer:
-            assert answer.status == 200
-    server.terminate()
-    with open(read) as log:
-        lines = log.readlines()
-    assert server.wait(60) == 0
+    try:
+        url = server.stdout.readline().split()[1]
+        body = b'{"messages": [{"role": "user", "content": "hi"}], "max_tokens": 2}'
+        for _ in range(40):
+            with urllib.request.urlopen(urllib.request.Request(url + "/v1/chat/completions", data=body), timeout=60) as answer:
+                assert answer.status == 200
+        server.terminate()
+        with open(read) as log:
+            lines = log.readlines()
+        assert server.wait(60) == 0
+    finally:
+        server.kill()
     assert sum(map(len, lines)) > 2 * 4096 and "asked to stop" in "".join(lines[-5:]), lines[-5:]
 
 
