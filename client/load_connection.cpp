@@ -16,13 +16,8 @@ const char* mode_name(protocol::mode mode) {
 
 load_connection::load_connection(boost::asio::io_context& io, load_world& world, const load_material& material,
                                  const load_scenario& role, load_figures& into)
-    : io_(io), world_(world), material_(material), role_(role), timer_(io),
-      person_(role_, material.script(), world.habits, world.end, *this, into) {
-  timer_.expires_at(world_.at(role_.start));
-  timer_.async_wait([this](auto ec) {
-    if (!ec) connect();
-  });
-}
+    : load_participant(io, world, role), material_(material),
+      person_(role_, material.script(), world.habits, world.end, *this, into) {}
 
 void load_connection::connect() {
   // The seed also chooses the address where the session begins.
@@ -45,15 +40,8 @@ void load_connection::on_event(const protocol::server_glance& event) {
 }
 
 void load_connection::on_ended(const ws_client::ending& how) {
-  timer_.cancel();
   person_.ended(world_.now(), how.error.empty() ? "" : "connection_failed");
-  over_ = true;
-  ++world_.progress.over;
-  tell_progress();
-}
-
-void load_connection::tell_progress() {
-  world_.progress.note(held_, person_.holds_session());
+  end();
 }
 
 void load_connection::send_init() {
@@ -67,15 +55,6 @@ void load_connection::send_question() {
 }
 void load_connection::send_close() {
   socket_->send(material_.close());
-}
-
-void load_connection::wake_at(double time) {
-  timer_.expires_at(world_.at(time));
-  timer_.async_wait([this](auto ec) {
-    if (ec || over_) return;
-    person_.woken(world_.now());
-    tell_progress();
-  });
 }
 
 void load_connection::leave() {

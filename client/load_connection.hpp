@@ -5,9 +5,6 @@
 #include "client/load_participant.hpp"
 #include "client/session_socket.hpp"
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
-
 #include <memory>
 
 namespace parley::client {
@@ -20,27 +17,23 @@ public:
                   const load_scenario& role, load_figures& into);
 
 private:
-  void connect();
+  void connect() override;
+  void woken(double now) override { person_.woken(now); }
+  bool holds_session() const override { return person_.holds_session(); }
   void on_event(const protocol::server_glance& event);
   void on_ended(const ws_client::ending& how);
-  void tell_progress();
 
   void send_init() override;
   void send_unit(std::size_t unit, bool force_listen) override;
   void send_question() override;
   void send_close() override;
-  void wake_at(double time) override;
+  void wake_at(double time) override { wake(time); }
   void leave() override;
 
-  boost::asio::io_context& io_;
-  load_world& world_;
   const load_material& material_;
-  const load_scenario role_;
-  boost::asio::steady_timer timer_;
   load_client person_;
   std::unique_ptr<session_socket> socket_;
   std::uint64_t questions_ = 0;
-  bool held_ = false, over_ = false;
 };
 
 } // namespace parley::client

@@ -3,6 +3,9 @@
 #include "client/load_scenario.hpp"
 #include "client/server_url.hpp"
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -10,16 +13,6 @@
 #include <vector>
 
 namespace parley::client {
-
-/// One simulated person with a connection, whatever it speaks. Begins by itself at its time, and lives on the thread of
-/// its io_context until that has ended.
-class load_participant {
-public:
-  load_participant() = default;
-  virtual ~load_participant() = default;
-  load_participant(const load_participant&) = delete;
-  load_participant& operator=(const load_participant&) = delete;
-};
 
 /// Progress of a run, written by all threads.
 struct load_progress {
@@ -49,6 +42,38 @@ struct load_world {
   std::chrono::steady_clock::time_point at(double time) const {
     return start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(time));
   }
+};
+
+/// One simulated person with a connection, whatever it speaks. Begins by itself at its time, and lives on the thread of
+/// its io_context until that has ended.
+class load_participant {
+public:
+  virtual ~load_participant() = default;
+  load_participant(const load_participant&) = delete;
+  load_participant& operator=(const load_participant&) = delete;
+
+protected:
+  load_participant(boost::asio::io_context& io, load_world& world, const load_scenario& role);
+
+  /// Calls `woken`, unless it is over by then. Replaces an earlier time.
+  void wake(double time);
+
+  void tell_progress() { world_.progress.note(held_, holds_session()); }
+
+  /// Its connection has ended, and nothing follows.
+  void end();
+
+  boost::asio::io_context& io_;
+  load_world& world_;
+  const load_scenario role_;
+
+private:
+  virtual void connect() = 0;
+  virtual void woken(double now) = 0;
+  virtual bool holds_session() const = 0;
+
+  boost::asio::steady_timer timer_;
+  bool held_ = false, over_ = false;
 };
 
 } // namespace parley::client

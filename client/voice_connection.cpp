@@ -7,14 +7,9 @@ namespace parley::client {
 
 voice_connection::voice_connection(boost::asio::io_context& io, load_world& world, const voice_material& material,
                                    const load_scenario& role, load_figures& into)
-    : io_(io), world_(world), material_(material), role_(role), into_(into), timer_(io),
+    : load_participant(io, world, role), material_(material), into_(into),
       person_(role_, material.wire().traits(), material.script(), world.habits, world.end, *this, into),
-      validator_(material.wire().validator()) {
-  timer_.expires_at(world_.at(role_.start));
-  timer_.async_wait([this](auto ec) {
-    if (!ec) connect();
-  });
-}
+      validator_(material.wire().validator()) {}
 
 void voice_connection::connect() {
   auto url = world_.urls[role_.seed % world_.urls.size()];
@@ -36,7 +31,7 @@ void voice_connection::on_frame(std::string_view frame) {
   const auto event = material_.wire().read(frame);
   if (event.what == voice_event::kind::sound) ++world_.progress.answers;
   person_.heard(now, event);
-  world_.progress.note(held_, person_.holds_session());
+  tell_progress();
   judge(frame);
 }
 
@@ -53,11 +48,8 @@ void voice_connection::judge(std::string_view frame) {
 }
 
 void voice_connection::on_ended(const ws_client::ending& how) {
-  timer_.cancel();
   person_.ended(world_.now(), how.error.empty() ? "" : "connection_failed");
-  over_ = true;
-  ++world_.progress.over;
-  world_.progress.note(held_, person_.holds_session());
+  end();
 }
 
 void voice_connection::send_begin() {
@@ -74,15 +66,6 @@ void voice_connection::send_close() {
 }
 void voice_connection::leave() {
   socket_->close();
-}
-
-void voice_connection::wake_at(double time) {
-  timer_.expires_at(world_.at(time));
-  timer_.async_wait([this](auto ec) {
-    if (ec || over_) return;
-    person_.woken(world_.now());
-    world_.progress.note(held_, person_.holds_session());
-  });
 }
 
 } // namespace parley::client

@@ -5,16 +5,13 @@
 #include "client/voice_material.hpp"
 #include "client/ws_client.hpp"
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
-
 #include <memory>
 #include <string_view>
 
 namespace parley::client {
 
-/// The socket and clock of a simulated person who speaks one of OpenAI's dialects, and the strict reader of what the
-/// server sends. Runs entirely on the thread of `io`.
+/// The socket and clock of a simulated person who speaks one of OpenAI's dialects, and the validator of what the server
+/// sends. Runs entirely on the thread of `io`.
 class voice_connection final : public load_participant, private voice_hands {
 public:
   /// All arguments must outlive it. Only the thread of `io` writes to `into`.
@@ -22,7 +19,9 @@ public:
                    const load_scenario& role, load_figures& into);
 
 private:
-  void connect();
+  void connect() override;
+  void woken(double now) override { person_.woken(now); }
+  bool holds_session() const override { return person_.holds_session(); }
   void on_opened();
   void on_frame(std::string_view frame);
   void on_ended(const ws_client::ending& how);
@@ -32,19 +31,14 @@ private:
   void send_piece(std::size_t unit, std::size_t number) override;
   void send_probe() override;
   void send_close() override;
-  void wake_at(double time) override;
+  void wake_at(double time) override { wake(time); }
   void leave() override;
 
-  boost::asio::io_context& io_;
-  load_world& world_;
   const voice_material& material_;
-  const load_scenario role_;
   load_figures& into_;
-  boost::asio::steady_timer timer_;
   voice_client person_;
   std::unique_ptr<protocol::conformance::event_validator> validator_; ///< null once a rule was broken
   std::unique_ptr<ws_client> socket_;
-  bool held_ = false, over_ = false;
 };
 
 } // namespace parley::client
