@@ -94,16 +94,10 @@ private:
 constexpr std::size_t signature_bytes = 8, number_bytes = 4;
 constexpr std::size_t most_inflation = 1032; ///< by deflate
 
-std::string big_endian(std::size_t number) {
-  std::string bytes;
-  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(number >> shift & 0xff);
+std::string as_number(std::size_t value) {
+  std::string bytes(number_bytes, '\0');
+  png_save_uint_32(reinterpret_cast<png_bytep>(bytes.data()), static_cast<png_uint_32>(value));
   return bytes;
-}
-
-std::size_t big_endian_at(std::string_view bytes) {
-  std::size_t number = 0;
-  for (const char byte : bytes.substr(0, number_bytes)) number = number << 8 | static_cast<unsigned char>(byte);
-  return number;
 }
 
 const Bytef* as_bytes(std::string_view text) {
@@ -112,7 +106,7 @@ const Bytef* as_bytes(std::string_view text) {
 
 void add_chunk(std::string& file, std::string_view type, std::string_view body) {
   const auto all = std::string(type) + std::string(body);
-  file += big_endian(body.size()) + all + big_endian(crc32(0, as_bytes(all), static_cast<uInt>(all.size())));
+  file += as_number(body.size()) + all + as_number(crc32(0, as_bytes(all), static_cast<uInt>(all.size())));
 }
 
 /// The first `size` bytes that `deflated` holds; nothing if it holds fewer. What follows them does not matter.
@@ -138,7 +132,7 @@ std::optional<std::string> repaired(std::string_view file, std::size_t filtered)
   if (filtered == 0) return std::nullopt;
   std::string result(file.substr(0, signature_bytes)), pixels;
   for (auto left = file.substr(signature_bytes); left.size() >= 2 * number_bytes;) {
-    const auto length = big_endian_at(left);
+    const auto length = std::size_t{png_get_uint_32(as_bytes(left))};
     const auto type = left.substr(number_bytes, number_bytes);
     left.remove_prefix(2 * number_bytes);
     const auto body = left.substr(0, length);

@@ -8,26 +8,23 @@ namespace parley::inference::speech {
 
 namespace {
 
-bool is_narrow(const at::Tensor& weight) {
-  return weight.scalar_type() == at::kBFloat16;
+/// Whether a product rounds its input: the weights are in bfloat16, and it is not.
+bool rounds(const at::Tensor& x, const at::Tensor& weight) {
+  return weight.scalar_type() == at::kBFloat16 && x.scalar_type() != at::kBFloat16;
 }
 
 void narrow(at::Tensor& weight) {
-  if (multiplies_bfloat16(weight)) weight = weight.to(at::kBFloat16);
+  if (weight.is_cpu() && cpu::multiplies_bfloat16()) weight = weight.to(at::kBFloat16);
 }
 
 /// at::linear, by the weights' dtype: the sums of bfloat16 products are rounded once, to bfloat16.
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  if (weight.scalar_type() == x.scalar_type() || !is_narrow(weight)) return at::linear(x, weight, bias);
+  if (!rounds(x, weight)) return at::linear(x, weight, bias);
   auto y = at::linear(x.to(at::kBFloat16), weight).to(x.scalar_type());
   return bias.defined() ? y.add_(bias) : y;
 }
 
 } // namespace
-
-bool multiplies_bfloat16(const at::Tensor& weight) {
-  return weight.is_cpu() && cpu::multiplies_bfloat16();
-}
 
 at::Tensor linear::operator()(const at::Tensor& x) const {
   if (!quantized) return product(x, weight, bias);
@@ -87,7 +84,7 @@ at::Tensor padded_conv::operator()(const at::Tensor& x) const {
 }
 
 at::Tensor padded_conv::inside(const at::Tensor& x, std::int64_t padding) const {
-  const bool rounded = is_narrow(weight) && !is_narrow(x);
+  const bool rounded = rounds(x, weight);
   auto y = at::conv1d(rounded ? x.to(at::kBFloat16) : x, weight, rounded ? at::Tensor() : bias, at::IntArrayRef(stride),
                       at::IntArrayRef(padding), at::IntArrayRef(dilation));
   if (!rounded) return y;

@@ -13,9 +13,6 @@
 // The small layers of the talker, each with its weights.
 namespace parley::inference::speech {
 
-/// Whether products in bfloat16 are worth it: on a CPU that has them.
-bool multiplies_bfloat16(const at::Tensor& weight);
-
 /// x W^T + b over the last dimension, in x's dtype. The bias is optional.
 struct linear {
   at::Tensor weight, bias;                                ///< [out, in], [out]
@@ -27,7 +24,7 @@ struct linear {
 
   at::Tensor operator()(const at::Tensor& x) const;
 
-  /// From now on, factors are rounded to bfloat16, if `multiplies_bfloat16`; sums and the bias are not.
+  /// From now on, factors are rounded to bfloat16, on a CPU that has such products; sums and the bias are not.
   void use_bfloat16();
 
   /// Keeps the weights in 8 bits, on the CPU: for few rows, where reading the weights is what costs.
