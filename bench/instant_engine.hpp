@@ -70,7 +70,7 @@ private:
     tell_(inference::chat_done{turn.session, turn.turn, inference::finish::turn_end, "Hello there.", nullptr, {}, {}});
   }
 
-  /// What a conversing engine knows of a session.
+  /// A session of an engine that converses.
   struct talk {
     bool heard = false; ///< somebody spoke
     int left = 0;       ///< seconds of the answer

@@ -104,7 +104,7 @@ PARLEY_FOR_EACH_CPU std::uint64_t sum_of(const std::uint64_t* from, std::size_t 
   return std::accumulate(std::begin(sums), std::end(sums), std::uint64_t{});
 }
 
-/// Reading so many bytes and doing next to nothing with them, in so many threads: what a token costs at least.
+/// Reads `bytes` bytes on `threads` threads and hardly computes anything: the least that a token can cost.
 cost plain_read(std::size_t bytes, int threads) {
   const std::vector<std::uint64_t> memory(bytes / sizeof(std::uint64_t), 1);
   const auto share = memory.size() / static_cast<std::size_t>(threads);
