@@ -1,5 +1,7 @@
 #include "client/load_client.hpp"
 
+#include "tests/client/noted_steps.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <string>
@@ -12,8 +14,7 @@ using type = protocol::server_event_type;
 namespace {
 
 /// Records what a simulated person does.
-struct noted_hands final : load_hands {
-  std::vector<std::string> done;
+struct noted_hands final : load_hands, parley::client::test::noted_steps {
   double wake = -1;
 
   void send_init() override { done.push_back("init"); }
@@ -22,13 +23,6 @@ struct noted_hands final : load_hands {
   void send_close() override { done.push_back("close"); }
   void wake_at(double time) override { wake = time; }
   void leave() override { done.push_back("leave"); }
-
-  std::string take() {
-    std::string all;
-    for (const auto& what : done) all += (all.empty() ? "" : " ") + what;
-    done.clear();
-    return all;
-  }
 };
 
 protocol::server_glance event(type what) {

@@ -1,6 +1,7 @@
 #include "client/voice_client.hpp"
 
 #include "client/voice_wire.hpp"
+#include "tests/client/noted_steps.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -13,8 +14,7 @@ using kind = voice_event::kind;
 namespace {
 
 /// Records what a simulated person does.
-struct noted_voice final : voice_hands {
-  std::vector<std::string> done;
+struct noted_voice final : voice_hands, parley::client::test::noted_steps {
   std::size_t pieces = 0;
   double wake = -1;
 
@@ -24,13 +24,6 @@ struct noted_voice final : voice_hands {
   void send_close() override { done.push_back("close"); }
   void wake_at(double time) override { wake = time; }
   void leave() override { done.push_back("leave"); }
-
-  std::string take() {
-    std::string all;
-    for (const auto& what : done) all += (all.empty() ? "" : " ") + what;
-    done.clear();
-    return all;
-  }
 };
 
 struct conversation {

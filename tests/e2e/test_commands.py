@@ -125,18 +125,29 @@ def test_help_names_every_command():
     assert os.access(BINARY, os.X_OK) and Path(BINARY).name == "parley"
 
 
+def logging_to(descriptor: int, *settings: str) -> subprocess.Popen:
+    flags = [flag for setting in settings for flag in ("--set", setting)]
+    command = [BINARY, "serve", "--port", "0", "--model", str(ROOT / "models/tiny-omni"), *flags]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=descriptor, text=True)
+    os.close(descriptor)
+    return server
+
+
+def answers(url: str, times: int):
+    body = b'{"messages": [{"role": "user", "content": "hi"}], "max_tokens": 2}'
+    for _ in range(times):
+        with urllib.request.urlopen(urllib.request.Request(url + "/v1/chat/completions", data=body), timeout=60) as answer:
+            assert answer.status == 200
+
+
 def test_a_server_outlives_the_reader_of_its_log(tmp_path):
     """Neither `parley serve 2>&1 | head` nor a restarted log collector may end a conversation."""
     read, write = os.pipe()
-    server = subprocess.Popen([BINARY, "serve", "--port", "0", "--model", str(ROOT / "models/tiny-omni"), "--set", "log.level=debug"], stdout=subprocess.PIPE, stderr=write, text=True)
-    os.close(write)
+    server = logging_to(write, "log.level=debug")
     with open(read) as log:
         log.readline()
         url = server.stdout.readline().split()[1]
-    body = b'{"messages": [{"role": "user", "content": "hi"}], "max_tokens": 2}'
-    for _ in range(2):
-        with urllib.request.urlopen(urllib.request.Request(url + "/v1/chat/completions", data=body), timeout=60) as answer:
-            assert answer.status == 200
+    answers(url, 2)
     server.terminate()
     assert server.wait(60) == 0
 
@@ -145,14 +156,10 @@ def test_a_server_does_not_wait_for_the_reader_of_its_log():
     """A terminal that was stopped, or a collector that hangs."""
     read, write = os.pipe()
     fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
-    server = subprocess.Popen([BINARY, "serve", "--port", "0", "--model", str(ROOT / "models/tiny-omni"), "--set", "log.level=trace", "--set", "log.engine_level=trace"], stdout=subprocess.PIPE, stderr=write, text=True)
-    os.close(write)
+    server = logging_to(write, "log.level=trace", "log.engine_level=trace")
     try:
         url = server.stdout.readline().split()[1]
-        body = b'{"messages": [{"role": "user", "content": "hi"}], "max_tokens": 2}'
-        for _ in range(40):
-            with urllib.request.urlopen(urllib.request.Request(url + "/v1/chat/completions", data=body), timeout=60) as answer:
-                assert answer.status == 200
+        answers(url, 40)
         server.terminate()
         with open(read) as log:
             lines = log.readlines()
