@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/deadline_clock.hpp"
 #include "actors/messages.hpp"
 
 #include <chrono>
@@ -22,15 +23,26 @@ public:
   /// Call after every event that may have changed the deadline.
   template<class Self>
   void arm(Self* self, std::optional<time_point> deadline) {
-    if (!deadline || (!armed_.empty() && *armed_.begin() <= *deadline)) return;
-    armed_.insert(*deadline);
-    self->scheduled_send(self, *deadline, timer_due{});
+    if (arm(deadline)) self->scheduled_send(self, *deadline, timer_due{});
+  }
+
+  /// The same by a clock for many.
+  template<class Self>
+  void arm(Self* self, std::optional<time_point> deadline, deadline_clock& by) {
+    if (arm(deadline)) by.wake(self->ctrl(), *deadline);
   }
 
   /// Call on `timer_due`, before `arm`.
   void fired(time_point now) { armed_.erase(armed_.begin(), armed_.upper_bound(now)); }
 
 private:
+  /// Whether a wake-up for it is needed, which then counts as pending.
+  bool arm(std::optional<time_point> deadline) {
+    if (!deadline || (!armed_.empty() && *armed_.begin() <= *deadline)) return false;
+    armed_.insert(*deadline);
+    return true;
+  }
+
   std::set<time_point> armed_; ///< pending wake-ups
 };
 

@@ -41,8 +41,8 @@ class session_handle {
 public:
   virtual ~session_handle() = default;
 
-  /// Passes on one text frame, valid UTF-8. The connection stops reading while too many frames or bytes have not been
-  /// `taken`, which bounds the session's mailbox.
+  /// Passes on one text frame, valid UTF-8. The session may work on it, and answer over its link, before this returns. The
+  /// connection stops reading while too many frames or bytes have not been `taken`, which bounds the session's mailbox.
   virtual void text(std::string&& frame) = 0;
 
   /// A binary frame arrived; the session closes with 1003.

@@ -3,6 +3,7 @@
 #include "actors/actor_threads.hpp"
 #include "actors/cluster/node_registry.hpp"
 #include "actors/cluster/peer_link.hpp"
+#include "actors/execution.hpp"
 #include "actors/log.hpp"
 #include "actors/queue/queue_manager.hpp"
 #include "actors/realtime/realtime_session.hpp"
@@ -29,12 +30,19 @@ namespace {
 /// Extra time after the grace period of a drain, for closes still in progress.
 constexpr std::chrono::seconds drain_margin{5};
 
+/// The session of a message up to this size does its work at once, on the thread of the connection. More, such as pictures in
+/// chat, would keep the other connections waiting.
+constexpr std::size_t small_message = 256 * 1024;
+
 /// What net/ holds of a session.
 template<class Actor>
 class local_handle final : public session_handle {
 public:
   explicit local_handle(Actor session, link_number link = 0) : session_(std::move(session)), link_(link) {}
-  void text(std::string&& frame) override { caf::anon_send(session_, client_frame{std::move(frame), link_}); }
+  void text(std::string&& frame) override {
+    if (frame.size() > small_message) return caf::anon_send(session_, client_frame{std::move(frame), link_});
+    pass_here(session_, client_frame{std::move(frame), link_});
+  }
   void binary() override { caf::anon_send(session_, client_binary{link_}); }
   void gone() override { caf::anon_send(session_, client_gone{link_}); }
 
@@ -135,6 +143,7 @@ void server_core::stop() {
   links_.reset();
   if (archive_) archive_->stop();
   system_.await_all_actors_done();
+  surroundings_.clock.stop();
   queue_ = nullptr;
   workers_.clear();
   surroundings_.spill.reset(); // its pending work may hold sessions
@@ -230,8 +239,9 @@ std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const conn
 
 std::unique_ptr<session_handle> server_core::admit_realtime(connection_info info, std::shared_ptr<client_link> link) {
   auto machine = adapter_for(info);
-  return std::make_unique<local_handle<realtime_actor>>(system_.spawn<realtime_session>(
-      realtime_, surroundings_.counted, std::move(machine), surroundings_.open, std::move(info), std::move(link)));
+  return std::make_unique<local_handle<realtime_actor>>(
+      system_.spawn<realtime_session>(realtime_, surroundings_.clock, surroundings_.counted, std::move(machine),
+                                      surroundings_.open, std::move(info), std::move(link)));
 }
 
 std::unique_ptr<session_handle> server_core::admit_again(const connection_info& info,

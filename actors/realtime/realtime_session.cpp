@@ -1,5 +1,6 @@
 #include "actors/realtime/realtime_session.hpp"
 
+#include "actors/execution.hpp"
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 #include "actors/reports/status_report.hpp"
@@ -22,11 +23,11 @@ std::string_view name_of_dialect(const connection_info& connection) {
 
 } // namespace
 
-realtime_session::realtime_session(caf::actor_config& config, realtime_registry& registry, meters& counted,
-                                   std::unique_ptr<protocol::realtime::adapter> machine, inner_opener open,
-                                   connection_info connection, std::shared_ptr<client_link> link)
-    : realtime_actor::base(config), counted_(counted), dialect_(name_of_dialect(connection)), open_(std::move(open)),
-      connection_(std::move(connection)), link_(std::move(link)), machine_(std::move(machine)),
+realtime_session::realtime_session(caf::actor_config& config, realtime_registry& registry, deadline_clock& clock,
+                                   meters& counted, std::unique_ptr<protocol::realtime::adapter> machine,
+                                   inner_opener open, connection_info connection, std::shared_ptr<client_link> link)
+    : realtime_actor::base(config), clock_(clock), counted_(counted), dialect_(name_of_dialect(connection)),
+      open_(std::move(open)), connection_(std::move(connection)), link_(std::move(link)), machine_(std::move(machine)),
       entry_(registry.add(realtime_actor(this))) {
   const log_session about(machine_->id());
   log()->debug("connected from {}{}{}, speaks a dialect of OpenAI's", connection_.remote,
@@ -73,8 +74,9 @@ void realtime_session::on_exit() {
 
 void realtime_session::carry_out(protocol::realtime::effects&& effects) {
   const log_session about(machine_->id());
+  const on_own_thread here(context());
   for (auto& effect : effects) std::visit([this](auto& each) { perform(each); }, effect);
-  deadline_timer_.arm(this, machine_->next_deadline());
+  deadline_timer_.arm(this, machine_->next_deadline(), clock_);
 }
 
 void realtime_session::perform(protocol::realtime::to_client& effect) {

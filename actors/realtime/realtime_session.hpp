@@ -21,7 +21,7 @@ namespace parley::actors {
 /// recorded and counted like all others. Ends when the socket is gone.
 class realtime_session final : public realtime_actor::base {
 public:
-  realtime_session(caf::actor_config& config, realtime_registry& registry, meters& counted,
+  realtime_session(caf::actor_config& config, realtime_registry& registry, deadline_clock& clock, meters& counted,
                    std::unique_ptr<protocol::realtime::adapter> machine, inner_opener open, connection_info connection,
                    std::shared_ptr<client_link> link);
 
@@ -42,6 +42,7 @@ private:
   void perform(const protocol::realtime::note& effect);
   void drop_inner_session();
 
+  deadline_clock& clock_;
   meters& counted_;
   std::string_view dialect_; ///< its name, for metrics
   prometheus::Gauge* counted_as_ = nullptr;

@@ -2,6 +2,7 @@
 
 #include "actors/durable/id_source.hpp"
 #include "actors/durable/token_hash.hpp"
+#include "actors/execution.hpp"
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 #include "actors/reports/status_report.hpp"
@@ -267,6 +268,7 @@ void session::forward(lease_event word, protocol::error_code why) {
 // ---- what goes out
 
 void session::carry_out(protocol::effects&& effects) {
+  const on_own_thread here(context());
   std::move(effects.begin(), effects.end(), std::back_inserter(pending_));
   // Status queries must not lag behind what the client has been told.
   if (machine_->state() != protocol::session_state::closed) entry_->update(machine_->kind(), machine_->state());
@@ -282,7 +284,7 @@ void session::carry_out(protocol::effects&& effects) {
 void session::rearm() {
   lease_.decline_unasked();
   entry_->update(machine_->kind(), machine_->state());
-  deadline_timer_.arm(this, machine_->next_deadline());
+  deadline_timer_.arm(this, machine_->next_deadline(), shared_.clock);
   if (machine_->state() == protocol::session_state::closed) durable_.reset();
   if (recording_ && machine_->state() == protocol::session_state::closed) {
     recording_->became(name_of(machine_->kind()));

@@ -33,6 +33,7 @@ struct session_surroundings {
   std::unique_ptr<journal_store> journals; ///< null = sessions end with this process
   const worker_table* workers = nullptr;   ///< those of the server
   session_registry registry;
+  deadline_clock clock;
   std::unique_ptr<recorder_feed> recordings; ///< null = nothing is recorded
   meters counted;
   inner_opener open;        ///< sessions whose client is one of ours

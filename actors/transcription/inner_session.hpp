@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/execution.hpp"
 #include "actors/gateway_api.hpp"
 
 #include <caf/all.hpp>
@@ -32,10 +33,8 @@ template<class Actor>
 class inner_link final : public client_link {
 public:
   inner_link(Actor to, std::uint64_t number) : to_(std::move(to)), number_(number) {}
-  void send(std::shared_ptr<const std::string> frame) override {
-    caf::anon_send(to_, inner_frame{number_, std::move(frame)});
-  }
-  void close(std::uint16_t, std::string) override { caf::anon_send(to_, inner_closed{number_}); }
+  void send(std::shared_ptr<const std::string> frame) override { pass(to_, inner_frame{number_, std::move(frame)}); }
+  void close(std::uint16_t, std::string) override { pass(to_, inner_closed{number_}); }
   void taken(std::size_t) override {} // little is sent ahead of the answers
 
 private:

@@ -1,33 +1,13 @@
-#include "actors/actor_threads.hpp"
+#include "tests/actors/bare_actors.hpp"
 
-#include <caf/all.hpp>
 #include <catch2/catch.hpp>
 
 #include <atomic>
-#include <chrono>
-#include <functional>
 #include <future>
-#include <utility>
 
-using namespace parley::actors;
+using namespace parley::actors::test;
 
 namespace {
-
-/// An actor system with as many threads as a server.
-struct threads {
-  caf::actor_system_config config;
-  caf::actor_system system{prepare(config, std::nullopt)};
-};
-
-using go = caf::get_atom;
-constexpr auto soon = std::chrono::seconds(20);
-
-using maker = std::function<caf::behavior(caf::event_based_actor*)>;
-
-/// CAF 0.17 forms an invalid reference for a function whose only parameter is the actor, which UBSan reports.
-caf::actor spawn(caf::actor_system& system, maker make) {
-  return system.spawn([](caf::event_based_actor* self, const maker& how) { return how(self); }, std::move(make));
-}
 
 /// Reports when it receives its first message.
 caf::actor listener(caf::actor_system& system, std::promise<void>& heard) {

@@ -11,6 +11,12 @@
 #include <utility>
 #include <vector>
 
+#if defined(__GNUC__) && !defined(__clang__)
+// Vectors wider than the oldest processor's registers are passed differently to functions compiled for others. All of these
+// are inlined.
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+
 extern "C" const unsigned char parley_silero_weights[]; // weights.S
 
 namespace parley::protocol::realtime::silero {
@@ -18,19 +24,23 @@ namespace {
 
 constexpr std::size_t fft = 256, hop = 128;
 constexpr std::size_t bins = fft / 2 + 1;
-constexpr std::size_t folded = fft / 2 + 1;
-constexpr std::size_t bin_room = 144; ///< `bins`, up to a multiple of what is computed at once
 constexpr std::size_t frames = 4;     ///< spectra of a step
 constexpr std::size_t reflected = 64; ///< samples mirrored at its end
 constexpr std::size_t wide = 128, narrow = 64;
 
-/// A matrix as [input][output] with a row of outputs for each input.
+constexpr std::size_t width = 16, block = 4 * width;
+
+/// A matrix in integers of 16 bits and a scale for each output. A word holds that of an output in its lower half and that of the
+/// output `width` further on in its upper one. The outputs are in blocks of `block`; in each there is a row for each input.
 struct matrix {
-  const float* at = nullptr;
+  const std::int32_t* at = nullptr;
+  const float* scales = nullptr;
   std::size_t inputs = 0, outputs = 0;
 
   /// The matrix of a convolution's tap.
-  matrix tap(std::size_t which) const { return {at + which * inputs * outputs, inputs, outputs}; }
+  matrix tap(std::size_t which) const {
+    return {at + which * inputs * outputs / 2, scales + which * outputs, inputs, outputs};
+  }
 };
 
 float from_half(std::uint16_t half) {
@@ -42,50 +52,71 @@ float from_half(std::uint16_t half) {
 
 struct weights {
   weights() {
-    constexpr std::size_t count = 3 * (bins * wide + wide * narrow + narrow * narrow + narrow * wide) + wide + narrow +
-                                  narrow + wide + 2 * wide * 4 * wide + 4 * wide + wide + 1;
-    all.resize(count);
-    for (std::size_t i = 0; i < count; ++i) {
+    constexpr std::size_t products =
+        3 * (bins * wide + wide * narrow + narrow * narrow + narrow * wide) + 2 * wide * 4 * wide;
+    words.reserve(products / 2);
+    scales.reserve(3 * (wide + narrow + narrow + wide) + 2 * 4 * wide);
+    const unsigned char* next = parley_silero_weights;
+    const auto number = [&] {
       std::uint16_t half;
-      std::memcpy(&half, parley_silero_weights + 2 * i, sizeof half);
-      all[i] = from_half(half);
-    }
-    const float* next = all.data();
-    const auto take = [&](std::size_t size) { return std::exchange(next, next + size); };
-    const auto convolution = [&](std::size_t inputs, std::size_t outputs, matrix& kernel, const float*& bias) {
-      kernel = {take(3 * inputs * outputs), inputs, outputs};
-      bias = take(outputs);
+      std::memcpy(&half, std::exchange(next, next + sizeof half), sizeof half);
+      return from_half(half);
     };
-    convolution(bins, wide, first, first_bias);
-    convolution(wide, narrow, second, second_bias);
-    convolution(narrow, narrow, third, third_bias);
-    convolution(narrow, wide, fourth, fourth_bias);
-    from_input = {take(wide * 4 * wide), wide, 4 * wide};
-    from_hidden = {take(wide * 4 * wide), wide, 4 * wide};
-    gates_bias = take(4 * wide);
-    last = take(wide);
-    last_bias = *take(1);
-
-    // A Fourier transform of 256 real values: cosines of the sums of what lies symmetrically, sines of the differences.
+    const auto vector = [&](std::span<float> to) { std::generate(to.begin(), to.end(), number); };
+    const auto product = [&](std::size_t inputs, std::size_t outputs) {
+      std::vector<float> values(inputs * outputs);
+      vector(values);
+      const matrix made{words.data() + words.size(), scales.data() + scales.size(), inputs, outputs};
+      const std::size_t begin = words.size();
+      words.resize(begin + values.size() / 2);
+      for (std::size_t o = 0; o < outputs; ++o) {
+        float largest = 0x1p-14f;
+        for (std::size_t i = 0; i < inputs; ++i) largest = std::max(largest, std::abs(values[i * outputs + o]));
+        constexpr float most = 32767;
+        for (std::size_t i = 0; i < inputs; ++i) {
+          const auto number = static_cast<std::uint32_t>(std::lround(values[i * outputs + o] / largest * most));
+          const std::size_t row = begin + (o / block * inputs + i) * block / 2;
+          auto& word = words[row + o % block / (2 * width) * width + o % width];
+          word = static_cast<std::int32_t>(static_cast<std::uint32_t>(word) |
+                                           (o / width % 2 ? number << 16 : number & 0xFFFF));
+        }
+        scales.push_back(largest / most * 0x1p-16f); // the products are with the upper half of a word
+      }
+      return made;
+    };
+    const auto convolution = [&](std::size_t inputs, std::size_t outputs, std::span<float> bias) {
+      const matrix first_tap = product(inputs, outputs);
+      for (int tap = 1; tap < 3; ++tap) product(inputs, outputs);
+      vector(bias);
+      return first_tap;
+    };
+    first = convolution(bins, wide, first_bias);
+    second = convolution(wide, narrow, second_bias);
+    third = convolution(narrow, narrow, third_bias);
+    fourth = convolution(narrow, wide, fourth_bias);
+    from_input = product(wide, 4 * wide);
+    from_hidden = product(wide, 4 * wide);
+    vector(gates_bias);
+    vector(last);
+    last_bias = number();
     for (std::size_t n = 0; n < fft; ++n)
       hann[n] = static_cast<float>(0.5 - 0.5 * std::cos(2 * std::numbers::pi * static_cast<double>(n) / fft));
-    transform.resize(2 * folded * bin_room);
-    for (std::size_t n = 0; n < folded; ++n)
-      for (std::size_t k = 0; k < bins; ++k) {
-        const double angle = 2 * std::numbers::pi * static_cast<double>(k * n % fft) / fft;
-        transform[n * bin_room + k] = static_cast<float>(std::cos(angle));
-        transform[(folded + n) * bin_room + k] = static_cast<float>(std::sin(angle));
-      }
-    real = {transform.data(), folded, bin_room};
-    imaginary = {transform.data() + folded * bin_room, folded, bin_room};
+    for (std::size_t k = 0; k < fft / 2; ++k) {
+      const double angle = 2 * std::numbers::pi * static_cast<double>(k) / fft;
+      cosine[k] = static_cast<float>(std::cos(angle));
+      sine[k] = static_cast<float>(std::sin(angle));
+    }
   }
 
-  std::array<float, fft> hann{};
-  std::vector<float> all, transform;
-  matrix real, imaginary, first, second, third, fourth, from_input, from_hidden;
-  const float *first_bias = nullptr, *second_bias = nullptr, *third_bias = nullptr, *fourth_bias = nullptr;
-  const float *gates_bias = nullptr, *last = nullptr;
+  std::vector<std::int32_t> words;
+  std::vector<float> scales;
+  matrix first, second, third, fourth, from_input, from_hidden;
+  std::array<float, wide> first_bias, fourth_bias, last;
+  std::array<float, narrow> second_bias, third_bias;
+  std::array<float, 4 * wide> gates_bias;
   float last_bias = 0;
+  std::array<float, fft> hann;
+  std::array<float, fft / 2> cosine, sine; ///< of 2 pi k / fft
 };
 
 const weights& shared() {
@@ -93,72 +124,175 @@ const weights& shared() {
   return only;
 }
 
-using lanes = float __attribute__((vector_size(64)));
-constexpr std::size_t width = 16;
+using lanes = float __attribute__((vector_size(4 * width)));
+using pairs = std::int32_t __attribute__((vector_size(4 * width)));
 
-/// Adds to each of four rows of outputs the product of its row of inputs and the matrix. The number of outputs is a
-/// multiple of `width`.
-PARLEY_FOR_EACH_CPU void add_products_of_4(const float* at, std::size_t inputs, std::size_t outputs, const float* in,
-                                           std::size_t in_stride, float* out, std::size_t out_stride) {
-  for (std::size_t o = 0; o < outputs; o += width) {
-    lanes a{}, b{}, c{}, d{};
-    for (std::size_t i = 0; i < inputs; ++i) {
-      lanes row;
-      std::memcpy(&row, at + i * outputs + o, sizeof row);
-      a += in[i] * row;
-      b += in[in_stride + i] * row;
-      c += in[2 * in_stride + i] * row;
-      d += in[3 * in_stride + i] * row;
+PARLEY_INLINE pairs pairs_at(const std::int32_t* at) {
+  pairs both;
+  std::memcpy(&both, at, sizeof both);
+  return both;
+}
+
+PARLEY_INLINE lanes lower(pairs both) {
+  return __builtin_convertvector(both << 16, lanes);
+}
+
+PARLEY_INLINE lanes upper(pairs both) {
+  return __builtin_convertvector(both & ~0xFFFF, lanes);
+}
+
+PARLEY_INLINE lanes lanes_at(const float* at) {
+  lanes all;
+  std::memcpy(&all, at, sizeof all);
+  return all;
+}
+
+PARLEY_INLINE void add(lanes sum, const float* scale, float* to) {
+  const lanes after = lanes_at(to) + sum * lanes_at(scale);
+  std::memcpy(to, &after, sizeof after);
+}
+
+/// Adds to each of four rows of outputs the product of its row of inputs and the matrix.
+PARLEY_FOR_EACH_CPU void add_products_of_4(const std::int32_t* at, const float* scales, std::size_t inputs,
+                                           std::size_t outputs, const float* in, std::size_t in_stride, float* out,
+                                           std::size_t out_stride) {
+  for (std::size_t o = 0; o < outputs; o += 2 * width) {
+    lanes a0{}, a1{}, b0{}, b1{}, c0{}, c1{}, d0{}, d1{};
+    const std::int32_t* from = at + (o / block * inputs * block + o % block) / 2;
+    for (std::size_t i = 0; i < inputs; ++i, from += block / 2) {
+      const pairs both = pairs_at(from);
+      const lanes left = lower(both), right = upper(both);
+      a0 += in[i] * left;
+      a1 += in[i] * right;
+      b0 += in[in_stride + i] * left;
+      b1 += in[in_stride + i] * right;
+      c0 += in[2 * in_stride + i] * left;
+      c1 += in[2 * in_stride + i] * right;
+      d0 += in[3 * in_stride + i] * left;
+      d1 += in[3 * in_stride + i] * right;
     }
-    for (std::size_t l = 0; l < width; ++l) {
-      out[o + l] += a[l];
-      out[out_stride + o + l] += b[l];
-      out[2 * out_stride + o + l] += c[l];
-      out[3 * out_stride + o + l] += d[l];
-    }
+    add(a0, scales + o, out + o);
+    add(a1, scales + o + width, out + o + width);
+    add(b0, scales + o, out + out_stride + o);
+    add(b1, scales + o + width, out + out_stride + o + width);
+    add(c0, scales + o, out + 2 * out_stride + o);
+    add(c1, scales + o + width, out + 2 * out_stride + o + width);
+    add(d0, scales + o, out + 3 * out_stride + o);
+    add(d1, scales + o + width, out + 3 * out_stride + o + width);
   }
 }
 
-/// The same for one row; the number of outputs is a multiple of 4 `width`.
-PARLEY_FOR_EACH_CPU void add_product(const float* at, std::size_t inputs, std::size_t outputs, const float* in,
-                                     float* out) {
-  for (std::size_t o = 0; o < outputs; o += 4 * width) {
+/// The same for one row.
+PARLEY_FOR_EACH_CPU void add_product(const std::int32_t* at, const float* scales, std::size_t inputs,
+                                     std::size_t outputs, const float* in, float* out) {
+  for (std::size_t o = 0; o < outputs; o += block) {
     lanes a{}, b{}, c{}, d{};
-    for (std::size_t i = 0; i < inputs; ++i) {
-      const float* from = at + i * outputs + o;
-      lanes first, second, third, fourth;
-      std::memcpy(&first, from, sizeof first);
-      std::memcpy(&second, from + width, sizeof second);
-      std::memcpy(&third, from + 2 * width, sizeof third);
-      std::memcpy(&fourth, from + 3 * width, sizeof fourth);
-      a += in[i] * first;
-      b += in[i] * second;
-      c += in[i] * third;
-      d += in[i] * fourth;
+    for (std::size_t i = 0; i < inputs; ++i, at += block / 2) {
+      const pairs first = pairs_at(at), second = pairs_at(at + width);
+      a += in[i] * lower(first);
+      b += in[i] * upper(first);
+      c += in[i] * lower(second);
+      d += in[i] * upper(second);
     }
-    for (std::size_t l = 0; l < width; ++l) {
-      out[o + l] += a[l];
-      out[o + width + l] += b[l];
-      out[o + 2 * width + l] += c[l];
-      out[o + 3 * width + l] += d[l];
-    }
+    add(a, scales + o, out + o);
+    add(b, scales + o + width, out + o + width);
+    add(c, scales + o + 2 * width, out + o + 2 * width);
+    add(d, scales + o + 3 * width, out + o + 3 * width);
   }
 }
 
 void add_product(const matrix& by, const float* in, float* out) {
-  add_product(by.at, by.inputs, by.outputs, in, out);
+  add_product(by.at, by.scales, by.inputs, by.outputs, in, out);
 }
 
 void add_products_of_4(const matrix& by, const float* in, std::size_t in_stride, float* out, std::size_t out_stride) {
-  add_products_of_4(by.at, by.inputs, by.outputs, in, in_stride, out, out_stride);
+  add_products_of_4(by.at, by.scales, by.inputs, by.outputs, in, in_stride, out, out_stride);
 }
 
 void keep_positive(std::span<float> values) {
   for (auto& x : values) x = std::max(x, 0.0f);
 }
 
-float sigmoid(float x) {
-  return 1 / (1 + std::exp(-x));
+/// e to the power of x, to seven digits.
+PARLEY_INLINE lanes exponential(lanes x) {
+  constexpr float most = 87;
+  x = x < -most ? lanes{} - most : x > most ? lanes{} + most : x;
+  const lanes power = x * std::numbers::log2e_v<float>;
+  const pairs shifted = std::bit_cast<pairs>(power + 0x1.8p23f); // its lower bits are the nearest integer
+  const lanes rest = (power - (std::bit_cast<lanes>(shifted) - 0x1.8p23f)) * std::numbers::ln2_v<float>;
+  lanes sum = rest * (1 / 720.0f) + 1 / 120.0f;
+  for (const float factor : {1 / 24.0f, 1 / 6.0f, 0.5f, 1.0f, 1.0f}) sum = sum * rest + factor;
+  return std::bit_cast<lanes>(std::bit_cast<pairs>(sum) + (shifted << 23));
+}
+
+PARLEY_INLINE lanes sigmoid(lanes x) {
+  return 1 / (1 + exponential(-x));
+}
+
+PARLEY_INLINE lanes hyperbolic_tangent(lanes x) {
+  return 1 - 2 / (1 + exponential(2 * x));
+}
+
+/// A step of the LSTM: gates [4 x cells] -> cell and hidden state [cells]; returns the sum of `last` times the positive ones.
+PARLEY_FOR_EACH_CPU float remember(const float* gates, std::size_t cells, float* cell, float* hidden,
+                                   const float* last) {
+  lanes sums{};
+  for (std::size_t i = 0; i < cells; i += width) {
+    const lanes in = sigmoid(lanes_at(gates + i)), forget = sigmoid(lanes_at(gates + cells + i));
+    const lanes fresh = hyperbolic_tangent(lanes_at(gates + 2 * cells + i)),
+                out = sigmoid(lanes_at(gates + 3 * cells + i));
+    const lanes now = forget * lanes_at(cell + i) + in * fresh, shown = out * hyperbolic_tangent(now);
+    std::memcpy(cell + i, &now, sizeof now);
+    std::memcpy(hidden + i, &shown, sizeof shown);
+    sums += lanes_at(last + i) * (shown > 0 ? shown : lanes{});
+  }
+  float sum = 0;
+  for (std::size_t l = 0; l < width; ++l) sum += sums[l];
+  return sum;
+}
+
+/// A value of each of the spectra of a step.
+using of_frames = float __attribute__((vector_size(4 * frames)));
+
+/// Magnitudes [bins] of the Fourier transforms of `fft` real values of each frame, as a transform of half as many complex ones.
+PARLEY_FOR_EACH_CPU void magnitudes(const float* seen, const float* hann, const float* cosine, const float* sine,
+                                    of_frames* out) {
+  constexpr std::size_t half = fft / 2;
+  std::array<of_frames, half> re, im;
+  std::size_t mirrored = 0; // the bits of n in reverse
+  for (std::size_t n = 0; n < half; ++n) {
+    for (std::size_t frame = 0; frame < frames; ++frame) {
+      re[mirrored][frame] = seen[frame * hop + 2 * n] * hann[2 * n];
+      im[mirrored][frame] = seen[frame * hop + 2 * n + 1] * hann[2 * n + 1];
+    }
+    std::size_t bit = half / 2;
+    for (; mirrored & bit; bit /= 2) mirrored ^= bit;
+    mirrored |= bit;
+  }
+  for (std::size_t size = 1; size < half; size *= 2)
+    for (std::size_t k = 0; k < size; ++k) {
+      const float c = cosine[k * (half / size)], s = sine[k * (half / size)];
+      for (std::size_t at = k; at < half; at += 2 * size) {
+        const of_frames r = re[at + size] * c + im[at + size] * s, i = im[at + size] * c - re[at + size] * s;
+        re[at + size] = re[at] - r;
+        im[at + size] = im[at] - i;
+        re[at] += r;
+        im[at] += i;
+      }
+    }
+  const auto root = [](of_frames x) {
+    of_frames y;
+    for (std::size_t frame = 0; frame < frames; ++frame) y[frame] = std::sqrt(x[frame]);
+    return y;
+  };
+  for (std::size_t k = 0; k <= half; ++k) {
+    const std::size_t left = k % half, right = (half - k) % half;
+    const float c = k < half ? cosine[k] : -1, s = k < half ? sine[k] : 0;
+    const of_frames even_re = (re[left] + re[right]) * 0.5f, even_im = (im[left] - im[right]) * 0.5f;
+    const of_frames odd_re = (im[left] + im[right]) * 0.5f, odd_im = (re[right] - re[left]) * 0.5f;
+    const of_frames real = even_re + odd_re * c + odd_im * s, imaginary = even_im + odd_im * c - odd_re * s;
+    out[k] = root(real * real + imaginary * imaginary);
+  }
 }
 
 } // namespace
@@ -174,63 +308,41 @@ float network::step(std::span<const float, window> samples) {
   std::copy(samples.end() - overlap, samples.end(), before_.begin());
 
   // Magnitudes, with a row of zeros on either side.
-  std::array<float, frames * folded> sums{}, differences{};
-  for (std::size_t frame = 0; frame < frames; ++frame) {
-    const float* from = &seen[frame * hop];
-    float *sum = &sums[frame * folded], *difference = &differences[frame * folded];
-    sum[0] = from[0] * w.hann[0];
-    sum[fft / 2] = from[fft / 2] * w.hann[fft / 2];
-    for (std::size_t n = 1; n < fft / 2; ++n) {
-      const float left = from[n] * w.hann[n], right = from[fft - n] * w.hann[fft - n];
-      sum[n] = left + right;
-      difference[n] = left - right;
-    }
-  }
-  std::array<float, frames * bin_room> real{}, imaginary{};
-  add_products_of_4(w.real, sums.data(), folded, real.data(), bin_room);
-  add_products_of_4(w.imaginary, differences.data(), folded, imaginary.data(), bin_room);
+  std::array<of_frames, bins> found;
+  magnitudes(seen.data(), w.hann.data(), w.cosine.data(), w.sine.data(), found.data());
   std::array<float, (frames + 2) * bins> spectra{};
   for (std::size_t frame = 0; frame < frames; ++frame)
-    for (std::size_t k = 0; k < bins; ++k) {
-      const float re = real[frame * bin_room + k], im = imaginary[frame * bin_room + k];
-      spectra[(frame + 1) * bins + k] = std::sqrt(re * re + im * im);
-    }
+    for (std::size_t k = 0; k < bins; ++k) spectra[(frame + 1) * bins + k] = found[k][frame];
 
   // Four convolutions over time; the second and the third go two steps at a time, so one row is left.
   std::array<float, (frames + 2) * wide> heard{};
-  for (std::size_t frame = 0; frame < frames; ++frame) std::copy_n(w.first_bias, wide, &heard[(frame + 1) * wide]);
+  for (std::size_t frame = 0; frame < frames; ++frame)
+    std::copy_n(w.first_bias.begin(), wide, &heard[(frame + 1) * wide]);
   for (std::size_t tap = 0; tap < 3; ++tap)
     add_products_of_4(w.first.tap(tap), &spectra[tap * bins], bins, &heard[wide], wide);
   keep_positive(heard);
   std::array<float, 4 * narrow> halved{};
   for (std::size_t row = 0; row < 2; ++row) {
-    std::copy_n(w.second_bias, narrow, &halved[(row + 1) * narrow]);
+    std::copy_n(w.second_bias.begin(), narrow, &halved[(row + 1) * narrow]);
     for (std::size_t tap = 0; tap < 3; ++tap)
       add_product(w.second.tap(tap), &heard[(2 * row + tap) * wide], &halved[(row + 1) * narrow]);
   }
   keep_positive(halved);
   std::array<float, narrow> one;
-  std::copy_n(w.third_bias, narrow, one.begin());
+  std::copy_n(w.third_bias.begin(), narrow, one.begin());
   for (std::size_t tap = 1; tap < 3; ++tap) add_product(w.third.tap(tap), &halved[tap * narrow], one.data());
   keep_positive(one);
   std::array<float, wide> features;
-  std::copy_n(w.fourth_bias, wide, features.begin());
+  std::copy_n(w.fourth_bias.begin(), wide, features.begin());
   add_product(w.fourth.tap(1), one.data(), features.data());
   keep_positive(features);
 
   std::array<float, 4 * cells> gates;
-  std::copy_n(w.gates_bias, gates.size(), gates.begin());
+  std::copy_n(w.gates_bias.begin(), gates.size(), gates.begin());
   add_product(w.from_input, features.data(), gates.data());
   add_product(w.from_hidden, hidden_.data(), gates.data());
-  float speech = w.last_bias;
-  for (std::size_t i = 0; i < cells; ++i) {
-    const float in = sigmoid(gates[i]), forget = sigmoid(gates[cells + i]);
-    const float fresh = std::tanh(gates[2 * cells + i]), out = sigmoid(gates[3 * cells + i]);
-    cell_[i] = forget * cell_[i] + in * fresh;
-    hidden_[i] = out * std::tanh(cell_[i]);
-    speech += w.last[i] * std::max(hidden_[i], 0.0f);
-  }
-  return sigmoid(speech);
+  const float speech = w.last_bias + remember(gates.data(), cells, cell_.data(), hidden_.data(), w.last.data());
+  return 1 / (1 + std::exp(-speech));
 }
 
 } // namespace parley::protocol::realtime::silero
