@@ -23,13 +23,13 @@ public:
   /// Call after every event that may have changed the deadline.
   template<class Self>
   void arm(Self* self, std::optional<time_point> deadline) {
-    if (arm(deadline)) self->scheduled_send(self, *deadline, timer_due{});
+    if (deadline && arm(*deadline)) self->scheduled_send(self, *deadline, timer_due{});
   }
 
   /// The same by a clock for many.
   template<class Self>
   void arm(Self* self, std::optional<time_point> deadline, deadline_clock& by) {
-    if (arm(deadline)) by.wake(self->ctrl(), *deadline);
+    if (deadline && arm(*deadline)) by.wake(self->ctrl(), *deadline);
   }
 
   /// Call on `timer_due`, before `arm`.
@@ -37,9 +37,9 @@ public:
 
 private:
   /// Whether a wake-up for it is needed, which then counts as pending.
-  bool arm(std::optional<time_point> deadline) {
-    if (!deadline || (!armed_.empty() && *armed_.begin() <= *deadline)) return false;
-    armed_.insert(*deadline);
+  bool arm(time_point deadline) {
+    if (!armed_.empty() && *armed_.begin() <= deadline) return false;
+    armed_.insert(deadline);
     return true;
   }
 

@@ -136,6 +136,17 @@ void journal_store::lose(durable_log::shared_file& what, const std::string& why)
     log()->error("journal.dir: {}; sessions that cannot be kept end with this process (this is logged once)", why);
 }
 
+/// Returns how many bytes wait for the disk. From any thread, as the next.
+std::size_t journal_store::now_waiting(std::size_t bytes) {
+  counted_.waiting_bytes.Increment(static_cast<double>(bytes));
+  return waiting_.fetch_add(bytes) + bytes;
+}
+
+void journal_store::no_longer_waiting(std::size_t bytes) {
+  waiting_ -= bytes;
+  counted_.waiting_bytes.Decrement(static_cast<double>(bytes));
+}
+
 durable_log::durable_log(journal_store& store, std::shared_ptr<shared_file> file, protocol::time_point accepted)
     : store_(store), file_(std::move(file)), accepted_(accepted) {}
 
@@ -146,10 +157,8 @@ bool durable_log::kept() const {
 void durable_log::note(log_record what, protocol::time_point now) {
   if (file_->lost) return;
   const auto bytes = bytes_of(what);
-  const auto waiting = store_.waiting_.fetch_add(bytes) + bytes;
-  store_.counted_.waiting_bytes.Set(static_cast<double>(waiting));
-  if (waiting > store_.with_.most_waiting) {
-    store_.waiting_ -= bytes;
+  if (store_.now_waiting(bytes) > store_.with_.most_waiting) {
+    store_.no_longer_waiting(bytes);
     store_.lose(*file_, "the disk is too slow");
     store_.writer_.post([&store = store_, file = file_] { store.clear(*file); });
     return;
@@ -162,7 +171,7 @@ void durable_log::note(log_record what, protocol::time_point now) {
       store.lose(*file, problem.what());
       store.clear(*file);
     }
-    store.counted_.waiting_bytes.Set(static_cast<double>(store.waiting_ -= bytes));
+    store.no_longer_waiting(bytes);
   };
   store_.writer_.post(std::move(write), second ? task_thread::when::soon : task_thread::when::at_once);
 }

@@ -140,6 +140,8 @@ private:
   };
 
   void write(durable_log::shared_file& to, const timed_record& record);
+  std::size_t now_waiting(std::size_t bytes);
+  void no_longer_waiting(std::size_t bytes);
   void lose(durable_log::shared_file& what, const std::string& why);
   void clear(durable_log::shared_file& what);
   void list();

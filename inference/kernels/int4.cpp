@@ -1,17 +1,8 @@
 #include "inference/kernels/int4.hpp"
 
-#include "inference/kernels/processor.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" // of g++ 12's own intrinsics
-#endif
-#endif
 
 namespace parley::inference::cpu {
 
@@ -126,102 +117,6 @@ PARLEY_FOR_EACH_CPU void unpack(const int4_rows& matrix, std::int64_t count, flo
 
 PARLEY_FOR_EACH_CPU void unpack(const int4_rows& matrix, std::int64_t count, bfloat16* to) {
   unpack_rows(matrix, count, to);
-}
-
-PARLEY_FOR_EACH_CPU void plain_product(const float* x, std::int64_t rows, const int4_rows& matrix, std::int64_t out,
-                                       float* to, std::int64_t stride) {
-  float numbers[run];
-  for (std::int64_t column = 0; column < out; ++column) {
-    const auto one = matrix.from(column);
-    for (std::int64_t row = 0; row < rows; ++row) to[row * stride + column] = 0;
-    for (std::int64_t at = 0; at < matrix.in; at += run) {
-      const auto* scale = one.scales + at / matrix.group * 2;
-      unpack_run(one.steps + at / 2, widen(scale[0]), widen(scale[1]), numbers);
-      for (std::int64_t row = 0; row < rows; ++row) {
-        auto sum = 0.0F;
-        const auto* of = x + row * matrix.in + at;
-#pragma omp simd reduction(+ : sum)
-        for (std::int64_t i = 0; i < run; ++i) sum += of[i] * numbers[i];
-        to[row * stride + column] += sum;
-      }
-    }
-  }
-}
-
-#if defined(__x86_64__)
-
-#define PARLEY_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
-
-namespace {
-
-/// `count` rows of x against two rows of the matrix. A table turns steps into floats: one instruction for sixteen.
-template<int count>
-PARLEY_AVX512 inline void two_columns(const float* x, const int4_rows& a, const int4_rows& b, float* to_a, float* to_b,
-                                      std::int64_t stride) {
-  const auto table = _mm512_set_ps(7, 6, 5, 4, 3, 2, 1, 0, -1, -2, -3, -4, -5, -6, -7, -8);
-  constexpr std::int64_t ahead = 8 * run; // bytes
-  __m512 sums_a[count], sums_b[count];
-  for (auto& each : sums_a) each = _mm512_setzero_ps();
-  for (auto& each : sums_b) each = _mm512_setzero_ps();
-  for (std::int64_t at = 0; at < a.in; at += run) {
-    if (at % (4 * run) == 0) {
-      _mm_prefetch(a.steps + at / 2 + ahead, _MM_HINT_T0);
-      _mm_prefetch(b.steps + at / 2 + ahead, _MM_HINT_T0);
-    }
-    const auto* scale_a = a.scales + at / a.group * 2;
-    const auto* scale_b = b.scales + at / b.group * 2;
-    const auto steps_a = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(a.steps + at / 2)));
-    const auto steps_b = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b.steps + at / 2)));
-    const auto by_a = _mm512_set1_ps(widen(scale_a[0])), plus_a = _mm512_set1_ps(widen(scale_a[1]));
-    const auto by_b = _mm512_set1_ps(widen(scale_b[0])), plus_b = _mm512_set1_ps(widen(scale_b[1]));
-    // The table's instruction looks at the lowest four bits only.
-    const auto lower_a = _mm512_fmadd_ps(_mm512_permutexvar_ps(steps_a, table), by_a, plus_a);
-    const auto upper_a = _mm512_fmadd_ps(_mm512_permutexvar_ps(_mm512_srli_epi32(steps_a, 4), table), by_a, plus_a);
-    const auto lower_b = _mm512_fmadd_ps(_mm512_permutexvar_ps(steps_b, table), by_b, plus_b);
-    const auto upper_b = _mm512_fmadd_ps(_mm512_permutexvar_ps(_mm512_srli_epi32(steps_b, 4), table), by_b, plus_b);
-    for (int row = 0; row < count; ++row) {
-      const auto* of = x + row * a.in + at;
-      const auto lower = _mm512_loadu_ps(of), upper = _mm512_loadu_ps(of + half_run);
-      sums_a[row] = _mm512_fmadd_ps(upper, upper_a, _mm512_fmadd_ps(lower, lower_a, sums_a[row]));
-      sums_b[row] = _mm512_fmadd_ps(upper, upper_b, _mm512_fmadd_ps(lower, lower_b, sums_b[row]));
-    }
-  }
-  for (int row = 0; row < count; ++row) {
-    to_a[row * stride] = _mm512_reduce_add_ps(sums_a[row]);
-    to_b[row * stride] = _mm512_reduce_add_ps(sums_b[row]);
-  }
-}
-
-PARLEY_AVX512 void fast_product(const float* x, std::int64_t rows, const int4_rows& matrix, std::int64_t out, float* to,
-                                std::int64_t stride) {
-  // Two streams in different pages, as in product.cpp. An odd last column is computed twice.
-  const auto half = (out + 1) / 2, second = out / 2;
-  for (std::int64_t column = 0; column < half; ++column) {
-    const auto a = matrix.from(column), b = matrix.from(column + second);
-    auto *to_a = to + column, *to_b = to + column + second;
-    std::int64_t row = 0;
-    for (; row + 8 <= rows; row += 8)
-      two_columns<8>(x + row * matrix.in, a, b, to_a + row * stride, to_b + row * stride, stride);
-    for (; row + 4 <= rows; row += 4)
-      two_columns<4>(x + row * matrix.in, a, b, to_a + row * stride, to_b + row * stride, stride);
-    for (; row < rows; ++row)
-      two_columns<1>(x + row * matrix.in, a, b, to_a + row * stride, to_b + row * stride, stride);
-  }
-}
-
-} // namespace
-
-#else
-
-namespace {
-constexpr auto fast_product = plain_product;
-}
-
-#endif
-
-void product(const float* x, std::int64_t rows, const int4_rows& matrix, std::int64_t out, float* to,
-             std::int64_t stride) {
-  (has_avx512() ? fast_product : plain_product)(x, rows, matrix, out, to, stride);
 }
 
 } // namespace parley::inference::cpu

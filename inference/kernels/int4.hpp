@@ -21,16 +21,8 @@ struct int4_rows {
 /// through the numbers is fitted anew for each. `steps` gets one byte a number.
 void quantize_group(const float* numbers, std::int64_t count, std::uint8_t* steps, bfloat16& scale, bfloat16& offset);
 
-/// As the products of product.hpp.
-void product(const float* x, std::int64_t rows, const int4_rows& matrix, std::int64_t out, float* to,
-             std::int64_t stride);
-
 /// The first `count` rows, [count, in].
 void unpack(const int4_rows& matrix, std::int64_t count, float* to);
 void unpack(const int4_rows& matrix, std::int64_t count, bfloat16* to);
-
-/// What `product` is on processors without AVX-512; for tests.
-void plain_product(const float* x, std::int64_t rows, const int4_rows& matrix, std::int64_t out, float* to,
-                   std::int64_t stride);
 
 } // namespace parley::inference::cpu

@@ -89,9 +89,4 @@ PARLEY_FOR_EACH_CPU void product(const float* x, std::int64_t rows, const bfloat
   product_of(x, rows, matrix, out, in, to, stride, add);
 }
 
-PARLEY_FOR_EACH_CPU void product(const float* x, std::int64_t rows, const std::int8_t* matrix, std::int64_t out,
-                                 std::int64_t in, float* to, std::int64_t stride) {
-  product_of(x, rows, matrix, out, in, to, stride, false);
-}
-
 } // namespace parley::inference::cpu

@@ -17,8 +17,4 @@ void product(const float* x, std::int64_t rows, const float* matrix, std::int64_
 void product(const float* x, std::int64_t rows, const bfloat16* matrix, std::int64_t out, std::int64_t in, bfloat16* to,
              std::int64_t stride, bool add);
 
-/// The integers as they are, without a scale.
-void product(const float* x, std::int64_t rows, const std::int8_t* matrix, std::int64_t out, std::int64_t in, float* to,
-             std::int64_t stride);
-
 } // namespace parley::inference::cpu

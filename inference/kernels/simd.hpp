@@ -18,10 +18,6 @@ PARLEY_INLINE float widen(float x) {
   return x;
 }
 
-PARLEY_INLINE float widen(std::int8_t x) {
-  return x;
-}
-
 PARLEY_INLINE float widen(bfloat16 x) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16);
 }

@@ -1,8 +1,8 @@
 #include "inference/llm/quantized.hpp"
 
+#include "inference/kernels/fixed_point.hpp"
 #include "inference/kernels/parallel.hpp"
 #include "inference/kernels/processor.hpp"
-#include "inference/kernels/product.hpp"
 
 #include <ATen/ATen.h>
 
@@ -121,14 +121,13 @@ void quantized_matrix::unpack(std::int64_t first, std::int64_t count, at::Tensor
 at::Tensor quantized_matrix::few(const at::Tensor& x) const {
   const auto count = x.size(0);
   auto y = at::empty({count, out_}, at::kFloat);
-  const auto* from = x.const_data_ptr<float>();
+  const cpu::fixed_rows rows(x.const_data_ptr<float>(), count, in_);
   auto* to = y.mutable_data_ptr<float>();
   cpu::parallel_for(0, out_, numbers_per_thread / in_ + 1, [&](std::int64_t begin, std::int64_t end) {
     if (format_ == quantization::int8)
-      cpu::product(from, count, packed_.const_data_ptr<std::int8_t>() + begin * in_, end - begin, in_, to + begin,
-                   out_);
+      cpu::product(rows, packed_.const_data_ptr<std::int8_t>() + begin * in_, end - begin, to + begin, out_);
     else
-      cpu::product(from, count, int4().from(begin), end - begin, to + begin, out_);
+      cpu::product(rows, int4().from(begin), end - begin, to + begin, out_);
   });
   return format_ == quantization::int8 ? y.mul_(scales_) : y;
 }

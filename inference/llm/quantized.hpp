@@ -16,7 +16,7 @@ using config::quantization;
 
 /// A matrix in fewer bits: int8 with one scale per row, or int4 with a scale and an offset per group of 32 numbers, or of
 /// AWQ's group size. Inputs are rounded to bfloat16, whatever their dtype, and sums are float32. On the CPU, few rows are
-/// multiplied by our own loops at memory speed (kernels/product.hpp, kernels/int4.hpp); for more, some rows of the matrix at
+/// multiplied by our own loops in integers (kernels/fixed_point.hpp); for more, some rows of the matrix at
 /// a time are unpacked and multiplied by LibTorch, in bfloat16 where the processor has such products, else in float32. On
 /// an accelerator, LibTorch's int4 kernel does all of it.
 class quantized_matrix {

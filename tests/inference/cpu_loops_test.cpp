@@ -1,6 +1,7 @@
 #include "inference/kernels/attention.hpp"
 #include "inference/kernels/convolution.hpp"
 #include "inference/kernels/draw.hpp"
+#include "inference/kernels/fixed_point.hpp"
 #include "inference/kernels/int4.hpp"
 #include "inference/kernels/product.hpp"
 #include "inference/kernels/vocoder.hpp"
@@ -9,7 +10,10 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -32,6 +36,15 @@ at::Tensor attended(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
   const auto hidden = at::ones({rows, all}, at::kBool).triu(past + 1).unsqueeze(1);
   const auto scores = at::einsum("rhd,kd->rhk", {q.to(at::kDouble), k.to(at::kDouble)}) / std::sqrt(q.size(2));
   return at::einsum("rhk,kd->rhd", {scores.masked_fill(hidden, -INFINITY).softmax(-1), v.to(at::kDouble)});
+}
+
+/// The rows as they were rounded, float64 [rows, in].
+at::Tensor rounded(const cpu::fixed_rows& x) {
+  auto all = at::empty({x.rows(), x.in()}, at::kDouble);
+  for (std::int64_t row = 0; row < x.rows(); ++row)
+    for (std::int64_t i = 0; i < x.in(); ++i)
+      all[row][i] = static_cast<double>(x.at(row).numbers[i]) * x.at(row).scales[i / cpu::fixed_rows::run];
+  return all;
 }
 
 } // namespace
@@ -116,20 +129,61 @@ TEST_CASE("products of few rows with narrower numbers are products") {
                    out, true);
       const auto sum = exact(halves) + before.to(at::kDouble);
       CHECK(apart(to, sum) <= sum.abs().max().item<double>() / 256); // one rounding
-
-      const auto bytes = wide.mul(40).round().clamp(-127, 127).to(at::kChar);
-      auto sums = at::empty({rows, out});
-      cpu::product(x.const_data_ptr<float>(), rows, bytes.const_data_ptr<std::int8_t>(), out, in,
-                   sums.mutable_data_ptr<float>(), out);
-      CHECK(apart(sums, exact(bytes)) < 2e-3);
     }
 }
 
+TEST_CASE("rows of 16 bits are close to what they were made of") {
+  for (const std::int64_t in : {1, 31, 32, 96, 101}) {
+    const auto x = noise({3, in}, 12) * at::tensor({1.0F, 1e-20F, 1e20F}).view({3, 1});
+    const cpu::fixed_rows fixed(x.const_data_ptr<float>(), 3, in);
+    for (std::int64_t at = 0; at < in; at += cpu::fixed_rows::run) {
+      const auto size = std::min(cpu::fixed_rows::run, in - at);
+      const auto part = x.narrow(1, at, size).to(at::kDouble);
+      CHECK(((rounded(fixed).narrow(1, at, size) - part).abs() <= part.abs().amax(1, true) / 65000).all().item<bool>());
+    }
+  }
+  auto odd = noise({2, 64}, 3);
+  odd[0][40] = std::numeric_limits<float>::infinity();
+  odd[1][3] = std::numeric_limits<float>::quiet_NaN();
+  const cpu::fixed_rows fixed(odd.const_data_ptr<float>(), 2, 64);
+  CHECK(std::isnan(fixed.at(0).scales[1]));
+  CHECK(std::isnan(fixed.at(1).scales[0]));
+  CHECK(std::isfinite(fixed.at(0).scales[0]));
+  CHECK(std::isfinite(fixed.at(1).scales[1]));
+}
+
+TEST_CASE("numbers of eight bits: multiplied, by both versions") {
+  for (const std::int64_t in : {1, 31, 96, 101, 320})
+    for (const std::int64_t rows : {1, 3, 4, 7, 9, 16})
+      for (const std::int64_t out : {1, 2, 5, 63, 64}) {
+        INFO(rows << " rows, " << out << " outputs of " << in);
+        const auto x = noise({rows, in}, 4);
+        const auto bytes = noise({out, in}, 5).mul(40).round().clamp(-127, 127).to(at::kChar);
+        const auto* matrix = bytes.const_data_ptr<std::int8_t>();
+        const cpu::fixed_rows fixed(x.const_data_ptr<float>(), rows, in),
+            last(x.const_data_ptr<float>() + (rows - 1) * in, 1, in);
+        const auto exact = rounded(fixed).mm(bytes.to(at::kDouble).t());
+        for (const bool plain : {false, true}) {
+          const auto multiply = [&](const cpu::fixed_rows& by, float* to) {
+            plain ? cpu::plain_product(by, matrix, out, to, out + 1) : cpu::product(by, matrix, out, to, out + 1);
+          };
+          auto to = at::full({rows, out + 1}, 7.0F), alone = at::full({1, out + 1}, 7.0F);
+          multiply(fixed, to.mutable_data_ptr<float>());
+          CHECK(apart(to.narrow(1, 0, out), exact) < 2e-3);
+          CHECK(at::equal(to.narrow(1, out, 1), at::full({rows, 1}, 7.0F)));
+          multiply(last, alone.mutable_data_ptr<float>()); // a row does not depend on the others
+          CHECK(at::equal(alone[0], to[rows - 1]));
+        }
+      }
+}
+
 TEST_CASE("numbers of four bits: packed, unpacked, multiplied, by both versions") {
-  for (const std::int64_t group : {32, 64, 128})
+  constexpr std::array<std::array<std::int64_t, 2>, 8> sizes{
+      {{32, 32}, {32, 96}, {32, 256}, {32, 1120}, {64, 576}, {64, 1024}, {128, 640}, {256, 768}}};
+  for (const auto [group, in] : sizes)
     for (const std::int64_t rows : {1, 4, 5, 8, 13}) {
-      constexpr std::int64_t in = 256, out = 7;
-      INFO("groups of " << group << ", " << rows << " rows");
+      constexpr std::int64_t out = 7;
+      INFO("groups of " << group << ", " << rows << " rows of " << in);
       auto steps = noise({out, in / 2}, 3).mul(1000).to(at::kLong).remainder(256).to(at::kByte).contiguous();
       const auto scales = noise({out, in / group, 2}, 8).to(at::kBFloat16);
       const cpu::int4_rows matrix{steps.const_data_ptr<std::uint8_t>(),
@@ -143,15 +197,20 @@ TEST_CASE("numbers of four bits: packed, unpacked, multiplied, by both versions"
       auto unpacked = at::empty({out, in});
       cpu::unpack(matrix, out, unpacked.mutable_data_ptr<float>());
       CHECK(apart(unpacked, numbers) < 1e-5);
-      const auto x = noise({rows, in}, 9), exact = x.to(at::kDouble).mm(numbers.t());
-      for (const auto product : {cpu::product, cpu::plain_product}) {
-        auto to = at::full({rows, out + 1}, 7.0F);
-        product(x.const_data_ptr<float>(), rows, matrix, out, to.mutable_data_ptr<float>(), out + 1);
+      const auto x = noise({rows, in}, 9);
+      const cpu::fixed_rows fixed(x.const_data_ptr<float>(), rows, in),
+          last(x.const_data_ptr<float>() + (rows - 1) * in, 1, in);
+      const auto exact = rounded(fixed).mm(numbers.t());
+      for (const bool plain : {false, true}) {
+        const auto multiply = [&](const cpu::fixed_rows& by, float* to) {
+          plain ? cpu::plain_product(by, matrix, out, to, out + 1) : cpu::product(by, matrix, out, to, out + 1);
+        };
+        auto to = at::full({rows, out + 1}, 7.0F), alone = at::full({1, out + 1}, 7.0F);
+        multiply(fixed, to.mutable_data_ptr<float>());
         CHECK(apart(to.narrow(1, 0, out), exact) < 1e-2);
         CHECK(at::equal(to.narrow(1, out, 1), at::full({rows, 1}, 7.0F)));
-        auto alone = at::empty({1, out}); // a row does not depend on the others
-        product(x.const_data_ptr<float>() + (rows - 1) * in, 1, matrix, out, alone.mutable_data_ptr<float>(), out);
-        CHECK(at::equal(alone[0], to[rows - 1].narrow(0, 0, out)));
+        multiply(last, alone.mutable_data_ptr<float>()); // a row does not depend on the others
+        CHECK(at::equal(alone[0], to[rows - 1]));
       }
     }
 }

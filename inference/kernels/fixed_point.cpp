@@ -1,0 +1,261 @@
+#include "inference/kernels/fixed_point.hpp"
+
+#include "inference/kernels/processor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wuninitialized" // of g++ 12's own intrinsics
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#endif
+
+namespace parley::inference::cpu {
+
+namespace {
+
+constexpr std::int64_t run = fixed_rows::run, half_run = run / 2;
+
+PARLEY_FOR_EACH_CPU void round_run(const float* x, std::int64_t count, std::int16_t* to, float& scale, float& sum) {
+  constexpr auto most = 32767.0F;
+  auto largest = 0.0F, finite = 0.0F;
+  for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, std::abs(x[i])), finite += x[i] - x[i];
+  if (finite != 0) { // NaN: one of them is not a number, or infinite
+    std::fill_n(to, count, std::int16_t{0});
+    scale = sum = finite;
+    return;
+  }
+  if (largest < 1e-30F) largest = 0; // whose inverse would be too large
+  const auto by = largest > 0 ? most / largest : 0.0F;
+  std::int32_t all = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto scaled = x[i] * by;
+    to[i] = static_cast<std::int16_t>(scaled + (scaled < 0 ? -0.5F : 0.5F));
+    all += to[i];
+  }
+  scale = largest / most;
+  sum = scale * static_cast<float>(all);
+}
+
+} // namespace
+
+fixed_rows::fixed_rows(const float* x, std::int64_t rows, std::int64_t in)
+    : rows_(rows), in_(in), runs_((in + run - 1) / run), numbers_(static_cast<std::size_t>(rows * runs_ * run)),
+      scales_(static_cast<std::size_t>(rows * runs_)), sums_(scales_.size()) {
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t i = 0; i < runs_; ++i) {
+      const auto at = static_cast<std::size_t>(row * runs_ + i);
+      round_run(x + row * in + i * run, std::min(run, in - i * run), numbers_.data() + at * run, scales_[at],
+                sums_[at]);
+    }
+}
+
+PARLEY_FOR_EACH_CPU void plain_product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to,
+                                       std::int64_t stride) {
+  for (std::int64_t column = 0; column < out; ++column)
+    for (std::int64_t row = 0; row < x.rows(); ++row) {
+      const auto of = x.at(row);
+      auto sum = 0.0F;
+      for (std::int64_t at = 0; at < x.in(); at += run) {
+        const auto* numbers = matrix + column * x.in() + at;
+        const auto count = std::min(run, x.in() - at);
+        std::int32_t exact = 0;
+        for (std::int64_t i = 0; i < count; ++i) exact += of.numbers[at + i] * numbers[i];
+        sum += of.scales[at / run] * static_cast<float>(exact);
+      }
+      to[row * stride + column] = sum;
+    }
+}
+
+PARLEY_FOR_EACH_CPU void plain_product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to,
+                                       std::int64_t stride) {
+  for (std::int64_t column = 0; column < out; ++column) {
+    const auto one = matrix.from(column);
+    for (std::int64_t row = 0; row < x.rows(); ++row) {
+      const auto of = x.at(row);
+      auto sum = 0.0F;
+      for (std::int64_t at = 0; at < x.in(); at += run) {
+        const auto* steps = one.steps + at / 2;
+        const auto* scale = one.scales + at / one.group * 2;
+        std::int32_t exact = 0;
+        for (std::int64_t i = 0; i < half_run; ++i) {
+          exact += of.numbers[at + i] * (steps[i] & 15);
+          exact += of.numbers[at + half_run + i] * (steps[i] >> 4);
+        }
+        const auto by = widen(scale[0]), from_zero = widen(scale[1]) - 8 * by;
+        sum += of.scales[at / run] * by * static_cast<float>(exact) + of.sums[at / run] * from_zero;
+      }
+      to[row * stride + column] = sum;
+    }
+  }
+}
+
+#if defined(__x86_64__)
+
+#define PARLEY_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
+
+namespace {
+
+constexpr std::int64_t columns = 4; ///< streams of the matrix, in different pages, as in product.cpp
+constexpr std::int64_t ahead = 512; ///< bytes
+
+/// `count` rows of x against four rows of an int8 matrix.
+template<int count>
+PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const std::int8_t* const* m, float* to,
+                                   std::int64_t apart, std::int64_t stride) {
+  __m512 sums[count][columns];
+  for (auto& of : sums)
+    for (auto& each : of) each = _mm512_setzero_ps();
+  const auto in = x.in();
+  for (std::int64_t at = 0; at < in; at += run) {
+    const auto mask = in - at >= run ? ~__mmask32(0) : (__mmask32(1) << (in - at)) - 1;
+    __m512i numbers[columns];
+    for (std::int64_t c = 0; c < columns; ++c) {
+      if (at % 64 == 0) _mm_prefetch(m[c] + at + ahead, _MM_HINT_T0);
+      numbers[c] = _mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8(mask, m[c] + at));
+    }
+    for (int r = 0; r < count; ++r) {
+      const auto of = x.at(row + r);
+      const auto from = _mm512_loadu_si512(of.numbers + at);
+      const auto scale = _mm512_set1_ps(of.scales[at / run]);
+      for (std::int64_t c = 0; c < columns; ++c)
+        sums[r][c] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_madd_epi16(from, numbers[c])), scale, sums[r][c]);
+    }
+  }
+  for (int r = 0; r < count; ++r)
+    for (std::int64_t c = 0; c < columns; ++c) to[r * stride + c * apart] = _mm512_reduce_add_ps(sums[r][c]);
+}
+
+PARLEY_AVX512 void fast_product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to,
+                                std::int64_t stride) {
+  if (out < columns) return plain_product(x, matrix, out, to, stride);
+  const auto apart = out / columns;
+  const auto block = [&](std::int64_t column, std::int64_t by) PARLEY_AVX512 {
+    const auto* from = matrix + column * x.in();
+    const std::int8_t* const m[columns] = {from, from + by * x.in(), from + 2 * by * x.in(), from + 3 * by * x.in()};
+    std::int64_t row = 0;
+    for (; row + 4 <= x.rows(); row += 4) block_of<4>(x, row, m, to + row * stride + column, by, stride);
+    for (; row < x.rows(); ++row) block_of<1>(x, row, m, to + row * stride + column, by, stride);
+  };
+  for (std::int64_t column = 0; column < apart; ++column) block(column, apart);
+  if (out % columns != 0) block(out - columns, 1); // some of them twice
+}
+
+/// The scales of sixteen runs of a row of an int4 matrix, and the value of its step 0.
+struct sixteen_lines {
+  __m512 scale, zero;
+};
+
+PARLEY_AVX512 inline sixteen_lines lines_of(const int4_rows& m, std::int64_t at, __m512i which, __mmask16 there) {
+  const auto pairs = _mm512_maskz_loadu_epi32(there, m.scales + at / m.group * 2);
+  const auto each = _mm512_permutexvar_epi32(which, pairs);
+  const auto scale = _mm512_castsi512_ps(_mm512_slli_epi32(each, 16));
+  const auto offset = _mm512_castsi512_ps(_mm512_and_si512(each, _mm512_set1_epi32(~0xFFFF)));
+  return {scale, _mm512_fnmadd_ps(_mm512_set1_ps(8), scale, offset)};
+}
+
+/// `count` rows of x against `width` rows of an int4 matrix.
+template<int count, int width>
+PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const int4_rows* m, float* to,
+                                   std::int64_t apart, std::int64_t stride) {
+  constexpr std::int64_t stretch = 16 * run;
+  const auto low_bits = _mm512_set1_epi16(15);
+  const auto runs = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  const auto in = x.in(), group = m[0].group;
+  const auto which = _mm512_srlv_epi32(runs, _mm512_set1_epi32(group == 32    ? 0
+                                                               : group == 64  ? 1
+                                                               : group == 128 ? 2
+                                                                              : 3));
+  __m512 sums[count][width];
+  for (auto& of : sums)
+    for (auto& each : of) each = _mm512_setzero_ps();
+  for (std::int64_t at = 0; at < in; at += stretch) {
+    const auto left = std::min(stretch, in - at);
+    const auto groups = (left + group - 1) / group, here = left / run;
+    const auto there = static_cast<__mmask16>((1U << groups) - 1),
+               runs_there = static_cast<__mmask16>((1U << here) - 1);
+    __m512 scales[count][width];
+    for (int c = 0; c < width; ++c) {
+      _mm_prefetch(m[c].scales + (at + stretch) / group * 2, _MM_HINT_T0);
+      const auto lines = lines_of(m[c], at, which, there);
+      for (int r = 0; r < count; ++r) {
+        const auto of = x.at(row + r);
+        scales[r][c] = _mm512_mul_ps(lines.scale, _mm512_maskz_loadu_ps(runs_there, of.scales + at / run));
+        sums[r][c] = _mm512_fmadd_ps(lines.zero, _mm512_maskz_loadu_ps(runs_there, of.sums + at / run), sums[r][c]);
+      }
+    }
+    for (std::int64_t i = 0; i < here; i += 2) { // two runs: one in the lower half of each vector, one in the upper
+      const auto from = at + i * run;
+      const auto both = i + 1 < here;
+      const auto bytes = static_cast<__mmask32>(both ? ~0U : 0xFFFFU);
+      const auto words = both ? ~__mmask32(0) : 0;
+      const auto lane = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(i)), _mm512_srli_epi32(runs, 3));
+      __m512i lower[width], upper[width];
+      for (int c = 0; c < width; ++c) {
+        if (i % 4 == 0) _mm_prefetch(m[c].steps + from / 2 + ahead, _MM_HINT_T0);
+        const auto pairs = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(bytes, m[c].steps + from / 2));
+        lower[c] = _mm512_and_si512(pairs, low_bits);
+        upper[c] = _mm512_srli_epi16(pairs, 4);
+      }
+      for (int r = 0; r < count; ++r) {
+        const auto* numbers = x.at(row + r).numbers + from;
+        const auto first = _mm512_loadu_si512(numbers), second = _mm512_maskz_loadu_epi16(words, numbers + run);
+        const auto low = _mm512_shuffle_i64x2(first, second, 0x44), high = _mm512_shuffle_i64x2(first, second, 0xEE);
+        for (int c = 0; c < width; ++c) {
+          const auto exact = _mm512_add_epi32(_mm512_madd_epi16(low, lower[c]), _mm512_madd_epi16(high, upper[c]));
+          sums[r][c] =
+              _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact), _mm512_permutexvar_ps(lane, scales[r][c]), sums[r][c]);
+        }
+      }
+    }
+  }
+  for (int r = 0; r < count; ++r)
+    for (int c = 0; c < width; ++c) to[r * stride + c * apart] = _mm512_reduce_add_ps(sums[r][c]);
+}
+
+PARLEY_AVX512 void fast_product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to,
+                                std::int64_t stride) {
+  if (out < columns) return plain_product(x, matrix, out, to, stride);
+  const auto apart = out / columns;
+  const auto block = [&](std::int64_t column, std::int64_t by) PARLEY_AVX512 {
+    const int4_rows m[columns] = {matrix.from(column), matrix.from(column + by), matrix.from(column + 2 * by),
+                                  matrix.from(column + 3 * by)};
+    std::int64_t row = 0;
+    for (; row + 4 <= x.rows(); row += 4) {
+      block_of<4, 2>(x, row, m, to + row * stride + column, by, stride);
+      block_of<4, 2>(x, row, m + 2, to + row * stride + column + 2 * by, by, stride);
+    }
+    for (; row < x.rows(); ++row) block_of<1, 4>(x, row, m, to + row * stride + column, by, stride);
+  };
+  for (std::int64_t column = 0; column < apart; ++column) block(column, apart);
+  if (out % columns != 0) block(out - columns, 1); // some of them twice
+}
+
+} // namespace
+
+#else
+
+namespace {
+void fast_product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to, std::int64_t stride) {
+  plain_product(x, matrix, out, to, stride);
+}
+void fast_product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to, std::int64_t stride) {
+  plain_product(x, matrix, out, to, stride);
+}
+} // namespace
+
+#endif
+
+void product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to, std::int64_t stride) {
+  has_avx512() ? fast_product(x, matrix, out, to, stride) : plain_product(x, matrix, out, to, stride);
+}
+
+void product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to, std::int64_t stride) {
+  has_avx512() ? fast_product(x, matrix, out, to, stride) : plain_product(x, matrix, out, to, stride);
+}
+
+} // namespace parley::inference::cpu

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "inference/kernels/int4.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+// Products of a few rows with a matrix in 8 or 4 bits, in integers: the rows are rounded to 16 bits. A number of the matrix is
+// then multiplied as it is stored, where converting it to a float first costs more than reading it. Sums of 32 products are
+// exact, and added up in float32.
+namespace parley::inference::cpu {
+
+/// Rows of numbers of 16 bits, with a scale for each 32 of them.
+class fixed_rows {
+public:
+  static constexpr std::int64_t run = 32;
+
+  /// x [rows, in]. Errors are at most a 65,000th of the largest in a run.
+  fixed_rows(const float* x, std::int64_t rows, std::int64_t in);
+
+  struct row {
+    const std::int16_t* numbers; ///< a multiple of `run`; those behind the last are 0
+    const float* scales;         ///< of each run
+    const float* sums;           ///< of each run, times its scale
+  };
+  row at(std::int64_t row) const {
+    return {numbers_.data() + row * runs_ * run, scales_.data() + row * runs_, sums_.data() + row * runs_};
+  }
+
+  std::int64_t rows() const { return rows_; }
+  std::int64_t in() const { return in_; }
+
+private:
+  std::int64_t rows_, in_, runs_;
+  std::vector<std::int16_t> numbers_;
+  std::vector<float> scales_, sums_;
+};
+
+/// x times [out, in]^T; results of a row are adjacent, those of the next one `stride` further on. Without scales: the integers
+/// of the matrix as they are.
+void product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to, std::int64_t stride);
+void product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to, std::int64_t stride);
+
+/// What these are on processors without AVX-512; for tests.
+void plain_product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to, std::int64_t stride);
+void plain_product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to, std::int64_t stride);
+
+} // namespace parley::inference::cpu
