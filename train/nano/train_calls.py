@@ -1,18 +1,21 @@
 """After the joint stage: the LLM alone learns function calls further, held to what it says and to its states otherwise. usage: python -m nano.train_calls CPU_SECONDS [peak lr]
 
-Begins with joint.pt, or else with a shipped model, and writes calls.pt, which `nano.export` takes in the place of joint.pt. Half of each step are chats with
-functions and names; the other half are the chats and sessions of the text stage, for which the model as it was is the target: its distribution, and the states
-that the talker reads. The embeddings stay as they are, for the encoder."""
+Begins with joint.pt, or else with a shipped model, and writes calls.pt, which `nano.export` takes in the place of joint.pt. A step has chats with functions and
+names; chats and sessions of the text stage; and sessions, questions and chats of the joint stage, with real sound and pictures. The last two are also held to
+the model as it was: its distribution, and the states that the talker reads. Encoder and embeddings stay as they are."""
 import functools, sys
 import torch
 import torch.nn.functional as F
-from . import layouts, shipped, tools
+from . import ctc, layouts, mixing, shipped, tools
 from .feed import device, feed, grouped, scale
+from .gallery import open_gallery
 from .half import Fast, compiled
 from .model import Nano
 from .optim import Optimizer, schedule
 from .run import Clock, Log, save, work
+from .sessions import Maker, default_voice
 from .tokenizer import Text
+from .train_joint import encode_session, splice
 from .train_text import pad, token_loss, typed_pool
 
 KINDS = [20, 50, 12, 18]  # the weather has a city to copy; a function that is missing is the hardest
@@ -20,70 +23,97 @@ LIKE, STATES = 1.0, 4.0   # weights of the distribution and of the states
 
 
 def called(text, r):
-    if r.random() < .85:
+    if r.random() < .75:
         return layouts.tool_chat(text, r, KINDS)
     system, question = tools.name_asked(r)
     return layouts.chat(text, r, [question], system=system)
 
 
-def batches(text, r, tokens=1600):
-    """Endless pairs of batches: (chats with functions, all else), each (ids, weights)."""
+def batches(text, maker, r, tokens=1600):
+    """Endless steps: (chats with functions, chats and sessions without sound, a step of the joint stage), the first two as (ids, weights)."""
     def endless(pool):
         while True:
             groups = grouped(pool(), lambda s: len(s[0]), tokens * scale())
             r.shuffle(groups)
             yield from map(pad, groups)
 
-    yield from zip(endless(lambda: [called(text, r) for _ in range(200)]), endless(lambda: typed_pool(text, r, 200, 60)))
+    yield from zip(endless(lambda: [called(text, r) for _ in range(200)]), endless(lambda: typed_pool(text, r, 200, 60)), maker.batches(r))
 
 
-def as_it_was(old, new, ids, weights):
-    """How far the new model is from the old one where something is said: (divergence in nats, squared distance of the states by their size)."""
-    e = new.model.embed_tokens(ids)
-    e = e + torch.randn_like(e) * .1 * e.std()  # rows of the encoder are near the embeddings, not on them
+def loss_of(llm, e, ids, weights):
+    """Loss of the targets of ids [B,T] behind the input rows e [B,T,H]."""
+    keep = weights[:, 1:] > 0
+    return token_loss(llm.lm_head(llm(e)[:, :-1][keep]), ids[:, 1:][keep], weights[:, 1:][keep])
+
+
+def held(old, new, e, ids, weights):
+    """(loss of the targets, how far the new model is from the old one there: divergence in nats, squared distance of the states by their size)."""
     keep = weights[:, 1:] > 0
     with torch.no_grad():
         before = old(e)[:, :-1][keep]
         likely = old.lm_head(before).float().log_softmax(-1)
     now = new(e)[:, :-1][keep]
-    far = F.kl_div(new.lm_head(now).float().log_softmax(-1), likely, log_target=True, reduction="batchmean")
-    return far, (now.float() - before.float()).pow(2).mean() / before.float().pow(2).mean()
+    scores = new.lm_head(now)
+    loss, _ = token_loss(scores, ids[:, 1:][keep], weights[:, 1:][keep])
+    far = F.kl_div(scores.float().log_softmax(-1), likely, log_target=True, reduction="batchmean")
+    return loss, far, (now.float() - before.float()).pow(2).mean() / before.float().pow(2).mean()
+
+
+@torch.no_grad()
+def heard(nano, batch):
+    """A step of the joint stage as input rows of the LLM: (rows, ids, weights) of each of its parts."""
+    session, asked, shown = batch["duplex"], batch["asked"], batch["shown"]
+    rows = encode_session(nano, session["x"], session["offset"])[1]
+    voice = nano.audio_projection_layer(nano.apm(session["voice"][None]))[0] if len(session["voice"]) else rows.new_zeros(0, rows.shape[2])
+    parts = [(session, torch.cat([part for b, n in enumerate(session["rows"]) for part in (voice, rows[b, :n])]))]
+    if asked:
+        parts.append((asked, nano.audio_projection_layer(nano.apm(asked["x"])).flatten(0, 1)))
+    if shown:
+        parts.append((shown, None))
+    return [(splice(nano, part["ids"], part["seen"], own), part["ids"], part["weights"]) for part, own in parts]
 
 
 def main():
-    budget, peak = float(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 1e-3
+    budget, peak = float(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 5e-4
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    text, model, log, path, clock, step = Text(work() / "tokenizer"), Nano(), Log("calls"), work() / "calls.pt", Clock(), 0
+    text, bank, model, log, path, clock, step = Text(work() / "tokenizer"), mixing.Bank(), Nano(), Log("calls"), work() / "calls.pt", Clock(), 0
     if (work() / "joint.pt").exists():
         model.load_state_dict({k.removeprefix("nano."): v for k, v in torch.load(work() / "joint.pt", map_location="cpu")["model"].items()}, strict=False)
     else:
         assert shipped.begin(model, "llm.", "apm.", "audio_projection_layer."), "neither joint.pt nor a shipped model"
     model.to(device())
-    old = type(model)().to(device()).requires_grad_(False)
-    old.load_state_dict(model.state_dict())
-    old = Fast(old).net.llm
+    start = type(model)().to(device()).requires_grad_(False)
+    start.load_state_dict(model.state_dict())
+    start = Fast(start).net
     opt, fast = Optimizer(model, ["llm"]), Fast(model)
-    old.forward, fast.net.llm.forward = compiled(old.forward), compiled(fast.net.llm.forward)
-    sums = torch.zeros(3)
-    for (ids, weights), others in feed(functools.partial(batches, text), 77):
+    old, new = start.llm, fast.net.llm
+    old.forward, new.forward = compiled(old.forward), compiled(new.forward)
+    phonemes = ctc.Phonemes(w for q in bank.records for w in q["text"].split())
+    maker = Maker(text, bank, phonemes, default_voice(work() / "default_voice.wav"), open_gallery(text, model.llm.model.embed_tokens.weight))
+    sums = torch.zeros(4)
+    for (ids, weights), (other, others), batch in feed(functools.partial(batches, text, maker), 77):
         done = clock() / budget
         if done >= 1:
             break
-        llm = fast.net.llm
-        keep = weights[:, 1:] > 0
-        loss, ce = token_loss(llm.lm_head(llm(llm.model.embed_tokens(ids))[:, :-1][keep]), ids[:, 1:][keep], weights[:, 1:][keep])
-        far, moved = as_it_was(old, llm, *others)
-        (loss + LIKE * far + STATES * moved).backward()
+        loss, ce = loss_of(new, new.model.embed_tokens(ids), ids, weights)
+        loss.backward()
+        e = new.model.embed_tokens(other).detach()
+        parts = [(e + torch.randn_like(e) * .1 * e.std(), other, others), *heard(start, batch)]  # rows of the encoder are near the embeddings, not on them
+        for part in parts:
+            again, far, moved = held(old, new, *part)
+            ((again + LIKE * far + STATES * moved) * (2 / len(parts))).backward()
+            sums += torch.stack([far * 0, again, far, moved]).detach().cpu() / len(parts)
         fast.collect()
         model.llm.model.embed_tokens.weight.grad = None
         opt.step(schedule(done, step, peak))
         fast.refresh()
-        step, sums = step + 1, sums + torch.stack([ce.detach().mean(), far.detach(), moved.detach()]).cpu()
+        step, sums[0] = step + 1, sums[0] + float(ce.detach().mean())
         if step % 25 == 0:
-            calls, far, moved = (sums / 25).tolist()
-            log(step=step, s=clock(), calls=calls, far=far, moved=moved)
+            log(step=step, s=clock(), **dict(zip(("calls", "others", "far", "moved"), (sums / 25).tolist())))
             sums *= 0
+        if step % 200 == 0:
+            save(path, model=model.state_dict(), step=step, seconds=clock())
     save(path, model=model.state_dict(), step=step, seconds=clock())
 
 

@@ -32,15 +32,19 @@ def encode_session(nano, x, offset=0):
     return h, nano.audio_projection_layer(h)
 
 
-def spliced_loss(nano, ids, weights, seen, rows=None):
-    """Loss of ids [B,T], with `rows` (all sessions in sequence, [n,H]) at the ROW places and `seen` [pictures,ROWS,H]
-    at the SIGHT places: (loss, loss of each target, their weights)."""
+def splice(nano, ids, seen, rows=None):
+    """Input rows [B,T,H] of ids [B,T], with `rows` (all sessions in sequence, [n,H]) at the ROW places and `seen` [pictures,ROWS,H] at the SIGHT places."""
     e = nano.llm.model.embed_tokens(ids.clamp(min=0))
     if rows is not None:
         e = e.masked_scatter((ids == ROW)[..., None], rows)
     if len(seen):
         e = e.masked_scatter((ids == SIGHT)[..., None], seen.to(e.dtype))
-    h = nano.llm(e)
+    return e
+
+
+def spliced_loss(nano, ids, weights, seen, rows=None):
+    """Loss of ids [B,T] behind the rows of `splice`: (loss, loss of each target, their weights)."""
+    h = nano.llm(splice(nano, ids, seen, rows))
     keep = weights[:, 1:] > 0
     loss, ce = token_loss(nano.llm.lm_head(h[:, :-1][keep]), ids[:, 1:][keep], weights[:, 1:][keep])
     return loss, ce.detach(), weights[:, 1:][keep]
