@@ -91,7 +91,9 @@ const std::array table{
         0, 0, is_not_empty, "a host name or address"},
     key{"server.port", PARLEY_MEMBER(server.port), "0 = any free port; the ready line names it.", 0, 65535},
     key{"server.io_threads", PARLEY_MEMBER(server.io_threads),
-        "Threads that read and write sockets and do what small messages ask for. One is enough for a thousand sessions.", 1, 256},
+        "Threads that read and write sockets and do what small messages ask for. One is enough for a thousand "
+        "sessions.",
+        1, 256},
     key{"server.names", PARLEY_MEMBER(server.names),
         "Names under which browsers reach this server, separated by spaces, without ports. Without API keys, its page "
         "works only under these, server.host, localhost and IP addresses: any other name might be an attacker's, "

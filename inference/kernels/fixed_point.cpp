@@ -3,7 +3,6 @@
 #include "inference/kernels/processor.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #if defined(__x86_64__)

@@ -3,7 +3,6 @@
 #include "inference/kernels/int4.hpp"
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 // Products of a few rows with a matrix in 8 or 4 bits, in integers: the rows are rounded to 16 bits. A number of the matrix is
