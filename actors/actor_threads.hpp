@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/cluster/node_link.hpp"
+#include "actors/execution.hpp"
 #include "actors/scheduling_policy.hpp"
 
 #include <caf/scheduler/coordinator.hpp>
@@ -21,7 +22,7 @@ inline caf::actor_system_config& prepare(caf::actor_system_config& config,
   const std::size_t threads = std::clamp(std::thread::hardware_concurrency(), 2u, 8u);
   config.set("scheduler.max-threads", threads);
   // Work queued by a busy actor may start before that actor goes idle.
-  config.set("scheduler.max-throughput", std::size_t{16});
+  config.set("scheduler.max-throughput", messages_at_once);
   config.load<caf::scheduler::coordinator<scheduling_policy>>();
   if (silence) configure_remoting(config, *silence);
   return config;

@@ -2,13 +2,10 @@
 
 #include <caf/scheduler/abstract_coordinator.hpp>
 
-#include <cstddef>
-
 namespace parley::actors {
 namespace {
 
-constexpr std::size_t messages_at_once = 16; ///< of one actor
-constexpr std::size_t most_runs = 64;        ///< of actors, for one message from outside
+constexpr std::size_t most_runs = 64; ///< of actors, for one message from outside
 
 } // namespace
 

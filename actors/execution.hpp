@@ -2,12 +2,16 @@
 
 #include <caf/all.hpp>
 
+#include <cstddef>
 #include <deque>
 #include <utility>
 
-// On which thread an actor works through a message. A message that crosses threads costs a wake-up, more than most of them
-// take; so whatever one thread causes is worked through on it, as long as it is little.
+// Which thread runs an actor. Handing a message to another thread costs a wake-up, which takes longer than the work that most
+// messages need. So that work, and what follows from it, stays on the thread where it arose, unless there is much of it.
 namespace parley::actors {
+
+/// How many messages an actor handles before others have their turn.
+constexpr std::size_t messages_at_once = 16;
 
 /// The execution unit of the actor that runs on this thread now, as far as `on_own_thread` knows; or null.
 caf::execution_unit*& current_unit();
@@ -40,7 +44,8 @@ public:
 
   void exec_later(caf::resumable* job) override { jobs_.push_back(job); }
 
-  /// Runs what has got work meanwhile, and what that gives work to. What takes long goes to the scheduler.
+  /// Runs the actors that are queued here, and those that they give work to, up to a limit. What is left then goes to the
+  /// scheduler.
   void run();
 
 private:

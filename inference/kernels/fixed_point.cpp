@@ -102,6 +102,15 @@ namespace {
 constexpr std::int64_t columns = 4; ///< streams of the matrix, in different pages, as in product.cpp
 constexpr std::int64_t ahead = 512; ///< bytes
 
+/// block(first, apart) for each group of `columns` columns that lie `apart`, of at least as many. Some are computed twice if
+/// their number is not a multiple.
+template<class Block>
+void for_columns(std::int64_t out, Block&& block) {
+  const auto apart = out / columns;
+  for (std::int64_t column = 0; column < apart; ++column) block(column, apart);
+  if (out % columns != 0) block(out - columns, 1);
+}
+
 /// `count` rows of x against four rows of an int8 matrix.
 template<int count>
 PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const std::int8_t* const* m, float* to,
@@ -132,16 +141,13 @@ PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const 
 PARLEY_AVX512 void fast_product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to,
                                 std::int64_t stride) {
   if (out < columns) return plain_product(x, matrix, out, to, stride);
-  const auto apart = out / columns;
-  const auto block = [&](std::int64_t column, std::int64_t by) PARLEY_AVX512 {
+  for_columns(out, [&](std::int64_t column, std::int64_t by) PARLEY_AVX512 {
     const auto* from = matrix + column * x.in();
     const std::int8_t* const m[columns] = {from, from + by * x.in(), from + 2 * by * x.in(), from + 3 * by * x.in()};
     std::int64_t row = 0;
     for (; row + 4 <= x.rows(); row += 4) block_of<4>(x, row, m, to + row * stride + column, by, stride);
     for (; row < x.rows(); ++row) block_of<1>(x, row, m, to + row * stride + column, by, stride);
-  };
-  for (std::int64_t column = 0; column < apart; ++column) block(column, apart);
-  if (out % columns != 0) block(out - columns, 1); // some of them twice
+  });
 }
 
 /// The scales of sixteen runs of a row of an int4 matrix, and the value of its step 0.
@@ -219,8 +225,7 @@ PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const 
 PARLEY_AVX512 void fast_product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to,
                                 std::int64_t stride) {
   if (out < columns) return plain_product(x, matrix, out, to, stride);
-  const auto apart = out / columns;
-  const auto block = [&](std::int64_t column, std::int64_t by) PARLEY_AVX512 {
+  for_columns(out, [&](std::int64_t column, std::int64_t by) PARLEY_AVX512 {
     const int4_rows m[columns] = {matrix.from(column), matrix.from(column + by), matrix.from(column + 2 * by),
                                   matrix.from(column + 3 * by)};
     std::int64_t row = 0;
@@ -229,9 +234,7 @@ PARLEY_AVX512 void fast_product(const fixed_rows& x, const int4_rows& matrix, st
       block_of<4, 2>(x, row, m + 2, to + row * stride + column + 2 * by, by, stride);
     }
     for (; row < x.rows(); ++row) block_of<1, 4>(x, row, m, to + row * stride + column, by, stride);
-  };
-  for (std::int64_t column = 0; column < apart; ++column) block(column, apart);
-  if (out % columns != 0) block(out - columns, 1); // some of them twice
+  });
 }
 
 } // namespace

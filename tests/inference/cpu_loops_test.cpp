@@ -47,6 +47,26 @@ at::Tensor rounded(const cpu::fixed_rows& x) {
   return all;
 }
 
+/// Both versions of the product of x [rows, in] with a matrix whose numbers are `numbers`, float64 [out, in].
+template<class Matrix>
+void check_products(const at::Tensor& x, const Matrix& matrix, const at::Tensor& numbers, double bound) {
+  const auto rows = x.size(0), in = x.size(1), out = numbers.size(0);
+  const cpu::fixed_rows fixed(x.const_data_ptr<float>(), rows, in),
+      last(x.const_data_ptr<float>() + (rows - 1) * in, 1, in);
+  const auto exact = rounded(fixed).mm(numbers.t());
+  for (const bool plain : {false, true}) {
+    const auto multiply = [&](const cpu::fixed_rows& by, float* to) {
+      plain ? cpu::plain_product(by, matrix, out, to, out + 1) : cpu::product(by, matrix, out, to, out + 1);
+    };
+    auto to = at::full({rows, out + 1}, 7.0F), alone = at::full({1, out + 1}, 7.0F);
+    multiply(fixed, to.mutable_data_ptr<float>());
+    CHECK(apart(to.narrow(1, 0, out), exact) < bound);
+    CHECK(at::equal(to.narrow(1, out, 1), at::full({rows, 1}, 7.0F)));
+    multiply(last, alone.mutable_data_ptr<float>()); // a row does not depend on the others
+    CHECK(at::equal(alone[0], to[rows - 1]));
+  }
+}
+
 } // namespace
 
 TEST_CASE("attention over scattered pages is attention") {
@@ -157,23 +177,8 @@ TEST_CASE("numbers of eight bits: multiplied, by both versions") {
     for (const std::int64_t rows : {1, 3, 4, 7, 9, 16})
       for (const std::int64_t out : {1, 2, 5, 63, 64}) {
         INFO(rows << " rows, " << out << " outputs of " << in);
-        const auto x = noise({rows, in}, 4);
         const auto bytes = noise({out, in}, 5).mul(40).round().clamp(-127, 127).to(at::kChar);
-        const auto* matrix = bytes.const_data_ptr<std::int8_t>();
-        const cpu::fixed_rows fixed(x.const_data_ptr<float>(), rows, in),
-            last(x.const_data_ptr<float>() + (rows - 1) * in, 1, in);
-        const auto exact = rounded(fixed).mm(bytes.to(at::kDouble).t());
-        for (const bool plain : {false, true}) {
-          const auto multiply = [&](const cpu::fixed_rows& by, float* to) {
-            plain ? cpu::plain_product(by, matrix, out, to, out + 1) : cpu::product(by, matrix, out, to, out + 1);
-          };
-          auto to = at::full({rows, out + 1}, 7.0F), alone = at::full({1, out + 1}, 7.0F);
-          multiply(fixed, to.mutable_data_ptr<float>());
-          CHECK(apart(to.narrow(1, 0, out), exact) < 2e-3);
-          CHECK(at::equal(to.narrow(1, out, 1), at::full({rows, 1}, 7.0F)));
-          multiply(last, alone.mutable_data_ptr<float>()); // a row does not depend on the others
-          CHECK(at::equal(alone[0], to[rows - 1]));
-        }
+        check_products(noise({rows, in}, 4), bytes.const_data_ptr<std::int8_t>(), bytes.to(at::kDouble), 2e-3);
       }
 }
 
@@ -197,21 +202,7 @@ TEST_CASE("numbers of four bits: packed, unpacked, multiplied, by both versions"
       auto unpacked = at::empty({out, in});
       cpu::unpack(matrix, out, unpacked.mutable_data_ptr<float>());
       CHECK(apart(unpacked, numbers) < 1e-5);
-      const auto x = noise({rows, in}, 9);
-      const cpu::fixed_rows fixed(x.const_data_ptr<float>(), rows, in),
-          last(x.const_data_ptr<float>() + (rows - 1) * in, 1, in);
-      const auto exact = rounded(fixed).mm(numbers.t());
-      for (const bool plain : {false, true}) {
-        const auto multiply = [&](const cpu::fixed_rows& by, float* to) {
-          plain ? cpu::plain_product(by, matrix, out, to, out + 1) : cpu::product(by, matrix, out, to, out + 1);
-        };
-        auto to = at::full({rows, out + 1}, 7.0F), alone = at::full({1, out + 1}, 7.0F);
-        multiply(fixed, to.mutable_data_ptr<float>());
-        CHECK(apart(to.narrow(1, 0, out), exact) < 1e-2);
-        CHECK(at::equal(to.narrow(1, out, 1), at::full({rows, 1}, 7.0F)));
-        multiply(last, alone.mutable_data_ptr<float>()); // a row does not depend on the others
-        CHECK(at::equal(alone[0], to[rows - 1]));
-      }
+      check_products(noise({rows, in}, 9), matrix, numbers, 1e-2);
     }
 }
 

@@ -15,8 +15,8 @@ from .optim import Optimizer, schedule
 from .run import Clock, Log, save, work
 from .sessions import Maker, default_voice
 from .tokenizer import Text
-from .train_joint import encode_session, splice
-from .train_text import pad, token_loss, typed_pool
+from .train_joint import question_rows, session_rows, splice
+from .train_text import pad, text_loss, token_loss, typed_pool
 
 KINDS = [20, 50, 12, 18]  # the weather has a city to copy; a function that is missing is the hardest
 LIKE, STATES = 1.0, 4.0   # weights of the distribution and of the states
@@ -40,12 +40,6 @@ def batches(text, maker, r, tokens=1600):
     yield from zip(endless(lambda: [called(text, r) for _ in range(200)]), endless(lambda: typed_pool(text, r, 200, 60)), maker.batches(r))
 
 
-def loss_of(llm, e, ids, weights):
-    """Loss of the targets of ids [B,T] behind the input rows e [B,T,H]."""
-    keep = weights[:, 1:] > 0
-    return token_loss(llm.lm_head(llm(e)[:, :-1][keep]), ids[:, 1:][keep], weights[:, 1:][keep])
-
-
 def held(old, new, e, ids, weights):
     """(loss of the targets, how far the new model is from the old one there: divergence in nats, squared distance of the states by their size)."""
     keep = weights[:, 1:] > 0
@@ -63,11 +57,9 @@ def held(old, new, e, ids, weights):
 def heard(nano, batch):
     """A step of the joint stage as input rows of the LLM: (rows, ids, weights) of each of its parts."""
     session, asked, shown = batch["duplex"], batch["asked"], batch["shown"]
-    rows = encode_session(nano, session["x"], session["offset"])[1]
-    voice = nano.audio_projection_layer(nano.apm(session["voice"][None]))[0] if len(session["voice"]) else rows.new_zeros(0, rows.shape[2])
-    parts = [(session, torch.cat([part for b, n in enumerate(session["rows"]) for part in (voice, rows[b, :n])]))]
+    parts = [(session, session_rows(nano, session)[2])]
     if asked:
-        parts.append((asked, nano.audio_projection_layer(nano.apm(asked["x"])).flatten(0, 1)))
+        parts.append((asked, question_rows(nano, asked)))
     if shown:
         parts.append((shown, None))
     return [(splice(nano, part["ids"], part["seen"], own), part["ids"], part["weights"]) for part, own in parts]
@@ -96,7 +88,7 @@ def main():
         done = clock() / budget
         if done >= 1:
             break
-        loss, ce = loss_of(new, new.model.embed_tokens(ids), ids, weights)
+        loss, ce = text_loss(new, ids, weights)
         loss.backward()
         e = new.model.embed_tokens(other).detach()
         parts = [(e + torch.randn_like(e) * .1 * e.std(), other, others), *heard(start, batch)]  # rows of the encoder are near the embeddings, not on them

@@ -50,12 +50,22 @@ def spliced_loss(nano, ids, weights, seen, rows=None):
     return loss, ce.detach(), weights[:, 1:][keep]
 
 
+def session_rows(nano, batch):
+    """(states, rows, those that belong to the ROW places of its ids, in sequence) of a batch of sessions."""
+    h, rows = encode_session(nano, batch["x"], batch["offset"])
+    voice = nano.audio_projection_layer(nano.apm(batch["voice"][None]))[0] if len(batch["voice"]) else rows.new_zeros(0, rows.shape[2])
+    return h, rows, torch.cat([part for b, n in enumerate(batch["rows"]) for part in (voice, rows[b, :n])])
+
+
+def question_rows(nano, batch):
+    """The rows of a batch of spoken questions, in sequence."""
+    return nano.audio_projection_layer(nano.apm(batch["x"])).flatten(0, 1)
+
+
 def duplex_loss(model, nano, text, batch):
     """(decisions and text, phoneme CTC, token CTC, mean loss on replies). nano does the computing: the model's own or a
     fast copy."""
-    h, rows = encode_session(nano, batch["x"], batch["offset"])
-    voice = nano.audio_projection_layer(nano.apm(batch["voice"][None]))[0] if len(batch["voice"]) else rows.new_zeros(0, rows.shape[2])
-    own = torch.cat([part for b, n in enumerate(batch["rows"]) for part in (voice, rows[b, :n])])
+    h, rows, own = session_rows(nano, batch)
     loss, ce, weights = spliced_loss(nano, batch["ids"], batch["weights"], batch["seen"], own)
     reply = ce[weights == 1].mean() if (weights == 1).any() else ce.new_zeros(())
     if not batch["heard"]:
@@ -103,8 +113,7 @@ def main():
         (loss + .1 * phone + .15 * token).backward()
         if batch["asked"]:
             asked = batch["asked"]
-            rows = fast.net.audio_projection_layer(fast.net.apm(asked["x"])).flatten(0, 1)
-            spoken, _, _ = spliced_loss(fast.net, asked["ids"], asked["weights"], asked["seen"], rows)
+            spoken, _, _ = spliced_loss(fast.net, asked["ids"], asked["weights"], asked["seen"], question_rows(fast.net, asked))
             spoken.backward()
         if batch["shown"]:
             shown, _, _ = spliced_loss(fast.net, **batch["shown"])
