@@ -26,7 +26,7 @@ public:
     if (deadline && arm(*deadline)) self->scheduled_send(self, *deadline, timer_due{});
   }
 
-  /// The same by a clock for many.
+  /// The same, on a clock that many actors share.
   template<class Self>
   void arm(Self* self, std::optional<time_point> deadline, deadline_clock& by) {
     if (deadline && arm(*deadline)) by.wake(self->ctrl(), *deadline);

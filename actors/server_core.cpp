@@ -30,8 +30,8 @@ namespace {
 /// Extra time after the grace period of a drain, for closes still in progress.
 constexpr std::chrono::seconds drain_margin{5};
 
-/// The session of a message up to this size does its work at once, on the thread of the connection. More, such as pictures in
-/// chat, would keep the other connections waiting.
+/// A message of up to this size is handled at once, on the thread of its connection. A larger one, such as a chat with
+/// pictures, would keep that thread's other connections waiting.
 constexpr std::size_t small_message = 256 * 1024;
 
 /// What net/ holds of a session.

@@ -12,8 +12,8 @@
 #include <vector>
 
 #if defined(__GNUC__) && !defined(__clang__)
-// Vectors wider than the oldest processor's registers are passed differently to functions compiled for others. All of these
-// are inlined.
+// GCC warns that how a function receives a wide vector depends on the processor that it is compiled for. Those here that
+// receive one are all inlined.
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
