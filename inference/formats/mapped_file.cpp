@@ -40,6 +40,9 @@ mapped_file::mapped_file(const std::filesystem::path& path) {
   if (size == 0) return;
   auto* start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (start == MAP_FAILED) refuse(path, "can't map");
+#if defined(MADV_HUGEPAGE)
+  ::madvise(start, size, MADV_HUGEPAGE); // a hint: what is read from disk from now on may lie in huge pages
+#endif
   bytes_ = {static_cast<const std::byte*>(start), size};
 }
 

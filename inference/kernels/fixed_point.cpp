@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t run = fixed_rows::run, half_run = run / 2;
 
 PARLEY_FOR_EACH_CPU void round_run(const float* x, std::int64_t count, std::int16_t* to, float& scale, float& sum) {
-  constexpr auto most = 32767.0F;
+  constexpr auto most = 32639.0F; // 127 * 256 + 127: both bytes of a number are signed
   auto largest = 0.0F, finite = 0.0F;
   for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, std::abs(x[i])), finite += x[i] - x[i];
   if (finite != 0) { // NaN: one of them is not a number, or infinite
@@ -40,9 +40,20 @@ PARLEY_FOR_EACH_CPU void round_run(const float* x, std::int64_t count, std::int1
   sum = scale * static_cast<float>(all);
 }
 
+/// A run's part of each plane; these are `apart` bytes from each other.
+PARLEY_FOR_EACH_CPU void split_run(const std::int16_t* numbers, std::int8_t* to, std::int64_t apart) {
+  for (std::int64_t second = 0; second < 2; ++second)
+    for (std::int64_t i = 0; i < half_run; ++i) {
+      const auto number = numbers[second * half_run + i];
+      const auto upper = (number + 128) >> 8;
+      to[second * apart + i] = static_cast<std::int8_t>(upper);
+      to[(2 + second) * apart + i] = static_cast<std::int8_t>(number - 256 * upper);
+    }
+}
+
 } // namespace
 
-fixed_rows::fixed_rows(const float* x, std::int64_t rows, std::int64_t in)
+fixed_rows::fixed_rows(const float* x, std::int64_t rows, std::int64_t in, layout as)
     : rows_(rows), in_(in), runs_((in + run - 1) / run), numbers_(static_cast<std::size_t>(rows * runs_ * run)),
       scales_(static_cast<std::size_t>(rows * runs_)), sums_(scales_.size()) {
   for (std::int64_t row = 0; row < rows; ++row)
@@ -51,6 +62,16 @@ fixed_rows::fixed_rows(const float* x, std::int64_t rows, std::int64_t in)
       round_run(x + row * in + i * run, std::min(run, in - i * run), numbers_.data() + at * run, scales_[at],
                 sums_[at]);
     }
+  if (as != layout::with_bytes) return;
+  bytes_.resize(static_cast<std::size_t>(rows * row_bytes()));
+  for (std::int64_t row = 0; row < rows; ++row) split(row);
+}
+
+void fixed_rows::split(std::int64_t row) {
+  constexpr auto half = together * half_run; // numbers in a plane
+  for (std::int64_t i = 0; i < runs_; ++i)
+    split_run(numbers_.data() + (row * runs_ + i) * run,
+              bytes_.data() + row * row_bytes() + i / together * 4 * half + i % together * half_run, half);
 }
 
 PARLEY_FOR_EACH_CPU void plain_product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to,
@@ -163,12 +184,24 @@ PARLEY_AVX512 inline sixteen_lines lines_of(const int4_rows& m, std::int64_t at,
   return {scale, _mm512_fnmadd_ps(_mm512_set1_ps(8), scale, offset)};
 }
 
+/// to + the products of each four unsigned bytes with four signed ones; three instructions without VNNI.
+template<bool vnni>
+PARLEY_AVX512 inline __m512i add_products(__m512i to, __m512i unsigned_bytes, const std::int8_t* signed_bytes) {
+  if constexpr (vnni) { // GCC inlines its intrinsic only into functions for processors that all have it
+    asm("vpdpbusd %2, %1, %0" : "+v"(to) : "v"(unsigned_bytes), "m"(*reinterpret_cast<const __m512i_u*>(signed_bytes)));
+    return to;
+  } else {
+    const auto pairs = _mm512_maddubs_epi16(unsigned_bytes, _mm512_loadu_si512(signed_bytes)); // at most 2 * 15 * 128
+    return _mm512_add_epi32(to, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+  }
+}
+
 /// `count` rows of x against `width` rows of an int4 matrix.
-template<int count, int width>
+template<bool vnni, int count, int width>
 PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const int4_rows* m, float* to,
                                    std::int64_t apart, std::int64_t stride) {
-  constexpr std::int64_t stretch = 16 * run;
-  const auto low_bits = _mm512_set1_epi16(15);
+  constexpr std::int64_t stretch = 16 * run, together = fixed_rows::together, plane = together * half_run;
+  const auto low_bits = _mm512_set1_epi8(15);
   const auto runs = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
   const auto in = x.in(), group = m[0].group;
   const auto which = _mm512_srlv_epi32(runs, _mm512_set1_epi32(group == 32    ? 0
@@ -193,25 +226,25 @@ PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const 
         sums[r][c] = _mm512_fmadd_ps(lines.zero, _mm512_maskz_loadu_ps(runs_there, of.sums + at / run), sums[r][c]);
       }
     }
-    for (std::int64_t i = 0; i < here; i += 2) { // two runs: one in the lower half of each vector, one in the upper
+    for (std::int64_t i = 0; i < here; i += together) { // four runs: one in each quarter of a vector
       const auto from = at + i * run;
-      const auto both = i + 1 < here;
-      const auto bytes = static_cast<__mmask32>(both ? ~0U : 0xFFFFU);
-      const auto words = both ? ~__mmask32(0) : 0;
-      const auto lane = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(i)), _mm512_srli_epi32(runs, 3));
-      __m512i lower[width], upper[width];
+      const auto bytes = here - i >= together ? ~__mmask64(0) : (__mmask64(1) << ((here - i) * half_run)) - 1;
+      const auto lane = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(i)), _mm512_srli_epi32(runs, 2));
+      __m512i first[width], second[width]; // the steps of the first half of each run, and of the other
       for (int c = 0; c < width; ++c) {
-        if (i % 4 == 0) _mm_prefetch(m[c].steps + from / 2 + ahead, _MM_HINT_T0);
-        const auto pairs = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(bytes, m[c].steps + from / 2));
-        lower[c] = _mm512_and_si512(pairs, low_bits);
-        upper[c] = _mm512_srli_epi16(pairs, 4);
+        _mm_prefetch(m[c].steps + from / 2 + ahead, _MM_HINT_T0);
+        const auto pairs = _mm512_maskz_loadu_epi8(bytes, m[c].steps + from / 2);
+        first[c] = _mm512_and_si512(pairs, low_bits);
+        second[c] = _mm512_and_si512(_mm512_srli_epi16(pairs, 4), low_bits);
       }
       for (int r = 0; r < count; ++r) {
-        const auto* numbers = x.at(row + r).numbers + from;
-        const auto first = _mm512_loadu_si512(numbers), second = _mm512_maskz_loadu_epi16(words, numbers + run);
-        const auto low = _mm512_shuffle_i64x2(first, second, 0x44), high = _mm512_shuffle_i64x2(first, second, 0xEE);
+        const auto* by = x.at(row + r).bytes + from * 2;
         for (int c = 0; c < width; ++c) {
-          const auto exact = _mm512_add_epi32(_mm512_madd_epi16(low, lower[c]), _mm512_madd_epi16(high, upper[c]));
+          const auto none = _mm512_setzero_si512();
+          const auto upper = add_products<vnni>(add_products<vnni>(none, first[c], by), second[c], by + plane);
+          const auto lower =
+              add_products<vnni>(add_products<vnni>(none, first[c], by + 2 * plane), second[c], by + 3 * plane);
+          const auto exact = _mm512_add_epi32(_mm512_slli_epi32(upper, 8), lower);
           sums[r][c] =
               _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact), _mm512_permutexvar_ps(lane, scales[r][c]), sums[r][c]);
         }
@@ -222,6 +255,7 @@ PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const 
     for (int c = 0; c < width; ++c) to[r * stride + c * apart] = _mm512_reduce_add_ps(sums[r][c]);
 }
 
+template<bool vnni>
 PARLEY_AVX512 void fast_product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to,
                                 std::int64_t stride) {
   if (out < columns) return plain_product(x, matrix, out, to, stride);
@@ -230,10 +264,10 @@ PARLEY_AVX512 void fast_product(const fixed_rows& x, const int4_rows& matrix, st
                                   matrix.from(column + 3 * by)};
     std::int64_t row = 0;
     for (; row + 4 <= x.rows(); row += 4) {
-      block_of<4, 2>(x, row, m, to + row * stride + column, by, stride);
-      block_of<4, 2>(x, row, m + 2, to + row * stride + column + 2 * by, by, stride);
+      block_of<vnni, 4, 2>(x, row, m, to + row * stride + column, by, stride);
+      block_of<vnni, 4, 2>(x, row, m + 2, to + row * stride + column + 2 * by, by, stride);
     }
-    for (; row < x.rows(); ++row) block_of<1, 4>(x, row, m, to + row * stride + column, by, stride);
+    for (; row < x.rows(); ++row) block_of<vnni, 1, 4>(x, row, m, to + row * stride + column, by, stride);
   });
 }
 
@@ -245,6 +279,7 @@ namespace {
 void fast_product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to, std::int64_t stride) {
   plain_product(x, matrix, out, to, stride);
 }
+template<bool vnni>
 void fast_product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to, std::int64_t stride) {
   plain_product(x, matrix, out, to, stride);
 }
@@ -256,8 +291,18 @@ void product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, f
   has_avx512() ? fast_product(x, matrix, out, to, stride) : plain_product(x, matrix, out, to, stride);
 }
 
+void product_without_vnni(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to,
+                          std::int64_t stride) {
+  fast_product<false>(x, matrix, out, to, stride);
+}
+
 void product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to, std::int64_t stride) {
-  has_avx512() ? fast_product(x, matrix, out, to, stride) : plain_product(x, matrix, out, to, stride);
+  if (has_vnni())
+    fast_product<true>(x, matrix, out, to, stride);
+  else if (has_avx512())
+    fast_product<false>(x, matrix, out, to, stride);
+  else
+    plain_product(x, matrix, out, to, stride);
 }
 
 } // namespace parley::inference::cpu

@@ -15,33 +15,48 @@ class fixed_rows {
 public:
   static constexpr std::int64_t run = 32;
 
+  /// How many runs lie together in `row::bytes`.
+  static constexpr std::int64_t together = 4;
+
+  enum class layout { numbers, with_bytes };
+
   /// x [rows, in]. Errors are at most a 65,000th of the largest in a run.
-  fixed_rows(const float* x, std::int64_t rows, std::int64_t in);
+  fixed_rows(const float* x, std::int64_t rows, std::int64_t in, layout as = layout::numbers);
 
   struct row {
     const std::int16_t* numbers; ///< a multiple of `run`; those behind the last are 0
     const float* scales;         ///< of each run
     const float* sums;           ///< of each run, times its scale
+    /// The same numbers as 256 * upper + lower, of `together` runs at a time: the upper bytes of the first halves of these
+    /// runs, those of their second halves, the lower bytes of both. Ends with zeros; only with layout::with_bytes.
+    const std::int8_t* bytes;
   };
   row at(std::int64_t row) const {
-    return {numbers_.data() + row * runs_ * run, scales_.data() + row * runs_, sums_.data() + row * runs_};
+    return {numbers_.data() + row * runs_ * run, scales_.data() + row * runs_, sums_.data() + row * runs_,
+            bytes_.data() + row * row_bytes()};
   }
 
   std::int64_t rows() const { return rows_; }
   std::int64_t in() const { return in_; }
 
 private:
+  std::int64_t row_bytes() const { return (runs_ + together - 1) / together * together * run * 2; }
+  void split(std::int64_t row);
+
   std::int64_t rows_, in_, runs_;
   std::vector<std::int16_t> numbers_;
+  std::vector<std::int8_t> bytes_;
   std::vector<float> scales_, sums_;
 };
 
 /// x times [out, in]^T; results of a row are adjacent, those of the next one `stride` further on. Without scales: the integers
-/// of the matrix as they are.
+/// of the matrix as they are. With int4, x needs its bytes.
 void product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to, std::int64_t stride);
 void product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to, std::int64_t stride);
 
-/// What these are on processors without AVX-512; for tests.
+/// What these are on processors with AVX-512 but without VNNI, and without either; for tests. The first needs AVX-512.
+void product_without_vnni(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to,
+                          std::int64_t stride);
 void plain_product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to, std::int64_t stride);
 void plain_product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to, std::int64_t stride);
 

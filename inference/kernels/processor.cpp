@@ -10,6 +10,11 @@ bool has_avx512() {
   return has;
 }
 
+bool has_vnni() {
+  static const bool has = has_avx512() && __builtin_cpu_supports("avx512vnni");
+  return has;
+}
+
 bool multiplies_bfloat16() {
   static const bool has = __builtin_cpu_supports("avx512bf16");
   return has;
@@ -18,6 +23,10 @@ bool multiplies_bfloat16() {
 #else
 
 bool has_avx512() {
+  return false;
+}
+
+bool has_vnni() {
   return false;
 }
 

@@ -1,5 +1,15 @@
 #include "inference/kernels/product.hpp"
 
+#include <stdexcept>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wuninitialized" // of g++ 12's own intrinsics
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#endif
+
 namespace parley::inference::cpu {
 
 namespace {
@@ -88,5 +98,71 @@ PARLEY_FOR_EACH_CPU void product(const float* x, std::int64_t rows, const bfloat
                                  std::int64_t in, bfloat16* to, std::int64_t stride, bool add) {
   product_of(x, rows, matrix, out, in, to, stride, add);
 }
+
+#if defined(__x86_64__)
+
+#define PARLEY_AVX512_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
+
+namespace {
+
+PARLEY_AVX512_BF16 inline __m512bh narrow_vector(const bfloat16* numbers, __mmask32 there) {
+  return reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16(there, numbers));
+}
+
+/// `count` rows of x against 4 rows of the matrix.
+template<int count>
+PARLEY_AVX512_BF16 inline void narrow_block(const bfloat16* x, four_rows<bfloat16> m, std::int64_t in, bfloat16* to,
+                                            std::int64_t columns, std::int64_t stride, bool add) {
+  constexpr std::int64_t width = 32;
+  __m512 sums[count][block_columns];
+  for (auto& of : sums)
+    for (auto& each : of) each = _mm512_setzero_ps();
+  for (std::int64_t i = 0; i < in; i += width) {
+    const auto there = in - i >= width ? ~__mmask32(0) : (__mmask32(1) << (in - i)) - 1;
+    const __m512bh numbers[] = {narrow_vector(m.m0 + i, there), narrow_vector(m.m1 + i, there),
+                                narrow_vector(m.m2 + i, there), narrow_vector(m.m3 + i, there)};
+    for (int r = 0; r < count; ++r) {
+      const auto from = narrow_vector(x + r * in + i, there);
+      for (int c = 0; c < block_columns; ++c) sums[r][c] = _mm512_dpbf16_ps(sums[r][c], from, numbers[c]);
+    }
+  }
+  for (int r = 0; r < count; ++r)
+    for (int c = 0; c < block_columns; ++c) put(_mm512_reduce_add_ps(sums[r][c]), to[r * stride + c * columns], add);
+}
+
+} // namespace
+
+PARLEY_AVX512_BF16 void narrow_product(const bfloat16* x, std::int64_t rows, const bfloat16* matrix, std::int64_t out,
+                                       std::int64_t in, bfloat16* to, std::int64_t stride, bool add) {
+  const auto columns = out / block_columns;
+  const auto blocks = [&](four_rows<bfloat16> four, bfloat16* into, std::int64_t apart) PARLEY_AVX512_BF16 {
+    std::int64_t row = 0;
+    for (; row + block_rows <= rows; row += block_rows)
+      narrow_block<block_rows>(x + row * in, four, in, into + row * stride, apart, stride, add);
+    for (; row < rows; ++row) narrow_block<1>(x + row * in, four, in, into + row * stride, apart, stride, add);
+  };
+  for (std::int64_t column = 0; column < columns; ++column) {
+    const auto* m = matrix + column * in;
+    blocks({m, m + columns * in, m + 2 * columns * in, m + 3 * columns * in}, to + column, columns);
+  }
+  for (auto column = columns * block_columns; column < out; ++column) {
+    bfloat16 of_one[block_columns];
+    const auto* m = matrix + column * in;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (auto& each : of_one) each = to[row * stride + column];
+      narrow_block<1>(x + row * in, {m, m, m, m}, in, of_one, 1, 0, add);
+      to[row * stride + column] = of_one[0];
+    }
+  }
+}
+
+#else
+
+void narrow_product(const bfloat16*, std::int64_t, const bfloat16*, std::int64_t, std::int64_t, bfloat16*, std::int64_t,
+                    bool) {
+  throw std::logic_error("this processor has no products of bfloat16");
+}
+
+#endif
 
 } // namespace parley::inference::cpu

@@ -1,6 +1,8 @@
 #include "inference/llm/linear.hpp"
 
+#include "inference/kernels/huge_pages.hpp"
 #include "inference/kernels/parallel.hpp"
+#include "inference/kernels/processor.hpp"
 #include "inference/kernels/product.hpp"
 
 #include <ATen/ATen.h>
@@ -23,34 +25,46 @@ bool too_few_rows(const at::Tensor& x) {
   return x.is_cpu() && x.size(0) < least_rows;
 }
 
-/// x float32; matrix and result float32 or bfloat16.
-template<class Number>
-void few_rows_product(const at::Tensor& x, const at::Tensor& matrix, Number* to, std::int64_t stride, bool add) {
-  constexpr std::int64_t numbers_per_thread = 1 << 17;
-  const auto rows = x.size(0), in = x.size(1);
-  const auto* from = x.const_data_ptr<float>();
-  const auto* weights = static_cast<const Number*>(matrix.const_data_ptr());
-  cpu::parallel_for(0, matrix.size(0), numbers_per_thread / in + 1, [&](std::int64_t begin, std::int64_t end) {
-    cpu::product(from, rows, weights + begin * in, end - begin, in, to + begin, stride, add);
-  });
+void multiply(const float* x, std::int64_t rows, const float* matrix, std::int64_t out, std::int64_t in, float* to,
+              std::int64_t stride, bool add) {
+  cpu::product(x, rows, matrix, out, in, to, stride, add);
 }
 
-template<class Number>
+void multiply(const float* x, std::int64_t rows, const cpu::bfloat16* matrix, std::int64_t out, std::int64_t in,
+              cpu::bfloat16* to, std::int64_t stride, bool add) {
+  cpu::product(x, rows, matrix, out, in, to, stride, add);
+}
+
+void multiply(const cpu::bfloat16* x, std::int64_t rows, const cpu::bfloat16* matrix, std::int64_t out, std::int64_t in,
+              cpu::bfloat16* to, std::int64_t stride, bool add) {
+  cpu::narrow_product(x, rows, matrix, out, in, to, stride, add);
+}
+
+/// [rows, in] x the parts side by side → `to` [rows, out]; x of the first type, parts and result of the second.
+template<class Input, class Number>
 void few_rows_products(const at::Tensor& x, const std::vector<at::Tensor>& parts, at::Tensor& to, bool add) {
-  const auto dense = x.to(at::kFloat).contiguous();
+  constexpr std::int64_t numbers_per_thread = 1 << 17;
+  const auto dense = x.contiguous();
+  const auto rows = x.size(0), in = x.size(1), stride = to.size(1);
+  const auto* from = static_cast<const Input*>(dense.const_data_ptr());
   auto* into = static_cast<Number*>(to.mutable_data_ptr());
   for (const auto& part : parts) {
-    few_rows_product(dense, part, into, to.size(1), add);
+    const auto* matrix = static_cast<const Number*>(part.const_data_ptr());
+    cpu::parallel_for(0, part.size(0), numbers_per_thread / in + 1, [&](std::int64_t begin, std::int64_t end) {
+      multiply(from, rows, matrix + begin * in, end - begin, in, into + begin, stride, add);
+    });
     into += part.size(0);
   }
 }
 
-/// [rows, in] x the parts side by side → `to` [rows, out], float32 or bfloat16 as they are.
+/// Matrices and result float32 or bfloat16 as they are.
 void few_rows_products(const at::Tensor& x, const std::vector<at::Tensor>& parts, at::Tensor& to, bool add) {
   if (to.scalar_type() == at::kFloat)
-    few_rows_products<float>(x, parts, to, add);
+    few_rows_products<float, float>(x.to(at::kFloat), parts, to, add);
+  else if (cpu::multiplies_bfloat16())
+    few_rows_products<cpu::bfloat16, cpu::bfloat16>(x.to(at::kBFloat16), parts, to, add);
   else
-    few_rows_products<cpu::bfloat16>(x, parts, to, add);
+    few_rows_products<float, cpu::bfloat16>(x.to(at::kFloat), parts, to, add);
 }
 
 /// The matrices as stored by AWQ, if all of them are quantized in groups that the kernel accepts.
@@ -84,7 +98,11 @@ linear::linear(const weights& from, std::span<const std::string_view> names, std
     out_ += parts_.back().size(0);
   }
   if (parts_.size() > 1 && (!mapped || format != quantization::none)) parts_ = {at::cat(parts_)};
-  if (format == quantization::none) return;
+  if (format == quantization::none) {
+    if (!mapped)
+      for (auto& part : parts_) part = cpu::in_huge_pages(part); // what is mapped is shared with other processes
+    return;
+  }
   quantized_.emplace(parts_.front(), format);
   parts_.clear();
 }

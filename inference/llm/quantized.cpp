@@ -1,6 +1,7 @@
 #include "inference/llm/quantized.hpp"
 
 #include "inference/kernels/fixed_point.hpp"
+#include "inference/kernels/huge_pages.hpp"
 #include "inference/kernels/parallel.hpp"
 #include "inference/kernels/processor.hpp"
 
@@ -40,7 +41,7 @@ quantized_matrix::quantized_matrix(const at::Tensor& matrix, quantization format
   const auto wide = matrix.to(at::kCPU, at::kFloat).contiguous();
   if (format == quantization::int8) {
     const auto scale = wide.abs().amax(1, true).div_(127).clamp_min_(1e-12);
-    packed_ = wide.div(scale).round_().to(at::kChar).contiguous();
+    packed_ = cpu::in_huge_pages(wide.div(scale).round_().to(at::kChar).contiguous());
     scales_ = scale.squeeze(1).contiguous();
     return;
   }
@@ -90,9 +91,9 @@ void quantized_matrix::pack(const at::Tensor& steps, const at::Tensor& scale, co
   const auto both = at::stack({scale, offset}, -1);
   if (device.is_cpu()) {
     const auto runs = steps.view({out_, in_ / 32, 2, 16});
-    packed_ =
-        runs.select(2, 0).bitwise_or(runs.select(2, 1).bitwise_left_shift(4)).reshape({out_, in_ / 2}).contiguous();
-    scales_ = both.contiguous();
+    packed_ = cpu::in_huge_pages(
+        runs.select(2, 0).bitwise_or(runs.select(2, 1).bitwise_left_shift(4)).reshape({out_, in_ / 2}).contiguous());
+    scales_ = cpu::in_huge_pages(both.contiguous());
     return;
   }
   const auto padding = (out_ + least_out - 1) / least_out * least_out - out_;
@@ -121,7 +122,9 @@ void quantized_matrix::unpack(std::int64_t first, std::int64_t count, at::Tensor
 at::Tensor quantized_matrix::few(const at::Tensor& x) const {
   const auto count = x.size(0);
   auto y = at::empty({count, out_}, at::kFloat);
-  const cpu::fixed_rows rows(x.const_data_ptr<float>(), count, in_);
+  const cpu::fixed_rows rows(x.const_data_ptr<float>(), count, in_,
+                             format_ == quantization::int4 ? cpu::fixed_rows::layout::with_bytes
+                                                           : cpu::fixed_rows::layout::numbers);
   auto* to = y.mutable_data_ptr<float>();
   cpu::parallel_for(0, out_, numbers_per_thread / in_ + 1, [&](std::int64_t begin, std::int64_t end) {
     if (format_ == quantization::int8)

@@ -1,6 +1,7 @@
 #include "inference/llm/qwen3.hpp"
 
 #include "inference/kernels/attention.hpp"
+#include "inference/kernels/huge_pages.hpp"
 #include "inference/llm/norm.hpp"
 
 #include <ATen/ATen.h>
@@ -45,7 +46,7 @@ qwen3::qwen3(const llm_config& config, const weights& w, quantization format)
   if (format != quantization::none && w.device().is_cpu())
     small_head_.emplace(head, quantization::int8);
   else
-    head_ = linear(std::move(head));
+    head_ = linear(w.mapped("lm_head.weight") ? std::move(head) : cpu::in_huge_pages(head));
   for (auto i = 0; i < config.layers; ++i) {
     const auto part = w.sub("model.layers." + std::to_string(i) + ".");
     const auto bits = format_of(i, config.layers, part, format);

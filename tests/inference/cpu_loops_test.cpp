@@ -3,6 +3,7 @@
 #include "inference/kernels/draw.hpp"
 #include "inference/kernels/fixed_point.hpp"
 #include "inference/kernels/int4.hpp"
+#include "inference/kernels/processor.hpp"
 #include "inference/kernels/product.hpp"
 #include "inference/kernels/vocoder.hpp"
 
@@ -47,17 +48,17 @@ at::Tensor rounded(const cpu::fixed_rows& x) {
   return all;
 }
 
-/// Both versions of the product of x [rows, in] with a matrix whose numbers are `numbers`, float64 [out, in].
-template<class Matrix>
-void check_products(const at::Tensor& x, const Matrix& matrix, const at::Tensor& numbers, double bound) {
+/// The versions of the product of x [rows, in] with a matrix whose numbers are `numbers`, float64 [out, in].
+template<class Matrix, class Version>
+void check_products(const at::Tensor& x, const Matrix& matrix, const at::Tensor& numbers, double bound,
+                    const std::vector<Version>& versions) {
   const auto rows = x.size(0), in = x.size(1), out = numbers.size(0);
-  const cpu::fixed_rows fixed(x.const_data_ptr<float>(), rows, in),
-      last(x.const_data_ptr<float>() + (rows - 1) * in, 1, in);
+  constexpr auto bytes = cpu::fixed_rows::layout::with_bytes;
+  const cpu::fixed_rows fixed(x.const_data_ptr<float>(), rows, in, bytes),
+      last(x.const_data_ptr<float>() + (rows - 1) * in, 1, in, bytes);
   const auto exact = rounded(fixed).mm(numbers.t());
-  for (const bool plain : {false, true}) {
-    const auto multiply = [&](const cpu::fixed_rows& by, float* to) {
-      plain ? cpu::plain_product(by, matrix, out, to, out + 1) : cpu::product(by, matrix, out, to, out + 1);
-    };
+  for (const auto version : versions) {
+    const auto multiply = [&](const cpu::fixed_rows& by, float* to) { version(by, matrix, out, to, out + 1); };
     auto to = at::full({rows, out + 1}, 7.0F), alone = at::full({1, out + 1}, 7.0F);
     multiply(fixed, to.mutable_data_ptr<float>());
     CHECK(apart(to.narrow(1, 0, out), exact) < bound);
@@ -135,21 +136,38 @@ TEST_CASE("products of few rows are products") {
 }
 
 TEST_CASE("products of few rows with narrower numbers are products") {
-  constexpr std::int64_t in = 96;
-  for (const std::int64_t rows : {1, 3, 4, 7, 9, 16})
-    for (const std::int64_t out : {1, 2, 5, 63, 64}) {
-      INFO(rows << " rows, " << out << " outputs");
-      const auto x = noise({rows, in}, 4), wide = noise({out, in}, 5);
-      const auto exact = [&](const at::Tensor& matrix) { return x.to(at::kDouble).mm(matrix.to(at::kDouble).t()); };
+  for (const std::int64_t in : {96, 101})
+    for (const std::int64_t rows : {1, 3, 4, 7, 9, 16})
+      for (const std::int64_t out : {1, 2, 5, 63, 64}) {
+        INFO(rows << " rows, " << out << " outputs");
+        const auto x = noise({rows, in}, 4), wide = noise({out, in}, 5);
+        const auto exact = [&](const at::Tensor& matrix) { return x.to(at::kDouble).mm(matrix.to(at::kDouble).t()); };
 
-      const auto halves = wide.to(at::kBFloat16), before = noise({rows, out}, 6).to(at::kBFloat16);
-      auto to = before.clone();
-      const auto* matrix = static_cast<const cpu::bfloat16*>(halves.const_data_ptr());
-      cpu::product(x.const_data_ptr<float>(), rows, matrix, out, in, static_cast<cpu::bfloat16*>(to.mutable_data_ptr()),
-                   out, true);
-      const auto sum = exact(halves) + before.to(at::kDouble);
-      CHECK(apart(to, sum) <= sum.abs().max().item<double>() / 256); // one rounding
-    }
+        const auto halves = wide.to(at::kBFloat16), before = noise({rows, out}, 6).to(at::kBFloat16);
+        auto to = before.clone();
+        const auto* matrix = static_cast<const cpu::bfloat16*>(halves.const_data_ptr());
+        cpu::product(x.const_data_ptr<float>(), rows, matrix, out, in,
+                     static_cast<cpu::bfloat16*>(to.mutable_data_ptr()), out, true);
+        const auto sum = exact(halves) + before.to(at::kDouble);
+        CHECK(apart(to, sum) <= sum.abs().max().item<double>() / 256); // one rounding
+
+        if (!cpu::multiplies_bfloat16()) continue;
+        const auto narrow_x = x.to(at::kBFloat16);
+        const auto* from = static_cast<const cpu::bfloat16*>(narrow_x.const_data_ptr());
+        auto all = at::cat({before, before.narrow(1, 0, 1)}, 1), alone = all.narrow(0, rows - 1, 1).clone();
+        cpu::narrow_product(from, rows, matrix, out, in, static_cast<cpu::bfloat16*>(all.mutable_data_ptr()), out + 1,
+                            true);
+        const auto narrow_exact = narrow_x.to(at::kDouble).mm(halves.to(at::kDouble).t()),
+                   narrow_sum = narrow_exact + before.to(at::kDouble);
+        CHECK(apart(all.narrow(1, 0, out), narrow_sum) <= narrow_sum.abs().max().item<double>() / 256);
+        CHECK(at::equal(all.narrow(1, out, 1), before.narrow(1, 0, 1)));
+        cpu::narrow_product(from + (rows - 1) * in, 1, matrix, out, in,
+                            static_cast<cpu::bfloat16*>(alone.mutable_data_ptr()), out + 1, true);
+        CHECK(at::equal(alone[0], all[rows - 1])); // a row does not depend on the others
+        cpu::narrow_product(from, rows, matrix, out, in, static_cast<cpu::bfloat16*>(all.mutable_data_ptr()), out + 1,
+                            false);
+        CHECK(apart(all.narrow(1, 0, out), narrow_exact) <= narrow_exact.abs().max().item<double>() / 256);
+      }
 }
 
 TEST_CASE("rows of 16 bits are close to what they were made of") {
@@ -173,16 +191,21 @@ TEST_CASE("rows of 16 bits are close to what they were made of") {
 }
 
 TEST_CASE("numbers of eight bits: multiplied, by both versions") {
+  using version = void (*)(const cpu::fixed_rows&, const std::int8_t*, std::int64_t, float*, std::int64_t);
   for (const std::int64_t in : {1, 31, 96, 101, 320})
     for (const std::int64_t rows : {1, 3, 4, 7, 9, 16})
       for (const std::int64_t out : {1, 2, 5, 63, 64}) {
         INFO(rows << " rows, " << out << " outputs of " << in);
         const auto bytes = noise({out, in}, 5).mul(40).round().clamp(-127, 127).to(at::kChar);
-        check_products(noise({rows, in}, 4), bytes.const_data_ptr<std::int8_t>(), bytes.to(at::kDouble), 2e-3);
+        check_products(noise({rows, in}, 4), bytes.const_data_ptr<std::int8_t>(), bytes.to(at::kDouble), 2e-3,
+                       std::vector<version>{cpu::product, cpu::plain_product});
       }
 }
 
-TEST_CASE("numbers of four bits: packed, unpacked, multiplied, by both versions") {
+TEST_CASE("numbers of four bits: packed, unpacked, multiplied, by all versions") {
+  using version = void (*)(const cpu::fixed_rows&, const cpu::int4_rows&, std::int64_t, float*, std::int64_t);
+  std::vector<version> versions{cpu::product, cpu::plain_product};
+  if (cpu::has_avx512()) versions.push_back(cpu::product_without_vnni);
   constexpr std::array<std::array<std::int64_t, 2>, 8> sizes{
       {{32, 32}, {32, 96}, {32, 256}, {32, 1120}, {64, 576}, {64, 1024}, {128, 640}, {256, 768}}};
   for (const auto [group, in] : sizes)
@@ -202,7 +225,7 @@ TEST_CASE("numbers of four bits: packed, unpacked, multiplied, by both versions"
       auto unpacked = at::empty({out, in});
       cpu::unpack(matrix, out, unpacked.mutable_data_ptr<float>());
       CHECK(apart(unpacked, numbers) < 1e-5);
-      check_products(noise({rows, in}, 9), matrix, numbers, 1e-2);
+      check_products(noise({rows, in}, 9), matrix, numbers, 1e-2, versions);
     }
 }
 
