@@ -17,27 +17,33 @@ namespace parley::inference::cpu {
 
 namespace {
 
-constexpr std::int64_t run = fixed_rows::run, half_run = run / 2;
+constexpr std::int64_t run = fixed_rows::run, half_run = run / 2, stretch = fixed_rows::stretch;
 
-PARLEY_FOR_EACH_CPU void round_run(const float* x, std::int64_t count, std::int16_t* to, float& scale, float& sum) {
+/// `count` numbers of a stretch, the same scale for each of its runs.
+PARLEY_FOR_EACH_CPU void round_stretch(const float* x, std::int64_t count, std::int16_t* to, float* scales,
+                                       float* sums) {
   constexpr auto most = 32639.0F; // 127 * 256 + 127: both bytes of a number are signed
   auto largest = 0.0F, finite = 0.0F;
   for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, std::abs(x[i])), finite += x[i] - x[i];
+  const auto runs = (count + run - 1) / run;
   if (finite != 0) { // NaN: one of them is not a number, or infinite
     std::fill_n(to, count, std::int16_t{0});
-    scale = sum = finite;
+    std::fill_n(scales, runs, finite);
+    std::fill_n(sums, runs, finite);
     return;
   }
   if (largest < 1e-30F) largest = 0; // whose inverse would be too large
-  const auto by = largest > 0 ? most / largest : 0.0F;
-  std::int32_t all = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto scaled = x[i] * by;
-    to[i] = static_cast<std::int16_t>(scaled + (scaled < 0 ? -0.5F : 0.5F));
-    all += to[i];
+  const auto by = largest > 0 ? most / largest : 0.0F, scale = largest / most;
+  for (std::int64_t at = 0; at < count; at += run) {
+    std::int32_t all = 0;
+    for (auto i = at; i < std::min(count, at + run); ++i) {
+      const auto scaled = x[i] * by;
+      to[i] = static_cast<std::int16_t>(scaled + (scaled < 0 ? -0.5F : 0.5F));
+      all += to[i];
+    }
+    scales[at / run] = scale;
+    sums[at / run] = scale * static_cast<float>(all);
   }
-  scale = largest / most;
-  sum = scale * static_cast<float>(all);
 }
 
 /// A run's part of each plane; these are `apart` bytes from each other.
@@ -57,10 +63,10 @@ fixed_rows::fixed_rows(const float* x, std::int64_t rows, std::int64_t in, layou
     : rows_(rows), in_(in), runs_((in + run - 1) / run), numbers_(static_cast<std::size_t>(rows * runs_ * run)),
       scales_(static_cast<std::size_t>(rows * runs_)), sums_(scales_.size()) {
   for (std::int64_t row = 0; row < rows; ++row)
-    for (std::int64_t i = 0; i < runs_; ++i) {
+    for (std::int64_t i = 0; i < runs_; i += together) {
       const auto at = static_cast<std::size_t>(row * runs_ + i);
-      round_run(x + row * in + i * run, std::min(run, in - i * run), numbers_.data() + at * run, scales_[at],
-                sums_[at]);
+      round_stretch(x + row * in + i * run, std::min(stretch, in - i * run), numbers_.data() + at * run, &scales_[at],
+                    &sums_[at]);
     }
   if (as != layout::with_bytes) return;
   bytes_.resize(static_cast<std::size_t>(rows * row_bytes()));
@@ -80,9 +86,9 @@ PARLEY_FOR_EACH_CPU void plain_product(const fixed_rows& x, const std::int8_t* m
     for (std::int64_t row = 0; row < x.rows(); ++row) {
       const auto of = x.at(row);
       auto sum = 0.0F;
-      for (std::int64_t at = 0; at < x.in(); at += run) {
+      for (std::int64_t at = 0; at < x.in(); at += stretch) {
         const auto* numbers = matrix + column * x.in() + at;
-        const auto count = std::min(run, x.in() - at);
+        const auto count = std::min(stretch, x.in() - at);
         std::int32_t exact = 0;
         for (std::int64_t i = 0; i < count; ++i) exact += of.numbers[at + i] * numbers[i];
         sum += of.scales[at / run] * static_cast<float>(exact);
@@ -132,33 +138,53 @@ void for_columns(std::int64_t out, Block&& block) {
   if (out % columns != 0) block(out - columns, 1);
 }
 
+/// to + the products of pairs of 16-bit numbers; two instructions without VNNI.
+template<bool vnni>
+PARLEY_AVX512 inline __m512i add_products_of_16(__m512i to, __m512i a, __m512i b) {
+  if constexpr (vnni) { // GCC inlines its intrinsic only into functions for processors that all have it
+    asm("vpdpwssd %2, %1, %0" : "+v"(to) : "v"(a), "v"(b));
+    return to;
+  } else {
+    return _mm512_add_epi32(to, _mm512_madd_epi16(a, b));
+  }
+}
+
 /// `count` rows of x against four rows of an int8 matrix.
-template<int count>
+template<bool vnni, int count>
 PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const std::int8_t* const* m, float* to,
                                    std::int64_t apart, std::int64_t stride) {
   __m512 sums[count][columns];
   for (auto& of : sums)
     for (auto& each : of) each = _mm512_setzero_ps();
   const auto in = x.in();
-  for (std::int64_t at = 0; at < in; at += run) {
-    const auto mask = in - at >= run ? ~__mmask32(0) : (__mmask32(1) << (in - at)) - 1;
-    __m512i numbers[columns];
-    for (std::int64_t c = 0; c < columns; ++c) {
-      if (at % 64 == 0) _mm_prefetch(m[c] + at + ahead, _MM_HINT_T0);
-      numbers[c] = _mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8(mask, m[c] + at));
+  for (std::int64_t at = 0; at < in; at += stretch) {
+    __m512i exact[count][columns];
+    for (auto& of : exact)
+      for (auto& each : of) each = _mm512_setzero_si512();
+    for (std::int64_t i = at; i < std::min(in, at + stretch); i += run) {
+      const auto mask = in - i >= run ? ~__mmask32(0) : (__mmask32(1) << (in - i)) - 1;
+      __m512i numbers[columns];
+      for (std::int64_t c = 0; c < columns; ++c) {
+        if (i % 64 == 0) _mm_prefetch(m[c] + i + ahead, _MM_HINT_T0);
+        numbers[c] = _mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8(mask, m[c] + i));
+      }
+      for (int r = 0; r < count; ++r) {
+        const auto from = _mm512_loadu_si512(x.at(row + r).numbers + i);
+        for (std::int64_t c = 0; c < columns; ++c)
+          exact[r][c] = add_products_of_16<vnni>(exact[r][c], from, numbers[c]);
+      }
     }
     for (int r = 0; r < count; ++r) {
-      const auto of = x.at(row + r);
-      const auto from = _mm512_loadu_si512(of.numbers + at);
-      const auto scale = _mm512_set1_ps(of.scales[at / run]);
+      const auto scale = _mm512_set1_ps(x.at(row + r).scales[at / run]);
       for (std::int64_t c = 0; c < columns; ++c)
-        sums[r][c] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_madd_epi16(from, numbers[c])), scale, sums[r][c]);
+        sums[r][c] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact[r][c]), scale, sums[r][c]);
     }
   }
   for (int r = 0; r < count; ++r)
     for (std::int64_t c = 0; c < columns; ++c) to[r * stride + c * apart] = _mm512_reduce_add_ps(sums[r][c]);
 }
 
+template<bool vnni>
 PARLEY_AVX512 void fast_product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to,
                                 std::int64_t stride) {
   if (out < columns) return plain_product(x, matrix, out, to, stride);
@@ -166,8 +192,8 @@ PARLEY_AVX512 void fast_product(const fixed_rows& x, const std::int8_t* matrix, 
     const auto* from = matrix + column * x.in();
     const std::int8_t* const m[columns] = {from, from + by * x.in(), from + 2 * by * x.in(), from + 3 * by * x.in()};
     std::int64_t row = 0;
-    for (; row + 4 <= x.rows(); row += 4) block_of<4>(x, row, m, to + row * stride + column, by, stride);
-    for (; row < x.rows(); ++row) block_of<1>(x, row, m, to + row * stride + column, by, stride);
+    for (; row + 4 <= x.rows(); row += 4) block_of<vnni, 4>(x, row, m, to + row * stride + column, by, stride);
+    for (; row < x.rows(); ++row) block_of<vnni, 1>(x, row, m, to + row * stride + column, by, stride);
   });
 }
 
@@ -200,7 +226,7 @@ PARLEY_AVX512 inline __m512i add_products(__m512i to, __m512i unsigned_bytes, co
 template<bool vnni, int count, int width>
 PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const int4_rows* m, float* to,
                                    std::int64_t apart, std::int64_t stride) {
-  constexpr std::int64_t stretch = 16 * run, together = fixed_rows::together, plane = together * half_run;
+  constexpr std::int64_t span = 16 * run, together = fixed_rows::together, plane = together * half_run;
   const auto low_bits = _mm512_set1_epi8(15);
   const auto runs = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
   const auto in = x.in(), group = m[0].group;
@@ -211,14 +237,14 @@ PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const 
   __m512 sums[count][width];
   for (auto& of : sums)
     for (auto& each : of) each = _mm512_setzero_ps();
-  for (std::int64_t at = 0; at < in; at += stretch) {
-    const auto left = std::min(stretch, in - at);
+  for (std::int64_t at = 0; at < in; at += span) {
+    const auto left = std::min(span, in - at);
     const auto groups = (left + group - 1) / group, here = left / run;
     const auto there = static_cast<__mmask16>((1U << groups) - 1),
                runs_there = static_cast<__mmask16>((1U << here) - 1);
     __m512 scales[count][width];
     for (int c = 0; c < width; ++c) {
-      _mm_prefetch(m[c].scales + (at + stretch) / group * 2, _MM_HINT_T0);
+      _mm_prefetch(m[c].scales + (at + span) / group * 2, _MM_HINT_T0);
       const auto lines = lines_of(m[c], at, which, there);
       for (int r = 0; r < count; ++r) {
         const auto of = x.at(row + r);
@@ -276,33 +302,42 @@ PARLEY_AVX512 void fast_product(const fixed_rows& x, const int4_rows& matrix, st
 #else
 
 namespace {
-void fast_product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to, std::int64_t stride) {
-  plain_product(x, matrix, out, to, stride);
-}
-template<bool vnni>
-void fast_product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to, std::int64_t stride) {
+template<bool vnni, class Matrix>
+void fast_product(const fixed_rows& x, const Matrix& matrix, std::int64_t out, float* to, std::int64_t stride) {
   plain_product(x, matrix, out, to, stride);
 }
 } // namespace
 
 #endif
 
-void product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to, std::int64_t stride) {
-  has_avx512() ? fast_product(x, matrix, out, to, stride) : plain_product(x, matrix, out, to, stride);
-}
-
-void product_without_vnni(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to,
-                          std::int64_t stride) {
-  fast_product<false>(x, matrix, out, to, stride);
-}
-
-void product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to, std::int64_t stride) {
+namespace {
+template<class Matrix>
+void fastest_product(const fixed_rows& x, const Matrix& matrix, std::int64_t out, float* to, std::int64_t stride) {
   if (has_vnni())
     fast_product<true>(x, matrix, out, to, stride);
   else if (has_avx512())
     fast_product<false>(x, matrix, out, to, stride);
   else
     plain_product(x, matrix, out, to, stride);
+}
+} // namespace
+
+void product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to, std::int64_t stride) {
+  fastest_product(x, matrix, out, to, stride);
+}
+
+void product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to, std::int64_t stride) {
+  fastest_product(x, matrix, out, to, stride);
+}
+
+void product_without_vnni(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to,
+                          std::int64_t stride) {
+  fast_product<false>(x, matrix, out, to, stride);
+}
+
+void product_without_vnni(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to,
+                          std::int64_t stride) {
+  fast_product<false>(x, matrix, out, to, stride);
 }
 
 } // namespace parley::inference::cpu

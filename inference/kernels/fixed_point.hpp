@@ -6,29 +6,27 @@
 #include <vector>
 
 // Products of a few rows with a matrix in 8 or 4 bits, in integers: the rows are rounded to 16 bits. A number of the matrix is
-// then multiplied as it is stored, where converting it to a float first costs more than reading it. Sums of 32 products are
-// exact, and added up in float32.
+// then multiplied as it is stored, where converting it to a float first costs more than reading it. Sums of 128 products (8
+// bits) and of 32 (4 bits) are exact, and added up in float32.
 namespace parley::inference::cpu {
 
-/// Rows of numbers of 16 bits, with a scale for each 32 of them.
+/// Rows of numbers of 16 bits, with a scale for each 128 of them.
 class fixed_rows {
 public:
-  static constexpr std::int64_t run = 32;
-
-  /// How many runs lie together in `row::bytes`.
-  static constexpr std::int64_t together = 4;
+  /// `together` runs are a stretch, with one scale.
+  static constexpr std::int64_t run = 32, together = 4, stretch = run * together;
 
   enum class layout { numbers, with_bytes };
 
-  /// x [rows, in]. Errors are at most a 65,000th of the largest in a run.
+  /// x [rows, in]. Errors are at most a 65,000th of the largest in a stretch.
   fixed_rows(const float* x, std::int64_t rows, std::int64_t in, layout as = layout::numbers);
 
   struct row {
     const std::int16_t* numbers; ///< a multiple of `run`; those behind the last are 0
     const float* scales;         ///< of each run
     const float* sums;           ///< of each run, times its scale
-    /// The same numbers as 256 * upper + lower, of `together` runs at a time: the upper bytes of the first halves of these
-    /// runs, those of their second halves, the lower bytes of both. Ends with zeros; only with layout::with_bytes.
+    /// The same numbers as 256 * upper + lower, a stretch at a time: the upper bytes of the first halves of its runs, those
+    /// of their second halves, the lower bytes of both. Ends with zeros; only with layout::with_bytes.
     const std::int8_t* bytes;
   };
   row at(std::int64_t row) const {
@@ -55,6 +53,8 @@ void product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, f
 void product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to, std::int64_t stride);
 
 /// What these are on processors with AVX-512 but without VNNI, and without either; for tests. The first needs AVX-512.
+void product_without_vnni(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to,
+                          std::int64_t stride);
 void product_without_vnni(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to,
                           std::int64_t stride);
 void plain_product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to, std::int64_t stride);

@@ -171,34 +171,36 @@ TEST_CASE("products of few rows with narrower numbers are products") {
 }
 
 TEST_CASE("rows of 16 bits are close to what they were made of") {
-  for (const std::int64_t in : {1, 31, 32, 96, 101}) {
+  for (const std::int64_t in : {1, 31, 32, 96, 101, 128, 300}) {
     const auto x = noise({3, in}, 12) * at::tensor({1.0F, 1e-20F, 1e20F}).view({3, 1});
     const cpu::fixed_rows fixed(x.const_data_ptr<float>(), 3, in);
-    for (std::int64_t at = 0; at < in; at += cpu::fixed_rows::run) {
-      const auto size = std::min(cpu::fixed_rows::run, in - at);
+    for (std::int64_t at = 0; at < in; at += cpu::fixed_rows::stretch) {
+      const auto size = std::min(cpu::fixed_rows::stretch, in - at);
       const auto part = x.narrow(1, at, size).to(at::kDouble);
       CHECK(((rounded(fixed).narrow(1, at, size) - part).abs() <= part.abs().amax(1, true) / 65000).all().item<bool>());
     }
   }
-  auto odd = noise({2, 64}, 3);
-  odd[0][40] = std::numeric_limits<float>::infinity();
+  auto odd = noise({2, 256}, 3);
+  odd[0][140] = std::numeric_limits<float>::infinity();
   odd[1][3] = std::numeric_limits<float>::quiet_NaN();
-  const cpu::fixed_rows fixed(odd.const_data_ptr<float>(), 2, 64);
-  CHECK(std::isnan(fixed.at(0).scales[1]));
+  const cpu::fixed_rows fixed(odd.const_data_ptr<float>(), 2, 256);
+  CHECK(std::isnan(fixed.at(0).scales[5]));
   CHECK(std::isnan(fixed.at(1).scales[0]));
   CHECK(std::isfinite(fixed.at(0).scales[0]));
-  CHECK(std::isfinite(fixed.at(1).scales[1]));
+  CHECK(std::isfinite(fixed.at(1).scales[4]));
 }
 
-TEST_CASE("numbers of eight bits: multiplied, by both versions") {
+TEST_CASE("numbers of eight bits: multiplied, by all versions") {
   using version = void (*)(const cpu::fixed_rows&, const std::int8_t*, std::int64_t, float*, std::int64_t);
+  std::vector<version> versions{cpu::product, cpu::plain_product};
+  if (cpu::has_avx512()) versions.push_back(cpu::product_without_vnni);
   for (const std::int64_t in : {1, 31, 96, 101, 320})
     for (const std::int64_t rows : {1, 3, 4, 7, 9, 16})
       for (const std::int64_t out : {1, 2, 5, 63, 64}) {
         INFO(rows << " rows, " << out << " outputs of " << in);
         const auto bytes = noise({out, in}, 5).mul(40).round().clamp(-127, 127).to(at::kChar);
         check_products(noise({rows, in}, 4), bytes.const_data_ptr<std::int8_t>(), bytes.to(at::kDouble), 2e-3,
-                       std::vector<version>{cpu::product, cpu::plain_product});
+                       versions);
       }
 }
 
