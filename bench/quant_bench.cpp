@@ -7,6 +7,7 @@
 // JSON for each case, for bench/llama_cpp.py.
 
 #include "inference/engine/default_model.hpp"
+#include "inference/kernels/huge_pages.hpp"
 #include "inference/kernels/simd.hpp"
 #include "inference/verify/agreement.hpp"
 
@@ -104,17 +105,19 @@ PARLEY_FOR_EACH_CPU std::uint64_t sum_of(const std::uint64_t* from, std::size_t 
   return std::accumulate(std::begin(sums), std::end(sums), std::uint64_t{});
 }
 
-/// Reads `bytes` bytes on `threads` threads and hardly computes anything: the least that a token can cost.
+/// Reads `bytes` bytes, in huge pages as the weights, on `threads` threads and hardly computes anything: the least that a
+/// token can cost.
 cost plain_read(std::size_t bytes, int threads) {
-  const std::vector<std::uint64_t> memory(bytes / sizeof(std::uint64_t), 1);
-  const auto share = memory.size() / static_cast<std::size_t>(threads);
+  const auto memory =
+      cpu::in_huge_pages(at::ones({static_cast<std::int64_t>(bytes / sizeof(std::uint64_t))}, at::kLong));
+  const auto* from = static_cast<const std::uint64_t*>(memory.const_data_ptr());
+  const auto share = bytes / sizeof(std::uint64_t) / static_cast<std::size_t>(threads);
   std::atomic<std::uint64_t> sum = 0;
   return least(8, [&] {
     std::vector<std::jthread> others;
     for (auto i = 1; i < threads; ++i)
-      others.emplace_back(
-          [&, from = memory.data() + share * static_cast<std::size_t>(i)] { sum += sum_of(from, share); });
-    sum += sum_of(memory.data(), share);
+      others.emplace_back([&, at = from + share * static_cast<std::size_t>(i)] { sum += sum_of(at, share); });
+    sum += sum_of(from, share);
   });
 }
 
