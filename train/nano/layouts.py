@@ -95,7 +95,7 @@ def random_round(r):
     return about_picture(r, None) if r.random() < .04 else typed(r, draw(r, reword=.2))
 
 
-def tool_chat(text, r, kinds=tools.KINDS):
+def tool_chat(text, r, kinds=tools.TRAINED):
     """A question with functions on offer: the call, or with its result the answer in words, or no call because none fits."""
     offered, question, called, returned, answer = tools.scene(r, kinds=kinds)
     system = tools.system_block(r.choice(SYSTEM) if r.random() < .6 else "", offered)

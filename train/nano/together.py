@@ -24,6 +24,11 @@ class Crew:
         dist.broadcast(number, 0)
         return float(number)
 
+    def agree(self, params):
+        """Copies the first process's parameters to all of them."""
+        for p in params if self.size > 1 else ():
+            dist.broadcast(p.data, 0)
+
     def average(self, params):
         """Replaces gradients by their mean over the processes; an unused parameter counts as zero."""
         if self.size == 1:

@@ -3,7 +3,7 @@ import json
 from .questions import INTENTS, TRAIN_WORDS, Question, draw, typed
 from .slots import TABLES, cap, number
 
-SHARE, NAME_SHARE = .12, .08  # of the typed chats
+SHARE, NAME_SHARE = .14, .12  # of the typed chats
 INVENTED = .6                # of the cities and names; with known ones alone, the model learns these instead of copying
 BEFORE = "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with function signatures within <tools></tools> XML tags:\n<tools>"
 AFTER = ("\n</tools>\n\nFor each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:\n<tool_call>\n"
@@ -78,10 +78,12 @@ def weather_result(r, city):
     return json.dumps(r.choice([dict(temperature=t, sky=sky), dict(weather=sky, temperature=t), dict(city=city, temperature=t, weather=sky)])), f"It is {sky} in {city}, {degrees}."
 
 
-KINDS = [30, 40, 20, 10]  # shares of what is asked: the time, the weather, something else, something for which the function is missing
+# Shares of what is asked: the time, the weather, something else, something for which the function is missing. The weather has a city to copy, and a function that
+# is missing is the hardest.
+TESTED, TRAINED = [30, 40, 20, 10], [24, 46, 14, 16]
 
 
-def scene(r, held=False, kinds=KINDS):
+def scene(r, held=False, kinds=TESTED):
     """(tools offered, question as typed, the call's name and arguments or None, what it returns, the answer)."""
     clock_name, weather_name, place = r.choice(TIME_NAMES), r.choice(WEATHER_NAMES), r.choice(PLACES)
     time_tool, weather_tool = signature(clock_name, r.choice(TIME_TEXTS)), signature(weather_name, r.choice(WEATHER_TEXTS), place)

@@ -15,16 +15,15 @@ from .optim import Optimizer, schedule
 from .run import Clock, Log, save, work
 from .sessions import Maker, default_voice
 from .tokenizer import Text
-from .train_joint import question_rows, session_rows, splice
+from .train_joint import distance, question_rows, session_rows, splice, target_states
 from .train_text import pad, text_loss, token_loss, typed_pool
 
-KINDS = [20, 50, 12, 18]  # the weather has a city to copy; a function that is missing is the hardest
 LIKE, STATES = 1.0, 4.0   # weights of the distribution and of the states
 
 
 def called(text, r):
     if r.random() < .75:
-        return layouts.tool_chat(text, r, KINDS)
+        return layouts.tool_chat(text, r)
     system, question = tools.name_asked(r)
     return layouts.chat(text, r, [question], system=system)
 
@@ -44,13 +43,13 @@ def held(old, new, e, ids, weights):
     """(loss of the targets, how far the new model is from the old one there: divergence in nats, squared distance of the states by their size)."""
     keep = weights[:, 1:] > 0
     with torch.no_grad():
-        before = old(e)[:, :-1][keep]
+        before = target_states(old, e, weights)
         likely = old.lm_head(before).float().log_softmax(-1)
-    now = new(e)[:, :-1][keep]
+    now = target_states(new, e, weights)
     scores = new.lm_head(now)
     loss, _ = token_loss(scores, ids[:, 1:][keep], weights[:, 1:][keep])
     far = F.kl_div(scores.float().log_softmax(-1), likely, log_target=True, reduction="batchmean")
-    return loss, far, (now.float() - before.float()).pow(2).mean() / before.float().pow(2).mean()
+    return loss, far, distance(now, before)
 
 
 @torch.no_grad()

@@ -1,5 +1,5 @@
 """Stage 2: encoder and projector alone. usage: python -m nano.train_ctc CPU_SECONDS PEAK_LR [tokens]; without "tokens" only phonemes are trained (no text model needed)."""
-import functools, json, os, sys
+import functools, itertools, json, os, sys
 import torch
 from . import ctc, mel, mixing, shipped
 from .feed import device, feed, scale
@@ -85,6 +85,21 @@ def token_scores(model, text, rows):
     return model.heads.token_scores(rows, table[:text.base], table[text.id["<|audio|>"]])
 
 
+def learn_heads(model, text, nano, steps, tokens, most=200):
+    """Fits untrained heads to an encoder that is already good; otherwise their errors would spoil it first."""
+    opt = torch.optim.AdamW(model.heads.parameters(), lr=5e-3, weight_decay=0)
+    for x, phones, heard, shift, at in itertools.islice(steps, most):
+        with torch.no_grad():
+            h, rows = encode(nano, x, shift, at)
+        loss = ctc.loss(model.heads.phoneme(h).log_softmax(-1), phones)
+        if tokens:
+            loss = loss + .5 * ctc.loss(token_scores(model, text, rows), heard)
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+    print(f"heads fitted to the shipped encoder: loss per symbol {float(loss.detach()):.3f}", flush=True)
+
+
 def load_llm(nano):
     """The LLM of the text stage, else the shipped one."""
     path = work() / "text.pt"
@@ -110,8 +125,7 @@ def main():
         model.load_state_dict(state["model"])
         if source == path:
             step, clock = state["step"], Clock(state["seconds"])
-    else:
-        shipped.begin(model.nano, "apm.", "audio_projection_layer.")
+    begun = not state and shipped.begin(model.nano, "apm.", "audio_projection_layer.")
     if tokens:
         load_llm(model.nano)
     model.to(device()).nano.llm.requires_grad_(False)
@@ -121,7 +135,11 @@ def main():
     fast = Fast(model.nano)
     sums, count, units, deadline = torch.zeros(3), 0, 0, Deadline()
     keep = lambda: save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
-    for x, phones, heard, shift, at in feed(functools.partial(batches, bank, text, phonemes), 7 + step + 100_000 * crew.rank):
+    steps = feed(functools.partial(batches, bank, text, phonemes), 7 + step + 100_000 * crew.rank)
+    if begun:
+        learn_heads(model, text, fast.net, steps, tokens)
+        crew.agree(model.heads.parameters())
+    for x, phones, heard, shift, at in steps:
         done = crew.agreed(max(clock() / budget, deadline()))
         if done >= 1:
             break

@@ -1,7 +1,8 @@
 """Stage 3: everything together on duplex sessions with real sound, spoken chat and typed chat. usage: python -m nano.train_joint CPU_SECONDS PEAK_LR
 
-Starts from ctc.pt (hearing) and text.pt (the LLM), or the shipped part if one is missing; resumes from joint.pt."""
-import sys
+Starts from ctc.pt (hearing) and text.pt (the LLM), or the shipped part if one is missing; resumes from joint.pt. If the shipped folder speaks, the states
+that its talker reads stay near the shipped ones, so that the talker need not learn again."""
+import copy, sys
 import torch
 from . import ctc, mixing, shipped
 from .feed import device, feed
@@ -15,8 +16,9 @@ from .sessions import Maker, default_voice
 from .together import Crew
 from .tokenizer import Text
 from .train_ctc import Hearing, UNITS_PER_CACHE, load_llm, token_scores
-from .train_text import text_loss, token_loss
+from .train_text import token_loss
 
+STATES = 2.0  # weight of the distance to the states that the shipped talker reads
 
 def encode_session(nano, x, offset=0):
     """mel [B,100*U,80] -> states, rows, with the streaming cache rule; offset: number of (unheard) units before."""
@@ -75,6 +77,38 @@ def duplex_loss(model, nano, text, batch):
     return loss, phone, token, reply
 
 
+def target_states(llm, e, weights):
+    """The states [n,H] from which the targets of the rows e [B,T,H] are predicted."""
+    return llm(e)[:, :-1][weights[:, 1:] > 0]
+
+
+def distance(now, before):
+    """Squared distance of states by their size."""
+    return (now.float() - before.float()).pow(2).mean() / before.float().pow(2).mean()
+
+
+def typed_loss(llm, anchor, ids, weights):
+    """(loss of typed chats, distance of their states to those of `anchor`, 0 without one)."""
+    e = llm.model.embed_tokens(ids)
+    now = target_states(llm, e, weights)
+    loss, _ = token_loss(llm.lm_head(now), ids[:, 1:][weights[:, 1:] > 0], weights[:, 1:][weights[:, 1:] > 0])
+    if anchor is None:
+        return loss, loss.detach() * 0
+    with torch.no_grad():
+        before = target_states(anchor, e, weights)
+    return loss, distance(now, before)
+
+
+def read_by_talker(nano):
+    """The LLM whose states the shipped talker reads, in the precision that computes; None without one."""
+    found = {k: v for k, v in shipped.weights("llm.", "tts.").items() if k.startswith("llm.")}
+    if not found:
+        return None
+    whole = copy.deepcopy(nano).requires_grad_(False)
+    whole.load_state_dict(shipped.fitted(found, whole.state_dict()), strict=False)
+    return Fast(whole).net.llm.requires_grad_(False)
+
+
 def main():
     budget, peak = float(sys.argv[1]), float(sys.argv[2])
     torch.set_num_threads(1)
@@ -100,9 +134,12 @@ def main():
         opt.load_state_dict(state["opt"])
     maker = Maker(text, bank, phonemes, default_voice(work() / "default_voice.wav"), open_gallery(text, model.nano.llm.model.embed_tokens.weight))
     fast = Fast(model.nano)
+    anchor = read_by_talker(model.nano)
     fast.net.llm.forward = compiled(fast.net.llm.forward)
+    if anchor:
+        anchor.forward = compiled(anchor.forward)
     spoken = shown = torch.zeros(())
-    sums, count, units, deadline = torch.zeros(7), 0, 0, Deadline()
+    sums, count, units, deadline = torch.zeros(8), 0, 0, Deadline()
     keep = lambda: save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     torch.manual_seed(2 + step + 100_000 * crew.rank)
     for batch in feed(maker.batches, 9 + step + 100_000 * crew.rank):
@@ -118,18 +155,18 @@ def main():
         if batch["shown"]:
             shown, _, _ = spliced_loss(fast.net, **batch["shown"])
             shown.backward()
-        chat, _ = text_loss(fast.net.llm, *batch["typed"])
-        chat.backward()
+        chat, moved = typed_loss(fast.net.llm, anchor, *batch["typed"])
+        (chat + STATES * moved).backward()
         fast.collect()
         crew.average(opt.params)
         # A slow start, so that what was learnt from text survives the first steps with a new kind of input.
         opt.step(schedule(done, step, peak, warm=100, flat=.35))
         fast.refresh()
         step, count, units = step + 1, count + 1, units + batch["duplex"]["x"].shape[0] * batch["duplex"]["x"].shape[1] // 100
-        sums += torch.stack([loss, reply, phone, token, chat, spoken, shown]).detach().cpu()
+        sums += torch.stack([loss, reply, phone, token, chat, spoken, shown, moved]).detach().cpu()
         if step % 25 == 0 and crew.first:
-            log(step=step, s=clock(), **dict(zip(("duplex", "reply", "phone", "token", "chat", "spoken", "shown"), (sums / count).tolist())), units_s=units / (clock() - clock.before))
-            sums, count = torch.zeros(7), 0
+            log(step=step, s=clock(), **dict(zip(("duplex", "reply", "phone", "token", "chat", "spoken", "shown", "moved"), (sums / count).tolist())), units_s=units / (clock() - clock.before))
+            sums, count = torch.zeros(8), 0
         if step % 50 == 0 and crew.first:
             keep()
     if crew.first:
