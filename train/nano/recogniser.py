@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from . import mel
 from .ctc import Phonemes, distance, greedy
 from .questions import draw
-from .run import work
+from .run import newest
 from .train_ctc import Hearing, encode
 
 MODEL = pathlib.Path("/usr/share/pocketsphinx/model/en-us")
@@ -81,7 +81,7 @@ def accuracy(waves, texts, closed=True):
 def ears():
     """(the encoder with its phoneme head, its phonemes) from the joint stage, else from the stage before; None if
     neither exists."""
-    path = next((work() / name for name in ("joint.pt", "ctc.pt") if (work() / name).exists()), None)
+    path = newest("mean.pt", "joint.pt", "ctc.pt")
     if path is None:
         return None
     phonemes = Phonemes(w for answer in domain() for w in answer)

@@ -10,6 +10,11 @@ def work():
     return path
 
 
+def newest(*names):
+    """The path of the first of these states that exists, or None."""
+    return next((work() / name for name in names if (work() / name).exists()), None)
+
+
 def save(path, **state):
     torch.save(state, str(path) + ".part")
     os.replace(str(path) + ".part", path)

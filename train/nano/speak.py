@@ -11,7 +11,7 @@ from scipy.signal import resample_poly
 from . import recogniser, speech
 from .evaluate import load
 from .pitch import pitches
-from .run import work
+from .run import newest, work
 from .shipped import folder
 from .talker import END, SURE, Talker
 from .train_talker import Samples, Sentences
@@ -97,8 +97,7 @@ def stages(n):
             "vocoder": lambda i: voice.sound(utterance(data, i)[1]), "tokens, flow encoder, vocoder": lambda i: voice.sound(voice.mu(sentences.codes[i])),
             "tokens, flow, vocoder": lambda i: voice.speak(sentences.codes[i])}
     if (work() / "talker.pt").exists():
-        joint, talker = work() / "joint.pt", Talker()
-        thinker, text = load(joint if joint.exists() else folder())
+        talker, (thinker, text) = Talker(), load(newest("mean.pt", "joint.pt") or folder())
         samples = Samples(text, thinker, sentences)
         talker.load_state_dict(torch.load(work() / "talker.pt", map_location="cpu")["model"])
 

@@ -1,6 +1,6 @@
 """Stage 7: the TTS language model, on the thinker's states and the codec's tokens. usage: python -m nano.train_talker CPU_SECONDS PEAK_LR
 
-Needs joint.pt and codec.pt, or else the shipped model. Each sentence is learnt in the two forms that the server uses: full-duplex units of 25 tokens, and
+Needs mean.pt or joint.pt, and codec.pt, or else the shipped model. Each sentence is learnt in the two forms that the server uses: full-duplex units of 25 tokens, and
 the groups of ten text tokens of a streamed chat answer."""
 import math, random, sys
 import torch
@@ -10,7 +10,7 @@ from .evaluate import load
 from .half import Fast, worthwhile
 from .optim import Optimizer, schedule
 from .questions import Question, typed
-from .run import Clock, Log, save, work
+from .run import Clock, Log, newest, save, work
 from .shipped import folder
 from .talker import END, Talker
 from .together import Crew
@@ -165,8 +165,8 @@ def main():
     torch.set_num_threads(1)
     crew = Crew()
     torch.manual_seed(7)
-    joint, codec = work() / "joint.pt", work() / "codec.pt"
-    (thinker, text), talker, path, log = load(joint if joint.exists() else folder()), Talker(), work() / "talker.pt", Log("talker")
+    codec = work() / "codec.pt"
+    (thinker, text), talker, path, log = load(newest("mean.pt", "joint.pt") or folder()), Talker(), work() / "talker.pt", Log("talker")
     tokenizer = speech.SpeechTokenizer()
     tokenizer.load_state_dict(torch.load(codec, map_location="cpu")["tokenizer"] if codec.exists() else shipped_speech.tokenizer())
     train, tests = (Samples(text, thinker, Sentences(name, tokenizer)) for name in ("voice", "voice_test"))
