@@ -14,7 +14,7 @@ namespace parley::inference {
 
 namespace {
 
-constexpr transition transitions[] = {
+constexpr transition chat_transitions[] = {
     {stage::idle, stage::look},    {stage::idle, stage::clips}, // without pictures
     {stage::idle, stage::prefill}, {stage::look, stage::see},      {stage::see, stage::clips},
     {stage::see, stage::prefill},  {stage::clips, stage::prefill}, {stage::prefill, stage::decode},
@@ -42,7 +42,7 @@ std::vector<std::int64_t> untold(std::span<const token_id> all, std::size_t& tol
 } // namespace
 
 chat_task::chat_task(chat_session& of, task_context& with, submit_turn&& order, std::shared_ptr<image_job> pictures)
-    : task(of, transitions), session_(of), with_(with), turn_(std::move(order)), images_(std::move(pictures)),
+    : task(of, chat_transitions), session_(of), with_(with), turn_(std::move(order)), images_(std::move(pictures)),
       voice_(with, of.id) {}
 
 // ---- its life

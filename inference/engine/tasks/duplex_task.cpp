@@ -16,7 +16,7 @@ namespace {
 
 constexpr int unit_samples = 16000;
 
-constexpr transition transitions[] = {
+constexpr transition duplex_transitions[] = {
     {stage::idle, stage::hear},    {stage::hear, stage::look},   {stage::hear, stage::prefill}, // without pictures
     {stage::look, stage::see},     {stage::see, stage::prefill}, {stage::prefill, stage::decode},
     {stage::prefill, stage::idle}, // its words were already known
@@ -27,7 +27,7 @@ constexpr transition transitions[] = {
 } // namespace
 
 duplex_task::duplex_task(duplex_session& of, submit_unit&& order, std::shared_ptr<image_job> pictures)
-    : task(of, transitions), session_(of), unit_(std::move(order)), images_(std::move(pictures)) {}
+    : task(of, duplex_transitions), session_(of), unit_(std::move(order)), images_(std::move(pictures)) {}
 
 // ---- its life
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto suffix_text = "<|audio_end|><|im_end|>";
 
-constexpr transition transitions[] = {
+constexpr transition opening_transitions[] = {
     {stage::idle, stage::same_prompt}, {stage::idle, stage::clips},
     {stage::idle, stage::prefill},     {stage::same_prompt, stage::idle}, // checks again
     {stage::clips, stage::prefill},    {stage::prefill, stage::idle},     // the voice may still be missing
@@ -22,7 +22,7 @@ constexpr transition transitions[] = {
 } // namespace
 
 opening_task::opening_task(duplex_session& of, open_duplex&& order)
-    : task(of, transitions), session_(of), order_(std::move(order)), speaker_(of.with, of.id) {}
+    : task(of, opening_transitions), session_(of), order_(std::move(order)), speaker_(of.with, of.id) {}
 
 void opening_task::begin() {
   began_ = engine_clock::now();

@@ -10,7 +10,7 @@ namespace parley::inference {
 
 namespace {
 
-constexpr transition transitions[] = {
+constexpr transition window_transitions[] = {
     {stage::idle, stage::prefill}, // feeds the unit's end, or what a slide inserts
     {stage::prefill, stage::idle},
 };
@@ -18,7 +18,7 @@ constexpr transition transitions[] = {
 } // namespace
 
 window_task::window_task(duplex_session& of, engine_clock::time_point unit_began)
-    : task(of, transitions), session_(of) {
+    : task(of, window_transitions), session_(of) {
   began_ = unit_began;
 }
 
