@@ -1,17 +1,10 @@
 #include "inference/kernels/fixed_point.hpp"
 
+#include "inference/kernels/intrinsics.hpp"
 #include "inference/kernels/processor.hpp"
 
 #include <algorithm>
 #include <cmath>
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wuninitialized" // of g++ 12's own intrinsics
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#endif
 
 namespace parley::inference::cpu {
 
@@ -19,7 +12,7 @@ namespace {
 
 constexpr std::int64_t run = fixed_rows::run, half_run = run / 2, stretch = fixed_rows::stretch;
 
-/// `count` numbers of a stretch, the same scale for each of its runs.
+/// Rounds one stretch of `count` numbers; all its runs get the same scale.
 PARLEY_FOR_EACH_CPU void round_stretch(const float* x, std::int64_t count, std::int16_t* to, float* scales,
                                        float* sums) {
   constexpr auto most = 32639.0F; // 127 * 256 + 127: both bytes of a number are signed
@@ -46,7 +39,7 @@ PARLEY_FOR_EACH_CPU void round_stretch(const float* x, std::int64_t count, std::
   }
 }
 
-/// A run's part of each plane; these are `apart` bytes from each other.
+/// Writes one run's part of each of the four planes, which lie `apart` bytes from one another.
 PARLEY_FOR_EACH_CPU void split_run(const std::int16_t* numbers, std::int8_t* to, std::int64_t apart) {
   for (std::int64_t second = 0; second < 2; ++second)
     for (std::int64_t i = 0; i < half_run; ++i) {

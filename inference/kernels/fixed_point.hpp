@@ -10,7 +10,7 @@
 // bits) and of 32 (4 bits) are exact, and added up in float32.
 namespace parley::inference::cpu {
 
-/// Rows of numbers of 16 bits, with a scale for each 128 of them.
+/// Rows rounded to 16-bit integers, with one scale for every 128 numbers.
 class fixed_rows {
 public:
   /// `together` runs are a stretch, with one scale.
@@ -25,8 +25,9 @@ public:
     const std::int16_t* numbers; ///< a multiple of `run`; those behind the last are 0
     const float* scales;         ///< of each run
     const float* sums;           ///< of each run, times its scale
-    /// The same numbers as 256 * upper + lower, a stretch at a time: the upper bytes of the first halves of its runs, those
-    /// of their second halves, the lower bytes of both. Ends with zeros; only with layout::with_bytes.
+    /// The same numbers split into bytes, number = 256 * upper + lower. Each stretch has four planes: the upper bytes of
+    /// the first halves of its runs, those of the second halves, then the lower bytes of each. The last stretch is padded
+    /// with zeros. Only with layout::with_bytes.
     const std::int8_t* bytes;
   };
   row at(std::int64_t row) const {

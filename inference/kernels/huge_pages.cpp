@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t page = 2 << 20, slab_bytes = 64 << 20, least_bytes = 1 << 20, alignment = 64;
 
-/// Zeroed memory that begins at a border between huge pages. What is not touched costs nothing.
+/// Zeroed memory that begins at the start of a huge page. Memory that is never touched costs nothing.
 class slab {
 public:
   explicit slab(std::size_t bytes)
@@ -50,7 +50,7 @@ private:
   std::byte *next_ = nullptr, *end_ = nullptr;
 };
 
-/// A place for so many bytes, and what keeps it; nullptr if the system refuses.
+/// Memory for `bytes` bytes, and the slab that owns it. The memory is nullptr if the system refuses.
 std::pair<void*, std::shared_ptr<slab>> place_for(std::size_t bytes) {
   static std::mutex mutex;
   static std::weak_ptr<slab> latest; // ends with the last tensor in it

@@ -1,14 +1,8 @@
 #include "inference/kernels/product.hpp"
 
-#include <stdexcept>
+#include "inference/kernels/intrinsics.hpp"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wuninitialized" // of g++ 12's own intrinsics
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#endif
+#include <stdexcept>
 
 namespace parley::inference::cpu {
 
@@ -132,8 +126,8 @@ PARLEY_AVX512_BF16 inline void narrow_block(const bfloat16* x, four_rows<bfloat1
 
 } // namespace
 
-PARLEY_AVX512_BF16 void narrow_product(const bfloat16* x, std::int64_t rows, const bfloat16* matrix, std::int64_t out,
-                                       std::int64_t in, bfloat16* to, std::int64_t stride, bool add) {
+PARLEY_AVX512_BF16 void product(const bfloat16* x, std::int64_t rows, const bfloat16* matrix, std::int64_t out,
+                                std::int64_t in, bfloat16* to, std::int64_t stride, bool add) {
   const auto columns = out / block_columns;
   const auto blocks = [&](four_rows<bfloat16> four, bfloat16* into, std::int64_t apart) PARLEY_AVX512_BF16 {
     std::int64_t row = 0;
@@ -158,8 +152,8 @@ PARLEY_AVX512_BF16 void narrow_product(const bfloat16* x, std::int64_t rows, con
 
 #else
 
-void narrow_product(const bfloat16*, std::int64_t, const bfloat16*, std::int64_t, std::int64_t, bfloat16*, std::int64_t,
-                    bool) {
+void product(const bfloat16*, std::int64_t, const bfloat16*, std::int64_t, std::int64_t, bfloat16*, std::int64_t,
+             bool) {
   throw std::logic_error("this processor has no products of bfloat16");
 }
 

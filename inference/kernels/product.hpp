@@ -17,9 +17,8 @@ void product(const float* x, std::int64_t rows, const float* matrix, std::int64_
 void product(const float* x, std::int64_t rows, const bfloat16* matrix, std::int64_t out, std::int64_t in, bfloat16* to,
              std::int64_t stride, bool add);
 
-/// The same for rows that are narrow already, in the processor's own products of bfloat16: only where there are such
-/// (multiplies_bfloat16).
-void narrow_product(const bfloat16* x, std::int64_t rows, const bfloat16* matrix, std::int64_t out, std::int64_t in,
-                    bfloat16* to, std::int64_t stride, bool add);
+/// The same for rows in bfloat16, by the processor's own products: only where it has them (multiplies_bfloat16).
+void product(const bfloat16* x, std::int64_t rows, const bfloat16* matrix, std::int64_t out, std::int64_t in,
+             bfloat16* to, std::int64_t stride, bool add);
 
 } // namespace parley::inference::cpu

@@ -25,21 +25,6 @@ bool too_few_rows(const at::Tensor& x) {
   return x.is_cpu() && x.size(0) < least_rows;
 }
 
-void multiply(const float* x, std::int64_t rows, const float* matrix, std::int64_t out, std::int64_t in, float* to,
-              std::int64_t stride, bool add) {
-  cpu::product(x, rows, matrix, out, in, to, stride, add);
-}
-
-void multiply(const float* x, std::int64_t rows, const cpu::bfloat16* matrix, std::int64_t out, std::int64_t in,
-              cpu::bfloat16* to, std::int64_t stride, bool add) {
-  cpu::product(x, rows, matrix, out, in, to, stride, add);
-}
-
-void multiply(const cpu::bfloat16* x, std::int64_t rows, const cpu::bfloat16* matrix, std::int64_t out, std::int64_t in,
-              cpu::bfloat16* to, std::int64_t stride, bool add) {
-  cpu::narrow_product(x, rows, matrix, out, in, to, stride, add);
-}
-
 /// [rows, in] x the parts side by side → `to` [rows, out]; x of the first type, parts and result of the second.
 template<class Input, class Number>
 void few_rows_products(const at::Tensor& x, const std::vector<at::Tensor>& parts, at::Tensor& to, bool add) {
@@ -51,7 +36,7 @@ void few_rows_products(const at::Tensor& x, const std::vector<at::Tensor>& parts
   for (const auto& part : parts) {
     const auto* matrix = static_cast<const Number*>(part.const_data_ptr());
     cpu::parallel_for(0, part.size(0), numbers_per_thread / in + 1, [&](std::int64_t begin, std::int64_t end) {
-      multiply(from, rows, matrix + begin * in, end - begin, in, into + begin, stride, add);
+      cpu::product(from, rows, matrix + begin * in, end - begin, in, into + begin, stride, add);
     });
     into += part.size(0);
   }

@@ -155,17 +155,15 @@ TEST_CASE("products of few rows with narrower numbers are products") {
         const auto narrow_x = x.to(at::kBFloat16);
         const auto* from = static_cast<const cpu::bfloat16*>(narrow_x.const_data_ptr());
         auto all = at::cat({before, before.narrow(1, 0, 1)}, 1), alone = all.narrow(0, rows - 1, 1).clone();
-        cpu::narrow_product(from, rows, matrix, out, in, static_cast<cpu::bfloat16*>(all.mutable_data_ptr()), out + 1,
-                            true);
+        cpu::product(from, rows, matrix, out, in, static_cast<cpu::bfloat16*>(all.mutable_data_ptr()), out + 1, true);
         const auto narrow_exact = narrow_x.to(at::kDouble).mm(halves.to(at::kDouble).t()),
                    narrow_sum = narrow_exact + before.to(at::kDouble);
         CHECK(apart(all.narrow(1, 0, out), narrow_sum) <= narrow_sum.abs().max().item<double>() / 256);
         CHECK(at::equal(all.narrow(1, out, 1), before.narrow(1, 0, 1)));
-        cpu::narrow_product(from + (rows - 1) * in, 1, matrix, out, in,
-                            static_cast<cpu::bfloat16*>(alone.mutable_data_ptr()), out + 1, true);
+        cpu::product(from + (rows - 1) * in, 1, matrix, out, in, static_cast<cpu::bfloat16*>(alone.mutable_data_ptr()),
+                     out + 1, true);
         CHECK(at::equal(alone[0], all[rows - 1])); // a row does not depend on the others
-        cpu::narrow_product(from, rows, matrix, out, in, static_cast<cpu::bfloat16*>(all.mutable_data_ptr()), out + 1,
-                            false);
+        cpu::product(from, rows, matrix, out, in, static_cast<cpu::bfloat16*>(all.mutable_data_ptr()), out + 1, false);
         CHECK(apart(all.narrow(1, 0, out), narrow_exact) <= narrow_exact.abs().max().item<double>() / 256);
       }
 }

@@ -20,6 +20,7 @@ from .train_text import token_loss
 
 STATES = 2.0  # weight of the distance to the states that the shipped talker reads
 
+
 def encode_session(nano, x, offset=0):
     """mel [B,100*U,80] -> states, rows, with the streaming cache rule; offset: number of (unheard) units before."""
     h = nano.apm.front(x)
@@ -34,6 +35,17 @@ def encode_session(nano, x, offset=0):
     return h, nano.audio_projection_layer(h)
 
 
+def target_states(llm, e, weights):
+    """The states [n,H] from which the targets of the rows e [B,T,H] are predicted."""
+    return llm(e)[:, :-1][weights[:, 1:] > 0]
+
+
+def states_and_loss(llm, e, ids, weights):
+    """(target_states, what token_loss says of them) for the rows e [B,T,H] of ids [B,T]."""
+    keep, states = weights[:, 1:] > 0, target_states(llm, e, weights)
+    return states, token_loss(llm.lm_head(states), ids[:, 1:][keep], weights[:, 1:][keep])
+
+
 def splice(nano, ids, seen, rows=None):
     """Input rows [B,T,H] of ids [B,T], with `rows` (all sessions in sequence, [n,H]) at the ROW places and `seen` [pictures,ROWS,H] at the SIGHT places."""
     e = nano.llm.model.embed_tokens(ids.clamp(min=0))
@@ -46,10 +58,8 @@ def splice(nano, ids, seen, rows=None):
 
 def spliced_loss(nano, ids, weights, seen, rows=None):
     """Loss of ids [B,T] behind the rows of `splice`: (loss, loss of each target, their weights)."""
-    h = nano.llm(splice(nano, ids, seen, rows))
-    keep = weights[:, 1:] > 0
-    loss, ce = token_loss(nano.llm.lm_head(h[:, :-1][keep]), ids[:, 1:][keep], weights[:, 1:][keep])
-    return loss, ce.detach(), weights[:, 1:][keep]
+    _, (loss, ce) = states_and_loss(nano.llm, splice(nano, ids, seen, rows), ids, weights)
+    return loss, ce.detach(), weights[:, 1:][weights[:, 1:] > 0]
 
 
 def session_rows(nano, batch):
@@ -77,11 +87,6 @@ def duplex_loss(model, nano, text, batch):
     return loss, phone, token, reply
 
 
-def target_states(llm, e, weights):
-    """The states [n,H] from which the targets of the rows e [B,T,H] are predicted."""
-    return llm(e)[:, :-1][weights[:, 1:] > 0]
-
-
 def distance(now, before):
     """Squared distance of states by their size."""
     return (now.float() - before.float()).pow(2).mean() / before.float().pow(2).mean()
@@ -90,8 +95,7 @@ def distance(now, before):
 def typed_loss(llm, anchor, ids, weights):
     """(loss of typed chats, distance of their states to those of `anchor`, 0 without one)."""
     e = llm.model.embed_tokens(ids)
-    now = target_states(llm, e, weights)
-    loss, _ = token_loss(llm.lm_head(now), ids[:, 1:][weights[:, 1:] > 0], weights[:, 1:][weights[:, 1:] > 0])
+    now, (loss, _) = states_and_loss(llm, e, ids, weights)
     if anchor is None:
         return loss, loss.detach() * 0
     with torch.no_grad():
