@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 
 // What a session's log consists of: everything that happened to its machine, in order. As the machine is a pure function
@@ -103,9 +104,16 @@ std::string pack(const timed_record& record);
 std::chrono::nanoseconds time_of(std::string_view packed);
 std::size_t index_of(std::string_view packed);
 
+template<class Record, class... Kinds>
+constexpr std::size_t index_among(std::type_identity<std::variant<Kinds...>>) {
+  std::size_t index = 0;
+  static_cast<void>(((std::is_same_v<Record, Kinds> || (++index, false)) || ...));
+  return index;
+}
+
 template<class Record>
 bool kind_of(std::string_view packed) {
-  return index_of(packed) == log_record(Record()).index();
+  return index_of(packed) == index_among<Record>(std::type_identity<log_record>());
 }
 
 /// Nothing if `pack` did not make the bytes.
