@@ -1,17 +1,18 @@
-"""After the joint stage: the LLM alone learns function calls further, held to what it says and to its states otherwise. usage: python -m nano.train_calls CPU_SECONDS [peak lr]
+"""After the joint stage: the LLM alone learns function calls, names and what it cannot answer further, held to what it says and to its states otherwise. usage: python -m nano.train_calls CPU_SECONDS [peak lr]
 
-Begins with joint.pt, or else with a shipped model, and writes calls.pt, which `nano.export` takes in the place of joint.pt. A step has chats with functions and
-names; chats and sessions of the text stage; and sessions, questions and chats of the joint stage, with real sound and pictures. The last two are also held to
+Begins with joint.pt, or else with a shipped model, and writes calls.pt, which `nano.export` takes in the place of joint.pt. A step has chats with functions,
+names and questions outside the domain; chats and sessions of the text stage; and sessions, questions and chats of the joint stage, with real sound and pictures. The last two are also held to
 the model as it was: its distribution, and the states that the talker reads. Encoder and embeddings stay as they are."""
 import functools, sys
 import torch
 import torch.nn.functional as F
-from . import ctc, layouts, mixing, shipped, tools
+from . import ctc, layouts, mixing, outside, shipped, tools
 from .feed import device, feed, grouped, scale
 from .gallery import open_gallery
 from .half import Fast, compiled
 from .model import Nano
 from .optim import Optimizer, schedule
+from .questions import draw, typed
 from .run import Clock, Log, save, work
 from .sessions import Maker, default_voice
 from .tokenizer import Text
@@ -22,10 +23,13 @@ LIKE, STATES = 1.0, 4.0   # weights of the distribution and of the states
 
 
 def called(text, r):
-    if r.random() < .75:
+    kind = r.random()
+    if kind < .55:
         return layouts.tool_chat(text, r)
-    system, question = tools.name_asked(r)
-    return layouts.chat(text, r, [question], system=system)
+    if kind < .75:
+        system, question = tools.name_asked(r)
+        return layouts.chat(text, r, [question], system=system)
+    return layouts.chat(text, r, [outside.typed(r) if r.random() < .6 else typed(r, draw(r)) for _ in range(r.choice([1, 1, 2, 3]))])
 
 
 def batches(text, maker, r, tokens=1600):
