@@ -119,8 +119,8 @@ PARLEY_FOR_EACH_CPU void plain_product(const fixed_rows& x, const int4_rows& mat
 
 namespace {
 
-constexpr std::int64_t columns = 4; ///< streams of the matrix, in different pages, as in product.cpp
-constexpr std::int64_t ahead = 512; ///< bytes
+constexpr int columns = 4;          ///< streams of the matrix, in different pages, as in product.cpp
+constexpr std::int64_t ahead = 256; ///< bytes
 
 /// block(first, apart) for each group of `columns` columns that lie `apart`, of at least as many. Some are computed twice if
 /// their number is not a multiple.
@@ -142,39 +142,60 @@ PARLEY_AVX512 inline __m512i add_products_of_16(__m512i to, __m512i a, __m512i b
   }
 }
 
+/// `count` rows of x and four rows of an int8 matrix, from the same input on, and the sums of their products so far.
+template<int count>
+struct int8_block {
+  fixed_rows::row x[count];
+  const std::int8_t* m[columns];
+  __m512 sums[count][columns];
+
+  /// Adds the products of the next inputs: a whole stretch, or the `left` last ones.
+  template<bool vnni, bool whole>
+  PARLEY_AVX512 void add(std::int64_t left) {
+    __m512i exact[count][columns];
+    for (auto& of : exact)
+      for (auto& each : of) each = _mm512_setzero_si512();
+    for (std::int64_t i = 0; i < (whole ? stretch : left); i += run) {
+      const auto there = left - i >= run ? ~__mmask32(0) : (__mmask32(1) << (left - i)) - 1;
+      __m512i numbers[columns];
+      for (int c = 0; c < columns; ++c) {
+        if (i % 64 == 0) _mm_prefetch(m[c] + i + ahead, _MM_HINT_T0);
+        const auto* from = m[c] + i;
+        numbers[c] = _mm512_cvtepi8_epi16(whole ? _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))
+                                                : _mm256_maskz_loadu_epi8(there, from));
+      }
+      for (int r = 0; r < count; ++r) {
+        const auto from = _mm512_loadu_si512(x[r].numbers + i);
+        for (int c = 0; c < columns; ++c) exact[r][c] = add_products_of_16<vnni>(exact[r][c], from, numbers[c]);
+      }
+    }
+    for (int r = 0; r < count; ++r) {
+      const auto scale = _mm512_set1_ps(*x[r].scales);
+      for (int c = 0; c < columns; ++c)
+        sums[r][c] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact[r][c]), scale, sums[r][c]);
+    }
+  }
+
+  void advance() {
+    for (auto& of : x) of.numbers += stretch, of.scales += stretch / run;
+    for (auto& of : m) of += stretch;
+  }
+};
+
 /// `count` rows of x against four rows of an int8 matrix.
 template<bool vnni, int count>
 PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const std::int8_t* const* m, float* to,
                                    std::int64_t apart, std::int64_t stride) {
-  __m512 sums[count][columns];
-  for (auto& of : sums)
+  int8_block<count> all;
+  for (int r = 0; r < count; ++r) all.x[r] = x.at(row + r);
+  for (int c = 0; c < columns; ++c) all.m[c] = m[c];
+  for (auto& of : all.sums)
     for (auto& each : of) each = _mm512_setzero_ps();
-  const auto in = x.in();
-  for (std::int64_t at = 0; at < in; at += stretch) {
-    __m512i exact[count][columns];
-    for (auto& of : exact)
-      for (auto& each : of) each = _mm512_setzero_si512();
-    for (std::int64_t i = at; i < std::min(in, at + stretch); i += run) {
-      const auto mask = in - i >= run ? ~__mmask32(0) : (__mmask32(1) << (in - i)) - 1;
-      __m512i numbers[columns];
-      for (std::int64_t c = 0; c < columns; ++c) {
-        if (i % 64 == 0) _mm_prefetch(m[c] + i + ahead, _MM_HINT_T0);
-        numbers[c] = _mm512_cvtepi8_epi16(_mm256_maskz_loadu_epi8(mask, m[c] + i));
-      }
-      for (int r = 0; r < count; ++r) {
-        const auto from = _mm512_loadu_si512(x.at(row + r).numbers + i);
-        for (std::int64_t c = 0; c < columns; ++c)
-          exact[r][c] = add_products_of_16<vnni>(exact[r][c], from, numbers[c]);
-      }
-    }
-    for (int r = 0; r < count; ++r) {
-      const auto scale = _mm512_set1_ps(x.at(row + r).scales[at / run]);
-      for (std::int64_t c = 0; c < columns; ++c)
-        sums[r][c] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact[r][c]), scale, sums[r][c]);
-    }
-  }
+  auto left = x.in();
+  for (; left >= stretch; left -= stretch, all.advance()) all.template add<vnni, true>(left);
+  if (left > 0) all.template add<vnni, false>(left);
   for (int r = 0; r < count; ++r)
-    for (std::int64_t c = 0; c < columns; ++c) to[r * stride + c * apart] = _mm512_reduce_add_ps(sums[r][c]);
+    for (int c = 0; c < columns; ++c) to[r * stride + c * apart] = _mm512_reduce_add_ps(all.sums[r][c]);
 }
 
 template<bool vnni>
@@ -190,88 +211,108 @@ PARLEY_AVX512 void fast_product(const fixed_rows& x, const std::int8_t* matrix, 
   });
 }
 
-/// The scales of sixteen runs of a row of an int4 matrix, and the value of its step 0.
-struct sixteen_lines {
-  __m512 scale, zero;
-};
-
-PARLEY_AVX512 inline sixteen_lines lines_of(const int4_rows& m, std::int64_t at, __m512i which, __mmask16 there) {
-  const auto pairs = _mm512_maskz_loadu_epi32(there, m.scales + at / m.group * 2);
-  const auto each = _mm512_permutexvar_epi32(which, pairs);
-  const auto scale = _mm512_castsi512_ps(_mm512_slli_epi32(each, 16));
-  const auto offset = _mm512_castsi512_ps(_mm512_and_si512(each, _mm512_set1_epi32(~0xFFFF)));
-  return {scale, _mm512_fnmadd_ps(_mm512_set1_ps(8), scale, offset)};
-}
-
 /// to + the products of each four unsigned bytes with four signed ones; three instructions without VNNI.
 template<bool vnni>
-PARLEY_AVX512 inline __m512i add_products(__m512i to, __m512i unsigned_bytes, const std::int8_t* signed_bytes) {
+PARLEY_AVX512 inline __m512i add_products(__m512i to, __m512i unsigned_bytes, __m512i signed_bytes) {
   if constexpr (vnni) { // GCC inlines its intrinsic only into functions for processors that all have it
-    asm("vpdpbusd %2, %1, %0" : "+v"(to) : "v"(unsigned_bytes), "m"(*reinterpret_cast<const __m512i_u*>(signed_bytes)));
+    asm("vpdpbusd %2, %1, %0" : "+v"(to) : "v"(unsigned_bytes), "v"(signed_bytes));
     return to;
   } else {
-    const auto pairs = _mm512_maddubs_epi16(unsigned_bytes, _mm512_loadu_si512(signed_bytes)); // at most 2 * 15 * 128
+    const auto pairs = _mm512_maddubs_epi16(unsigned_bytes, signed_bytes); // at most 2 * 15 * 128
     return _mm512_add_epi32(to, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
   }
 }
 
-/// `count` rows of x against `width` rows of an int4 matrix.
-template<bool vnni, int count, int width>
-PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const int4_rows* m, float* to,
-                                   std::int64_t apart, std::int64_t stride) {
-  constexpr std::int64_t span = 16 * run, together = fixed_rows::together, plane = together * half_run;
-  const auto low_bits = _mm512_set1_epi8(15);
-  const auto runs = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-  const auto in = x.in(), group = m[0].group;
-  const auto which = _mm512_srlv_epi32(runs, _mm512_set1_epi32(group == 32    ? 0
-                                                               : group == 64  ? 1
-                                                               : group == 128 ? 2
-                                                                              : 3));
-  __m512 sums[count][width];
-  for (auto& of : sums)
-    for (auto& each : of) each = _mm512_setzero_ps();
-  for (std::int64_t at = 0; at < in; at += span) {
-    const auto left = std::min(span, in - at);
-    const auto groups = (left + group - 1) / group, here = left / run;
-    const auto there = static_cast<__mmask16>((1U << groups) - 1),
-               runs_there = static_cast<__mmask16>((1U << here) - 1);
-    __m512 scales[count][width];
-    for (int c = 0; c < width; ++c) {
-      _mm_prefetch(m[c].scales + (at + span) / group * 2, _MM_HINT_T0);
-      const auto lines = lines_of(m[c], at, which, there);
+/// `count` rows of x and four rows of an int4 matrix, from the same input on, and the sums of their products so far.
+template<int count>
+struct int4_block {
+  static constexpr std::int64_t span = 16 * run; ///< inputs whose scales fill a vector
+
+  fixed_rows::row x[count];
+  int4_rows m[columns];
+  int runs_of_a_group; ///< as a power of two
+  __m512 sums[count][columns];
+
+  /// The scales of the next sixteen runs of a row of the matrix, and the values of its step 0.
+  struct lines {
+    __m512 scale, zero;
+  };
+  PARLEY_AVX512 lines lines_of(int column, __m512i runs, __mmask16 runs_there) const {
+    const auto groups = static_cast<__mmask16>(
+        (1U << ((__builtin_popcount(runs_there) + (1 << runs_of_a_group) - 1) >> runs_of_a_group)) - 1);
+    const auto pairs = _mm512_maskz_loadu_epi32(groups, m[column].scales);
+    const auto each = _mm512_permutexvar_epi32(_mm512_srl_epi32(runs, _mm_cvtsi32_si128(runs_of_a_group)), pairs);
+    const auto scale = _mm512_castsi512_ps(_mm512_slli_epi32(each, 16));
+    const auto offset = _mm512_castsi512_ps(_mm512_and_si512(each, _mm512_set1_epi32(~0xFFFF)));
+    return {scale, _mm512_fnmadd_ps(_mm512_set1_ps(8), scale, offset)};
+  }
+
+  /// Adds the products of the next inputs: a whole span, or the `left` last ones.
+  template<bool vnni, bool whole>
+  PARLEY_AVX512 void add(std::int64_t left) {
+    constexpr std::int64_t together = fixed_rows::together, plane = together * half_run;
+    const auto low_bits = _mm512_set1_epi8(15);
+    const auto runs = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    const auto here = whole ? span / run : left / run;
+    const auto runs_there = static_cast<__mmask16>((1U << here) - 1);
+    __m512 scales[count][columns];
+    for (int c = 0; c < columns; ++c) {
+      _mm_prefetch(m[c].scales + (2 * span / run >> runs_of_a_group), _MM_HINT_T0);
+      const auto of = lines_of(c, runs, runs_there);
       for (int r = 0; r < count; ++r) {
-        const auto of = x.at(row + r);
-        scales[r][c] = _mm512_mul_ps(lines.scale, _mm512_maskz_loadu_ps(runs_there, of.scales + at / run));
-        sums[r][c] = _mm512_fmadd_ps(lines.zero, _mm512_maskz_loadu_ps(runs_there, of.sums + at / run), sums[r][c]);
+        scales[r][c] = _mm512_mul_ps(of.scale, _mm512_maskz_loadu_ps(runs_there, x[r].scales));
+        sums[r][c] = _mm512_fmadd_ps(of.zero, _mm512_maskz_loadu_ps(runs_there, x[r].sums), sums[r][c]);
       }
     }
     for (std::int64_t i = 0; i < here; i += together) { // four runs: one in each quarter of a vector
-      const auto from = at + i * run;
       const auto bytes = here - i >= together ? ~__mmask64(0) : (__mmask64(1) << ((here - i) * half_run)) - 1;
       const auto lane = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(i)), _mm512_srli_epi32(runs, 2));
-      __m512i first[width], second[width]; // the steps of the first half of each run, and of the other
-      for (int c = 0; c < width; ++c) {
-        _mm_prefetch(m[c].steps + from / 2 + ahead, _MM_HINT_T0);
-        const auto pairs = _mm512_maskz_loadu_epi8(bytes, m[c].steps + from / 2);
+      __m512i first[columns], second[columns]; // the steps of the first half of each run, and of the other
+      for (int c = 0; c < columns; ++c) {
+        const auto* steps = m[c].steps + i * half_run;
+        _mm_prefetch(steps + ahead, _MM_HINT_T0);
+        const auto pairs = whole ? _mm512_loadu_si512(steps) : _mm512_maskz_loadu_epi8(bytes, steps);
         first[c] = _mm512_and_si512(pairs, low_bits);
         second[c] = _mm512_and_si512(_mm512_srli_epi16(pairs, 4), low_bits);
       }
       for (int r = 0; r < count; ++r) {
-        const auto* by = x.at(row + r).bytes + from * 2;
-        for (int c = 0; c < width; ++c) {
-          const auto none = _mm512_setzero_si512();
-          const auto upper = add_products<vnni>(add_products<vnni>(none, first[c], by), second[c], by + plane);
-          const auto lower =
-              add_products<vnni>(add_products<vnni>(none, first[c], by + 2 * plane), second[c], by + 3 * plane);
-          const auto exact = _mm512_add_epi32(_mm512_slli_epi32(upper, 8), lower);
+        const auto* from = x[r].bytes + 2 * i * run;
+        const auto upper_first = _mm512_loadu_si512(from), upper_second = _mm512_loadu_si512(from + plane),
+                   lower_first = _mm512_loadu_si512(from + 2 * plane),
+                   lower_second = _mm512_loadu_si512(from + 3 * plane);
+        for (int c = 0; c < columns; ++c) {
+          auto exact = add_products<vnni>(_mm512_setzero_si512(), first[c], upper_first);
+          exact = _mm512_slli_epi32(add_products<vnni>(exact, second[c], upper_second), 8);
+          exact = add_products<vnni>(add_products<vnni>(exact, first[c], lower_first), second[c], lower_second);
           sums[r][c] =
               _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact), _mm512_permutexvar_ps(lane, scales[r][c]), sums[r][c]);
         }
       }
     }
   }
+
+  void advance() {
+    for (auto& of : x) of.bytes += 2 * span, of.scales += span / run, of.sums += span / run;
+    for (auto& of : m) of.steps += span / 2, of.scales += 2 * span / run >> runs_of_a_group;
+  }
+};
+
+/// `count` rows of x against four rows of an int4 matrix.
+template<bool vnni, int count>
+PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const int4_rows* m, float* to,
+                                   std::int64_t apart, std::int64_t stride) {
+  using block = int4_block<count>;
+  block all;
+  for (int r = 0; r < count; ++r) all.x[r] = x.at(row + r);
+  for (int c = 0; c < columns; ++c) all.m[c] = m[c];
+  all.runs_of_a_group = __builtin_ctzll(static_cast<unsigned long long>(m[0].group / run));
+  for (auto& of : all.sums)
+    for (auto& each : of) each = _mm512_setzero_ps();
+  auto left = x.in();
+  for (; left >= block::span; left -= block::span, all.advance()) all.template add<vnni, true>(left);
+  if (left > 0) all.template add<vnni, false>(left);
   for (int r = 0; r < count; ++r)
-    for (int c = 0; c < width; ++c) to[r * stride + c * apart] = _mm512_reduce_add_ps(sums[r][c]);
+    for (int c = 0; c < columns; ++c) to[r * stride + c * apart] = _mm512_reduce_add_ps(all.sums[r][c]);
 }
 
 template<bool vnni>
@@ -282,11 +323,8 @@ PARLEY_AVX512 void fast_product(const fixed_rows& x, const int4_rows& matrix, st
     const int4_rows m[columns] = {matrix.from(column), matrix.from(column + by), matrix.from(column + 2 * by),
                                   matrix.from(column + 3 * by)};
     std::int64_t row = 0;
-    for (; row + 4 <= x.rows(); row += 4) {
-      block_of<vnni, 4, 2>(x, row, m, to + row * stride + column, by, stride);
-      block_of<vnni, 4, 2>(x, row, m + 2, to + row * stride + column + 2 * by, by, stride);
-    }
-    for (; row < x.rows(); ++row) block_of<vnni, 1, 4>(x, row, m, to + row * stride + column, by, stride);
+    for (; row + 4 <= x.rows(); row += 4) block_of<vnni, 4>(x, row, m, to + row * stride + column, by, stride);
+    for (; row < x.rows(); ++row) block_of<vnni, 1>(x, row, m, to + row * stride + column, by, stride);
   });
 }
 
