@@ -6,7 +6,7 @@ import json, random, sys, types
 import numpy as np
 import torch
 from scipy.signal import resample_poly
-from . import layouts, outside, pictures, recogniser, sights, tools
+from . import layouts, outside, pictures, recogniser, sights, synth, tools
 from .evaluate import row, with_noise
 from .questions import draw, typed
 from .run import work
@@ -86,13 +86,13 @@ def sighted(server, n):
     row("a picture in chat, colour and shape, unseen phrasings", right, n)
 
 
-PEOPLE = ["flite_slt", "flite_awb", "festival_slt", "flite", "festival", "flite_slt_phrasings", "flite_awb_phrasings", "festival_slt_phrasings"]
+PEOPLE = ["flite_slt", "flite_awb", "festival_slt", "flite", "festival", "flite_slt_phrasings", "flite_awb_phrasings", "festival_slt_phrasings", *synth.HELD_MBROLA]
 
 
 def people(server, n, show=6):
-    """Questions by the held-out people (slt, awb) and by trained ones, then sound outside the domain."""
+    """Questions by the held-out people (slt, awb; MBROLA's us2 and en1, where they were made) and by trained ones, then sound outside the domain."""
     refused = asked = 0
-    for name in PEOPLE:
+    for name in (p for p in PEOPLE if (work() / f"test_{p}.json").exists()):
         records, waves, r = json.loads((work() / f"test_{name}.json").read_text()), np.load(work() / f"test_{name}.npz"), random.Random(4)
         right = timely = own = wrong = 0
         count = min(n, len(records))

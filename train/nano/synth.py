@@ -1,5 +1,5 @@
 """Spoken questions: banks of clips as log-mel, and test clips as waveforms. usage: python -m nano.synth [clips of espeak-ng] [processes] [clips of people] | tests"""
-import io, itertools, json, multiprocessing, random, subprocess, sys, time, wave
+import io, itertools, json, multiprocessing, pathlib, random, shutil, subprocess, sys, time, wave
 import numpy as np
 from scipy.signal import resample_poly
 from . import channel, mel, mixing, outside, sights, speakers
@@ -13,6 +13,9 @@ MORE_VOICES = ("en-us+Alex en+Alicia en-us+Andrea en+Annie en-us+Denis en+Diogo 
                "en-us+iven3 en-us+john en+klatt2 en-us+klatt3 en-us+klatt4 en+linda en-us+marcelo en-us-nyc+max en-us+michel en-us+miguel en-gb-x-gbcwmd+norbert en-us+pablo en+paul en-us+pedro en-us+quincy "
                "en-us+rob en-gb-scotland+robert en-us+sandro en+shelby en-us+steph en-029+steph2 en-us+travis en-us+victor en+zac en-gb-x-gbcwmd+f2 en-us-nyc+f4 en-029+m3 en-gb-x-gbcwmd+m1 en-gb-scotland+m2 en+m3").split()
 HELD_VOICES = "en-us+m7 en-gb-x-gbclan en+f1 en-us+f3 en+m6 en-us-nyc+f5 en-gb-x-rp+m4 en-us+Andy".split()
+# MBROLA's voices, made of recorded diphones, with espeak-ng's phones and melody; those of other languages speak English phones mapped onto theirs.
+MBROLA_VOICES = ("mb-us1 mb-us3 " * 3 + "mb-af1-en mb-nl2-en mb-fr1-en mb-fr4-en mb-de1-en mb-de2-en mb-de3-en mb-de4-en mb-de5-en mb-de6-en mb-gr2-en mb-hu1-en mb-pl1-en mb-ro1-en mb-sw1-en mb-sw2-en").split()
+HELD_MBROLA = "mb-us2 mb-en1".split()
 VARIANTS = sorted({v.split("+")[1] for v in TRAIN_VOICES + MORE_VOICES if "+" in v} - {v.split("+")[1] for v in HELD_VOICES if "+" in v})
 MIXED_VOICES = [f"{accent}+{variant}" for accent in TRAIN_VOICES if "+" not in accent for variant in VARIANTS]
 RATE = 16000
@@ -31,6 +34,11 @@ def say(text, voice, speed=175, pitch=50, gap=None):
     y = resample_poly(y, 320, 441).astype(np.float32) if rate == 22050 else y
     loud = np.nonzero(np.abs(y) > .003)[0]
     return y[max(0, loud[0] - 160):loud[-1] + 160]
+
+
+def installed_mbrola(voices=MBROLA_VOICES):
+    """Those of MBROLA's voices whose data lie where espeak-ng looks for them, if its program is here."""
+    return [v for v in voices if shutil.which("mbrola") and pathlib.Path("/usr/share/mbrola", v.split("-")[1]).exists()]
 
 
 SIZED, OTHER_SPEAKER = .5, .4  # shares of the clips with another throat, and of those that WORLD makes into another speaker
@@ -129,6 +137,8 @@ def held_out_people():
         name = voice.replace("/cmu_us", "").replace("_arctic_hts", "").replace("/", "_")  # flite_slt, flite_awb, festival_slt
         keep(f"test_{name}", by_people(random.Random(120 + k), 200, [voice], plain=True, repeat=0, lead=.1))
         keep(f"test_{name}_phrasings", by_people(random.Random(130 + k), 120, [voice], plain=True, repeat=0, held=True))
+    for k, voice in enumerate(installed_mbrola(HELD_MBROLA)):
+        tests(f"test_{voice}", 200, 150 + k, voices=[voice], repeat=0)
     keep("test_flite", by_people(random.Random(140), 200, speakers.FLITE, plain=True, repeat=0, lead=.1))
     keep("test_festival", by_people(random.Random(141), 200, speakers.FESTIVAL, plain=True, repeat=0, lead=.1))
     r, g = random.Random(142), np.random.default_rng(142)
@@ -143,6 +153,7 @@ def part(job):
     torch.set_num_threads(1)
     name, n, seed, kind, voices = job
     speakers.check_training(voices)
+    assert not set(voices) & set(HELD_VOICES + HELD_MBROLA)
     r, g = random.Random(seed), np.random.default_rng(seed)
     if kind == "people":
         store(name, ((record, disguised(y, g)) for record, y in by_people(r, n, voices, repeat=.04, lead=.1, reword=.2)))
@@ -171,6 +182,9 @@ if __name__ == "__main__":
         more = speakers.installed(MORE_PEOPLE)
         if len(more) < len(MORE_PEOPLE):
             print("WITHOUT some voices of RHVoice and Pico, which are not installed (README.md)")
+        if len(installed_mbrola()) < len(MBROLA_VOICES):
+            print("WITHOUT some voices of MBROLA, which are not installed (README.md)")
         parts += [(f"bank_more{k}", 2000, 450 + k, "people", more) for k in range(-(-people * 7 // 24000)) if more]
+        parts += [(f"bank_mbrola{k}", 2000, 470 + k, "asked", here) for k in range(-(-n * 3 // 14000)) if (here := installed_mbrola())]
         parts += [(f"bank_outside{k}", round((n + people) * outside.SPOKEN_SHARE / 2), 500 + k, "outside", TRAIN_VOICES + MORE_VOICES) for k in range(2)]
         pool.map(part, [("bank_sights", n // 9, 290, "seen", TRAIN_VOICES + MORE_VOICES + MIXED_VOICES)] + parts, chunksize=1)

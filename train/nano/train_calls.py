@@ -16,8 +16,8 @@ from .questions import draw, typed
 from .run import Clock, Log, save, work
 from .sessions import Maker, default_voice
 from .tokenizer import Text
-from .train_joint import distance, question_rows, session_rows, splice, target_states
-from .train_text import pad, text_loss, token_loss, typed_pool
+from .train_joint import distance, question_rows, session_rows, splice
+from .train_text import pad, target_states, text_loss, token_loss, typed_pool
 
 LIKE, STATES = 1.0, 4.0   # weights of the distribution and of the states
 

@@ -16,7 +16,7 @@ from .sessions import Maker, default_voice
 from .together import Crew
 from .tokenizer import Text
 from .train_ctc import Hearing, UNITS_PER_CACHE, load_llm, token_scores
-from .train_text import token_loss
+from .train_text import states_and_loss, target_states
 
 STATES = 2.0  # weight of the distance to the states that the shipped talker reads
 
@@ -33,17 +33,6 @@ def encode_session(nano, x, offset=0):
         h = layer(h, mask, None)
     h = nano.apm.layer_norm(h)
     return h, nano.audio_projection_layer(h)
-
-
-def target_states(llm, e, weights):
-    """The states [n,H] from which the targets of the rows e [B,T,H] are predicted."""
-    return llm(e)[:, :-1][weights[:, 1:] > 0]
-
-
-def states_and_loss(llm, e, ids, weights):
-    """(target_states, what token_loss says of them) for the rows e [B,T,H] of ids [B,T]."""
-    keep, states = weights[:, 1:] > 0, target_states(llm, e, weights)
-    return states, token_loss(llm.lm_head(states), ids[:, 1:][keep], weights[:, 1:][keep])
 
 
 def splice(nano, ids, seen, rows=None):

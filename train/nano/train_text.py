@@ -65,10 +65,20 @@ def batches(text, r, tokens=3200):
         yield from map(pad, groups)
 
 
+def target_states(llm, e, weights):
+    """The states [n,H] from which the targets of the rows e [B,T,H] are predicted."""
+    return llm(e)[:, :-1][weights[:, 1:] > 0]
+
+
+def states_and_loss(llm, e, ids, weights):
+    """(target_states, what token_loss says of them) for the rows e [B,T,H] of ids [B,T]."""
+    keep, states = weights[:, 1:] > 0, target_states(llm, e, weights)
+    return states, token_loss(llm.lm_head(states), ids[:, 1:][keep], weights[:, 1:][keep])
+
+
 def text_loss(llm, ids, weights):
-    h = llm(llm.model.embed_tokens(ids))
-    keep = weights[:, 1:] > 0
-    return token_loss(llm.lm_head(h[:, :-1][keep]), ids[:, 1:][keep], weights[:, 1:][keep])
+    """token_loss of ids [B,T] whose rows are their embeddings."""
+    return states_and_loss(llm, llm.model.embed_tokens(ids), ids, weights)[1]
 
 
 def main():

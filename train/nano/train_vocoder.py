@@ -1,16 +1,19 @@
-"""Stage 6: the vocoder on the voice's own mels. usage: python -m nano.train_vocoder CPU_SECONDS PEAK_LR
+"""Stage 6: the vocoder on the voice's mels, recorded or made by the flow. usage: python -m nano.train_vocoder CPU_SECONDS PEAK_LR
 
 The losses: multi-resolution spectra, the mel that a recogniser sees, and the pitch. The source follows the corpus's voicing, so that the vocoder learns
-to rely on it."""
+to rely on it. A quarter of the mels are the recordings' own; the others are what the flow makes of their tokens, as in the server. Starts from the shipped
+vocoder, and the flow is that of flow.pt, codec.pt or the shipped voice."""
 import math, sys
 import torch
-from . import shipped_speech
-from .run import Clock, Log, save, work
+from . import shipped_speech, speech
+from .run import Clock, Log, newest, save, work
 from .vocoder import HOP, LOOK, Vocoder
 from .voice import slaney
 from .voice_data import corpus, utterance
 
 SEGMENT, BEFORE, BATCH = 32, 8, 3  # frames in the loss, frames of left context, segments per step
+MADE = .75    # share of the segments whose mel the flow made
+BLOCK = 25    # speech tokens that the flow sees at once
 RESOLUTIONS = [(1024, 240), (512, 120), (128, 32)]
 FLOOR = 3e-3  # magnitudes below this are silence
 EAR, EAR_FLOOR = (600, 240), 3e-6  # window and hop of 25 and 10 ms; power below this is silence
@@ -34,6 +37,23 @@ def heard(y, windows):
     """[B,n] -> log10 mel power as recognisers compute it."""
     s = torch.view_as_real(torch.stft(y, *EAR, window=windows[EAR[0]], return_complex=True)).pow(2).sum(-1)
     return (s.transpose(1, 2) @ EAR_BANK).clamp(min=EAR_FLOOR).log10()
+
+
+@torch.no_grad()
+def made_by_flow(data):
+    """The mel [frames,80] that the flow makes of the recordings' tokens; the recordings' own if there is no flow yet."""
+    path = newest("flow.pt", "codec.pt")
+    state = torch.load(path, map_location="cpu") if path else shipped_speech.flow() and dict(tokenizer=shipped_speech.tokenizer(), flow=shipped_speech.flow())
+    if not state:
+        return data["mel"]
+    tokenizer, flow = speech.SpeechTokenizer(), speech.Flow()
+    tokenizer.load_state_dict(state["tokenizer"])
+    flow.load_state_dict(state["flow"])
+    parts = []
+    for i in range(len(data["first"])):
+        mu = flow.mu(tokenizer(utterance(data, i)[0]).round(), BLOCK)
+        parts.append(flow.mel(mu, torch.randn_like(mu), block=2 * BLOCK)[0])
+    return torch.cat(parts)
 
 
 @torch.no_grad()
@@ -63,12 +83,12 @@ def main():
     elif shipped := shipped_speech.hift():
         net.load_state_dict(shipped)
     keep = lambda: save(path, model=net.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
-    sums, count, T = torch.zeros(5), 0, BEFORE + SEGMENT + LOOK
+    sums, count, T, mels = torch.zeros(5), 0, BEFORE + SEGMENT + LOOK, [data["mel"], made_by_flow(data)]
     while clock() < budget:
         for group in opt.param_groups:
             group["lr"] = peak * min(1, (step + 1) / 150) * (.05 + .475 * (1 + math.cos(math.pi * clock() / budget)))
         starts = torch.randint(0, len(data["mel"]) - T, (BATCH,)).tolist()
-        mel = torch.stack([data["mel"][a:a + T] for a in starts]).transpose(1, 2)
+        mel = torch.stack([mels[made][a:a + T] for a, made in zip(starts, (torch.rand(BATCH) < MADE).tolist())]).transpose(1, 2)
         want = torch.stack([data["samples"][(a + BEFORE) * HOP:(a + BEFORE + SEGMENT) * HOP] for a in starts]).float() / 32768
         f0 = torch.stack([data["pitch"][a:a + T] for a in starts])
         guess = net.f0_predictor(mel)
