@@ -1,15 +1,11 @@
 """The mean of a stage's weights and the shipped ones: of two models trained from the same weights, it often does better than either (Wortsman et al., Model soups, 2022). usage:
 python -m nano.average STATE.pt OUT.pt [share of the state, default 0.5] [calls.pt]
 
-OUT.pt is exported in the place of the state. Without a shipped model the state stays as it is. With the state of `train_calls`, the LLM is three parts of it, four of STATE
-and three shipped."""
+OUT.pt is exported in the place of the state. Without a shipped model the state stays as it is. With the state of `train_calls`, half of the LLM is that, and half is STATE's."""
 import sys
 import torch
 from . import shipped
 from .run import save
-
-CALLS = .3, .4, .3  # of the LLM: shipped, the state, train_calls
-
 
 def weights(path):
     return torch.load(path, map_location="cpu")["model"]
@@ -23,8 +19,7 @@ def mean(state, share, calls=None):
         if name not in found:
             return value
         if calls and name.startswith("llm."):
-            before, here, there = CALLS
-            return found[name] * before + value * here + calls[name] * there
+            return (value + calls[name]) / 2
         return found[name] * (1 - share) + value * share
 
     return {k: averaged(k.removeprefix("nano."), v) for k, v in state.items()}
