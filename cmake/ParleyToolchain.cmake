@@ -28,7 +28,7 @@ if(PARLEY_SANITIZE)
     message(FATAL_ERROR "PARLEY_SANITIZE must be empty, address or thread")
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    add_compile_options(-Wno-maybe-uninitialized) # false where a sanitizer has changed the code, says GCC's manual; the release build has it
+    add_compile_options(-Wno-maybe-uninitialized) # with sanitizers it gives false warnings; the release build keeps it
   endif()
 endif()
 if(PARLEY_FUZZ)

@@ -104,6 +104,7 @@ std::string pack(const timed_record& record);
 std::chrono::nanoseconds time_of(std::string_view packed);
 std::size_t index_of(std::string_view packed);
 
+/// The place of `Record` among the variant's alternatives.
 template<class Record, class... Kinds>
 constexpr std::size_t index_among(std::type_identity<std::variant<Kinds...>>) {
   std::size_t index = 0;

@@ -142,14 +142,18 @@ PARLEY_AVX512 inline __m512i add_products_of_16(__m512i to, __m512i a, __m512i b
   }
 }
 
-/// `count` rows of x and four rows of an int8 matrix, from the same input on, and the sums of their products so far.
+/// Multiplies `count` rows of x by four rows of an int8 matrix, a stretch of inputs at a time. Its pointers are at the next
+/// input.
 template<int count>
 struct int8_block {
+  static constexpr int rows = count;
+  static constexpr std::int64_t step = stretch; ///< inputs
+
   fixed_rows::row x[count];
   const std::int8_t* m[columns];
   __m512 sums[count][columns];
 
-  /// Adds the products of the next inputs: a whole stretch, or the `left` last ones.
+  /// Adds the products of the next stretch, or of the last `left` inputs if there are fewer.
   template<bool vnni, bool whole>
   PARLEY_AVX512 void add(std::int64_t left) {
     __m512i exact[count][columns];
@@ -182,20 +186,20 @@ struct int8_block {
   }
 };
 
-/// `count` rows of x against four rows of an int8 matrix.
-template<bool vnni, int count>
-PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const std::int8_t* const* m, float* to,
+/// Writes the products of a block's rows of x, from `row` on, with four rows of a matrix, of which `m` has the beginnings.
+template<bool vnni, class Block, class Column>
+PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const Column* m, float* to,
                                    std::int64_t apart, std::int64_t stride) {
-  int8_block<count> all;
-  for (int r = 0; r < count; ++r) all.x[r] = x.at(row + r);
-  for (int c = 0; c < columns; ++c) all.m[c] = m[c];
-  for (auto& of : all.sums)
+  Block block;
+  for (int r = 0; r < Block::rows; ++r) block.x[r] = x.at(row + r);
+  for (int c = 0; c < columns; ++c) block.m[c] = m[c];
+  for (auto& of : block.sums)
     for (auto& each : of) each = _mm512_setzero_ps();
   auto left = x.in();
-  for (; left >= stretch; left -= stretch, all.advance()) all.template add<vnni, true>(left);
-  if (left > 0) all.template add<vnni, false>(left);
-  for (int r = 0; r < count; ++r)
-    for (int c = 0; c < columns; ++c) to[r * stride + c * apart] = _mm512_reduce_add_ps(all.sums[r][c]);
+  for (; left >= Block::step; left -= Block::step, block.advance()) block.template add<vnni, true>(left);
+  if (left > 0) block.template add<vnni, false>(left);
+  for (int r = 0; r < Block::rows; ++r)
+    for (int c = 0; c < columns; ++c) to[r * stride + c * apart] = _mm512_reduce_add_ps(block.sums[r][c]);
 }
 
 template<bool vnni>
@@ -206,8 +210,9 @@ PARLEY_AVX512 void fast_product(const fixed_rows& x, const std::int8_t* matrix, 
     const auto* from = matrix + column * x.in();
     const std::int8_t* const m[columns] = {from, from + by * x.in(), from + 2 * by * x.in(), from + 3 * by * x.in()};
     std::int64_t row = 0;
-    for (; row + 4 <= x.rows(); row += 4) block_of<vnni, 4>(x, row, m, to + row * stride + column, by, stride);
-    for (; row < x.rows(); ++row) block_of<vnni, 1>(x, row, m, to + row * stride + column, by, stride);
+    for (; row + 4 <= x.rows(); row += 4)
+      block_of<vnni, int8_block<4>>(x, row, m, to + row * stride + column, by, stride);
+    for (; row < x.rows(); ++row) block_of<vnni, int8_block<1>>(x, row, m, to + row * stride + column, by, stride);
   });
 }
 
@@ -223,41 +228,45 @@ PARLEY_AVX512 inline __m512i add_products(__m512i to, __m512i unsigned_bytes, __
   }
 }
 
-/// `count` rows of x and four rows of an int4 matrix, from the same input on, and the sums of their products so far.
+/// Multiplies `count` rows of x by four rows of an int4 matrix, sixteen runs of inputs at a time. Its pointers are at the
+/// next input.
 template<int count>
 struct int4_block {
-  static constexpr std::int64_t span = 16 * run; ///< inputs whose scales fill a vector
+  static constexpr int rows = count;
+  static constexpr std::int64_t step = 16 * run; ///< inputs; their scales fill a vector
 
   fixed_rows::row x[count];
   int4_rows m[columns];
-  int runs_of_a_group; ///< as a power of two
   __m512 sums[count][columns];
+
+  /// How many runs a group has, as a power of two.
+  int group_log() const { return __builtin_ctzll(static_cast<unsigned long long>(m[0].group / run)); }
 
   /// The scales of the next sixteen runs of a row of the matrix, and the values of its step 0.
   struct lines {
     __m512 scale, zero;
   };
   PARLEY_AVX512 lines lines_of(int column, __m512i runs, __mmask16 runs_there) const {
-    const auto groups = static_cast<__mmask16>(
-        (1U << ((__builtin_popcount(runs_there) + (1 << runs_of_a_group) - 1) >> runs_of_a_group)) - 1);
+    const auto groups =
+        static_cast<__mmask16>((1U << ((__builtin_popcount(runs_there) + (1 << group_log()) - 1) >> group_log())) - 1);
     const auto pairs = _mm512_maskz_loadu_epi32(groups, m[column].scales);
-    const auto each = _mm512_permutexvar_epi32(_mm512_srl_epi32(runs, _mm_cvtsi32_si128(runs_of_a_group)), pairs);
+    const auto each = _mm512_permutexvar_epi32(_mm512_srl_epi32(runs, _mm_cvtsi32_si128(group_log())), pairs);
     const auto scale = _mm512_castsi512_ps(_mm512_slli_epi32(each, 16));
     const auto offset = _mm512_castsi512_ps(_mm512_and_si512(each, _mm512_set1_epi32(~0xFFFF)));
     return {scale, _mm512_fnmadd_ps(_mm512_set1_ps(8), scale, offset)};
   }
 
-  /// Adds the products of the next inputs: a whole span, or the `left` last ones.
+  /// Adds the products of the next sixteen runs, or of the last `left` inputs if there are fewer.
   template<bool vnni, bool whole>
   PARLEY_AVX512 void add(std::int64_t left) {
     constexpr std::int64_t together = fixed_rows::together, plane = together * half_run;
     const auto low_bits = _mm512_set1_epi8(15);
     const auto runs = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    const auto here = whole ? span / run : left / run;
+    const auto here = whole ? step / run : left / run;
     const auto runs_there = static_cast<__mmask16>((1U << here) - 1);
     __m512 scales[count][columns];
     for (int c = 0; c < columns; ++c) {
-      _mm_prefetch(m[c].scales + (2 * span / run >> runs_of_a_group), _MM_HINT_T0);
+      _mm_prefetch(m[c].scales + (2 * step / run >> group_log()), _MM_HINT_T0);
       const auto of = lines_of(c, runs, runs_there);
       for (int r = 0; r < count; ++r) {
         scales[r][c] = _mm512_mul_ps(of.scale, _mm512_maskz_loadu_ps(runs_there, x[r].scales));
@@ -292,28 +301,10 @@ struct int4_block {
   }
 
   void advance() {
-    for (auto& of : x) of.bytes += 2 * span, of.scales += span / run, of.sums += span / run;
-    for (auto& of : m) of.steps += span / 2, of.scales += 2 * span / run >> runs_of_a_group;
+    for (auto& of : x) of.bytes += 2 * step, of.scales += step / run, of.sums += step / run;
+    for (auto& of : m) of.steps += step / 2, of.scales += 2 * step / run >> group_log();
   }
 };
-
-/// `count` rows of x against four rows of an int4 matrix.
-template<bool vnni, int count>
-PARLEY_AVX512 inline void block_of(const fixed_rows& x, std::int64_t row, const int4_rows* m, float* to,
-                                   std::int64_t apart, std::int64_t stride) {
-  using block = int4_block<count>;
-  block all;
-  for (int r = 0; r < count; ++r) all.x[r] = x.at(row + r);
-  for (int c = 0; c < columns; ++c) all.m[c] = m[c];
-  all.runs_of_a_group = __builtin_ctzll(static_cast<unsigned long long>(m[0].group / run));
-  for (auto& of : all.sums)
-    for (auto& each : of) each = _mm512_setzero_ps();
-  auto left = x.in();
-  for (; left >= block::span; left -= block::span, all.advance()) all.template add<vnni, true>(left);
-  if (left > 0) all.template add<vnni, false>(left);
-  for (int r = 0; r < count; ++r)
-    for (int c = 0; c < columns; ++c) to[r * stride + c * apart] = _mm512_reduce_add_ps(all.sums[r][c]);
-}
 
 template<bool vnni>
 PARLEY_AVX512 void fast_product(const fixed_rows& x, const int4_rows& matrix, std::int64_t out, float* to,
@@ -323,8 +314,9 @@ PARLEY_AVX512 void fast_product(const fixed_rows& x, const int4_rows& matrix, st
     const int4_rows m[columns] = {matrix.from(column), matrix.from(column + by), matrix.from(column + 2 * by),
                                   matrix.from(column + 3 * by)};
     std::int64_t row = 0;
-    for (; row + 4 <= x.rows(); row += 4) block_of<vnni, 4>(x, row, m, to + row * stride + column, by, stride);
-    for (; row < x.rows(); ++row) block_of<vnni, 1>(x, row, m, to + row * stride + column, by, stride);
+    for (; row + 4 <= x.rows(); row += 4)
+      block_of<vnni, int4_block<4>>(x, row, m, to + row * stride + column, by, stride);
+    for (; row < x.rows(); ++row) block_of<vnni, int4_block<1>>(x, row, m, to + row * stride + column, by, stride);
   });
 }
 

@@ -182,9 +182,10 @@ if __name__ == "__main__":
         more = speakers.installed(MORE_PEOPLE)
         if len(more) < len(MORE_PEOPLE):
             print("WITHOUT some voices of RHVoice and Pico, which are not installed (README.md)")
-        if len(installed_mbrola()) < len(MBROLA_VOICES):
+        mbrola = installed_mbrola()
+        if len(mbrola) < len(MBROLA_VOICES):
             print("WITHOUT some voices of MBROLA, which are not installed (README.md)")
         parts += [(f"bank_more{k}", 2000, 450 + k, "people", more) for k in range(-(-people * 7 // 24000)) if more]
-        parts += [(f"bank_mbrola{k}", 2000, 470 + k, "asked", here) for k in range(-(-n * 3 // 14000)) if (here := installed_mbrola())]
+        parts += [(f"bank_mbrola{k}", 2000, 470 + k, "asked", mbrola) for k in range(-(-n * 4 // 14000)) if mbrola]
         parts += [(f"bank_outside{k}", round((n + people) * outside.SPOKEN_SHARE / 2), 500 + k, "outside", TRAIN_VOICES + MORE_VOICES) for k in range(2)]
         pool.map(part, [("bank_sights", n // 9, 290, "seen", TRAIN_VOICES + MORE_VOICES + MIXED_VOICES)] + parts, chunksize=1)

@@ -7,13 +7,13 @@ import math, sys
 import torch
 from . import shipped_speech, speech
 from .run import Clock, Log, newest, save, work
+from .train_codec import STREAM_BLOCK
 from .vocoder import HOP, LOOK, Vocoder
 from .voice import slaney
 from .voice_data import corpus, utterance
 
 SEGMENT, BEFORE, BATCH = 32, 8, 3  # frames in the loss, frames of left context, segments per step
 MADE = .75    # share of the segments whose mel the flow made
-BLOCK = 25    # speech tokens that the flow sees at once
 RESOLUTIONS = [(1024, 240), (512, 120), (128, 32)]
 FLOOR = 3e-3  # magnitudes below this are silence
 EAR, EAR_FLOOR = (600, 240), 3e-6  # window and hop of 25 and 10 ms; power below this is silence
@@ -51,8 +51,8 @@ def made_by_flow(data):
     flow.load_state_dict(state["flow"])
     parts = []
     for i in range(len(data["first"])):
-        mu = flow.mu(tokenizer(utterance(data, i)[0]).round(), BLOCK)
-        parts.append(flow.mel(mu, torch.randn_like(mu), block=2 * BLOCK)[0])
+        mu = flow.mu(tokenizer(utterance(data, i)[0]).round(), STREAM_BLOCK)
+        parts.append(flow.mel(mu, torch.randn_like(mu), block=2 * STREAM_BLOCK)[0])
     return torch.cat(parts)
 
 
@@ -83,7 +83,8 @@ def main():
     elif shipped := shipped_speech.hift():
         net.load_state_dict(shipped)
     keep = lambda: save(path, model=net.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
-    sums, count, T, mels = torch.zeros(5), 0, BEFORE + SEGMENT + LOOK, [data["mel"], made_by_flow(data)]
+    sums, count, T = torch.zeros(5), 0, BEFORE + SEGMENT + LOOK
+    mels = [data["mel"], made_by_flow(data)] if clock() < budget else []  # with no time left, the state is only copied
     while clock() < budget:
         for group in opt.param_groups:
             group["lr"] = peak * min(1, (step + 1) / 150) * (.05 + .475 * (1 + math.cos(math.pi * clock() / budget)))
