@@ -36,7 +36,7 @@ session::session(caf::actor_config& config, session_surroundings& shared, sessio
                  connection_info connection, std::shared_ptr<client_link> link)
     : session_actor::base(config), shared_(shared), connection_(std::move(connection)), link_(std::move(link)),
       meter_(shared.counted), sent_(shared.resume_bytes), id_seed_(secure_random()),
-      lease_(*this, std::move(queue), meter_, journal({shared.journal_bytes, shared.spill.get()}),
+      lease_(*this, std::move(queue), meter_, {shared.journal_bytes, shared.spill.get()},
              {shared.last_key, terms.limits.failover.count() > 0 && !connection_.background, connection_.group,
               connection_.key, connection_.background}) {
   protocol::random_source random = secure_random;
@@ -275,8 +275,8 @@ void session::carry_out(protocol::effects&& effects) {
   if (carrying_out_) return;
   const log_session about(machine_->id());
   carrying_out_ = true;
-  for (; !pending_.empty(); pending_.pop_front())
-    std::visit([this](auto& effect) { perform(effect); }, pending_.front());
+  while (!pending_.empty())
+    for (auto& effect : std::exchange(pending_, {})) std::visit([this](auto& one) { perform(one); }, effect);
   carrying_out_ = false;
   rearm();
 }

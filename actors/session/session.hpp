@@ -16,7 +16,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -135,7 +134,7 @@ private:
   protocol::time_point init_at_;
   bool handed_over_ = false;
   transcription_actor transcription_; ///< null until something is to be written down
-  std::deque<protocol::effect> pending_;
+  protocol::effects pending_;         ///< that `carry_out` adds while it is at work
   bool carrying_out_ = false;
   bool link_closed_ = false;
   bool client_gone_ = false;

@@ -40,7 +40,7 @@ session::session(caf::actor_config& config, session_surroundings& shared, queue_
       link_(std::make_shared<no_link>()), current_id_(from.session.begin.session_id),
       machine_(std::move(from.session.machine)), meter_(shared.counted), sent_(std::move(from.session.sent)),
       id_seed_(from.session.begin.id_seed), durable_(std::move(from.log)), client_gone_(true),
-      lease_(*this, std::move(queue), meter_, journal(),
+      lease_(*this, std::move(queue), meter_, {},
              {shared.last_key, machine_->limits().failover.count() > 0, connection_.group, connection_.key}) {
   entry_ = shared_.registry.add(this, {connection_.remote, connection_.key, connection_.accepted});
   auto next = std::exchange(from.session.begin.legacy_id, {});

@@ -23,19 +23,25 @@ bool is_work(const inference::command& command) {
 
 } // namespace
 
-worker_lease::worker_lease(session_actor::base& tenant, queue_actor queue, session_meter& counted, journal kept,
+worker_lease::worker_lease(session_actor::base& tenant, queue_actor queue, session_meter& counted, journal::bound most,
                            terms under)
-    : self_(tenant), queue_(std::move(queue)), counted_(counted), journal_(std::move(kept)), terms_(std::move(under)),
+    : self_(tenant), queue_(std::move(queue)), counted_(counted), most_(most), terms_(std::move(under)),
       movable_(terms_.movable) {
   self_.monitor(queue_);
 }
 
 void worker_lease::take_over(journal kept, protocol::open_engine opened_with) {
-  journal_ = std::move(kept);
+  journal_ = std::make_unique<journal>(std::move(kept));
+  if (wake_) journal_->wake_with(wake_);
   opened_with_ = std::move(opened_with);
   kind_ = opened_with_->kind;
   prompt_ = prompt_of(to_engine(*opened_with_, 0));
   state_ = lease::displaced{};
+}
+
+void worker_lease::wake_with(std::function<void()> call) {
+  wake_ = std::move(call);
+  if (journal_) journal_->wake_with(wake_);
 }
 
 void worker_lease::leave() {
@@ -43,7 +49,8 @@ void worker_lease::leave() {
   queue_ = nullptr;
   state_ = lease::none{};
   opened_with_.reset();
-  journal_ = journal(); // it may hold the actor, in order to wake it
+  wake_ = nullptr; // it may hold the actor
+  journal_.reset();
 }
 
 const worker_slot& worker_lease::slot() const {
@@ -204,7 +211,11 @@ void worker_lease::open_here() {
 /// Work that was lost with a worker waits for its trial, and later work waits behind it.
 void worker_lease::order(inference::command&& command) {
   PARLEY_ASSERT(engine_session() != 0, "commands go to an engine session");
-  auto entered = journal_.enter(std::move(command));
+  if (!journal_) {
+    journal_ = std::make_unique<journal>(most_);
+    if (wake_) journal_->wake_with(wake_);
+  }
+  auto entered = journal_->enter(std::move(command));
   if (trial_.needed_for_work() && is_work(entered)) want_trial();
   if (trial_.pending())
     trial_.hold(std::move(entered));
@@ -255,11 +266,11 @@ lease_event worker_lease::close() {
 bool worker_lease::concerns(const inference::event& event) {
   const auto of = std::visit([](const auto& each) { return each.session; }, event);
   if (of == 0 || of != engine_session()) return false;
-  journal_.note(event);
+  journal_->note(event);
   if (restoring()) return true;
   // A first answer suggests that this work does not kill workers, although only its end proves it.
   if (std::holds_alternative<inference::chat_delta>(event)) end_trial();
-  if (!journal_.awaits_answer() || std::holds_alternative<inference::failed>(event)) {
+  if (!journal_->awaits_answer() || std::holds_alternative<inference::failed>(event)) {
     trial_.answered();
     end_trial();
   }
@@ -287,13 +298,13 @@ void worker_lease::stay() {
 
 lease_event worker_lease::restore() {
   counted_.moved();
-  log()->info("continues on worker {}: {} units to replay", slot().key, journal_.units());
+  log()->info("continues on worker {}: {} units to replay", slot().key, journal_->units());
   return rebuild();
 }
 
 /// Rebuilds the session on the worker of its slot, from the journal.
 lease_event worker_lease::rebuild() {
-  journal_.rewind();
+  journal_->rewind();
   state_ = being_replayed(std::move(state_), ++terms_.last_key);
   if (!trial_.needed_for_replay()) return rebuild_further();
   want_trial();
@@ -302,9 +313,9 @@ lease_event worker_lease::rebuild() {
 
 lease_event worker_lease::rebuild_further() {
   if (trial_.pending()) return lease_event::none;
-  while (auto next = journal_.next(engine_session())) dispatch(std::move(*next));
-  if (!journal_.whole()) return give_up_moving();
-  if (!journal_.caught_up()) return lease_event::none;
+  while (auto next = journal_->next(engine_session())) dispatch(std::move(*next));
+  if (!journal_->whole()) return give_up_moving();
+  if (!journal_->caught_up()) return lease_event::none;
   state_ = caught_up(std::move(state_));
   trial_.replayed();
   end_trial();

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -39,16 +40,17 @@ public:
   };
 
   /// `tenant` owns it. `counted` must outlive it.
-  worker_lease(session_actor::base& tenant, queue_actor queue, session_meter& counted, journal kept, terms under);
+  worker_lease(session_actor::base& tenant, queue_actor queue, session_meter& counted, journal::bound most,
+               terms under);
 
   /// For a session that an earlier process had, before any other call: it lost its worker.
   void take_over(journal kept, protocol::open_engine opened_with);
 
   /// Whether the session can continue on another worker.
-  bool can_move() const { return movable_ && journal_.whole(); }
+  bool can_move() const { return movable_ && journal_ && journal_->whole(); }
 
   /// `call` will be called on another thread when `woken` is due.
-  void wake_with(std::function<void()> call) { journal_.wake_with(std::move(call)); }
+  void wake_with(std::function<void()> call);
 
   /// Releases every reference. Must be the last call.
   void leave();
@@ -123,7 +125,9 @@ private:
   session_actor::base& self_;
   queue_actor queue_; ///< null = it has ended
   session_meter& counted_;
-  journal journal_;
+  journal::bound most_;
+  std::function<void()> wake_;
+  std::unique_ptr<journal> journal_; ///< null until an engine is asked for something
   terms terms_;
   protocol::mode kind_ = protocol::mode::video;
   lease_state state_;

@@ -1,5 +1,7 @@
 #include "inference/vocoder/bounded_vocoder.hpp"
 
+#include "inference/vocoder/ragged.hpp"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -14,13 +16,6 @@ namespace {
 
 /// Indices of the calls that can share a batch: those with equal numbers of frames, either all final or none.
 using batches = std::map<std::pair<std::int64_t, bool>, std::vector<std::size_t>>;
-
-std::vector<at::Tensor> pick(const std::vector<at::Tensor>& from, const std::vector<std::size_t>& rows) {
-  std::vector<at::Tensor> picked;
-  picked.reserve(rows.size());
-  for (auto row : rows) picked.push_back(from[row]);
-  return picked;
-}
 
 } // namespace
 

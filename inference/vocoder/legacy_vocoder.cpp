@@ -1,8 +1,12 @@
 #include "inference/vocoder/legacy_vocoder.hpp"
 
+#include "inference/vocoder/ragged.hpp"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace parley::inference::speech {
 namespace {
@@ -27,14 +31,33 @@ std::int64_t legacy_vocoder::noise_samples(const state& session, std::int64_t fr
          network_->trunk().config().frame_samples();
 }
 
-at::Tensor legacy_vocoder::stream(state& session, const at::Tensor& mel, const at::Tensor& noise, bool final) const {
+std::vector<at::Tensor> legacy_vocoder::stream(std::span<const job> jobs) const {
   const auto overlap = overlap_frames * network_->trunk().config().frame_samples();
-  const auto joined = session.mel.defined() ? at::cat({session.mel, mel}, 2) : mel;
-  if (joined.size(2) == 0) return at::zeros({1, 0}, mel.options());
-  auto [speech, source] = network_->run(joined, noise, session.source);
-  if (session.speech.defined()) fade_over(speech, session.speech);
-  session = {last(joined, 2, overlap_frames), last(source, 2, overlap), last(speech, 1, overlap)};
-  return final ? speech : speech.slice(1, 0, std::max<std::int64_t>(0, speech.size(1) - overlap));
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::size_t>> groups; // by frames, cached ones among them
+  std::vector<at::Tensor> mels, noises, sources, speech;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const auto& [session, mel, noise, final] = jobs[i];
+    const auto cached = session->mel.defined() ? session->mel.size(2) : 0;
+    mels.push_back(cached > 0 ? at::cat({session->mel, mel}, 2) : mel);
+    noises.push_back(noise);
+    sources.push_back(session->source);
+    speech.push_back(at::zeros({1, 0}, mel.options()));
+    if (mels[i].size(2) > 0) groups[{mels[i].size(2), cached}].push_back(i);
+  }
+  for (const auto& [key, rows] : groups) {
+    const auto cached = key.second > 0 ? at::cat(pick(sources, rows), 0) : at::Tensor();
+    const auto all = network_->run(at::cat(pick(mels, rows), 0), at::cat(pick(noises, rows), 0), cached);
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      const auto i = rows[k];
+      auto& session = *jobs[i].session;
+      auto own = all.speech.narrow(0, static_cast<std::int64_t>(k), 1);
+      const auto source = all.source.narrow(0, static_cast<std::int64_t>(k), 1);
+      if (session.speech.defined()) fade_over(own, session.speech);
+      session = {last(mels[i], 2, overlap_frames), last(source, 2, overlap), last(own, 1, overlap)};
+      speech[i] = jobs[i].final ? own : own.slice(1, 0, std::max<std::int64_t>(0, own.size(1) - overlap));
+    }
+  }
+  return speech;
 }
 
 } // namespace parley::inference::speech

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 namespace parley::inference::speech {
 
@@ -23,9 +25,16 @@ public:
 
   explicit legacy_vocoder(std::shared_ptr<const hift_original> network) : network_(std::move(network)) {}
 
-  /// mel [1, bins, frames], new frames → samples [1, n]. Unless final, the samples of the last eight frames are held
-  /// back. noise [1, (cached + new frames) * frame_samples, harmonics]: Gaussian; `noise_samples` tells how many.
-  at::Tensor stream(state& session, const at::Tensor& mel, const at::Tensor& noise, bool final) const;
+  struct job {
+    state* session;
+    at::Tensor mel;   ///< [1, bins, frames], new frames; may be empty in a final call
+    at::Tensor noise; ///< [1, (cached + new frames) * frame_samples, harmonics], Gaussian; see `noise_samples`
+    bool final = false;
+  };
+
+  /// Jobs with equal numbers of frames share a call of the network. Returns the new samples of each, float32 [1, n]. Unless
+  /// final, the samples of a stream's last eight frames are held back.
+  std::vector<at::Tensor> stream(std::span<const job> jobs) const;
 
   std::int64_t noise_samples(const state& session, std::int64_t fresh_frames) const;
   const hift_original& network() const { return *network_; }

@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -15,6 +16,14 @@ namespace parley::inference::speech {
 /// Cuts `all` along `axis` into pieces of these lengths (views).
 inline std::vector<at::Tensor> cut(const at::Tensor& all, std::span<const std::int64_t> lengths, std::int64_t axis) {
   return at::split_with_sizes(all, at::IntArrayRef(lengths.data(), lengths.size()), axis);
+}
+
+/// The tensors of these rows.
+inline std::vector<at::Tensor> pick(const std::vector<at::Tensor>& from, const std::vector<std::size_t>& rows) {
+  std::vector<at::Tensor> picked;
+  picked.reserve(rows.size());
+  for (auto row : rows) picked.push_back(from[row]);
+  return picked;
 }
 
 /// Where causal convolutions over several sequences find their rows, if the last `context` rows that each sequence had

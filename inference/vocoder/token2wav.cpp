@@ -150,7 +150,7 @@ std::vector<at::Tensor> token2wav::vocode(std::span<const job> jobs, const std::
       batch.push_back({&std::get<bounded_vocoder::state>(jobs[i].session->vocoder), mels[i], jobs[i].last});
     return causal_->stream(batch);
   }
-  std::vector<at::Tensor> speech;
+  std::vector<legacy_vocoder::job> batch;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     auto& state = std::get<legacy_vocoder::state>(jobs[i].session->vocoder);
     auto noise = jobs[i].noise;
@@ -159,9 +159,9 @@ std::vector<at::Tensor> token2wav::vocode(std::span<const job> jobs, const std::
       noise = gaussian_noise(*jobs[i].chance, legacy_->noise_samples(state, mels[i].size(2)),
                              legacy_->network().trunk().harmonics());
     }
-    speech.push_back(legacy_->stream(state, mels[i], noise.to(device_), jobs[i].last));
+    batch.push_back({&state, mels[i], noise.to(device_), jobs[i].last});
   }
-  return speech;
+  return legacy_->stream(batch);
 }
 
 std::vector<at::Tensor> token2wav::run(std::span<const job> jobs, trace* seen) const {

@@ -29,8 +29,8 @@ public:
   void clear();
 
 private:
-  std::array<char, 1536> head_; ///< for the first bytes, so that an idle connection uses no heap
-  std::string text_;            ///< its size is the room for bytes; `size_` is how many are used
+  std::array<char, 128> head_; ///< for the first bytes, so that an idle connection needs little
+  std::string text_;           ///< its size is the room for bytes; `size_` is how many are used
   std::size_t size_ = 0;
 };
 

@@ -1,8 +1,9 @@
 #pragma once
 
+#include "base/ring_queue.hpp"
+
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,7 +48,7 @@ private:
   std::size_t in_flight_bytes_ = 0;
   bool in_flight_ = false;
   bool closing_ = false;
-  std::deque<frame> waiting_;
+  base::ring_queue<frame> waiting_;
   std::optional<close_frame> close_;
 };
 

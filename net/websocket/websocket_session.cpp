@@ -57,7 +57,7 @@ void websocket_session::on_accept(error_code ec, actors::connection_info info, b
 }
 
 void websocket_session::wait_for_first_event(actors::connection_info info) {
-  undecided_ = std::move(info);
+  undecided_ = std::make_unique<actors::connection_info>(std::move(info));
   decision_timer_.expires_after(decision_time);
   decision_timer_.async_wait([self = shared_from_this()](error_code ec) {
     if (!ec && !self->finished_) self->decide({});

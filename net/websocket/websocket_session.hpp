@@ -53,7 +53,7 @@ private:
   asio::steady_timer heart_;
   asio::steady_timer closing_timer_;
   asio::steady_timer decision_timer_;
-  std::optional<actors::connection_info> undecided_; ///< it has no session yet
+  std::unique_ptr<actors::connection_info> undecided_; ///< it has no session yet
   asio::cancellation_signal end_of_reading_;
   asio::cancellation_signal end_of_closing_;
   session_binding held_;

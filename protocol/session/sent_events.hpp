@@ -1,8 +1,9 @@
 #pragma once
 
+#include "base/ring_queue.hpp"
+
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
@@ -37,7 +38,7 @@ public:
   /// Drops everything.
   void clear() {
     bytes_ = 0;
-    std::deque<frame>().swap(kept_);
+    kept_.clear();
   }
 
   std::size_t bytes() const { return bytes_; }
@@ -46,7 +47,7 @@ private:
   std::size_t bound_;
   std::size_t bytes_ = 0;
   std::uint64_t next_ = 1;
-  std::deque<frame> kept_;
+  base::ring_queue<frame> kept_;
 };
 
 } // namespace parley::protocol

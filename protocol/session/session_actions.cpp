@@ -89,9 +89,9 @@ void session_machine::begin_talk(const engine_opened& opened, time_point now) {
     created.resume_seconds = std::chrono::duration<double>(limits_.resume).count();
   }
   if (mode_ == mode::chat) {
-    chat_.emplace(init_, random_);
+    chat_ = std::make_unique<chat_flow>(init_, random_);
   } else {
-    duplex_.emplace(limits_, init_, opened, random_);
+    duplex_ = std::make_unique<duplex_flow>(limits_, init_, opened, random_);
     if (init_->transcribe_input) user_.emplace();
     created.prompt_length = opened.prompt_tokens;
     created.measured.kv_cache_length = opened.prompt_tokens;

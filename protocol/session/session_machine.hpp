@@ -17,12 +17,12 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace parley::protocol {
 
@@ -47,12 +47,12 @@ public:
   /// Returns true if this error exceeds the limit.
   bool count(std::chrono::steady_clock::time_point now) {
     times_.push_back(now);
-    while (now - times_.front() >= flood_span || times_.size() > max_flood_errors + 1) times_.pop_front();
+    while (now - times_.front() >= flood_span || times_.size() > max_flood_errors + 1) times_.erase(times_.begin());
     return times_.size() > max_flood_errors;
   }
 
 private:
-  std::deque<std::chrono::steady_clock::time_point> times_;
+  std::vector<std::chrono::steady_clock::time_point> times_;
 };
 
 /// The session's side of the wire as a pure function of (state, event, time): every rule of docs/protocol.md sections
@@ -301,8 +301,8 @@ private:
   time_point idle_since_;
   session_clocks clocks_;
   flood_guard flood_;
-  std::optional<duplex_flow> duplex_;
-  std::optional<chat_flow> chat_;
+  std::unique_ptr<duplex_flow> duplex_; ///< these two: null until the session talks
+  std::unique_ptr<chat_flow> chat_;
   std::optional<turn_listener> user_; ///< with `config.transcribe_input`
 
   /// A turn that is being written down.
@@ -310,7 +310,7 @@ private:
     std::uint64_t number = 0;
     std::int64_t start_ms = 0, end_ms = 0;
   };
-  std::deque<unwritten_turn> unwritten_;
+  std::vector<unwritten_turn> unwritten_;
   std::uint64_t last_turn_ = 0;
   std::optional<resume_token> resume_token_;
   std::uint64_t last_event_id_ = 0;

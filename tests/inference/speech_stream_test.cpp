@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <iostream>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -303,6 +304,38 @@ TEST_CASE("the causal vocoder says the same however the mel is cut") {
   CHECK(whole.size(1) == 150 * 480);
   CHECK(difference(speech(16, {50, 50, 50}), whole) < 2e-5);
   CHECK(difference(speech(50, {7, 1, 42, 100}), whole) < 2e-5);
+}
+
+TEST_CASE("the original vocoder says the same alone and in company") {
+  c10::InferenceMode inference;
+  const auto folder = testing::talker_folder / "token2wav_legacy";
+  const legacy_vocoder vocoder(std::make_shared<hift_original>(read_vocoder(folder / "hift.pt")));
+  const auto harmonics = vocoder.network().trunk().harmonics();
+  const std::vector<std::vector<std::int64_t>> pieces{{50, 50, 20}, {50, 50, 20}, {30, 50, 40}, {50, 50, 0}};
+  auto speech = [&](const std::vector<std::size_t>& streams) {
+    std::vector<legacy_vocoder::state> states(streams.size());
+    std::vector<random_stream> chances;
+    for (auto i : streams) chances.emplace_back(i, substream::noise);
+    std::vector<std::vector<at::Tensor>> all(streams.size());
+    for (std::size_t call = 0; call < 3; ++call) {
+      std::vector<legacy_vocoder::job> jobs;
+      for (std::size_t k = 0; k < streams.size(); ++k) {
+        const auto frames = pieces[streams[k]][call];
+        const auto mel = frames > 0 ? gaussian_noise(chances[k], 80, frames) * 2 - 4 : at::zeros({1, 80, 0});
+        const auto noise = gaussian_noise(chances[k], vocoder.noise_samples(states[k], frames), harmonics);
+        jobs.push_back({&states[k], mel, noise, call == 2});
+      }
+      const auto made = vocoder.stream(jobs);
+      for (std::size_t k = 0; k < streams.size(); ++k) all[k].push_back(made[k]);
+    }
+    return all;
+  };
+  const auto together = speech({0, 1, 2, 3});
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const auto alone = at::cat(speech({i})[0], 1);
+    CHECK(alone.size(1) == std::accumulate(pieces[i].begin(), pieces[i].end(), std::int64_t{0}) * 480);
+    CHECK(difference(at::cat(together[i], 1), alone) < sound_tolerance);
+  }
 }
 
 TEST_CASE("any recording of a tenth of a second or more can be a voice") {

@@ -48,7 +48,7 @@ bool right(const std::string& text) {
 } // namespace
 
 TEST_CASE("messages of any size come out whole") {
-  const std::size_t size = GENERATE(0, 1, 1535, 1536, 1537, 5000, 85'000, 131'072, 131'073, 700'000);
+  const std::size_t size = GENERATE(0, 1, 127, 128, 129, 1535, 1536, 1537, 5000, 85'000, 131'072, 131'073, 700'000);
   const std::size_t piece = GENERATE(100, 65'536, 10'000'000);
   const bool announced = GENERATE(true, false);
   const filled got = fill(size, piece, announced);
