@@ -39,6 +39,6 @@ if __name__ == "__main__":
     out = pathlib.Path(sys.argv[1])
     out.mkdir(exist_ok=True)
     for name, title in (("text", "Stage 1: text (loss per target token)"), ("phones", "Stage 2a: encoder, phonemes (CTC loss per symbol)"), ("ctc", "Stage 2b: encoder, phonemes and tokens"), ("tower", "Stage 2c: tower and resampler (right answers as shares)"), ("joint", "Stage 3: joint"),
-                        ("tokens", "Stage 4: speech tokenizer and flow encoder"), ("flow", "Stage 5: flow"), ("vocoder", "Stage 6: vocoder"), ("talker", "Stage 7: talker")):
+                        ("tokens", "Stage 4: speech tokenizer and flow encoder"), ("encoder", "Stage 4, flow encoder alone"), ("flow", "Stage 5: flow"), ("vocoder", "Stage 6: vocoder"), ("talker", "Stage 7: talker")):
         if (work() / f"{name}.jsonl").exists():
             (out / f"{name}.svg").write_text(svg(title, read(name)))

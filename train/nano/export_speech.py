@@ -1,16 +1,14 @@
 """Puts the trained voice into an exported checkpoint: tts.*, assets/token2wav, the default voice. usage: python -m nano.export_speech CHECKPOINT
 
-The folder must come from `nano.export`; its token2wav files serve as templates (their YAML, the tokenizer's graph, CAM++ and the original vocoder;
-a model with one voice need not train these)."""
-import io, json, pathlib, re, sys, zipfile
+The folder must come from `nano.export`; its token2wav files serve as templates (their YAML, the tokenizer's graph and CAM++; a model with one voice need not train these)."""
+import io, json, pathlib, re, shutil, sys, zipfile
 import torch
 from safetensors.torch import load_file, save_file
 from . import speech
 from .onnx_weights import nodes, replaced
 from .run import work
 from .talker import TTS, Talker
-from .vocoder import BASE, PITCH_WIDTH, Vocoder
-from .voice import write_voice
+from .vocoder import Vocoder
 from .voice_data import corpus
 
 
@@ -77,12 +75,12 @@ def export(out):
         silence = int(speech.codes(tokenizer(data["heard"][None, :4 * data["length"][0]])[0])[0])
     save_packed(flow.state(silence), folder / "flow.pt")
     save_packed(vocoder.state(), folder / "hift.pt")
-    save_packed({}, folder / "hift_original.pt")  # only checked for existence
+    for name in ("hift_original.pt", "config.yaml"):  # with these, hift.pt would be read as a causal vocoder
+        (folder / name).unlink(missing_ok=True)
     (folder / "flow.yaml").write_text(flow_yaml((folder / "flow.yaml").read_text()))
-    (folder / "config.yaml").write_text(set_numbers((folder / "config.yaml").read_text(), base_channels=BASE, cond_channels=PITCH_WIDTH))
     carrier = folder / "speech_tokenizer_v2_25hz.onnx"
     carrier.write_bytes(replaced(carrier.read_bytes(), tokenizer_arrays(carrier.read_bytes(), tokenizer.state())))
-    write_voice(out / "assets/default_voice.wav", data)
+    shutil.copyfile(work() / "default_voice.wav", out / "assets/default_voice.wav")
     tensors = {k: v for k, v in load_file(out / "model.safetensors").items() if not k.startswith("tts.")}
     tensors.update({k: v.to(torch.bfloat16).contiguous() for k, v in talker.state().items()})
     save_file(dict(sorted(tensors.items())), out / "model.safetensors", metadata={"format": "pt"})

@@ -39,7 +39,7 @@ class Voice:
 
     def sound(self, mel):
         """mel [1,T,80] -> float32 samples at 24 kHz."""
-        return self.vocoder(mel.transpose(1, 2))[0].numpy()
+        return self.vocoder.streamed(mel.transpose(1, 2))[0].numpy()
 
     def speak(self, codes):
         mu = self.mu(codes)

@@ -1,7 +1,7 @@
-"""Stages 4 and 5: speech tokenizer with flow encoder, then the flow itself. usage: python -m nano.train_codec CPU_SECONDS PEAK_LR tokens|flow
+"""Stages 4 and 5: speech tokenizer with flow encoder, then the flow itself. usage: python -m nano.train_codec CPU_SECONDS PEAK_LR tokens|encoder|flow
 
-"tokens" trains the tokenizer and the encoder together, with straight-through rounding, to bring mu close to the mel. "flow" freezes both and trains the
-velocity field on mu. Every second step sees only blocks, as in streaming. States: codec.pt, and flow.pt, which starts from it; if neither exists, both
+"tokens" trains the tokenizer and the encoder together, with straight-through rounding, to bring mu close to the mel; "encoder" only the encoder, so that a talker which knows the
+tokens still fits. "flow" freezes both and trains the velocity field on mu. Every second step sees only blocks, as in streaming. States: codec.pt, and flow.pt, which starts from it; if neither exists, both
 start from the shipped voice."""
 import math, sys
 import torch
@@ -9,7 +9,7 @@ from . import shipped_speech, speech
 from .run import Clock, Log, save, work
 from .voice_data import corpus, utterance, windows
 
-WINDOW = dict(tokens=(75, 6), flow=(50, 8))  # (speech tokens, sequences) per step
+WINDOW = dict(tokens=(75, 6), encoder=(75, 6), flow=(50, 8))  # (speech tokens, sequences) per step
 STREAM_BLOCK = 25
 UNCONDITIONAL = .2
 
@@ -65,14 +65,17 @@ def main():
     data, tests, path, log = corpus("voice"), corpus("voice_test"), work() / ("flow.pt" if stage == "flow" else "codec.pt"), Log(stage)
     tokenizer, flow = speech.SpeechTokenizer(), speech.Flow()
     standardise(tokenizer, flow, data)
-    source = path if path.exists() or stage == "tokens" else work() / "codec.pt"
+    source = path if path.exists() or stage != "flow" else work() / "codec.pt"
     state = torch.load(source, map_location="cpu") if source.exists() else None
     if not state and shipped_speech.flow():
         state, source = dict(tokenizer=shipped_speech.tokenizer(), flow=shipped_speech.flow()), None
     if state:
         tokenizer.load_state_dict(state["tokenizer"])
         flow.load_state_dict(state["flow"])
-    learnt = list(flow.decoder.parameters()) if stage == "flow" else [p for n, p in [*tokenizer.named_parameters(), *flow.named_parameters()] if not n.startswith("decoder")]
+    learnt = list(flow.decoder.parameters()) if stage == "flow" else [p for n, p in flow.named_parameters() if not n.startswith("decoder")]
+    if stage == "tokens":
+        learnt += tokenizer.parameters()
+    tokenizer.requires_grad_(stage == "tokens")
     opt = torch.optim.AdamW(learnt, lr=peak, betas=(.9, .98), weight_decay=.01, fused=True)
     step, clock = 0, Clock()
     if state and source == path:

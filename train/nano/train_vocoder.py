@@ -1,18 +1,18 @@
 """Stage 6: the vocoder on the voice's mels, recorded or made by the flow. usage: python -m nano.train_vocoder CPU_SECONDS PEAK_LR
 
-The losses: multi-resolution spectra, the mel that a recogniser sees, and the pitch. The source follows the corpus's voicing, so that the vocoder learns
-to rely on it. A quarter of the mels are the recordings' own; the others are what the flow makes of their tokens, as in the server. Starts from the shipped
+The losses: multi-resolution spectra, the mel that a recogniser sees, and the pitch. The source follows the corpus's pitch and its phase, so that the vocoder learns
+to place its pulses by it. A quarter of the mels are the recordings' own; the others are what the flow makes of their tokens, as in the server. Starts from the shipped
 vocoder, and the flow is that of flow.pt, codec.pt or the shipped voice."""
 import math, sys
 import torch
 from . import shipped_speech, speech
 from .run import Clock, Log, newest, save, work
 from .train_codec import STREAM_BLOCK
-from .vocoder import HOP, LOOK, Vocoder
+from .vocoder import HOP, Vocoder
 from .voice import slaney
 from .voice_data import corpus, utterance
 
-SEGMENT, BEFORE, BATCH = 32, 8, 3  # frames in the loss, frames of left context, segments per step
+SEGMENT, AROUND, BATCH = 40, 8, 3  # frames in the loss, frames before and after them, as the server fades over them, segments per step
 MADE = .75    # share of the segments whose mel the flow made
 RESOLUTIONS = [(1024, 240), (512, 120), (128, 32)]
 FLOOR = 3e-3  # magnitudes below this are silence
@@ -22,7 +22,7 @@ EAR_BANK = slaney(80, 301, 0, 8000, 24000)
 
 def spectral(y, x, windows):
     """(mean difference of log magnitudes, spectral convergence, relative error of the complex spectra) over all
-    resolutions. The last is possible because the pulses are locked to the frames."""
+    resolutions. The last is possible because the recording's pulses are the source's."""
     log = converge = phase = 0
     for n, hop in RESOLUTIONS:
         u, v = (torch.view_as_real(torch.stft(z, n, hop, window=windows[n], return_complex=True)) for z in (y, x))
@@ -37,6 +37,11 @@ def heard(y, windows):
     """[B,n] -> log10 mel power as recognisers compute it."""
     s = torch.view_as_real(torch.stft(y, *EAR, window=windows[EAR[0]], return_complex=True)).pow(2).sum(-1)
     return (s.transpose(1, 2) @ EAR_BANK).clamp(min=EAR_FLOOR).log10()
+
+
+def phases(data):
+    """[frames], double: the source's phase in the middle of each frame, in cycles from its sentence's beginning."""
+    return torch.cat([(data["pitch"][2 * a:2 * (a + n)].double() * (HOP / 24000)).cumsum(0) for a, n in zip(data["first"], data["length"])])
 
 
 @torch.no_grad()
@@ -83,18 +88,19 @@ def main():
     elif shipped := shipped_speech.hift():
         net.load_state_dict(shipped)
     keep = lambda: save(path, model=net.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
-    sums, count, T = torch.zeros(5), 0, BEFORE + SEGMENT + LOOK
+    sums, count, T, cycles = torch.zeros(5), 0, SEGMENT + 2 * AROUND, phases(data)
+    decode = torch.compile(net.decode, dynamic=False)  # costs 230 s once, and a step then takes a quarter less
     mels = [data["mel"], made_by_flow(data)] if clock() < budget else []  # with no time left, the state is only copied
     while clock() < budget:
         for group in opt.param_groups:
             group["lr"] = peak * min(1, (step + 1) / 150) * (.05 + .475 * (1 + math.cos(math.pi * clock() / budget)))
         starts = torch.randint(0, len(data["mel"]) - T, (BATCH,)).tolist()
         mel = torch.stack([mels[made][a:a + T] for a, made in zip(starts, (torch.rand(BATCH) < MADE).tolist())]).transpose(1, 2)
-        want = torch.stack([data["samples"][(a + BEFORE) * HOP:(a + BEFORE + SEGMENT) * HOP] for a in starts]).float() / 32768
-        f0 = torch.stack([data["pitch"][a:a + T] for a in starts])
+        want = torch.stack([data["samples"][(a + AROUND) * HOP:(a + AROUND + SEGMENT) * HOP] for a in starts]).float() / 32768
+        f0, phase = (torch.stack([x[a:a + T] for a in starts]) for x in (data["pitch"], cycles))
         guess = net.f0_predictor(mel)
-        off = ((guess - f0)[:, BEFORE:-LOOK].abs() / 100).mean()
-        y = net.decode(mel, net.source(f0))[:, BEFORE * HOP:(BEFORE + SEGMENT) * HOP]
+        off = ((guess - f0)[:, AROUND:-AROUND].abs() / 100).mean()
+        y = decode(mel, net.source(f0, phase))[:, AROUND * HOP:(AROUND + SEGMENT) * HOP]
         magnitude, converge, complex_ = spectral(y, want, windows)
         ear = (heard(y, windows) - heard(want, windows)).abs().mean()
         opt.zero_grad()

@@ -1,4 +1,7 @@
-"""Makes the corpus of the model's only voice: espeak-ng with a melody in steps that fit the frames, and the features for each training stage. usage: python -m nano.voice [sentences] [test sentences]
+"""Makes the corpus of the model's only voice: espeak-ng with its own melody, and the features for each training stage. usage: python -m nano.voice [sentences] [test sentences]
+
+Each sentence has two recordings, alike but for their pulses: the pitch of one glides, and it is what the voice learns to say. The other's moves in steps of 50 Hz, and it is what the
+speech tokenizer hears: steps need fewer codes than a glide, and the flow smooths them.
 
 Everything lies on the grid of speech tokens: 25 tokens = 50 mel frames = 100 tokenizer frames = 24,000 samples a second. The sentences are the domain's answers, at a rate that fits
 their units (see `layouts.pieces`), and strings of random words, so that every word occurs. No word begins before its unit's second: the talker cannot say
@@ -6,11 +9,10 @@ a word that it has not received yet."""
 import random, sys, wave
 import numpy as np
 import torch
-from scipy.ndimage import median_filter
+from scipy.ndimage import gaussian_filter1d, median_filter
 from scipy.signal import resample_poly
-from . import layouts, mel, outside, sights, tools
+from . import layouts, mel, outside, psola, sights, tools
 from .espeak import read
-from .locked import Times, locked
 from .pitch import pitches
 from .questions import HELD_WORDS, TRAIN_WORDS, Question, draw
 from .run import work
@@ -18,7 +20,8 @@ from .tokenizer import Text
 
 VOICE, PITCH, RANGE, SLOWEST, FASTEST = "en-us+f2", 50, 60, 150, 270
 SEARCHED = 90, 330  # Hz: where the natural reading's pitch is looked for
-MIDDLE_NATURAL, MIDDLE, SWING = 200, 200, 1.3  # Hz at the centre of the natural reading and of the voice; the factor by which the melody is widened
+MIDDLE_NATURAL, MIDDLE, SWING = 200, 200, 1.3  # Hz at the centre of the natural reading and of the voice; the factor by which the stepped melody is widened
+LOWEST, HIGHEST, SMOOTH = 110, 340, 2  # Hz; and how smooth the gliding melody is, in frames
 LEVELS, SWITCH = np.array([150., 200., 250., 300.]), 8  # Hz that fit the frames; the cost of a change, in semitones of error in one frame
 STRETCH = 1.15      # how much slower a word may be spoken that would come too early
 RATE, HOP = 24000, 480
@@ -67,18 +70,19 @@ def stepped(level):
     return LEVELS[path[::-1]]
 
 
-def melody(natural, words, flat_words, length):
-    """Hz at each of `length` samples of the flat reading: the natural reading's pitch at the same position between word
+def melodies(natural, words, flat_words, length):
+    """(gliding, stepped): Hz at each of `length` samples of the flat reading, the natural reading's pitch at the same position between word
     beginnings, interpolated where it has none, centred on MIDDLE."""
     found = pitches(torch.from_numpy(natural * 32767), *SEARCHED).numpy()
     known = np.flatnonzero(found)
     if not len(known):
-        return np.full(length, float(MIDDLE))
+        return np.full(length, float(MIDDLE)), np.full(length, float(MIDDLE))
     found = median_filter(np.interp(np.arange(len(found)), known, np.log2(found[known])), 5, mode="nearest")
-    found = stepped(np.log2(MIDDLE) + SWING * (found - np.log2(MIDDLE_NATURAL)))
+    found -= np.log2(MIDDLE_NATURAL)
     a, b = [0, *(at for _, at in flat_words[1:]), length], [0, *(at for _, at in words[1:]), len(natural)]
     at = np.interp(np.arange(length), a, b) if len(a) == len(b) else np.arange(length) * len(natural) / length
-    return found[np.clip(at / HOP, 0, len(found) - 1).astype(int)]
+    glide = np.clip(MIDDLE * 2 ** gaussian_filter1d(found, SMOOTH, mode="nearest"), LOWEST, HIGHEST)
+    return np.interp(at / HOP - .5, np.arange(len(found)), glide), stepped(np.log2(MIDDLE) + SWING * found)[np.clip(at / HOP, 0, len(found) - 1).astype(int)]
 
 
 def units_of(text, answer):
@@ -104,7 +108,7 @@ def arranged(begins, length):
 
 
 def fitted(text, answer):
-    """(samples, pitch of each frame, [(offset of a word, token at which it begins)]) of an answer, spoken as slowly as
+    """(samples, the same with stepped pitch, pitch of each frame, [(offset of a word, token at which it begins)]) of an answer, spoken as slowly as
     its units allow; None if even the fastest reading is too slow."""
     places = units_of(text, answer)
     most, speed = len(places) * UNIT * TOKEN, SLOWEST
@@ -118,10 +122,11 @@ def fitted(text, answer):
         n = -(-total // TOKEN) + 1
         if n * TOKEN <= most and len(begins) == len(places):
             natural, natural_words = read(answer, VOICE, speed, PITCH, RANGE)
-            tune, times = melody(natural, natural_words, words, len(flat)), Times(spans)
-            y, pitch = locked(flat[:end], times, lambda t: tune[np.clip(t, 0, len(tune) - 1).astype(int)], n * TOKEN)
+            (glide, steps), times = melodies(natural, natural_words, words, len(flat)), psola.Times(spans)
+            sung = lambda tune, pulses: psola.sung(flat[:end], times, lambda t: tune[np.clip(t, 0, len(tune) - 1).astype(int)], n * TOKEN, pulses)
+            (y, pitch), (plain, _) = sung(glide, psola.gliding), sung(steps, psola.stepped)
             starts = [(place, int(np.interp(at, [s[0] for s in spans] + [spans[-1][1]], [s[2] for s in spans] + [spans[-1][3]]) // TOKEN)) for place, at in words]
-            return y, pitch, starts
+            return y, plain, pitch, starts
         speed += max(5, int(speed * (n * TOKEN / most - 1) * .5))
     return None
 
@@ -144,9 +149,9 @@ def sentences(r, held):
             yield Question("say the words " + words, words + ".", "repeat")
 
 
-def features(y, pitch):
+def features(y, plain, pitch):
     samples = torch.from_numpy(y)
-    heard = torch.from_numpy(resample_poly(y, 2, 3).astype(np.float32))
+    heard = torch.from_numpy(resample_poly(plain, 2, 3).astype(np.float32))
     speech, tokens = prompt_mel(samples), tokenizer_mel(heard)
     n = len(y) // TOKEN
     assert len(speech) == len(pitch) == 2 * n and len(tokens) == 4 * n
@@ -176,8 +181,8 @@ def corpus(name, n, seed, text, held=False):
         made = fitted(text, question.answer)
         if made is None:
             return
-        y, pitch, starts = made
-        parts.append(features(y, pitch))
+        y, plain, pitch, starts = made
+        parts.append(features(y, plain, pitch))
         words.append(starts)
         first.append(at)
         length.append(len(y) // TOKEN)
@@ -210,4 +215,5 @@ if __name__ == "__main__":
     text = Text(work() / "tokenizer")
     corpus("voice_test", tests, 302, text, held=True)
     corpus("voice", n, 301, text)
-    write_voice(work() / "default_voice.wav", torch.load(work() / "voice.pt"))  # the voice that the thinker hears as its own
+    if not (work() / "default_voice.wav").exists():
+        write_voice(work() / "default_voice.wav", torch.load(work() / "voice.pt"))  # the voice that the thinker hears as its own

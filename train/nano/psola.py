@@ -1,7 +1,7 @@
-"""A voice whose glottal pulses are locked to the mel frames: in each frame of 480 samples its pitch is a multiple of 50 Hz, and the frame begins with a pulse.
+"""A flat reading with another melody and other timing (PSOLA): it is cut at its glottal pulses, which are easy to find, and reassembled with the pulses elsewhere.
 
-The causal vocoder's source is constant over each frame, so it cannot follow pulses that drift against the frames. Locked pulses depend on the frame's mel alone.
-The input is a flat reading, whose pulses are easy to find. It is cut at its pulses and reassembled on the grid (PSOLA), with a stepped melody from outside."""
+The pulses lie either where the vocoder's source passes a whole cycle (`gliding`), so that a vocoder that follows its source also follows the recording's pulses, or on a grid
+(`stepped`): in each frame of 480 samples the pitch is a multiple of 50 Hz, and the frame begins with a pulse."""
 import numpy as np
 from scipy.signal import fftconvolve
 
@@ -72,15 +72,31 @@ class Times:
         return np.convolve(np.pad(out, FADE // 2, mode="edge"), np.ones(FADE + 1) / (FADE + 1), "valid")
 
 
-def locked(flat, times, melody, n):
-    """A flat reading with other timing and pitch. melody: input samples -> Hz, multiples of 50. -> (float32 [n], pitch
+def stepped(pitch):
+    """The pulses of a pitch in multiples of 50 Hz: the first one of each voiced frame at its beginning. -> samples"""
+    return np.array([k * HOP + m * RATE / pitch[k] for k in np.flatnonzero(pitch) for m in range(round(pitch[k] * HOP / RATE))])
+
+
+def cycles(pitch):
+    """The phase of the vocoder's source at every sample, in cycles (docs/model/talker.md 9): in the middle of a frame it has advanced by that frame's pitch, and it is linear in between."""
+    return np.interp((np.arange(len(pitch) * HOP) + .5) / HOP - .5, np.arange(len(pitch)), np.cumsum(pitch) * (HOP / RATE))
+
+
+def gliding(pitch):
+    """The samples at which the vocoder's source begins a cycle in a voiced frame."""
+    at = np.flatnonzero(np.diff(np.floor(cycles(pitch))) > 0) + 1
+    return at[pitch[at // HOP] > 0]
+
+
+def sung(flat, times, melody, n, pulses):
+    """A flat reading with other timing and pitch. melody: input samples -> Hz; pulses: `gliding`, or `stepped` for multiples of 50 Hz. -> (float32 [n], pitch
     of each frame, 0 = none)."""
     P = period(flat)
     on, p = voiced(flat, P), int(round(P))
     marked = marks(flat, P, on)
     middle, inside = times(np.arange(n // HOP) * HOP + HOP / 2)
     pitch = np.where(inside & (on[np.clip(middle, 0, len(on) - 1).astype(int)] > .5), melody(middle), 0)
-    at = np.array([k * HOP + m * RATE / pitch[k] for k in np.flatnonzero(pitch) for m in range(round(pitch[k] * HOP / RATE))])
+    at = pulses(pitch)
     window, padded, out = np.hanning(2 * p + 1)[:-1], np.pad(flat, 2 * p), np.zeros(n + 4 * p)
     for t, s, valid in zip(np.round(at).astype(int), *times(at)):
         m = marked[np.abs(marked - s).argmin()] if valid and len(marked) else -p
