@@ -1,9 +1,10 @@
 """Loads the voice of a shipped checkpoint folder into training states: the inverse of `nano.export_speech`. Every
 function returns None if the folder has no voice."""
 import torch
-from . import speech, vocoder
+from . import speech
 from .export_speech import places
 from .onnx_weights import arrays
+from .run import newest
 from .shipped import folder, weights
 from .talker import SURE, Talker
 
@@ -34,6 +35,18 @@ def flow():
     up = torch.stack([table[zero + 3 ** k] for k in range(speech.DIGITS)])
     state = {k: v for k, v in state.items() if not k.startswith("spk_embed")}
     return dict(state, **{"digit_map.weight": (up - table[zero]).T.contiguous(), "digit_map.bias": table[zero]})
+
+
+def codec():
+    """(speech tokenizer, flow) as far as they are trained: of flow.pt or codec.pt, or else the shipped ones; None if there are none."""
+    path = newest("flow.pt", "codec.pt")
+    state = torch.load(path, map_location="cpu") if path else dict(tokenizer=tokenizer(), flow=flow())
+    if state["flow"] is None:
+        return None
+    found = speech.SpeechTokenizer(), speech.Flow()
+    found[0].load_state_dict(state["tokenizer"])
+    found[1].load_state_dict(state["flow"])
+    return found
 
 
 def hift():

@@ -8,7 +8,7 @@ import random, sys
 import numpy as np
 import torch
 from scipy.signal import resample_poly
-from . import recogniser, speech
+from . import recogniser, shipped_speech, speech
 from .evaluate import load
 from .pitch import pitches
 from .run import newest, work
@@ -23,14 +23,10 @@ BLOCK = 25
 
 
 class Voice:
-    """The trained codec, flow and vocoder, as far as they exist; without a vocoder there is no sound."""
+    """The codec as it is trained, and the vocoder of its stage."""
 
     def __init__(self):
-        flow = work() / ("flow.pt" if (work() / "flow.pt").exists() else "codec.pt")
-        state = torch.load(flow, map_location="cpu")
-        self.tokenizer, self.flow, self.vocoder = speech.SpeechTokenizer(), speech.Flow(), Vocoder()
-        self.tokenizer.load_state_dict(state["tokenizer"])
-        self.flow.load_state_dict(state["flow"])
+        (self.tokenizer, self.flow), self.vocoder = shipped_speech.codec(), Vocoder()
         self.vocoder.load_state_dict(torch.load(work() / "vocoder.pt", map_location="cpu")["model"])
 
     def mu(self, codes):

@@ -5,8 +5,8 @@ to place its pulses by it. A quarter of the mels are the recordings' own; the ot
 vocoder, and the flow is that of flow.pt, codec.pt or the shipped voice."""
 import math, sys
 import torch
-from . import shipped_speech, speech
-from .run import Clock, Log, newest, save, work
+from . import shipped_speech
+from .run import Clock, Log, save, work
 from .train_codec import STREAM_BLOCK
 from .vocoder import HOP, Vocoder
 from .voice import slaney
@@ -47,14 +47,10 @@ def phases(data):
 @torch.no_grad()
 def made_by_flow(data):
     """The mel [frames,80] that the flow makes of the recordings' tokens; the recordings' own if there is no flow yet."""
-    path = newest("flow.pt", "codec.pt")
-    state = torch.load(path, map_location="cpu") if path else shipped_speech.flow() and dict(tokenizer=shipped_speech.tokenizer(), flow=shipped_speech.flow())
-    if not state:
+    codec, parts = shipped_speech.codec(), []
+    if codec is None:
         return data["mel"]
-    tokenizer, flow = speech.SpeechTokenizer(), speech.Flow()
-    tokenizer.load_state_dict(state["tokenizer"])
-    flow.load_state_dict(state["flow"])
-    parts = []
+    tokenizer, flow = codec
     for i in range(len(data["first"])):
         mu = flow.mu(tokenizer(utterance(data, i)[0]).round(), STREAM_BLOCK)
         parts.append(flow.mel(mu, torch.randn_like(mu), block=2 * STREAM_BLOCK)[0])
