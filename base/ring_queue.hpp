@@ -12,6 +12,13 @@ namespace parley::base {
 template<class T>
 class ring_queue {
 public:
+  ring_queue() = default;
+  ring_queue(ring_queue&& other) noexcept { swap(other); }
+  ring_queue& operator=(ring_queue&& other) noexcept {
+    ring_queue(std::move(other)).swap(*this);
+    return *this;
+  }
+
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
 
@@ -35,13 +42,6 @@ public:
   }
 
   void clear() { *this = ring_queue(); }
-
-  ring_queue() = default;
-  ring_queue(ring_queue&& other) noexcept { swap(other); }
-  ring_queue& operator=(ring_queue&& other) noexcept {
-    ring_queue(std::move(other)).swap(*this);
-    return *this;
-  }
 
 private:
   static constexpr std::size_t kept_capacity = 64;
