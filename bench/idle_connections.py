@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What an idle WebSocket costs in memory: what `stub_server` allocates for many of them, before their init and after it.
   bench/idle_connections.py [--connections 2000] [--build build/release]
-Anonymous memory of the process, less that with 50 connections, by the number of the others."""
+Prints the anonymous memory of the process, less what it was with 50 connections, divided by the number of connections added since."""
 import argparse
 import asyncio
 import json
@@ -33,7 +33,7 @@ async def measure(address: str, pid: int, connections: int):
 
     async def tell(when: str):
         await asyncio.sleep(SETTLED)
-        print(f"{when:12} {(anonymous_bytes(pid) - before) / connections / 1000:.1f} kB a connection")
+        print(f"{when:12} {(anonymous_bytes(pid) - before) / len(others) / 1000:.1f} kB a connection")
 
     others = [s for _ in range(connections // FIRST) for s in await connect(FIRST)]
     await tell("connected")

@@ -32,7 +32,6 @@ worker_lease::worker_lease(session_actor::base& tenant, queue_actor queue, sessi
 
 void worker_lease::take_over(journal kept, protocol::open_engine opened_with) {
   journal_ = std::make_unique<journal>(std::move(kept));
-  if (wake_) journal_->wake_with(wake_);
   opened_with_ = std::move(opened_with);
   kind_ = opened_with_->kind;
   prompt_ = prompt_of(to_engine(*opened_with_, 0));
@@ -213,7 +212,7 @@ void worker_lease::order(inference::command&& command) {
   PARLEY_ASSERT(engine_session() != 0, "commands go to an engine session");
   if (!journal_) {
     journal_ = std::make_unique<journal>(most_);
-    if (wake_) journal_->wake_with(wake_);
+    journal_->wake_with(wake_);
   }
   auto entered = journal_->enter(std::move(command));
   if (trial_.needed_for_work() && is_work(entered)) want_trial();

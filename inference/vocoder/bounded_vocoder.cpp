@@ -105,7 +105,7 @@ void bounded_vocoder::extend_sources(std::span<const step> steps) const {
     groups[{mels[i].size(2), steps[i].final}].push_back(i);
   }
   for (const auto& [key, rows] : groups) {
-    const auto f0 = network_->f0(at::cat(pick(mels, rows), 0), key.second);
+    const auto f0 = network_->f0(batch_of(mels, rows), key.second);
     for (std::size_t k = 0; k < rows.size(); ++k) {
       const auto row = static_cast<std::int64_t>(k);
       auto& s = *steps[rows[k]].session;
@@ -160,7 +160,7 @@ void bounded_vocoder::emit(std::span<const step> steps) const {
     groups[{mels[i].size(2), steps[i].final}].push_back(i);
   }
   for (const auto& [key, rows] : groups) {
-    const auto speech = network_->decode(at::cat(pick(mels, rows), 0), at::cat(pick(sources, rows), 0), key.second);
+    const auto speech = network_->decode(batch_of(mels, rows), batch_of(sources, rows), key.second);
     for (std::size_t k = 0; k < rows.size(); ++k) {
       const auto& step = steps[rows[k]];
       step.speech->push_back(speech.narrow(0, static_cast<std::int64_t>(k), 1).slice(1, skip[rows[k]]));

@@ -45,8 +45,8 @@ std::vector<at::Tensor> legacy_vocoder::stream(std::span<const job> jobs) const 
     if (mels[i].size(2) > 0) groups[{mels[i].size(2), cached}].push_back(i);
   }
   for (const auto& [key, rows] : groups) {
-    const auto cached = key.second > 0 ? at::cat(pick(sources, rows), 0) : at::Tensor();
-    const auto all = network_->run(at::cat(pick(mels, rows), 0), at::cat(pick(noises, rows), 0), cached);
+    const auto cached = key.second > 0 ? batch_of(sources, rows) : at::Tensor();
+    const auto all = network_->run(batch_of(mels, rows), batch_of(noises, rows), cached);
     for (std::size_t k = 0; k < rows.size(); ++k) {
       const auto i = rows[k];
       auto& session = *jobs[i].session;

@@ -18,12 +18,13 @@ inline std::vector<at::Tensor> cut(const at::Tensor& all, std::span<const std::i
   return at::split_with_sizes(all, at::IntArrayRef(lengths.data(), lengths.size()), axis);
 }
 
-/// The tensors of these rows.
-inline std::vector<at::Tensor> pick(const std::vector<at::Tensor>& from, const std::vector<std::size_t>& rows) {
+/// Joins the tensors at these places along their first axis. A single contiguous tensor is not copied.
+inline at::Tensor batch_of(const std::vector<at::Tensor>& from, const std::vector<std::size_t>& rows) {
+  if (rows.size() == 1) return from[rows.front()].contiguous();
   std::vector<at::Tensor> picked;
   picked.reserve(rows.size());
   for (auto row : rows) picked.push_back(from[row]);
-  return picked;
+  return at::cat(picked, 0);
 }
 
 /// Where causal convolutions over several sequences find their rows, if the last `context` rows that each sequence had

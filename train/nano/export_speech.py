@@ -1,6 +1,6 @@
 """Puts the trained voice into an exported checkpoint: tts.*, assets/token2wav, the default voice. usage: python -m nano.export_speech CHECKPOINT
 
-The folder must come from `nano.export`; its token2wav files serve as templates (their YAML, the tokenizer's graph and CAM++; a model with one voice need not train these)."""
+CHECKPOINT must come from `nano.export`. From its token2wav files, flow.yaml (with other sizes), the tokenizer's graph and CAM++ are kept: a model with one voice does not train them."""
 import io, json, pathlib, re, shutil, sys, zipfile
 import torch
 from safetensors.torch import load_file, save_file

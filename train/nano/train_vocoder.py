@@ -8,11 +8,11 @@ import torch
 from . import shipped_speech
 from .run import Clock, Log, save, work
 from .train_codec import STREAM_BLOCK
-from .vocoder import HOP, Vocoder
+from .vocoder import FADED, HOP, Vocoder, source_phase
 from .voice import slaney
 from .voice_data import corpus, utterance
 
-SEGMENT, AROUND, BATCH = 40, 8, 3  # frames in the loss, frames before and after them, as the server fades over them, segments per step
+SEGMENT, AROUND, BATCH = 40, FADED, 3  # frames in the loss, frames before and after them, as the server fades over them, segments per step
 MADE = .75    # share of the segments whose mel the flow made
 RESOLUTIONS = [(1024, 240), (512, 120), (128, 32)]
 FLOOR = 3e-3  # magnitudes below this are silence
@@ -41,7 +41,7 @@ def heard(y, windows):
 
 def phases(data):
     """[frames], double: the source's phase in the middle of each frame, in cycles from its sentence's beginning."""
-    return torch.cat([(data["pitch"][2 * a:2 * (a + n)].double() * (HOP / 24000)).cumsum(0) for a, n in zip(data["first"], data["length"])])
+    return torch.cat([source_phase(data["pitch"][2 * a:2 * (a + n)]) for a, n in zip(data["first"], data["length"])])
 
 
 @torch.no_grad()
@@ -93,10 +93,10 @@ def main():
         starts = torch.randint(0, len(data["mel"]) - T, (BATCH,)).tolist()
         mel = torch.stack([mels[made][a:a + T] for a, made in zip(starts, (torch.rand(BATCH) < MADE).tolist())]).transpose(1, 2)
         want = torch.stack([data["samples"][(a + AROUND) * HOP:(a + AROUND + SEGMENT) * HOP] for a in starts]).float() / 32768
-        f0, phase = (torch.stack([x[a:a + T] for a in starts]) for x in (data["pitch"], cycles))
+        f0, turns = (torch.stack([x[a:a + T] for a in starts]) for x in (data["pitch"], cycles))
         guess = net.f0_predictor(mel)
         off = ((guess - f0)[:, AROUND:-AROUND].abs() / 100).mean()
-        y = decode(mel, net.source(f0, phase))[:, AROUND * HOP:(AROUND + SEGMENT) * HOP]
+        y = decode(mel, net.source(f0, turns))[:, AROUND * HOP:(AROUND + SEGMENT) * HOP]
         magnitude, converge, complex_ = spectral(y, want, windows)
         ear = (heard(y, windows) - heard(want, windows)).abs().mean()
         opt.zero_grad()

@@ -13,6 +13,11 @@ FADED = 8    # frames that two chunks of a stream share
 VOICED = 10  # Hz; above this a frame is voiced
 
 
+def source_phase(pitch):
+    """pitch [...,T] Hz -> the source's phase in the middle of each frame, in cycles from the first frame on (`psola.cycles`), double."""
+    return (pitch.double() * (HOP / 24000)).cumsum(-1)
+
+
 def centred(i, o, kernel, dilation=1):
     """A convolution that sees as much of the future as of the past."""
     return nn.Conv1d(i, o, kernel, dilation=dilation, padding=(kernel - 1) * dilation // 2)
@@ -88,10 +93,10 @@ class Vocoder(nn.Module):
             self.f0_predictor.classifier.bias.fill_(100.)
 
     def source(self, pitch, cycles=None):
-        """pitch [B,T] Hz -> excitation [B,1,T*480]: the harmonics of the pitch, in phase. cycles [B,T], double: the phase in the middle of each frame (`psola.cycles`), if the first
+        """pitch [B,T] Hz -> excitation [B,1,T*480]: the harmonics of the pitch, in phase. cycles [B,T], double: its `source_phase`, if the first
         frame is not the first one of a sentence."""
         B, T = pitch.shape
-        cycles = (pitch.double() * (HOP / 24000)).cumsum(1) if cycles is None else cycles
+        cycles = source_phase(pitch) if cycles is None else cycles
         cycles = F.interpolate(cycles[:, None], scale_factor=HOP, mode="linear")[:, 0]
         sine = (cycles[..., None] * torch.arange(1, HARMONICS + 1)).remainder(1).mul(2 * math.pi).float().sin()
         voiced = (pitch > VOICED).float().repeat_interleave(HOP, 1)[..., None]
@@ -120,16 +125,16 @@ class Vocoder(nn.Module):
         """mel [1,80,T] -> samples [1,T*480], in chunks of frames as the server makes them: the last eight frames are said again with the next chunk, and faded over."""
         out, overlap = [], FADED * HOP
         window = torch.hamming_window(2 * overlap, periodic=False)
-        before = source = speech = None
+        past = None  # source and samples of the last frames
         for at in range(0, mel.shape[2], chunk):
-            joined = mel[:, :, at:at + chunk] if before is None else torch.cat([before, mel[:, :, at:at + chunk]], 2)
+            joined = mel[:, :, max(0, at - FADED):at + chunk]
             wave = self.source(self.f0_predictor(joined))
-            if source is not None:
-                wave[..., :source.shape[2]] = source
+            if past:
+                wave[..., :overlap] = past[0]
             y = self.decode(joined, wave).clamp(-.99, .99)
-            if speech is not None:
-                y[:, :overlap] = y[:, :overlap] * window[:overlap] + speech * window[overlap:]
-            before, source, speech = joined[:, :, -FADED:], wave[..., -overlap:], y[:, -overlap:]
+            if past:
+                y[:, :overlap] = y[:, :overlap] * window[:overlap] + past[1] * window[overlap:]
+            past = wave[..., -overlap:], y[:, -overlap:]
             out.append(y if at + chunk >= mel.shape[2] else y[:, :-overlap])
         return torch.cat(out, 1)
 

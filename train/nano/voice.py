@@ -1,7 +1,7 @@
 """Makes the corpus of the model's only voice: espeak-ng with its own melody, and the features for each training stage. usage: python -m nano.voice [sentences] [test sentences]
 
-Each sentence has two recordings, alike but for their pulses: the pitch of one glides, and it is what the voice learns to say. The other's moves in steps of 50 Hz, and it is what the
-speech tokenizer hears: steps need fewer codes than a glide, and the flow smooths them.
+Each sentence is recorded twice with the same timing. In one recording the pitch glides: this is how the voice learns to speak. In the other it moves in steps of 50 Hz: this one the speech
+tokenizer hears, because the talker knows the tokens of stepped speech. The flow then makes the gliding mel from them.
 
 Everything lies on the grid of speech tokens: 25 tokens = 50 mel frames = 100 tokenizer frames = 24,000 samples a second. The sentences are the domain's answers, at a rate that fits
 their units (see `layouts.pieces`), and strings of random words, so that every word occurs. No word begins before its unit's second: the talker cannot say
