@@ -256,11 +256,14 @@ std::unique_ptr<session_handle> server_core::admit_again(const connection_info& 
   }
   journal_store::claim claim{protocol::sanitise_session_id(info.session_id.value_or("")), info.key, *info.resume_token};
   const bool left = surroundings_.journals && surroundings_.journals->holds(claim.session_id);
+  // Two gateways may have given the same id to two owners; here it belongs to the one whose session lives.
+  const auto same_id = surroundings_.registry.find(claim.session_id);
+  const bool taken = same_id.session && same_id.key != claim.key;
   // In this order: a session that is being taken up lives before it is no longer left.
   if (auto live = offer_to_live(claim, *seen, offer)) return live;
   // Its slot would not wait until the model is loaded.
-  const bool later = surroundings_.journals && (draining_ || (left && loading()));
-  if (left && !later) return take_up(std::move(claim), *seen, offer, info.reservation);
+  const bool later = surroundings_.journals && !taken && (draining_ || (left && loading()));
+  if (left && !taken && !later) return take_up(std::move(claim), *seen, offer, info.reservation);
   offer->refuse(later ? protocol::server_restarts() : protocol::no_such_claim());
   return std::make_unique<deaf_handle>();
 }

@@ -18,7 +18,7 @@ void copy_schedule::begin(const session_name& session, std::uint64_t epoch) {
 void copy_schedule::grew(const std::string& session_id, std::size_t to) {
   const auto found = logs_.find(session_id);
   if (found == logs_.end()) return;
-  behind_ += to - found->second.size;
+  unsent_ += to - found->second.size;
   found->second.size = to;
   enqueue(session_id, found->second);
 }
@@ -26,24 +26,25 @@ void copy_schedule::grew(const std::string& session_id, std::size_t to) {
 bool copy_schedule::end(const std::string& session_id) {
   const auto found = logs_.find(session_id);
   if (found == logs_.end()) return false;
-  behind_ -= found->second.size - found->second.sent;
+  unsent_ -= found->second.size - found->second.sent;
   if (found->second.waits) std::erase(turns_, session_id);
   logs_.erase(found);
   return true;
 }
 
 void copy_schedule::link_up() {
+  link_down();
   up_ = true;
-  unconfirmed_ = 0;
-  for (auto& [id, each] : logs_) {
-    behind_ += each.sent;
-    each.sent = 0;
-    enqueue(id, each);
-  }
 }
 
 void copy_schedule::link_down() {
   up_ = false;
+  unconfirmed_ = 0;
+  for (auto& [id, each] : logs_) {
+    unsent_ += each.sent;
+    each.sent = 0;
+    enqueue(id, each);
+  }
 }
 
 std::optional<copy_schedule::part> copy_schedule::next() {
@@ -55,7 +56,7 @@ std::optional<copy_schedule::part> copy_schedule::next() {
   part chosen{id, from.birth, from.epoch, from.sent, bytes};
   from.sent += bytes;
   unconfirmed_ += bytes;
-  behind_ -= bytes;
+  unsent_ -= bytes;
   from.waits = false;
   enqueue(id, from);
   return chosen;

@@ -39,13 +39,14 @@ public:
   void link_up();
   void link_down();
 
+  /// So many bytes of what was sent have come and been looked at.
   void confirmed(std::size_t bytes) { unconfirmed_ -= bytes < unconfirmed_ ? bytes : unconfirmed_; }
 
   /// What to send now; sessions take turns. Nothing if there is no peer, nothing to send, or too much unconfirmed.
   std::optional<part> next();
 
-  /// Bytes that have not been sent.
-  std::size_t behind() const { return behind_; }
+  /// Bytes that have not been sent or confirmed.
+  std::size_t behind() const { return unsent_ + unconfirmed_; }
 
   /// Sessions whose log has been sent as far as it goes.
   std::size_t complete() const;
@@ -65,7 +66,7 @@ private:
   std::map<std::string, log> logs_;
   std::deque<std::string> turns_;
   std::size_t unconfirmed_ = 0;
-  std::size_t behind_ = 0;
+  std::size_t unsent_ = 0;
   bool up_ = false;
 };
 

@@ -124,6 +124,7 @@ void journal_store::refused(const log_refused& of) {
 void journal_store::receive(copy_source from, log_piece piece, piece_replier reply) {
   [[maybe_unused]] const bool taken =
       readers_.post([this, from, piece = std::move(piece), reply = std::move(reply)]() mutable {
+        const auto bytes = piece.bytes.size();
         try {
           take_piece(from, piece, reply);
         } catch (const std::exception& problem) {
@@ -131,6 +132,7 @@ void journal_store::receive(copy_source from, log_piece piece, piece_replier rep
           drop_copy(piece.session.id);
           reply(log_refused{piece.session, {}});
         }
+        if (bytes > 0) reply(piece_taken{bytes}); // refused or not: it is no longer under way
       });
 }
 
@@ -154,7 +156,6 @@ void journal_store::take_piece(const copy_source& from, log_piece& piece, const 
     return reply(log_refused{piece.session, {}});
   }
   known->second.size += piece.bytes.size();
-  reply(piece_taken{piece.bytes.size()});
 }
 
 /// False if the log cannot be used. What an earlier process or link has left of the session makes room.

@@ -18,6 +18,9 @@ namespace parley::actors {
 
 namespace {
 
+/// What a connection is told that a later one of the same client has replaced.
+constexpr const char* replaced = "the session continues over another connection";
+
 /// The reason for a session that was ended from outside.
 constexpr std::string_view cut_off = "cut off";
 
@@ -201,12 +204,17 @@ void session::lose_client() {
 
 void session::take_offer(resume_request& offer, const protocol::resume_claim& claim) {
   const auto now = steady_now();
+  // Whoever woke the session up may be overtaken by a connection that found it awake.
+  if (offer.number() < link_number_) {
+    entry_->offer_came(offer);
+    return offer.refuse({protocol::error_code::resume_refused, replaced});
+  }
   auto welcome = machine_->on_resume(claim, sent_.oldest(), now);
   if (!welcome) {
     entry_->offer_came(offer);
     return offer.refuse(welcome.error());
   }
-  if (!client_gone_) link_->close(1008, "the session continues over another connection");
+  if (!client_gone_) link_->close(1008, replaced);
   link_ = offer.take();
   entry_->offer_came(offer);
   link_number_ = offer.number();

@@ -3,6 +3,7 @@
 #include "actors/session/session.hpp"
 #include "actors/unix_time.hpp"
 
+#include <stdexcept>
 #include <utility>
 
 // How a session is kept for the process that may take it up, and taken up.
@@ -48,7 +49,7 @@ session::session(caf::actor_config& config, session_surroundings& shared, queue_
     auto id = std::exchange(next, {});
     return id.empty() ? shared_.legacy_ids.next(unix_ms()) : id;
   });
-  PARLEY_ASSERT(claimed.has_value(), "nobody else has the id of a session that waits to be taken up");
+  if (!claimed) throw std::runtime_error("its id is in use");
   legacy_id_ = *claimed;
   lease_.take_over(std::move(from.session.kept), std::move(from.session.opened_with));
   const log_session about(current_id_);

@@ -2,15 +2,20 @@
 #include "tests/support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 
@@ -50,6 +55,38 @@ begun_session begin_session(test_server& core, const std::string& mode = "audio"
   const auto created = client.init(resumable_init);
   return {std::move(client), created["session_id"], created["resume_token"]};
 }
+
+/// Stops the thread that logs this message first, until `go_on`.
+class pause_at final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+public:
+  explicit pause_at(std::string message) : message_(std::move(message)) {}
+
+  std::future<void> reached() { return reached_.get_future(); }
+  void go_on() { go_on_.set_value(); }
+
+private:
+  void sink_it_(const spdlog::details::log_msg& said) override {
+    if (std::string_view(said.payload.data(), said.payload.size()) != message_ || came_.exchange(true)) return;
+    reached_.set_value();
+    go_on_.get_future().wait();
+  }
+  void flush_() override {}
+
+  const std::string message_;
+  std::atomic<bool> came_{false};
+  std::promise<void> reached_;
+  std::promise<void> go_on_;
+};
+
+/// While it lives, the actors log there.
+struct own_log {
+  explicit own_log(spdlog::sink_ptr to) {
+    spdlog::register_logger(std::make_shared<spdlog::logger>("actors", std::move(to)));
+  }
+  ~own_log() { spdlog::drop("actors"); }
+  own_log(const own_log&) = delete;
+  own_log& operator=(const own_log&) = delete;
+};
 
 std::size_t logs_in(const std::filesystem::path& folder) {
   std::size_t found = 0;
@@ -176,6 +213,34 @@ TEST_CASE("only the right client takes a session of an earlier process up, and o
   CHECK(two.link->next("session.resumed")["inputs"] == 0);
   CHECK(two.link->next("response.done")["text"] == "Hello there.");
   CHECK(core.metric("parley_journal_taken_up_total") == "1");
+  CHECK(two.close_session() == "user_stop");
+  CHECK(core.all_free());
+}
+
+TEST_CASE("a connection that comes while another one wakes the session up is the later one") {
+  const temporary_folder folder;
+  stub_script script;
+  std::string token;
+  {
+    test_server core(durable(folder.path() / "live"));
+    core.add_up(script);
+    auto client = core.connect("chat", {}, "mine");
+    token = client.init(resumable_init)["resume_token"];
+    leave_behind(core, folder.path() / "live", folder.path() / "killed");
+  }
+  const auto pause = std::make_shared<pause_at>("taken up");
+  const own_log watched(pause);
+  test_server core(durable(folder.path() / "killed"));
+  core.add_up(script);
+  auto one = core.come_back("mine", token, "1");
+  REQUIRE(pause->reached().wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+  auto two = core.come_back("mine", token, "1"); // the session lives, but `one` has not been offered to it
+  pause->go_on();
+  CHECK(two.link->next("session.resumed")["inputs"] == 0);
+  CHECK(one.link->next("error")["error"]["code"] == "resume_refused");
+  CHECK(one.link->closed() == 1008);
+  two.send_text(chat_frame("Hi"));
+  CHECK(two.link->next("response.done")["text"] == "Hello there.");
   CHECK(two.close_session() == "user_stop");
   CHECK(core.all_free());
 }

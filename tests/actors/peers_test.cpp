@@ -168,6 +168,30 @@ TEST_CASE("an id that is used again is another session") {
   CHECK(other.close_session() == "user_stop");
 }
 
+TEST_CASE("an id that two owners chose at two gateways stays with the session that lives there") {
+  stub_script script;
+  pair_of_gateways both(script);
+  auto other = both.second.connect("audio", {}, "mine", {}, "his");
+  other.init(R"({"resume":true})");
+  auto client = both.first.connect("audio", {}, "mine", {}, "hers");
+  const std::string token = client.init(R"({"resume":true})")["resume_token"];
+  REQUIRE(both.copied(1));
+  auto back = both.second.come_back("mine", token, "1", "hers");
+  CHECK(back.link->next("error")["error"]["code"] == "resume_refused");
+  CHECK(back.link->closed() == 1008);
+  other.step();
+  client.step();
+  CHECK(other.close_session() == "user_stop");
+  REQUIRE(both.copied(1));
+  auto again = both.second.come_back("mine", token, "2", "hers"); // it was not lost
+  CHECK(again.link->next("session.resumed")["inputs"] == 1);
+  client.link->closed();
+  client.vanish();
+  CHECK(again.close_session() == "user_stop");
+  CHECK(both.first.all_free());
+  CHECK(both.second.all_free());
+}
+
 TEST_CASE("a copy ends with its session, and is made anew after the link was lost") {
   stub_script script;
   pair_of_gateways both(script);
@@ -218,6 +242,7 @@ TEST_CASE("a peer that cannot write tells so, and the session goes on") {
   std::filesystem::remove_all(both.folder.path() / "second");
   client.step();
   CHECK(eventually([&] { return both.first.metric("parley_journal_not_copied_total") == "1"; }));
+  CHECK(eventually([&] { return both.first.metric("parley_journal_copy_behind_bytes") == "0"; })); // room for others
   client.step();
   CHECK(both.first.metric("parley_journal_sessions") == "1");
   CHECK(client.close_session() == "user_stop");

@@ -79,11 +79,13 @@ actors::worker_view test_server::wait_for(actors::worker_state state) {
 }
 
 test_client test_server::connect(const std::string& mode, std::shared_ptr<recording_link> link,
-                                 std::optional<std::string> session_id, std::shared_ptr<void> place) {
+                                 std::optional<std::string> session_id, std::shared_ptr<void> place,
+                                 const std::string& key) {
   if (!link) link = std::make_shared<recording_link>();
   actors::connection_info info;
   if (!mode.empty()) info.mode = mode;
   info.session_id = std::move(session_id);
+  info.key = key;
   info.remote = "test";
   info.reservation = std::move(place);
   info.accepted = std::chrono::steady_clock::now();

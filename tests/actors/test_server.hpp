@@ -57,7 +57,8 @@ public:
 
   /// `mode` is the one in the URL; empty = none.
   test_client connect(const std::string& mode = "audio", std::shared_ptr<recording_link> link = {},
-                      std::optional<std::string> session_id = {}, std::shared_ptr<void> place = {});
+                      std::optional<std::string> session_id = {}, std::shared_ptr<void> place = {},
+                      const std::string& key = "");
 
   /// A connection that resumes a session.
   test_client come_back(const std::string& session_id, const std::string& token,
