@@ -24,6 +24,16 @@ struct workspace {
   float top[most_queries], total[most_queries];
 };
 
+/// How many rows before its use a row is asked for. The rows of a head lie a page of memory apart, where the processor does
+/// not guess the next one.
+constexpr std::int64_t rows_ahead = 8;
+
+template<class T>
+PARLEY_INLINE void fetch(const T* row, std::int64_t count) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+  for (std::int64_t i = 0; i < count; i += line) __builtin_prefetch(row + i, 0, 2);
+}
+
 PARLEY_INLINE const float* as_floats(const float* rows, std::int64_t, std::int64_t, std::int64_t stride, float*,
                                      std::int64_t& dense) {
   dense = stride;
@@ -32,9 +42,11 @@ PARLEY_INLINE const float* as_floats(const float* rows, std::int64_t, std::int64
 
 PARLEY_INLINE const float* as_floats(const bfloat16* rows, std::int64_t count, std::int64_t width, std::int64_t stride,
                                      float* room, std::int64_t& dense) {
-  for (std::int64_t row = 0; row < count; ++row)
+  for (std::int64_t row = 0; row < count; ++row) {
+    if (row + rows_ahead < count) fetch(rows + (row + rows_ahead) * stride, width);
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i) room[row * width + i] = widen(rows[row * stride + i]);
+  }
   dense = width;
   return room;
 }
@@ -64,12 +76,18 @@ PARLEY_INLINE void score_turned(workspace& w, const T* keys, std::int64_t count,
   for (std::int64_t q = 0; q < queries; q += 4) score_four(w, q, head_dim);
 }
 
+/// Asks for the rows of `values` that belong to the keys, too.
+template<class T>
 PARLEY_INLINE void score_rows(workspace& w, const float* keys, std::int64_t count, std::int64_t stride,
-                              std::int64_t head_dim, std::int64_t queries) {
+                              std::int64_t head_dim, std::int64_t queries, const T* values, std::int64_t value_stride) {
   for (std::int64_t q = 0; q < queries; ++q) {
     const auto* query = w.queries + q * w.width;
     for (std::int64_t row = 0; row < count; ++row) {
       const auto* key = keys + row * stride;
+      if (q == 0) {
+        if (row + rows_ahead < count) fetch(key + rows_ahead * stride, head_dim);
+        fetch(values + row * value_stride, head_dim);
+      }
       auto sum = 0.0F;
 #pragma omp simd reduction(+ : sum)
       for (std::int64_t d = 0; d < head_dim; ++d) sum += query[d] * key[d];
@@ -177,7 +195,7 @@ PARLEY_INLINE void visit(workspace& w, std::int64_t count, const T* keys, const 
     score_turned(w, keys, here, key_stride, head_dim, count);
   } else {
     const auto* dense = as_floats(keys, here, head_dim, key_stride, w.keys, stride);
-    score_rows(w, dense, here, stride, head_dim, count);
+    score_rows(w, dense, here, stride, head_dim, count, page_values, key_stride);
   }
   const auto* values = as_floats(page_values, here, head_dim, key_stride, w.values, stride);
   for (std::int64_t q = 0; q < count; ++q) weigh(w, q, seen(q), head_dim);

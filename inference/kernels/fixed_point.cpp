@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace parley::inference::cpu {
 
@@ -39,15 +40,23 @@ PARLEY_FOR_EACH_CPU void round_stretch(const float* x, std::int64_t count, std::
   }
 }
 
-/// Writes one run's part of each of the four planes, which lie `apart` bytes from one another.
-PARLEY_FOR_EACH_CPU void split_run(const std::int16_t* numbers, std::int8_t* to, std::int64_t apart) {
-  for (std::int64_t second = 0; second < 2; ++second)
-    for (std::int64_t i = 0; i < half_run; ++i) {
-      const auto number = numbers[second * half_run + i];
-      const auto upper = (number + 128) >> 8;
-      to[second * apart + i] = static_cast<std::int8_t>(upper);
-      to[(2 + second) * apart + i] = static_cast<std::int8_t>(number - 256 * upper);
-    }
+constexpr std::int64_t word = int4_rows::word, words = int4_rows::words, tile_runs = int4_rows::tile_runs;
+constexpr std::int64_t plane_bytes = tile_runs * word; ///< the same bytes of a word of each run of a tile
+constexpr int planes = 4;                              ///< upper and lower bytes of both halves
+
+/// Writes one run's words into the planes of its tile.
+PARLEY_FOR_EACH_CPU void split_run(const std::int16_t* numbers, std::int8_t* to) {
+  std::int8_t upper[run], lower[run];
+  for (std::int64_t i = 0; i < run; ++i) {
+    upper[i] = static_cast<std::int8_t>((numbers[i] + 128) >> 8);
+    lower[i] = static_cast<std::int8_t>(numbers[i]);
+  }
+  for (std::int64_t w = 0; w < words; ++w, to += planes * plane_bytes) {
+    std::memcpy(to, upper + w * word, word);
+    std::memcpy(to + plane_bytes, upper + half_run + w * word, word);
+    std::memcpy(to + 2 * plane_bytes, lower + w * word, word);
+    std::memcpy(to + 3 * plane_bytes, lower + half_run + w * word, word);
+  }
 }
 
 } // namespace
@@ -62,15 +71,15 @@ fixed_rows::fixed_rows(const float* x, std::int64_t rows, std::int64_t in, layou
                     &sums_[at]);
     }
   if (as != layout::with_bytes) return;
-  bytes_.resize(static_cast<std::size_t>(rows * row_bytes()));
+  bytes_.resize(static_cast<std::size_t>(rows * row_bytes()) / sizeof(plane));
   for (std::int64_t row = 0; row < rows; ++row) split(row);
 }
 
 void fixed_rows::split(std::int64_t row) {
-  constexpr auto half = together * half_run; // numbers in a plane
   for (std::int64_t i = 0; i < runs_; ++i)
-    split_run(numbers_.data() + (row * runs_ + i) * run,
-              bytes_.data() + row * row_bytes() + i / together * 4 * half + i % together * half_run, half);
+    split_run(numbers_.data() + (row * runs_ + i) * run, bytes_.data()->bytes + row * row_bytes() +
+                                                             i / tile_runs * words * planes * plane_bytes +
+                                                             i % tile_runs * word);
 }
 
 PARLEY_FOR_EACH_CPU void plain_product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to,
@@ -98,12 +107,15 @@ PARLEY_FOR_EACH_CPU void plain_product(const fixed_rows& x, const int4_rows& mat
       const auto of = x.at(row);
       auto sum = 0.0F;
       for (std::int64_t at = 0; at < x.in(); at += run) {
-        const auto* steps = one.steps + at / 2;
+        const auto begin = at / int4_rows::tile * int4_rows::tile;
+        const auto apart = std::min(int4_rows::tile, x.in() - begin) / run * word;
+        const auto* steps = one.steps + begin / 2 + (at - begin) / run * word;
         const auto* scale = one.scales + at / one.group * 2;
         std::int32_t exact = 0;
         for (std::int64_t i = 0; i < half_run; ++i) {
-          exact += of.numbers[at + i] * (steps[i] & 15);
-          exact += of.numbers[at + half_run + i] * (steps[i] >> 4);
+          const auto both = steps[i / word * apart + i % word];
+          exact += of.numbers[at + i] * (both & 15);
+          exact += of.numbers[at + half_run + i] * (both >> 4);
         }
         const auto by = widen(scale[0]), from_zero = widen(scale[1]) - 8 * by;
         sum += of.scales[at / run] * by * static_cast<float>(exact) + of.sums[at / run] * from_zero;
@@ -228,12 +240,12 @@ PARLEY_AVX512 inline __m512i add_products(__m512i to, __m512i unsigned_bytes, __
   }
 }
 
-/// Multiplies `count` rows of x by four rows of an int4 matrix, sixteen runs of inputs at a time. Its pointers are at the
-/// next input.
+/// Multiplies `count` rows of x by four rows of an int4 matrix, a tile of inputs at a time: each lane of a vector has a run.
+/// Its pointers are at the next input.
 template<int count>
 struct int4_block {
   static constexpr int rows = count;
-  static constexpr std::int64_t step = 16 * run; ///< inputs; their scales fill a vector
+  static constexpr std::int64_t step = int4_rows::tile; ///< inputs
 
   fixed_rows::row x[count];
   int4_rows m[columns];
@@ -242,11 +254,12 @@ struct int4_block {
   /// How many runs a group has, as a power of two.
   int group_log() const { return __builtin_ctzll(static_cast<unsigned long long>(m[0].group / run)); }
 
-  /// The scales of the next sixteen runs of a row of the matrix, and the values of its step 0.
+  /// The scales of the runs of a tile of a row of the matrix, and the values of its step 0.
   struct lines {
     __m512 scale, zero;
   };
-  PARLEY_AVX512 lines lines_of(int column, __m512i runs, __mmask16 runs_there) const {
+  PARLEY_AVX512 lines lines_of(int column, __mmask16 runs_there) const {
+    const auto runs = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     const auto groups =
         static_cast<__mmask16>((1U << ((__builtin_popcount(runs_there) + (1 << group_log()) - 1) >> group_log())) - 1);
     const auto pairs = _mm512_maskz_loadu_epi32(groups, m[column].scales);
@@ -256,46 +269,54 @@ struct int4_block {
     return {scale, _mm512_fnmadd_ps(_mm512_set1_ps(8), scale, offset)};
   }
 
-  /// Adds the products of the next sixteen runs, or of the last `left` inputs if there are fewer.
+  /// Adds the products of the next tile, or of the last `left` inputs if there are fewer.
   template<bool vnni, bool whole>
   PARLEY_AVX512 void add(std::int64_t left) {
-    constexpr std::int64_t together = fixed_rows::together, plane = together * half_run;
+    constexpr int height = std::min(count, 2); // rows whose sums fit into the registers
+    const auto runs = whole ? tile_runs : left / run;
+#pragma GCC unroll 1
+    for (int top = 0; top < count; top += height) add_rows<vnni, whole, height>(top, runs);
+  }
+
+  /// Adds those of `height` rows from `top` on.
+  template<bool vnni, bool whole, int height>
+  PARLEY_AVX512 void add_rows(int top, std::int64_t runs) {
+    const auto there = static_cast<__mmask16>((1U << runs) - 1);
     const auto low_bits = _mm512_set1_epi8(15);
-    const auto runs = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    const auto here = whole ? step / run : left / run;
-    const auto runs_there = static_cast<__mmask16>((1U << here) - 1);
-    __m512 scales[count][columns];
-    for (int c = 0; c < columns; ++c) {
-      _mm_prefetch(m[c].scales + (2 * step / run >> group_log()), _MM_HINT_T0);
-      const auto of = lines_of(c, runs, runs_there);
-      for (int r = 0; r < count; ++r) {
-        scales[r][c] = _mm512_mul_ps(of.scale, _mm512_maskz_loadu_ps(runs_there, x[r].scales));
-        sums[r][c] = _mm512_fmadd_ps(of.zero, _mm512_maskz_loadu_ps(runs_there, x[r].sums), sums[r][c]);
+    __m512i upper[height][columns], lower[height][columns]; // sums of the products with either byte
+    for (int r = 0; r < height; ++r)
+      for (int c = 0; c < columns; ++c) upper[r][c] = lower[r][c] = _mm512_setzero_si512();
+#pragma GCC unroll 1
+    for (std::int64_t w = 0; w < words; ++w) {
+      __m512i front[columns], back[columns]; // the steps of the first half of each run, and of the other
+      for (int c = 0; c < columns; ++c) {
+        const auto* steps = m[c].steps + w * runs * word;
+        if (top == 0) _mm_prefetch(steps + ahead, _MM_HINT_T0);
+        const auto pairs = whole ? _mm512_loadu_si512(steps) : _mm512_maskz_loadu_epi32(there, steps);
+        front[c] = _mm512_and_si512(pairs, low_bits);
+        back[c] = _mm512_and_si512(_mm512_srli_epi16(pairs, 4), low_bits);
+      }
+      for (int r = 0; r < height; ++r) {
+        const auto* from = x[top + r].bytes + w * planes * plane_bytes;
+        const auto upper_front = _mm512_load_si512(from), upper_back = _mm512_load_si512(from + plane_bytes),
+                   lower_front = _mm512_load_si512(from + 2 * plane_bytes),
+                   lower_back = _mm512_load_si512(from + 3 * plane_bytes);
+        for (int c = 0; c < columns; ++c) {
+          upper[r][c] = add_products<vnni>(add_products<vnni>(upper[r][c], front[c], upper_front), back[c], upper_back);
+          lower[r][c] = add_products<vnni>(add_products<vnni>(lower[r][c], front[c], lower_front), back[c], lower_back);
+        }
       }
     }
-    for (std::int64_t i = 0; i < here; i += together) { // four runs: one in each quarter of a vector
-      const auto bytes = here - i >= together ? ~__mmask64(0) : (__mmask64(1) << ((here - i) * half_run)) - 1;
-      const auto lane = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(i)), _mm512_srli_epi32(runs, 2));
-      __m512i first[columns], second[columns]; // the steps of the first half of each run, and of the other
-      for (int c = 0; c < columns; ++c) {
-        const auto* steps = m[c].steps + i * half_run;
-        _mm_prefetch(steps + ahead, _MM_HINT_T0);
-        const auto pairs = whole ? _mm512_loadu_si512(steps) : _mm512_maskz_loadu_epi8(bytes, steps);
-        first[c] = _mm512_and_si512(pairs, low_bits);
-        second[c] = _mm512_and_si512(_mm512_srli_epi16(pairs, 4), low_bits);
-      }
-      for (int r = 0; r < count; ++r) {
-        const auto* from = x[r].bytes + 2 * i * run;
-        const auto upper_first = _mm512_loadu_si512(from), upper_second = _mm512_loadu_si512(from + plane),
-                   lower_first = _mm512_loadu_si512(from + 2 * plane),
-                   lower_second = _mm512_loadu_si512(from + 3 * plane);
-        for (int c = 0; c < columns; ++c) {
-          auto exact = add_products<vnni>(_mm512_setzero_si512(), first[c], upper_first);
-          exact = _mm512_slli_epi32(add_products<vnni>(exact, second[c], upper_second), 8);
-          exact = add_products<vnni>(add_products<vnni>(exact, first[c], lower_first), second[c], lower_second);
-          sums[r][c] =
-              _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact), _mm512_permutexvar_ps(lane, scales[r][c]), sums[r][c]);
-        }
+    for (int c = 0; c < columns; ++c) {
+      if (top == 0) _mm_prefetch(m[c].scales + (2 * tile_runs >> group_log()), _MM_HINT_T0);
+      const auto of = lines_of(c, there);
+      for (int r = 0; r < height; ++r) {
+        const auto& row = x[top + r];
+        const auto exact = _mm512_add_epi32(_mm512_slli_epi32(upper[r][c], 8), lower[r][c]);
+        const auto scale = _mm512_mul_ps(of.scale, _mm512_maskz_loadu_ps(there, row.scales));
+        auto& sum = sums[top + r][c];
+        sum = _mm512_fmadd_ps(of.zero, _mm512_maskz_loadu_ps(there, row.sums), sum);
+        sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact), scale, sum);
       }
     }
   }

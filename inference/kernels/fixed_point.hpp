@@ -25,26 +25,33 @@ public:
     const std::int16_t* numbers; ///< a multiple of `run`; those behind the last are 0
     const float* scales;         ///< of each run
     const float* sums;           ///< of each run, times its scale
-    /// The same numbers split into bytes, number = 256 * upper + lower. Each stretch has four planes: the upper bytes of
-    /// the first halves of its runs, those of the second halves, then the lower bytes of each. The last stretch is padded
-    /// with zeros. Only with layout::with_bytes.
+    /// The same numbers split into bytes, number = 256 * upper + lower, in the order in which a tile of int4_rows has them:
+    /// for each word of its runs the upper bytes of the first halves of all runs, those of the second halves, then the lower
+    /// bytes of each. The last tile is padded with zeros. Only with layout::with_bytes.
     const std::int8_t* bytes;
   };
   row at(std::int64_t row) const {
     return {numbers_.data() + row * runs_ * run, scales_.data() + row * runs_, sums_.data() + row * runs_,
-            bytes_.data() + row * row_bytes()};
+            bytes_.data()->bytes + row * row_bytes()};
   }
 
   std::int64_t rows() const { return rows_; }
   std::int64_t in() const { return in_; }
 
 private:
-  std::int64_t row_bytes() const { return (runs_ + together - 1) / together * together * run * 2; }
+  std::int64_t row_bytes() const {
+    return (runs_ + int4_rows::tile_runs - 1) / int4_rows::tile_runs * int4_rows::tile * 2;
+  }
   void split(std::int64_t row);
+
+  /// What is read in one load lies in one line of the cache.
+  struct alignas(64) plane {
+    std::int8_t bytes[64];
+  };
 
   std::int64_t rows_, in_, runs_;
   std::vector<std::int16_t> numbers_;
-  std::vector<std::int8_t> bytes_;
+  std::vector<plane> bytes_;
   std::vector<float> scales_, sums_;
 };
 

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace parley::inference::cpu {
 
 namespace {
 
-/// Numbers whose steps share 16 bytes.
-constexpr std::int64_t run = 32, half_run = run / 2;
+constexpr std::int64_t run = int4_rows::run, half_run = int4_rows::run_bytes, word = int4_rows::word;
 
 constexpr std::int64_t largest_group = 256;
 
@@ -17,20 +17,32 @@ PARLEY_INLINE float step_of(std::uint8_t pair, bool upper) {
   return static_cast<float>((upper ? pair >> 4 : pair & 15) - 8);
 }
 
-/// The numbers of one run.
+/// How many runs the tile has that begins at this input.
+PARLEY_INLINE std::int64_t runs_at(std::int64_t input, std::int64_t in) {
+  return std::min(int4_rows::tile, in - input) / run;
+}
+
+/// The numbers of one run, whose words lie `apart` bytes from one another.
 template<class Number>
-PARLEY_INLINE void unpack_run(const std::uint8_t* steps, float scale, float offset, Number* to) {
+PARLEY_INLINE void unpack_run(const std::uint8_t* steps, std::int64_t apart, float scale, float offset, Number* to) {
+  std::uint8_t own[half_run];
+  for (std::int64_t w = 0; w < int4_rows::words; ++w) std::memcpy(own + w * word, steps + w * apart, word);
   for (std::int64_t i = 0; i < half_run; ++i) {
-    narrow(step_of(steps[i], false) * scale + offset, to[i]);
-    narrow(step_of(steps[i], true) * scale + offset, to[i + half_run]);
+    narrow(step_of(own[i], false) * scale + offset, to[i]);
+    narrow(step_of(own[i], true) * scale + offset, to[i + half_run]);
   }
 }
 
 template<class Number>
 PARLEY_INLINE void unpack_rows(const int4_rows& matrix, std::int64_t count, Number* to) {
-  for (std::int64_t at = 0; at < count * matrix.in; at += run) {
-    const auto* scale = matrix.scales + at / matrix.group * 2;
-    unpack_run(matrix.steps + at / 2, widen(scale[0]), widen(scale[1]), to + at);
+  for (std::int64_t row = 0; row < count; ++row) {
+    const auto from = matrix.from(row);
+    for (std::int64_t begin = 0; begin < from.in; begin += int4_rows::tile)
+      for (std::int64_t i = 0, runs = runs_at(begin, from.in); i < runs; ++i) {
+        const auto* scale = from.scales + (begin + i * run) / from.group * 2;
+        unpack_run(from.steps + begin / 2 + i * word, runs * word, widen(scale[0]), widen(scale[1]),
+                   to + row * from.in + begin + i * run);
+      }
   }
 }
 
@@ -109,6 +121,17 @@ PARLEY_FOR_EACH_CPU void quantize_group(const float* numbers, std::int64_t count
   narrow(best.scale, scale);
   narrow(best.offset, offset);
   for (std::int64_t i = 0; i < count; ++i) steps[i] = static_cast<std::uint8_t>(nearest_step(numbers[i], best) + 8);
+}
+
+void pack(const std::uint8_t* steps, std::int64_t rows, std::int64_t in, std::uint8_t* to) {
+  for (std::int64_t row = 0; row < rows; ++row, steps += in, to += in / 2)
+    for (std::int64_t begin = 0; begin < in; begin += int4_rows::tile)
+      for (std::int64_t i = 0, runs = runs_at(begin, in); i < runs; ++i) {
+        const auto* of = steps + begin + i * run;
+        for (std::int64_t byte = 0; byte < half_run; ++byte)
+          to[begin / 2 + (byte / word * runs + i) * word + byte % word] =
+              static_cast<std::uint8_t>(of[byte] | of[byte + half_run] << 4);
+      }
 }
 
 PARLEY_FOR_EACH_CPU void unpack(const int4_rows& matrix, std::int64_t count, float* to) {

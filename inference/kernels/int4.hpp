@@ -8,8 +8,15 @@ namespace parley::inference::cpu {
 
 /// Rows of numbers of 4 bits, in groups of a multiple of 32: a number is (step - 8) * scale + offset, with the scale and
 /// the offset of its group and a step of 0 to 15.
+///
+/// 32 numbers are a run of 16 bytes: byte i has step i in its lower half and step i + 16 in its upper one. Up to 16 runs are a
+/// tile: the first four bytes of each run, then the second four of each, and so on, so that a vector of 16 lanes has a run in
+/// each, and sums up four vectors before a scale is needed. Only the last tile of a row may have fewer runs.
 struct int4_rows {
-  const std::uint8_t* steps; ///< [rows, in / 2]: of each 32 numbers, byte i has step i in its lower half, i + 16 above
+  static constexpr std::int64_t run = 32, run_bytes = run / 2, tile_runs = 16, tile = tile_runs * run;
+  static constexpr std::int64_t word = 4, words = run_bytes / word; ///< bytes, and how many a run has
+
+  const std::uint8_t* steps; ///< [rows, in / 2], in tiles
   const bfloat16* scales;    ///< [rows, in / group, 2]: scale, offset
   std::int64_t in, group;
 
@@ -20,6 +27,9 @@ struct int4_rows {
 /// errors is small, in which a number counts more the larger it is: the range is narrowed in a few steps, and the line
 /// through the numbers is fitted anew for each. `steps` gets one byte a number.
 void quantize_group(const float* numbers, std::int64_t count, std::uint8_t* steps, bfloat16& scale, bfloat16& offset);
+
+/// steps [rows, in], a multiple of 32, one byte each, into tiles: to [rows, in / 2].
+void pack(const std::uint8_t* steps, std::int64_t rows, std::int64_t in, std::uint8_t* to);
 
 /// The first `count` rows, [count, in].
 void unpack(const int4_rows& matrix, std::int64_t count, float* to);

@@ -90,9 +90,9 @@ void quantized_matrix::pack(const at::Tensor& steps, const at::Tensor& scale, co
                             at::Device device) {
   const auto both = at::stack({scale, offset}, -1);
   if (device.is_cpu()) {
-    const auto runs = steps.view({out_, in_ / 32, 2, 16});
-    packed_ = cpu::in_huge_pages(
-        runs.select(2, 0).bitwise_or(runs.select(2, 1).bitwise_left_shift(4)).reshape({out_, in_ / 2}).contiguous());
+    auto packed = at::empty({out_, in_ / 2}, at::kByte);
+    cpu::pack(steps.const_data_ptr<std::uint8_t>(), out_, in_, packed.mutable_data_ptr<std::uint8_t>());
+    packed_ = cpu::in_huge_pages(std::move(packed));
     scales_ = cpu::in_huge_pages(both.contiguous());
     return;
   }

@@ -212,15 +212,15 @@ TEST_CASE("numbers of four bits: packed, unpacked, multiplied, by all versions")
     for (const std::int64_t rows : {1, 4, 5, 8, 13}) {
       constexpr std::int64_t out = 7;
       INFO("groups of " << group << ", " << rows << " rows of " << in);
-      auto steps = noise({out, in / 2}, 3).mul(1000).to(at::kLong).remainder(256).to(at::kByte).contiguous();
+      const auto steps = noise({out, in}, 3).mul(1000).to(at::kLong).remainder(16).to(at::kByte).contiguous();
+      auto packed = at::empty({out, in / 2}, at::kByte);
+      cpu::pack(steps.const_data_ptr<std::uint8_t>(), out, in, packed.mutable_data_ptr<std::uint8_t>());
       const auto scales = noise({out, in / group, 2}, 8).to(at::kBFloat16);
-      const cpu::int4_rows matrix{steps.const_data_ptr<std::uint8_t>(),
+      const cpu::int4_rows matrix{packed.const_data_ptr<std::uint8_t>(),
                                   static_cast<const cpu::bfloat16*>(scales.const_data_ptr()), in, group};
-      const auto runs = steps.view({out, in / 32, 1, 16}).to(at::kLong);
-      const auto exact_steps =
-          at::cat({runs.bitwise_and(15), runs.bitwise_right_shift(4)}, 2).view({out, in / group, group});
       const auto numbers =
-          ((exact_steps - 8) * scales.narrow(2, 0, 1).to(at::kDouble) + scales.narrow(2, 1, 1).to(at::kDouble))
+          ((steps.view({out, in / group, group}).to(at::kDouble) - 8) * scales.narrow(2, 0, 1).to(at::kDouble) +
+           scales.narrow(2, 1, 1).to(at::kDouble))
               .view({out, in});
       auto unpacked = at::empty({out, in});
       cpu::unpack(matrix, out, unpacked.mutable_data_ptr<float>());
@@ -239,7 +239,7 @@ TEST_CASE("a group of four-bit numbers is fitted better than by its range") {
       std::uint8_t steps[32], packed[16];
       cpu::bfloat16 line[2];
       cpu::quantize_group(numbers.const_data_ptr<float>() + i * 32, 32, steps, line[0], line[1]);
-      for (auto j = 0; j < 16; ++j) packed[j] = static_cast<std::uint8_t>(steps[j] | steps[j + 16] << 4);
+      cpu::pack(steps, 1, 32, packed);
       cpu::unpack({packed, line, 32, 32}, 1, fitted.mutable_data_ptr<float>() + i * 32);
     }
     const auto error = [&](const at::Tensor& to) { return (to - numbers).square().mean().item<double>(); };
