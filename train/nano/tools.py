@@ -1,5 +1,6 @@
 """Chats with functions to call, in the form of Qwen3's template, and chats in which the system prompt gives the model a name."""
 import json
+from .grammar import DATA
 from .questions import INTENTS, TRAIN_WORDS, Question, draw, typed
 from .slots import TABLES, cap, number
 
@@ -14,9 +15,7 @@ WEATHER_TEXTS = ["The weather in a city.", "Get the weather of a city.", "Return
 PLACES = ["city"] * 4 + ["location", "place", "town"]
 OTHER = {"play_music": "title", "set_timer": "minutes", "send_mail": "to", "turn_on_light": "room", "search": "query", "get_news": "", "open_door": "", "book_flight": "city", "translate": "text",
          "add_note": "text", "get_balance": "", "call": "person"}
-CITIES = sorted({y for _, y in TABLES["capital"]}) + [
-    c.replace("_", " ") for c in ("Hamburg Munich Milan Naples Boston Chicago Denver Dallas Sydney Melbourne Toronto Geneva Zurich Lyon Nice Porto Seville Krakow Leeds Bristol York Glasgow Cardiff Kyoto Osaka "
-                                  "Mumbai Delhi Seoul Bangkok Istanbul Dubai Nairobi Lagos Cape_Town New_York Los_Angeles San_Francisco Rio Bogota Quito").split()]
+CITIES = sorted({y for _, y in TABLES["capital"]} | {c.strip() for line in (DATA / "cities.txt").read_text().splitlines()[1:] for c in line.strip(";").split(";")})
 HELD_CITIES = "Bergen Marseille Turin Antwerp Houston Seattle Perth Kiel Basel Malaga Cork Oxford Nagoya Lahore Hanoi".split()
 TIME_ASKED = INTENTS["time"][1]
 WEATHER_ASKED = ["what is the weather in {x}", "what's the weather in {x}", "how is the weather in {x}", "how's the weather in {x}", "what is the weather like in {x}", "tell me the weather in {x}", "weather in {x}",
@@ -35,7 +34,8 @@ def invented(r):
     """A name that nobody has, of one to three syllables; two in five are made of a word."""
     if r.random() < .4:
         return r.choice(["", "", "", "", "Port ", "San ", "New ", "East "]) + r.choice(TRAIN_WORDS).capitalize() + r.choice(["", "", "ton", "burg", "ville", "field", "ham", "a", "o", "en", "er", "stad", "au", "ina"])
-    start, vowel, end = "b c d f g h j k l m n p r s t v w z br ch cl dr gr k qu st th tr sh".split(), "a e i o u a e i o ai ea ie oo ou".split(), ["", "", "n", "r", "l", "s", "m", "rt", "nd", "ck", "x"]
+    start, vowel = "b c d f g h j k l m n p r s t v w y z br ch cl dr gr k qu st th tr sh".split(), "a e i o u a e i o ai ea ie oo ou ah or".split()
+    end = ["", "", "n", "r", "l", "s", "m", "rt", "nd", "ck", "x", "rk", "lt", "ng", "rd", "h", "re", "la", "ne"]
     return "".join(r.choice(start) * (i > 0 or r.random() < .85) + r.choice(vowel) + r.choice(end) for i in range(r.choice([1, 2, 2, 3]))).capitalize()
 
 
@@ -80,7 +80,7 @@ def weather_result(r, city):
 
 # Shares of what is asked: the time, the weather, something else, something for which the function is missing. The weather has a city to copy, and a function that
 # is missing is the hardest.
-TESTED, TRAINED = [30, 40, 20, 10], [24, 46, 14, 16]
+TESTED, TRAINED = [30, 40, 20, 10], [18, 54, 14, 14]
 
 
 def scene(r, held=False, kinds=TESTED):
@@ -97,7 +97,7 @@ def scene(r, held=False, kinds=TESTED):
         while q.intent in ("time", "weather"):
             q = draw(r, held=held, repeat=0)
     else:
-        q = Question(r.choice(HELD_WEATHER if held else WEATHER_ASKED).format(x=city if r.random() < .7 else city.lower()), INTENTS["weather"][0], "weather")
+        q = Question(r.choice(HELD_WEATHER if held else WEATHER_ASKED).format(x=city if r.random() < (.7 if held else .45) else city.lower()), INTENTS["weather"][0], "weather")
     fits = kind in ("time", "weather")
     ours = [time_tool, weather_tool] if not fits or r.random() < .5 else [time_tool if kind == "time" else weather_tool]
     tools = (ours if kind != "missing" else [t for t in ours if (t is time_tool) != (q.intent == "time")]) + others

@@ -24,9 +24,9 @@ LIKE, STATES = 1.0, 4.0   # weights of the distribution and of the states
 
 def called(text, r):
     kind = r.random()
-    if kind < .55:
+    if kind < .6:
         return layouts.tool_chat(text, r)
-    if kind < .75:
+    if kind < .78:
         system, question = tools.name_asked(r)
         return layouts.chat(text, r, [question], system=system)
     return layouts.chat(text, r, [outside.typed(r) if r.random() < .6 else typed(r, draw(r)) for _ in range(r.choice([1, 1, 2, 3]))])
