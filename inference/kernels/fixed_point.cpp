@@ -41,21 +41,19 @@ PARLEY_FOR_EACH_CPU void round_stretch(const float* x, std::int64_t count, std::
 }
 
 constexpr std::int64_t word = int4_rows::word, words = int4_rows::words, tile_runs = int4_rows::tile_runs;
-constexpr std::int64_t plane_bytes = tile_runs * word; ///< the same bytes of a word of each run of a tile
-constexpr int planes = 4;                              ///< upper and lower bytes of both halves
 
-/// Writes one run's words into the planes of its tile.
-PARLEY_FOR_EACH_CPU void split_run(const std::int16_t* numbers, std::int8_t* to) {
+/// Writes the words of one run into the planes of its tile, of which it has this lane.
+PARLEY_FOR_EACH_CPU void split_run(const std::int16_t* numbers, std::int64_t lane, fixed_rows::plane* to) {
   std::int8_t upper[run], lower[run];
   for (std::int64_t i = 0; i < run; ++i) {
     upper[i] = static_cast<std::int8_t>((numbers[i] + 128) >> 8);
     lower[i] = static_cast<std::int8_t>(numbers[i]);
   }
-  for (std::int64_t w = 0; w < words; ++w, to += planes * plane_bytes) {
-    std::memcpy(to, upper + w * word, word);
-    std::memcpy(to + plane_bytes, upper + half_run + w * word, word);
-    std::memcpy(to + 2 * plane_bytes, lower + w * word, word);
-    std::memcpy(to + 3 * plane_bytes, lower + half_run + w * word, word);
+  for (std::int64_t w = 0; w < words; ++w, to += fixed_rows::planes_of_word) {
+    std::memcpy(to[0].bytes + lane * word, upper + w * word, word);
+    std::memcpy(to[1].bytes + lane * word, upper + half_run + w * word, word);
+    std::memcpy(to[2].bytes + lane * word, lower + w * word, word);
+    std::memcpy(to[3].bytes + lane * word, lower + half_run + w * word, word);
   }
 }
 
@@ -71,15 +69,14 @@ fixed_rows::fixed_rows(const float* x, std::int64_t rows, std::int64_t in, layou
                     &sums_[at]);
     }
   if (as != layout::with_bytes) return;
-  bytes_.resize(static_cast<std::size_t>(rows * row_bytes()) / sizeof(plane));
+  planes_.resize(static_cast<std::size_t>(rows * planes_of_row()));
   for (std::int64_t row = 0; row < rows; ++row) split(row);
 }
 
 void fixed_rows::split(std::int64_t row) {
+  auto* planes = planes_.data() + row * planes_of_row();
   for (std::int64_t i = 0; i < runs_; ++i)
-    split_run(numbers_.data() + (row * runs_ + i) * run, bytes_.data()->bytes + row * row_bytes() +
-                                                             i / tile_runs * words * planes * plane_bytes +
-                                                             i % tile_runs * word);
+    split_run(numbers_.data() + (row * runs_ + i) * run, i % tile_runs, planes + i / tile_runs * planes_of_tile);
 }
 
 PARLEY_FOR_EACH_CPU void plain_product(const fixed_rows& x, const std::int8_t* matrix, std::int64_t out, float* to,
@@ -297,10 +294,9 @@ struct int4_block {
         back[c] = _mm512_and_si512(_mm512_srli_epi16(pairs, 4), low_bits);
       }
       for (int r = 0; r < height; ++r) {
-        const auto* from = x[top + r].bytes + w * planes * plane_bytes;
-        const auto upper_front = _mm512_load_si512(from), upper_back = _mm512_load_si512(from + plane_bytes),
-                   lower_front = _mm512_load_si512(from + 2 * plane_bytes),
-                   lower_back = _mm512_load_si512(from + 3 * plane_bytes);
+        const auto* from = x[top + r].planes + w * fixed_rows::planes_of_word;
+        const auto upper_front = _mm512_load_si512(&from[0]), upper_back = _mm512_load_si512(&from[1]),
+                   lower_front = _mm512_load_si512(&from[2]), lower_back = _mm512_load_si512(&from[3]);
         for (int c = 0; c < columns; ++c) {
           upper[r][c] = add_products<vnni>(add_products<vnni>(upper[r][c], front[c], upper_front), back[c], upper_back);
           lower[r][c] = add_products<vnni>(add_products<vnni>(lower[r][c], front[c], lower_front), back[c], lower_back);
@@ -322,7 +318,7 @@ struct int4_block {
   }
 
   void advance() {
-    for (auto& of : x) of.bytes += 2 * step, of.scales += step / run, of.sums += step / run;
+    for (auto& of : x) of.planes += fixed_rows::planes_of_tile, of.scales += step / run, of.sums += step / run;
     for (auto& of : m) of.steps += step / 2, of.scales += 2 * step / run >> group_log();
   }
 };

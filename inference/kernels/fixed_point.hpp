@@ -21,37 +21,38 @@ public:
   /// x [rows, in]. Errors are at most a 65,000th of the largest in a stretch.
   fixed_rows(const float* x, std::int64_t rows, std::int64_t in, layout as = layout::numbers);
 
+  /// One byte of four neighbouring numbers of each run of a tile of int4_rows: what a load reads, in one line of the cache.
+  struct alignas(64) plane {
+    std::int8_t bytes[int4_rows::tile_runs * int4_rows::word];
+  };
+  static constexpr std::int64_t planes_of_word = 4, planes_of_tile = planes_of_word * int4_rows::words;
+
   struct row {
     const std::int16_t* numbers; ///< a multiple of `run`; those behind the last are 0
     const float* scales;         ///< of each run
     const float* sums;           ///< of each run, times its scale
-    /// The same numbers split into bytes, number = 256 * upper + lower, in the order in which a tile of int4_rows has them:
-    /// for each word of its runs the upper bytes of the first halves of all runs, those of the second halves, then the lower
-    /// bytes of each. The last tile is padded with zeros. Only with layout::with_bytes.
-    const std::int8_t* bytes;
+    /// The same numbers split into bytes, number = 256 * upper + lower: for each word of the runs of a tile the upper bytes
+    /// of the runs' first halves, those of the second halves, then the lower bytes of each. The last tile is padded with
+    /// zeros. Only with layout::with_bytes.
+    const plane* planes;
   };
   row at(std::int64_t row) const {
     return {numbers_.data() + row * runs_ * run, scales_.data() + row * runs_, sums_.data() + row * runs_,
-            bytes_.data()->bytes + row * row_bytes()};
+            planes_.data() + row * planes_of_row()};
   }
 
   std::int64_t rows() const { return rows_; }
   std::int64_t in() const { return in_; }
 
 private:
-  std::int64_t row_bytes() const {
-    return (runs_ + int4_rows::tile_runs - 1) / int4_rows::tile_runs * int4_rows::tile * 2;
+  std::int64_t planes_of_row() const {
+    return (runs_ + int4_rows::tile_runs - 1) / int4_rows::tile_runs * planes_of_tile;
   }
   void split(std::int64_t row);
 
-  /// What is read in one load lies in one line of the cache.
-  struct alignas(64) plane {
-    std::int8_t bytes[64];
-  };
-
   std::int64_t rows_, in_, runs_;
   std::vector<std::int16_t> numbers_;
-  std::vector<plane> bytes_;
+  std::vector<plane> planes_;
   std::vector<float> scales_, sums_;
 };
 
