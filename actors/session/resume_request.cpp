@@ -22,4 +22,10 @@ void resume_request::refuse(const protocol::error& why) {
   link->close(known.close_code, std::string(known.wire));
 }
 
+void resume_request::superseded() {
+  PARLEY_ASSERT(link_, "an offer is taken or refused once");
+  meters_.resumes(false).Increment();
+  std::exchange(link_, nullptr)->close(1008, std::string(continues_elsewhere));
+}
+
 } // namespace parley::actors

@@ -8,11 +8,15 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace parley::actors {
 
-/// A new connection that claims a session, on its way to the session's actor. It must end with `take` or `refuse`: if
-/// the actor ends first, the registry still has it (session_registry::offer).
+/// Why a connection is closed whose session has a newer one.
+constexpr std::string_view continues_elsewhere = "the session continues over another connection";
+
+/// A new connection that claims a session, on its way to the session's actor. It must end with `take`, `refuse` or
+/// `superseded`: if the actor ends first, the registry still has it (session_registry::offer).
 class resume_request {
 public:
   /// `counted` must outlive it.
@@ -30,6 +34,9 @@ public:
 
   /// Tells the client why, and closes the connection.
   void refuse(const protocol::error& why);
+
+  /// A newer connection has the session: closes this one as if it had had it before.
+  void superseded();
 
 private:
   std::uint64_t number_;

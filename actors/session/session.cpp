@@ -18,9 +18,6 @@ namespace parley::actors {
 
 namespace {
 
-/// What a connection is told that a later one of the same client has replaced.
-constexpr const char* replaced = "the session continues over another connection";
-
 /// The reason for a session that was ended from outside.
 constexpr std::string_view cut_off = "cut off";
 
@@ -207,14 +204,15 @@ void session::take_offer(resume_request& offer, const protocol::resume_claim& cl
   // Whoever woke the session up may be overtaken by a connection that found it awake.
   if (offer.number() < link_number_) {
     entry_->offer_came(offer);
-    return offer.refuse({protocol::error_code::resume_refused, replaced});
+    const auto* token = machine_->token();
+    return token && token->opens(claim.token) ? offer.superseded() : offer.refuse(protocol::no_such_claim());
   }
   auto welcome = machine_->on_resume(claim, sent_.oldest(), now);
   if (!welcome) {
     entry_->offer_came(offer);
     return offer.refuse(welcome.error());
   }
-  if (!client_gone_) link_->close(1008, replaced);
+  if (!client_gone_) link_->close(1008, std::string(continues_elsewhere));
   link_ = offer.take();
   entry_->offer_came(offer);
   link_number_ = offer.number();
