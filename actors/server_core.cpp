@@ -256,7 +256,7 @@ std::unique_ptr<session_handle> server_core::admit_again(const connection_info& 
   }
   journal_store::claim claim{protocol::sanitise_session_id(info.session_id.value_or("")), info.key, *info.resume_token};
   const bool left = surroundings_.journals && surroundings_.journals->holds(claim.session_id);
-  // Two gateways may have given the same id to two owners; here it belongs to the one whose session lives.
+  // At two gateways, two owners may have chosen the same id; here it belongs to the one whose session lives.
   const auto same_id = surroundings_.registry.find(claim.session_id);
   const bool taken = same_id.session && same_id.key != claim.key;
   // In this order: a session that is being taken up lives before it is no longer left.

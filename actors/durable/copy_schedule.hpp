@@ -39,7 +39,7 @@ public:
   void link_up();
   void link_down();
 
-  /// So many bytes of what was sent have come and been looked at.
+  /// The peer is done with so many of the bytes that were sent, whether it keeps them or not.
   void confirmed(std::size_t bytes) { unconfirmed_ -= bytes < unconfirmed_ ? bytes : unconfirmed_; }
 
   /// What to send now; sessions take turns. Nothing if there is no peer, nothing to send, or too much unconfirmed.

@@ -20,7 +20,7 @@ struct journal_meter {
         copied(plain_gauge(in, "parley_journal_copied_sessions",
                            "Live sessions whose log has been sent to another gateway as far as it goes.")),
         behind_bytes(plain_gauge(in, "parley_journal_copy_behind_bytes",
-                                 "Bytes of logs that have not yet come to another gateway.")),
+                                 "Bytes of logs that have not yet arrived at another gateway.")),
         not_copied(plain_counter(in, "parley_journal_not_copied_total",
                                  "Live sessions of which another gateway cannot keep a copy.")) {}
 

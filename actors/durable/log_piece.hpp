@@ -19,7 +19,7 @@ struct log_piece {
   bool over = false; ///< instead: the session has ended, and its copy with it
 };
 
-/// The bytes have come: they are written, or a `log_refused` came before this.
+/// The bytes have arrived: they are written, or a `log_refused` was sent before this.
 struct piece_taken {
   std::uint64_t bytes = 0;
 };

@@ -12,7 +12,7 @@
 
 namespace parley::actors {
 
-/// Why a connection is closed whose session has a newer one.
+/// Why a connection is closed when a newer one has its session.
 constexpr std::string_view continues_elsewhere = "the session continues over another connection";
 
 /// A new connection that claims a session, on its way to the session's actor. It must end with `take`, `refuse` or
@@ -39,6 +39,8 @@ public:
   void superseded();
 
 private:
+  std::shared_ptr<client_link> release(bool resumed);
+
   std::uint64_t number_;
   std::shared_ptr<client_link> link_;
   std::string remote_; ///< address, for logs

@@ -201,7 +201,7 @@ void session::lose_client() {
 
 void session::take_offer(resume_request& offer, const protocol::resume_claim& claim) {
   const auto now = steady_now();
-  // Whoever woke the session up may be overtaken by a connection that found it awake.
+  // The connection for which a session is taken up may reach it after a later one, which found it live.
   if (offer.number() < link_number_) {
     entry_->offer_came(offer);
     const auto* token = machine_->token();

@@ -104,13 +104,11 @@ PARLEY_FOR_EACH_CPU void plain_product(const fixed_rows& x, const int4_rows& mat
       const auto of = x.at(row);
       auto sum = 0.0F;
       for (std::int64_t at = 0; at < x.in(); at += run) {
-        const auto begin = at / int4_rows::tile * int4_rows::tile;
-        const auto apart = std::min(int4_rows::tile, x.in() - begin) / run * word;
-        const auto* steps = one.steps + begin / 2 + (at - begin) / run * word;
+        const auto place = int4_rows::place_of(at, x.in());
         const auto* scale = one.scales + at / one.group * 2;
         std::int32_t exact = 0;
         for (std::int64_t i = 0; i < half_run; ++i) {
-          const auto both = steps[i / word * apart + i % word];
+          const auto both = one.steps[place.of(i)];
           exact += of.numbers[at + i] * (both & 15);
           exact += of.numbers[at + half_run + i] * (both >> 4);
         }
@@ -237,7 +235,7 @@ PARLEY_AVX512 inline __m512i add_products(__m512i to, __m512i unsigned_bytes, __
   }
 }
 
-/// Multiplies `count` rows of x by four rows of an int4 matrix, a tile of inputs at a time: each lane of a vector has a run.
+/// Multiplies `count` rows of x by four rows of an int4 matrix, a tile of inputs at a time; each lane of a vector works on one run.
 /// Its pointers are at the next input.
 template<int count>
 struct int4_block {

@@ -17,11 +17,6 @@ PARLEY_INLINE float step_of(std::uint8_t pair, bool upper) {
   return static_cast<float>((upper ? pair >> 4 : pair & 15) - 8);
 }
 
-/// How many runs the tile has that begins at this input.
-PARLEY_INLINE std::int64_t runs_at(std::int64_t input, std::int64_t in) {
-  return std::min(int4_rows::tile, in - input) / run;
-}
-
 /// The numbers of one run, whose words lie `apart` bytes from one another.
 template<class Number>
 PARLEY_INLINE void unpack_run(const std::uint8_t* steps, std::int64_t apart, float scale, float offset, Number* to) {
@@ -37,12 +32,11 @@ template<class Number>
 PARLEY_INLINE void unpack_rows(const int4_rows& matrix, std::int64_t count, Number* to) {
   for (std::int64_t row = 0; row < count; ++row) {
     const auto from = matrix.from(row);
-    for (std::int64_t begin = 0; begin < from.in; begin += int4_rows::tile)
-      for (std::int64_t i = 0, runs = runs_at(begin, from.in); i < runs; ++i) {
-        const auto* scale = from.scales + (begin + i * run) / from.group * 2;
-        unpack_run(from.steps + begin / 2 + i * word, runs * word, widen(scale[0]), widen(scale[1]),
-                   to + row * from.in + begin + i * run);
-      }
+    for (std::int64_t at = 0; at < from.in; at += run) {
+      const auto place = int4_rows::place_of(at, from.in);
+      const auto* scale = from.scales + at / from.group * 2;
+      unpack_run(from.steps + place.first, place.apart, widen(scale[0]), widen(scale[1]), to + row * from.in + at);
+    }
   }
 }
 
@@ -125,13 +119,11 @@ PARLEY_FOR_EACH_CPU void quantize_group(const float* numbers, std::int64_t count
 
 void pack(const std::uint8_t* steps, std::int64_t rows, std::int64_t in, std::uint8_t* to) {
   for (std::int64_t row = 0; row < rows; ++row, steps += in, to += in / 2)
-    for (std::int64_t begin = 0; begin < in; begin += int4_rows::tile)
-      for (std::int64_t i = 0, runs = runs_at(begin, in); i < runs; ++i) {
-        const auto* of = steps + begin + i * run;
-        for (std::int64_t byte = 0; byte < half_run; ++byte)
-          to[begin / 2 + (byte / word * runs + i) * word + byte % word] =
-              static_cast<std::uint8_t>(of[byte] | of[byte + half_run] << 4);
-      }
+    for (std::int64_t at = 0; at < in; at += run) {
+      const auto place = int4_rows::place_of(at, in);
+      for (std::int64_t byte = 0; byte < half_run; ++byte)
+        to[place.of(byte)] = static_cast<std::uint8_t>(steps[at + byte] | steps[at + byte + half_run] << 4);
+    }
 }
 
 PARLEY_FOR_EACH_CPU void unpack(const int4_rows& matrix, std::int64_t count, float* to) {

@@ -56,6 +56,16 @@ begun_session begin_session(test_server& core, const std::string& mode = "audio"
   return {std::move(client), created["session_id"], created["resume_token"]};
 }
 
+/// The resume token of a chat with the id "mine", whose process has left its folder as `killed`.
+std::string begin_chat_and_kill(stub_script& script, const temporary_folder& folder) {
+  test_server core(durable(folder.path() / "live"));
+  core.add_up(script);
+  auto client = core.connect("chat", {}, "mine");
+  std::string token = client.init(resumable_init)["resume_token"];
+  leave_behind(core, folder.path() / "live", folder.path() / "killed");
+  return token;
+}
+
 /// Stops the thread that logs this message first, until `go_on`.
 class pause_at final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
 public:
@@ -180,17 +190,9 @@ TEST_CASE("a session that was taken up is kept for a third process") {
 
 TEST_CASE("only the right client takes a session of an earlier process up, and only once") {
   const temporary_folder folder;
-  const auto killed = folder.path() / "killed";
   stub_script script;
-  std::string token;
-  {
-    test_server core(durable(folder.path() / "live"));
-    core.add_up(script);
-    auto client = core.connect("chat", {}, "mine");
-    token = client.init(resumable_init)["resume_token"];
-    leave_behind(core, folder.path() / "live", killed);
-  }
-  test_server core(durable(killed));
+  const auto token = begin_chat_and_kill(script, folder);
+  test_server core(durable(folder.path() / "killed"));
   core.add_up(script);
   const auto refused = [&](const std::string& id, const std::string& shown, const std::string& key = "") {
     auto other = core.come_back(id, shown, "1", key);
@@ -217,17 +219,10 @@ TEST_CASE("only the right client takes a session of an earlier process up, and o
   CHECK(core.all_free());
 }
 
-TEST_CASE("a connection that comes while another one wakes the session up is the later one") {
+TEST_CASE("a connection that comes while a session is taken up for another one keeps it") {
   const temporary_folder folder;
   stub_script script;
-  std::string token;
-  {
-    test_server core(durable(folder.path() / "live"));
-    core.add_up(script);
-    auto client = core.connect("chat", {}, "mine");
-    token = client.init(resumable_init)["resume_token"];
-    leave_behind(core, folder.path() / "live", folder.path() / "killed");
-  }
+  const auto token = begin_chat_and_kill(script, folder);
   const auto pause = std::make_shared<pause_at>("taken up");
   const own_log watched(pause);
   test_server core(durable(folder.path() / "killed"));
