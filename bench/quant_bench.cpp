@@ -1,10 +1,11 @@
 // What fewer bits cost and save: how closely the quantized language model agrees on recorded prompts, how much
 // memory it takes, and how fast it runs. A table on standard output.
 //   quant_bench MODEL [PROMPTS]
-//   quant_bench MODEL FORMAT THREADS...
+//   quant_bench MODEL FORMAT -
 // PROMPTS is a folder of goldens or a file with lists of token ids; without it, the first form measures memory and speed
-// only. The second measures the speed of one of float32, bfloat16, int8 and int4 with each number of threads: a line of
-// JSON for each case, for bench/llama_cpp.py.
+// only. The second measures one of float32, bfloat16, int8 and int4 at the word of bench/llama_cpp.py: for each line
+// "THREADS RUNS WHAT N" of standard input a line of JSON, the least of so many runs. WHAT and N: "decode", a token of each
+// of N sessions; "prefill", a prompt of N rows; "read", the plain read of what a token of N sessions reads.
 
 #include "inference/engine/default_model.hpp"
 #include "inference/kernels/huge_pages.hpp"
@@ -24,7 +25,9 @@
 #include <cstdlib>
 #include <ctime>
 #include <exception>
+#include <iostream>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -62,33 +65,47 @@ cost least(int runs, Work&& work) {
   return best;
 }
 
-/// A token of each of `count` sessions after 128 rows each.
-cost decode(const llm::qwen3& model, int count) {
-  constexpr std::int64_t past = 128;
-  llm::kv_pool pool(model.config(), count, 256, model.dtype(), model.device());
-  std::vector<llm::kv_cache> caches;
-  std::vector<llm::sequence_rows> rows;
-  std::vector<std::int64_t> wanted;
-  const std::vector<token_id> prompt(past, 5), next(static_cast<std::size_t>(count), 7);
-  for (auto i = 0; i < count; ++i) {
-    caches.push_back(pool.open());
-    const llm::sequence_rows whole{&caches.back(), past};
-    model.forward(model.embed(prompt), {&whole, 1}, {});
-    wanted.push_back(i);
+constexpr std::int64_t past_rows = 128;
+
+/// Sessions with 128 rows each.
+class sessions {
+public:
+  sessions(const llm::qwen3& model, int count)
+      : model_(model), pool_(model.config(), count, 256, model.dtype(), model.device()),
+        next_(static_cast<std::size_t>(count), 7) {
+    const std::vector<token_id> prompt(past_rows, 5);
+    for (auto i = 0; i < count; ++i) {
+      caches_.push_back(pool_.open());
+      const llm::sequence_rows whole{&caches_.back(), past_rows};
+      model.forward(model.embed(prompt), {&whole, 1}, {});
+      wanted_.push_back(i);
+    }
+    for (auto& c : caches_) rows_.push_back({&c, 1});
   }
-  for (auto& c : caches) rows.push_back({&c, 1});
-  return least(8, [&] {
-    model.logits(model.forward(model.embed(next), rows, wanted));
-    for (auto& c : caches) c.truncate(past);
-  });
-}
+
+  /// A token of each.
+  cost decode(int runs) {
+    return least(runs, [&] {
+      model_.logits(model_.forward(model_.embed(next_), rows_, wanted_));
+      for (auto& c : caches_) c.truncate(past_rows);
+    });
+  }
+
+private:
+  const llm::qwen3& model_;
+  llm::kv_pool pool_;
+  std::vector<llm::kv_cache> caches_;
+  std::vector<llm::sequence_rows> rows_;
+  std::vector<std::int64_t> wanted_;
+  std::vector<token_id> next_;
+};
 
 /// A prompt of `count` rows, and the logits of its last.
-cost prefill(const llm::qwen3& model, std::int64_t count) {
+cost prefill(const llm::qwen3& model, std::int64_t count, int runs) {
   llm::kv_pool pool(model.config(), 1, static_cast<int>(count), model.dtype(), model.device());
   const std::vector<token_id> prompt(static_cast<std::size_t>(count), 5);
   const auto last = count - 1;
-  return least(2, [&] {
+  return least(runs, [&] {
     auto cache = pool.open();
     const llm::sequence_rows whole{&cache, count};
     model.logits(model.forward(model.embed(prompt), {&whole, 1}, {&last, 1}));
@@ -105,15 +122,17 @@ PARLEY_FOR_EACH_CPU std::uint64_t sum_of(const std::uint64_t* from, std::size_t 
   return std::accumulate(std::begin(sums), std::end(sums), std::uint64_t{});
 }
 
-/// Reads `bytes` bytes, in huge pages as the weights, on `threads` threads and hardly computes anything: the least that a
-/// token can cost.
-cost plain_read(std::size_t bytes, int threads) {
-  const auto memory =
-      cpu::in_huge_pages(at::ones({static_cast<std::int64_t>(bytes / sizeof(std::uint64_t))}, at::kLong));
+/// `bytes` bytes in huge pages, as the weights.
+at::Tensor memory_of(std::size_t bytes) {
+  return cpu::in_huge_pages(at::ones({static_cast<std::int64_t>(bytes / sizeof(std::uint64_t))}, at::kLong));
+}
+
+/// Reads this memory on `threads` threads and hardly computes anything.
+cost plain_read(const at::Tensor& memory, int threads, int runs) {
   const auto* from = static_cast<const std::uint64_t*>(memory.const_data_ptr());
-  const auto share = bytes / sizeof(std::uint64_t) / static_cast<std::size_t>(threads);
+  const auto share = static_cast<std::size_t>(memory.numel() / threads);
   std::atomic<std::uint64_t> sum = 0;
-  return least(8, [&] {
+  return least(runs, [&] {
     std::vector<std::jthread> others;
     for (auto i = 1; i < threads; ++i)
       others.emplace_back([&, at = from + share * static_cast<std::size_t>(i)] { sum += sum_of(at, share); });
@@ -121,10 +140,14 @@ cost plain_read(std::size_t bytes, int threads) {
   });
 }
 
-/// What a token reads of a model: all but the embedding.
-std::size_t bytes_read(const llm::qwen3& model) {
-  return model.weight_bytes() -
-         static_cast<std::size_t>(model.vocabulary() * model.config().hidden_size) * c10::elementSize(model.dtype());
+/// What a token of each of `count` sessions with 128 rows reads: all of a model but the embedding, and the sessions' keys
+/// and values.
+std::size_t bytes_read(const llm::qwen3& model, std::int64_t count) {
+  const auto& config = model.config();
+  const auto element = static_cast<std::int64_t>(c10::elementSize(model.dtype()));
+  const auto row = std::int64_t{config.layers} * config.kv_heads * config.head_dim * 2;
+  return model.weight_bytes() +
+         static_cast<std::size_t>(element * (count * past_rows * row - model.vocabulary() * config.hidden_size));
 }
 
 struct format {
@@ -137,25 +160,28 @@ constexpr std::array formats{
     format{"float32", at::kFloat, llm::quantization::none}, format{"bfloat16", at::kBFloat16, llm::quantization::none},
     format{"int8", at::kFloat, llm::quantization::int8}, format{"int4", at::kFloat, llm::quantization::int4}};
 
-void measure_speed(const std::filesystem::path& directory, std::string_view name, std::span<char*> threads) {
+/// Answers the lines of standard input. What a case needs stays for its next turn.
+void measure_on_demand(const std::filesystem::path& directory, std::string_view name) {
   const auto chosen = std::ranges::find(formats, name, &format::name);
   if (chosen == formats.end()) throw std::runtime_error("no format " + std::string(name));
   c10::InferenceMode guard;
   const llm::qwen3 model(model_config::open(directory).llm, checkpoint::open(directory).view("llm.", chosen->dtype),
                          chosen->quantized);
-  const auto tell = [](const char* what, int count, const cost& spent) {
-    std::printf("{\"case\": \"%s\", \"threads\": %d, \"wall_ms\": %.3f, \"cpu_ms\": %.3f}\n", what, count, spent.wall,
-                spent.processor);
-    std::fflush(stdout);
+  std::map<int, sessions> decoding;
+  std::map<int, at::Tensor> memory;
+  const auto spent = [&](const std::string& what, int n, int threads, int runs) {
+    if (what == "decode") return decoding.try_emplace(n, model, n).first->second.decode(runs);
+    if (what == "prefill") return prefill(model, n, runs);
+    if (what != "read") throw std::runtime_error("no case " + what);
+    if (!memory.contains(n)) memory[n] = memory_of(bytes_read(model, n));
+    return plain_read(memory[n], threads, runs);
   };
-  for (const auto* each : threads) {
-    const auto count = std::atoi(each);
-    at::set_num_threads(count);
-    tell("decode 1", count, decode(model, 1));
-    tell("decode 4", count, decode(model, 4));
-    tell("decode 8", count, decode(model, 8));
-    tell("prefill 512", count, prefill(model, 512));
-    tell("plain read", count, plain_read(bytes_read(model), count));
+  std::string what;
+  for (auto threads = 0, runs = 0, n = 0; std::cin >> threads >> runs >> what >> n;) {
+    at::set_num_threads(threads);
+    const auto [wall, processor] = spent(what, n, threads, runs);
+    std::printf("{\"wall_ms\": %.3f, \"cpu_ms\": %.3f}\n", wall, processor);
+    std::fflush(stdout);
   }
 }
 
@@ -181,8 +207,8 @@ void run(const std::filesystem::path& directory, const char* recorded) {
         return all > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(all) : 0;
       };
       std::printf("| %s | %s | %.1f | %.2f | %.2f |", name, dtype == at::kFloat ? "float32" : "bfloat16",
-                  static_cast<double>(other.weight_bytes()) / (1 << 20), decode(other, 1).processor,
-                  decode(other, 8).processor);
+                  static_cast<double>(other.weight_bytes()) / (1 << 20), sessions(other, 1).decode(8).processor,
+                  sessions(other, 8).decode(8).processor);
       if (recorded)
         std::printf(" %.1f %% of %ld | %.1f %% of %ld | %.1e |\n", share(alike.same_top, alike.rows),
                     static_cast<long>(alike.rows), share(alike.same_clear, alike.clear_rows),
@@ -200,7 +226,7 @@ int main(int argc, char** argv) {
   try {
     const std::span<char*> arguments(argv + 1, static_cast<std::size_t>(argc - 1));
     if (arguments.size() > 2)
-      measure_speed(arguments[0], arguments[1], arguments.subspan(2));
+      measure_on_demand(arguments[0], arguments[1]);
     else
       run(arguments.empty() ? embedded_model("tiny-omni") : std::filesystem::path(arguments[0]),
           arguments.size() > 1 ? arguments[1] : nullptr);

@@ -78,4 +78,23 @@ PARLEY_FOR_EACH_CPU void turn_head(const bfloat16* x, const bfloat16* weight, ro
   turn(x, weight, by, to, head_dim, eps);
 }
 
+PARLEY_FOR_EACH_CPU void round_to_bfloat16(const float* x, float* to, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) {
+    bfloat16 rounded;
+    narrow(x[i], rounded);
+    to[i] = widen(rounded);
+  }
+}
+
+PARLEY_FOR_EACH_CPU void multiply(float* x, const float* by, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) x[i] *= by[i];
+}
+
+PARLEY_FOR_EACH_CPU void add(float* x, const float* by, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) x[i] += by[i];
+}
+
 } // namespace parley::inference::cpu

@@ -28,4 +28,11 @@ struct rotation {
 void turn_head(const float* x, const float* weight, rotation by, float* to, std::int64_t head_dim, float eps);
 void turn_head(const bfloat16* x, const bfloat16* weight, rotation by, bfloat16* to, std::int64_t head_dim, float eps);
 
+/// to = x, rounded to bfloat16; `count` numbers.
+void round_to_bfloat16(const float* x, float* to, std::int64_t count);
+
+/// x *= by, and x += by, number by number.
+void multiply(float* x, const float* by, std::int64_t count);
+void add(float* x, const float* by, std::int64_t count);
+
 } // namespace parley::inference::cpu

@@ -126,7 +126,11 @@ at::Tensor linear::operator()(const at::Tensor& x) const {
 }
 
 void linear::add_to(at::Tensor& to, const at::Tensor& x) const {
-  if (!quantized_ && few_rows(x)) {
+  if (quantized_) {
+    quantized_->add_product(to, x);
+    return;
+  }
+  if (few_rows(x)) {
     few_rows_products(x, parts_, to, true);
     return;
   }

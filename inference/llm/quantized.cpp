@@ -4,6 +4,7 @@
 #include "inference/kernels/huge_pages.hpp"
 #include "inference/kernels/parallel.hpp"
 #include "inference/kernels/processor.hpp"
+#include "inference/kernels/rows.hpp"
 
 #include <ATen/ATen.h>
 
@@ -118,21 +119,34 @@ void quantized_matrix::unpack(std::int64_t first, std::int64_t count, at::Tensor
   }
 }
 
-/// x float32 [rows, in].
-at::Tensor quantized_matrix::few(const at::Tensor& x) const {
+/// x float32 [rows, in]. Writes the products into `to` float32 [rows, out], or adds them to it.
+void quantized_matrix::few(const at::Tensor& x, at::Tensor& to, bool add) const {
   const auto count = x.size(0);
-  auto y = at::empty({count, out_}, at::kFloat);
-  const cpu::fixed_rows rows(x.const_data_ptr<float>(), count, in_,
+  const auto dense = x.contiguous();
+  std::vector<float> narrow(static_cast<std::size_t>(count * in_));
+  cpu::round_to_bfloat16(dense.const_data_ptr<float>(), narrow.data(), count * in_);
+  const cpu::fixed_rows rows(narrow.data(), count, in_,
                              format_ == quantization::int4 ? cpu::fixed_rows::layout::with_bytes
                                                            : cpu::fixed_rows::layout::numbers);
-  auto* to = y.mutable_data_ptr<float>();
+  auto own = add ? at::empty_like(to) : at::Tensor();
+  auto *into = to.mutable_data_ptr<float>(), *products = add ? own.mutable_data_ptr<float>() : into;
   cpu::parallel_for(0, out_, numbers_per_thread / in_ + 1, [&](std::int64_t begin, std::int64_t end) {
     if (format_ == quantization::int8)
-      cpu::product(rows, packed_.const_data_ptr<std::int8_t>() + begin * in_, end - begin, to + begin, out_);
+      cpu::product(rows, packed_.const_data_ptr<std::int8_t>() + begin * in_, end - begin, products + begin, out_);
     else
-      cpu::product(rows, int4().from(begin), end - begin, to + begin, out_);
+      cpu::product(rows, int4().from(begin), end - begin, products + begin, out_);
+    for (auto at = begin; at < count * out_; at += out_) {
+      if (format_ == quantization::int8)
+        cpu::multiply(products + at, scales_.const_data_ptr<float>() + begin, end - begin);
+      if (add) cpu::add(into + at, products + at, end - begin);
+    }
   });
-  return format_ == quantization::int8 ? y.mul_(scales_) : y;
+}
+
+at::Tensor quantized_matrix::few(const at::Tensor& x) const {
+  auto y = at::empty({x.size(0), out_}, at::kFloat);
+  few(x, y, false);
+  return y;
 }
 
 /// x bfloat16 [rows, in].
@@ -151,14 +165,21 @@ at::Tensor quantized_matrix::many(const at::Tensor& narrow) const {
 }
 
 at::Tensor quantized_matrix::precise_product(const at::Tensor& x) const {
-  return few(x.to(at::kBFloat16).to(at::kFloat).contiguous());
+  return few(x.to(at::kFloat));
 }
 
 at::Tensor quantized_matrix::product(const at::Tensor& x) const {
+  if (x.is_cpu() && x.size(0) <= few_rows) return few(x.to(at::kFloat)).to(x.scalar_type());
   const auto narrow = x.to(at::kBFloat16).contiguous();
-  if (!x.is_cpu())
-    return at::_weight_int4pack_mm(narrow, packed_, group_, scales_).narrow(1, 0, out_).to(x.scalar_type());
-  return (x.size(0) <= few_rows ? few(narrow.to(at::kFloat)) : many(narrow)).to(x.scalar_type());
+  if (x.is_cpu()) return many(narrow).to(x.scalar_type());
+  return at::_weight_int4pack_mm(narrow, packed_, group_, scales_).narrow(1, 0, out_).to(x.scalar_type());
+}
+
+void quantized_matrix::add_product(at::Tensor& to, const at::Tensor& x) const {
+  if (to.is_cpu() && to.scalar_type() == at::kFloat && to.is_contiguous() && x.size(0) <= few_rows)
+    few(x.to(at::kFloat), to, true);
+  else
+    to.add_(product(x));
 }
 
 } // namespace parley::inference::llm

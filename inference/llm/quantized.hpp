@@ -35,6 +35,9 @@ public:
   /// [rows, in] → [rows, out], in x's dtype.
   at::Tensor product(const at::Tensor& x) const;
 
+  /// to [rows, out] += the same.
+  void add_product(at::Tensor& to, const at::Tensor& x) const;
+
   /// The same on the CPU in float32, whose last rounding is that of the sums, whatever the number of rows: for logits.
   at::Tensor precise_product(const at::Tensor& x) const;
 
@@ -44,6 +47,7 @@ private:
   void pack(const at::Tensor& steps, const at::Tensor& scale, const at::Tensor& offset, at::Device device);
   cpu::int4_rows int4() const;
   void unpack(std::int64_t first, std::int64_t count, at::Tensor& to) const;
+  void few(const at::Tensor& x, at::Tensor& to, bool add) const;
   at::Tensor few(const at::Tensor& x) const;
   at::Tensor many(const at::Tensor& narrow) const;
 

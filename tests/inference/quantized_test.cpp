@@ -76,6 +76,11 @@ TEST_CASE("few rows and many are multiplied alike") {
     const auto close = (many.narrow(0, 0, 5) - few).abs().max() / few.abs().max();
     CHECK(close.item<float>() < 1.0F / 128); // more rows may be rounded to bfloat16
     CHECK(at::equal(small.precise_product(x).narrow(0, 0, 5), few));
+    for (const auto& [rows, product] : {std::pair{5, few}, std::pair{21, many}}) {
+      auto sum = at::ones({rows, 300});
+      small.add_product(sum, x.narrow(0, 0, rows));
+      CHECK(at::equal(sum, product + 1));
+    }
   }
 }
 

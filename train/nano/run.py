@@ -29,6 +29,10 @@ class Clock:
     def __call__(self):
         return self.before + time.process_time() - self.start
 
+    def share(self, budget):
+        """The share of `budget` seconds that is spent; all of it if there is none."""
+        return self() / budget if budget else 1.0
+
 
 class Deadline:
     """The elapsed share of the wall time until $NANO_UNTIL (seconds since the epoch); 0 if unset. For shared machines

@@ -88,7 +88,7 @@ def main():
     maker = Maker(text, bank, phonemes, default_voice(work() / "default_voice.wav"), open_gallery(text, model.llm.model.embed_tokens.weight))
     sums = torch.zeros(4)
     for (ids, weights), (other, others), batch in feed(functools.partial(batches, text, maker), 77):
-        done = clock() / budget
+        done = clock.share(budget)
         if done >= 1:
             break
         loss, ce = text_loss(new, ids, weights)

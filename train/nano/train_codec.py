@@ -86,7 +86,7 @@ def main():
     used = []
     while clock() < budget:
         for group in opt.param_groups:
-            group["lr"] = peak * min(1, (step + 1) / 100) * (.03 + .485 * (1 + math.cos(math.pi * clock() / budget)))
+            group["lr"] = peak * min(1, (step + 1) / 100) * (.03 + .485 * (1 + math.cos(math.pi * clock.share(budget))))
         heard, mel = windows(data, *WINDOW[stage])
         block = STREAM_BLOCK if step % 2 else 0
         if stage == "flow":

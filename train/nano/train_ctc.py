@@ -140,7 +140,7 @@ def main():
         learn_heads(model, text, fast.net, steps, tokens)
         crew.agree(model.heads.parameters())
     for x, phones, heard, shift, at in steps:
-        done = crew.agreed(max(clock() / budget, deadline()))
+        done = crew.agreed(max(clock.share(budget), deadline()))
         if done >= 1:
             break
         h, rows = encode(fast.net, x, shift, at)

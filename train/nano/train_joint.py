@@ -136,7 +136,7 @@ def main():
     keep = lambda: save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     torch.manual_seed(2 + step + 100_000 * crew.rank)
     for batch in feed(maker.batches, 9 + step + 100_000 * crew.rank):
-        done = crew.agreed(max(clock() / budget, deadline()))
+        done = crew.agreed(max(clock.share(budget), deadline()))
         if done >= 1:
             break
         loss, phone, token, reply = duplex_loss(model, fast.net, text, batch["duplex"])

@@ -183,7 +183,7 @@ def main():
     fast = Fast(talker)
     keep = lambda: save(path, model=talker.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     sums, count, used = torch.zeros(2), 0, torch.tensor(sorted({c for codes in train.sentences.codes for c in codes} | {END}))
-    while (done := crew.agreed(clock() / budget if budget else 1)) < 1:
+    while (done := crew.agreed(clock.share(budget))) < 1:
         value, right = loss_of(text, fast.net, train(r, r.sample(range(len(train.made)), min(BATCH, len(train.made)))), SPOILT, LEVEL, used)
         value.backward()
         fast.collect()

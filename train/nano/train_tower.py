@@ -149,7 +149,7 @@ def main():
     fast, sums, count, mind, r = Fast(tower), torch.zeros(4), 0, reader(), random.Random(51 + step)
     keep = lambda: save(path, model={k: v for k, v in tower.state_dict().items() if not k.startswith("namer")}, namer=tower.namer.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
     album, deadline = Album(random.Random(50 + step), np.random.default_rng(50 + step)), Deadline()
-    while (done := max(clock() / budget, deadline())) < 1:
+    while (done := max(clock.share(budget), deadline())) < 1:
         x, rows, columns, shown, covered = album.batch(32)
         states, got = (t.float() for t in fast.net.both(x.to(next(fast.net.parameters()).dtype), rows, columns))
         want, patch = words.targets(shown), fast.net.namer.loss(states.to(next(fast.net.parameters()).dtype), shown, covered)

@@ -89,7 +89,7 @@ def main():
     mels = [data["mel"], made_by_flow(data)] if clock() < budget else []  # with no time left, the state is only copied
     while clock() < budget:
         for group in opt.param_groups:
-            group["lr"] = peak * min(1, (step + 1) / 150) * (.05 + .475 * (1 + math.cos(math.pi * clock() / budget)))
+            group["lr"] = peak * min(1, (step + 1) / 150) * (.05 + .475 * (1 + math.cos(math.pi * clock.share(budget))))
         starts = torch.randint(0, len(data["mel"]) - T, (BATCH,)).tolist()
         mel = torch.stack([mels[made][a:a + T] for a, made in zip(starts, (torch.rand(BATCH) < MADE).tolist())]).transpose(1, 2)
         want = torch.stack([data["samples"][(a + AROUND) * HOP:(a + AROUND + SEGMENT) * HOP] for a in starts]).float() / 32768
