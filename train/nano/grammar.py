@@ -49,6 +49,12 @@ def read_intents():
     return intents
 
 
+def read_own_words():
+    """[(name of the intent, question as people may put it)] from data/own_words.txt."""
+    lines = (DATA / "own_words.txt").read_text().splitlines()
+    return [tuple(part.strip() for part in line.split("|", 1)) for line in lines if line and not line.startswith("#")]
+
+
 def read_words():
     """(training words, held-out words): every 17th word of the list is never trained."""
     words = (DATA / "words.txt").read_text().split()

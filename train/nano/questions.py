@@ -1,7 +1,8 @@
 """Draws questions with answers from all intents. Held-out phrasings and words never reach training."""
+import re
 from collections import namedtuple
 from . import slots
-from .grammar import expand, read_intents, read_words
+from .grammar import expand, read_intents, read_own_words, read_words
 
 Question = namedtuple("Question", "text answer intent")
 
@@ -12,12 +13,22 @@ _used = {w for _, a, b in INTENTS.values() for p in a + b for w in p.split()} | 
 TRAIN_WORDS, HELD_WORDS = read_words()
 TRAIN_WORDS, HELD_WORDS = TRAIN_WORDS + [w for w in HELD_WORDS if w in _used], [w for w in HELD_WORDS if w not in _used]
 REPEAT = [[f for line in side for f in expand(line)] for side in slots.REPEAT]
-HELD = {p for _, _, held in INTENTS.values() for p in held} | {f for (_, held), frames in FRAMES.items() if held for f in frames}
+OWN_WORDS = [Question(text, INTENTS[name][0], name) for name, text in read_own_words()]
+HELD = {p for _, _, held in INTENTS.values() for p in held} | {f for (_, held), frames in FRAMES.items() if held for f in frames} | {q.text.lower().rstrip("?!.") for q in OWN_WORDS}
 # The weight of a slot question, where a fixed intent has 1: larger for slots with more values.
 SLOT_WEIGHT = dict(add=9, sub=9, mul=4, div=3, opposite=8, capital=4, colour=4, bigger=3, smaller=3, spell=5, fact_yes=4, fact_no=4, count=3, kind=4)
 NAMES = list(INTENTS) + list(slots.SLOTS)
 WEIGHTS = [1] * len(INTENTS) + [SLOT_WEIGHT.get(n, 2.5) for n in slots.SLOTS]
 LEAD = ["hey parley", "parley", "okay", "excuse me", "so", "please", "hello", "hi", "hello parley"]
+# What people put around a typed question, and how they shorten it.
+BEFORE = ["hey", "well", "oh", "um", "okay so", "alright", "listen", "by the way", "so tell me", "sorry but", "just wondering", "i was wondering", "one question", "another question", "and", "but", "dear parley",
+          "honestly", "actually", "maybe you know", "good to see you", "wow", "right", "yes", "now", "i have a question", "can i ask", "let me ask", "hm", "hey you", "hi there", "parley"]
+AFTER = ["please", "then", "by the way", "thanks", "thank you", "parley", "my friend", "if i may ask", "just asking", "i wonder", "do you know", "for me", "really", "actually", "though", "again", "or what"]
+SHORT = [(re.compile(rf"\b{long}\b"), short) for long, short in (
+    ("i am", "i'm"), ("i have", "i've"), ("i will", "i'll"), ("i would", "i'd"), ("you are", "you're"), ("you have", "you've"), ("it is", "it's"), ("that is", "that's"), ("what is", "what's"),
+    ("who is", "who's"), ("where is", "where's"), ("when is", "when's"), ("how is", "how's"), ("there is", "there's"), ("let us", "let's"), ("do not", "don't"), ("does not", "doesn't"),
+    ("did not", "didn't"), ("is not", "isn't"), ("are not", "aren't"), ("was not", "wasn't"), ("have not", "haven't"), ("cannot", "can't"), ("could not", "couldn't"), ("would not", "wouldn't"),
+    ("will not", "won't"), ("we are", "we're"), ("going to", "gonna"), ("want to", "wanna"), ("have got to", "gotta"), ("tell me", "tell us"), ("you", "u"), ("okay", "ok"), ("please", "pls"))]
 DIGIT = {w: str(i) for i, w in enumerate(slots.NUM)}
 # General ways to ask, placed before any phrasing that they fit. They never produce a held-out phrasing of an intent.
 ASKING = {w: ["tell me", "can you tell me", "could you tell me", "do you know", "please tell me", "now tell me", "i want to know", "can you say"] for w in "what what's which who where when why how".split()}
@@ -66,11 +77,35 @@ def typed(r, question):
     if k < .3:
         names = {x.lower(): x for x in slots.DAYS + slots.MONTHS}
         names.update((c, c.capitalize()) for c, *_ in slots.TABLES["capital"])
-        text = " ".join(names.get(w, "I" if w == "i" else w) for w in text.split())
+        text = " ".join(names.get(w, "I" + w[1:] if w.split("'")[0] == "i" else w) for w in text.split())
     if k < .65:
         text = slots.cap(text)
     k = r.random()
     return question._replace(text=text + ("?" if k < .4 else "." if k < .5 else ""))
+
+
+def mistyped(r, word):
+    """With a letter left out, doubled, or in its neighbour's place."""
+    i = r.randrange(1, len(word) - 1)
+    return word[:i] + r.choice([word[i + 1:], word[i] + word[i:], word[i + 1] + word[i] + word[i + 2:]])
+
+
+def casual(r, question):
+    """The same plain question as people put it when they type: short forms, words around it, a slip of the finger. For training."""
+    text, intents = question.text, question.intent in INTENTS
+    for long, short in SHORT:
+        if r.random() < .3:
+            text = long.sub(short, text)
+    if intents and r.random() < .08:
+        words = text.split()
+        i = r.randrange(len(words))
+        text = " ".join(words[:i] + [mistyped(r, words[i]) if len(words[i]) > 3 and words[i].isalpha() else words[i]] + words[i + 1:])
+    if len(text.split()) > 2:
+        if r.random() < .12:
+            text = r.choice(BEFORE) + r.choice([", ", " "]) + text
+        if intents and r.random() < .08:
+            text += r.choice([", ", " "]) + r.choice(AFTER)
+    return question if text in HELD else question._replace(text=text)
 
 
 def copy_drill(r, held=False, held_words=False):

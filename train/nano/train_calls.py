@@ -1,9 +1,9 @@
-"""After the joint stage: the LLM alone learns function calls, names and what it cannot answer further, held to what it says and to its states otherwise. usage: python -m nano.train_calls CPU_SECONDS [peak lr]
+"""After the joint stage: the LLM alone learns typed questions, function calls, names and what it cannot answer further, held to its states and to what it says where that is right. usage: python -m nano.train_calls CPU_SECONDS [peak lr]
 
 Begins with joint.pt, or else with a shipped model, and writes calls.pt, which `nano.export` takes in the place of joint.pt. A step has chats with functions,
 names and questions outside the domain; chats and sessions of the text stage; and sessions, questions and chats of the joint stage, with real sound and pictures. The last two are also held to
-the model as it was: its distribution, and the states that the talker reads. Encoder and embeddings stay as they are."""
-import functools, sys
+the model as it was, where its likeliest token was the right one: its distribution, and the states that the talker reads. Encoder and embeddings stay as they are."""
+import functools, itertools, sys
 import torch
 import torch.nn.functional as F
 from . import ctc, layouts, mixing, outside, shipped, tools
@@ -12,7 +12,7 @@ from .gallery import open_gallery
 from .half import Fast, compiled
 from .model import Nano
 from .optim import Optimizer, schedule
-from .questions import draw, typed
+from .questions import casual, draw, typed
 from .run import Clock, Log, save, work
 from .sessions import Maker, default_voice
 from .tokenizer import Text
@@ -20,40 +20,45 @@ from .train_joint import distance, question_rows, session_rows, splice
 from .train_text import pad, target_states, text_loss, token_loss, typed_pool
 
 LIKE, STATES = 1.0, 4.0   # weights of the distribution and of the states
+SOUND = 4                 # every so many steps have real sound, which takes three quarters of such a step's time
 
 
 def called(text, r):
     kind = r.random()
-    if kind < .6:
+    if kind < .4:
         return layouts.tool_chat(text, r)
-    if kind < .78:
+    if kind < .52:
         system, question = tools.name_asked(r)
         return layouts.chat(text, r, [question], system=system)
-    return layouts.chat(text, r, [outside.typed(r) if r.random() < .6 else typed(r, draw(r)) for _ in range(r.choice([1, 1, 2, 3]))])
+    return layouts.chat(text, r, [outside.typed(r) if r.random() < .3 else typed(r, casual(r, draw(r, reword=.2))) for _ in range(r.choice([1, 1, 2, 3]))])
 
 
 def batches(text, maker, r, tokens=1600):
-    """Endless steps: (chats with functions, chats and sessions without sound, a step of the joint stage), the first two as (ids, weights)."""
-    def endless(pool):
+    """Endless steps: (chats with functions, chats and sessions without sound, a step of the joint stage or None), the first two as (ids, weights)."""
+    def endless(pool, tokens):
         while True:
             groups = grouped(pool(), lambda s: len(s[0]), tokens * scale())
             r.shuffle(groups)
             yield from map(pad, groups)
 
-    yield from zip(endless(lambda: [called(text, r) for _ in range(200)]), endless(lambda: typed_pool(text, r, 200, 60)), maker.batches(r))
+    calls, others, heard = endless(lambda: [called(text, r) for _ in range(400)], 2 * tokens), endless(lambda: typed_pool(text, r, 200, 60), tokens), maker.batches(r)
+    for step in itertools.count():
+        yield next(calls), next(others), None if step % SOUND else next(heard)
 
 
 def held(old, new, e, ids, weights):
-    """(loss of the targets, how far the new model is from the old one there: divergence in nats, squared distance of the states by their size)."""
+    """(loss of the targets, how far the new model is from the old one where that was right: divergence in nats, squared distance of the states by their size)."""
     keep = weights[:, 1:] > 0
+    targets = ids[:, 1:][keep]
     with torch.no_grad():
         before = target_states(old, e, weights)
         likely = old.lm_head(before).float().log_softmax(-1)
+        right = likely.argmax(-1) == targets
     now = target_states(new, e, weights)
     scores = new.lm_head(now)
-    loss, _ = token_loss(scores, ids[:, 1:][keep], weights[:, 1:][keep])
-    far = F.kl_div(scores.float().log_softmax(-1), likely, log_target=True, reduction="batchmean")
-    return loss, far, distance(now, before)
+    loss, _ = token_loss(scores, targets, weights[:, 1:][keep])
+    far = F.kl_div(scores[right].float().log_softmax(-1), likely[right], log_target=True, reduction="batchmean")
+    return loss, far, distance(now[right], before[right])
 
 
 @torch.no_grad()
@@ -94,10 +99,10 @@ def main():
         loss, ce = text_loss(new, ids, weights)
         loss.backward()
         e = new.model.embed_tokens(other).detach()
-        parts = [(e + torch.randn_like(e) * .1 * e.std(), other, others), *heard(start, batch)]  # rows of the encoder are near the embeddings, not on them
+        parts = [(e + torch.randn_like(e) * .1 * e.std(), other, others), *(heard(start, batch) if batch else [])]  # rows of the encoder are near the embeddings, not on them
         for part in parts:
             again, far, moved = held(old, new, *part)
-            ((again + LIKE * far + STATES * moved) * (2 / len(parts))).backward()
+            ((again + LIKE * far + STATES * moved) / 2).backward()
             sums += torch.stack([far * 0, again, far, moved]).detach().cpu() / len(parts)
         fast.collect()
         model.llm.model.embed_tokens.weight.grad = None
