@@ -3,9 +3,10 @@
 //   quant_bench MODEL [PROMPTS]
 //   quant_bench MODEL FORMAT -
 // PROMPTS is a folder of goldens or a file with lists of token ids; without it, the first form measures memory and speed
-// only. The second measures one of float32, bfloat16, int8 and int4 at the word of bench/llama_cpp.py: for each line
-// "THREADS RUNS WHAT N" of standard input a line of JSON, the least of so many runs. WHAT and N: "decode", a token of each
-// of N sessions; "prefill", a prompt of N rows; "read", the plain read of what a token of N sessions reads.
+// only. The second measures FORMAT, one of float32, bfloat16, int8 and int4, on demand, for bench/llama_cpp.py. It answers
+// each line "THREADS RUNS WHAT N" of standard input with a line of JSON: the least time of RUNS runs. WHAT is "decode" (one
+// token for each of N sessions), "prefill" (a prompt of N rows), or "read" (a plain read of as many bytes as "decode" reads;
+// with N = 0, of the weights alone).
 
 #include "inference/engine/default_model.hpp"
 #include "inference/kernels/huge_pages.hpp"
@@ -140,8 +141,8 @@ cost plain_read(const at::Tensor& memory, int threads, int runs) {
   });
 }
 
-/// What a token of each of `count` sessions with 128 rows reads: all of a model but the embedding, and the sessions' keys
-/// and values.
+/// How many bytes decoding one token for each of `count` sessions reads: the whole model except the embedding, and the
+/// keys and values of 128 rows of each session.
 std::size_t bytes_read(const llm::qwen3& model, std::int64_t count) {
   const auto& config = model.config();
   const auto element = static_cast<std::int64_t>(c10::elementSize(model.dtype()));

@@ -28,7 +28,7 @@ struct rotation {
 void turn_head(const float* x, const float* weight, rotation by, float* to, std::int64_t head_dim, float eps);
 void turn_head(const bfloat16* x, const bfloat16* weight, rotation by, bfloat16* to, std::int64_t head_dim, float eps);
 
-/// to = x, rounded to bfloat16; `count` numbers.
+/// Rounds `count` numbers to bfloat16 and writes them to `to` as floats.
 void round_to_bfloat16(const float* x, float* to, std::int64_t count);
 
 /// x *= by, and x += by, number by number.

@@ -56,7 +56,7 @@ begun_session begin_session(test_server& core, const std::string& mode = "audio"
   return {std::move(client), created["session_id"], created["resume_token"]};
 }
 
-/// The resume token of a chat with the id "mine", whose process has left its folder as `killed`.
+/// Begins a chat with the id "mine" and kills its process, whose folder is then `killed`. Returns the resume token.
 std::string begin_chat_and_kill(stub_script& script, const temporary_folder& folder) {
   test_server core(durable(folder.path() / "live"));
   core.add_up(script);

@@ -4,7 +4,7 @@ ROW is the placeholder for an audio row (a vector, 10 a second); in text-only tr
 the placeholder for a row of a picture.
 """
 from . import outside, sights, tools
-from .questions import Question, casual, copy_drill, draw, typed
+from .questions import Question, copy_drill, typed, typed_question
 
 ROW, SIGHT = -1, -2
 SYSTEM = ["You are a helpful assistant."] * 4 + ["Streaming Omni Conversation."] * 2 + [
@@ -82,7 +82,7 @@ def random_chat(text, r):
     rounds = r.choices([1, 2, 4, 6, 8], [30, 10, 20, 25, 15])[0]
     if kind < tools.SHARE + tools.NAME_SHARE:
         system, question = tools.name_asked(r)
-        return chat(text, r, [typed(r, casual(r, draw(r, reword=.2))) if r.random() < .5 else tools.renamed(r, question) for _ in range(rounds // 2)] + [question], system=system)
+        return chat(text, r, [typed_question(r) if r.random() < .5 else tools.renamed(r, question) for _ in range(rounds // 2)] + [question], system=system)
     return chat(text, r, [random_round(r) for _ in range(rounds)])
 
 
@@ -92,7 +92,7 @@ def random_round(r):
         return copy_drill(r)
     if kind < .34 + outside.TYPED_SHARE:
         return outside.typed(r)
-    return about_picture(r, None) if r.random() < .04 else typed(r, casual(r, draw(r, reword=.2)))
+    return about_picture(r, None) if r.random() < .04 else typed_question(r)
 
 
 def tool_chat(text, r, kinds=tools.TRAINED):
@@ -126,7 +126,7 @@ def sighted_chat(text, r, gallery):
             shown.add(k)
             rows.append(seen)
         other = r.random()
-        questions.append(about_picture(r, sight) if other < .85 else copy_drill(r) if other < .9 else typed(r, casual(r, draw(r, reword=.2))))
+        questions.append(about_picture(r, sight) if other < .85 else copy_drill(r) if other < .9 else typed_question(r))
     return *chat(text, r, questions, shown=shown, separator=r.choice(["\n", "\n", ""])), rows
 
 

@@ -20,7 +20,7 @@ SLOT_WEIGHT = dict(add=9, sub=9, mul=4, div=3, opposite=8, capital=4, colour=4, 
 NAMES = list(INTENTS) + list(slots.SLOTS)
 WEIGHTS = [1] * len(INTENTS) + [SLOT_WEIGHT.get(n, 2.5) for n in slots.SLOTS]
 LEAD = ["hey parley", "parley", "okay", "excuse me", "so", "please", "hello", "hi", "hello parley"]
-# What people put around a typed question, and how they shorten it.
+# Words that people type before and after a question, and their short forms.
 BEFORE = ["hey", "well", "oh", "um", "okay so", "alright", "listen", "by the way", "so tell me", "sorry but", "just wondering", "i was wondering", "one question", "another question", "and", "but", "dear parley",
           "honestly", "actually", "maybe you know", "good to see you", "wow", "right", "yes", "now", "i have a question", "can i ask", "let me ask", "hm", "hey you", "hi there", "parley"]
 AFTER = ["please", "then", "by the way", "thanks", "thank you", "parley", "my friend", "if i may ask", "just asking", "i wonder", "do you know", "for me", "really", "actually", "though", "again", "or what"]
@@ -106,6 +106,11 @@ def casual(r, question):
         if intents and r.random() < .08:
             text += r.choice([", ", " "]) + r.choice(AFTER)
     return question if text in HELD else question._replace(text=text)
+
+
+def typed_question(r):
+    """A training question as a person might type it."""
+    return typed(r, casual(r, draw(r, reword=.2)))
 
 
 def copy_drill(r, held=False, held_words=False):

@@ -12,7 +12,7 @@ from .gallery import open_gallery
 from .half import Fast, compiled
 from .model import Nano
 from .optim import Optimizer, schedule
-from .questions import casual, draw, typed
+from .questions import typed_question
 from .run import Clock, Log, save, work
 from .sessions import Maker, default_voice
 from .tokenizer import Text
@@ -30,7 +30,7 @@ def called(text, r):
     if kind < .52:
         system, question = tools.name_asked(r)
         return layouts.chat(text, r, [question], system=system)
-    return layouts.chat(text, r, [outside.typed(r) if r.random() < .3 else typed(r, casual(r, draw(r, reword=.2))) for _ in range(r.choice([1, 1, 2, 3]))])
+    return layouts.chat(text, r, [outside.typed(r) if r.random() < .3 else typed_question(r) for _ in range(r.choice([1, 1, 2, 3]))])
 
 
 def batches(text, maker, r, tokens=1600):
