@@ -23,7 +23,8 @@ $python -m nano.train_ctc "${PHONE_SECONDS:-600}" 2.5e-3
 $python -m nano.train_ctc "${TOKEN_SECONDS:-1200}" 2.5e-3 tokens
 $python -m nano.train_tower "${TOWER_SECONDS:-600}" 3e-3
 stage train_joint "${JOINT_SECONDS:-7200}" 1.5e-3
-$python -m nano.average "$NANO_WORK/joint.pt" "$NANO_WORK/mean.pt"
+$python -m nano.train_calls "${CALLS_SECONDS:-3600}" 8e-4
+$python -m nano.average "$NANO_WORK/joint.pt" "$NANO_WORK/mean.pt" 0.5 "$NANO_WORK/calls.pt"
 $python -m nano.train_codec "${CODEC_SECONDS:-900}" 2e-3 tokens
 $python -m nano.train_codec "${FLOW_SECONDS:-900}" 1.5e-3 flow
 $python -m nano.train_vocoder "${VOCODER_SECONDS:-1800}" 6e-4

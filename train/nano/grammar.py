@@ -30,8 +30,19 @@ def expand(text):
     return list(dict.fromkeys(" ".join(p.split()) for p in phrases))
 
 
+def read_pairs(file, mark):
+    """[(what is left of the mark, what is right of it)] of the lines of a file in data."""
+    lines = (DATA / file).read_text().splitlines()
+    return [tuple(part.strip() for part in line.split(mark, 1)) for line in lines if line and not line.startswith("#")]
+
+
+def plain(text):
+    """As a question is spoken: lower case, without marks."""
+    return text.lower().replace(",", "").rstrip("?!.")
+
+
 def read_intents():
-    """{name: (answer, training phrasings, held-out phrasings)} from data/intents.txt."""
+    """{name: (answer, training phrasings, held-out phrasings)} from data/intents.txt and, for training, phrasings.txt."""
     intents = {}
     for line in (DATA / "intents.txt").read_text().splitlines():
         if not line or line.startswith("#"):
@@ -42,17 +53,13 @@ def read_intents():
         else:
             held = line.startswith("~")
             intents[name][2 if held else 1].extend(expand(line.lstrip("~")))
-    kept = {p for _, _, held in intents.values() for p in held}
+    for name, phrasing in read_pairs("phrasings.txt", ":"):
+        intents[name][1].append(phrasing)
+    kept = {p for _, _, held in intents.values() for p in held} | {plain(text) for _, text in read_pairs("own_words.txt", "|")}
     intents = {name: (answer, [p for p in dict.fromkeys(train) if p not in kept], held) for name, (answer, train, held) in intents.items()}
     for name, (_, train, held) in intents.items():
         assert train and held, name
     return intents
-
-
-def read_own_words():
-    """[(name of the intent, question as people may put it)] from data/own_words.txt."""
-    lines = (DATA / "own_words.txt").read_text().splitlines()
-    return [tuple(part.strip() for part in line.split("|", 1)) for line in lines if line and not line.startswith("#")]
 
 
 def read_words():

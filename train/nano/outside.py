@@ -1,6 +1,6 @@
 """Questions that the model cannot answer, and sound that is no question: it says so. Typed, spoken, or in other languages."""
 import itertools, random, re
-from .grammar import DATA, expand
+from .grammar import DATA, expand, plain
 from .questions import HELD, TRAIN_WORDS, Question
 from .slots import cap
 
@@ -9,7 +9,7 @@ TYPED_SHARE = .07   # of the rounds of typed chats
 SPOKEN_SHARE = .08  # of the clips: a third each random words, questions outside the domain, other languages
 LANGUAGES = "de fr-fr es it pl ru nl sv fi cs hu ro".split()  # of espeak-ng, for training
 HELD_LANGUAGES = "pt tr el da sk hr".split()                  # for the test
-HELD_QUESTIONS = [line for line in (DATA / "outside_held.txt").read_text().splitlines() if line]
+HELD_QUESTIONS, STRANGERS = ([line for line in (DATA / file).read_text().splitlines() if line] for file in ("outside_held.txt", "strangers_outside.txt"))
 
 
 def read():
@@ -23,7 +23,7 @@ def read():
 
 
 FRAMES, VALUES = read()
-_held = set(HELD_QUESTIONS)
+_held = set(map(plain, HELD_QUESTIONS + STRANGERS))
 
 
 def question(r):
@@ -58,9 +58,8 @@ def foreign(r, held=False):
 
 def check():
     """No held-out question among the training ones, and no held-out language among those of training."""
-    assert not set(LANGUAGES) & set(HELD_LANGUAGES) and len(_held) == 100
-    plain = {text for text in itertools.chain.from_iterable(FRAMES) if "{" not in text}
-    assert not plain & _held and not _held & HELD
+    assert not set(LANGUAGES) & set(HELD_LANGUAGES) and len(HELD_QUESTIONS) == len(STRANGERS) == 100
+    assert not set(itertools.chain.from_iterable(FRAMES)) & set(HELD_QUESTIONS) and not _held & HELD
     r = random.Random(1)
     assert not {question(r).text for _ in range(3000)} & _held
 

@@ -2,7 +2,7 @@
 import re
 from collections import namedtuple
 from . import slots
-from .grammar import expand, read_intents, read_own_words, read_words
+from .grammar import expand, plain, read_intents, read_pairs, read_words
 
 Question = namedtuple("Question", "text answer intent")
 
@@ -13,8 +13,9 @@ _used = {w for _, a, b in INTENTS.values() for p in a + b for w in p.split()} | 
 TRAIN_WORDS, HELD_WORDS = read_words()
 TRAIN_WORDS, HELD_WORDS = TRAIN_WORDS + [w for w in HELD_WORDS if w in _used], [w for w in HELD_WORDS if w not in _used]
 REPEAT = [[f for line in side for f in expand(line)] for side in slots.REPEAT]
-OWN_WORDS = [Question(text, INTENTS[name][0], name) for name, text in read_own_words()]
-HELD = {p for _, _, held in INTENTS.values() for p in held} | {f for (_, held), frames in FRAMES.items() if held for f in frames} | {q.text.lower().replace(",", "").rstrip("?!.") for q in OWN_WORDS}
+OWN_WORDS = [Question(text, INTENTS[name][0], name) for name, text in read_pairs("own_words.txt", "|")]
+STRANGERS = [Question(text, answer, "stranger") for answer, text in read_pairs("strangers.txt", "|")]
+HELD = {p for _, _, held in INTENTS.values() for p in held} | {f for (_, held), frames in FRAMES.items() if held for f in frames} | {plain(q.text) for q in OWN_WORDS}
 # The weight of a slot question, where a fixed intent has 1: larger for slots with more values.
 SLOT_WEIGHT = dict(add=9, sub=9, mul=4, div=3, opposite=8, capital=4, colour=4, bigger=3, smaller=3, spell=5, fact_yes=4, fact_no=4, count=3, kind=4)
 NAMES = list(INTENTS) + list(slots.SLOTS)

@@ -8,7 +8,7 @@ import torch
 from scipy.signal import resample_poly
 from . import layouts, outside, pictures, recogniser, sights, synth, tools
 from .evaluate import row, with_noise
-from .questions import OWN_WORDS, draw, typed
+from .questions import OWN_WORDS, STRANGERS, draw, typed
 from .run import work
 from .scenes import first_unit_after
 
@@ -134,9 +134,11 @@ def chat(server, n):
             got = say(q.text)
             right, refused = right + (got == q.answer), refused + (got == outside.ANSWER)
         row(f"typed, {'unseen' if held else 'seen'} phrasings", right, n, f"not understood {refused / n:.0%}")
-    row("typed, in people's own words", sum(say(q.text) == q.answer for q in OWN_WORDS), len(OWN_WORDS))
+    for name, asked in (("in people's own words", OWN_WORDS), ("by strangers", STRANGERS)):
+        row(f"typed, {name}", sum(say(q.text) == q.answer for q in asked), len(asked))
     r = random.Random(62)
     row("typed, outside the domain: not understood", sum(say(outside.typed(r, held=q).text) == outside.ANSWER for q in outside.HELD_QUESTIONS), len(outside.HELD_QUESTIONS))
+    row("typed by strangers, outside the domain: not understood", sum(say(q) == outside.ANSWER for q in outside.STRANGERS), len(outside.STRANGERS))
     called_right = called = words_right = words = calls_unfit = unfit = 0
     r = random.Random(63)
     while called < 60:

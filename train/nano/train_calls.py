@@ -1,6 +1,6 @@
 """After the joint stage: the LLM alone learns typed questions, function calls, names and what it cannot answer further, held to its states and to what it says where that is right. usage: python -m nano.train_calls CPU_SECONDS [peak lr]
 
-Begins with joint.pt, or else with a shipped model, and writes calls.pt, which `nano.export` takes in the place of joint.pt. A step has chats with functions,
+Resumes calls.pt, or else begins with joint.pt, or else with a shipped model; the last two are also what it is held to. It writes calls.pt, which `nano.export` takes in the place of joint.pt. A step has chats with functions,
 names and questions outside the domain; chats and sessions of the text stage; and sessions, questions and chats of the joint stage, with real sound and pictures. The last two are also held to
 the model as it was, where its likeliest token was the right one: its distribution, and the states that the talker reads. Encoder and embeddings stay as they are."""
 import functools, itertools, sys
@@ -20,17 +20,17 @@ from .train_joint import distance, question_rows, session_rows, splice
 from .train_text import pad, target_states, text_loss, token_loss, typed_pool
 
 LIKE, STATES = 1.0, 4.0   # weights of the distribution and of the states
-SOUND = 4                 # every so many steps have real sound, which takes three quarters of such a step's time
+SOUND = 6                 # every so many steps have real sound, which takes three quarters of such a step's time
 
 
 def called(text, r):
     kind = r.random()
-    if kind < .4:
+    if kind < .1:
         return layouts.tool_chat(text, r)
-    if kind < .52:
+    if kind < .16:
         system, question = tools.name_asked(r)
         return layouts.chat(text, r, [question], system=system)
-    return layouts.chat(text, r, [outside.typed(r) if r.random() < .3 else typed_question(r) for _ in range(r.choice([1, 1, 2, 3]))])
+    return layouts.chat(text, r, [outside.typed(r) if r.random() < .27 else typed_question(r) for _ in range(r.choice([1, 1, 2, 3, 4]))])
 
 
 def batches(text, maker, r, tokens=1600):
@@ -78,6 +78,7 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     text, bank, model, log, path, clock, step = Text(work() / "tokenizer"), mixing.Bank(), Nano(), Log("calls"), work() / "calls.pt", Clock(), 0
+    state = torch.load(path, map_location="cpu") if path.exists() else None
     if (work() / "joint.pt").exists():
         model.load_state_dict({k.removeprefix("nano."): v for k, v in torch.load(work() / "joint.pt", map_location="cpu")["model"].items()}, strict=False)
     else:
@@ -86,13 +87,18 @@ def main():
     start = type(model)().to(device()).requires_grad_(False)
     start.load_state_dict(model.state_dict())
     start = Fast(start).net
-    opt, fast = Optimizer(model, ["llm"]), Fast(model)
+    opt = Optimizer(model, ["llm"])
+    if state:
+        model.load_state_dict(state["model"])
+        opt.load_state_dict(state["opt"])
+        step, clock = state["step"], Clock(state["seconds"])
+    fast = Fast(model)
     old, new = start.llm, fast.net.llm
     old.forward, new.forward = compiled(old.forward), compiled(new.forward)
     phonemes = ctc.Phonemes(w for q in bank.records for w in q["text"].split())
     maker = Maker(text, bank, phonemes, default_voice(work() / "default_voice.wav"), open_gallery(text, model.llm.model.embed_tokens.weight))
     sums = torch.zeros(4)
-    for (ids, weights), (other, others), batch in feed(functools.partial(batches, text, maker), 77):
+    for (ids, weights), (other, others), batch in feed(functools.partial(batches, text, maker), 77 + step):
         done = clock.share(budget)
         if done >= 1:
             break
@@ -113,8 +119,8 @@ def main():
             log(step=step, s=clock(), **dict(zip(("calls", "others", "far", "moved"), (sums / 25).tolist())))
             sums *= 0
         if step % 200 == 0:
-            save(path, model=model.state_dict(), step=step, seconds=clock())
-    save(path, model=model.state_dict(), step=step, seconds=clock())
+            save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
+    save(path, model=model.state_dict(), opt=opt.state_dict(), step=step, seconds=clock())
 
 
 if __name__ == "__main__":
