@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -14,8 +16,13 @@ using schema_json = nlohmann::json;
 using rule = json_grammar::rule;
 
 constexpr int most_depth = 16;              ///< of a schema, with what it refers to
-constexpr std::size_t most_rules = 4096;    ///< what is beyond may be any value
 constexpr std::size_t most_properties = 64; ///< of one object: a state remembers each in a bit
+
+// What is beyond these may be any value. A schema of a few kilobytes, whose parts refer to each other, unfolds without bound.
+constexpr std::size_t most_rules = 4096;
+constexpr std::size_t most_bytes = 4 << 20;     ///< of all rules' texts
+constexpr std::size_t most_shortest = 16 << 10; ///< bytes of a rule's shortest value
+constexpr std::size_t most_literals = std::numeric_limits<std::uint16_t>::max();
 
 std::string json_text(const schema_json& value) {
   return value.dump(-1, ' ', false, schema_json::error_handler_t::replace);
@@ -24,10 +31,23 @@ std::string json_text(const schema_json& value) {
 /// Turns one schema into rules.
 class schema_reader {
 public:
-  schema_reader(const schema_json& whole, std::vector<rule>& rules) : whole_(whole), rules_(rules) {}
+  /// `left`: the bytes that the rules' texts may still have.
+  schema_reader(const schema_json& whole, std::vector<rule>& rules, std::size_t& left)
+      : whole_(whole), rules_(rules), left_(left) {}
 
+  /// The number of the rule. What was read before, at this depth, is the same rule.
   std::uint16_t read(const schema_json& schema, int depth = 0) {
-    if (!schema.is_object() || depth > most_depth || rules_.size() >= most_rules) return json_grammar::any;
+    if (!schema.is_object() || depth > most_depth || rules_.size() >= most_rules || left_ == 0)
+      return json_grammar::any;
+    const std::pair key(&schema, depth);
+    if (const auto known = known_.find(key); known != known_.end()) return known->second;
+    const auto number = read_anew(schema, depth);
+    known_.emplace(key, number);
+    return number;
+  }
+
+private:
+  std::uint16_t read_anew(const schema_json& schema, int depth) {
     if (const auto* there = referred(schema)) return read(*there, depth + 1);
     for (const char* name : {"anyOf", "oneOf"})
       if (schema.contains(name)) return read_choice(schema[name], depth);
@@ -39,7 +59,6 @@ public:
     return add(std::move(made));
   }
 
-private:
   const schema_json* referred(const schema_json& schema) const {
     if (!schema.contains("$ref") || !schema["$ref"].is_string()) return nullptr;
     const auto path = schema["$ref"].get<std::string>();
@@ -57,8 +76,11 @@ private:
     rule made;
     made.types = 0;
     bool literal = true;
+    std::set<std::uint16_t> numbers;
     for (const auto& branch : branches) {
-      const rule one = rules_[read(branch, depth + 1)];
+      const auto number = read(branch, depth + 1);
+      if (!numbers.insert(number).second) continue;
+      const auto& one = rules_[number];
       made.types |= one.types;
       literal = literal && !one.literals.empty();
       made.literals.insert(made.literals.end(), one.literals.begin(), one.literals.end());
@@ -66,7 +88,7 @@ private:
       if (made.items == json_grammar::any) made.items = one.items;
     }
     if (!literal) made.literals.clear();
-    std::sort(made.literals.begin(), made.literals.end());
+    sort_literals(made);
     return add(std::move(made));
   }
 
@@ -98,8 +120,12 @@ private:
     if (schema.contains("const")) into.literals.push_back(json_text(schema["const"]));
     if (schema.contains("enum") && schema["enum"].is_array())
       for (const auto& each : schema["enum"]) into.literals.push_back(json_text(each));
-    std::sort(into.literals.begin(), into.literals.end());
-    into.literals.erase(std::unique(into.literals.begin(), into.literals.end()), into.literals.end());
+    sort_literals(into);
+  }
+
+  static void sort_literals(rule& of) {
+    std::sort(of.literals.begin(), of.literals.end());
+    of.literals.erase(std::unique(of.literals.begin(), of.literals.end()), of.literals.end());
   }
 
   void read_properties(const schema_json& schema, rule& into, int depth) {
@@ -118,6 +144,12 @@ private:
 
   std::uint16_t add(rule made) {
     made.shortest = shortest(made);
+    auto bytes = made.shortest.size();
+    for (const auto& each : made.literals) bytes += sizeof each + each.size();
+    for (const auto& each : made.properties) bytes += sizeof each + each.key.size();
+    const bool fits = bytes <= left_ && made.shortest.size() <= most_shortest && made.literals.size() <= most_literals;
+    left_ -= std::min(left_, bytes); // what was made in vain counts, too
+    if (!fits) return json_grammar::any;
     rules_.push_back(std::move(made));
     return static_cast<std::uint16_t>(rules_.size() - 1);
   }
@@ -139,15 +171,18 @@ private:
 
   const schema_json& whole_;
   std::vector<rule>& rules_;
+  std::size_t& left_;
+  std::map<std::pair<const schema_json*, int>, std::uint16_t> known_;
 };
 
 } // namespace
 
 json_grammar::json_grammar(std::span<const form> forms) : rules_(1) {
+  auto left = most_bytes;
   for (const auto& each : forms) {
     const auto schema = schema_json::parse(each.schema.empty() ? R"({"type":"object"})" : each.schema, nullptr, false);
     if (schema.is_discarded()) throw std::invalid_argument("a JSON schema is not JSON");
-    const auto value = schema_reader(schema, rules_).read(schema);
+    const auto value = schema_reader(schema, rules_, left).read(schema);
     shortest_bytes_ = std::max(shortest_bytes_, each.head.size() + rules_[value].shortest.size() + each.tail.size());
     forms_.push_back({each.head, value, each.tail});
   }

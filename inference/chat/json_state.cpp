@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <ranges>
 
 namespace parley::inference::chat {
 namespace {
@@ -43,19 +44,19 @@ bool lacks_required(const rule& of, std::uint64_t seen) {
   return false;
 }
 
-/// Narrows [low, high) of a sorted list to what has this byte there. `text(i)` is the i-th of the list.
+/// Narrows [low, high) of a sorted list, which are alike in the bytes before, to what has this byte there. `text(i)` is
+/// the i-th of the list.
 template<class Text>
 bool narrow(std::uint16_t& low, std::uint16_t& high, std::uint32_t length, unsigned char byte, Text text) {
-  auto begin = low, end = high;
-  const auto fits = [&](std::uint16_t i) {
+  const auto byte_of = [&](std::uint16_t i) {
     const std::string& t = text(i);
-    return length < t.size() && static_cast<unsigned char>(t[length]) == byte;
+    return length < t.size() ? static_cast<unsigned char>(t[length]) : -1; // what ends here comes first
   };
-  while (begin < end && !fits(begin)) ++begin;
-  while (end > begin && !fits(static_cast<std::uint16_t>(end - 1))) --end;
-  if (begin == end) return false;
-  low = begin;
-  high = end;
+  const auto all = std::views::iota(low, high);
+  const auto fitting = std::ranges::equal_range(all, int{byte}, {}, byte_of);
+  if (fitting.empty()) return false;
+  low = *fitting.begin();
+  high = static_cast<std::uint16_t>(low + fitting.size());
   return true;
 }
 

@@ -103,7 +103,8 @@ double omni_engine::share_of_units(const schedule& plan) {
   auto units = std::int64_t{0}, all = std::int64_t{0};
   auto count = [&](session_id id, std::int64_t work) {
     all += work;
-    if (sessions_.find(id)->running->is_unit()) units += work;
+    const auto* s = sessions_.find(id); // null: it failed while pages were shared
+    if (s && s->running && s->running->is_unit()) units += work;
   };
   for (const auto* steps : {&plan.hear, &plan.decode, &plan.speak, &plan.sound})
     for (auto id : *steps) count(id, 1);

@@ -55,6 +55,7 @@ private:
   int sessions_by_pages() const;
   std::vector<page_claim> claims_of(const schedule& plan);
   session* youngest_with_pages(std::uint64_t after);
+  bool parks(session& s);
   void wait_for_helpers(std::uint64_t pictures_known);
   std::size_t count_busy() const;
   double share_of_units(const schedule& plan);

@@ -1,6 +1,9 @@
 #include "inference/engine/omni_engine.hpp"
+#include "inference/log.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <string>
 #include <utility>
 
 // The pages of the KV pool, when there are not enough for everybody: the youngest sessions wait.
@@ -18,7 +21,8 @@ std::vector<page_claim> omni_engine::claims_of(const schedule& plan) {
   };
   claims.reserve(plan.decode.size() + plan.prefill.size());
   for (const auto id : plan.decode) add(sessions_.needing(stage::decode, id), 1);
-  for (const auto& piece : plan.prefill) add(sessions_.needing(stage::prefill, piece.session), piece.rows);
+  for (const auto& piece : plan.prefill)
+    if (auto* t = sessions_.needing(stage::prefill, piece.session)) add(t, piece.rows + t->rows_set_aside());
   return claims;
 }
 
@@ -28,6 +32,18 @@ session* omni_engine::youngest_with_pages(std::uint64_t after) {
     if (s.arrival > after && s.cache.pages() > 0 && (!youngest || s.arrival > youngest->arrival)) youngest = &s;
   });
   return youngest;
+}
+
+/// Whether the session's rows are now in the host's memory. A copy may fail for want of memory; nothing is changed then.
+bool omni_engine::parks(session& s) {
+  try {
+    s.cache.park();
+    return true;
+  } catch (const std::exception& e) {
+    if (sessions_.loses_device(e.what())) return false;
+    log_info(std::string("engine: a session can't make room for an older one: ") + e.what());
+    return false;
+  }
 }
 
 /// Takes out of the plan whoever must wait for pages, and returns how many those are. The oldest session of the plan
@@ -43,7 +59,7 @@ std::size_t omni_engine::share_pages(schedule& plan) {
     if (std::ranges::find(waiting, oldest->session) == waiting.end()) break;
     auto* youngest = youngest_with_pages(oldest->arrival);
     if (!youngest) break; // older sessions hold the rest
-    youngest->cache.park();
+    if (!parks(*youngest)) break;
     claims = claims_of(plan);
     waiting = without_pages(claims, free_pages());
   }

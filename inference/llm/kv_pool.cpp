@@ -138,10 +138,13 @@ int kv_cache::pages_to_take(std::int64_t rows) const {
 
 void kv_cache::park() {
   if (parked_) return;
-  auto rows = copy_from(0);
-  rows.keys = rows.keys.to(at::kCPU);
-  rows.values = rows.values.to(at::kCPU);
-  parked_ = std::move(rows);
+  auto on_host = [&](const at::Tensor& side) { // layer by layer: the device is short of memory
+    auto rows = at::empty({side.size(0), length_, side.size(2), side.size(3)}, side.options().device(at::kCPU));
+    for (auto layer = std::int64_t{0}; layer < side.size(0); ++layer)
+      rows.select(0, layer).copy_(rows_of(side.select(0, layer), 0, length_));
+    return rows;
+  };
+  parked_ = kv_segment{on_host(store_->keys), on_host(store_->values)};
   release(0);
 }
 
@@ -150,10 +153,10 @@ void kv_cache::restore() {
   make_room(0, length_);
   std::vector<std::int64_t> targets;
   list_rows(0, length_, targets);
-  const auto device = store_->keys.device();
-  const auto target = at::tensor(targets, at::kLong).to(device);
-  store_->keys.index_copy_(1, target, parked_->keys.to(device));
-  store_->values.index_copy_(1, target, parked_->values.to(device));
+  const auto target = at::tensor(targets, at::kLong).to(store_->keys.device());
+  for (auto layer = std::int64_t{0}; layer < store_->keys.size(0); ++layer)
+    write(static_cast<int>(layer), target, parked_->keys.select(0, layer).to(target.device()),
+          parked_->values.select(0, layer).to(target.device()));
   parked_.reset();
 }
 

@@ -93,6 +93,45 @@ TEST_CASE("every beginning can be completed") {
     }
 }
 
+TEST_CASE("what refers to the same part often unfolds once") {
+  std::string values = "0";
+  for (int i = 1; i < 9000; ++i) values += "," + std::to_string(i);
+  const auto choice = [](const std::string& name) {
+    std::string out = R"({"anyOf":[{"$ref":"#/d/)" + name + "\"}";
+    for (int i = 0; i < 14; ++i) out += R"(,{"$ref":"#/d/)" + name + "\"}";
+    return out + "]}";
+  };
+  const auto rules =
+      grammar_of(R"({"type":"object","properties":{"x":)" + choice("a") + R"(},"required":["x"],"d":{"a":)" +
+                 choice("b") + R"(,"b":)" + choice("c") + R"(,"c":{"enum":[)" + values + "]}}}");
+  CHECK(rules.rules().size() < 10);
+  CHECK(whole(rules, R"({"x":8999})"));
+  CHECK_FALSE(whole(rules, R"({"x":9000})"));
+}
+
+TEST_CASE("the rules of a schema have a size that they do not exceed") {
+  std::string inner, names;
+  for (int i = 0; i < 64; ++i) {
+    const auto key = "\"" + std::string(440, 'k') + std::to_string(i) + "\"";
+    inner += (i > 0 ? "," : "") + key + R"(:{"type":"null"})";
+    names += (i > 0 ? "," : "") + key;
+  }
+  const auto outer = [](const std::string& of) {
+    std::string properties, required;
+    for (int i = 0; i < 64; ++i) {
+      properties += (i > 0 ? ",\"" : "\"") + std::to_string(i) + R"(":{"$ref":"#/d/)" + of + "\"}";
+      required += (i > 0 ? ",\"" : "\"") + std::to_string(i) + "\"";
+    }
+    return R"("type":"object","properties":{)" + properties + R"(},"required":[)" + required + "]";
+  };
+  const auto rules = grammar_of("{" + outer("a") + R"(,"d":{"a":{)" + outer("b") + R"(},"b":{"properties":{)" + inner +
+                                R"(},"required":[)" + names + "]}}}");
+  CHECK(rules.shortest_bytes() < 100'000);
+  json_state state(rules);
+  CHECK(state.feed(state.completion()));
+  CHECK(state.done());
+}
+
 TEST_CASE("nesting has an end") {
   const auto any = grammar_of("");
   json_state state(any);

@@ -47,6 +47,33 @@ TEST_CASE("with too few pages the newest sessions wait, nobody fails, and all ar
   tight.check_empty({});
 }
 
+TEST_CASE("a session that makes room in the middle of a slide goes on as if it had not") {
+  constexpr auto rounds = 40;
+  const auto talk_long = [](engine_fixture& h) {
+    for (session_id id = 1; id <= 3; ++id) {
+      auto how = lively(static_cast<int>(id) % 3);
+      how.window = window_mode::context;
+      h.open(id, how, 100 + id);
+    }
+    for (auto u = 0; u < rounds; ++u) // all at once, so that units and slides meet
+      for (session_id id = 1; id <= 3; ++id)
+        h.unit(id, static_cast<std::uint64_t>(u), second(u + static_cast<int>(id) * 5));
+    for (session_id id = 1; id <= 3; ++id) { // those who wait for pages go on when the older ones leave
+      h.run();
+      h.engine.handle(close_session{id});
+    }
+    CHECK(h.all<failed>().empty());
+  };
+  engine_fixture roomy(3, 1024);
+  talk_long(roomy);
+  REQUIRE(roomy.all<step_output>().back().metrics.window_events > 0);
+  for (const auto tokens : {704, 768, 832, 896, 960, 1024}) {
+    engine_fixture tight(3, tokens, {}, 1, able::to_write, 1);
+    talk_long(tight);
+    for (session_id id = 1; id <= 3; ++id) CHECK(tight.told(id) == roomy.told(id));
+  }
+}
+
 TEST_CASE("an engine offers no slot that its pages can't carry") {
   engine_fixture h(people, context, {}, 1, able::to_write, 2);
   CHECK(h.engine.capacity().slots == 2);

@@ -213,3 +213,22 @@ TEST_CASE("what a chat shows is refused when it is broken or too much") {
   CHECK(failures[1].kind == failure::context_full);
   CHECK(h.all<chat_done>().size() == 1);
 }
+
+TEST_CASE("a picture among thoughts that the template drops is refused") {
+  engine_fixture h(1, 1024);
+  h.engine.handle(open_chat{1, 4});
+  submit_turn t;
+  t.session = 1;
+  t.turn = 1;
+  t.messages = {{role::user, {text_item{"Look."}}},
+                {role::assistant, {image_item{frame(64, 64)}, text_item{"<think>x</think>ok"}}},
+                {role::user, {image_item{frame(64, 64)}, text_item{"What is this?"}}}};
+  t.max_new_tokens = 6;
+  h.engine.handle(std::move(t));
+  h.ask(2, {text_item{"still there?"}});
+  h.run();
+  const auto failures = h.all<failed>();
+  REQUIRE(failures.size() == 1);
+  CHECK(failures.front().kind == failure::invalid);
+  CHECK(h.all<chat_done>().size() == 1);
+}
