@@ -106,6 +106,8 @@ def casual(r, question):
             text = r.choice(BEFORE) + r.choice([", ", " "]) + text
         if intents and r.random() < .08:
             text += r.choice([", ", " "]) + r.choice(AFTER)
+    if question.intent.startswith("letter_") and r.random() < .5:
+        text = " ".join(w.upper() if len(w) == 1 and w in question.text.split() and w not in ("a", "i") else w for w in text.split())
     return question if text in HELD else question._replace(text=text)
 
 

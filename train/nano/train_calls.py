@@ -30,7 +30,7 @@ def called(text, r):
     if kind < .16:
         system, question = tools.name_asked(r)
         return layouts.chat(text, r, [question], system=system)
-    return layouts.chat(text, r, [outside.typed(r) if r.random() < .27 else typed_question(r) for _ in range(r.choice([1, 1, 2, 3, 4]))])
+    return layouts.chat(text, r, [outside.typed(r) if r.random() < .36 else typed_question(r) for _ in range(r.choice([1, 1, 2, 3, 4]))])
 
 
 def batches(text, maker, r, tokens=1600):
