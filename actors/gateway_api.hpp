@@ -16,6 +16,10 @@
 // through `session_handle`, and the session talks back through `client_link`. Both are thread-safe and never block.
 namespace parley::actors {
 
+/// A message of up to this size is handled at once, on the thread of its connection. A larger one, such as a chat with
+/// pictures, would keep that thread's other connections waiting.
+inline constexpr std::size_t small_message_bytes = 256u << 10;
+
 /// The socket as its session sees it. Implemented by net/; may be called from any thread, even after the socket is
 /// gone.
 class client_link {

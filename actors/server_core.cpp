@@ -30,17 +30,13 @@ namespace {
 /// Extra time after the grace period of a drain, for closes still in progress.
 constexpr std::chrono::seconds drain_margin{5};
 
-/// A message of up to this size is handled at once, on the thread of its connection. A larger one, such as a chat with
-/// pictures, would keep that thread's other connections waiting.
-constexpr std::size_t small_message = 256 * 1024;
-
 /// What net/ holds of a session.
 template<class Actor>
 class local_handle final : public session_handle {
 public:
   explicit local_handle(Actor session, link_number link = 0) : session_(std::move(session)), link_(link) {}
   void text(std::string&& frame) override {
-    if (frame.size() > small_message) return caf::anon_send(session_, client_frame{std::move(frame), link_});
+    if (frame.size() > small_message_bytes) return caf::anon_send(session_, client_frame{std::move(frame), link_});
     pass_here(session_, client_frame{std::move(frame), link_});
   }
   void binary() override { caf::anon_send(session_, client_binary{link_}); }

@@ -22,8 +22,8 @@ struct connection_limits {
 
   std::chrono::milliseconds handshake{10000};  ///< for one HTTP request, its answer, and the upgrade
   std::chrono::milliseconds keep_alive{30000}; ///< between two HTTP requests
-  std::chrono::milliseconds ping{
-      20000}; ///< ping interval, time limit for a pong, and the silence allowed inside a message
+  /// Ping interval, time limit for a pong, and how far a message may fall behind 16 kB/s.
+  std::chrono::milliseconds ping{20000};
   std::chrono::milliseconds close{10000}; ///< to flush the outbox and finish the closing handshake
 };
 

@@ -156,16 +156,17 @@ void http_session::admit_completion() {
   entry_.emplace(std::move(*entry));
   parser().body_limit(shared_.limits.chat_message_bytes);
   if (parser().content_length().value_or(0) > shared_.limits.chat_message_bytes) return refuse(http::error::body_limit);
+  body_deadline_ = {std::chrono::steady_clock::now(), shared_.limits.ping};
   read_completion();
 }
 
 void http_session::read_completion() {
   if (!place_) return;
   if (parser().is_done()) return on_completion();
-  // The silence allowed within a message, as for WebSockets.
-  stream_.plain().expires_after(shared_.limits.ping);
-  http::async_read_some(stream_, buffer_, parser(), [self = shared_from_this()](error_code ec, std::size_t) {
+  stream_.plain().expires_at(body_deadline_.at());
+  http::async_read_some(stream_, buffer_, parser(), [self = shared_from_this()](error_code ec, std::size_t bytes) {
     if (ec) return self->refuse(ec);
+    self->body_deadline_.received(bytes, std::chrono::steady_clock::now());
     self->read_completion();
   });
 }

@@ -6,6 +6,7 @@
 #include "net/connections.hpp"
 #include "net/http/http_message.hpp"
 #include "net/http/pending_reply.hpp"
+#include "net/receive_deadline.hpp"
 #include "net/service.hpp"
 #include "net/stream.hpp"
 #include "protocol/openai/request.hpp"
@@ -76,6 +77,7 @@ private:
   std::size_t written_ = 0; ///< bytes of the response written so far
   std::shared_ptr<pending_reply> pending_;
   std::optional<access_control::entry> entry_; ///< for the completion being read
+  receive_deadline body_deadline_;             ///< of that completion
   std::size_t lingered_ = 0;
   bool idle_ = true; ///< between two requests
 };

@@ -4,22 +4,18 @@
 
 namespace parley::net {
 
-/// The ping rule of docs/protocol.md 1, with one `tick` per ping interval: a pong must arrive before the next tick, and
-/// a message that has begun must make progress. There are two excuses: a peer that is sending a large message cannot
-/// answer in the middle of it, and while we do not read we cannot see an answer. Pure; used on one connection's strand.
+/// The ping rule of docs/protocol.md 1, with one `tick` per ping interval: a pong must arrive before the next tick.
+/// There are two excuses: a peer that is sending a large message, which has a deadline of its own, cannot answer in the
+/// middle of it, and while we do not read we cannot see an answer. Pure; used on one connection's strand.
 class heartbeat {
 public:
   enum class verdict { ping, wait, dead };
 
-  void received() { moved_ = true; } ///< call for any bytes
   void ponged() { awaited_ = false; }
   void not_reading() { paused_ = true; } ///< call if reading was paused at any time since the last tick
 
   verdict tick(bool inside_message) {
-    const bool moved = std::exchange(moved_, false);
-    const bool paused = std::exchange(paused_, false);
-    if (paused) return ping(); // if writing the ping fails, the peer is gone
-    if (inside_message && !moved) return verdict::dead;
+    if (std::exchange(paused_, false)) return ping(); // if writing the ping fails, the peer is gone
     if (awaited_) return inside_message ? verdict::wait : verdict::dead;
     return ping();
   }
@@ -30,7 +26,6 @@ private:
     return verdict::ping;
   }
 
-  bool moved_ = false;
   bool awaited_ = false;
   bool paused_ = false;
 };

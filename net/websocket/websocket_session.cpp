@@ -69,7 +69,9 @@ void websocket_session::decide(std::string_view first_event) {
   decision_timer_.cancel();
   auto info = std::move(*undecided_);
   undecided_.reset();
-  if (protocol::realtime::is_first_update(first_event)) info.realtime.emplace();
+  // A longer message is no first event of that API: scanning it would take this thread too long.
+  const bool is_short = first_event.size() <= actors::small_message_bytes;
+  if (is_short && protocol::realtime::is_first_update(first_event)) info.realtime.emplace();
   held_.handle = shared_.core.admit(std::move(info), held_.link);
 }
 
@@ -91,7 +93,6 @@ void websocket_session::on_read(error_code ec, std::size_t bytes) {
     if (!shaking_hands_) finish();
     return;
   }
-  beat_.received();
   if (!discarding_ && ws_.got_binary()) {
     discarding_ = true;
     decide({});
@@ -100,6 +101,9 @@ void websocket_session::on_read(error_code ec, std::size_t bytes) {
   if (discarding_) {
     buffer_.clear();
   } else {
+    const auto now = std::chrono::steady_clock::now();
+    if (buffer_.size() == 0) message_deadline_ = {now, shared_.limits.ping};
+    message_deadline_.received(bytes, now);
     buffer_.commit(bytes);
     if (ws_.is_message_done()) on_message();
   }
@@ -169,8 +173,10 @@ void websocket_session::tick() {
 }
 
 void websocket_session::on_tick() {
+  const bool inside_message = buffer_.size() > 0;
+  if (inside_message && message_deadline_.at() <= std::chrono::steady_clock::now()) return finish();
   if (!reading_) beat_.not_reading();
-  switch (beat_.tick(buffer_.size() > 0)) {
+  switch (beat_.tick(inside_message)) {
   case heartbeat::verdict::dead: return finish();
   case heartbeat::verdict::wait: break;
   case heartbeat::verdict::ping: ping(); break;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "net/receive_deadline.hpp"
 #include "net/websocket/frame_buffer.hpp"
 #include "net/websocket/heartbeat.hpp"
 #include "net/websocket/session_binding.hpp"
@@ -61,6 +62,7 @@ private:
   frame_buffer buffer_;
   outbox::frame in_flight_;
   heartbeat beat_;
+  receive_deadline message_deadline_; ///< of the message in `buffer_`
   bool reading_ = false;
   bool may_read_ = true;
   bool discarding_ = false; ///< input is no longer used, but still read so that control frames are seen

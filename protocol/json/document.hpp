@@ -60,10 +60,12 @@ public:
 
   bool is(kind type) const { return present() && at().type == type; }
 
-  /// The text of a number or literal; for a string, the text between its quotes, with escapes.
-  std::string_view raw() const { return document_->text.substr(at().begin, at().end - at().begin); }
+  /// The text of a number or literal; for a string, the text between its quotes, with escapes. Empty if absent.
+  std::string_view raw() const {
+    return present() ? document_->text.substr(at().begin, at().end - at().begin) : std::string_view{};
+  }
 
-  bool escaped() const { return at().escaped; }
+  bool escaped() const { return present() && at().escaped; }
 
   const document& in() const { return *document_; }
   std::uint32_t index() const { return index_; }

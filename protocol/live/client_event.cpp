@@ -39,6 +39,7 @@ client_event read_append(field_set& event) {
     event.text("audio"); // says what is wrong
     return audio_append{};
   }
+  if (audio.escaped()) return audio_append{{}, event.text("audio").value_or("")};
   return audio_append{audio.raw()};
 }
 

@@ -20,7 +20,10 @@ struct session_update {
 };
 struct session_close {};
 struct audio_append {
-  std::string_view audio; ///< base64
+  std::string_view audio;  ///< base64, as it stands in the frame
+  std::string unescaped{}; ///< the same, if it has escapes there: some writers escape every slash
+
+  std::string_view base64() const { return unescaped.empty() ? audio : unescaped; }
 };
 struct audio_mute {
   bool muted = false;

@@ -51,9 +51,19 @@ std::string_view type_of_event(std::string_view frame, json::document& document)
   return type.is(json::kind::string) ? type.raw() : std::string_view();
 }
 
+/// An object of this reader takes time quadratic in its members, whose order it keeps. No real event has more in one.
+constexpr std::size_t most_members = 128;
+
+bool has_wide_object(const json::document& document) {
+  for (std::uint32_t at = 0; at < document.nodes.size(); ++at)
+    if (json::members({document, at}, most_members + 1).size() > most_members) return true;
+  return false;
+}
+
 /// Null if it is not JSON for this reader.
-beta_json parsed(std::string_view frame) {
-  auto out = beta_json::parse(frame, nullptr, false);
+beta_json parsed(const json::document& document) {
+  if (has_wide_object(document)) return beta_json();
+  auto out = beta_json::parse(document.text, nullptr, false);
   return out.is_object() ? out : beta_json();
 }
 
@@ -167,7 +177,7 @@ std::string from_beta(std::string_view frame, double& temperature) {
   const auto type = type_of_event(frame, document);
   const char* const what = type == "session.update" ? "session" : type == "response.create" ? "response" : nullptr;
   if (what == nullptr || document.outcome != json::verdict::good) return std::string(frame);
-  auto event = parsed(frame);
+  auto event = parsed(document);
   if (!event.contains(what) || !event[what].is_object()) return std::string(frame);
   auto& flat = event[what];
   const bool is_session = type == "session.update";
@@ -192,7 +202,7 @@ std::optional<std::string> to_beta(std::string frame, double temperature) {
     const auto at = frame.find(type); // it comes first
     return frame.replace(at, type.size(), renamed->second);
   }
-  auto event = parsed(frame);
+  auto event = parsed(document);
   if (event.is_null()) return frame;
   if (renamed != beta_types.end()) event["type"] = renamed->second;
   if (event.contains("session")) event["session"] = beta_session(event["session"], temperature);

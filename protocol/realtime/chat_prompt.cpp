@@ -1,6 +1,7 @@
 #include "protocol/realtime/chat_prompt.hpp"
 
 #include "protocol/json/writer.hpp"
+#include "protocol/media/base64.hpp"
 #include "protocol/media/pcm.hpp"
 
 #include <algorithm>
@@ -27,9 +28,10 @@ public:
 
   void add_text(std::string_view role, std::string_view text) {
     if (text.empty()) return;
-    std::string content = R"({"type":"text","text":)";
+    auto& content = content_of(role);
+    content += R"({"type":"text","text":)";
     json::append_string(text, content);
-    append(role, content + "}");
+    content += '}';
   }
 
   void add_call(const item& one) {
@@ -54,17 +56,17 @@ public:
 
   std::string_view last_role() const { return messages_.empty() ? std::string_view() : messages_.back().role; }
 
-  std::string encode() const {
-    std::string out = "[";
+  void encode(std::string& out) const {
+    out += '[';
     for (const auto& each : messages_) {
-      if (out.size() > 1) out += ',';
+      if (&each != &messages_.front()) out += ',';
       out += R"({"role":")";
       out.append(each.role) += '"';
       if (!each.content.empty()) out.append(R"(,"content":[)").append(each.content) += ']';
       if (!each.calls.empty()) out.append(R"(,"tool_calls":[)").append(each.calls) += ']';
       out += '}';
     }
-    return out + "]";
+    out += ']';
   }
 
 private:
@@ -76,11 +78,12 @@ private:
 
   void add(std::string_view role, const item_part& part) {
     if (part.picture && role == "user") {
-      append(role, R"({"type":"image","data":")" + *part.picture + R"("})");
+      content_of(role).append(R"({"type":"image","data":")").append(*part.picture) += R"("})";
     } else if (part.sound && role == "user") {
-      std::string content = R"({"type":"audio","data":")";
+      auto& content = content_of(role);
+      content += R"({"type":"audio","data":")";
       append_samples(to_floats(*part.sound), content);
-      append(role, content + "\"}");
+      content += R"("})";
     } else if (part.type == item_part::kind::input_audio && part.text.empty()) {
       add_text(role, not_kept);
     } else {
@@ -88,11 +91,13 @@ private:
     }
   }
 
-  void append(std::string_view role, const std::string& content) {
+  /// Where the next part of this speaker goes.
+  std::string& content_of(std::string_view role) {
     if (messages_.empty() || messages_.back().role != role || !messages_.back().calls.empty())
-      messages_.push_back({role, content});
-    else
-      messages_.back().content += "," + content;
+      messages_.push_back({role, {}});
+    auto& content = messages_.back().content;
+    if (!content.empty()) content += ',';
+    return content;
   }
 
   std::vector<message> messages_;
@@ -119,6 +124,34 @@ std::vector<const item*> without_old_views(std::span<const item* const> context,
   return kept;
 }
 
+/// Those that the turn has: the newest.
+std::vector<const item*> chosen(std::span<const item* const> context) {
+  auto kept = without_old_views(context, most_views);
+  if (kept.size() > most_messages) kept.erase(kept.begin(), kept.end() - most_messages);
+  return kept;
+}
+
+/// In a JSON string, or a little more.
+std::size_t written_bytes(std::string_view text) {
+  const auto escapes = std::count_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\'; });
+  return text.size() + 5 * static_cast<std::size_t>(escapes);
+}
+
+std::size_t written_bytes(const item& one) {
+  const bool users = role_of(one) == "user";
+  std::size_t bytes = written_bytes(one.payload);
+  for (const auto& part : one.content) {
+    if (users && part.picture)
+      bytes += part.picture->size();
+    else if (users && part.sound)
+      bytes += base64::encoded_size(part.sound->size() * sizeof(float));
+    else
+      bytes += written_bytes(part.text);
+  }
+  return bytes;
+}
+
 bool only_small_pictures(std::span<const item* const> context) {
   bool any = false;
   for (const auto* one : context) {
@@ -139,16 +172,15 @@ std::string_view speaker(const item& one) {
 
 std::string encode_chat_turn(const response_request& request, std::span<const item* const> items,
                              std::string_view voice) {
-  const auto seen = without_old_views(items, most_views);
-  std::span<const item* const> context(seen);
+  const auto context = chosen(items);
   message_list messages;
   messages.add_text("system", request.instructions);
-  if (context.size() > most_messages) context = context.last(most_messages);
   for (const auto* one : context) messages.add(role_of(*one), *one);
   if (messages.last_role() != "user" && messages.last_role() != "tool")
     messages.add_text("user", context.empty() ? "Please begin the conversation." : "Please go on.");
 
-  std::string out = R"({"type":"input.append","input":{"messages":)" + messages.encode();
+  std::string out = R"({"type":"input.append","input":{"messages":)";
+  messages.encode(out);
   out += R"(,"generation":{"max_new_tokens":)" +
          std::to_string(request.max_output_tokens > 0 ? request.max_output_tokens : default_answer_tokens) + "}";
   if (request.tools != "[]")
@@ -159,7 +191,14 @@ std::string encode_chat_turn(const response_request& request, std::span<const it
     if (!voice.empty()) out.append(R"(,"ref_audio_data":")").append(voice) += '"';
     out += '}';
   }
-  return out + "}}";
+  out += "}}";
+  return out;
+}
+
+std::size_t chat_turn_bytes(std::span<const item* const> context) {
+  std::size_t bytes = 0;
+  for (const auto* one : chosen(context)) bytes += written_bytes(*one);
+  return bytes;
 }
 
 text_message in_words(const item& one) {

@@ -4,6 +4,7 @@
 #include "protocol/realtime/client_event.hpp"
 #include "protocol/realtime/items.hpp"
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,10 @@ namespace parley::protocol::realtime {
 /// one is asked to go on. `voice`: of a spoken answer, a WAV file as base64; empty = the server's own.
 std::string encode_chat_turn(const response_request& request, std::span<const item* const> context,
                              std::string_view voice = {});
+
+/// About how long its context makes that frame, before anything is encoded: a reference of a few bytes may stand for
+/// minutes of sound, and may come again and again.
+std::size_t chat_turn_bytes(std::span<const item* const> context);
 
 /// The conversation in words, for the system prompt of a duplex session: who said what, the newest `most_bytes`; of
 /// what a camera saw, the newest. Empty if nothing was said.

@@ -75,6 +75,7 @@ client_event read_append(field_set& event, const session_config&) {
   const auto audio = event.require("audio");
   if (!audio.given()) return audio_append{};
   if (!audio.is(json::kind::string)) event.text("audio"); // says what is wrong
+  if (audio.escaped()) return audio_append{{}, event.text("audio").value_or("")};
   return audio_append{audio.raw()};
 }
 

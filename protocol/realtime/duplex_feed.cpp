@@ -12,8 +12,10 @@ namespace parley::protocol::realtime {
 
 std::size_t duplex_feed::hear(std::span<const float> samples) {
   waiting_.insert(waiting_.end(), samples.begin(), samples.end());
-  std::size_t dropped = 0;
-  for (; waiting_samples() > most_units_ * unit; ++dropped) take(unit);
+  const auto most = most_units_ * unit;
+  if (waiting_samples() <= most) return 0;
+  const auto dropped = (waiting_samples() - most + unit - 1) / unit;
+  take(dropped * unit);
   return dropped;
 }
 

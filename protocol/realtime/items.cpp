@@ -52,7 +52,9 @@ compact_sound read_sound(field_set& part, const sound_format& coding) {
   }
   std::vector<float> samples;
   sound_decoder decode(coding);
-  if (const auto read = decode.feed(audio.raw(), samples, part.path_of("audio")); !read) {
+  const auto unescaped = audio.escaped() ? part.text("audio").value_or("") : std::string();
+  const auto base64 = audio.escaped() ? std::string_view(unescaped) : audio.raw();
+  if (const auto read = decode.feed(base64, samples, part.path_of("audio")); !read) {
     part.fail(read.error());
     return nullptr;
   }

@@ -15,6 +15,7 @@ constexpr std::size_t history_bytes = 6000;            ///< about 1,500 tokens
 constexpr std::size_t preroll_samples = 16'000;        ///< what a duplex session hears of the time before speech began
 constexpr std::size_t most_waiting = 8;                ///< responses out of band
 constexpr std::size_t most_waiting_bytes = 64u << 20;
+constexpr std::size_t most_turn_bytes = 128u << 20; ///< what a client may send of chat at once, unless configured
 
 answer_end failure(const server_message& said) {
   const auto& code = said.error_code;
@@ -24,28 +25,37 @@ answer_end failure(const server_message& said) {
   return {answer_end::how::failed, busy ? "server_busy" : "inference_error"};
 }
 
+/// The items that a response answers, of the request or the conversation.
+result<std::vector<const item*>> context_of(const response_request& request, item_list& conversation) {
+  std::vector<const item*> context;
+  if (!request.input) {
+    for (const auto& each : conversation.all()) context.push_back(&each);
+    return context;
+  }
+  for (const auto& each : *request.input) {
+    const auto* reference = std::get_if<std::string>(&each);
+    context.push_back(reference != nullptr ? conversation.find(*reference) : &std::get<item>(each));
+    if (context.back() == nullptr)
+      return refuse("invalid_value", "There is no item with id '" + *reference + "'.", "response.input");
+  }
+  return context;
+}
+
 } // namespace
 
 // ---- responses
 
 std::optional<fault> machine::create(response_request request) {
-  std::vector<const item*> context;
-  if (request.input) {
-    for (const auto& each : *request.input) {
-      const auto* reference = std::get_if<std::string>(&each);
-      context.push_back(reference != nullptr ? items_.find(*reference) : &std::get<item>(each));
-      if (context.back() == nullptr)
-        return fault{"invalid_value", "There is no item with id '" + *reference + "'.", "response.input"};
-    }
-  } else {
-    for (const auto& each : items_.all()) context.push_back(&each);
-  }
-  auto turn = encode_chat_turn(request, context, voice_named(terms_.voices.get(), request.voice));
-  auto* items = request.in_conversation ? &items_ : nullptr;
-  std::size_t bytes = turn.size();
+  const auto context = context_of(request, items_);
+  if (!context) return context.error();
+  auto bytes = chat_turn_bytes(*context);
+  if (bytes > most_turn_bytes)
+    return invalid_value("response.input", "its items are more than 128 MiB together.").value();
   for (const auto& each : waiting_) bytes += each->turn.size();
   if (waiting_.size() >= most_waiting || (!waiting_.empty() && bytes > most_waiting_bytes))
     return fault{"rate_limit_exceeded", "Too many responses are waiting.", "", "rate_limit_error"};
+  auto turn = encode_chat_turn(request, *context, voice_named(terms_.voices.get(), request.voice));
+  auto* items = request.in_conversation ? &items_ : nullptr;
   auto next =
       std::make_unique<running>(answer(out_, items, conversation_id_, std::move(request)), mode::chat, std::move(turn));
   next->said.create();

@@ -138,13 +138,13 @@ void session_machine::take_units(const envelope& frame, time_point now) {
     return reject({error_code::invalid_payload, "context: too much of it waits for the next second of sound"}, now);
   took_input_ = true;
   name_input(event->input_id);
-  if (user_) listen_to_user(event->samples);
+  if (user_ && event->samples) listen_to_user(event->samples); // an append of context alone has none
   auto out = writer();
   follow(its_duplex().on_append(std::move(*event), inputs_, now, out));
 }
 
 void session_machine::listen_to_user(const pcm& samples) {
-  PARLEY_ASSERT(user_, "its client wants to know what the user says");
+  PARLEY_ASSERT(user_ && samples, "its client wants to know what the user says");
   for (auto& turn : user_->hear(*samples)) {
     unwritten_.push_back({++last_turn_, turn.start_ms, turn.end_ms});
     writer().order(transcribe_turn{{last_turn_, std::move(turn.sound)}});

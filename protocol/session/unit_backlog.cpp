@@ -20,6 +20,20 @@ void unit_backlog::trim(std::size_t limit, std::uint64_t keep) {
     ++dropped_;
   }
   for (; aside_.size() > keep_aside_; aside_.pop_front()) forced_ |= aside_.front().force_listen;
+  limit_frames();
+}
+
+/// The newest frames stay. The sound of a unit is small and is never dropped without it.
+void unit_backlog::limit_frames() {
+  std::size_t bytes = 0;
+  const auto limit = [&](std::deque<gathered_unit>& units) {
+    for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
+      for (const auto& frame : unit->frames) bytes += frame->size();
+      if (bytes > most_frame_bytes) unit->frames.clear();
+    }
+  };
+  limit(units_);
+  limit(aside_);
 }
 
 std::optional<gathered_unit> unit_backlog::pop() {

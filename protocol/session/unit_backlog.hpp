@@ -15,9 +15,11 @@ namespace parley::protocol {
 /// so a single append of ten seconds may exceed the limit. Context is never dropped: it passes to the next unit.
 ///
 /// Units dropped while a step runs are set aside until the next step begins: if the step took so long because its
-/// worker is lost, those units come back.
+/// worker is lost, those units come back. When the frames of all units exceed `most_frame_bytes`, the oldest go.
 class unit_backlog {
 public:
+  static constexpr std::size_t most_frame_bytes = 64u << 20;
+
   /// At most `keep_aside` dropped units can come back.
   explicit unit_backlog(std::size_t keep_aside = 0) : keep_aside_(keep_aside) {}
 
@@ -42,6 +44,8 @@ public:
   std::int64_t dropped() const { return dropped_; }
 
 private:
+  void limit_frames();
+
   std::deque<gathered_unit> units_;
   std::deque<gathered_unit> aside_; ///< units dropped since the last `pop`
   std::vector<text_message> left_;  ///< context of dropped units

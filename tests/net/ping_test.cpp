@@ -67,17 +67,27 @@ TEST_CASE("half a message in whole frames, then only pongs") {
   CHECK(goes(fixture));
 }
 
+TEST_CASE("who sends much of a message at once and the rest byte by byte is not waited for") {
+  server_fixture fixture(quick_pings());
+  wire_client client = fixture.open();
+  const std::string whole = wire_client::encode(wire_client::text, std::string(1'000'000, 'x'));
+  client.send(whole.substr(0, 900'000));
+  CHECK_FALSE(client.trickle(std::string(500, 'x')));
+  CHECK(goes(fixture));
+  CHECK(fixture.empties());
+}
+
 TEST_CASE("a message may take longer than a ping may wait, as long as it moves on") {
   server_fixture fixture(quick_pings());
   wire_client client = fixture.open();
-  const std::string whole = wire_client::encode(wire_client::text, std::string(5000, 'x'));
+  const std::string whole = wire_client::encode(wire_client::text, std::string(500'000, 'x'));
   const auto start = std::chrono::steady_clock::now();
   std::size_t sent = 0;
   while (std::chrono::steady_clock::now() - start < std::chrono::milliseconds(1000)) {
-    client.send(whole.substr(sent, 1));
-    sent = std::min(sent + 1, whole.size() - 1);
+    client.send(std::string_view(whole).substr(sent, 100));
+    sent = std::min(sent + 100, whole.size() - 100);
     std::this_thread::sleep_for(std::chrono::milliseconds(1)); // real time: the pace of the message is what is tested
   }
   client.send(std::string_view(whole).substr(sent));
-  CHECK(client.read_data().payload.size() == 5000);
+  CHECK(client.read_data().payload.size() == 500'000);
 }

@@ -63,6 +63,11 @@ TEST_CASE("the first event behind a bare URL tells what the client speaks") {
   SECTION("Parley's own") {
     CHECK_FALSE(speaks_openai(R"({"type":"session.update","session":{"instructions":"a"}})"));
   }
+  SECTION("too long to be looked at") {
+    const std::string words(256 * 1024, 'x');
+    CHECK_FALSE(
+        speaks_openai(R"({"type":"session.update","session":{"type":"realtime","instructions":")" + words + R"("}})"));
+  }
 }
 
 TEST_CASE("who leaves before the first event had no session") {

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <sys/socket.h>
 #include <system_error>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -74,6 +75,18 @@ bool wire_client::try_send(std::string_view bytes, std::chrono::milliseconds tim
 
 void wire_client::send(std::string_view bytes) {
   if (!try_send(bytes, patience)) throw std::runtime_error("the server does not read");
+}
+
+bool wire_client::trickle(std::string_view bytes) {
+  try {
+    for (; !bytes.empty(); bytes.remove_prefix(1)) {
+      send(bytes.substr(0, 1));
+      std::this_thread::sleep_for(std::chrono::milliseconds(10)); // real time: the pace is what is tested
+    }
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
 }
 
 bool wire_client::fill() {

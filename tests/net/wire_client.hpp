@@ -75,6 +75,9 @@ public:
   /// Whether everything could be sent without waiting longer than `patience`.
   bool try_send(std::string_view bytes, std::chrono::milliseconds patience);
 
+  /// Sends a byte every ten milliseconds. False if the connection ended before the last one.
+  bool trickle(std::string_view bytes);
+
 private:
   bool fill();
   std::string take(std::size_t bytes);

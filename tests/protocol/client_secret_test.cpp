@@ -62,6 +62,16 @@ TEST_CASE("what is wrong with a request for an ephemeral key is named") {
   CHECK(refusal(R"({"session":{"instructions":")" + std::string(1000, 'x') + R"("}})") == "invalid_value session");
 }
 
+TEST_CASE("a session at the limit of nesting is refused where the beta's form would exceed it") {
+  const auto nested = [](int depth) {
+    const auto lists = static_cast<std::size_t>(depth - 1);
+    return R"({"a":)" + std::string(lists, '[') + std::string(lists, ']') + "}";
+  };
+  CHECK(refusal(nested(31), secret_form::beta).empty());
+  CHECK(refusal(nested(32), secret_form::beta) == "invalid_json session");
+  CHECK(refusal(nested(33), secret_form::beta) == "invalid_json ");
+}
+
 TEST_CASE("a session begins with what its key says") {
   machine it({"any", true, {}, 0, R"({"type":"realtime","instructions":"Be brief.","output_modalities":["text"]})"}, {},
              [] { return 7; });

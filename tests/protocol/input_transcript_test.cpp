@@ -46,6 +46,16 @@ TEST_CASE("a session that asks is told what its user said, with the times at whi
   CHECK(d.heard({9, transcript_result::completed, "Never asked."}).empty());
 }
 
+TEST_CASE("context without sound is nothing that its user said") {
+  using namespace test;
+  driver d;
+  d.to_connected();
+  d.frame(init_frame(R"({"config":{"transcribe_input":true}})"));
+  d.opened();
+  CHECK(d.frame(R"({"type":"input.append","input":{"context":[{"role":"user","content":"x"}]}})").empty());
+  CHECK(d.frame(append_frame(dialect::current, unit_samples, "", 0.25f)) == "unit:0");
+}
+
 TEST_CASE("why a turn was not written down is said in a word, and nobody is told who did not ask") {
   using namespace test;
   driver asks, silent;

@@ -217,6 +217,14 @@ TEST_CASE("json: members") {
   CHECK(json::elements(root, 10).empty());
 }
 
+TEST_CASE("json: what is absent has no text") {
+  const auto broken = json::scan("{");
+  for (const auto& absent : {json::value(), json::root(broken), json::member(json::root(broken), "a")}) {
+    CHECK(absent.raw().empty());
+    CHECK_FALSE(absent.escaped());
+  }
+}
+
 TEST_CASE("json: what strings mean") {
   const std::vector<std::pair<std::string, std::string>> rows{
       {R"("plain")", "plain"},

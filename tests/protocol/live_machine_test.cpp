@@ -459,3 +459,13 @@ TEST_CASE("a client that stops sending lets the model finish its sentence") {
   server.wait(milliseconds(2500));
   CHECK(heard_by_model(server).samples >= 16'000); // silence
 }
+
+TEST_CASE("in Live as well slashes in base64 may be escaped") {
+  live_driver server;
+  server.begin();
+  const auto appended = [&](const std::string& audio) {
+    return code_of(server.send_text(R"({"type":"session.input_audio.append","audio":")" + audio + "\"}"));
+  };
+  CHECK(appended(R"(AB\/CAB\/C)") == "");
+  CHECK(appended(R"(AB\\C)") == "invalid_audio");
+}

@@ -163,6 +163,35 @@ TEST_CASE("the first event tells clients of the Realtime API from Parley's own")
   CHECK_FALSE(rt::is_beta_update("["));
 }
 
+TEST_CASE("an update of many tools is understood as well as one of few") {
+  json tools = json::array();
+  for (int i = 0; i < 64; ++i) {
+    json properties;
+    for (int each = 0; each < 20; ++each) properties["p" + std::to_string(each)] = {{"type", "string"}};
+    tools.push_back({{"type", "function"}, {"name", "f" + std::to_string(i)}, {"parameters", properties}});
+  }
+  double temperature = 0.8;
+  const json frame{{"type", "session.update"}, {"session", {{"voice", "alloy"}, {"tools", tools}}}};
+  const auto session = json::parse(rt::from_beta(frame.dump(), temperature))["session"];
+  CHECK(session["audio"]["output"]["voice"] == "alloy");
+  CHECK(session["tools"] == tools);
+}
+
+TEST_CASE("an event with a wider object than any real one goes to the beta as it is") {
+  json wide;
+  for (int i = 0; i < 1000; ++i) wide["k" + std::to_string(i)] = 0;
+  const auto frame = json{{"type", "session.updated"}, {"session", {{"tools", {{{"parameters", wide}}}}}}}.dump();
+  CHECK(rt::to_beta(frame, 0.8) == frame);
+}
+
+TEST_CASE("an update of more values than any real one passes as it is") {
+  std::string many;
+  for (int i = 0; i < 5000; ++i) many += ",\"k" + std::to_string(i) + "\":0";
+  const auto frame = R"({"type":"session.update","session":{"voice":"alloy")" + many + "}}";
+  double temperature = 0.8;
+  CHECK(rt::from_beta(frame, temperature) == frame);
+}
+
 TEST_CASE("what is no event of the beta passes as it is") {
   double temperature = 0.8;
   for (const std::string frame :

@@ -1,3 +1,4 @@
+#include "protocol/realtime/duplex_feed.hpp"
 #include "tests/protocol/realtime_driver.hpp"
 #include "tests/protocol/wire_material.hpp"
 
@@ -111,6 +112,15 @@ TEST_CASE("a burst of sound is passed on at the pace of the answers, and nothing
   for (int i = 0; i < 12; ++i) server.listens();
   got += appended(server.asked()).samples;
   CHECK(got >= 11 * 16'000);
+}
+
+TEST_CASE("of more sound than may wait the oldest whole units go") {
+  parley::protocol::realtime::duplex_feed feed(3);
+  CHECK(feed.hear(std::vector<float>(48'000)) == 0);
+  CHECK(feed.hear(std::vector<float>(1)) == 1);
+  CHECK(feed.waiting_samples() == 32'001);
+  CHECK(feed.hear(std::vector<float>(168'000)) == 10);
+  CHECK(feed.waiting_samples() == 40'001);
 }
 
 TEST_CASE("speech breaks off what a duplex session says; a short sound does not") {

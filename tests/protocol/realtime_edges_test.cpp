@@ -248,6 +248,48 @@ TEST_CASE("references to items make a context of their own") {
   CHECK(refusal_of(wrong) == "invalid_value response.input");
 }
 
+TEST_CASE("a context is measured before it is encoded") {
+  realtime_driver server;
+  server.update({{"audio", {{"input", {{"turn_detection", nullptr}}}}}});
+  const std::string minute(24'000 * 2 * 60 / 3 * 4, 'A'); // of PCM16 at 24 kHz
+  const auto heard = server.send(
+      {{"type", "conversation.item.create"},
+       {"item", {{"type", "message"}, {"role", "user"}, {"content", {{{"type", "input_audio"}, {"audio", minute}}}}}}});
+  const auto id = heard.at(0)["item"]["id"];
+  const auto respond_to = [&](int times) {
+    json input = json::array();
+    for (int i = 0; i < times; ++i) input.push_back({{"type", "item_reference"}, {"id", id}});
+    return server.send(respond({{"conversation", "none"}, {"input", input}}));
+  };
+  CHECK(refusal_of(respond_to(200)) == "invalid_value response.input");
+  CHECK(last(respond_to(2), "error").is_null());
+}
+
+TEST_CASE("the text of a context is measured as it is written") {
+  realtime_driver server;
+  server.update({{"audio", {{"input", {{"turn_detection", nullptr}}}}}});
+  const auto id = server.send(user_says(std::string(400'000, '\1'))).at(0)["item"]["id"];
+  json input = json::array();
+  for (int i = 0; i < 200; ++i) input.push_back({{"type", "item_reference"}, {"id", id}});
+  CHECK(refusal_of(server.send(respond({{"conversation", "none"}, {"input", input}}))) ==
+        "invalid_value response.input");
+}
+
+TEST_CASE("slashes in base64 may be escaped") {
+  realtime_driver server;
+  const std::string frame = R"({"type":"input_audio_buffer.append","audio":"AB\/CAB\/C"})";
+  CHECK(last(server.send_text(frame), "error").is_null());
+  CHECK(refusal_of(server.send_text(R"({"type":"input_audio_buffer.append","audio":"AB\\C"})")) ==
+        "invalid_value audio");
+  CHECK(last(server.send_text(R"({"type":"conversation.item.create","item":{"type":"message","role":"user",
+      "content":[{"type":"input_audio","audio":"AB\/CAB\/C"}]}})"),
+             "error")
+            .is_null());
+  live_driver live;
+  live.begin();
+  CHECK(last(live.send_text(R"({"type":"session.input_audio.append","audio":"AB\/CAB\/C"})"), "error").is_null());
+}
+
 TEST_CASE("in Live as well what a client may have repeated to it is short") {
   live_driver server;
   const std::string long_text(100'000, 'x');

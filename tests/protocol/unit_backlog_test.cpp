@@ -41,6 +41,20 @@ TEST_CASE("the newest units win") {
   CHECK(show(backlog) == "4 5 ");
 }
 
+TEST_CASE("the frames of units that wait have a size that they do not exceed; the oldest go") {
+  unit_backlog backlog(60);
+  const auto picture = std::make_shared<const std::string>(16u << 20, 'x');
+  for (std::uint64_t append = 1; append <= 8; ++append) {
+    auto units = units_of(append, 1);
+    units.front().frames.assign(1, picture);
+    backlog.push(units);
+    backlog.trim(2, append);
+  }
+  backlog.bring_back();
+  REQUIRE(backlog.size() == 8);
+  for (std::uint64_t append = 1; append <= 8; ++append) CHECK(backlog.pop()->frames.size() == (append > 4 ? 1 : 0));
+}
+
 TEST_CASE("units of one append never push each other out") {
   unit_backlog backlog;
   add(backlog, 1, 1, 2);
