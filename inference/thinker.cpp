@@ -1,15 +1,40 @@
 #include "inference/thinker.hpp"
 
+#include "inference/chat/answer_decoder.hpp"
+#include "inference/duplex/unit_decoder.hpp"
+#include "inference/llm/sampling.hpp"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace parley::inference {
+
+namespace {
+
+/// Every token that the rules of a session feed or look up must have a row in the model. Tokens that are only banned
+/// need none.
+void check_tokens(const tokenizer& text, std::int64_t rows, const std::filesystem::path& directory) {
+  const auto control = duplex::control_tokens::of(text);
+  const auto sampled = llm::make_duplex_sampling_ids(text, {});
+  auto named = chat::answer_ids::of(text).terminators;
+  named.insert(named.end(), {control.unit_begin, control.unit_end, control.listen, control.speak, control.chunk_eos,
+                             control.chunk_tts_eos, control.turn_eos, control.tts_bos, sampled.chunk_eos,
+                             sampled.turn_eos, sampled.listen, text.eos()});
+  for (const auto id : named)
+    if (id < 0 || id >= rows)
+      throw std::runtime_error(directory.string() + ": token " + std::string(text.bytes(id)) + " has the id " +
+                               std::to_string(id) + ", and the model has only " + std::to_string(rows) + " rows");
+}
+
+} // namespace
 
 thinker::thinker(const checkpoint& weights, model_config config, at::ScalarType dtype, at::Device device,
                  llm::quantization format)
     : config_(std::move(config)), text_(tokenizer::open(weights.directory())), mel_(config_.audio.mel_bins),
       llm_(config_.llm, weights.view("llm.", dtype, device), format) {
+  check_tokens(text_, llm_.vocabulary(), weights.directory());
   if (config_.has_audio) {
     encoder_.emplace(config_.audio, weights.view("apm.", dtype, device));
     projector_.emplace(config_.audio.pool_step, weights.view("audio_projection_layer.", dtype, device));

@@ -5,17 +5,48 @@
 #include <nlohmann/json.hpp>
 
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 namespace parley::inference {
+
+namespace {
+
+/// Far more than any file of a checkpoint has. Values are copied and printed by recursion, so a file that nests without
+/// limit would overflow the stack.
+constexpr int most_levels = 64;
+
+bool nests_too_deeply(std::string_view text) {
+  int level = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = text[i];
+    if (quoted && c == '\\')
+      ++i;
+    else if (c == '"')
+      quoted = !quoted;
+    else if (!quoted && (c == '[' || c == '{'))
+      ++level;
+    else if (!quoted && (c == ']' || c == '}'))
+      --level;
+    if (level > most_levels) return true;
+  }
+  return false;
+}
+
+} // namespace
 
 nlohmann::json read_json(const std::filesystem::path& path) {
   if (const auto problem = file_problem(path); problem && *problem != is_missing)
     throw std::runtime_error(path.string() + ": " + *problem);
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error(path.string() + ": can't open");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (nests_too_deeply(text)) throw std::runtime_error(path.string() + ": is nested too deeply");
   try {
-    return nlohmann::json::parse(file);
+    return nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& e) {
     throw std::runtime_error(path.string() + ": " + e.what());
   }

@@ -19,6 +19,7 @@ window window_of(const call& c, std::size_t dims) {
   if (pads.empty()) pads.assign(2 * dims, 0);
   if (const auto automatic = c.node.text("auto_pad", "NOTSET"); automatic != "NOTSET" && automatic != "VALID")
     throw std::runtime_error("automatic padding is not known");
+  if (pads.size() != 2 * dims) throw std::runtime_error("the pads do not fit the axes");
   w.before.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(dims));
   if (!std::equal(w.before.begin(), w.before.end(), pads.begin() + static_cast<std::ptrdiff_t>(dims))) {
     sizes both;
@@ -45,6 +46,7 @@ Tensor padded(const Tensor& x, const sizes& before, const sizes& after, double v
 } // namespace
 
 Tensor convolve(const call& c) {
+  if (c[1].dim() < 3) throw std::runtime_error("a convolution over no axis");
   const auto dims = static_cast<std::size_t>(c[1].dim() - 2);
   const auto w = window_of(c, dims);
   return at::convolution(w.input, c[1], c.optional(2), w.strides, w.before, w.dilations, false, sizes(dims, 0),

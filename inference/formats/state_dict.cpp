@@ -7,7 +7,7 @@
 
 #include <bit>
 #include <cstring>
-#include <memory>
+#include <deque>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -25,7 +25,7 @@ namespace {
 enum class kind { none, boolean, integer, real, text, tuple, list, dict, global, storage, tensor, mark };
 
 struct value;
-using value_ptr = std::shared_ptr<value>;
+using value_ptr = value*; ///< as long as the unpickler
 
 struct value {
   kind is = kind::none;
@@ -34,12 +34,6 @@ struct value {
   std::vector<value_ptr> items; ///< the items of a tuple or list; for a dict key, value, key, value, …
   at::Tensor tensor;            ///< a tensor; for a storage a flat one
 };
-
-value_ptr make(kind is) {
-  auto made = std::make_shared<value>();
-  made->is = is;
-  return made;
-}
 
 at::ScalarType storage_type(std::string_view name) {
   static const std::unordered_map<std::string_view, at::ScalarType> types{
@@ -109,7 +103,7 @@ private:
 
   value_ptr pop() {
     top();
-    auto result = std::move(stack_.back());
+    auto* result = stack_.back();
     stack_.pop_back();
     return result;
   }
@@ -123,7 +117,12 @@ private:
     return result;
   }
 
-  void push(value_ptr made) { stack_.push_back(std::move(made)); }
+  value_ptr make(kind is) {
+    values_.emplace_back().is = is;
+    return &values_.back();
+  }
+
+  void push(value_ptr made) { stack_.push_back(made); }
 
   void push_integer(std::int64_t n, kind is = kind::integer) {
     push(make(is));
@@ -172,6 +171,7 @@ private:
   archive& records_;
   std::string code_;
   std::size_t at_ = 0;
+  std::deque<value> values_; ///< all of them: owned by each other they would be destroyed by recursion, to any depth
   std::vector<value_ptr> stack_;
   std::unordered_map<std::uint32_t, value_ptr> memo_;
   std::unordered_map<std::string, at::Tensor> storages_;
@@ -189,7 +189,7 @@ void unpickler::long_integer() {
 
 /// ('storage', type, key, location, number of elements)
 void unpickler::persistent_storage() {
-  const auto id = pop();
+  const auto* id = pop();
   if (id->items.size() < 5 || id->items[0]->text != "storage") refuse("a persistent id that is no storage");
   const auto type = storage_type(id->items[1]->text);
   const auto& key = id->items[2]->text;
@@ -231,13 +231,13 @@ value_ptr unpickler::rebuild_tensor(const std::vector<value_ptr>& arguments) {
     if (__builtin_mul_overflow(elements, size, &elements)) refuse("a tensor outside its storage");
   if (elements > storage.numel()) // stride 0 could make it huge; real state dicts never do that
     refuse("a tensor larger than its storage");
-  auto made = make(kind::tensor);
+  auto* made = make(kind::tensor);
   made->tensor = empty ? at::empty(sizes, storage.options()) : storage.as_strided(sizes, strides, offset).contiguous();
   return made;
 }
 
 void unpickler::call() {
-  const auto arguments = pop(), function = pop();
+  const auto *arguments = pop(), *function = pop();
   if (function->is != kind::global) refuse("the pickle calls what is no function");
   if (function->text == "collections.OrderedDict" && arguments->items.empty())
     push(make(kind::dict));
@@ -284,7 +284,7 @@ value_ptr unpickler::run() {
       break;
     }
     case 0x93: {
-      const auto name = pop(), module = pop();
+      const auto *name = pop(), *module = pop();
       push_text(module->text + "." + name->text, kind::global);
       break;
     }
@@ -293,7 +293,7 @@ value_ptr unpickler::run() {
     case 0x86: push_tuple_of(2); break;
     case 0x87: push_tuple_of(3); break;
     case 's': {
-      auto item = pop(), key = pop();
+      auto *item = pop(), *key = pop();
       append({key, item}, kind::dict);
       break;
     }
@@ -324,7 +324,8 @@ tensor_map read_state_dict(const std::filesystem::path& file) {
     throw std::runtime_error(file.string() + ": " + *problem);
   try {
     archive records(file);
-    const auto root = unpickler(records).run();
+    unpickler machine(records);
+    const auto* root = machine.run();
     if (root->is != kind::dict) refuse("holds no dict");
     tensor_map result(file.string());
     for (std::size_t i = 0; i + 1 < root->items.size(); i += 2) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace parley::inference::cpu {
@@ -13,7 +15,7 @@ namespace {
 
 /// Columns that are processed together.
 constexpr std::int64_t columns_together = 64;
-constexpr std::int64_t max_bins = 33;
+constexpr std::int64_t max_bins = overlapped_transform::largest_size / 2 + 1;
 
 /// e^(i sin(x)) * min(e^m, 100), for many columns.
 PARLEY_INLINE void to_parts(const float* m, const float* x, std::int64_t count, float* real, float* imaginary) {
@@ -57,8 +59,15 @@ PARLEY_FOR_EACH_CPU static void transform_columns(const float* x, std::int64_t s
   transform(x, stride, columns, basis, size, hop, phases, phase_stride);
 }
 
+bool overlapped_transform::takes(std::int64_t size, std::int64_t hop) {
+  return size >= 2 && size <= largest_size && size % 2 == 0 && hop >= 1 && size % hop == 0;
+}
+
 overlapped_transform::overlapped_transform(std::vector<float> window, std::int64_t hop)
     : size_(static_cast<std::int64_t>(window.size())), hop_(hop), window_(std::move(window)) {
+  if (!takes(size_, hop_))
+    throw std::runtime_error("no inverse transform of " + std::to_string(size_) + " samples in steps of " +
+                             std::to_string(hop_));
   const auto bins = size_ / 2 + 1;
   for (std::int64_t n = 0; n < size_; ++n)
     for (std::int64_t part = 0; part < 2 * bins; ++part) {

@@ -9,7 +9,12 @@ namespace parley::inference::cpu {
 /// Short-time spectra back to samples: overlapping windows of an inverse real transform.
 class overlapped_transform {
 public:
-  /// `window` [size]; `hop` divides `size`.
+  static constexpr std::int64_t largest_size = 64;
+
+  /// Whether there is such a transform: its size is even, at most `largest_size` and a multiple of `hop`.
+  static bool takes(std::int64_t size, std::int64_t hop);
+
+  /// `window` [size]. Throws std::runtime_error unless it `takes` the sizes.
   overlapped_transform(std::vector<float> window, std::int64_t hop);
 
   /// `x` [size + 2][columns], rows `stride` apart: first the logarithms of magnitudes (e^x is limited to 100), then

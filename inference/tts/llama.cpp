@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
+#include <string>
 
 namespace parley::inference::speech {
 namespace {
@@ -182,29 +183,41 @@ tts_llama::tts_llama(const tensor_map& weights, const tts_config& config)
     : config_(config), final_norm_(weights.at("model.norm.weight", {-1})) {
   const auto folded = fold_weight_norm(weights);
   head_ = folded.at("head_code.0.weight", {-1, final_norm_.size(0)});
-  const auto count = weights.count("model.layers.");
-  for (int i = 0; i < count; ++i) {
-    const auto name = "model.layers." + std::to_string(i) + '.';
-    const linear q(weights, name + "self_attn.q_proj"), k(weights, name + "self_attn.k_proj"),
-        v(weights, name + "self_attn.v_proj"), gate(weights, name + "mlp.gate_proj"), up(weights, name + "mlp.up_proj");
-    layer made;
-    made.attention_norm = weights.at(name + "input_layernorm.weight", {-1});
-    made.feed_norm = weights.at(name + "post_attention_layernorm.weight", {-1});
-    made.query_key_value.weight = at::cat({q.weight, k.weight, v.weight}, 0);
-    made.gate_up.weight = at::cat({gate.weight, up.weight}, 0);
-    made.out = linear(weights, name + "self_attn.o_proj");
-    made.down = linear(weights, name + "mlp.down_proj");
-    layers_.push_back(std::move(made));
-  }
-  if (layers_.empty()) throw std::runtime_error(weights.origin() + ": no tensors model.layers.*");
-  head_dim_ = layers_[0].out.weight.size(1) / config_.heads;
-  if (layers_[0].query_key_value.weight.size(0) != (config_.heads + 2 * config_.kv_heads) * head_dim_)
+  const auto width = final_norm_.size(0), count = std::int64_t{weights.count("model.layers.")};
+  if (count == 0) throw std::runtime_error(weights.origin() + ": no tensors model.layers.*");
+  const auto joined = weights.at("model.layers.0.self_attn.o_proj.weight", {width, -1}).size(1);
+  head_dim_ = joined / config_.heads;
+  if (head_dim_ < 2 || head_dim_ % 2 != 0 || joined != config_.heads * head_dim_)
     throw std::runtime_error(weights.origin() + ": attention heads of config.json don't fit the weights");
+  for (std::int64_t i = 0; i < count; ++i)
+    layers_.push_back(read_layer(weights, "model.layers." + std::to_string(i) + '.', width));
   if (head_dim_ > cpu::largest_head) throw std::runtime_error(weights.origin() + ": attention heads are too large");
   const auto options = final_norm_.options().dtype(at::kFloat);
   frequencies_ =
       1.0 / at::pow(config_.rope_theta, at::arange(0, head_dim_, 2, options) / static_cast<double>(head_dim_));
   if (!final_norm_.is_cpu()) rows_.emplace(layers_.size(), 2 * config_.kv_heads, head_dim_, options);
+}
+
+/// Every tensor has exactly the shape that our loops assume.
+tts_llama::layer tts_llama::read_layer(const tensor_map& weights, const std::string& name, std::int64_t width) const {
+  const auto queries = config_.heads * head_dim_, keys = config_.kv_heads * head_dim_;
+  const auto feed = weights.at(name + "mlp.gate_proj.weight", {-1, width}).size(0);
+  const auto matrix = [&](const char* part, std::int64_t out, std::int64_t in) {
+    return weights.at(name + part + ".weight", {out, in});
+  };
+  layer made;
+  made.attention_norm = weights.at(name + "input_layernorm.weight", {width});
+  made.feed_norm = weights.at(name + "post_attention_layernorm.weight", {width});
+  made.query_key_value.weight =
+      at::cat({matrix("self_attn.q_proj", queries, width), matrix("self_attn.k_proj", keys, width),
+               matrix("self_attn.v_proj", keys, width)},
+              0);
+  made.gate_up.weight = at::cat({matrix("mlp.gate_proj", feed, width), matrix("mlp.up_proj", feed, width)}, 0);
+  matrix("self_attn.o_proj", width, queries);
+  made.out = linear(weights, name + "self_attn.o_proj");
+  matrix("mlp.down_proj", width, feed);
+  made.down = linear(weights, name + "mlp.down_proj");
+  return made;
 }
 
 void tts_llama::use_int8() {
@@ -298,6 +311,7 @@ at::Tensor tts_llama::extend(std::span<const row> rows) const {
   if (rows_) make_room(rows);
   const plan at(rows, device);
   auto x = embedded(rows, at.tokens);
+  if (x.size(1) != width()) throw std::runtime_error("the rows of the speech tokens do not fit their model");
   x = rows_ ? extend_together(x, at) : extend_on_cpu(x, rows, at);
   return norm(x.index_select(0, at.last), final_norm_);
 }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace parley::inference::speech {
@@ -96,6 +97,7 @@ private:
   };
   struct plan;
 
+  layer read_layer(const tensor_map& weights, const std::string& name, std::int64_t width) const;
   template<class Call>
   static auto undone_if_it_throws(std::span<const row> rows, Call call);
   at::Tensor extend(std::span<const row> rows) const;

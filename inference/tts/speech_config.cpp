@@ -1,7 +1,10 @@
 #include "inference/tts/speech_config.hpp"
 
+#include "inference/kernels/vocoder.hpp"
+
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <numeric>
@@ -27,6 +30,26 @@ YAML::Node part(const std::filesystem::path& file, const char* key) {
   auto found = root[key];
   if (!found || !found.IsMap()) throw std::runtime_error(std::string("no \"") + key + "\"");
   return found;
+}
+
+/// Far more than any vocoder has, as a rate, a dilation, or the product of all rates.
+constexpr std::int64_t largest_step = 1 << 16;
+
+/// Whether all are positive, and their product is not too large.
+bool are_rates(const std::vector<std::int64_t>& values) {
+  std::int64_t product = 1;
+  for (const auto value : values) {
+    if (value < 1 || value > largest_step / product) return false;
+    product *= value;
+  }
+  return !values.empty();
+}
+
+/// Whether each residual block has dilations, all of them possible.
+bool are_dilations(const std::vector<std::vector<std::int64_t>>& blocks) {
+  return !blocks.empty() && std::ranges::all_of(blocks, [](const auto& each) {
+    return !each.empty() && std::ranges::all_of(each, [](auto d) { return d >= 1 && d <= largest_step; });
+  });
 }
 
 } // namespace
@@ -94,9 +117,12 @@ hift_config hift_config::open(const std::filesystem::path& config_yaml) {
       read(transform, "n_fft", c.fft);
       read(transform, "hop_len", c.fft_hop);
     }
-    if (c.upsample_rates.empty() || c.source_dilations.size() != c.upsample_rates.size() || c.dilations.empty() ||
-        c.rate() < 1 || c.fft < 2 || c.fft_hop < 1)
+    if (!are_rates(c.upsample_rates) || c.source_dilations.size() != c.upsample_rates.size() ||
+        !are_dilations(c.dilations) || !are_dilations(c.source_dilations))
       throw std::runtime_error("hift: impossible rates or dilations");
+    if (!cpu::overlapped_transform::takes(c.fft, c.fft_hop))
+      throw std::runtime_error("hift: istft_params: n_fft is not an even multiple of hop_len, at most " +
+                               std::to_string(cpu::overlapped_transform::largest_size));
     return c;
   } catch (const std::exception& error) {
     throw std::runtime_error(config_yaml.string() + ": " + error.what());

@@ -1,10 +1,21 @@
 #include "inference/tts/speech_models.hpp"
 
+#include <ATen/core/Tensor.h>
+
+#include <stdexcept>
+
 namespace parley::inference::speech {
 namespace {
 
 std::filesystem::path sound_folder(const checkpoint& from) {
   return from.assets() / "assets" / "token2wav";
+}
+
+/// The rows that this model reads must be as wide as it is.
+void check_width(const checkpoint& from, std::int64_t width) {
+  for (const auto* name : {"tts.emb_text.weight", "tts.emb_code.0.weight"})
+    if (const auto rows = from.stored(name); rows.dim() != 2 || rows.size(1) != width)
+      throw std::runtime_error(from.directory().string() + ": " + name + " does not fit the speech-token model");
 }
 
 } // namespace
@@ -23,6 +34,7 @@ speech_models speech_models::load(const checkpoint& from, std::uint64_t noise_se
   made.config = tts_config::open(from.directory() / "config.json");
   made.embeddings = std::make_unique<tts_embeddings>(tts_embeddings::open(from, made.config, device));
   auto tokens = std::make_unique<tts_llama>(read_tts_weights(from, device), made.config);
+  check_width(from, tokens->width());
   if (mixed) tokens->use_int8();
   made.tokens = std::move(tokens);
   token2wav_options options;

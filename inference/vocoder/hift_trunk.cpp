@@ -9,6 +9,7 @@
 #include <cmath>
 #include <numbers>
 #include <stdexcept>
+#include <utility>
 
 namespace parley::inference::speech {
 namespace {
@@ -21,16 +22,27 @@ padded_conv looking(padded_conv conv, reach looks, std::int64_t dilation = 1) {
   return conv;
 }
 
+/// A convolution with exactly these channels.
+padded_conv conv_of(const tensor_map& weights, const std::string& name, std::int64_t out, std::int64_t in) {
+  weights.at(name + ".weight", {out, in, -1});
+  if (weights.has(name + ".bias")) weights.at(name + ".bias", {out});
+  return {weights, name};
+}
+
 } // namespace
 
-snake_block::snake_block(const tensor_map& weights, const std::string& name, const std::vector<std::int64_t>& dilations,
-                         reach looks) {
+snake_block::snake_block(const tensor_map& weights, const std::string& name, std::int64_t channels,
+                         const std::vector<std::int64_t>& dilations, reach looks) {
+  if (dilations.empty()) throw std::runtime_error(weights.origin() + ": " + name + " has no dilations");
   for (std::size_t i = 0; i < dilations.size(); ++i)
     for (const auto* half : {"1.", "2."}) {
       const auto at = half + std::to_string(i);
-      const auto alpha = weights.at(name + ".activations" + at + ".alpha", {-1}).view({1, -1, 1});
-      units_.push_back({alpha, 1.0 / (alpha + 1e-9),
-                        looking({weights, name + ".convs" + at}, looks, *half == '1' ? dilations[i] : 1)});
+      const auto alpha = weights.at(name + ".activations" + at + ".alpha", {channels}).view({1, -1, 1});
+      const auto dilation = *half == '1' ? dilations[i] : 1;
+      const auto conv = looking(conv_of(weights, name + ".convs" + at, channels, channels), looks, dilation);
+      if (conv.kernel() < 1 || conv.left + conv.right != (conv.kernel() - 1) * dilation)
+        throw std::runtime_error(weights.origin() + ": " + name + ".convs" + at + " has a kernel without a middle");
+      units_.push_back({alpha, 1.0 / (alpha + 1e-9), conv});
     }
 }
 
@@ -93,28 +105,44 @@ std::int64_t snake_block::history() const {
 }
 
 hift_trunk::hift_trunk(const tensor_map& weights, hift_config config, reach looks)
-    : config_(std::move(config)), looks_(looks), conv_post_(looking({weights, "conv_post"}, looks)),
-      source_mix_(weights, "m_source.l_linear"),
-      window_(at::hann_window(config_.fft, true, conv_post_.weight.options())) {
+    : config_(std::move(config)), looks_(looks), source_mix_(weights, "m_source.l_linear") {
+  const auto spectrum = config_.fft + 2;
   auto stride = config_.rate();
+  auto channels = weights.at("conv_pre.weight", {-1, -1, -1}).size(0);
   for (std::size_t i = 0; i < config_.upsample_rates.size(); ++i) {
     const auto n = std::to_string(i);
     const auto rate = config_.upsample_rates[i];
     stride /= rate;
-    padded_conv up(weights, "ups." + n);
-    if (looks_ == reach::past_only) up.left = up.kernel() - 1;
-    padded_conv down(weights, "source_downs." + n);
+    const auto before =
+        std::exchange(channels, weights.at("source_downs." + n + ".weight", {-1, spectrum, -1}).size(0));
+    auto up = upsampling(weights, "ups." + n, channels, before);
+    auto down = conv_of(weights, "source_downs." + n, channels, spectrum);
     down.stride = stride;
     down.left = looks_ == reach::past_only ? stride - 1 : stride / 2;
     down.right = looks_ == reach::past_only ? 0 : stride / 2;
-    if (down.weight.size(1) != config_.fft + 2)
-      throw std::runtime_error(weights.origin() + ": source_downs." + n + " doesn't fit the transform's size");
-    stage made{rate, up, down, {weights, "source_resblocks." + n, config_.source_dilations[i], looks_}, {}};
+    stage made{rate, up, down, {weights, "source_resblocks." + n, channels, config_.source_dilations[i], looks_}, {}};
     for (std::size_t j = 0; j < config_.dilations.size(); ++j)
-      made.blocks.emplace_back(weights, "resblocks." + std::to_string(i * config_.dilations.size() + j),
+      made.blocks.emplace_back(weights, "resblocks." + std::to_string(i * config_.dilations.size() + j), channels,
                                config_.dilations[j], looks_);
     stages_.push_back(std::move(made));
   }
+  conv_post_ = looking(conv_of(weights, "conv_post", spectrum, channels), looks_);
+  prepare_transform();
+}
+
+padded_conv hift_trunk::upsampling(const tensor_map& weights, const std::string& name, std::int64_t out,
+                                   std::int64_t in) const {
+  if (looks_ == reach::both_sides) {
+    weights.at(name + ".weight", {in, out, -1});
+    return {weights, name};
+  }
+  auto up = conv_of(weights, name, out, in);
+  up.left = up.kernel() - 1;
+  return up;
+}
+
+void hift_trunk::prepare_transform() {
+  window_ = at::hann_window(config_.fft, true, conv_post_.weight.options());
   const auto angle = at::outer(at::arange(config_.fft / 2 + 1, at::kDouble), at::arange(config_.fft, at::kDouble)) *
                      (2 * std::numbers::pi / static_cast<double>(config_.fft));
   transform_ = (at::cat({angle.cos(), angle.sin().neg()}) * window_.cpu()).to(window_.options());

@@ -18,8 +18,9 @@ enum class reach { both_sides, past_only };
 /// Residual block with snake activations x + sin(a x)^2 / a, one `a` per channel (docs/model/talker.md 8).
 class snake_block {
 public:
-  snake_block(const tensor_map& weights, const std::string& name, const std::vector<std::int64_t>& dilations,
-              reach looks);
+  /// Throws std::runtime_error if a tensor is missing or isn't of this many channels, or if there are no dilations.
+  snake_block(const tensor_map& weights, const std::string& name, std::int64_t channels,
+              const std::vector<std::int64_t>& dilations, reach looks);
 
   /// [B, channels, T] -> the same.
   at::Tensor operator()(at::Tensor x) const;
@@ -84,6 +85,9 @@ private:
     snake_block source_block;
     std::vector<snake_block> blocks;
   };
+
+  padded_conv upsampling(const tensor_map& weights, const std::string& name, std::int64_t out, std::int64_t in) const;
+  void prepare_transform();
 
   /// Real parts above imaginary ones, [B, fft + 2, columns] → samples [B, (columns - 1) * hop].
   at::Tensor to_samples_on_device(at::Tensor spectrum, const at::Tensor& columns) const;

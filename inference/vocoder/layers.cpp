@@ -4,6 +4,9 @@
 #include "inference/kernels/parallel.hpp"
 #include "inference/kernels/processor.hpp"
 
+#include <stdexcept>
+#include <vector>
+
 namespace parley::inference::speech {
 
 namespace {
@@ -59,6 +62,9 @@ bool convolves_by_hand(const at::Tensor& x, const padded_conv& conv) {
 }
 
 at::Tensor convolve_by_hand(const at::Tensor& x, const padded_conv& conv) {
+  if (x.dim() != 3 || conv.weight.size(1) != x.size(1) || conv.kernel() < 1 ||
+      (conv.bias.defined() && conv.bias.numel() != conv.weight.size(0)))
+    throw std::runtime_error("a convolution of other channels than its input");
   const cpu::kernel by{conv.weight.const_data_ptr<float>(),
                        conv.bias.defined() ? conv.bias.const_data_ptr<float>() : nullptr,
                        conv.weight.size(0),
@@ -109,7 +115,9 @@ tensor_map fold_weight_norm(const tensor_map& from, const std::string& widened) 
       continue;
     }
     const auto base = name.substr(0, name.size() - direction.size());
-    const auto g = from.at(base + gain).to(value.scalar_type());
+    std::vector<std::int64_t> one_each(static_cast<std::size_t>(value.dim()), 1);
+    if (!one_each.empty()) one_each.front() = value.size(0);
+    const auto g = from.at(base + gain, one_each).to(value.scalar_type());
     result.put(base + ".weight", at::_weight_norm(value, g, 0));
   }
   return result;

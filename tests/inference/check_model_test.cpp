@@ -7,8 +7,10 @@
 #include "inference/init/tokenizer_json.hpp"
 #include "inference/talker.hpp"
 #include "inference/text/missing_merges.hpp"
+#include "inference/thinker.hpp"
 #include "tests/inference/made_folder.hpp"
 
+#include <c10/core/InferenceMode.h>
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -244,6 +246,32 @@ TEST_CASE("each planted fault is found and named") {
     const auto text = checked(folder.path(), fault.status);
     CHECK_THAT(text, Catch::Contains(fault.sentence));
   }
+}
+
+TEST_CASE("a model without a row for a control token is not loaded") {
+  c10::InferenceMode inference;
+  const linked_folder folder("models/tiny-omni");
+  const auto loaded = [&] {
+    thinker(checkpoint::open(folder.path()), model_config::open(folder.path()), at::kFloat, at::kCPU);
+  };
+  CHECK_NOTHROW(loaded());
+  folder.edit("tokenizer_config.json", [](json& config) {
+    auto& added = config["added_tokens_decoder"];
+    added["2500"] = added.at("1818");
+    added.erase("1818");
+  });
+  CHECK_THROWS_WITH(loaded(),
+                    Catch::Contains("token <|tts_eos|> has the id 2500") && Catch::Contains("only 1862 rows"));
+}
+
+TEST_CASE("a talker whose rows are of another width is not loaded") {
+  c10::InferenceMode inference;
+  const linked_folder folder("models/tiny-omni");
+  const std::string entry = R"("tts.emb_code.0.weight":{"dtype":"BF16","shape":)";
+  REQUIRE(folder.replace("model.safetensors", entry + "[6562,32]", entry + "[3281,64]"));
+  const auto weights = checkpoint::open(folder.path());
+  CHECK_THROWS_WITH(talker(weights, model_config::open(folder.path()), quirks{}, at::kFloat, at::kCPU),
+                    Catch::Contains("tts.emb_code.0.weight does not fit"));
 }
 
 TEST_CASE("folders that hold something else are refused in words") {

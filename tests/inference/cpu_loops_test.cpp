@@ -16,6 +16,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 using namespace parley::inference;
@@ -290,6 +292,18 @@ TEST_CASE("spectra become samples as an inverse transform makes them") {
         at::istft(at::complex(magnitude * phase.cos(), magnitude * phase.sin()), 16, 4, 16, window.to(at::kDouble));
     CHECK(apart(to, exact.clamp(-0.99, 0.99)) < 1e-5);
   }
+}
+
+TEST_CASE("an inverse transform of impossible sizes is refused") {
+  const auto made = [](std::size_t size, std::int64_t hop) {
+    cpu::overlapped_transform(std::vector<float>(size, 0.5F), hop);
+  };
+  CHECK_NOTHROW(made(16, 4));
+  CHECK_NOTHROW(made(64, 16));
+  CHECK_THROWS_WITH(made(80, 20), Catch::Contains("no inverse transform of 80 samples in steps of 20"));
+  for (const auto& [size, hop] :
+       std::vector<std::pair<std::size_t, std::int64_t>>{{0, 4}, {15, 5}, {16, 3}, {16, 0}, {16, -4}, {16, 32}})
+    CHECK_THROWS_AS(made(size, hop), std::runtime_error);
 }
 
 TEST_CASE("a draw is the first index beyond u") {

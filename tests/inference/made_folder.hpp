@@ -25,7 +25,7 @@ class linked_folder {
 public:
   explicit linked_folder(const std::filesystem::path& from) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(from)) {
-      const auto to = path() / std::filesystem::relative(entry.path(), from);
+      const auto to = path() / entry.path().lexically_relative(from); // of a link itself, not of where it leads
       if (entry.is_directory())
         create_directories(to);
       else

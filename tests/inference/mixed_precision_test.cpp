@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include <array>
+#include <stdexcept>
 #include <vector>
 
 using namespace parley::inference;
@@ -73,6 +74,16 @@ TEST_CASE("convolutions in bfloat16 are those of float32 but for rounding") {
     const auto x = at::randn({2, 16, 50});
     CHECK(distance(narrow(x), exact(x)) < rounding);
   }
+}
+
+TEST_CASE("a convolution of other channels than its input is refused") {
+  padded_conv conv;
+  conv.weight = at::ones({4, 3, 1});
+  CHECK(conv(at::ones({1, 3, 8})).size(1) == 4);
+  for (const std::int64_t channels : {1, 2, 4})
+    CHECK_THROWS_WITH(conv(at::ones({1, channels, 8})), Catch::Contains("other channels than its input"));
+  conv.bias = at::ones({3});
+  CHECK_THROWS_AS(conv(at::ones({1, 3, 8})), std::runtime_error);
 }
 
 TEST_CASE("in mixed precision the tiny talker's mel and logits are those of float32 but for rounding") {

@@ -59,6 +59,14 @@ TEST_CASE("nonsense is refused with file and key") {
   CHECK_THROWS_WITH(model_config::open(folder.path()), Catch::Contains("hidden_size") && Catch::Contains("type"));
   folder.write("config.json", R"({"audio_config": {"d_model": 0}})");
   CHECK_THROWS_WITH(model_config::open(folder.path()), Catch::Contains("audio_config.d_model"));
+  const auto nested = [&](std::size_t levels) {
+    folder.write("config.json", R"({"rope_theta": 1e6, "x": "[[\"[", "hidden_act": )" + std::string(levels, '[') +
+                                    std::string(levels, ']') + "}");
+    return folder.path();
+  };
+  CHECK_THROWS_WITH(model_config::open(nested(1'000'000)), Catch::Contains("config.json: is nested too deeply"));
+  CHECK_THROWS_WITH(model_config::open(nested(64)), Catch::Contains("config.json: is nested too deeply"));
+  CHECK_THROWS_WITH(model_config::open(nested(63)), Catch::Contains("hidden_act is [[["));
   folder.write("config.json", "[]");
   CHECK_THROWS_WITH(model_config::open(folder.path()), Catch::Contains("config.json"));
 }

@@ -160,6 +160,17 @@ TEST_CASE("the last partial window of a pool is divided as onnxruntime of that o
   }
 }
 
+TEST_CASE("a convolution whose pads do not fit its axes is refused") {
+  const auto x = at::rand({1, 3, 7, 9}), weight = at::rand({4, 3, 3, 3});
+  const auto padded = [&](std::vector<std::int64_t> pads) {
+    return run(one_node("Conv", {{"pads", numbers(std::move(pads))}}, {weight}), x);
+  };
+  CHECK(padded({1, 1, 1, 1}).sizes() == at::IntArrayRef({1, 4, 7, 9}));
+  for (const auto& pads : std::vector<std::vector<std::int64_t>>{{1}, {1, 1}, {1, 1, 1}, {1, 1, 1, 1, 1}})
+    CHECK_THROWS_WITH(padded(pads), Catch::Contains("/Conv") && Catch::Contains("fit the axes"));
+  CHECK_THROWS_WITH(run(one_node("Conv", {}, {at::rand({4})}), x), Catch::Contains("over no axis"));
+}
+
 TEST_CASE("pools of other forms") {
   const auto x = at::rand({2, 3, 7, 9});
   auto graph = [](std::int64_t ceil, std::vector<std::int64_t> pads) {
