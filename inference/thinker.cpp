@@ -23,7 +23,7 @@ void check_tokens(const tokenizer& text, std::int64_t rows, const std::filesyste
                              control.chunk_tts_eos, control.turn_eos, control.tts_bos, sampled.chunk_eos,
                              sampled.turn_eos, sampled.listen, text.eos()});
   for (const auto id : named)
-    if (id < 0 || id >= rows)
+    if (id >= rows)
       throw std::runtime_error(directory.string() + ": token " + std::string(text.bytes(id)) + " has the id " +
                                std::to_string(id) + ", and the model has only " + std::to_string(rows) + " rows");
 }
