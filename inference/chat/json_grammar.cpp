@@ -145,8 +145,8 @@ private:
   std::uint16_t add(rule made) {
     made.shortest = shortest(made);
     auto bytes = made.shortest.size();
-    for (const auto& each : made.literals) bytes += sizeof each + each.size();
-    for (const auto& each : made.properties) bytes += sizeof each + each.key.size();
+    for (const auto& each : made.literals) bytes += sizeof(std::string) + each.size();
+    for (const auto& each : made.properties) bytes += sizeof(json_grammar::property) + each.key.size();
     const bool fits = bytes <= left_ && made.shortest.size() <= most_shortest && made.literals.size() <= most_literals;
     left_ -= std::min(left_, bytes); // what was made in vain counts, too
     if (!fits) return json_grammar::any;
