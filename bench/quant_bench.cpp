@@ -2,8 +2,8 @@
 // memory it takes, and how fast it runs. A table on standard output.
 //   quant_bench MODEL [PROMPTS]
 //   quant_bench MODEL FORMAT -
-// PROMPTS is a folder of goldens or a file with lists of token ids; without it, the first form measures memory and speed
-// only. The second measures FORMAT, one of float32, bfloat16, int8 and int4, on demand, for bench/llama_cpp.py. It answers
+// PROMPTS is a folder of goldens or a file with lists of token ids; without it, the first form measures only memory and
+// speed. The second form, for bench/llama_cpp.py, measures FORMAT (float32, bfloat16, int8 or int4) on demand. It answers
 // each line "THREADS RUNS WHAT N" of standard input with a line of JSON: the least time of RUNS runs. WHAT is "decode" (one
 // token for each of N sessions), "prefill" (a prompt of N rows), or "read" (a plain read of as many bytes as "decode" reads;
 // with N = 0, of the weights alone).
@@ -141,8 +141,8 @@ cost plain_read(const at::Tensor& memory, int threads, int runs) {
   });
 }
 
-/// How many bytes decoding one token for each of `count` sessions reads: the whole model except the embedding, and the
-/// keys and values of 128 rows of each session.
+/// How many bytes are read to decode one token for each of `count` sessions: the whole model except the embedding, and for
+/// each session the keys and values of 128 rows.
 std::size_t bytes_read(const llm::qwen3& model, std::int64_t count) {
   const auto& config = model.config();
   const auto element = static_cast<std::int64_t>(c10::elementSize(model.dtype()));

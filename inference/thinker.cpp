@@ -13,8 +13,8 @@ namespace parley::inference {
 
 namespace {
 
-/// Every token that the rules of a session feed or look up must have a row in the model. Tokens that are only banned
-/// need none.
+/// Throws std::runtime_error if the model has no row for a token that sessions feed or look up. Tokens that are only
+/// banned need none.
 void check_tokens(const tokenizer& text, std::int64_t rows, const std::filesystem::path& directory) {
   const auto control = duplex::control_tokens::of(text);
   const auto sampled = llm::make_duplex_sampling_ids(text, {});

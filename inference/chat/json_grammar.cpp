@@ -18,7 +18,8 @@ using rule = json_grammar::rule;
 constexpr int most_depth = 16;              ///< of a schema, with what it refers to
 constexpr std::size_t most_properties = 64; ///< of one object: a state remembers each in a bit
 
-// What is beyond these may be any value. A schema of a few kilobytes, whose parts refer to each other, unfolds without bound.
+// Beyond these limits a value may be any. Without them, a schema of a few kilobytes whose parts refer to each other could
+// unfold into gigabytes.
 constexpr std::size_t most_rules = 4096;
 constexpr std::size_t most_bytes = 4 << 20;     ///< of all rules' texts
 constexpr std::size_t most_shortest = 16 << 10; ///< bytes of a rule's shortest value
@@ -148,7 +149,7 @@ private:
     for (const auto& each : made.literals) bytes += sizeof(std::string) + each.size();
     for (const auto& each : made.properties) bytes += sizeof(json_grammar::property) + each.key.size();
     const bool fits = bytes <= left_ && made.shortest.size() <= most_shortest && made.literals.size() <= most_literals;
-    left_ -= std::min(left_, bytes); // what was made in vain counts, too
+    left_ -= std::min(left_, bytes); // a refused rule counts, too: making it took as long
     if (!fits) return json_grammar::any;
     rules_.push_back(std::move(made));
     return static_cast<std::uint16_t>(rules_.size() - 1);

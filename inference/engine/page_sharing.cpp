@@ -34,7 +34,7 @@ session* omni_engine::youngest_with_pages(std::uint64_t after) {
   return youngest;
 }
 
-/// Whether the session's rows are now in the host's memory. A copy may fail for want of memory; nothing is changed then.
+/// Moves the session's rows to the host's memory. False, with nothing changed, if there is too little memory for that.
 bool omni_engine::parks(session& s) {
   try {
     s.cache.park();

@@ -14,8 +14,8 @@ namespace parley::inference {
 
 namespace {
 
-/// Far more than any file of a checkpoint has. Values are copied and printed by recursion, so a file that nests without
-/// limit would overflow the stack.
+/// How deep a file may nest. No real one comes near it. Values are copied and printed by recursion, which would overflow the
+/// stack on a file that nests a million levels deep.
 constexpr int most_levels = 64;
 
 bool nests_too_deeply(std::string_view text) {

@@ -25,7 +25,7 @@ namespace {
 enum class kind { none, boolean, integer, real, text, tuple, list, dict, global, storage, tensor, mark };
 
 struct value;
-using value_ptr = value*; ///< as long as the unpickler
+using value_ptr = value*; ///< valid as long as the unpickler
 
 struct value {
   kind is = kind::none;
@@ -171,7 +171,7 @@ private:
   archive& records_;
   std::string code_;
   std::size_t at_ = 0;
-  std::deque<value> values_; ///< all of them: owned by each other they would be destroyed by recursion, to any depth
+  std::deque<value> values_; ///< owns all values: if they owned each other, destroying them would recurse to any depth
   std::vector<value_ptr> stack_;
   std::unordered_map<std::uint32_t, value_ptr> memo_;
   std::unordered_map<std::string, at::Tensor> storages_;

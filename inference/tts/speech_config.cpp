@@ -32,7 +32,7 @@ YAML::Node part(const std::filesystem::path& file, const char* key) {
   return found;
 }
 
-/// Far more than any vocoder has, as a rate, a dilation, or the product of all rates.
+/// The largest rate, dilation and product of all rates that is accepted. No real vocoder comes near it.
 constexpr std::int64_t largest_step = 1 << 16;
 
 /// Whether all are positive, and their product is not too large.

@@ -33,14 +33,8 @@ client_event read_update(field_set& event) {
 }
 
 client_event read_append(field_set& event) {
-  const auto audio = event.require("audio");
-  if (event.failed()) return audio_append{};
-  if (!audio.is(json::kind::string)) {
-    event.text("audio"); // says what is wrong
-    return audio_append{};
-  }
-  if (audio.escaped()) return audio_append{{}, event.text("audio").value_or("")};
-  return audio_append{audio.raw()};
+  event.require("audio");
+  return audio_append{event.borrowed("audio").value_or(realtime::borrowed_text{})};
 }
 
 template<context_append::channel Channel>

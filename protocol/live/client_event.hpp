@@ -2,11 +2,10 @@
 
 #include "protocol/json/document.hpp"
 #include "protocol/live/session_config.hpp"
-#include "protocol/realtime/fault.hpp"
+#include "protocol/realtime/field_set.hpp"
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <variant>
 
 // The events that clients of OpenAI's Live API send. Views and values refer to the frame's document.
@@ -20,10 +19,7 @@ struct session_update {
 };
 struct session_close {};
 struct audio_append {
-  std::string_view audio;  ///< base64, as it stands in the frame
-  std::string unescaped{}; ///< the same, if it has escapes there: some writers escape every slash
-
-  std::string_view base64() const { return unescaped.empty() ? audio : unescaped; }
+  realtime::borrowed_text audio; ///< base64
 };
 struct audio_mute {
   bool muted = false;

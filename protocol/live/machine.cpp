@@ -164,7 +164,7 @@ machine::complaint machine::handle(audio_mute& event) {
 
 machine::complaint machine::handle(audio_append& event) {
   std::vector<float> samples;
-  if (auto read = begun_->decoder.feed(event.base64(), samples); !read) {
+  if (auto read = begun_->decoder.feed(event.audio.view(), samples); !read) {
     auto why = read.error();
     why.code = "invalid_audio";
     return why;

@@ -51,7 +51,7 @@ std::string_view type_of_event(std::string_view frame, json::document& document)
   return type.is(json::kind::string) ? type.raw() : std::string_view();
 }
 
-/// An object of this reader takes time quadratic in its members, whose order it keeps. No real event has more in one.
+/// The most members that an object may have here: reading one that keeps their order takes quadratic time.
 constexpr std::size_t most_members = 128;
 
 bool has_wide_object(const json::document& document) {

@@ -91,7 +91,7 @@ private:
     }
   }
 
-  /// Where the next part of this speaker goes.
+  /// The content of this speaker's message, ready for its next part.
   std::string& content_of(std::string_view role) {
     if (messages_.empty() || messages_.back().role != role || !messages_.back().calls.empty())
       messages_.push_back({role, {}});
@@ -124,14 +124,14 @@ std::vector<const item*> without_old_views(std::span<const item* const> context,
   return kept;
 }
 
-/// Those that the turn has: the newest.
+/// The items that go into the turn: the newest.
 std::vector<const item*> chosen(std::span<const item* const> context) {
   auto kept = without_old_views(context, most_views);
   if (kept.size() > most_messages) kept.erase(kept.begin(), kept.end() - most_messages);
   return kept;
 }
 
-/// In a JSON string, or a little more.
+/// An upper bound of the bytes that the text takes in a JSON string.
 std::size_t written_bytes(std::string_view text) {
   const auto escapes = std::count_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\'; });

@@ -17,8 +17,8 @@ namespace parley::protocol::realtime {
 std::string encode_chat_turn(const response_request& request, std::span<const item* const> context,
                              std::string_view voice = {});
 
-/// About how long its context makes that frame, before anything is encoded: a reference of a few bytes may stand for
-/// minutes of sound, and may come again and again.
+/// About how many bytes the context adds to that frame. To be asked before anything is encoded: a reference of a few
+/// bytes may stand for minutes of sound, and may be repeated.
 std::size_t chat_turn_bytes(std::span<const item* const> context);
 
 /// The conversation in words, for the system prompt of a duplex session: who said what, the newest `most_bytes`; of

@@ -72,11 +72,8 @@ client_event read_response_create(field_set& event, const session_config& curren
 }
 
 client_event read_append(field_set& event, const session_config&) {
-  const auto audio = event.require("audio");
-  if (!audio.given()) return audio_append{};
-  if (!audio.is(json::kind::string)) event.text("audio"); // says what is wrong
-  if (audio.escaped()) return audio_append{{}, event.text("audio").value_or("")};
-  return audio_append{audio.raw()};
+  event.require("audio");
+  return audio_append{event.borrowed("audio").value_or(borrowed_text{})};
 }
 
 client_event read_item_create(field_set& event, const session_config& current) {

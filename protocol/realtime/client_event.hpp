@@ -1,7 +1,7 @@
 #pragma once
 
 #include "protocol/json/document.hpp"
-#include "protocol/realtime/fault.hpp"
+#include "protocol/realtime/field_set.hpp"
 #include "protocol/realtime/items.hpp"
 #include "protocol/realtime/session_config.hpp"
 
@@ -18,10 +18,7 @@ struct session_update {
   json::value session;
 };
 struct audio_append {
-  std::string_view audio;  ///< base64, as it stands in the frame
-  std::string unescaped{}; ///< the same, if it has escapes there: some writers escape every slash
-
-  std::string_view base64() const { return unescaped.empty() ? audio : unescaped; }
+  borrowed_text audio; ///< base64
 };
 struct audio_commit {};
 struct audio_clear {};

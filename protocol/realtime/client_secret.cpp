@@ -78,7 +78,7 @@ std::string encode_secret(const secret_request& asked, secret_form form, std::st
     const auto event = to_beta(R"({"type":"session.created","session":)" + session + "}", 0.8).value_or("{}");
     const auto document = json::scan(event);
     out = json::member(json::root(document), "session").raw();
-    if (out.empty()) return session; // no reader takes it in the beta's form
+    if (out.empty()) return session; // it has no form of the beta
     out.pop_back();
     out += R"(,"client_secret":)";
   }

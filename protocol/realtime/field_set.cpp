@@ -30,6 +30,14 @@ std::optional<std::string> field_set::text(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<borrowed_text> field_set::borrowed(std::string_view name) {
+  const auto found = at(name);
+  if (found.is(json::kind::string) && !found.escaped()) return borrowed_text{found.raw()};
+  auto unescaped = text(name);
+  if (!unescaped) return std::nullopt;
+  return borrowed_text{{}, *std::move(unescaped)};
+}
+
 std::optional<std::string> field_set::short_text(std::string_view name, std::size_t most_bytes) {
   auto out = text(name);
   if (!out || out->size() <= most_bytes) return out;

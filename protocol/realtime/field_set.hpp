@@ -11,6 +11,15 @@
 
 namespace parley::protocol::realtime {
 
+/// A string of a client's event: a view of the frame, or a copy if it has escapes there. Some writers escape every slash
+/// of base64.
+struct borrowed_text {
+  std::string_view in_frame;
+  std::string unescaped{};
+
+  std::string_view view() const { return unescaped.empty() ? in_frame : unescaped; }
+};
+
 /// The members of one object in a client's event. Keeps the first fault of the event in `first`; afterwards reading goes
 /// on with defaults, and the caller checks at the end. Null counts as absent.
 class field_set {
@@ -30,6 +39,7 @@ public:
   json::value require(std::string_view name);
   std::string required_text(std::string_view name);
   std::optional<std::string> text(std::string_view name);
+  std::optional<borrowed_text> borrowed(std::string_view name); ///< the same, for long texts
 
   /// A text that the server repeats: longer ones are refused.
   std::optional<std::string> short_text(std::string_view name, std::size_t most_bytes = 256);

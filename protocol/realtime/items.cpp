@@ -44,17 +44,11 @@ std::string encode_part(const item_part& part) {
 }
 
 compact_sound read_sound(field_set& part, const sound_format& coding) {
-  const auto audio = part.at("audio");
-  if (!audio.given()) return nullptr;
-  if (!audio.is(json::kind::string)) {
-    part.text("audio"); // says what is wrong
-    return nullptr;
-  }
+  const auto audio = part.borrowed("audio");
+  if (!audio) return nullptr;
   std::vector<float> samples;
   sound_decoder decode(coding);
-  const auto unescaped = audio.escaped() ? part.text("audio").value_or("") : std::string();
-  const auto base64 = audio.escaped() ? std::string_view(unescaped) : audio.raw();
-  if (const auto read = decode.feed(base64, samples, part.path_of("audio")); !read) {
+  if (const auto read = decode.feed(audio->view(), samples, part.path_of("audio")); !read) {
     part.fail(read.error());
     return nullptr;
   }

@@ -146,7 +146,7 @@ machine::lane machine::lane_now() const {
 // ---- sound
 
 std::optional<fault> machine::handle(audio_append& event) {
-  if (const auto read = input_.append(event.base64(), config_.input); !read) return read.error();
+  if (const auto read = input_.append(event.audio.view(), config_.input); !read) return read.error();
   last_input_ = now_;
   listen();
   return std::nullopt;

@@ -15,7 +15,7 @@ constexpr std::size_t history_bytes = 6000;            ///< about 1,500 tokens
 constexpr std::size_t preroll_samples = 16'000;        ///< what a duplex session hears of the time before speech began
 constexpr std::size_t most_waiting = 8;                ///< responses out of band
 constexpr std::size_t most_waiting_bytes = 64u << 20;
-constexpr std::size_t most_turn_bytes = 128u << 20; ///< what a client may send of chat at once, unless configured
+constexpr std::size_t most_turn_bytes = 128u << 20; ///< as much as a chat message may have by default
 
 answer_end failure(const server_message& said) {
   const auto& code = said.error_code;

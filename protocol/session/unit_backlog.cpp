@@ -23,7 +23,7 @@ void unit_backlog::trim(std::size_t limit, std::uint64_t keep) {
   limit_frames();
 }
 
-/// The newest frames stay. The sound of a unit is small and is never dropped without it.
+/// Drops the oldest frames beyond the limit, but not the sound of their units, which is small.
 void unit_backlog::limit_frames() {
   std::size_t bytes = 0;
   const auto limit = [&](std::deque<gathered_unit>& units) {

@@ -15,7 +15,8 @@ namespace parley::protocol {
 /// so a single append of ten seconds may exceed the limit. Context is never dropped: it passes to the next unit.
 ///
 /// Units dropped while a step runs are set aside until the next step begins: if the step took so long because its
-/// worker is lost, those units come back. When the frames of all units exceed `most_frame_bytes`, the oldest go.
+/// worker is lost, those units come back. The frames of all units take at most
+/// `most_frame_bytes`; beyond that the oldest frames are dropped.
 class unit_backlog {
 public:
   static constexpr std::size_t most_frame_bytes = 64u << 20;

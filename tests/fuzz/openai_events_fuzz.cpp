@@ -33,7 +33,7 @@ void use(const realtime::client_event& event) {
     for (const auto* name : {"audio/pcm", "audio/pcmu", "audio/pcma"}) {
       realtime::sound_decoder decode(*realtime::sound_format_of(name, std::nullopt));
       std::vector<float> samples;
-      if (const auto read = decode.feed(append->audio, samples); !read) expect_words(read.error());
+      if (const auto read = decode.feed(append->audio.view(), samples); !read) expect_words(read.error());
     }
   } else if (const auto* made = std::get_if<realtime::item_create>(&event)) {
     expect(is_json(realtime::encode_item(made->one)), "an item is JSON");

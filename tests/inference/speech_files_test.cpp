@@ -166,7 +166,7 @@ tensor_map with(tensor_map weights, const std::vector<replaced>& changes) {
   return weights;
 }
 
-/// Changes of a weight-normed convolution to this shape.
+/// The tensors that make a weight-normed convolution have this shape.
 std::vector<replaced> normed(const std::string& name, std::int64_t out, std::int64_t in, std::int64_t kernel) {
   const auto weight = name + ".parametrizations.weight.original";
   return {{weight + "0", at::ones({out, 1, 1})}, {weight + "1", at::ones({out, in, kernel})}};

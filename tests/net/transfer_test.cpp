@@ -119,13 +119,7 @@ TEST_CASE("a body may take its time while it arrives") {
 
 TEST_CASE("who sends a byte of a body now and then is not waited for") {
   body_fixture fixture;
-  const auto dribble = [&] {
-    for (int i = 0; i < 100; ++i) {
-      fixture.client.send("x");
-      std::this_thread::sleep_for(50ms);
-    }
-  };
-  CHECK_THROWS_AS(dribble(), std::system_error); // the server has hung up
+  CHECK_FALSE(fixture.client.trickle(std::string(500, 'x'))); // the server hangs up
   CHECK(fixture.empties());
 }
 

@@ -120,8 +120,8 @@ std::optional<task_failure> chat_task::read_prompt(chat::conversation& talk) {
     return task_failure{failure::context_full, "the messages make at least " + std::to_string(least) +
                                                    " tokens, the context holds " + std::to_string(context)};
   auto text = chat::apply_template(talk.messages, how, turn_.tools);
-  if (text.attachments.size() <
-      talk.media.audio.size() + talk.media.image.size()) // the template drops earlier thoughts
+  // The template leaves out what an assistant thought before its answer.
+  if (text.attachments.size() < talk.media.audio.size() + talk.media.image.size())
     return task_failure{failure::invalid, "messages: a picture or a sound before </think>"};
   if (with_.options.how.chat_im_end_is_doubled) text.add("<|im_end|>\n" + chat::generation_prompt(how));
   prompt_ = chat::encode_prompt(with_.model.text(), text, talk.media, true);
