@@ -18,6 +18,7 @@ set(page_files
     devices.js
     duplex.js
     errors.js
+    kept.js
     keys.js
     measures.js
     microphone.js

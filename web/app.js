@@ -3,6 +3,7 @@ import { Captions } from "./captions.js";
 import { Chat } from "./chat.js";
 import { Composer } from "./composer.js";
 import { Duplex } from "./duplex.js";
+import { kept } from "./kept.js";
 import { onKeys } from "./keys.js";
 import { Measures } from "./measures.js";
 import { Orb } from "./orb.js";
@@ -41,12 +42,21 @@ function toggle() {
   if (duplex) return duplex.stop();
   if (mode() === "chat") return chat.stop();
   page.measures.clear();
-  duplex = new Duplex(mode(), settings, page, () => {
-    duplex = null;
-    mute(false);
-    element("flip").hidden = true;
+  duplex = new Duplex(mode(), settings, page, {
+    cameras: (count) => (element("flip").hidden = count < 2),
+    over: () => {
+      duplex = null;
+      mute(false);
+      element("flip").hidden = true;
+    },
   });
-  if (mode() === "video") Duplex.hasTwoCameras().then((two) => (element("flip").hidden = !two));
+}
+
+/** Whoever closes the page leaves: the slot is for somebody else. */
+function leave({ persisted }) {
+  if (persisted) return; // the page may come back as it is
+  duplex?.stop();
+  chat.leave();
 }
 
 function interrupt() {
@@ -68,7 +78,7 @@ function choose(chosen) {
   if (chosen !== "chat") chat.leave();
   document.body.dataset.mode = chosen;
   element("entries").ariaLive = chosen === "chat" ? "polite" : "off"; // what is spoken has its caption
-  localStorage.setItem("parley.mode", chosen);
+  kept.set("mode", chosen);
   page.measures.clear();
 }
 
@@ -83,7 +93,7 @@ async function showServer() {
 }
 
 for (const radio of document.getElementsByName("mode")) {
-  radio.checked = radio.value === (localStorage.getItem("parley.mode") ?? mode());
+  radio.checked = radio.value === (kept.get("mode") ?? mode());
   radio.addEventListener("change", () => choose(radio.value));
   radio.parentElement.addEventListener("click", () => radio.disabled && !radio.checked && page.view.notice(words("mode.locked")));
   if (radio.checked) choose(radio.value);
@@ -123,6 +133,7 @@ followLanguage(element("language"), () => {
   answers.show();
   showServer();
 });
+window.addEventListener("pagehide", leave);
 askModel().then((name) => (answers.model = name));
 for (const event of ["online", "offline"]) window.addEventListener(event, showServer);
 setInterval(() => document.visibilityState === "visible" && showServer(), ASK_SERVER_MS);

@@ -48,6 +48,7 @@ export class Chat {
 
   /** The answer under way is enough, or what is heard of it. */
   stop() {
+    if (this.#quiet) return;
     this.#playback?.cut();
     if (this.#asking) {
       this.#page.captions.broken();
@@ -59,6 +60,7 @@ export class Chat {
 
   /** What is still to be heard of an answer is not wanted. */
   silence() {
+    if (this.#quiet) return;
     this.#playback?.cut();
     this.#settle();
   }
@@ -161,6 +163,7 @@ export class Chat {
     this.#told = true;
     this.#page.view.notice(wordsForError(error));
     if (!this.#asking) return;
+    this.#page.captions.broken();
     this.#forgetTurn();
     if (!this.#ready) this.#letGo();
     this.#settle();
@@ -170,6 +173,7 @@ export class Chat {
     this.#connection = null;
     this.#gone();
     const expected = !this.#asking && how.reason; // between turns the server may let go of us
+    if (this.#asking) this.#page.captions.broken();
     this.#forgetTurn();
     this.#settle();
     if (expected || (this.#told && how.code === NO_PLACE)) return;
@@ -197,7 +201,12 @@ export class Chat {
     return playback;
   }
 
+  /** Nothing is asked, and nothing heard: the page's state is somebody else's. */
+  get #quiet() {
+    return !this.#asking && !this.#playback?.busy;
+  }
+
   #settle() {
-    if (!this.#asking && !this.#playback?.busy) this.#page.view.state = "idle";
+    if (this.#quiet) this.#page.view.state = "idle";
   }
 }

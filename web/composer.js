@@ -1,3 +1,4 @@
+import { composes } from "./keys.js";
 import { toJpeg } from "./pictures.js";
 import { words } from "./words.js";
 
@@ -15,7 +16,7 @@ export class Composer {
     element("picture").addEventListener("change", () => this.#attach(element("picture")));
     text.addEventListener("input", () => this.#fit(text));
     text.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      if (event.key !== "Enter" || event.shiftKey || composes(event)) return;
       event.preventDefault();
       element("composer").requestSubmit();
     });
@@ -42,8 +43,10 @@ export class Composer {
     input.value = ""; // the same one may be chosen again
     const unread = [];
     for (const file of files) {
-      const image = await createImageBitmap(file).catch(() => null);
-      if (image) this.#add(await toJpeg(image, image.width, image.height, LONGEST), file);
+      const data = await createImageBitmap(file)
+        .then((image) => toJpeg(image, image.width, image.height, LONGEST))
+        .catch(() => null);
+      if (data) this.#add(data, file);
       else unread.push(file.name);
     }
     if (unread.length) this.#onFault(words("composer.unread", { names: unread.join(", ") }));

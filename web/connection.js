@@ -2,7 +2,8 @@ import { fromSamples } from "./base64.js";
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/; // what a subprotocol may consist of
 const MOST_UNSENT_BYTES = 512 * 1024; // about five seconds of sound
-const MOST_HELD = 60; // appends that wait for the server; limits.failover_units of them come through at once
+const MOST_WAITING = 60; // appends that wait for the server; limits.failover_units of them come through at once
+const KEPT_AFTER_ANSWER = { chat: 1, audio: 60, video: 60 }; // appends: a server that died may have lost some that it had answered
 const GOODBYE_MS = 3000;
 const FIRST_RETRY_MS = 200;
 const LONGEST_RETRY_MS = 4000;
@@ -32,12 +33,15 @@ export class Connection {
   #leaving = false;
   #over = false;
   #appends = 0; // since session.created
-  #held = []; // {number, text}: appends of which the server has not said yet that they arrived
+  #arrived = 0; // of them, as the server says
+  #kept = []; // {number, text}: appends that may have to be sent again
+  #keptAfterAnswer;
   #resume = null; // {session, token, seconds, seen}: once the server promised it
   #break = null; // {code, until, attempt, timer, waking}: since the connection is lost
 
   constructor(mode, key, on) {
     this.#on = on;
+    this.#keptAfterAnswer = KEPT_AFTER_ANSWER[mode];
     this.#url = new URL("v1/realtime", document.baseURI);
     this.#url.protocol = this.#url.protocol.replace("http", "ws");
     const hidden = key && TOKEN.test(key); // as a subprotocol a key stays out of logs of addresses
@@ -52,7 +56,7 @@ export class Connection {
 
   /** One unit of sound; its input_id, or null when the network lags so far behind that the unit was left out. */
   append(samples, frames, force_listen) {
-    if (this.#socket.bufferedAmount > MOST_UNSENT_BYTES || this.#held.length >= MOST_HELD) return null;
+    if (this.#socket.bufferedAmount > MOST_UNSENT_BYTES || this.#appends - this.#arrived >= MOST_WAITING) return null;
     const input = { audio: fromSamples(samples) };
     if (frames.length) input.video_frames = frames;
     if (force_listen) input.force_listen = true;
@@ -68,6 +72,7 @@ export class Connection {
   close() {
     this.#leaving = true;
     if (this.#break) return this.#end(this.#break.code);
+    if (this.#socket.readyState !== WebSocket.OPEN) return this.#end(1000);
     this.#send({ type: "session.close", reason: "user_stop" });
     setTimeout(() => this.#socket.close(), GOODBYE_MS);
   }
@@ -85,7 +90,7 @@ export class Connection {
   #append(input) {
     const number = ++this.#appends;
     const text = JSON.stringify({ type: "input.append", input });
-    if (this.#resume) this.#held.push({ number, text });
+    if (this.#resume) this.#kept.push({ number, text });
     if (!this.#break) this.#sendText(text);
     return `input_${number}`;
   }
@@ -100,7 +105,7 @@ export class Connection {
 
   #take(event) {
     if (this.#resume && event.event_id) this.#resume.seen = event.event_id;
-    if (event.input_id) this.#arrived(Number(event.input_id.replace("input_", "")));
+    if (event.input_id) this.#answered(Number(event.input_id.replace("input_", "")));
     switch (event.type) {
       case "session.queued":
       case "session.queue_update": return this.#on.queued(event);
@@ -121,8 +126,9 @@ export class Connection {
     }
   }
 
-  #arrived(number) {
-    while (this.#held.length && this.#held[0].number <= number) this.#held.shift();
+  #answered(number) {
+    this.#arrived = Math.max(this.#arrived, number);
+    while (this.#kept[0]?.number <= number - this.#keptAfterAnswer) this.#kept.shift();
   }
 
   #promise({ session_id, resume_token, resume_seconds, event_id }) {
@@ -160,8 +166,8 @@ export class Connection {
   #goOn({ resume_token, inputs }) {
     this.#mend();
     this.#resume.token = resume_token;
-    this.#arrived(inputs);
-    for (const { text } of this.#held) this.#sendText(text);
+    this.#arrived = inputs;
+    for (const { number, text } of this.#kept) if (number > inputs) this.#sendText(text);
     this.#on.resumed?.();
   }
 
@@ -176,7 +182,7 @@ export class Connection {
     if (this.#over) return;
     this.#over = true;
     this.#mend();
-    this.#held = [];
+    this.#kept = [];
     const socket = this.#socket;
     this.#socket.onmessage = this.#socket.onclose = null;
     socket.close();

@@ -12,18 +12,19 @@ import { words } from "./words.js";
 const PLAYBACK_WATCH_MS = 100;
 
 /**
- * One conversation by voice, with or without a camera: a second of sound out, a decision of the model back. Made when the user starts;
- * over when `onOver` is called.
+ * One conversation by voice, with or without a camera: a second of sound out, a decision of the model back. Made when the user starts.
+ * `on` holds cameras(count), called when there is a picture and whenever the number changes, and over(), called last.
  */
 export class Duplex {
   #mode;
   #settings;
   #page; // {view, captions, measures, orb, preview}
-  #onOver;
+  #on;
   #over = false;
   #leaving = false; // the user wanted the end
   #told = false; // the user has seen what went wrong
   #awake; // keeps a phone's screen on
+  #muted = false;
   #stream;
   #connection;
   #microphone;
@@ -40,11 +41,11 @@ export class Duplex {
   #spoke = false; // something came in this step that is not `listen`
   #ticker;
 
-  constructor(mode, settings, page, onOver) {
+  constructor(mode, settings, page, on) {
     this.#mode = mode;
     this.#settings = settings;
     this.#page = page;
-    this.#onOver = onOver;
+    this.#on = on;
     page.view.state = "connecting";
     if (settings.aloud) this.#playback = new Playback(() => this.#settle());
     this.#start();
@@ -56,40 +57,40 @@ export class Duplex {
       const stream = await openDevices(facing);
       this.#stream = stream;
       if (this.#over) return this.#release();
-      if (facing) this.#camera = new Camera(this.#page.preview, stream, facing);
-      const microphone = await Microphone.open(stream, (block) => this.#hear(block));
+      if (facing) this.#look(stream, facing);
+      const microphone = await Microphone.open(stream, (block) => this.#hear(block), () => this.#lostMicrophone());
       if (this.#over) return microphone.close();
       this.#microphone = microphone;
+      microphone.muted = this.#muted;
     } catch (fault) {
       this.#page.view.notice(wordsForDevice(fault));
       return this.#end();
     }
-    this.#awake = keepAwake();
+    this.#stayAwake();
+    document.addEventListener("visibilitychange", this.#stayAwake);
     this.#page.view.startClock();
     this.#ticker = setInterval(() => this.#watchPlayback(), PLAYBACK_WATCH_MS);
+    const wanted = (run) => (event) => this.#leaving || run(event);
     this.#connection = new Connection(this.#mode, this.#settings.key, {
-      queued: (event) => this.#page.view.queued(event),
-      turn: () => this.#init(),
-      created: (event) => this.#begin(event),
-      delta: (event) => this.#take(event),
-      lost: () => this.#lost(),
-      resumed: () => this.#resumed(),
-      goAway: (event) => this.#page.view.notice(wordsForGoAway(event)),
-      error: (error) => this.#complain(error),
+      queued: wanted((event) => this.#page.view.queued(event)),
+      turn: wanted(() => this.#init()),
+      created: wanted((event) => this.#begin(event)),
+      delta: wanted((event) => this.#take(event)),
+      lost: wanted(() => this.#lost()),
+      resumed: wanted(() => this.#resumed()),
+      goAway: wanted((event) => this.#page.view.notice(wordsForGoAway(event))),
+      error: wanted((error) => this.#complain(error)),
       closed: (how) => this.#closed(how),
     });
   }
 
   set muted(value) {
+    this.#muted = value; // the microphone may still be waited for
     if (this.#microphone) this.#microphone.muted = value;
   }
 
   async flip() {
     await this.#camera?.flip();
-  }
-
-  static hasTwoCameras() {
-    return countCameras().then((count) => count > 1);
   }
 
   /** The model stops at once, here and on the server. */
@@ -145,6 +146,28 @@ export class Duplex {
     this.#page.view.recorded = recording_id !== undefined;
     if (recording_id) this.#page.captions.event(words("event.recorded"));
   }
+
+  #look(stream, facing) {
+    this.#camera = new Camera(this.#page.preview, stream, facing, () => this.#page.view.notice(words("device.camera_gone")));
+    this.#tellCameras();
+    navigator.mediaDevices.addEventListener("devicechange", this.#tellCameras);
+  }
+
+  #tellCameras = async () => {
+    const count = await countCameras(); // browsers tell only one before they may be used
+    if (!this.#over) this.#on.cameras(count);
+  };
+
+  #lostMicrophone() {
+    if (this.#over || this.#leaving) return;
+    this.#page.view.notice(words("device.microphone_gone"));
+    this.stop();
+  }
+
+  /** Browsers let the screen go off again when the page was out of sight. */
+  #stayAwake = () => {
+    if (document.visibilityState === "visible") this.#awake = keepAwake();
+  };
 
   #hear(block) {
     if (!this.#playback?.busy) this.#page.orb.hear(block);
@@ -225,6 +248,8 @@ export class Duplex {
     this.#over = true;
     this.#live = false;
     clearInterval(this.#ticker);
+    document.removeEventListener("visibilitychange", this.#stayAwake);
+    navigator.mediaDevices?.removeEventListener("devicechange", this.#tellCameras);
     this.#awake?.then((lock) => lock?.release());
     this.#release();
     this.#microphone?.close();
@@ -233,6 +258,6 @@ export class Duplex {
     this.#page.view.stopClock();
     this.#page.view.link = null;
     this.#page.view.state = "idle";
-    this.#onOver();
+    this.#on.over();
   }
 }

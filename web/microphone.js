@@ -3,11 +3,13 @@ export class Microphone {
   #context;
   #track;
 
-  static async open(stream, onBlock) {
+  /** `onLost` is called when the device is gone. */
+  static async open(stream, onBlock, onLost) {
     const microphone = new Microphone();
     const context = new AudioContext({ latencyHint: "interactive" });
     microphone.#context = context;
     microphone.#track = stream.getAudioTracks()[0];
+    microphone.#track.onended = onLost; // not when it is stopped here
     await context.audioWorklet.addModule("microphone_worklet.js");
     const node = new AudioWorkletNode(context, "microphone", { numberOfOutputs: 0, channelCount: 1, channelCountMode: "explicit" });
     node.port.onmessage = ({ data }) => onBlock(data);

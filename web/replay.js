@@ -1,3 +1,4 @@
+import { keptInTab } from "./kept.js";
 import { onKeys } from "./keys.js";
 import { ReplayPlayer } from "./replay_player.js";
 import { inTime, layOut, readWav, titleOf } from "./replay_timeline.js";
@@ -17,7 +18,7 @@ const titles = new Map(); // of recordings whose events were read
 
 /** An answer of the server; a key that was entered on the page goes along. */
 async function ask(path, options = {}) {
-  const key = JSON.parse(sessionStorage.getItem("parley.key") ?? '""');
+  const key = JSON.parse(keptInTab.get("key") ?? '""');
   const answer = await fetch(path, { cache: "no-store", ...options, headers: key ? { Authorization: `Bearer ${key}` } : {} });
   if (!answer.ok) throw new Error((await answer.json()).error.message);
   return answer;
@@ -106,8 +107,9 @@ const show = guarded(async (facts) => {
     fileOf(id, "output.wav").then((answer) => answer.arrayBuffer()),
   ]);
   if (number !== asked) return;
-  const laid = layOut(events);
-  const tracks = [inTime(readWav(input), laid.input, laid.seconds), inTime(readWav(output), laid.output, laid.seconds)];
+  const sounds = [readWav(input), readWav(output)];
+  const laid = layOut(events, { "input.wav": sounds[0].samples.length, "output.wav": sounds[1].samples.length });
+  const tracks = [inTime(sounds[0], laid.input, laid.seconds), inTime(sounds[1], laid.output, laid.seconds)];
   open = { id, facts, laid, tracks, player: new ReplayPlayer(tracks, laid.seconds, paint), pictures: new Map() };
   for (const button of element("recordings").querySelectorAll("button")) button.setAttribute("aria-current", button.dataset.id === id);
   element("position").max = laid.seconds;

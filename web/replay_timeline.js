@@ -3,14 +3,17 @@ const OUTPUT_RATE = 24000;
 const LONGEST_TITLE = 60; // characters
 
 /**
- * Where in time everything of a recording was: {seconds, input, output, lines, pictures}. `input` and `output` hold pieces {start, at, samples}:
+ * Where in time everything of a recording was: {seconds, input, output, lines, pictures}. Clients send what they like, so nothing that they sent
+ * is taken to be of any form; `samples` {wav: how many} says how long the tracks are, if that is known. `input` and `output` hold pieces {start, at, samples}:
  * from sample `at` of its file, heard from `start` on, in seconds since the connection. `lines` {start, who, text, pictures}, `pictures` {start, file}.
  */
-export function layOut(events) {
+export function layOut(events, samples = null) {
   const laid = { seconds: 0, input: [], output: [], lines: [], pictures: [] };
   const end = (pieces, rate) => (pieces.length ? pieces.at(-1).start + pieces.at(-1).samples / rate : 0);
   let finished = true; // the model's turn: its last sound is out
   let response = null;
+
+  const soundsIn = (event) => find(event, "wav").filter((sound) => lies(sound, samples));
 
   function heard({ at, samples }, now) {
     // What was said had been said when it was sent.
@@ -43,10 +46,10 @@ export function layOut(events) {
     const now = t / 1000;
     laid.seconds = Math.max(laid.seconds, now);
     if (from === "client") {
-      for (const sound of find(event, "wav")) heard(sound, now);
+      for (const sound of soundsIn(event)) heard(sound, now);
       for (const { file } of find(event, "file")) laid.pictures.push({ start: now, file });
-      const content = event.input?.messages?.at(-1)?.content ?? [];
-      const text = typeof content === "string" ? content : content.map((item) => item.text ?? "").join(" ").trim();
+      const content = listOf(event?.input?.messages).at(-1)?.content;
+      const text = typeof content === "string" ? content : listOf(content).map((item) => textOf(item?.text)).join(" ").trim();
       const pictures = find(content, "file").map(({ file }) => file);
       if (text || pictures.length) laid.lines.push({ start: now, who: "user", text, pictures });
       continue;
@@ -56,12 +59,12 @@ export function layOut(events) {
       finished = true;
     } else if (event.type === "response.output.delta" || event.type === "response.output_audio.delta") {
       said(event, now);
-      for (const sound of find(event, "wav")) spoken(sound, now);
+      for (const sound of soundsIn(event)) spoken(sound, now);
       finished = Boolean(event.end_of_turn);
       if (event.end_of_turn) response = Symbol("none");
     } else if (event.type === "response.done") {
       if (!laid.lines.length || laid.lines.at(-1).who !== "model") said(event, now);
-      for (const sound of find(event, "wav")) spoken(sound, now);
+      for (const sound of soundsIn(event)) spoken(sound, now);
       finished = true;
     } else if (event.type === "session.closed") {
       laid.lines.push({ start: now, who: "end", text: event.reason, pictures: [] });
@@ -75,6 +78,15 @@ export function layOut(events) {
 export function titleOf(lines) {
   const text = lines.find((line) => line.who !== "end" && line.text.trim())?.text.trim() ?? "";
   return text.length > LONGEST_TITLE ? `${text.slice(0, LONGEST_TITLE).trimEnd()}…` : text;
+}
+
+const listOf = (value) => (Array.isArray(value) ? value : []);
+const textOf = (value) => (typeof value === "string" ? value : "");
+
+/** Whether a piece of sound lies in its track. */
+function lies({ wav, at, samples }, tracks) {
+  const counts = [at, samples].every((count) => Number.isSafeInteger(count) && count >= 0);
+  return counts && (!tracks || at + samples <= (tracks[wav] ?? 0));
 }
 
 /** Every object in a JSON value that has a member of that name with a text, in order. */

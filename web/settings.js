@@ -1,3 +1,4 @@
+import { kept, keptInTab } from "./kept.js";
 import { readVoice } from "./voice_file.js";
 import { inTime, words } from "./words.js";
 
@@ -6,11 +7,12 @@ const element = (id) => document.getElementById(id);
 /** What the user has chosen for conversations to come. Prompt and switches outlive the tab, the key does not, the voice not even a reload. */
 export class Settings {
   #voice = null;
+  #chosen = 0; // files so far: a slow one is not to replace a later one
 
   constructor() {
-    keep("system-prompt", "value", localStorage);
-    keep("aloud", "checked", localStorage);
-    keep("key", "value", sessionStorage);
+    keep("system-prompt", "value", kept);
+    keep("aloud", "checked", kept);
+    keep("key", "value", keptInTab);
     element("voice").addEventListener("change", () => this.#take(element("voice").files[0]));
     element("open-settings").addEventListener("click", () => this.open());
   }
@@ -48,25 +50,18 @@ export class Settings {
   }
 
   async #take(file) {
-    this.#voice = null;
-    let said = "";
-    try {
-      if (file) {
-        const { base64, seconds } = await readVoice(file);
-        this.#voice = base64;
-        said = words("settings.voice.ready", { time: inTime(seconds, "second", 1) });
-      }
-    } catch (fault) {
-      element("voice").value = "";
-      said = fault.message;
-    }
-    element("voice-state").textContent = said;
+    const number = ++this.#chosen;
+    const read = file ? await readVoice(file).catch((fault) => ({ fault })) : {};
+    if (number !== this.#chosen) return;
+    if (read.fault) element("voice").value = "";
+    this.#voice = read.base64 ?? null;
+    element("voice-state").textContent = read.fault?.message ?? (file ? words("settings.voice.ready", { time: inTime(read.seconds, "second", 1) }) : "");
   }
 }
 
 function keep(id, property, storage) {
   const field = element(id);
-  const kept = storage.getItem(`parley.${id}`);
-  if (kept !== null) field[property] = JSON.parse(kept);
-  field.addEventListener("change", () => storage.setItem(`parley.${id}`, JSON.stringify(field[property])));
+  const before = storage.get(id);
+  if (before !== null) field[property] = JSON.parse(before);
+  field.addEventListener("change", () => storage.set(id, JSON.stringify(field[property])));
 }

@@ -1,7 +1,8 @@
+import { kept } from "./kept.js";
 import { inNumbers, inTime, words, wordsOf } from "./words.js";
 
 const element = (id) => document.getElementById(id);
-const RECORDED = "parley.recorded"; // whether this server recorded the last conversation
+const RECORDED = "recorded"; // whether this server recorded the last conversation
 
 function roughly(seconds) {
   if (seconds < 1) return words("queue.moment");
@@ -30,7 +31,7 @@ export class View {
   /** `onUnlinked` is called when there is no session's connection any more, so that the server has to be asked again how it is. */
   constructor(onUnlinked) {
     this.#onUnlinked = onUnlinked;
-    this.#showRecorded(localStorage.getItem(RECORDED) === "true");
+    this.#showRecorded(kept.get(RECORDED) === "true");
   }
 
   get state() {
@@ -58,7 +59,7 @@ export class View {
 
   /** Whether conversations are recorded: known from the server's answer, and until it has told from its last one. */
   set recorded(value) {
-    localStorage.setItem(RECORDED, value);
+    kept.set(RECORDED, value);
     this.#showRecorded(value);
   }
 

@@ -1,7 +1,9 @@
+import { kept } from "./kept.js";
+
 // Every word of the page, in English and in Chinese. What stands in braces is filled in.
 const LANGUAGES = { en: 0, zh: 1 };
 const LOCALES = { en: "en", zh: "zh-CN" };
-const KEPT = "parley.language";
+const KEPT = "language";
 const ATTRIBUTES = { title: "title", placeholder: "placeholder", alt: "alt", label: "aria-label" };
 
 const WORDS = {
@@ -175,6 +177,8 @@ const WORDS = {
   "device.NotFoundError": ["No such device was found.", "没有找到所需的设备。"],
   "device.NotReadableError": ["The device is used by another program.", "设备正被其他程序占用。"],
   "device.OverconstrainedError": ["The device cannot do what is needed.", "设备不满足要求。"],
+  "device.microphone_gone": ["The microphone is gone. Connect one, then start again.", "麦克风已断开。请重新连接后再开始。"],
+  "device.camera_gone": ["The camera is gone. The conversation goes on without pictures.", "摄像头已断开，对话将在没有画面的情况下继续。"],
   "device.insecure": ["Browsers give the microphone only to pages from https or from localhost.", "浏览器只允许 https 或 localhost 页面使用麦克风。"],
 
   "replay": ["Replay", "回放"],
@@ -219,8 +223,8 @@ function preferred() {
   return wanted ?? "en";
 }
 
-const kept = localStorage.getItem(KEPT);
-let language = kept in LANGUAGES ? kept : preferred();
+const chosen = kept.get(KEPT);
+let language = chosen in LANGUAGES ? chosen : preferred();
 
 /** The browser's own variety of the present language: a British date is not an American one. */
 function region() {
@@ -263,7 +267,7 @@ export function followLanguage(button, run) {
   followers.push(run);
   button.addEventListener("click", () => {
     language = language === "en" ? "zh" : "en";
-    localStorage.setItem(KEPT, language);
+    kept.set(KEPT, language);
     apply(button);
   });
   apply(button);
