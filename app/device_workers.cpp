@@ -24,11 +24,11 @@ config::settings on_loopback(config::settings settings) {
 std::vector<std::string> worker_arguments(const service_flags& flags, const std::string& device,
                                           const std::string& address) {
   std::vector<std::string> words{"worker", "--join", address, "--device", device};
-  if (!flags.config.empty()) words.insert(words.end(), {"--config", flags.config});
+  if (flags.has_config()) words.insert(words.end(), {"--config", flags.config});
   const auto set = [&](const std::string& text) { words.insert(words.end(), {"--set", text}); };
   for (const auto& text : flags.overrides) set(text);
   for (const auto& flag : flags.settings)
-    if (!flag->value.empty() && flag->key != "worker.device") set(flag->key + '=' + flag->value);
+    if (flag->given() && flag->key != "worker.device") set(flag->key + '=' + flag->value);
   for (const auto* key : certificate_keys) set(std::string(key) + '=');
   set("nodes.name=" + device);
   return words;

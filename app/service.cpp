@@ -25,25 +25,25 @@ using std::chrono::steady_clock;
 } // namespace
 
 void service_flags::add_common(CLI::App& sub) {
-  sub.add_option("--config", config, "Settings file (TOML); config/parley.toml documents every key");
+  config_option = sub.add_option("--config", config, "Settings file (TOML); config/parley.toml documents every key");
   sub.add_option("--set", overrides, "section.key=value: overrides a setting; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void service_flags::add(CLI::App& sub, const std::string& flag, std::string key, std::string help) {
-  const auto one = std::make_shared<named>(named{flag, std::move(key), {}});
+  const auto one = std::make_shared<named>(named{flag, std::move(key), {}, nullptr});
   settings.push_back(one);
-  sub.add_option(flag, one->value, std::move(help));
+  one->option = sub.add_option(flag, one->value, std::move(help));
 }
 
 config::settings settings_from(const service_flags& flags) {
   config::settings settings;
-  if (!flags.config.empty()) config::load_file(settings, flags.config);
+  if (flags.has_config()) config::load_file(settings, flags.config);
   config::apply_environment(settings, environ);
   for (const auto& one : flags.overrides) config::apply_override(settings, one);
   for (const auto& one : flags.settings)
-    if (!one->value.empty()) config::apply_flag(settings, one->flag, one->key, one->value);
+    if (one->given()) config::apply_flag(settings, one->flag, one->key, one->value);
   config::check_whole(settings);
   return settings;
 }

@@ -16,6 +16,7 @@ namespace parley::app {
 /// Their flags, each of which sets a setting.
 struct service_flags {
   std::string config;
+  const CLI::Option* config_option = nullptr;
   /// `section.key=value`, in the order given.
   std::vector<std::string> overrides;
 
@@ -23,8 +24,14 @@ struct service_flags {
     std::string flag;
     std::string key;
     std::string value;
+    const CLI::Option* option = nullptr;
+
+    /// Even if it is empty, which is a value too.
+    bool given() const { return option->count() > 0; }
   };
   std::vector<std::shared_ptr<named>> settings;
+
+  bool has_config() const { return config_option->count() > 0; }
 
   /// `--config` and `--set`.
   void add_common(CLI::App& sub);

@@ -10,10 +10,12 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <ostream>
 #include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 namespace parley::client {
 namespace {
@@ -138,6 +140,23 @@ bool write_file(const std::string& path, const std::string& text, std::ostream& 
   return static_cast<bool>(file);
 }
 
+/// What is wrong with the numbers, if anything.
+std::optional<std::string> objection(const load_options& options) {
+  constexpr double longest = 1e6; // seconds, eleven days
+  if (options.sessions < 1) return "--sessions must be 1 or more";
+  if (!(options.seconds > 0 && options.seconds <= longest)) return "--seconds must be more than 0, and at most 1000000";
+  if (!(options.ramp <= longest)) return "--ramp must be at most 1000000";
+  const auto& habits = options.habits;
+  const std::pair<const char*, double> lengths[] = {{"--jitter", habits.jitter},
+                                                    {"--think", habits.think},
+                                                    {"--pause", habits.pause},
+                                                    {"--playback-lead", habits.playback_lead}};
+  for (const auto& [name, seconds] : lengths)
+    if (!(seconds >= 0 && seconds <= longest)) return std::string(name) + " must be 0 to 1000000";
+  if (!(habits.barge_in >= 0 && habits.barge_in <= 1)) return "--barge-in must be 0 to 1";
+  return std::nullopt;
+}
+
 } // namespace
 
 int load(const load_options& options, std::ostream& out, std::ostream& err) {
@@ -147,8 +166,7 @@ int load(const load_options& options, std::ostream& out, std::ostream& err) {
   };
   auto urls = parse_server_urls(options.url, options.key, options.ca_file);
   if (!urls) return refuse("--url: " + urls.error());
-  if (options.sessions < 1) return refuse("--sessions must be 1 or more");
-  if (!(options.seconds > 0)) return refuse("--seconds must be more than 0");
+  if (const auto wrong = objection(options)) return refuse(*wrong);
   std::vector<protocol::mode> modes;
   for (const auto& name : options.modes) {
     const auto mode = mode_named(name);

@@ -59,6 +59,8 @@ public:
     print_event("sound", sound_text());
   }
 
+  bool answered() const { return answered_ > 0; }
+
   /// The session as heard, up to the end of its last second.
   std::vector<float> heard() const { return heard_.timeline(seconds(static_cast<double>(sent_at_.size()))); }
 
@@ -150,6 +152,7 @@ private:
   }
 
   void send_unit() {
+    if (stopped() || sent_ == sent_at_.size()) return; // a server may answer the same unit again and again
     const auto unit = std::span(samples_).subspan(sent_ * unit_samples, unit_samples);
     const auto picture = sent_ < pictures_.size() ? std::string_view(pictures_[sent_]) : std::string_view();
     sent_at_[sent_++] = clock::now();
@@ -158,7 +161,7 @@ private:
     if (options_.fast || sent_ == sent_at_.size()) return;
     pace_.expires_at(start_ + std::chrono::seconds(sent_));
     pace_.async_wait([this](auto ec) {
-      if (!ec && !stopped()) send_unit();
+      if (!ec) send_unit();
     });
   }
 
@@ -220,7 +223,7 @@ int converse(std::vector<server_url> urls, const audio_probe_options& options, a
   audio_probe probe(std::move(urls), options, std::move(what), out, err);
   const int status = probe.run(mode);
   probe.summarize();
-  return save_heard(options.save, probe.heard(), out, err) ? status : 1;
+  return !probe.answered() || save_heard(options.save, probe.heard(), out, err) ? status : 1;
 }
 
 } // namespace

@@ -322,7 +322,7 @@ const std::array table{
 #undef PARLEY_MEMBER
 
 std::string number(double n) {
-  std::array<char, 32> digits;
+  std::array<char, 352> digits; // the longest numbers are the smallest: 5e-324 has 326 characters
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), n, std::chars_format::fixed).ptr;
   return {digits.data(), end};
 }

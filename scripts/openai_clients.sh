@@ -18,7 +18,8 @@ installed() {
 python() {
   local venv=$cache/$1
   shift
-  [ -x "$venv/bin/python" ] || /usr/bin/python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check "$@"
+  "$venv/bin/python" -m pip --version >/dev/null 2>&1 || /usr/bin/python3 -m venv --clear "$venv" # one that was not finished is made anew
+  "$venv/bin/python" -m pip install -q --disable-pip-version-check "$@"
 }
 node() { mkdir -p "$cache/node" && cd "$cache/node" && npm install --silent --no-audit --no-fund "$@"; }
 

@@ -25,8 +25,17 @@ mkdir -p "$cache"
 exec 8>"$cache/.lock"
 flock 8 # one set-up at a time, whatever the checkout
 
-as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 say() { printf 'setup: %s\n' "$*" >&2; }
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else
+    say "no root, and no sudo: run this as root once, or install the packages of ${lists[*]}"
+    return 1
+  fi
+}
+# apt_get <arguments>: what it says is shown if it fails.
+apt_get() { as_root apt-get -q "$@" >>"$cache/apt.log" 2>&1 || { tail -20 "$cache/apt.log" >&2; exit 1; }; }
+# venv_in <folder>: one that was not finished is made anew.
+venv_in() { "$1/bin/python" -m pip --version >/dev/null 2>&1 || /usr/bin/python3 -m venv --clear "$1"; }
 
 # --- Debian packages -------------------------------------------------------------------------------------------------
 lists=("$root/scripts/packages.txt")
@@ -39,8 +48,9 @@ mapfile -t missing < <(comm -23 <(printf '%s\n' "${packages[@]}" | sort) \
 if [ ${#missing[@]} -gt 0 ]; then
   say "installing ${#missing[@]} Debian packages"
   export DEBIAN_FRONTEND=noninteractive
-  as_root apt-get update -q >"$cache/apt.log" 2>&1
-  as_root apt-get install -q -y --no-install-recommends "${missing[@]}" >>"$cache/apt.log" 2>&1 || { tail -20 "$cache/apt.log" >&2; exit 1; }
+  : >"$cache/apt.log"
+  apt_get update
+  apt_get install -y --no-install-recommends "${missing[@]}"
 fi
 
 # --- LibTorch, from the PyTorch wheel; what the tests take of Python; clang-tidy, as Debian's takes three times as long -----
@@ -52,7 +62,7 @@ python_packages() {
   wanted=$(sha256sum "$list" | cut -d' ' -f1)
   [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || return 0
   say "$2"
-  [ -x "$venv/bin/python" ] || /usr/bin/python3 -m venv "$venv"
+  venv_in "$venv"
   "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$list" >"$cache/pip.log" 2>&1 || { tail -20 "$cache/pip.log" >&2; exit 1; }
   echo "$wanted" >"$stamp"
 }
@@ -69,7 +79,7 @@ install_torch() {
   esac
   [ -z "$notice" ] || say "$notice"
   say "installing LibTorch (the PyTorch wheel) into $venv; this takes a minute or more"
-  [ -x "$venv/bin/python" ] || /usr/bin/python3 -m venv "$venv"
+  venv_in "$venv"
   local pip=("$venv/bin/python" -m pip install -q --disable-pip-version-check) packages=("$torch") part=''
   # PyPI's build is for CUDA; one for CPUs is taken wherever pip is configured to find one. Of CUDA's libraries, LibTorch for CPUs loads two.
   if [[ $torch != *===* ]] && ! "${pip[@]}" "$torch+cpu" >"$cache/pip.log" 2>&1; then

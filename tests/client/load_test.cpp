@@ -8,9 +8,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <sstream>
 #include <vector>
@@ -132,6 +134,12 @@ TEST_CASE("wrong options of a load are status 2 and named") {
   CHECK_THAT(refused({.url = "ws://host", .dialect = "live", .modes = {"chat"}}), Catch::Contains("--mode"));
   CHECK_THAT(refused({.url = "ws://host", .sessions = 0}), Catch::Contains("--sessions"));
   CHECK_THAT(refused({.url = "ws://host", .seconds = 0}), Catch::Contains("--seconds"));
+  CHECK_THAT(refused({.url = "ws://host", .seconds = std::numeric_limits<double>::infinity()}),
+             Catch::Contains("--seconds"));
+  CHECK_THAT(refused({.url = "ws://host", .ramp = std::nan("")}), Catch::Contains("--ramp"));
+  CHECK_THAT(refused({.url = "ws://host", .habits = {.pause = -1}}), Catch::Contains("--pause"));
+  CHECK_THAT(refused({.url = "ws://host", .habits = {.jitter = -1}}), Catch::Contains("--jitter"));
+  CHECK_THAT(refused({.url = "ws://host", .habits = {.barge_in = 2}}), Catch::Contains("--barge-in"));
   CHECK_THAT(refused({.url = "ws://host", .wavs = {"/nowhere.wav"}}),
              Catch::Contains("--wav: cannot read /nowhere.wav"));
   CHECK(out.str().empty());

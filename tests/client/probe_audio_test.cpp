@@ -274,6 +274,25 @@ TEST_CASE("units that the server dropped are told") {
   CHECK(has(got.out, "units               1, 0 spoken, 1 listened, 1 dropped\n"));
 }
 
+TEST_CASE("a server that answers a unit again and again gets no more than there is") {
+  const wav_file spoken(2, 16'000);
+  audio_server server;
+  outcome got;
+  {
+    scripted_server scripted([&](auto& client) {
+      server.start(client);
+      must_receive(client);
+      for (int i = 0; i < 5; ++i) server.answer(client, 1);
+      must_receive(client);
+      server.answer(client, 2);
+      must_receive(client);
+      client.send(protocol::encode(protocol::session_closed{.reason = "user_stop", .total = {}}, server.context()));
+    });
+    got = run({.url = scripted.url(), .wav = spoken.path(), .fast = true});
+  }
+  CHECK(got.status == 0);
+}
+
 TEST_CASE("places in the queue are shown while waiting") {
   const wav_file spoken(1, 16'000);
   audio_server server;
@@ -340,9 +359,13 @@ TEST_CASE("what goes wrong is one line and status 1") {
 
 TEST_CASE("nobody at that address") {
   const wav_file spoken(1, 16'000);
-  const outcome got = run({.url = "http://127.0.0.1:1", .wav = spoken.path()});
+  const auto path = std::filesystem::temp_directory_path() / "parley_probe_earlier.wav";
+  std::ofstream(path) << "heard before";
+  const outcome got = run({.url = "http://127.0.0.1:1", .wav = spoken.path(), .save = path.string()});
   CHECK(got.status == 1);
   CHECK(has(got.err, "cannot connect to 127.0.0.1:1"));
+  CHECK(std::filesystem::file_size(path) == 12); // nothing was heard that could replace it
+  std::filesystem::remove(path);
 }
 
 TEST_CASE("wrong options are status 2 and named") {

@@ -41,6 +41,7 @@ TEST_CASE("what is printed can be loaded and prints the same") {
   settings odd;
   odd.worker.model = "a \"quoted\" \\ folder\n";
   odd.limits.init_seconds = 0.25;
+  odd.limits.drain_seconds = 1e-40;
   odd.engine.seed = 42;
   odd.engine.precision = dtype::bfloat16;
   odd.engine.quant = quantization::int4;

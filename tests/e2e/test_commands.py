@@ -1,6 +1,7 @@
 """The commands that scripts rely on: exit statuses, the ready line, probes, verify."""
 import fcntl
 import os
+import shutil
 import subprocess
 import urllib.request
 from pathlib import Path
@@ -52,6 +53,8 @@ def test_wrong_usage_is_two_and_names_the_flag():
         (["serve", "--prot", "1"], "--prot"),
         (["serve", "--port", "70000"], "--port"),
         (["serve", "--set", "server.prot=1"], "server.prot"),
+        (["serve", "--tls", ""], "--tls"),
+        (["serve", "--port", ""], "--port"),
         (["serve", "--set", "limits.audio_seconds=soon"], "limits.audio_seconds"),
         (["probe", "audio", "--url", "ftp://x"], "--url"),
         (["fly"], "fly"),
@@ -176,3 +179,19 @@ def test_another_system_is_told_what_it_takes(tmp_path):
     done = subprocess.run([ROOT / "run"], capture_output=True, text=True, timeout=60, env=os.environ | {"OS_RELEASE": str(other)})
     assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1, done
     assert "Fedora Linux 40" in done.stderr and "scripts/packages.txt" in done.stderr and "cmake --preset release -DTORCH_ROOT=" in done.stderr
+
+
+def test_setup_says_what_it_lacks(tmp_path):
+    """Without root and sudo on a machine that lacks packages, the last line says what to do."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("bash", "dirname", "mkdir", "flock", "grep", "awk", "sort", "comm", "tail", "cat"):
+        (tools / name).symlink_to(shutil.which(name))
+    for name, text in (("id", "echo 1000"), ("dpkg-query", "true")):
+        (tools / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tools / name).chmod(0o755)
+    release = tmp_path / "os-release"
+    release.write_text("ID=debian\nVERSION_ID=12\nPRETTY_NAME=Debian\n")
+    where = {"PATH": str(tools), "OS_RELEASE": str(release), "PARLEY_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+    done = subprocess.run(["bash", ROOT / "scripts/setup.sh"], capture_output=True, text=True, timeout=60, env=where)
+    assert done.returncode == 1 and "no root, and no sudo" in done.stderr.splitlines()[-1], done
