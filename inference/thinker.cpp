@@ -22,6 +22,9 @@ void check_tokens(const tokenizer& text, std::int64_t rows, const std::filesyste
   named.insert(named.end(), {control.unit_begin, control.unit_end, control.listen, control.speak, control.chunk_eos,
                              control.chunk_tts_eos, control.turn_eos, control.tts_bos, sampled.chunk_eos,
                              sampled.turn_eos, sampled.listen, text.eos()});
+  for (const auto* name : {"<|im_start|>", "<|audio_start|>", "<|audio_end|>", "<image>", "</image>", "<slice>",
+                           "</slice>", "<image_id>", "</image_id>"})
+    named.push_back(text.id(name));
   for (const auto id : named)
     if (id >= rows)
       throw std::runtime_error(directory.string() + ": token " + std::string(text.bytes(id)) + " has the id " +

@@ -64,7 +64,8 @@ public:
   std::vector<window_step> slide(std::int64_t cache_length);
 
   const window_options& options() const { return options_; }
-  std::int64_t preserved() const { return preserved_; } ///< rows at the front that no slide drops
+  std::int64_t first_changed() const { return prefix_; } ///< the first row that a slide may write to
+  std::int64_t preserved() const { return preserved_; }  ///< rows at the front that no slide drops
   const std::vector<unit>& units() const { return units_; }
   int events() const { return events_; } ///< calls of `slide` that dropped something
   std::int64_t dropped_tokens() const { return dropped_tokens_; }

@@ -8,17 +8,17 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 
 namespace parley::inference {
 
 namespace {
 
-/// How deep a file may nest. No real one comes near it. Values are copied and printed by recursion, which would overflow the
-/// stack on a file that nests a million levels deep.
+/// How deep a file may nest. No real one comes near it.
 constexpr int most_levels = 64;
 
-bool nests_too_deeply(std::string_view text) {
+} // namespace
+
+bool nests_deeper(std::string_view text, int levels) {
   int level = 0;
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -31,12 +31,10 @@ bool nests_too_deeply(std::string_view text) {
       ++level;
     else if (!quoted && (c == ']' || c == '}'))
       --level;
-    if (level > most_levels) return true;
+    if (level > levels) return true;
   }
   return false;
 }
-
-} // namespace
 
 nlohmann::json read_json(const std::filesystem::path& path) {
   if (const auto problem = file_problem(path); problem && *problem != is_missing)
@@ -44,7 +42,7 @@ nlohmann::json read_json(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error(path.string() + ": can't open");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (nests_too_deeply(text)) throw std::runtime_error(path.string() + ": is nested too deeply");
+  if (nests_deeper(text, most_levels)) throw std::runtime_error(path.string() + ": is nested too deeply");
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& e) {

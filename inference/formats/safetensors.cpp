@@ -1,5 +1,6 @@
 #include "inference/formats/safetensors.hpp"
 
+#include "inference/formats/json_file.hpp"
 #include "inference/formats/mapped_file.hpp"
 
 #include <ATen/ATen.h>
@@ -20,6 +21,7 @@ static_assert(std::endian::native == std::endian::little, "safetensors data is l
 namespace {
 
 constexpr std::size_t max_header_bytes = 100'000'000; // the limit of the format itself
+constexpr int most_levels = 8;                        // the format has 3
 
 struct entry {
   at::ScalarType dtype;
@@ -110,12 +112,8 @@ void safetensors_file::contents::read_header() {
   std::memcpy(&size, bytes.data(), sizeof size);
   if (size > max_header_bytes || size > bytes.size() - 8) throw refusal("header size lies outside the file");
   auto* text = reinterpret_cast<const char*>(bytes.data()) + 8;
-  // The format nests to depth 3; the callback rejects hostile headers that nest deeper.
-  auto shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    if (depth > 8) throw refusal("header is nested too deeply");
-    return true;
-  };
-  auto header = nlohmann::json::parse(text, text + size, shallow, false);
+  if (nests_deeper({text, static_cast<std::size_t>(size)}, most_levels)) throw refusal("header is nested too deeply");
+  auto header = nlohmann::json::parse(text, text + size, nullptr, false);
   if (header.is_discarded() || !header.is_object()) throw refusal("header is not a JSON object");
   auto data_begin = 8 + static_cast<std::size_t>(size);
   for (const auto& [name, value] : header.items()) {

@@ -73,6 +73,11 @@ int kv_cache::own_pages() const {
   return static_cast<int>(std::ranges::count_if(pages_, [&](auto page) { return !store_->pages.shared(page); }));
 }
 
+bool kv_cache::shares(std::int64_t row) const {
+  const auto page = static_cast<std::size_t>(row / kv_pool::page_tokens);
+  return page < pages_.size() && store_->pages.shared(pages_[page]);
+}
+
 kv_cache kv_cache::fork() const {
   PARLEY_ASSERT(!parked_, "a parked cache is restored before it is shared");
   kv_cache other(store_);

@@ -84,6 +84,9 @@ public:
   /// Number of pages that no other cache holds.
   int own_pages() const;
 
+  /// Whether another cache holds the page of this row, one of its own: writing to it takes a page.
+  bool shares(std::int64_t row) const;
+
   /// A cache with the same rows that shares all pages with this one.
   kv_cache fork() const;
 

@@ -77,6 +77,9 @@ dit::block::block(const tensor_map& weights, const std::string& name)
       narrow(weights, name + ".mlp.fc2") {
   const linear q(weights, name + ".attn.to_q"), k(weights, name + ".attn.to_k"), v(weights, name + ".attn.to_v");
   query_key_value.weight = at::cat({q.weight, k.weight, v.weight}, 0);
+  const auto head = query_norm.weight.numel();
+  if (head == 0 || query_key_value.weight.size(0) % (3 * head) != 0)
+    throw std::runtime_error(weights.origin() + ": " + name + " has heads of a different size than its attention");
   if (q.bias.defined()) query_key_value.bias = at::cat({q.bias, k.bias, v.bias}, 0);
 }
 

@@ -83,6 +83,9 @@ value root(const document& of);
 /// An object's member; the last one if several have that name. Absent if there is none or `object` is no object.
 value member(value object, std::string_view name);
 
+/// How many members an object has, counted to `at_most`; 0 if `object` is absent or not an object.
+std::size_t count_members(value object, std::size_t at_most);
+
 /// An object's keys and their values, at most `at_most`; empty if `object` is absent or not an object.
 std::vector<std::pair<value, value>> members(value object, std::size_t at_most);
 

@@ -95,6 +95,15 @@ value member(value object, std::string_view name) {
   return found;
 }
 
+std::size_t count_members(value object, std::size_t at_most) {
+  std::size_t count = 0;
+  if (!object.is(kind::object)) return count;
+  auto& nodes = object.in().nodes;
+  const auto end = node_of(object).next;
+  for (auto key = object.index() + 1; key < end && count < at_most; key = nodes[key + 1].next) ++count;
+  return count;
+}
+
 std::vector<std::pair<value, value>> members(value object, std::size_t at_most) {
   std::vector<std::pair<value, value>> out;
   if (!object.is(kind::object)) return out;

@@ -56,7 +56,7 @@ constexpr std::size_t most_members = 128;
 
 bool has_wide_object(const json::document& document) {
   for (std::uint32_t at = 0; at < document.nodes.size(); ++at)
-    if (json::members({document, at}, most_members + 1).size() > most_members) return true;
+    if (json::count_members({document, at}, most_members + 1) > most_members) return true;
   return false;
 }
 

@@ -1,5 +1,6 @@
 #include "protocol/realtime/client_secret.hpp"
 
+#include "base/utf8.hpp"
 #include "protocol/json/document.hpp"
 #include "protocol/json/writer.hpp"
 #include "protocol/realtime/beta_events.hpp"
@@ -46,6 +47,7 @@ session_config with_defaults(const session_config& before, std::string_view sess
 
 result<secret_request> read_secret_request(std::string_view body, secret_form form, std::size_t most_session_bytes) {
   if (body.find_first_not_of(" \t\r\n") == body.npos) body = "{}";
+  if (!base::utf8::valid(body)) return refuse("invalid_json", "The body is not UTF-8.");
   const auto document = json::scan(body);
   const auto root = json::root(document);
   if (document.outcome != json::verdict::good || !root.is(json::kind::object))

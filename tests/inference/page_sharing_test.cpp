@@ -1,8 +1,10 @@
+#include "inference/chat/rendered_text.hpp"
 #include "tests/inference/engine_fixture.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <string>
 
 using namespace parley::inference;
 using namespace parley::inference::testing;
@@ -47,30 +49,54 @@ TEST_CASE("with too few pages the newest sessions wait, nobody fails, and all ar
   tight.check_empty({});
 }
 
+namespace {
+
+constexpr session_id slid = 3;
+
+/// Three sessions whose windows slide speak at once; those who wait for pages go on when the older ones leave.
+void talk_long(engine_fixture& h, const std::string& prompt) {
+  for (session_id id = 1; id <= slid; ++id) {
+    auto how = lively(static_cast<int>(id) % 3);
+    how.window = window_mode::context;
+    h.engine.handle(open_duplex{id, prompt, how, nullptr, nullptr, 100 + id});
+  }
+  for (auto u = 0; u < 40; ++u)
+    for (session_id id = 1; id <= slid; ++id)
+      h.unit(id, static_cast<std::uint64_t>(u), second(u + static_cast<int>(id) * 5));
+  for (session_id id = 1; id <= slid; ++id) {
+    h.run();
+    h.engine.handle(close_session{id});
+  }
+  CHECK(h.all<failed>().empty());
+}
+
+/// A prompt of this many tokens up to where a slide inserts.
+std::string prompt_of(std::int64_t tokens) {
+  std::string text = "You are";
+  for (;; text += " a") {
+    chat::rendered_text prefix;
+    prefix.add("<|im_start|>system\n");
+    prefix.quote(text);
+    prefix.add("\n<|audio_start|>");
+    const auto count = std::ssize(model()->text().encode(prefix.text, prefix.quoted));
+    REQUIRE(count <= tokens);
+    if (count == tokens) return text;
+  }
+}
+
+} // namespace
+
 TEST_CASE("a session that makes room in the middle of a slide goes on as if it had not") {
-  constexpr auto rounds = 40;
-  const auto talk_long = [](engine_fixture& h) {
-    for (session_id id = 1; id <= 3; ++id) {
-      auto how = lively(static_cast<int>(id) % 3);
-      how.window = window_mode::context;
-      h.open(id, how, 100 + id);
+  // The first prompt ends within a page, the second on the last row of one, which others share and a slide writes to.
+  for (const auto& prompt : {std::string("You are a helpful assistant."), prompt_of(62), prompt_of(63)}) {
+    engine_fixture roomy(slid, 1024);
+    talk_long(roomy, prompt);
+    REQUIRE(roomy.all<step_output>().back().metrics.window_events > 0);
+    for (const auto tokens : {704, 768, 832, 896, 960, 1024}) {
+      engine_fixture tight(slid, tokens, {}, 1, able::to_write, 1);
+      talk_long(tight, prompt);
+      for (session_id id = 1; id <= slid; ++id) CHECK(tight.told(id) == roomy.told(id));
     }
-    for (auto u = 0; u < rounds; ++u) // all at once, so that units and slides meet
-      for (session_id id = 1; id <= 3; ++id)
-        h.unit(id, static_cast<std::uint64_t>(u), second(u + static_cast<int>(id) * 5));
-    for (session_id id = 1; id <= 3; ++id) { // those who wait for pages go on when the older ones leave
-      h.run();
-      h.engine.handle(close_session{id});
-    }
-    CHECK(h.all<failed>().empty());
-  };
-  engine_fixture roomy(3, 1024);
-  talk_long(roomy);
-  REQUIRE(roomy.all<step_output>().back().metrics.window_events > 0);
-  for (const auto tokens : {704, 768, 832, 896, 960, 1024}) {
-    engine_fixture tight(3, tokens, {}, 1, able::to_write, 1);
-    talk_long(tight);
-    for (session_id id = 1; id <= 3; ++id) CHECK(tight.told(id) == roomy.told(id));
   }
 }
 

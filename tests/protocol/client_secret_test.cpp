@@ -52,6 +52,7 @@ TEST_CASE("the beta's route takes and returns a flat session") {
 TEST_CASE("what is wrong with a request for an ephemeral key is named") {
   CHECK(refusal("[]") == "invalid_json ");
   CHECK(refusal("{") == "invalid_json ");
+  CHECK(refusal("{\"session\":{\"instructions\":\"\xff\"}}") == "invalid_json ");
   CHECK(refusal(R"({"expires_after":{"seconds":9}})") == "invalid_value expires_after.seconds");
   CHECK(refusal(R"({"expires_after":{"seconds":7201}})") == "invalid_value expires_after.seconds");
   CHECK(refusal(R"({"expires_after":{"anchor":"later"}})") == "invalid_value expires_after.anchor");

@@ -26,6 +26,12 @@ void window_task::begin() {
   prefill(session_.with.model.llm().embed(std::exchange(session_.tail, {})));
 }
 
+std::int64_t window_task::rows_set_aside() const {
+  // A slide may follow the unit's end at once. What it inserts into the prompt may lie on a page that others share.
+  if (!closed_ && session_.cache.shares(session_.window.first_changed())) return llm::kv_pool::page_tokens;
+  return moved_.rows();
+}
+
 void window_task::on_prefilled() {
   need(stage::idle);
   if (std::exchange(closed_, true)) {
