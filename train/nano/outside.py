@@ -1,7 +1,7 @@
 """Questions that the model cannot answer, and sound that is no question: it says so. Typed, spoken, or in other languages."""
 import itertools, random, re
 from .grammar import DATA, expand, plain
-from .questions import HELD, TRAIN_WORDS, Question
+from .questions import HELD, TRAIN_WORDS, Question, proper
 from .slots import cap
 
 ANSWER = "Sorry, I did not understand."
@@ -26,12 +26,12 @@ FRAMES, VALUES = read()
 _held = set(map(plain, HELD_QUESTIONS + STRANGERS))
 
 
-def question(r):
-    """A question outside the domain, as it is spoken; never one of the held-out ones."""
+def question(r, written=False):
+    """A question outside the domain, as it is spoken; never one of the held-out ones. written: with the names in capitals."""
     while True:
         text = re.sub(r"\{(\w)\}", lambda m: r.choice(VALUES[m[1]]), r.choice(r.choice(FRAMES)))
-        if text not in _held and text not in HELD:
-            return Question(text, ANSWER, "outside")
+        if text.lower() not in _held and text.lower() not in HELD:
+            return Question(proper(text) if written else text.lower(), ANSWER, "outside")
 
 
 def words(r):
@@ -44,7 +44,7 @@ def typed(r, held=None):
     if held is None and r.random() < .12:
         text = "".join(r.choice("asdfghjklqwertyuiopzxcvbnm      ") for _ in range(r.randrange(4, 25))).strip() or "hm"
     else:
-        text = held or (words(r) if r.random() < .15 else question(r)).text
+        text = held or (words(r) if r.random() < .15 else question(r, r.random() < .4)).text
     k = r.random()
     text = cap(text) if k < .65 else text
     k = r.random()

@@ -1,5 +1,5 @@
 """Draws questions with answers from all intents. Held-out phrasings and words never reach training."""
-import re
+import random, re
 from collections import namedtuple
 from . import slots
 from .grammar import expand, plain, read_intents, read_pairs, read_words
@@ -8,6 +8,7 @@ Question = namedtuple("Question", "text answer intent")
 
 INTENTS = read_intents()
 FRAMES = {(name, held): slots.frames(name, held) for name in slots.SLOTS for held in (False, True)}
+PLAIN = {name: slots.plain_frames(name) for name in slots.SLOTS}
 _used = {w for _, a, b in INTENTS.values() for p in a + b for w in p.split()} | {w for f in FRAMES.values() for p in f for w in p.split()} \
     | {w for rows in slots.TABLES.values() for row in rows for cell in row if cell for w in cell.split()} | set(slots.NUM) | {x.lower() for x in slots.DAYS + slots.MONTHS}
 TRAIN_WORDS, HELD_WORDS = read_words()
@@ -18,6 +19,7 @@ STRANGERS = [Question(text, answer, "stranger") for answer, text in read_pairs("
 HELD = {p for _, _, held in INTENTS.values() for p in held} | {f for (_, held), frames in FRAMES.items() if held for f in frames} | {plain(q.text) for q in OWN_WORDS}
 # The weight of a slot question, where a fixed intent has 1: larger for slots with more values.
 SLOT_WEIGHT = dict(add=9, sub=9, mul=4, div=3, opposite=8, capital=4, colour=4, bigger=3, smaller=3, spell=5, fact_yes=4, fact_no=4, count=3, kind=4)
+PLAIN_SHARE = .5  # of the slot questions are asked as most people do, which is one of a hundred phrasings: in one of slots.py, half of them in its first one
 NAMES = list(INTENTS) + list(slots.SLOTS)
 WEIGHTS = [1] * len(INTENTS) + [SLOT_WEIGHT.get(n, 2.5) for n in slots.SLOTS]
 LEAD = ["hey parley", "parley", "okay", "excuse me", "so", "please", "hello", "hi", "hello parley"]
@@ -30,6 +32,8 @@ SHORT = [(re.compile(rf"\b{long}\b"), short) for long, short in (
     ("who is", "who's"), ("where is", "where's"), ("when is", "when's"), ("how is", "how's"), ("there is", "there's"), ("let us", "let's"), ("do not", "don't"), ("does not", "doesn't"),
     ("did not", "didn't"), ("is not", "isn't"), ("are not", "aren't"), ("was not", "wasn't"), ("have not", "haven't"), ("cannot", "can't"), ("could not", "couldn't"), ("would not", "wouldn't"),
     ("will not", "won't"), ("we are", "we're"), ("going to", "gonna"), ("want to", "wanna"), ("have got to", "gotta"), ("tell me", "tell us"), ("you", "u"), ("okay", "ok"), ("please", "pls"))]
+PROPER = {name.lower(): name for name in slots.DAYS + slots.MONTHS + [row[0].capitalize() for table in ("capital", "continent", "tongue") for row in slots.TABLES[table]]
+          + [y for table in ("capital", "tongue") for _, y in slots.TABLES[table]]}
 DIGIT = {w: str(i) for i, w in enumerate(slots.NUM)}
 # General ways to ask, placed before any phrasing that they fit. They never produce a held-out phrasing of an intent.
 ASKING = {w: ["tell me", "can you tell me", "could you tell me", "do you know", "please tell me", "now tell me", "i want to know", "can you say"] for w in "what what's which who where when why how".split()}
@@ -56,7 +60,8 @@ def draw(r, held=False, repeat=.08, words=None, lead=.06, reword=0):
         frame, fill = r.choice(test if held else train), {}
     else:
         fill, answer = slots.SLOTS[name][0](r)
-        frame, test = r.choice(FRAMES[name, held]), FRAMES[name, True]
+        frames = PLAIN[name][:r.choice([1, None])] if not held and r.random() < PLAIN_SHARE else FRAMES[name, held]
+        frame, test = r.choice(frames), FRAMES[name, True]
     if not held and reword and r.random() < reword:
         frame = reworded(r, frame, test)
     if not held and r.random() < lead:
@@ -66,19 +71,35 @@ def draw(r, held=False, repeat=.08, words=None, lead=.06, reword=0):
     return Question(text, answer, name)
 
 
+def in_digits(text):
+    return " ".join(DIGIT.get(w, w) for w in text.split())
+
+
+def proper(text):
+    """With the names and the word "I" in capitals."""
+    return " ".join(PROPER.get(w, "I" + w[1:] if w.split("'")[0] == "i" else w) for w in text.split())
+
+
+def plainly(most=40):
+    """Every slot's first phrasing as it is written, every second question with digits: up to `most` each, the same ones every time."""
+    r, asked = random.Random(67), []
+    for name, (sample, _, _) in slots.SLOTS.items():
+        found = {PLAIN[name][0].format(**fill).lower(): answer for fill, answer in (sample(r) for _ in range(300))}
+        asked += [Question(slots.cap(proper(in_digits(text) if i % 2 else text)) + "?", answer, name) for i, (text, answer) in enumerate(list(found.items())[:most])]
+    return asked
+
+
 def typed(r, question):
     """The same question as a person might type it: digits, capitals, punctuation."""
     text = question.text
     if question.intent in slots.SLOTS and r.random() < .4:
-        text = " ".join(DIGIT.get(w, w) for w in text.split())
+        text = in_digits(text)
         if r.random() < .3:
             for word, sign in (("plus", "+"), ("minus", "-"), ("times", "*"), ("divided by", "/")):
                 text = text.replace(word, sign)
     k = r.random()
-    if k < .3:
-        names = {x.lower(): x for x in slots.DAYS + slots.MONTHS}
-        names.update((c, c.capitalize()) for c, *_ in slots.TABLES["capital"])
-        text = " ".join(names.get(w, "I" + w[1:] if w.split("'")[0] == "i" else w) for w in text.split())
+    if k < .4:
+        text = proper(text)
     if k < .65:
         text = slots.cap(text)
     k = r.random()

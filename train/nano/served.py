@@ -8,7 +8,7 @@ import torch
 from scipy.signal import resample_poly
 from . import layouts, outside, pictures, recogniser, sights, synth, tools
 from .evaluate import row, with_noise
-from .questions import OWN_WORDS, STRANGERS, draw, typed
+from .questions import OWN_WORDS, STRANGERS, draw, plainly, typed
 from .run import work
 from .scenes import first_unit_after
 
@@ -134,7 +134,7 @@ def chat(server, n):
             got = say(q.text)
             right, refused = right + (got == q.answer), refused + (got == outside.ANSWER)
         row(f"typed, {'unseen' if held else 'seen'} phrasings", right, n, f"not understood {refused / n:.0%}")
-    for name, asked in (("in people's own words", OWN_WORDS), ("by strangers", STRANGERS)):
+    for name, asked in (("plainly, about every value", plainly()), ("in people's own words", OWN_WORDS), ("by strangers", STRANGERS)):
         row(f"typed, {name}", sum(say(q.text) == q.answer for q in asked), len(asked))
     r = random.Random(62)
     row("typed, outside the domain: not understood", sum(say(outside.typed(r, held=q).text) == outside.ANSWER for q in outside.HELD_QUESTIONS), len(outside.HELD_QUESTIONS))

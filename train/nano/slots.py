@@ -174,7 +174,7 @@ SLOTS = {
     "opposite": (_opposite, ["(what is|what's|tell me|give me|say|) the opposite of {x}", "opposite of {x}", "what is opposite to {x}"], ["what word is the opposite of {x}", "can you tell me the opposite of {x}"]),
     "colour": (_table("colour", "{x} is {y}."), ["(what|which) (colour|color) is {x}", "(tell me|what is) the (colour|color) of {x}", "what (colour|color) does {x} have"], ["can you tell me the colour of {x}", "do you know the color of {x}"]),
     "sound": (_table("sound", "{x} says {y}."), ["what does {x} say", "what sound does {x} make", "tell me what {x} says", "how does {x} sound"], ["which sound does {x} make", "what noise does {x} make"]),
-    "capital": (_table("capital", "The capital of {x} is {y}."), ["(what is|what's|tell me|name|) the capital [city] of {x}", "(what|which) city is the capital of {x}", "capital of {x}"], ["do you know the capital of {x}", "can you name the capital of {x}"]),
+    "capital": (_table("capital", "The capital of {x} is {y}."), ["(what is|what's|tell me|name|) the capital (of|city of) {x}", "(what|which) city is the capital of {x}", "capital of {x}"], ["do you know the capital of {x}", "can you name the capital of {x}"]),
     "continent": (_table("continent", "{x} is in {y}."), ["(where|on which continent|in which continent) is {x}", "(which|what) continent is {x} (in|on)"], ["can you tell me where {x} is", "to which continent does {x} belong"]),
     "tongue": (_table("tongue", "They speak {y} in {x}."), ["(what|which) language do (they|people) speak in {x}", "what do they speak in {x}", "what is the language of {x}"], ["tell me the language of {x}", "which language is spoken in {x}"]),
     "baby": (_table("baby", "It is called a {y}."), ["what is (the baby of {x}|a baby of {x}) called", "what do you call the baby of {x}", "what is the baby of {x}", "name the baby of {x}"], ["how do you call the baby of {x}", "tell me the baby of {x}"]),
@@ -204,6 +204,11 @@ def read_frames():
 
 
 MORE = read_frames()
+
+
+def plain_frames(name):
+    """The phrasings of SLOTS alone, expanded."""
+    return [f for line in SLOTS[name][1] for f in expand(line)]
 
 
 def frames(name, held=False):

@@ -19,8 +19,8 @@ from .tokenizer import Text
 from .train_joint import distance, question_rows, session_rows, splice
 from .train_text import pad, target_states, text_loss, token_loss, typed_pool
 
-LIKE, STATES = 1.0, 4.0   # weights of the distribution and of the states
-SOUND = 6                 # every so many steps have real sound, which takes three quarters of such a step's time
+LIKE, STATES = 1.0, 6.0   # weights of the distribution and of the states
+SOUND = 3                 # every so many steps have real sound, which takes three quarters of such a step's time
 
 
 def called(text, r):
@@ -30,7 +30,7 @@ def called(text, r):
     if kind < .16:
         system, question = tools.name_asked(r)
         return layouts.chat(text, r, [question], system=system)
-    return layouts.chat(text, r, [outside.typed(r) if r.random() < .36 else typed_question(r) for _ in range(r.choice([1, 1, 2, 3, 4]))])
+    return layouts.chat(text, r, [outside.typed(r) if r.random() < .3 else typed_question(r) for _ in range(r.choice([1, 1, 2, 3, 4]))])
 
 
 def batches(text, maker, r, tokens=1600):
