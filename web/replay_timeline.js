@@ -1,6 +1,7 @@
 const INPUT_RATE = 16000;
 const OUTPUT_RATE = 24000;
 const LONGEST_TITLE = 60; // characters
+const PICTURE = /^frames\/\w+\.\w+$/;
 
 /**
  * Where in time everything of a recording was: {seconds, input, output, lines, pictures}. Clients send what they like, so nothing that they sent
@@ -47,10 +48,10 @@ export function layOut(events, samples = null) {
     laid.seconds = Math.max(laid.seconds, now);
     if (from === "client") {
       for (const sound of soundsIn(event)) heard(sound, now);
-      for (const { file } of find(event, "file")) laid.pictures.push({ start: now, file });
+      for (const file of picturesIn(event)) laid.pictures.push({ start: now, file });
       const content = listOf(event?.input?.messages).at(-1)?.content;
       const text = typeof content === "string" ? content : listOf(content).map((item) => textOf(item?.text)).join(" ").trim();
-      const pictures = find(content, "file").map(({ file }) => file);
+      const pictures = picturesIn(content);
       if (text || pictures.length) laid.lines.push({ start: now, who: "user", text, pictures });
       continue;
     }
@@ -82,6 +83,11 @@ export function titleOf(lines) {
 
 const listOf = (value) => (Array.isArray(value) ? value : []);
 const textOf = (value) => (typeof value === "string" ? value : "");
+
+/** The names of the files of pictures. */
+function picturesIn(value) {
+  return find(value, "file").flatMap(({ file }) => (PICTURE.test(file) ? [file] : []));
+}
 
 /** Whether a piece of sound lies in its track. */
 function lies({ wav, at, samples }, tracks) {

@@ -198,10 +198,10 @@ def test_keys_of_an_input_method_are_its_own(server, open_page):
 
 def test_a_replay_survives_what_a_client_sent(server, open_page):
     page = open_page(server, "chat")
-    odd = [None, 7, {"input": {"messages": {}}}, {"input": {"messages": [None]}}, {"input": {"messages": [{"content": [None, 5, {"text": 6}]}]}}, {"x": {"wav": "a", "at": 0, "samples": 1e15}}]
+    odd = [None, 7, {"input": {"messages": {}}}, {"input": {"messages": [None]}}, {"input": {"messages": [{"content": [None, 5, {"text": 6}]}]}}, {"x": {"wav": "a", "at": 0, "samples": 1e15}}, {"y": {"file": "../sessions", "bytes": 1}}]
     events = [{"t": 1000 * t, "from": "client", "event": event} for t, event in enumerate(odd)]
     laid = page.evaluate(f"import('./replay_timeline.js').then(({{ layOut }}) => layOut({json.dumps(events)}, {{ 'input.wav': 16000, 'output.wav': 0 }}))")
-    assert laid["seconds"] == 5 and laid["input"] == [] and laid["lines"] == []
+    assert laid["seconds"] == 6 and laid["input"] == laid["lines"] == laid["pictures"] == []
 
 
 def test_a_browser_that_keeps_nothing(server, open_page):
