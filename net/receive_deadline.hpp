@@ -6,8 +6,8 @@
 
 namespace parley::net {
 
-/// When to give up on a message that is being received. It may fall `patience` behind a rate of 16 kB/s. Being
-/// ahead of that rate earns nothing more, so a peer that sends much at once and then a byte now and then is given up. Pure.
+/// When to give up on a message that is being received: once it is `patience` behind a rate of 16 kB/s. Being ahead of
+/// that rate buys no extra time, so a peer that sends a burst and then trickles bytes is cut off too. Pure.
 class receive_deadline {
 public:
   using time_point = std::chrono::steady_clock::time_point;

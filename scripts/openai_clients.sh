@@ -2,6 +2,7 @@
 # Installs the programs of others that speak OpenAI's Realtime API, for tests/e2e/test_openai_clients.py: once for each state of this file, from
 # the package registries as pip and npm are configured. Prints the folder: ${PARLEY_CACHE:-~/.cache/parley}/openai-clients.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/venv.sh"
 cache=${PARLEY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/parley}/openai-clients
 mkdir -p "$cache"
 exec 8>"$cache/.lock"
@@ -18,8 +19,7 @@ installed() {
 python() {
   local venv=$cache/$1
   shift
-  "$venv/bin/python" -m pip --version >/dev/null 2>&1 || /usr/bin/python3 -m venv --clear "$venv" # one that was not finished is made anew
-  "$venv/bin/python" -m pip install -q --disable-pip-version-check "$@"
+  venv_in "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check "$@"
 }
 node() { mkdir -p "$cache/node" && cd "$cache/node" && npm install --silent --no-audit --no-fund "$@"; }
 

@@ -34,8 +34,7 @@ as_root() {
 }
 # apt_get <arguments>: what it says is shown if it fails.
 apt_get() { as_root apt-get -q "$@" >>"$cache/apt.log" 2>&1 || { tail -20 "$cache/apt.log" >&2; exit 1; }; }
-# venv_in <folder>: one that was not finished is made anew.
-venv_in() { "$1/bin/python" -m pip --version >/dev/null 2>&1 || /usr/bin/python3 -m venv --clear "$1"; }
+source "$root/scripts/venv.sh"
 
 # --- Debian packages -------------------------------------------------------------------------------------------------
 lists=("$root/scripts/packages.txt")

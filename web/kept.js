@@ -1,4 +1,4 @@
-/** What a browser keeps of the user's choices. Where it keeps nothing for this site, they last as long as the page. */
+/** The user's choices, stored by the browser. Where site data is blocked, they last until the page is closed. */
 class Kept {
   #area; // "localStorage" or "sessionStorage": naming it throws where site data is blocked
   #here = new Map();
@@ -17,11 +17,10 @@ class Kept {
   }
 
   set(name, value) {
-    this.#here.set(name, String(value));
     try {
       window[this.#area].setItem(`parley.${name}`, value);
     } catch {
-      // kept here alone
+      this.#here.set(name, String(value));
     }
   }
 }

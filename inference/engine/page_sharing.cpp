@@ -12,17 +12,18 @@ namespace parley::inference {
 /// What the language model's pass would take from the pool.
 std::vector<page_claim> omni_engine::claims_of(const schedule& plan) {
   std::vector<page_claim> claims;
-  auto add = [&](const task* t, std::int64_t rows) {
+  auto add = [&](const task* t, std::int64_t rows, std::optional<std::int64_t> from = {}) {
     if (!t) return;
     auto& s = t->owner();
-    const auto pages = s.cache.pages_to_take(rows);
+    const auto pages = s.cache.pages_to_take(rows, from.value_or(s.cache.length()));
     s.most_pages = std::max(s.most_pages, s.cache.pages() + pages);
     claims.push_back({s.id, s.arrival, pages});
   };
   claims.reserve(plan.decode.size() + plan.prefill.size());
   for (const auto id : plan.decode) add(sessions_.needing(stage::decode, id), 1);
   for (const auto& piece : plan.prefill)
-    if (auto* t = sessions_.needing(stage::prefill, piece.session)) add(t, piece.rows + t->rows_set_aside());
+    if (auto* t = sessions_.needing(stage::prefill, piece.session))
+      add(t, piece.rows + t->rows_set_aside(), t->first_rewritten());
   return claims;
 }
 

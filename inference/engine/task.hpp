@@ -103,9 +103,10 @@ public:
   stage speech_needs() const { return speech_needs_; } ///< of the talker: idle, voice, speak or sound
   virtual engine_clock::time_point deadline() const { return began_ + std::chrono::seconds(1); }
   virtual std::int64_t rows_left() const { return feed_.left(); } ///< prefill rows, or pieces to be encoded
-  virtual std::int64_t rows_set_aside() const { return 0; }       ///< room of the cache needed beside the prefill
-  virtual bool divisible() const { return false; }                ///< its prefill may be split over several passes
-  virtual bool is_unit() const { return false; }                  ///< of a running conversation: waiting makes it late
+  virtual std::int64_t rows_set_aside() const { return 0; }       ///< of the cache, to be appended after the prefill
+  virtual std::optional<std::int64_t> first_rewritten() const { return {}; } ///< row of the cache, after the prefill
+  virtual bool divisible() const { return false; } ///< its prefill may be split over several passes
+  virtual bool is_unit() const { return false; }   ///< of a running conversation: waiting makes it late
 
   // ---- stages prepared elsewhere: look, same_prompt, voice
 

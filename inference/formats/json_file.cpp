@@ -13,7 +13,7 @@ namespace parley::inference {
 
 namespace {
 
-/// How deep a file may nest. No real one comes near it.
+/// The deepest nesting that is accepted; real files come nowhere near it.
 constexpr int most_levels = 64;
 
 } // namespace

@@ -73,11 +73,6 @@ int kv_cache::own_pages() const {
   return static_cast<int>(std::ranges::count_if(pages_, [&](auto page) { return !store_->pages.shared(page); }));
 }
 
-bool kv_cache::shares(std::int64_t row) const {
-  const auto page = static_cast<std::size_t>(row / kv_pool::page_tokens);
-  return page < pages_.size() && store_->pages.shared(pages_[page]);
-}
-
 kv_cache kv_cache::fork() const {
   PARLEY_ASSERT(!parked_, "a parked cache is restored before it is shared");
   kv_cache other(store_);
@@ -133,12 +128,13 @@ void kv_cache::release(std::size_t keep) {
   }
 }
 
-int kv_cache::pages_to_take(std::int64_t rows) const {
+int kv_cache::pages_to_take(std::int64_t rows, std::int64_t from) const {
   const auto more = kv_pool::pages_of(length_ + rows) - pages();
-  const auto partly_filled = length_ % kv_pool::page_tokens != 0;
-  const auto copies_last = rows > 0 && !parked_ && partly_filled &&
-                           store_->pages.shared(pages_[static_cast<std::size_t>(length_ / kv_pool::page_tokens)]);
-  return more + (copies_last ? 1 : 0);
+  if (rows == 0) return more;
+  const auto first = std::min(pages_.size(), static_cast<std::size_t>(from / kv_pool::page_tokens));
+  const auto copied =
+      std::ranges::count_if(std::span(pages_).subspan(first), [&](auto page) { return store_->pages.shared(page); });
+  return more + static_cast<int>(copied);
 }
 
 void kv_cache::park() {

@@ -84,9 +84,6 @@ public:
   /// Number of pages that no other cache holds.
   int own_pages() const;
 
-  /// Whether another cache holds the page of this row, one of its own: writing to it takes a page.
-  bool shares(std::int64_t row) const;
-
   /// A cache with the same rows that shares all pages with this one.
   kv_cache fork() const;
 
@@ -99,7 +96,10 @@ public:
 
   /// Number of pages that `reserve(rows)` takes from the pool. If the cache is parked: that `restore` and then
   /// `reserve(rows)` take.
-  int pages_to_take(std::int64_t rows) const;
+  int pages_to_take(std::int64_t rows) const { return pages_to_take(rows, length_); }
+
+  /// The same if rows are also rewritten, `from` being the first of them: of their pages, those that are shared are copied.
+  int pages_to_take(std::int64_t rows, std::int64_t from) const;
 
   /// Moves all rows to the host's memory and returns the pages. Until `restore`, only `length`, `truncate`, `park`,
   /// `pages_to_take` and the destructor may be called.

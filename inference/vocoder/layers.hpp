@@ -85,8 +85,8 @@ struct window_conv {
 bool convolves_by_hand(const at::Tensor& x, const padded_conv& conv);
 
 /// With our own loops, without padding and stride: [B, in, T] → [B, out, T - (kernel - 1) dilation]. Reads `x` in
-/// place; its last axis must be dense. Throws std::runtime_error if `x` does not have the channels that the
-/// weights take.
+/// place; its last axis must be dense. Throws std::runtime_error if `x` has a different number of channels
+/// from the weights.
 at::Tensor convolve_by_hand(const at::Tensor& x, const padded_conv& conv);
 
 /// Folds every pair `X.parametrizations.weight.original0/1` (g and v) into `X.weight` = g v / |v|, with the norm over

@@ -131,7 +131,7 @@ std::vector<const item*> chosen(std::span<const item* const> context) {
   return kept;
 }
 
-/// An upper bound of the bytes that the text takes in a JSON string.
+/// An upper bound on the bytes that the text takes up in a JSON string.
 std::size_t written_bytes(std::string_view text) {
   const auto escapes = std::count_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\'; });

@@ -108,6 +108,12 @@ struct audio_server {
     client.send(protocol::encode(delta, context()));
   }
 
+  /// Confirms what should be the client's goodbye.
+  void end(scripted_server::peer& client) const {
+    must_receive(client);
+    client.send(protocol::encode(protocol::session_closed{.reason = "user_stop", .total = {}}, context()));
+  }
+
   /// Runs until the client closes.
   void serve(scripted_server::peer& client) {
     start(client);
@@ -240,8 +246,7 @@ TEST_CASE("without --fast a unit is sent each second, answered or not") {
       between = std::chrono::steady_clock::now() - first;
       server.answer(client, 1);
       server.answer(client, 2);
-      must_receive(client);
-      client.send(protocol::encode(protocol::session_closed{.reason = "user_stop", .total = {}}, server.context()));
+      server.end(client);
     });
     got = run({.url = scripted.url(), .wav = spoken.path()});
   }
@@ -264,8 +269,7 @@ TEST_CASE("units that the server dropped are told") {
       listen.measured.wall_clock_ms = 3;
       listen.measured.dropped_chunks = 1;
       client.send(protocol::encode(listen, server.context()));
-      must_receive(client);
-      client.send(protocol::encode(protocol::session_closed{.reason = "user_stop", .total = {}}, server.context()));
+      server.end(client);
     });
     got = run({.url = scripted.url(), .wav = spoken.path()});
   }
@@ -285,8 +289,7 @@ TEST_CASE("a server that answers a unit again and again gets no more than there 
       for (int i = 0; i < 5; ++i) server.answer(client, 1);
       must_receive(client);
       server.answer(client, 2);
-      must_receive(client);
-      client.send(protocol::encode(protocol::session_closed{.reason = "user_stop", .total = {}}, server.context()));
+      server.end(client);
     });
     got = run({.url = scripted.url(), .wav = spoken.path(), .fast = true});
   }

@@ -16,6 +16,18 @@ def number(page, name: str) -> float:
     return float(page.text(f"#{name}").split()[0])
 
 
+def more_answers(page, count: int):
+    """Waits until so many more seconds have been answered."""
+    answered = number(page, "answered")
+    page.until(f"+document.getElementById('answered').textContent >= {answered + count}")
+
+
+def stop(page):
+    """Ends the conversation with the button, and waits for the end."""
+    page.click("#start")
+    page.until(f"{STATE} === 'idle'")
+
+
 def choose(page, mode: str):
     page.evaluate(f"document.querySelector('[name=mode][value={mode}]').click()")
 

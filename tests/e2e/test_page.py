@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from conftest import ROOT
-from pages import SHOTS, SPEAKS, STATE, browser, choose, number, open_page
+from pages import SHOTS, SPEAKS, STATE, browser, choose, more_answers, open_page, stop
 from realtime import SPOKEN, floats, http, speech
 from test_recording import wait_for
 
@@ -46,8 +46,7 @@ def test_a_recorded_conversation_is_replayed(start_server, open_page, tmp_path):
     page.click("#start")
     page.until("+document.getElementById('answered').textContent >= 5 && document.querySelector('#entries .model')?.textContent")
     assert "records this conversation" in page.text("#entries")
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
     wait_for(lambda: [session for session in http(server, "/sessions")[1]["sessions"] if session["state"] == "closed"])
     page.call("Page.navigate", url=page.evaluate("document.querySelector('footer a[href=\"replay.html\"]').href"))
     page.until("document.querySelector('#recordings button')")
@@ -99,11 +98,9 @@ def test_an_interruption(server, open_page):
     page.press("Escape", 27)
     page.until(f"{STATE} === 'listening'")
     page.until("[...document.querySelectorAll('#entries .event')].some((e) => e.textContent.startsWith('interrupted'))")
-    answered = number(page, "answered")
-    page.until(f"+document.getElementById('answered').textContent >= {answered + 2}")
+    more_answers(page, 2)
     page.screenshot(SHOTS / "audio-interrupted.png")
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
     appends = [event["input"] for event in page.sent if event["type"] == "input.append"]
     at = next(n for n, append in enumerate(appends) if append.get("force_listen"))
     sizes = [len(floats(append["audio"])) for append in appends]
@@ -116,8 +113,7 @@ def test_video_sends_a_picture_a_second(server, open_page):
     page.until("+document.getElementById('answered').textContent >= 4")
     page.screenshot(SHOTS / "video.png")
     assert page.evaluate("document.getElementById('preview').videoWidth") == 320
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
     appends = [event["input"] for event in page.sent if event["type"] == "input.append"]
     pictured = sum("video_frames" in append for append in appends)
     assert pictured >= len(appends) - 1, "a camera may need its first second to start"
@@ -166,8 +162,7 @@ def test_prompt_and_voice_are_the_users_choice(server, open_page, tmp_path):
     page.click("#settings .primary")
     page.click("#start")
     page.until(f"{STATE} === 'listening'")
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
     payload = page.sent[0]["payload"]
     assert payload["system_prompt"] == "You are a parrot."
     voice = floats(payload["voice"]["ref_audio_base64"])

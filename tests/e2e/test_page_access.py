@@ -6,7 +6,7 @@ import pytest
 
 from conftest import ROOT
 from measured import faint, small, tree, unnamed, wide
-from pages import STATE, browser, choose, open_page
+from pages import STATE, browser, choose, open_page, stop
 from realtime import UNIT, Client, http
 from test_recording import wait_for
 
@@ -83,8 +83,7 @@ def test_what_is_shown_can_be_read_and_hit(start_server, open_page, tmp_path, sc
     page.evaluate("document.querySelector('[name=mode][value=chat]').parentElement.click()")
     page.until(NOTICE, 5)
     check(page, "video")
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
     choose(page, "audio")
     page.click("#start")
     page.until(f"{STATE} === 'speaking'")
@@ -92,8 +91,7 @@ def test_what_is_shown_can_be_read_and_hit(start_server, open_page, tmp_path, sc
     page.press("m", 77)
     page.until("document.body.dataset.muted === 'true'", 5)
     check(page, "muted")
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
     closed_sessions(server, 2)
     open_replay(page)
     check(page, "replay")
@@ -110,8 +108,7 @@ def test_start_is_in_the_middle_of_a_phone(server, open_page):
     page.click("#start")
     page.until(f"{STATE} === 'speaking'")
     assert off() <= 1 and box(page, "#interrupt")["right"] <= box(page, "#stage")["right"]
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
 
 
 def test_every_control_has_a_name(server, open_page):
@@ -189,8 +186,7 @@ def test_what_a_screen_reader_is_told(server, open_page, tmp_path):
     page.until(f"{STATE} === 'listening'")
     locked = [node for node in tree(page) if node["role"] == "radio" and node["name"] in ("Chat", "Video")]
     assert len(locked) == 2 and all(node["description"].startswith("Stop this conversation first") for node in locked)
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
 
 
 def test_a_caption_grows_by_what_is_new(server, open_page):

@@ -5,7 +5,7 @@ import re
 
 from conftest import ROOT
 from lossy import Lossy
-from pages import SHOTS, STATE, browser, number, open_page
+from pages import SHOTS, STATE, browser, number, open_page, stop
 from realtime import Client
 
 
@@ -31,8 +31,7 @@ def test_a_conversation_outlives_its_connection(server, open_page):
         assert page.text("#entries").count("the conversation begins") == 1
         claims = [url for url in page.asked if "resume_token=" in url]
         assert claims and len({re.search("session_id=([^&]*)", url)[1] for url in claims}) == 1
-        page.click("#start")
-        page.until(f"{STATE} === 'idle'")
+        stop(page)
         assert sum(event["type"] == "session.init" and event["payload"]["resume"] for event in page.sent) == 1
         page.until("document.getElementById('server').textContent === 'ready'", 20)
         page.evaluate("1")
@@ -87,8 +86,7 @@ def test_the_line(start_server, open_page):
         page.screenshot(SHOTS / "queued.png")
         holder.say_goodbye()
     page.until(f"{STATE} === 'listening'")
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
 
 
 def test_a_key_opens_the_door(start_server, open_page, tmp_path):
@@ -109,8 +107,7 @@ def test_a_key_opens_the_door(start_server, open_page, tmp_path):
     page.click("#start")
     page.until(f"{STATE} === 'listening'")
     assert not any("open-sesame" in url for url in page.asked)
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
     page.evaluate("sessionStorage.clear()")
 
 
@@ -120,8 +117,7 @@ def test_over_tls(start_server, open_page, tmp_path):
     page.click("#start")
     page.until("+document.getElementById('answered').textContent >= 1")
     assert any(url.startswith("wss://") for url in page.asked)
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
 
 
 def test_what_goes_wrong_is_told_in_words(start_server, open_page):

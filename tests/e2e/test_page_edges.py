@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from pages import STATE, browser, choose, open_page
+from pages import STATE, browser, choose, more_answers, open_page, stop
 from realtime import Client, http
 from test_recording import wait_for
 
@@ -123,8 +123,7 @@ def test_muted_before_the_microphone_is_open(server, open_page):
     page.evaluate("waiting[0]()")
     page.until(f"{STATE} === 'listening'")
     assert not page.evaluate("streams[0].getAudioTracks()[0].enabled")
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
 
 
 def test_a_microphone_that_is_unplugged_ends_the_conversation(server, open_page):
@@ -143,10 +142,8 @@ def test_a_camera_that_is_unplugged_leaves_the_conversation(server, open_page):
     page.until("+document.getElementById('answered').textContent >= 1")
     page.evaluate("streams[0].getVideoTracks()[0].dispatchEvent(new Event('ended'))")
     page.until("document.getElementById('preview').hidden && document.getElementById('notice-words').textContent.startsWith('The camera is gone')")
-    answered = page.text("#answered")
-    page.until(f"+document.getElementById('answered').textContent >= {answered} + 2")
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    more_answers(page, 2)
+    stop(page)
 
 
 def test_clearing_the_transcript_leaves_the_conversation(server, open_page):
@@ -156,12 +153,10 @@ def test_clearing_the_transcript_leaves_the_conversation(server, open_page):
     page.evaluate(f"window.states = []; new MutationObserver(() => states.push({STATE})).observe(document.body, {{ attributeFilter: ['data-state'] }})")
     page.click("#clear")
     page.evaluate("document.getElementById('speaker').click()")
-    answered = page.text("#answered")
-    page.until(f"+document.getElementById('answered').textContent >= {answered} + 1")
+    more_answers(page, 1)
     assert "idle" not in page.evaluate("states")
     page.evaluate("document.getElementById('speaker').click()")
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
 
 
 def test_who_closes_the_tab_leaves_the_slot(start_server, open_page):

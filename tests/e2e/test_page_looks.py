@@ -2,7 +2,7 @@
 import pytest
 
 from conftest import ROOT
-from pages import SHOTS, STATE, browser, choose, open_page
+from pages import SHOTS, STATE, browser, choose, open_page, stop
 from realtime import Client, http
 from test_recording import wait_for
 
@@ -11,8 +11,7 @@ def test_who_is_recorded_sees_it_beside_start(server, start_server, open_page, t
     page = open_page(start_server("--set", f"record.dir={tmp_path}"), "audio")
     page.click("#start")
     page.until(f"{STATE} === 'listening'")
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
     page.call("Page.reload")
     page.until("document.readyState === 'complete' && document.body?.dataset.mode === 'audio' && document.getElementById('recorded')?.hidden === false", 10)
     page.screenshot(SHOTS / "recorded.png")
@@ -69,8 +68,7 @@ def test_interrupting_is_a_word_while_the_model_speaks(server, open_page):
     before = page.evaluate("document.getElementById('stage').getBoundingClientRect().top")
     page.click("#notice-close")
     assert page.evaluate("document.getElementById('stage').getBoundingClientRect().top") == before, "a notice moves nothing"
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
 
 
 def test_muted_is_said_and_shown(server, open_page):
@@ -82,8 +80,7 @@ def test_muted_is_said_and_shown(server, open_page):
     page.screenshot(SHOTS / "muted.png")
     page.press("m", 77)
     page.until("document.getElementById('state').textContent !== 'Muted' && document.getElementById('orb').dataset.look !== 'deaf'", 20)
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
 
 
 def test_the_page_speaks_chinese(server, open_page):
@@ -152,8 +149,7 @@ def test_a_phone_in_daylight(server, open_page):
     page.evaluate("window.scrollTo(0, 0)")
     page.screenshot(SHOTS / "phone.png")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
     page.click("#open-settings")
     page.screenshot(SHOTS / "phone-settings.png")
     assert page.evaluate("document.getElementById('settings').open")
@@ -175,8 +171,7 @@ def test_the_preview_shows_what_is_sent(server, open_page):
     page.until("+document.getElementById('answered').textContent >= 1")
     assert page.evaluate("getComputedStyle(document.getElementById('preview')).objectFit") == "contain"
     page.screenshot(SHOTS / "phone-video.png")
-    page.click("#start")
-    page.until(f"{STATE} === 'idle'")
+    stop(page)
 
 
 def test_a_replay_on_a_phone_is_above_the_list(start_server, open_page, tmp_path):

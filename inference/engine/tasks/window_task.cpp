@@ -26,10 +26,9 @@ void window_task::begin() {
   prefill(session_.with.model.llm().embed(std::exchange(session_.tail, {})));
 }
 
-std::int64_t window_task::rows_set_aside() const {
-  // A slide may follow the unit's end at once. What it inserts into the prompt may lie on a page that others share.
-  if (!closed_ && session_.cache.shares(session_.window.first_changed())) return llm::kv_pool::page_tokens;
-  return moved_.rows();
+/// A slide follows the unit's end at once, if one is due.
+std::optional<std::int64_t> window_task::first_rewritten() const {
+  return session_.window.first_changed();
 }
 
 void window_task::on_prefilled() {

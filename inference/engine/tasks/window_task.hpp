@@ -15,7 +15,8 @@ public:
 
   void begin() override;
   bool is_unit() const override { return true; }
-  std::int64_t rows_set_aside() const override;
+  std::int64_t rows_set_aside() const override { return moved_.rows(); }
+  std::optional<std::int64_t> first_rewritten() const override;
   void on_prefilled() override;
 
 private:
