@@ -22,6 +22,8 @@ using timer = std::chrono::steady_clock;
 constexpr int tokens_per_unit = 20;
 constexpr int measured_tokens = 4;
 constexpr int past_rows = 1024;
+/// Windows of a stream after which its calls of the vocoder have one shape.
+constexpr int windows_to_full_history = 3;
 
 double since(timer::time_point begin) {
   return std::chrono::duration<double>(timer::now() - begin).count();
@@ -79,14 +81,21 @@ double time_second(const thinker& model, const talker* speaker, const std::share
 
 } // namespace
 
-void warm_up(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice) {
+void warm_up(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice, int most) {
   time_second(model, speaker, voice, 1);
   if (model.llm().device().is_cpu()) return;
+  // Other kernels serve large batches.
+  for (const auto count : {std::min(32, most), most})
+    if (count > 1) time_second(model, speaker, voice, count);
   constexpr int prompt = llm::kv_pool::page_tokens + 2;
   synthetic::llm_sessions sharing(model, 3, 2 * prompt); // rows in several runs of pages
   sharing.begin(synthetic::prompt::shared, prompt);
   sharing.feed(1);
   if (!speaker) return;
+  for (const auto count : speech::bounded_vocoder::call_sizes(most)) {
+    synthetic::sounding_sessions sounding(*speaker, voice, static_cast<int>(count));
+    for (auto window = 0; window < windows_to_full_history; ++window) sounding.sound();
+  }
   // The words of a turn's second unit are masked; those of the first one need no mask.
   synthetic::tts_sessions speaking(*speaker, 1);
   for (const auto turn_begins : {true, false}) {
@@ -97,7 +106,7 @@ void warm_up(const thinker& model, const talker* speaker, const std::shared_ptr<
 
 step_cost measure_step(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice) {
   auto time = [&](int count) { return time_second(model, speaker, voice, count); };
-  warm_up(model, speaker, voice);
+  warm_up(model, speaker, voice, 4);
   auto best = [&](int count) {
     return std::min(time(count), time(count));
   }; // taking the best run ignores the load of other programs

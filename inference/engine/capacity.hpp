@@ -19,8 +19,9 @@ struct step_cost {
 /// seconds.
 step_cost measure_step(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice);
 
-/// Runs the same stages once, measuring nothing.
-void warm_up(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice);
+/// Runs the same stages once, measuring nothing. On a device also for as many sessions as it may have, so that no kernel
+/// is loaded and no convolution planned while somebody waits.
+void warm_up(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice, int most);
 
 /// How many sessions an engine can offer, and what limits them.
 struct capacity {

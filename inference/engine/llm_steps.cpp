@@ -1,5 +1,6 @@
 #include "base/assert.hpp"
 #include "inference/engine/stages.hpp"
+#include "inference/kernels/transfer.hpp"
 
 #include <ATen/ATen.h>
 
@@ -167,7 +168,7 @@ void stages::download_rows(std::span<drawing> rows) {
       feeds.push_back(&r.by->feed());
       logits.push_back(feeds.back()->logits);
     }
-  const auto here = at::stack(logits).to(at::kCPU);
+  const auto here = download(at::stack(logits));
   for (std::size_t i = 0; i < feeds.size(); ++i) feeds[i]->logits = here[static_cast<std::int64_t>(i)];
 }
 

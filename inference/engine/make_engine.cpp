@@ -98,7 +98,7 @@ found_slots find_slots(const thinker& model, const talker* speaker, const std::s
                                " sessions need more memory than is free");
     log_info("engine: " + std::to_string(wanted) + " slots as set");
     // On a GPU a kernel is loaded when it is first launched.
-    if (!device.is_cpu()) warm_up(model, speaker, voice);
+    if (!device.is_cpu()) warm_up(model, speaker, voice, wanted);
     return {{wanted, 0, 0, wanted}, {}};
   }
   const auto cost = measure_step(model, speaker, voice);

@@ -49,7 +49,8 @@ bool omni_engine::run_pass() {
   stages_.see(plan.see);
   if (plan.clips) stages_.hear_clips(*plan.clips);
   stages_.run_llm(plan.prefill, plan.decode);
-  stages_.choose_speech(plan.speak);
+  for (auto step = 0; step < options_.limits.speech_steps; ++step)
+    if (!stages_.choose_speech(plan.speak)) break;
   stages_.make_sound(plan.sound);
   measure(begin, share);
   sessions_.bury();

@@ -41,6 +41,7 @@ bool gathers(std::span<const ready_session> ready, stage at, std::chrono::millis
 pass_limits accelerator_limits() {
   pass_limits limits;
   limits.windows = 64;
+  limits.speech_steps = 4; // a second has 25: one a pass would be a chain of 25 passes, each as long as its slowest stage
   limits.gather_sounds = std::chrono::milliseconds(30);
   limits.gather_windows = std::chrono::milliseconds(300);
   return limits;

@@ -40,6 +40,7 @@ struct pass_limits {
   std::int64_t pieces = 32;             ///< pieces of pictures encoded in one call, in order of waiting
   std::int64_t prompt_rows = 256;       ///< prompt rows in one call
   std::int64_t prompt_rows_beside = 64; ///< the same if units, which somebody is waiting for, are in the pass
+  int speech_steps = 1;                 ///< speech tokens that a session chooses in one pass: as many calls
   int windows = 16;                     ///< windows of speech tokens turned into sound in one call, in order of waiting
   /// How long after a unit's arrival its sound may wait to be encoded in one call with that of others, and its windows
   /// to be turned into sound, while there is other work. For an accelerator, where a call for one costs almost as much

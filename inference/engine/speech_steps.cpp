@@ -1,7 +1,10 @@
 #include "inference/engine/stages.hpp"
+#include "inference/kernels/parallel.hpp"
 
 #include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
 
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -16,18 +19,22 @@ double milliseconds_since(engine_clock::time_point begin) {
 
 } // namespace
 
-void stages::choose_speech(std::span<const session_id> ids) {
+bool stages::choose_speech(std::span<const session_id> ids) {
   struct part {
     task* by;
+    speech::tts_step step;
     at::Tensor logits; ///< [1, codes]; undefined if the model need not run
+    std::exception_ptr trouble{};
   };
   std::vector<part> parts;
   parts.reserve(ids.size());
-  for (auto* t : sessions_.needing(stage::speak, ids)) parts.push_back({t, {}});
+  for (auto* needs_it : sessions_.needing(stage::speak, ids))
+    sessions_.step(*needs_it, [&](task& t) { parts.push_back({&t, t.speech_step(), {}}); });
+  if (parts.empty()) return false;
   auto call = [this](std::span<part> batch) {
     std::vector<speech::tts_step> steps;
     steps.reserve(batch.size());
-    for (const auto& p : batch) steps.push_back(p.by->speech_step());
+    for (const auto& p : batch) steps.push_back(p.step);
     const auto begin = engine_clock::now();
     auto logits = speech::tts_logits(*with_.speaker->models().tokens, steps);
     const auto cost = milliseconds_since(begin);
@@ -36,13 +43,28 @@ void stages::choose_speech(std::span<const session_id> ids) {
       batch[i].by->costs().tts_ms += cost;
     }
   };
-  for (auto& p : sessions_.isolated(std::move(parts), call))
+  auto chosen = sessions_.isolated(std::move(parts), call);
+  // Each session draws from its own stream into its own turn.
+  const auto begin = engine_clock::now();
+  cpu::parallel_for(0, std::ssize(chosen), 1, [&](std::int64_t first, std::int64_t last) {
+    const c10::InferenceMode guard;
+    for (auto i = first; i < last; ++i) {
+      auto& p = chosen[static_cast<std::size_t>(i)];
+      try {
+        speech::tts_take(p.step, p.logits);
+      } catch (...) {
+        p.trouble = std::current_exception();
+      }
+    }
+  });
+  const auto cost = milliseconds_since(begin);
+  for (auto& p : chosen)
     sessions_.step(*p.by, [&](task& t) {
-      const auto begin = engine_clock::now();
-      speech::tts_take(t.speech_step(), p.logits);
-      t.costs().tts_ms += milliseconds_since(begin);
+      if (p.trouble) std::rethrow_exception(p.trouble);
+      t.costs().tts_ms += cost;
       t.on_speech_token();
     });
+  return true;
 }
 
 void stages::make_sound(std::span<const session_id> ids) {

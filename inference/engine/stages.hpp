@@ -29,8 +29,8 @@ public:
   /// each task that wants one.
   void run_llm(std::span<const schedule::piece> prefill, std::span<const session_id> decode);
 
-  /// Chooses one speech token for each session.
-  void choose_speech(std::span<const session_id> ids);
+  /// Chooses one speech token for each session that still needs one. Returns whether there was any.
+  bool choose_speech(std::span<const session_id> ids);
 
   /// Turns one window of speech tokens of each session into sound.
   void make_sound(std::span<const session_id> ids);

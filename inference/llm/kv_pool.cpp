@@ -1,6 +1,7 @@
 #include "inference/llm/kv_pool.hpp"
 
 #include "base/assert.hpp"
+#include "inference/kernels/transfer.hpp"
 #include "inference/llm/page_table.hpp"
 
 #include <ATen/ATen.h>
@@ -154,7 +155,7 @@ void kv_cache::restore() {
   make_room(0, length_);
   std::vector<std::int64_t> targets;
   list_rows(0, length_, targets);
-  const auto target = at::tensor(targets, at::kLong).to(store_->keys.device());
+  const auto target = upload(at::tensor(targets, at::kLong), store_->keys.device());
   for (auto layer = std::int64_t{0}; layer < store_->keys.size(0); ++layer)
     write(static_cast<int>(layer), target, parked_->keys.select(0, layer).to(target.device()),
           parked_->values.select(0, layer).to(target.device()));
@@ -290,7 +291,7 @@ void kv_cache::put_at(std::int64_t begin, const kv_segment& segment, const rope&
     make_room(begin, rows);
     std::vector<std::int64_t> targets;
     list_rows(begin, rows, targets);
-    const auto target = at::tensor(targets, at::kLong).to(keys.device());
+    const auto target = upload(at::tensor(targets, at::kLong), keys.device());
     store_->keys.index_copy_(1, target, keys);
     store_->values.index_copy_(1, target, segment.values);
   }

@@ -2,6 +2,7 @@
 
 #include "inference/kernels/attention.hpp"
 #include "inference/kernels/huge_pages.hpp"
+#include "inference/kernels/transfer.hpp"
 #include "inference/llm/norm.hpp"
 
 #include <ATen/ATen.h>
@@ -79,7 +80,7 @@ at::Tensor qwen3::embed(const at::Tensor& ids) const {
 }
 
 at::Tensor qwen3::embed(std::span<const token_id> ids) const {
-  return embed(as_tensor(ids).to(device()));
+  return embed(upload(as_tensor(ids), device()));
 }
 
 /// `ids` may be undefined, like `embeddings`.

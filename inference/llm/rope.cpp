@@ -1,5 +1,7 @@
 #include "inference/llm/rope.hpp"
 
+#include "inference/kernels/transfer.hpp"
+
 #include <ATen/ATen.h>
 
 namespace parley::inference::llm {
@@ -28,7 +30,7 @@ rope::rotation rope::at(const at::Tensor& positions) const {
 rope::rotation rope::move(std::int64_t from, std::int64_t to, std::int64_t rows) const {
   auto steps = at::arange(rows, at::kLong);
   const auto [cosine, sine] = turn(angles(steps + to).to(at::kDouble) - angles(steps + from).to(at::kDouble));
-  return {cosine.to(device_), sine.to(device_)};
+  return {upload(cosine, device_), upload(sine, device_)};
 }
 
 at::Tensor rope::apply(const at::Tensor& x, const rotation& turn) {

@@ -1,5 +1,7 @@
 #include "inference/tts/condition.hpp"
 
+#include "inference/kernels/transfer.hpp"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -16,7 +18,7 @@ tts_condition::tts_condition(const tts_bridge_config& config, const weights& w)
 at::Tensor tts_condition::embed(std::span<const token_id> ids) const {
   auto index = at::empty({std::ssize(ids)}, at::kLong);
   std::copy(ids.begin(), ids.end(), index.mutable_data_ptr<std::int64_t>());
-  return text_embedding_.index_select(0, index.to(text_embedding_.device()));
+  return text_embedding_.index_select(0, upload(index, text_embedding_.device()));
 }
 
 at::Tensor tts_condition::rows(std::span<const token_id> ids, const at::Tensor& hidden, bool normalize) const {

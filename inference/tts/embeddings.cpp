@@ -1,5 +1,7 @@
 #include "inference/tts/embeddings.hpp"
 
+#include "inference/kernels/transfer.hpp"
+
 #include <ATen/ATen.h>
 
 #include <stdexcept>
@@ -31,7 +33,7 @@ tts_embeddings tts_embeddings::open(const checkpoint& from, const tts_config& co
 }
 
 at::Tensor tts_embeddings::codes(std::span<const std::int64_t> tokens) const {
-  return codes(at::tensor(at::IntArrayRef(tokens.data(), tokens.size()), at::kLong).to(codes_.device()));
+  return codes(upload(at::tensor(at::IntArrayRef(tokens.data(), tokens.size()), at::kLong), codes_.device()));
 }
 
 } // namespace parley::inference::speech

@@ -4,6 +4,7 @@
 #include "inference/kernels/packed_upload.hpp"
 #include "inference/kernels/parallel.hpp"
 #include "inference/kernels/rows.hpp"
+#include "inference/kernels/transfer.hpp"
 #include "inference/kernels/varlen_attention.hpp"
 #include "inference/vocoder/ragged.hpp"
 
@@ -259,7 +260,7 @@ at::Tensor tts_llama::forward(std::span<const row> rows) const {
 
 std::vector<at::Tensor> tts_llama::next_logits(std::span<const row> rows) const {
   return undone_if_it_throws(rows,
-                             [&] { return logits(extend(rows)).to(at::kCPU, at::kFloat).contiguous().unbind(0); });
+                             [&] { return download(logits(extend(rows)).to(at::kFloat).contiguous()).unbind(0); });
 }
 
 /// One call's rows, known on the host before it begins, and uploaded at once.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 // The causal vocoder for an accelerator, where a call of the network costs as much for many streams as for one: streams
 // of different lengths side by side, aligned at their beginnings and padded behind their ends. What comes later does not
@@ -22,6 +23,20 @@ struct row_numbers {
   void add(std::int64_t row) { planned.push_back(row); }
   void add_to(packed_upload& numbers) { part = numbers.add(planned); }
 };
+
+/// cuDNN plans a convolution anew for each shape that it has not seen, which takes longer than the call. Calls are padded
+/// to few shapes: these numbers of streams, then multiples of the last step, and multiples of so many frames.
+constexpr std::int64_t stream_counts[] = {1, 2, 4, 8, 16, 24, 32, 48, 64};
+constexpr std::int64_t stream_step = 16, frame_step = 16;
+
+std::int64_t round_up(std::int64_t n, std::int64_t step) {
+  return (n + step - 1) / step * step;
+}
+
+std::int64_t padded_streams(std::int64_t n) {
+  const auto* found = std::ranges::lower_bound(stream_counts, n);
+  return found != std::end(stream_counts) ? *found : round_up(n, stream_step);
+}
 
 at::Tensor frames_of(const at::Tensor& mel) {
   return mel.squeeze(0).t();
@@ -47,6 +62,7 @@ struct bounded_vocoder::plan {
   std::vector<stream_part> parts;
   std::int64_t zero_frame = 0;          ///< row behind the joined mel
   std::vector<std::size_t> sing, speak; ///< jobs that get an excitation, and samples
+  std::int64_t singers = 0, speakers = 0; ///< their numbers, padded
   std::int64_t heard = 0, fresh = 0;    ///< most frames of mel to compute f0 from; most new frames
   std::int64_t decoded = 0;             ///< most frames to decode
   std::int64_t ends = 0;                ///< final streams among those that get samples
@@ -69,6 +85,12 @@ private:
     return frame < part.received ? part.mel_begin + frame - of.session->mel_offset : zero_frame;
   }
 };
+
+std::vector<std::int64_t> bounded_vocoder::call_sizes(std::int64_t most) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t n = 1; n <= most; n = sizes.back() + 1) sizes.push_back(padded_streams(n));
+  return sizes;
+}
 
 bounded_vocoder::plan::plan(const bounded_vocoder& model, std::span<const job> jobs) {
   place(model, jobs);
@@ -108,6 +130,8 @@ void bounded_vocoder::plan::plan_sources(const bounded_vocoder& model, std::span
     heard = std::max(heard, parts[i].received - first(i) + (parts[i].final ? right : 0));
     fresh = std::max(fresh, parts[i].fresh);
   }
+  heard = round_up(heard, frame_step);
+  singers = sing.empty() ? 0 : padded_streams(std::ssize(sing));
   for (std::size_t k = 0; k < sing.size(); ++k) {
     const auto& job = jobs[sing[k]];
     const auto& part = parts[sing[k]];
@@ -119,12 +143,15 @@ void bounded_vocoder::plan::plan_sources(const bounded_vocoder& model, std::span
     }
     phase.add(row * fresh + part.fresh - 1);
   }
+  for (auto n = std::ssize(sing) * heard; n < singers * heard; ++n) f0_mel.add(zero_frame);
 }
 
 void bounded_vocoder::plan::plan_speech(const bounded_vocoder& model, std::span<const job> jobs) {
   const auto ahead = model.network_->decoder_right() - 1, rate = model.network_->trunk().config().rate();
   const auto source_rows = parts.back().source_begin + parts.back().source_end - jobs.back().session->source_offset;
   for (const auto i : speak) decoded = std::max(decoded, parts[i].decoded());
+  decoded = round_up(decoded, frame_step);
+  speakers = speak.empty() ? 0 : padded_streams(std::ssize(speak));
   for (const auto i : speak) {
     const auto& part = parts[i];
     const auto own = part.decoded(), source_from = part.source_begin + part.from - jobs[i].session->source_offset;
@@ -137,6 +164,11 @@ void bounded_vocoder::plan::plan_speech(const bounded_vocoder& model, std::span<
       last.add(source_from + own - 1);
       ++ends;
     }
+  }
+  for (auto k = std::ssize(speak); k < speakers; ++k) {
+    for (std::int64_t n = 0; n < decoded + ahead; ++n) mel.add(zero_frame);
+    for (std::int64_t n = 0; n <= decoded; ++n) source.add(0);
+    columns.add(decoded * rate + 1);
   }
   // Behind its last sample, which is not repeated, a spectrum sees the source mirrored.
   const auto samples = model.frame_samples();
@@ -182,7 +214,7 @@ at::Tensor bounded_vocoder::extend_sources(std::span<const job> jobs, const plan
   at::Tensor fresh, phases;
   if (!at.sing.empty()) {
     const auto streams = std::ssize(at.sing), bins = mels.size(1);
-    const auto heard = mels.index_select(0, at[at.f0_mel]).view({streams, at.heard, bins}).transpose(1, 2);
+    const auto heard = mels.index_select(0, at[at.f0_mel]).view({at.singers, at.heard, bins}).transpose(1, 2);
     const auto f0 = network_->f0(heard, false).flatten().index_select(0, at[at.f0]).view({streams, at.fresh});
     std::vector<at::Tensor> before;
     for (const auto i : at.sing) before.push_back(jobs[i].session->phase);
@@ -217,12 +249,12 @@ std::vector<at::Tensor> bounded_vocoder::advance_together(std::span<const job> j
 
   std::vector<at::Tensor> result(jobs.size());
   if (!at.speak.empty()) {
-    const auto streams = std::ssize(at.speak), bins = mels.size(1);
+    const auto bins = mels.size(1);
     const auto mirrored =
         at.ends == 0 ? sources
                      : at::cat({sources, sources.index_select(0, at[at.last]).index_select(1, at[at.mirror])}, 0);
-    const auto mel = mels.index_select(0, at[at.mel]).view({streams, -1, bins}).transpose(1, 2);
-    const auto source = mirrored.index_select(0, at[at.source]).view({streams, -1});
+    const auto mel = mels.index_select(0, at[at.mel]).view({at.speakers, -1, bins}).transpose(1, 2);
+    const auto source = mirrored.index_select(0, at[at.source]).view({at.speakers, -1});
     const auto speech = network_->decode_together(mel, source, at.ends == 0 ? at::Tensor() : at[at.columns]);
     for (std::size_t k = 0; k < at.speak.size(); ++k) {
       const auto i = at.speak[k];

@@ -1,6 +1,7 @@
 #include "inference/vocoder/token2wav.hpp"
 
 #include "inference/formats/state_dict.hpp"
+#include "inference/kernels/transfer.hpp"
 #include "inference/tts/speech_driver.hpp"
 #include "inference/vocoder/ragged.hpp"
 
@@ -43,7 +44,7 @@ std::vector<at::Tensor> on_cpu(const std::vector<at::Tensor>& speech) {
     lengths.push_back(rows.back().size(0));
   }
   if (rows.empty() || rows.front().is_cpu()) return rows;
-  return cut(at::cat(rows, 0).to(at::kCPU), lengths, 0);
+  return cut(download(at::cat(rows, 0)), lengths, 0);
 }
 
 bool all_numbers(const at::Tensor& samples) {
