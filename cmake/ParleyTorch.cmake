@@ -54,6 +54,14 @@ if(EXISTS "${TORCH_ROOT}/lib/libtorch_cuda.so")
     target_link_libraries(parley_torch INTERFACE "${TORCH_ROOT}/lib/libc10_cuda.so")
   endif()
 endif()
+if(PARLEY_TORCH_CUDA)
+  # For CUDA graphs. Without these headers, kernels are launched one by one.
+  find_path(PARLEY_CUDA_INCLUDE cuda_runtime_api.h PATHS "${_cuda}/cu13/include" /usr/local/cuda/include)
+  if(PARLEY_CUDA_INCLUDE AND NOT EXISTS "${PARLEY_CUDA_INCLUDE}/crt/host_defines.h")
+    set(PARLEY_CUDA_INCLUDE "" CACHE PATH "folder of cuda_runtime_api.h" FORCE)
+  endif()
+  message(STATUS "CUDA headers: ${PARLEY_CUDA_INCLUDE}")
+endif()
 # The wheel brings its own libgomp, with the same SONAME as Debian's. It must be the only OpenMP runtime, so nothing
 # here uses -fopenmp. Programs find the libraries through the run path that CMake adds for libraries linked by path and
 # removes on installation.

@@ -26,9 +26,31 @@ PYTHON
   mv "$wheels.part" "$wheels"
 fi
 
+# Headers for CUDA graphs, of the toolkit that the wheel was built with.
+headers=$wheels/cuda/include
+if [ ! -e "$headers/crt/host_defines.h" ]; then
+  cuda=$(sed -n "s/^cuda: .*'\([0-9]*\.[0-9]*\)'/\1/p" "$wheels/torch/version.py")
+  rm -rf "$wheels/cuda.part" && mkdir -p "$wheels/cuda.part"
+  "$PARLEY_CACHE/venv/bin/python" -m pip download -q --no-deps --only-binary :all: --python-version "$python" --platform manylinux2014_x86_64 \
+    -d "$wheels/cuda.part" "nvidia-cuda-runtime==$cuda.*" "nvidia-cuda-crt==$cuda.*"
+  "$PARLEY_CACHE/venv/bin/python" - "$wheels/cuda.part" <<'PYTHON'
+import pathlib, sys, zipfile
+folder = pathlib.Path(sys.argv[1])
+for wheel in folder.glob("*.whl"):
+    with zipfile.ZipFile(wheel) as z:
+        for name in z.namelist():
+            _, found, below = name.partition("/include/")
+            if found and not name.endswith("/"):
+                (folder / "include" / below).parent.mkdir(parents=True, exist_ok=True)
+                (folder / "include" / below).write_bytes(z.read(name))
+    wheel.unlink()
+PYTHON
+  mkdir -p "$wheels/cuda" && rm -rf "$headers" && mv "$wheels/cuda.part/include" "$headers" && rm -rf "$wheels/cuda.part"
+fi
+
 build=build/for-gpu
 [ -f $build/build.ninja ] ||
-  cmake --preset release -B $build -DTORCH_ROOT="$wheels/torch" -DPARLEY_TESTS=OFF -DCMAKE_SKIP_BUILD_RPATH=ON >"$PARLEY_CACHE/configure.log" 2>&1 ||
+  cmake --preset release -B $build -DTORCH_ROOT="$wheels/torch" -DPARLEY_CUDA_INCLUDE="$headers" -DPARLEY_TESTS=OFF -DCMAKE_SKIP_BUILD_RPATH=ON >"$PARLEY_CACHE/configure.log" 2>&1 ||
   { cat "$PARLEY_CACHE/configure.log" >&2; exit 1; }
 cmake --build $build -j "${JOBS:-$(nproc)}" --target parley --target gpu_stages >&2
 

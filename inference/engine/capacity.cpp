@@ -1,6 +1,7 @@
 #include "inference/engine/capacity.hpp"
 
 #include "inference/engine/synthetic_sessions.hpp"
+#include "inference/kernels/device_graph.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/DeviceAccelerator.h>
@@ -92,7 +93,7 @@ void warm_up(const thinker& model, const talker* speaker, const std::shared_ptr<
   sharing.begin(synthetic::prompt::shared, prompt);
   sharing.feed(1);
   if (!speaker) return;
-  for (const auto count : speech::bounded_vocoder::call_sizes(most)) {
+  for (std::int64_t count = 1; count <= most; count = padded_count(count + 1)) {
     synthetic::sounding_sessions sounding(*speaker, voice, static_cast<int>(count));
     for (auto window = 0; window < windows_to_full_history; ++window) sounding.sound();
   }

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <cstring>
+#include <stdexcept>
 
 namespace parley::inference {
 
@@ -31,11 +32,20 @@ packed_upload::part packed_upload::add(const at::Tensor& numbers) {
   return add(numbers.const_data_ptr(), static_cast<std::size_t>(numbers.numel()), numbers.scalar_type());
 }
 
-void packed_upload::send(at::Device device) {
-  auto host = at::empty({std::ssize(bytes_)}, at::TensorOptions(at::kByte).pinned_memory(device.is_cuda()));
+at::Tensor packed_upload::staged(bool pinned) const {
+  auto host = at::empty({std::ssize(bytes_)}, at::TensorOptions(at::kByte).pinned_memory(pinned));
   if (!bytes_.empty()) std::memcpy(host.mutable_data_ptr(), bytes_.data(), bytes_.size());
-  // LibTorch keeps the pinned block until the stream has read it.
-  sent_ = host.to(device, device.is_cuda());
+  return host; // LibTorch keeps a pinned block until the stream has read it
+}
+
+void packed_upload::send(at::Device device) {
+  sent_ = staged(device.is_cuda()).to(device, device.is_cuda());
+}
+
+void packed_upload::send_again(const packed_upload& numbers) {
+  if (!sent_.defined() || numbers.bytes_.size() != bytes_.size())
+    throw std::invalid_argument("upload: numbers of another layout");
+  sent_.copy_(numbers.staged(sent_.is_cuda()), sent_.is_cuda());
 }
 
 at::Tensor packed_upload::operator[](const part& which) const {

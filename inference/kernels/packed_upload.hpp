@@ -29,10 +29,15 @@ public:
   /// Copies everything. Call it once.
   void send(at::Device device);
 
+  /// Replaces what was sent by the numbers of another one with the same layout, in the same memory. Throws
+  /// std::invalid_argument for another layout's size.
+  void send_again(const packed_upload& numbers);
+
   /// One-dimensional, on the device.
   at::Tensor operator[](const part& which) const;
 
 private:
+  at::Tensor staged(bool pinned) const;
   part add(const void* from, std::size_t count, at::ScalarType dtype);
 
   std::vector<std::byte> bytes_;

@@ -60,7 +60,8 @@ std::pair<at::Tensor, at::Tensor> plain(const at::Tensor& q, const at::Tensor& k
 
 } // namespace
 
-varlen_attention::varlen_attention(std::span<const attention_run> runs, mask which) : causal_(false) {
+varlen_attention::varlen_attention(std::span<const attention_run> runs, mask which, const bounds& at_most)
+    : causal_(false) {
   for (const auto& r : runs) {
     if (r.queries == 0) continue;
     if (r.queries < 0 || r.first_key < 0 || r.keys < (which == mask::causal ? r.queries : 1))
@@ -71,7 +72,16 @@ varlen_attention::varlen_attention(std::span<const attention_run> runs, mask whi
     most_keys_ = std::max(most_keys_, r.keys);
     past_keys_ = std::max(past_keys_, r.first_key + r.keys);
   }
+  const auto bounded = at_most.queries > 0;
+  if (bounded) {
+    if (most_queries_ > at_most.queries || most_keys_ > at_most.keys)
+      throw std::invalid_argument("attention: a run is longer than the plan allows");
+    most_queries_ = at_most.queries;
+    most_keys_ = at_most.keys;
+  }
   causal_ = which == mask::causal && most_queries_ > 1;
+  const auto longer = std::ranges::find_if(runs_, [](const auto& r) { return r.queries > 1; });
+  if (!bounded && longer != runs_.end()) singles_ = longer - runs_.begin();
   auto add = [this](std::int64_t n) { numbers_.push_back(static_cast<std::int32_t>(n)); };
   auto start = std::int64_t{0};
   for (const auto& r : runs_) add(std::exchange(start, start + r.queries));
@@ -79,6 +89,9 @@ varlen_attention::varlen_attention(std::span<const attention_run> runs, mask whi
   for (const auto& r : runs_) add(r.first_key);
   add(past_keys_); // not read: the lengths are given
   for (const auto& r : runs_) add(r.keys);
+  for (auto later = singles_; const auto& r : std::span(runs_).subspan(static_cast<std::size_t>(singles_)))
+    add(std::exchange(later, later + r.queries) - singles_);
+  add(queries_ - singles_);
   const auto stride = round_up(most_queries_, weight_alignment);
   for (auto begin = std::int64_t{0}; const auto& r : runs_) {
     for (auto i = std::int64_t{0}; i < r.queries; ++i) add(begin + i);
@@ -93,7 +106,8 @@ void varlen_attention::use(at::Tensor numbers) {
   query_starts_ = numbers.narrow(0, 0, count + 1);
   first_keys_ = numbers.narrow(0, count + 1, count + 1);
   key_counts_ = numbers.narrow(0, 2 * (count + 1), count);
-  weight_rows_ = numbers.narrow(0, 3 * count + 2, queries_);
+  later_starts_ = numbers.narrow(0, 3 * count + 2, count - singles_ + 1);
+  weight_rows_ = numbers.narrow(0, 4 * count + 3 - singles_, queries_);
   fused_ = has_fused_kernels(numbers.device());
 }
 
@@ -148,11 +162,29 @@ at::Tensor varlen_attention::run(const at::Tensor& query, const at::Tensor& keys
 /// zeros and a logsumexp of +inf. The logsumexp is float32 [heads, queries], in either case.
 at::Tensor varlen_attention::flash(const at::Tensor& query, const at::Tensor& keys, const at::Tensor& values,
                                    at::Tensor* lse) const {
+  if (singles_ > 0) return flash_in_two(query, keys, values, lse);
   auto result =
       at::_flash_attention_forward(query, keys, values, query_starts_, first_keys_, most_queries_, most_keys_, 0.0,
                                    causal_, false, std::nullopt, std::nullopt, std::nullopt, key_counts_);
   if (lse) *lse = std::get<1>(result).t();
   return std::get<0>(result);
+}
+
+/// One longer run beside runs of one query would keep the kernel from packing the heads of a group, which then read their
+/// keys once each, and from splitting the keys: four times as slow on an H200.
+at::Tensor varlen_attention::flash_in_two(const at::Tensor& query, const at::Tensor& keys, const at::Tensor& values,
+                                          at::Tensor* lse) const {
+  const auto later = std::ssize(runs_) - singles_;
+  const auto ones =
+      at::_flash_attention_forward(query.narrow(0, 0, singles_), keys, values, query_starts_.narrow(0, 0, singles_ + 1),
+                                   first_keys_.narrow(0, 0, singles_ + 1), 1, most_keys_, 0.0, false, false,
+                                   std::nullopt, std::nullopt, std::nullopt, key_counts_.narrow(0, 0, singles_));
+  const auto rest = at::_flash_attention_forward(query.narrow(0, singles_, queries_ - singles_), keys, values,
+                                                 later_starts_, first_keys_.narrow(0, singles_, later + 1),
+                                                 most_queries_, most_keys_, 0.0, causal_, false, std::nullopt,
+                                                 std::nullopt, std::nullopt, key_counts_.narrow(0, singles_, later));
+  if (lse) *lse = at::cat({std::get<1>(ones).t(), std::get<1>(rest).t()});
+  return at::cat({std::get<0>(ones), std::get<0>(rest)});
 }
 
 /// As of LibTorch 2.11 and 2.13, _efficient_attention_forward (aten/src/ATen/native/transformers/cuda/attention.cu) and

@@ -27,8 +27,14 @@ public:
   /// causal: the last query of a run sees all its keys, and each one before it sees one key less.
   enum class mask { none, causal };
 
-  /// Throws std::invalid_argument if a query would see no key.
-  varlen_attention(std::span<const attention_run> runs, mask which);
+  /// The most that a run has in any plan of equally many runs and queries, if all of them shall use the same kernels over
+  /// the same memory (graph_cache); 0 = whatever suits these runs.
+  struct bounds {
+    std::int64_t queries = 0, keys = 0;
+  };
+
+  /// Throws std::invalid_argument if a query would see no key, or a run exceeds the bounds.
+  varlen_attention(std::span<const attention_run> runs, mask which, const bounds& at_most = {0, 0});
 
   /// What the device must know, for an upload together with other numbers; then call `use`.
   std::span<const std::int32_t> numbers() const { return numbers_; }
@@ -55,6 +61,8 @@ public:
 private:
   void check(const at::Tensor& query, const at::Tensor& keys, const at::Tensor& values) const;
   at::Tensor flash(const at::Tensor& query, const at::Tensor& keys, const at::Tensor& values, at::Tensor* lse) const;
+  at::Tensor flash_in_two(const at::Tensor& query, const at::Tensor& keys, const at::Tensor& values,
+                          at::Tensor* lse) const;
   at::Tensor efficient(const at::Tensor& query, const at::Tensor& keys, const at::Tensor& values,
                        at::Tensor* lse) const;
   template<class Number>
@@ -64,8 +72,10 @@ private:
   std::vector<attention_run> runs_; ///< those with queries
   bool causal_;                     ///< and some run has several queries
   std::int64_t queries_ = 0, most_queries_ = 0, most_keys_ = 0, past_keys_ = 0;
+  std::int64_t singles_ = 0; ///< runs of one query before the first longer one, if there is a longer one
   std::vector<std::int32_t> numbers_;
   at::Tensor query_starts_, first_keys_, key_counts_, weight_rows_;
+  at::Tensor later_starts_; ///< of the runs after the singles, counted from theirs
   bool fused_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include "inference/tts/llama.hpp"
 
+#include "base/assert.hpp"
 #include "inference/kernels/attention.hpp"
 #include "inference/kernels/packed_upload.hpp"
 #include "inference/kernels/parallel.hpp"
@@ -11,6 +12,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -19,6 +21,15 @@ namespace parley::inference::speech {
 namespace {
 
 constexpr std::int64_t smallest_capacity = 64;
+
+// Calls on a device are padded to few shapes: groups of words to a multiple of so many rows ...
+constexpr std::int64_t row_step = 16;
+/// ... and no row sees more keys than the next power of two from here on.
+constexpr std::int64_t shortest_bound = 1024;
+/// A longer group of words, which forced tokens make, has a call of its own shape.
+constexpr std::int64_t longest_group = 32;
+/// The most rows of padding: steps of `padded_count` and `row_step`.
+constexpr std::int64_t spare_rows = 64;
 
 at::Tensor rotated(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin) {
   const auto half = x.size(-1) / 2;
@@ -196,7 +207,8 @@ tts_llama::tts_llama(const tensor_map& weights, const tts_config& config)
   const auto options = final_norm_.options().dtype(at::kFloat);
   frequencies_ =
       1.0 / at::pow(config_.rope_theta, at::arange(0, head_dim_, 2, options) / static_cast<double>(head_dim_));
-  if (!final_norm_.is_cpu()) rows_.emplace(layers_.size(), 2 * config_.kv_heads, head_dim_, options);
+  if (final_norm_.is_cpu()) return;
+  rows_.emplace(layers_.size(), 2 * config_.kv_heads, head_dim_, options);
 }
 
 /// Every tensor has exactly the shape that our loops assume.
@@ -259,24 +271,32 @@ at::Tensor tts_llama::forward(std::span<const row> rows) const {
 }
 
 std::vector<at::Tensor> tts_llama::next_logits(std::span<const row> rows) const {
-  return undone_if_it_throws(rows,
-                             [&] { return download(logits(extend(rows)).to(at::kFloat).contiguous()).unbind(0); });
+  return undone_if_it_throws(rows, [&] {
+    return rows_ ? logits_on_device(rows) : logits(extend(rows)).to(at::kFloat).contiguous().unbind(0);
+  });
 }
+
+/// Rows of a device's call that it needs so as to have one of few shapes.
+struct tts_llama::padding {
+  std::int64_t runs = 0, rows = 0; ///< more of each; at least one row a run
+  std::int64_t first = 0;          ///< of the rows of the store that they may use, as many as `rows`
+  varlen_attention::bounds bounds; ///< of the whole call's attention; {0, 0} = a call like no other
+};
 
 /// One call's rows, known on the host before it begins, and uploaded at once.
 struct tts_llama::plan {
   std::vector<std::int64_t> lengths; ///< rows of each session
-  at::Tensor tokens;                 ///< all sessions' tokens
-  at::Tensor positions;              ///< of each row
-  at::Tensor last;                   ///< each session's last row
+  packed_upload numbers;
+  at::Tensor tokens;    ///< all sessions' tokens
+  at::Tensor positions; ///< of each row
+  at::Tensor last;      ///< each session's last row
 
   // Elsewhere than on the CPU.
   at::Tensor targets; ///< int64: where keys and values of each row are written
   std::optional<varlen_attention> attention;
 
-  /// The caches must have room; if they are on a device, they already include the new rows.
-  plan(std::span<const row> rows, at::Device device) {
-    packed_upload numbers;
+  /// The caches must have room; if they are on a device, they already include the new rows. Call `use` next.
+  plan(std::span<const row> rows, at::Device device, const padding& more = {}) {
     std::vector<std::int64_t> ids, places, ends, written;
     std::vector<attention_run> runs;
     for (const auto& row : rows) {
@@ -290,27 +310,126 @@ struct tts_llama::plan {
       runs.push_back({n, first, keys});
       for (std::int64_t i = keys - n; i < keys; ++i) written.push_back(first + i);
     }
-    const auto token_part = numbers.add(ids), place_part = numbers.add(places), end_part = numbers.add(ends);
-    const auto target_part = numbers.add(written);
-    packed_upload::part attention_part;
-    if (!device.is_cpu()) {
-      attention.emplace(runs, varlen_attention::mask::causal);
-      attention_part = numbers.add(attention->numbers());
+    const bool by_tokens = std::ssize(ids) == std::ssize(places);
+    for (std::int64_t i = 0, from = more.first; i < more.runs; ++i) {
+      const auto n = i + 1 < more.runs ? 1 : more.rows - i; // the last one takes what is left
+      runs.push_back({n, from, n});
+      for (std::int64_t k = 0; k < n; ++k) {
+        places.push_back(k);
+        written.push_back(from + k);
+        if (by_tokens) ids.push_back(0);
+      }
+      ends.push_back(std::ssize(places) - 1);
+      from += n;
     }
-    numbers.send(device);
-    tokens = numbers[token_part];
-    positions = numbers[place_part];
-    last = numbers[end_part];
-    if (!attention) return;
-    targets = numbers[target_part];
-    attention->use(numbers[attention_part]);
+    token_part_ = numbers.add(ids);
+    place_part_ = numbers.add(places);
+    end_part_ = numbers.add(ends);
+    target_part_ = numbers.add(written);
+    if (device.is_cpu()) return;
+    attention.emplace(runs, varlen_attention::mask::causal, more.bounds);
+    attention_part_ = numbers.add(attention->numbers());
   }
+
+  void use(const packed_upload& sent) {
+    tokens = sent[token_part_];
+    positions = sent[place_part_];
+    last = sent[end_part_];
+    if (!attention) return;
+    targets = sent[target_part_];
+    attention->use(sent[attention_part_]);
+  }
+
+private:
+  packed_upload::part token_part_, place_part_, end_part_, target_part_, attention_part_;
 };
 
+/// Those that feed one token go together, as do those that begin with the words of a group, and all others.
+std::vector<at::Tensor> tts_llama::logits_on_device(std::span<const row> rows) const {
+  if (!spare_) spare_ = rows_->take(spare_rows);
+  make_room(rows);
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto kind = [&](std::size_t i) {
+    const auto& row = rows[i];
+    return row.embeddings.defined() ? (row.tokens.empty() && row.rows() <= longest_group ? 1 : 2)
+                                    : (row.tokens.size() == 1 ? 0 : 2);
+  };
+  std::ranges::stable_sort(order, {}, kind);
+  std::vector<row> sorted;
+  sorted.reserve(rows.size());
+  for (const auto i : order) sorted.push_back(rows[i]);
+  std::vector<at::Tensor> parts;
+  for (std::size_t begin = 0, end = 0; begin < sorted.size(); begin = end) {
+    const auto of = kind(order[begin]);
+    while (end < sorted.size() && kind(order[end]) == of) ++end;
+    const auto group = std::span(sorted).subspan(begin, end - begin);
+    parts.push_back(of == 2 ? logits(extend_here(group)) : logits_by_graph(group));
+  }
+  const auto all = download((parts.size() == 1 ? parts.front() : at::cat(parts)).to(at::kFloat).contiguous());
+  std::vector<at::Tensor> result(rows.size());
+  for (std::size_t i = 0; i < order.size(); ++i) result[order[i]] = all[static_cast<std::int64_t>(i)];
+  return result;
+}
+
+/// All rows are tokens, one each, or all are words, at most `longest_group` each.
+at::Tensor tts_llama::logits_by_graph(std::span<const row> rows) const {
+  const bool by_tokens = !rows.front().embeddings.defined();
+  std::int64_t fresh = 0, longest = 1;
+  for (const auto& row : rows) {
+    fresh += row.rows();
+    longest = std::max(longest, row.past->length());
+  }
+  const auto count = std::ssize(rows);
+  padding more;
+  if (by_tokens) {
+    more.runs = more.rows = padded_count(count) - count;
+  } else {
+    more.runs = padded_count(count + 1) - count;
+    more.rows = (fresh + more.runs + row_step - 1) / row_step * row_step - fresh;
+  }
+  more.first = spare_->first();
+  PARLEY_ASSERT(more.rows <= spare_rows, "padding has rows of its own");
+  more.bounds.queries = by_tokens ? 1 : longest_group;
+  more.bounds.keys =
+      static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max(longest, shortest_bound))));
+  const auto at = std::make_shared<plan>(rows, final_norm_.device(), more);
+  std::vector<at::Tensor> inputs;
+  if (!by_tokens) {
+    std::vector<at::Tensor> words;
+    for (const auto& row : rows) words.push_back(row.embeddings);
+    words.push_back(at::zeros({more.rows, width()}, final_norm_.options()));
+    inputs.push_back(at::cat(words));
+    if (inputs.back().size(1) != width())
+      throw std::runtime_error("the rows of the speech tokens do not fit their model");
+  }
+  const auto* codes = rows.front().codes;
+  const auto work = [this, at, codes](const packed_upload& numbers, std::span<const at::Tensor> given) {
+    at->use(numbers);
+    const auto x = extend_together(given.empty() ? codes->codes(at->tokens) : given.front(), *at);
+    return logits(norm(x.index_select(0, at->last), final_norm_));
+  };
+  const graph_cache::key shape{by_tokens ? 0 : 1,
+                               count + more.runs,
+                               fresh + more.rows,
+                               more.bounds.keys,
+                               reinterpret_cast<std::int64_t>(rows_->layer(0).const_data_ptr()),
+                               reinterpret_cast<std::int64_t>(codes)};
+  auto numbers = at->numbers;
+  return graphs_.run(shape, std::move(numbers), inputs, final_norm_.device(), work).narrow(0, 0, count);
+}
+
 at::Tensor tts_llama::extend(std::span<const row> rows) const {
-  const auto device = final_norm_.device();
   if (rows_) make_room(rows);
-  const plan at(rows, device);
+  return extend_here(rows);
+}
+
+/// Caches on a device already include the new rows.
+at::Tensor tts_llama::extend_here(std::span<const row> rows) const {
+  const auto device = final_norm_.device();
+  plan at(rows, device);
+  at.numbers.send(device);
+  at.use(at.numbers);
   auto x = embedded(rows, at.tokens);
   if (x.size(1) != width()) throw std::runtime_error("the rows of the speech tokens do not fit their model");
   x = rows_ ? extend_together(x, at) : extend_on_cpu(x, rows, at);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "inference/kernels/device_graph.hpp"
 #include "inference/tts/embeddings.hpp"
 #include "inference/tts/speech_config.hpp"
 #include "inference/tts/tts_rows.hpp"
@@ -46,7 +47,7 @@ private:
 };
 
 /// The TTS language model: a stock llama over given embeddings (docs/model/talker.md 4), in float32. One object serves
-/// all sessions.
+/// all sessions. Not thread-safe.
 class tts_llama {
 public:
   /// One session's part of a call: some rows of input.
@@ -95,14 +96,18 @@ private:
   struct angles {
     at::Tensor cos, sin; ///< [n, head_dim]
   };
+  struct padding;
   struct plan;
 
   layer read_layer(const tensor_map& weights, const std::string& name, std::int64_t width) const;
   template<class Call>
   static auto undone_if_it_throws(std::span<const row> rows, Call call);
   at::Tensor extend(std::span<const row> rows) const;
+  at::Tensor extend_here(std::span<const row> rows) const;
   at::Tensor extend_on_cpu(at::Tensor x, std::span<const row> rows, const plan& at) const;
   at::Tensor extend_together(at::Tensor x, const plan& at) const;
+  std::vector<at::Tensor> logits_on_device(std::span<const row> rows) const;
+  at::Tensor logits_by_graph(std::span<const row> rows) const;
   void make_room(std::span<const row> rows) const;
   angles angles_of(const at::Tensor& positions) const;
   at::Tensor norm(const at::Tensor& x, const at::Tensor& weight) const;
@@ -111,7 +116,10 @@ private:
   std::int64_t head_dim_;
   std::vector<layer> layers_;
   at::Tensor final_norm_, head_, frequencies_;
-  std::optional<tts_rows> rows_; ///< elsewhere than on the CPU
+  // Elsewhere than on the CPU.
+  std::optional<tts_rows> rows_;
+  mutable std::shared_ptr<const tts_rows::range> spare_; ///< rows for what pads a call
+  mutable graph_cache graphs_{64};
 };
 
 } // namespace parley::inference::speech

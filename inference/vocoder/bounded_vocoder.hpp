@@ -44,9 +44,6 @@ public:
   /// not final holds back `delay_frames`. Throws std::logic_error for a stream that has been finalized.
   std::vector<at::Tensor> stream(std::span<const job> jobs) const;
 
-  /// The numbers of streams, up to that of `most` streams, to which calls elsewhere than on the CPU are padded.
-  static std::vector<std::int64_t> call_sizes(std::int64_t most);
-
   std::int64_t delay_frames() const { return network_->f0_right() + network_->decoder_right(); }
   std::int64_t history_frames() const { return history_; }
   std::int64_t frame_samples() const { return network_->trunk().config().frame_samples(); }

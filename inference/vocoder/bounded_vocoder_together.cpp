@@ -1,3 +1,4 @@
+#include "inference/kernels/device_graph.hpp"
 #include "inference/kernels/packed_upload.hpp"
 #include "inference/vocoder/bounded_vocoder.hpp"
 #include "inference/vocoder/ragged.hpp"
@@ -6,7 +7,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 
 // The causal vocoder for an accelerator, where a call of the network costs as much for many streams as for one: streams
 // of different lengths side by side, aligned at their beginnings and padded behind their ends. What comes later does not
@@ -24,18 +24,12 @@ struct row_numbers {
   void add_to(packed_upload& numbers) { part = numbers.add(planned); }
 };
 
-/// cuDNN plans a convolution anew for each shape that it has not seen, which takes longer than the call. Calls are padded
-/// to few shapes: these numbers of streams, then multiples of the last step, and multiples of so many frames.
-constexpr std::int64_t stream_counts[] = {1, 2, 4, 8, 16, 24, 32, 48, 64};
-constexpr std::int64_t stream_step = 16, frame_step = 16;
+/// cuDNN plans a convolution anew for each shape that it has not seen, which takes longer than the call: calls are padded
+/// to few numbers of streams, and to multiples of so many frames.
+constexpr std::int64_t frame_step = 16;
 
 std::int64_t round_up(std::int64_t n, std::int64_t step) {
   return (n + step - 1) / step * step;
-}
-
-std::int64_t padded_streams(std::int64_t n) {
-  const auto* found = std::ranges::lower_bound(stream_counts, n);
-  return found != std::end(stream_counts) ? *found : round_up(n, stream_step);
 }
 
 at::Tensor frames_of(const at::Tensor& mel) {
@@ -60,15 +54,15 @@ struct stream_part {
 
 struct bounded_vocoder::plan {
   std::vector<stream_part> parts;
-  std::int64_t zero_frame = 0;          ///< row behind the joined mel
-  std::vector<std::size_t> sing, speak; ///< jobs that get an excitation, and samples
+  std::int64_t zero_frame = 0;            ///< row behind the joined mel
+  std::vector<std::size_t> sing, speak;   ///< jobs that get an excitation, and samples
   std::int64_t singers = 0, speakers = 0; ///< their numbers, padded
-  std::int64_t heard = 0, fresh = 0;    ///< most frames of mel to compute f0 from; most new frames
-  std::int64_t decoded = 0;             ///< most frames to decode
-  std::int64_t ends = 0;                ///< final streams among those that get samples
-  row_numbers f0_mel, f0, phase, noise; ///< of those that `sing`
-  row_numbers last, mirror;             ///< the last frame of each final stream; a frame's samples backwards
-  row_numbers mel, source, columns;     ///< of those that `speak`
+  std::int64_t heard = 0, fresh = 0;      ///< most frames of mel to compute f0 from; most new frames
+  std::int64_t decoded = 0;               ///< most frames to decode
+  std::int64_t ends = 0;                  ///< final streams among those that get samples
+  row_numbers f0_mel, f0, phase, noise;   ///< of those that `sing`
+  row_numbers last, mirror;               ///< the last frame of each final stream; a frame's samples backwards
+  row_numbers mel, source, columns;       ///< of those that `speak`
   packed_upload numbers;
 
   plan(const bounded_vocoder& model, std::span<const job> jobs);
@@ -85,12 +79,6 @@ private:
     return frame < part.received ? part.mel_begin + frame - of.session->mel_offset : zero_frame;
   }
 };
-
-std::vector<std::int64_t> bounded_vocoder::call_sizes(std::int64_t most) {
-  std::vector<std::int64_t> sizes;
-  for (std::int64_t n = 1; n <= most; n = sizes.back() + 1) sizes.push_back(padded_streams(n));
-  return sizes;
-}
 
 bounded_vocoder::plan::plan(const bounded_vocoder& model, std::span<const job> jobs) {
   place(model, jobs);
@@ -131,7 +119,7 @@ void bounded_vocoder::plan::plan_sources(const bounded_vocoder& model, std::span
     fresh = std::max(fresh, parts[i].fresh);
   }
   heard = round_up(heard, frame_step);
-  singers = sing.empty() ? 0 : padded_streams(std::ssize(sing));
+  singers = sing.empty() ? 0 : padded_count(std::ssize(sing));
   for (std::size_t k = 0; k < sing.size(); ++k) {
     const auto& job = jobs[sing[k]];
     const auto& part = parts[sing[k]];
@@ -151,7 +139,7 @@ void bounded_vocoder::plan::plan_speech(const bounded_vocoder& model, std::span<
   const auto source_rows = parts.back().source_begin + parts.back().source_end - jobs.back().session->source_offset;
   for (const auto i : speak) decoded = std::max(decoded, parts[i].decoded());
   decoded = round_up(decoded, frame_step);
-  speakers = speak.empty() ? 0 : padded_streams(std::ssize(speak));
+  speakers = speak.empty() ? 0 : padded_count(std::ssize(speak));
   for (const auto i : speak) {
     const auto& part = parts[i];
     const auto own = part.decoded(), source_from = part.source_begin + part.from - jobs[i].session->source_offset;
