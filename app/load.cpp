@@ -62,6 +62,8 @@ void add_load(CLI::App& app, job& chosen) {
   sub->add_option("--think", habits.think, "Mean seconds between an answer and the next question");
   sub->add_option("--pause", habits.pause, "Mean seconds of silence between two recordings");
   sub->add_option("--barge-in", habits.barge_in, "Chance that a speaking second is interrupted");
+  sub->add_option("--listening", habits.listening, "Share of the seconds that tell the model to listen");
+  sub->add_option("--speak-tokens", habits.speak_tokens, "Most tokens of a spoken second; 0: as the server has it");
   sub->add_option("--playback-lead", habits.playback_lead, "Seconds of sound that a listener buffers before playing");
   sub->add_option("--seed", options->seed, "Same seed, same people");
   sub->add_option("--threads", options->threads, "Threads of the load generator; 0 = one per core");

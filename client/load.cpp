@@ -153,6 +153,8 @@ std::optional<std::string> objection(const load_options& options) {
                                                     {"--playback-lead", habits.playback_lead}};
   for (const auto& [name, seconds] : lengths)
     if (!(seconds >= 0 && seconds <= longest)) return std::string(name) + " must be 0 to 1000000";
+  if (!(habits.listening >= 0 && habits.listening <= 1)) return "--listening must be 0 to 1";
+  if (habits.speak_tokens < 0) return "--speak-tokens must not be negative";
   if (!(habits.barge_in >= 0 && habits.barge_in <= 1)) return "--barge-in must be 0 to 1";
   return std::nullopt;
 }

@@ -91,7 +91,8 @@ void load_client::send_chunk(double now) {
     silence_due_ = next_due_;
   }
   open_.push_back(next_due_);
-  hands_->send_unit(pace_.next_unit(), force);
+  const bool told = pace_.tells_to_listen();
+  hands_->send_unit(pace_.next_unit(), force || told);
   if (!habits_->fast) next_due_ = first_due_ + pace_.due(said_);
   hands_->wake_at(habits_->fast ? std::max(end_, now) : std::min(next_due_, std::max(end_, now)));
 }

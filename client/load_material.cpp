@@ -47,8 +47,9 @@ tl::expected<load_material, std::string> load_material::make(std::span<const std
           frames.push_back(shared(protocol::encode_append(words, std::span(spoken).subspan(at, unit_samples), force,
                                                           which == mode::video ? picture : std::string())));
       }
-  made.inits_ = {shared(protocol::encode_init({.spoken = dialect::current, .resume = habits.resume})),
-                 shared(protocol::encode_init({.spoken = dialect::legacy}))};
+  protocol::init_request init{.spoken = dialect::current, .resume = habits.resume};
+  if (habits.speak_tokens > 0) init.max_speak_tokens = habits.speak_tokens;
+  made.inits_ = {shared(protocol::encode_init(init)), shared(protocol::encode_init({.spoken = dialect::legacy}))};
   for (const auto& prompt : prompts)
     made.questions_.push_back(
         shared(protocol::encode_chat({.prompt = prompt, .max_new_tokens = max_new_tokens, .tts = habits.tts})));

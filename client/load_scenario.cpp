@@ -59,6 +59,15 @@ bool load_pace::interrupts() {
   return uniform() < habits_->barge_in;
 }
 
+bool load_pace::tells_to_listen() {
+  constexpr double both = 10; // seconds
+  const auto share = habits_->listening;
+  if (share <= 0) return false;
+  const auto stretch = std::max(1.0, both * (listening_ ? share : 1 - share));
+  if (share < 1 && uniform() < 1 / stretch) listening_ = !listening_;
+  return listening_ || share >= 1;
+}
+
 double load_pace::uniform() {
   return static_cast<double>(chance_() >> 11) * 0x1.0p-53;
 }

@@ -19,6 +19,8 @@ struct load_habits {
   double think = 2;     ///< mean time between an answer and the next question, in chat
   double pause = 1.5;   ///< mean silence between two recordings
   double barge_in = 0;  ///< probability that a speaking second is interrupted by force_listen
+  double listening = 0; ///< share of the seconds that tell the model to listen, in stretches
+  int speak_tokens = 0; ///< most tokens of a spoken second; 0 = the server's default; current dialect
   bool tts = true;      ///< request spoken answers in chat
   bool resume = true;   ///< come back when the connection breaks; current dialect
   double playback_lead = usual_playback_lead; ///< how much a listener buffers before a turn begins to play
@@ -62,6 +64,10 @@ public:
   /// Whether a speaking second is interrupted.
   bool interrupts();
 
+  /// Whether the next second tells the model to listen: in turns, so that it listens and may speak for ten seconds
+  /// together on average.
+  bool tells_to_listen();
+
   /// The silence is over: the next unit begins a recording.
   void speak_up() { silent_left_ = 0; }
 
@@ -72,6 +78,7 @@ private:
   const load_habits* habits_;
   std::mt19937_64 chance_;
   std::size_t unit_ = 0, left_ = 0, silent_left_ = 0;
+  bool listening_ = true;
 };
 
 } // namespace parley::client

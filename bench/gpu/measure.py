@@ -30,9 +30,12 @@ COMPARABLE = ("llm/", "audio_encoder/", "image/")
 # A device rounds differently from the CPU: its error in bfloat16 may be this many times as large, or as this smallest error.
 ROUNDING = 4.0
 SMALL_ERROR = 2e-3
+# A model with random weights never decides to listen or to stop: it speaks all the time, 20 tokens a second, which no person does. The usual
+# talk has the pace of people's speech, and three of five seconds are told to listen.
+TALK = {"usual": ["--listening", "0.6", "--speak-tokens", "6"], "always": []}
 # Other ways to compute, by flags; one that a program does not know is left out.
 PLAIN = "--plain-attention"
-ALTERNATIVES = {"plain attention": PLAIN, "cuDNN attention": "--cudnn-attention"}
+ALTERNATIVES = {"plain attention": PLAIN, "cuDNN attention": "--cudnn-attention", "kernel by kernel": "--no-graphs"}
 
 
 class Deadline(Exception):
@@ -253,7 +256,7 @@ class Measurement:
             process.kill()
             process.wait()
 
-    def load(self, url: str, sessions: int) -> None:
+    def load(self, url: str, sessions: int, talk: str) -> None:
         figures = self.out / "load.json"
         seen, over = [], threading.Event()
 
@@ -265,14 +268,15 @@ class Measurement:
         watcher = threading.Thread(target=watch)
         watcher.start()
         status, text, _ = self.run([self.program("parley"), "load", "--url", url, "--mode", "audio", "--sessions", str(sessions), "--seconds",
-                                    str(self.how.load_seconds), "--ramp", "2", "--wav", QUESTION, "--json", str(figures)], self.how.load_seconds + 45)
+                                    str(self.how.load_seconds), "--ramp", "2", "--wav", QUESTION, *TALK[talk], "--json", str(figures)],
+                                    self.how.load_seconds + 45)
         over.set()
         watcher.join()
         values = {"memory_mib": max((s[0] for s in seen), default=None), "utilization": round(sum(s[1] for s in seen) / len(seen)) if seen else None}
         if status != 0 or not figures.is_file():
-            self.row("sessions", sessions=sessions, error=f"status {status}: {last_line(text)}", **values)
+            self.row("sessions", sessions=sessions, talk=talk, error=f"status {status}: {last_line(text)}", **values)
             return
-        self.row("sessions", sessions=sessions, load=json.loads(figures.read_text(encoding="utf-8")), **values)
+        self.row("sessions", sessions=sessions, talk=talk, load=json.loads(figures.read_text(encoding="utf-8")), **values)
         figures.unlink()
 
     def sessions(self) -> None:
@@ -291,7 +295,8 @@ class Measurement:
                 if process.poll() is not None:
                     self.row("serve", slots=count, error=f"the server ended with status {process.returncode}")
                     break
-                self.load(answer, count)
+                for talk in self.how.talk:
+                    self.load(answer, count, talk)
         finally:
             self.stop(process)
 
@@ -340,6 +345,7 @@ def main() -> int:
     parser.add_argument("--past", type=int, default=4096, help="rows that each session of the stages has in the language model")
     parser.add_argument("--sessions", type=numbers, default=[8, 32, 64, 96, 128], help="conversations in real time")
     parser.add_argument("--load-seconds", type=float, default=20)
+    parser.add_argument("--talk", type=lambda text: text.split(","), default=list(TALK), help="usual: 40 %% of the seconds are spoken, with 6 tokens; always: all, with 20")
     parser.add_argument("--context", type=int, default=2048, help="engine.context_tokens of the server")
     parser.add_argument("--dry-run", action="store_true", help="everything for a moment, on the CPU with a small model")
     how = parser.parse_args()

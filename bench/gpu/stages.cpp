@@ -8,6 +8,7 @@
 #include "inference/engine/device.hpp"
 #include "inference/engine/synthetic_sessions.hpp"
 #include "inference/formats/wav_file.hpp"
+#include "inference/kernels/device_graph.hpp"
 #include "inference/kernels/varlen_attention.hpp"
 #include "inference/voice/default_voice_file.hpp"
 #include "inference/voice/features.hpp"
@@ -41,7 +42,7 @@ struct wish {
   std::vector<int> sessions{1, 8, 16, 32, 64, 96, 128};
   int past = 4096, prompt = 512;
   double seconds = 1;
-  bool cudnn_attention = false, plain_attention = false;
+  bool cudnn_attention = false, plain_attention = false, no_graphs = false;
 };
 
 using timer = std::chrono::steady_clock;
@@ -135,6 +136,7 @@ public:
     set_up_accelerators(float32_products::rounded);
     if (how.cudnn_attention) at::globalContext().setSDPUseCuDNN(true);
     varlen_attention::prefer_loop(how.plain_attention);
+    graph_cache::prefer_calls(how.no_graphs);
     const auto begin = timer::now();
     const auto dtype = find_dtype(how.dtype, device_, sizes_.llm.hidden_size);
     thinks_ = std::make_unique<const thinker>(weights_, sizes_, dtype, device_);
@@ -168,7 +170,8 @@ private:
     if (stage == "llm")
       return {{"LLM step, own prompts", llm(prompt::own, 1)},
               {"LLM step, shared prompt", llm(prompt::shared, 1)},
-              {"LLM unit of 13 rows, own prompts", llm(prompt::own, 13)}};
+              {"LLM unit of 13 rows, own prompts", llm(prompt::own, 13)},
+              {"LLM unit among tokens, own prompts", unit_among_tokens()}};
     if (stage == "hear" && thinks_->hears()) return {{"hear a second", hear()}};
     if (!speaks_) return {};
     if (stage == "tts") return {{"TTS step", tts()}};
@@ -201,6 +204,16 @@ private:
       batch->begin(how, how_.prompt);
       batch->remember(how_.past - how_.prompt);
       return trial{{}, [batch, rows] { batch->feed(rows); }};
+    };
+  }
+
+  maker unit_among_tokens() {
+    return [this](int n) {
+      constexpr auto most_calls = 64, unit = 13;
+      const auto batch = std::make_shared<synthetic::llm_sessions>(*thinks_, n, how_.past + most_calls * unit);
+      batch->begin(synthetic::prompt::own, how_.prompt);
+      batch->remember(how_.past - how_.prompt);
+      return trial{{}, [batch] { batch->feed(1, unit); }};
     };
   }
 
@@ -275,6 +288,7 @@ int main(int argc, char** argv) {
   app.add_option("--prompt", how.prompt, "Rows of them that are its prompt");
   app.add_option("--seconds", how.seconds, "Time for the calls of one row");
   app.add_flag("--cudnn-attention", how.cudnn_attention, "Allow cuDNN's attention, which Parley turns off");
+  app.add_flag("--no-graphs", how.no_graphs, "Launch kernel by kernel what else is recorded as a graph");
   app.add_flag("--plain-attention", how.plain_attention, "Attend to one sequence after another, without fused kernels");
   CLI11_PARSE(app, argc, argv);
   const c10::InferenceMode guard;

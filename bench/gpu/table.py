@@ -90,15 +90,15 @@ def sessions(rows: list[Row]) -> list[str]:
         notes.append(f"A server with {r['slots']} slots: {short(r['error']) if r['error'] else 'ready after ' + number(r['seconds']) + ' s'}.")
     for r in of(rows, "sessions"):
         if "error" in r:
-            body.append([str(r["sessions"]), short(r["error"]), *["–"] * 6, number(r["memory_mib"], 0), number(r["utilization"], 0)])
+            body.append([str(r["sessions"]), r.get("talk", "always"), short(r["error"]), *["–"] * 6, number(r["memory_mib"], 0), number(r["utilization"], 0)])
             continue
         load = r["load"]
         unit, sound = load["milliseconds"]["unit_latency"], load["milliseconds"]["first_sound"]
         units = load["units"]
-        body.append([str(r["sessions"]), str(load["sessions"]["at_once"]), f"{units['answered']} / {units['spoken']}", milliseconds(unit["p50"]),
+        body.append([str(r["sessions"]), r.get("talk", "always"), str(load["sessions"]["at_once"]), f"{units['answered']} / {units['spoken']}", milliseconds(unit["p50"]),
                      milliseconds(unit["p95"]), milliseconds(unit["p99"]), f"{milliseconds(sound['p50'])} / {milliseconds(sound['p95'])}",
                      f"{load['deadline_misses']} / {load['sound']['gaps']}", number(r["memory_mib"], 0), number(r["utilization"], 0)])
-    head = ["sessions", "at once", "units answered / spoken", "a unit, ms p50", "p95", "p99", "first sound, ms p50 / p95", "misses / gaps", "GPU memory, MiB",
+    head = ["sessions", "they speak", "at once", "units answered / spoken", "a unit, ms p50", "p95", "p99", "first sound, ms p50 / p95", "misses / gaps", "GPU memory, MiB",
             "GPU, %"]
     return lines(head, body) + [line for note in notes for line in (note, "")]
 

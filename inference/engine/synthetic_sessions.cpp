@@ -49,14 +49,16 @@ void llm_sessions::remember(std::int64_t rows) {
   }
 }
 
-void llm_sessions::feed(std::int64_t rows) {
+void llm_sessions::feed(std::int64_t rows, std::int64_t of_the_last) {
   std::vector<llm::sequence_rows> sequences;
   std::vector<std::int64_t> last;
+  std::int64_t sum = 0;
   for (auto& cache : caches_) {
-    sequences.push_back({&cache, rows});
-    last.push_back(std::ssize(sequences) * rows - 1);
+    sequences.push_back({&cache, &cache == &caches_.back() && of_the_last > 0 ? of_the_last : rows});
+    sum += sequences.back().rows;
+    last.push_back(sum - 1);
   }
-  const std::vector<token_id> ids(static_cast<std::size_t>(rows) * caches_.size(), any_token);
+  const std::vector<token_id> ids(static_cast<std::size_t>(sum), any_token);
   const auto& llm = model_.llm();
   const auto logits = llm.logits(llm.forward({ids, {}}, sequences, last));
   if (shortlist_)

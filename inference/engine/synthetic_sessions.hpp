@@ -35,8 +35,9 @@ public:
   /// Gives each session `rows` more rows, all zero, without computing them.
   void remember(std::int64_t rows);
 
-  /// Feeds `rows` tokens to each and downloads what draws from each one's last row need, which waits for the device.
-  void feed(std::int64_t rows);
+  /// Feeds `rows` tokens to each, or `of_the_last` to the last one if that is given, and downloads what draws from each
+  /// one's last row need, which waits for the device.
+  void feed(std::int64_t rows, std::int64_t of_the_last = 0);
 
 private:
   const thinker& model_;

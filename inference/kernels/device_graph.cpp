@@ -13,7 +13,8 @@
 
 #ifdef PARLEY_CUDA_GRAPHS
 #include <ATen/cuda/CUDAGraph.h>
-#include <c10/cuda/CUDAGuard.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #endif
 
 namespace parley::inference {
@@ -37,7 +38,8 @@ static at::cuda::MempoolId_t shared_pool() {
 class graph_cache::recorded {
 public:
   recorded(at::Device device, const std::function<at::Tensor()>& work) {
-    const c10::cuda::CUDAStreamGuard elsewhere(c10::cuda::getStreamFromPool(false, device.index()));
+    // c10::cuda's own guard would have to be linked with CUDA's runtime.
+    const c10::StreamGuard elsewhere(c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device));
     graph_.capture_begin(shared_pool(), cudaStreamCaptureModeThreadLocal);
     try {
       result_ = work();
@@ -82,17 +84,15 @@ static bool records(at::Device) {
 struct graph_cache::graph {
   packed_upload numbers;
   std::vector<at::Tensor> inputs;
-  work what;
+  work what; ///< the first call's; where a graph can be recorded, it takes the place of this
   std::uint64_t last_call = 0;
   std::optional<recorded> whole;
   bool refused = false; ///< it could not be recorded
-
-  at::Tensor call() const { return what(numbers, inputs); }
 };
 
 at::Tensor graph_cache::run(const key& shape, packed_upload numbers, std::span<const at::Tensor> inputs,
                             at::Device device, const work& what) {
-  if (calls_preferred) {
+  if (calls_preferred || (device.is_cuda() && !records(device))) {
     numbers.send(device);
     return what(numbers, inputs);
   }
@@ -104,9 +104,9 @@ at::Tensor graph_cache::run(const key& shape, packed_upload numbers, std::span<c
     numbers.send(device);
     fresh->numbers = std::move(numbers);
     for (const auto& input : inputs) fresh->inputs.push_back(input.clone(at::MemoryFormat::Contiguous));
-    fresh->what = what;
+    if (!records(device)) fresh->what = what;
     fresh->last_call = ++calls_;
-    auto result = fresh->call();
+    auto result = what(fresh->numbers, fresh->inputs);
     graphs_.emplace(shape, std::move(fresh));
     return result;
   }
@@ -114,15 +114,16 @@ at::Tensor graph_cache::run(const key& shape, packed_upload numbers, std::span<c
   known->last_call = ++calls_;
   known->numbers.send_again(numbers);
   for (std::size_t i = 0; i < inputs.size(); ++i) known->inputs[i].copy_(inputs[i]);
-  if (!records(device) || known->refused) return known->call();
+  if (!records(device)) return known->what(known->numbers, known->inputs);
+  if (known->refused) return what(known->numbers, known->inputs);
   if (!known->whole) {
     try {
-      known->whole.emplace(device, [&] { return known->call(); });
+      known->whole.emplace(device, [&] { return what(known->numbers, known->inputs); });
     } catch (const c10::Error& e) {
       known->refused = true;
       log_info(std::string("engine: a graph could not be recorded, its kernels are launched one by one: ") +
                e.what_without_backtrace());
-      return known->call();
+      return what(known->numbers, known->inputs);
     }
   }
   return known->whole->replay();

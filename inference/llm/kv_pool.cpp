@@ -23,9 +23,9 @@ kv_pool::kv_pool(const llm_config& config, int sequences, int tokens, at::Scalar
     : kv_pool(config, room{sequences * pages_of(tokens), pages_of(tokens)}, dtype, device) {}
 
 kv_pool::kv_pool(const llm_config& config, room size, at::ScalarType dtype, at::Device device) {
+  const auto rows = (std::int64_t{size.pages} + (device.is_cpu() ? 0 : 1)) * page_tokens;
   auto make = [&] {
-    return at::empty({config.layers, std::int64_t{size.pages} * page_tokens, config.kv_heads, config.head_dim},
-                     at::TensorOptions(dtype).device(device));
+    return at::empty({config.layers, rows, config.kv_heads, config.head_dim}, at::TensorOptions(dtype).device(device));
   };
   store_ = std::make_shared<store>(store{make(), make(), page_table(size.pages, size.pages_per_sequence)});
 }
@@ -72,6 +72,11 @@ kv_cache::~kv_cache() {
 
 int kv_cache::own_pages() const {
   return static_cast<int>(std::ranges::count_if(pages_, [&](auto page) { return !store_->pages.shared(page); }));
+}
+
+std::int64_t kv_cache::spare_row() const {
+  PARLEY_ASSERT(!store_->keys.is_cpu(), "nothing pads a call on the CPU");
+  return std::int64_t{store_->pages.size()} * kv_pool::page_tokens;
 }
 
 kv_cache kv_cache::fork() const {

@@ -113,6 +113,12 @@ public:
   /// Its pages in the pool, in order: page i holds rows [i, i + 1) * page_tokens.
   std::span<const std::int32_t> page_numbers() const { return pages_; }
 
+  /// An empty cache of the same pool.
+  kv_cache sibling() const { return kv_cache(store_); }
+
+  /// The pool's first row that no cache ever holds, for what pads a call: a page of them, elsewhere than on the CPU.
+  std::int64_t spare_row() const;
+
   /// A view of one layer of the whole pool: [pool's rows, kv_heads, head_dim].
   at::Tensor pool_keys(int layer) const;
   at::Tensor pool_values(int layer) const;

@@ -7,6 +7,7 @@
 
 #include <ATen/ATen.h>
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -118,6 +119,9 @@ at::Tensor qwen3::forward_on_cpu(const input& rows, const call& what, std::span<
 
 at::Tensor qwen3::forward_on_device(const input& rows, const call& what, std::span<const std::int64_t> wanted,
                                     forward_trace* trace) const {
+  if (!rows.embeddings.defined() && !trace)
+    if (const auto padded = ragged_attention::shape_of(what.sequences))
+      return forward_by_graph(rows, what, *padded).index_select(0, upload(as_tensor(wanted), device()));
   packed_upload numbers;
   const auto ids = numbers.add(rows.ids), targets = numbers.add(what.targets), chosen = numbers.add(wanted);
   const auto cosine = numbers.add(what.turn.cosine.to(dtype())), sine = numbers.add(what.turn.sine.to(dtype()));
@@ -125,11 +129,42 @@ at::Tensor qwen3::forward_on_device(const input& rows, const call& what, std::sp
   numbers.send(device());
   attention.use(numbers);
   const auto each_row = [&](const packed_upload::part& part) { return numbers[part].view({-1, 1, config_.head_dim}); };
-  const device_call there{
-      *what.sequences.front().cache, std::move(attention), numbers[targets], {each_row(cosine), each_row(sine)}};
+  const device_call there{what.sequences.front().cache->sibling(),
+                          std::move(attention),
+                          numbers[targets],
+                          {each_row(cosine), each_row(sine)}};
   const auto x = run_layers(embed(numbers[ids], rows.embeddings), there, trace);
   if (trace) trace->hiddens.push_back(rms_norm(x, norm_, config_.rms_norm_eps));
   return x.index_select(0, numbers[chosen]);
+}
+
+/// A token of each sequence, with padding behind: [rows of the shape, hidden].
+at::Tensor qwen3::forward_by_graph(const input& rows, const call& what, const ragged_attention::shape& padded) const {
+  const auto& any = *what.sequences.front().cache;
+  const auto padding = padded.rows - std::ssize(rows.ids);
+  std::vector<token_id> tokens(rows.ids.begin(), rows.ids.end());
+  auto written = what.targets;
+  for (auto i = std::int64_t{0}; i < padding; ++i) {
+    tokens.push_back(0);
+    written.push_back(any.spare_row() + i);
+  }
+  const auto turned = [&](const at::Tensor& x) { return at::constant_pad_nd(x, {0, 0, 0, 0, 0, padding}).to(dtype()); };
+  packed_upload numbers;
+  const auto ids = numbers.add(tokens), targets = numbers.add(written);
+  const auto cosine = numbers.add(turned(what.turn.cosine)), sine = numbers.add(turned(what.turn.sine));
+  ragged_attention attention(what.sequences, padded, numbers);
+  const auto there = std::make_shared<device_call>(device_call{any.sibling(), std::move(attention), {}, {}});
+  const auto work = [this, there, ids, targets, cosine, sine](const packed_upload& sent, std::span<const at::Tensor>) {
+    const auto each_row = [&](const packed_upload::part& part) { return sent[part].view({-1, 1, config_.head_dim}); };
+    there->attention.use(sent);
+    there->targets = sent[targets];
+    there->turn = {each_row(cosine), each_row(sine)};
+    return run_layers(embed(sent[ids], {}), *there, nullptr);
+  };
+  const auto pool = any.pool_keys(0);
+  const graph_cache::key shape{padded.rows, padded.earlier_runs, padded.keys, pool.size(0),
+                               reinterpret_cast<std::int64_t>(pool.const_data_ptr())};
+  return graphs_.run(shape, std::move(numbers), {}, device(), work);
 }
 
 /// Queries and keys, normalised: `qkv` [rows, heads + 2 * kv_heads, head_dim] → [rows, heads + kv_heads, head_dim].

@@ -2,6 +2,7 @@
 
 #include "inference/formats/checkpoint.hpp"
 #include "inference/formats/model_config.hpp"
+#include "inference/kernels/device_graph.hpp"
 #include "inference/llm/kv_pool.hpp"
 #include "inference/llm/linear.hpp"
 #include "inference/llm/ragged_attention.hpp"
@@ -24,7 +25,7 @@ struct forward_trace {
 
 /// The Qwen3 decoder (docs/model/thinker.md 4) for many sequences at once: linear layers over the rows of all of them,
 /// attention of each sequence over its own cache, without padding. A sequence's result depends on the others only by
-/// rounding.
+/// rounding. Not thread-safe.
 class qwen3 {
 public:
   /// `w` is the view of "llm."; it determines dtype and device. `format` applies to the matrices of the layers; on the
@@ -85,7 +86,7 @@ private:
 
   /// The same where the layers run.
   struct device_call {
-    const kv_cache& pool; ///< any cache of the call
+    kv_cache pool; ///< any cache of it
     ragged_attention attention;
     at::Tensor targets; ///< int64 [rows]
     rope::rotation turn;
@@ -105,6 +106,7 @@ private:
                             forward_trace* trace) const;
   at::Tensor forward_on_device(const input& rows, const call& what, std::span<const std::int64_t> wanted,
                                forward_trace* trace) const;
+  at::Tensor forward_by_graph(const input& rows, const call& what, const ragged_attention::shape& padded) const;
 
   llm_config config_;
   rope rope_;
@@ -113,6 +115,7 @@ private:
   std::int64_t vocabulary_;
   linear head_; ///< empty if it is quantized
   std::vector<layer> layers_;
+  mutable graph_cache graphs_{64}; ///< elsewhere than on the CPU
 };
 
 } // namespace parley::inference::llm

@@ -1,5 +1,8 @@
 #include "inference/llm/ragged_attention.hpp"
 
+#include "base/assert.hpp"
+#include "inference/kernels/device_graph.hpp"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -50,6 +53,19 @@ std::vector<later_rows> rows_after(std::span<const sequence_rows> sequences, std
 
 } // namespace
 
+namespace {
+
+/// The same for one row of each, then for padding, each row of which sees itself.
+std::vector<attention_run> padded_runs(std::span<const sequence_rows> sequences, std::int64_t rows) {
+  auto all = own_runs(sequences);
+  PARLEY_ASSERT(all.size() == sequences.size(), "a row of each sequence lies in one run");
+  const auto spare = sequences.front().cache->spare_row();
+  for (auto i = std::int64_t{0}; std::ssize(all) < rows; ++i) all.push_back({1, spare + i, 1});
+  return all;
+}
+
+} // namespace
+
 ragged_attention::ragged_attention(std::span<const sequence_rows> sequences, packed_upload& numbers)
     : own_(own_runs(sequences), mask::causal), own_numbers_(numbers.add(own_.numbers())) {
   std::size_t most_runs = 0;
@@ -57,24 +73,87 @@ ragged_attention::ragged_attention(std::span<const sequence_rows> sequences, pac
   for (std::size_t rank = 0; rank + 1 < most_runs; ++rank) add_earlier(sequences, rank, numbers);
 }
 
-void ragged_attention::add_earlier(std::span<const sequence_rows> sequences, std::size_t rank, packed_upload& numbers) {
-  auto rows = rows_after(sequences, rank);
+namespace {
+
+/// Runs that several rows attend to, and whose rows they are.
+struct grouped {
+  std::vector<attention_run> runs;
+  std::vector<std::int64_t> index; ///< of the call's rows
+};
+
+grouped group(std::vector<later_rows> rows) {
   auto place = [](const later_rows& r) { return std::tuple(r.attends.first_key, r.attends.keys); };
   std::ranges::stable_sort(rows, {}, place);
-  std::vector<attention_run> runs;
-  std::vector<std::int64_t> index;
+  grouped made;
   for (const auto& r : rows) {
-    if (!runs.empty() && std::tuple(runs.back().first_key, runs.back().keys) == place(r))
-      runs.back().queries += r.attends.queries;
+    if (!made.runs.empty() && std::tuple(made.runs.back().first_key, made.runs.back().keys) == place(r))
+      made.runs.back().queries += r.attends.queries;
     else
-      runs.push_back(r.attends);
-    for (auto i = std::int64_t{0}; i < r.attends.queries; ++i) index.push_back(r.first + i);
+      made.runs.push_back(r.attends);
+    for (auto i = std::int64_t{0}; i < r.attends.queries; ++i) made.index.push_back(r.first + i);
   }
+  return made;
+}
+
+} // namespace
+
+void ragged_attention::add_earlier(std::span<const sequence_rows> sequences, std::size_t rank, packed_upload& numbers) {
+  const auto [runs, index] = group(rows_after(sequences, rank));
   const auto in_order = std::ssize(index) == own_.queries() && std::ranges::is_sorted(index);
   varlen_attention attention(runs, mask::none);
   const auto part = numbers.add(attention.numbers());
   const auto row_numbers = in_order ? packed_upload::part{} : numbers.add(index);
   earlier_.push_back({std::move(attention), part, row_numbers, in_order, {}});
+}
+
+std::optional<ragged_attention::shape> ragged_attention::shape_of(std::span<const sequence_rows> sequences) {
+  constexpr std::int64_t shortest = 1024; // a power of two, like the bounds that follow
+  shape found{padded_count(std::ssize(sequences)), false, 0, shortest};
+  const auto padding = found.rows - std::ssize(sequences);
+  for (const auto& s : sequences) {
+    const auto runs = s.cache->runs(s.rows);
+    const bool shares = runs.size() == 2;
+    if (s.rows != 1 || runs.size() > 2 || (&s != sequences.data() && shares != found.shares)) return std::nullopt;
+    if (shares && runs.back().rows < 1) return std::nullopt;
+    found.shares = shares;
+    for (const auto& run : runs)
+      while (found.keys < run.rows) found.keys *= 2;
+  }
+  if (found.shares) {
+    const auto runs = std::ssize(group(rows_after(sequences, 0)).runs);
+    found.earlier_runs = padded_count(runs + (padding > 0 ? 1 : 0));
+    if (found.earlier_runs > found.rows) return std::nullopt;
+  }
+  return found;
+}
+
+ragged_attention::ragged_attention(std::span<const sequence_rows> sequences, const shape& padded,
+                                   packed_upload& numbers)
+    : own_(padded_runs(sequences, padded.rows), mask::causal, {1, padded.keys}),
+      own_numbers_(numbers.add(own_.numbers())) {
+  if (padded.shares) add_earlier(sequences, padded, numbers);
+}
+
+void ragged_attention::add_earlier(std::span<const sequence_rows> sequences, const shape& padded,
+                                   packed_upload& numbers) {
+  auto [runs, index] = group(rows_after(sequences, 0));
+  if (const auto padding = padded.rows - std::ssize(sequences); padding > 0) {
+    runs.push_back({padding, sequences.front().cache->spare_row(), 1});
+    for (auto row = std::ssize(sequences); row < padded.rows; ++row) index.push_back(row);
+  }
+  // Divided, they stay the same.
+  for (std::size_t i = 0; std::ssize(runs) < padded.earlier_runs;) {
+    if (runs[i].queries == 1) {
+      ++i;
+      continue;
+    }
+    --runs[i].queries;
+    runs.insert(runs.begin() + static_cast<std::ptrdiff_t>(i), {1, runs[i].first_key, runs[i].keys});
+    ++i;
+  }
+  varlen_attention attention(runs, mask::none, {padded.rows, padded.keys});
+  const auto part = numbers.add(attention.numbers());
+  earlier_.push_back({std::move(attention), part, numbers.add(index), false, {}});
 }
 
 void ragged_attention::use(const packed_upload& numbers) {

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,21 @@ public:
   /// Sequences follow each other, with their rows reserved in the caches. Adds what the device must know to `numbers`.
   ragged_attention(std::span<const sequence_rows> sequences, packed_upload& numbers);
 
+  /// A plan that all calls of one shape share, for a graph (inference/kernels/device_graph): a row of each sequence, then
+  /// rows that pad it.
+  struct shape {
+    std::int64_t rows;         ///< with the padding
+    bool shares;               ///< each sequence has an earlier run, which others may have, too
+    std::int64_t earlier_runs; ///< of all of them, padded; 0 = none
+    std::int64_t keys;         ///< at most so many of a run
+  };
+
+  /// None for sequences with more rows, with more than one earlier run, or where only some have one.
+  static std::optional<shape> shape_of(std::span<const sequence_rows> sequences);
+
+  /// `shape_of` these sequences. The padding is written to the pool's spare rows.
+  ragged_attention(std::span<const sequence_rows> sequences, const shape& padded, packed_upload& numbers);
+
   /// Call it once the numbers are there.
   void use(const packed_upload& numbers);
 
@@ -50,6 +66,7 @@ private:
     at::Tensor weight; ///< float32 [rows, heads]: logarithm of the sum of exponentials
   };
   void add_earlier(std::span<const sequence_rows> sequences, std::size_t rank, packed_upload& numbers);
+  void add_earlier(std::span<const sequence_rows> sequences, const shape& padded, packed_upload& numbers);
   static void include(partial& so_far, const earlier_run& next, const partial& found, bool last);
 
   varlen_attention own_;

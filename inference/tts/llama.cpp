@@ -413,6 +413,7 @@ at::Tensor tts_llama::logits_by_graph(std::span<const row> rows) const {
                                count + more.runs,
                                fresh + more.rows,
                                more.bounds.keys,
+                               rows_->layer(0).size(0),
                                reinterpret_cast<std::int64_t>(rows_->layer(0).const_data_ptr()),
                                reinterpret_cast<std::int64_t>(codes)};
   auto numbers = at->numbers;

@@ -23,6 +23,7 @@ void write_current_init(json::object_writer& out, const init_request& request) {
   if (request.system_prompt) payload.text("system_prompt", *request.system_prompt);
   auto config = payload.object("config");
   if (request.force_listen_count) config.integer("force_listen_count", *request.force_listen_count);
+  if (request.max_speak_tokens) config.integer("max_new_speak_tokens_per_chunk", *request.max_speak_tokens);
   if (request.greedy) config.text("decode_mode", "greedy");
   if (request.seed) config.integer("seed", static_cast<std::int64_t>(*request.seed));
   config.close();

@@ -19,6 +19,7 @@ struct init_request {
   dialect spoken = dialect::current;
   std::optional<std::string> system_prompt{}; ///< required by the legacy dialect; if empty, a plain default is sent
   std::optional<int> force_listen_count{};    ///< current dialect only, like `greedy` and `seed`
+  std::optional<int> max_speak_tokens{};      ///< of a spoken second
   bool greedy = false;
   std::optional<std::uint64_t> seed{};
   std::string_view voice{}; ///< bytes of a WAV file for LLM and vocoder; empty = none
