@@ -1,5 +1,6 @@
 #include "inference/llm/qwen3.hpp"
 
+#include "base/assert.hpp"
 #include "inference/kernels/attention.hpp"
 #include "inference/kernels/huge_pages.hpp"
 #include "inference/kernels/transfer.hpp"
@@ -121,7 +122,7 @@ at::Tensor qwen3::forward_on_device(const input& rows, const call& what, std::sp
                                     forward_trace* trace) const {
   if (!rows.embeddings.defined() && !trace)
     if (const auto padded = ragged_attention::shape_of(what.sequences))
-      return forward_by_graph(rows, what, *padded).index_select(0, upload(as_tensor(wanted), device()));
+      return forward_by_graph(rows, what, *padded, wanted);
   packed_upload numbers;
   const auto ids = numbers.add(rows.ids), targets = numbers.add(what.targets), chosen = numbers.add(wanted);
   const auto cosine = numbers.add(what.turn.cosine.to(dtype())), sine = numbers.add(what.turn.sine.to(dtype()));
@@ -138,8 +139,9 @@ at::Tensor qwen3::forward_on_device(const input& rows, const call& what, std::sp
   return x.index_select(0, numbers[chosen]);
 }
 
-/// A token of each sequence, with padding behind: [rows of the shape, hidden].
-at::Tensor qwen3::forward_by_graph(const input& rows, const call& what, const ragged_attention::shape& padded) const {
+/// A token of each sequence, with padding behind.
+at::Tensor qwen3::forward_by_graph(const input& rows, const call& what, const ragged_attention::shape& padded,
+                                   std::span<const std::int64_t> wanted) const {
   const auto& any = *what.sequences.front().cache;
   const auto padding = padded.rows - std::ssize(rows.ids);
   std::vector<token_id> tokens(rows.ids.begin(), rows.ids.end());
@@ -150,21 +152,26 @@ at::Tensor qwen3::forward_by_graph(const input& rows, const call& what, const ra
   }
   const auto turned = [&](const at::Tensor& x) { return at::constant_pad_nd(x, {0, 0, 0, 0, 0, padding}).to(dtype()); };
   packed_upload numbers;
-  const auto ids = numbers.add(tokens), targets = numbers.add(written);
+  std::vector<std::int64_t> chosen(wanted.begin(), wanted.end());
+  PARLEY_ASSERT(std::ssize(chosen) <= padded.rows, "a row is wanted once");
+  chosen.resize(static_cast<std::size_t>(padded.rows));
+  const auto ids = numbers.add(tokens), targets = numbers.add(written), last = numbers.add(chosen);
   const auto cosine = numbers.add(turned(what.turn.cosine)), sine = numbers.add(turned(what.turn.sine));
   ragged_attention attention(what.sequences, padded, numbers);
   const auto there = std::make_shared<device_call>(device_call{any.sibling(), std::move(attention), {}, {}});
-  const auto work = [this, there, ids, targets, cosine, sine](const packed_upload& sent, std::span<const at::Tensor>) {
+  const auto work = [this, there, ids, targets, last, cosine, sine](const packed_upload& sent,
+                                                                    std::span<const at::Tensor>) {
     const auto each_row = [&](const packed_upload::part& part) { return sent[part].view({-1, 1, config_.head_dim}); };
     there->attention.use(sent);
     there->targets = sent[targets];
     there->turn = {each_row(cosine), each_row(sine)};
-    return run_layers(embed(sent[ids], {}), *there, nullptr);
+    return run_layers(embed(sent[ids], {}), *there, nullptr).index_select(0, sent[last]);
   };
   const auto pool = any.pool_keys(0);
-  const graph_cache::key shape{padded.rows, padded.earlier_runs, padded.keys, pool.size(0),
-                               reinterpret_cast<std::int64_t>(pool.const_data_ptr())};
-  return graphs_.run(shape, std::move(numbers), {}, device(), work);
+  const graph_cache::key shape{padded.rows,         padded.in_order ? 1 : 0,
+                               padded.earlier_runs, padded.keys,
+                               pool.size(0),        reinterpret_cast<std::int64_t>(pool.const_data_ptr())};
+  return graphs_.run(shape, std::move(numbers), {}, device(), work).narrow(0, 0, std::ssize(wanted));
 }
 
 /// Queries and keys, normalised: `qkv` [rows, heads + 2 * kv_heads, head_dim] → [rows, heads + kv_heads, head_dim].

@@ -106,7 +106,8 @@ private:
                             forward_trace* trace) const;
   at::Tensor forward_on_device(const input& rows, const call& what, std::span<const std::int64_t> wanted,
                                forward_trace* trace) const;
-  at::Tensor forward_by_graph(const input& rows, const call& what, const ragged_attention::shape& padded) const;
+  at::Tensor forward_by_graph(const input& rows, const call& what, const ragged_attention::shape& padded,
+                              std::span<const std::int64_t> wanted) const;
 
   llm_config config_;
   rope rope_;

@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <tuple>
 
@@ -55,12 +56,51 @@ std::vector<later_rows> rows_after(std::span<const sequence_rows> sequences, std
 
 namespace {
 
-/// The same for one row of each, then for padding, each row of which sees itself.
-std::vector<attention_run> padded_runs(std::span<const sequence_rows> sequences, std::int64_t rows) {
-  auto all = own_runs(sequences);
-  PARLEY_ASSERT(all.size() == sequences.size(), "a row of each sequence lies in one run");
+/// A sequence's keys in two runs, the second of which holds its new row.
+struct two_runs {
+  pool_run earlier, own;
+};
+
+/// A sequence with one run has it divided where the run of another one that begins alike ends, or behind its first key.
+std::vector<two_runs> in_two(std::span<const sequence_rows> sequences) {
+  std::map<std::int64_t, std::int64_t> fronts; // first row → rows
+  std::vector<std::vector<pool_run>> runs;
+  for (const auto& s : sequences) {
+    runs.push_back(s.cache->runs(s.rows));
+    if (runs.back().size() == 2) fronts.emplace(runs.back()[0].first, runs.back()[0].rows);
+  }
+  std::vector<two_runs> all;
+  for (const auto& each : runs) {
+    if (each.size() == 2) {
+      all.push_back({each[0], each[1]});
+      continue;
+    }
+    PARLEY_ASSERT(each.size() == 1 && each[0].rows > 1, "keys that make two runs");
+    const auto front = fronts.find(each[0].first);
+    const auto rows = front != fronts.end() && front->second < each[0].rows ? front->second : 1;
+    all.push_back({{each[0].first, rows}, {each[0].first + rows, each[0].rows - rows}});
+  }
+  return all;
+}
+
+/// `own_runs` of one row of each, then of padding, each row of which sees itself.
+std::vector<attention_run> padded_runs(std::span<const sequence_rows> sequences,
+                                       const ragged_attention::shape& padded) {
+  std::vector<attention_run> all;
+  if (padded.shares)
+    for (const auto& [earlier, own] : in_two(sequences)) all.push_back({1, own.first, own.rows});
+  else
+    for (const auto& run : own_runs(sequences)) all.push_back(run);
   const auto spare = sequences.front().cache->spare_row();
-  for (auto i = std::int64_t{0}; std::ssize(all) < rows; ++i) all.push_back({1, spare + i, 1});
+  for (auto i = std::int64_t{0}; std::ssize(all) < padded.rows; ++i) all.push_back({1, spare + i, 1});
+  return all;
+}
+
+/// What one row of each attends to before.
+std::vector<later_rows> earlier_rows(std::span<const sequence_rows> sequences) {
+  std::vector<later_rows> all;
+  for (const auto& [earlier, own] : in_two(sequences))
+    all.push_back({{1, earlier.first, earlier.rows}, std::ssize(all)});
   return all;
 }
 
@@ -108,35 +148,37 @@ void ragged_attention::add_earlier(std::span<const sequence_rows> sequences, std
 
 std::optional<ragged_attention::shape> ragged_attention::shape_of(std::span<const sequence_rows> sequences) {
   constexpr std::int64_t shortest = 1024; // a power of two, like the bounds that follow
-  shape found{padded_count(std::ssize(sequences)), false, 0, shortest};
+  shape found{padded_count(std::ssize(sequences)), false, true, 0, shortest};
   const auto padding = found.rows - std::ssize(sequences);
+  std::int64_t fewest = shortest;
   for (const auto& s : sequences) {
     const auto runs = s.cache->runs(s.rows);
-    const bool shares = runs.size() == 2;
-    if (s.rows != 1 || runs.size() > 2 || (&s != sequences.data() && shares != found.shares)) return std::nullopt;
-    if (shares && runs.back().rows < 1) return std::nullopt;
-    found.shares = shares;
+    if (s.rows != 1 || runs.size() > 2) return std::nullopt;
+    if (runs.size() == 2)
+      found.shares = true;
+    else
+      fewest = std::min(fewest, runs[0].rows);
     for (const auto& run : runs)
       while (found.keys < run.rows) found.keys *= 2;
   }
-  if (found.shares) {
-    const auto runs = std::ssize(group(rows_after(sequences, 0)).runs);
-    found.earlier_runs = padded_count(runs + (padding > 0 ? 1 : 0));
-    if (found.earlier_runs > found.rows) return std::nullopt;
-  }
+  if (!found.shares) return found;
+  if (fewest < 2) return std::nullopt;
+  const auto earlier = group(earlier_rows(sequences));
+  found.in_order = std::ranges::is_sorted(earlier.index);
+  found.earlier_runs = padded_count(std::ssize(earlier.runs) + (padding > 0 ? 1 : 0));
+  if (found.earlier_runs > found.rows) return std::nullopt;
   return found;
 }
 
 ragged_attention::ragged_attention(std::span<const sequence_rows> sequences, const shape& padded,
                                    packed_upload& numbers)
-    : own_(padded_runs(sequences, padded.rows), mask::causal, {1, padded.keys}),
-      own_numbers_(numbers.add(own_.numbers())) {
+    : own_(padded_runs(sequences, padded), mask::causal, {1, padded.keys}), own_numbers_(numbers.add(own_.numbers())) {
   if (padded.shares) add_earlier(sequences, padded, numbers);
 }
 
 void ragged_attention::add_earlier(std::span<const sequence_rows> sequences, const shape& padded,
                                    packed_upload& numbers) {
-  auto [runs, index] = group(rows_after(sequences, 0));
+  auto [runs, index] = group(earlier_rows(sequences));
   if (const auto padding = padded.rows - std::ssize(sequences); padding > 0) {
     runs.push_back({padding, sequences.front().cache->spare_row(), 1});
     for (auto row = std::ssize(sequences); row < padded.rows; ++row) index.push_back(row);
@@ -153,7 +195,8 @@ void ragged_attention::add_earlier(std::span<const sequence_rows> sequences, con
   }
   varlen_attention attention(runs, mask::none, {padded.rows, padded.keys});
   const auto part = numbers.add(attention.numbers());
-  earlier_.push_back({std::move(attention), part, numbers.add(index), false, {}});
+  const auto row_numbers = padded.in_order ? packed_upload::part{} : numbers.add(index);
+  earlier_.push_back({std::move(attention), part, row_numbers, padded.in_order, {}});
 }
 
 void ragged_attention::use(const packed_upload& numbers) {

@@ -34,12 +34,13 @@ public:
   /// rows that pad it.
   struct shape {
     std::int64_t rows;         ///< with the padding
-    bool shares;               ///< each sequence has an earlier run, which others may have, too
+    bool shares;               ///< each sequence attends to an earlier run, too, which others may have
+    bool in_order;             ///< as they follow each other, so do those that have the same earlier run
     std::int64_t earlier_runs; ///< of all of them, padded; 0 = none
     std::int64_t keys;         ///< at most so many of a run
   };
 
-  /// None for sequences with more rows, with more than one earlier run, or where only some have one.
+  /// None for sequences with more rows, or with more than one earlier run.
   static std::optional<shape> shape_of(std::span<const sequence_rows> sequences);
 
   /// `shape_of` these sequences. The padding is written to the pool's spare rows.
