@@ -87,6 +87,12 @@ install_torch() {
     say "pip finds no build for CPUs alone, so it takes PyPI's: $size to download. PIP_EXTRA_INDEX_URL can name PyTorch's index of builds for CPUs, of 0.2 GB"
   fi
   "${pip[@]}" "${packages[@]}" >"$cache/pip.log" 2>&1 || { tail -20 "$cache/pip.log" >&2; exit 1; }
+  if [[ $torch == *===* ]]; then
+    # The rest of the headers for CUDA graphs; without them, Parley launches kernel by kernel.
+    local cuda
+    cuda=$(find "$venv" -path '*/torch/version.py' -exec sed -n "s/^cuda: .*'\([0-9]*\.[0-9]*\)'/\1/p" {} +)
+    [ -z "$cuda" ] || "${pip[@]}" "nvidia-cuda-crt==$cuda.*" >>"$cache/pip.log" 2>&1 || say "pip finds no nvidia-cuda-crt $cuda: CUDA graphs are left out"
+  fi
   find "$venv" -path '*/torch/version.py' -exec touch {} + # for CMake, which looks at the libraries again
   echo "$torch$part" >"$stamp"
 }

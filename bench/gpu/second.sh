@@ -11,5 +11,5 @@ more=(); [ -e "$m/.complete" ] && more=(--folder "$m")
 sizes=16,20,32,64
 [ "$(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits | head -1)" -gt 100000 ] 2>/dev/null && sizes=16,32,64,128
 m1=(--programs $p --libraries "$p/lib:$torch/lib" --device $dev --out "$out" "${more[@]}")
-$python bench/gpu/measure.py "${m1[@]}" --seconds ${SESSIONS_FOR:-190} --parts sessions --sessions ${SIZES:-$sizes} --load-seconds ${LOAD:-18} --context 2048 2>&1 | tail -30
+$python bench/gpu/measure.py "${m1[@]}" --seconds ${SESSIONS_FOR:-190} --parts sessions --sessions ${SIZES:-$sizes} --load-seconds ${LOAD:-18} --talk ${TALK:-usual,always} --context 2048 2>&1 | tail -30
 [ -n "${NO_PARITY:-}" ] || $python bench/gpu/measure.py "${m1[@]}" --seconds 130 --parts parity 2>&1 | tail -30

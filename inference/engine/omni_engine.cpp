@@ -38,7 +38,7 @@ bool omni_engine::run_pass() {
     return count_busy() > 0;
   }
   const auto begin = engine_clock::now();
-  auto plan = schedule_pass(ready, options_.limits, begin);
+  auto plan = schedule_pass(ready, options_.limits, begin, windows_from_);
   if (const auto waiting = share_pages(plan); waiting > 0 && plan.empty()) {
     sessions_.bury();
     wait_for_helpers(sliced);
@@ -51,7 +51,12 @@ bool omni_engine::run_pass() {
   stages_.run_llm(plan.prefill, plan.decode);
   for (auto step = 0; step < options_.limits.speech_steps; ++step)
     if (!stages_.choose_speech(plan.speak)) break;
-  stages_.make_sound(plan.sound);
+  if (!plan.sound.empty()) {
+    const auto sounding = engine_clock::now();
+    stages_.make_sound(plan.sound);
+    const auto now = engine_clock::now();
+    windows_from_ = now + options_.limits.window_rest * (now - sounding);
+  }
   measure(begin, share);
   sessions_.bury();
   return count_busy() > 0;

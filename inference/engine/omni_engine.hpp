@@ -72,6 +72,7 @@ private:
   stages stages_;
   std::uint64_t arrivals_ = 0;
   page_forecast forecast_;
+  engine_clock::time_point windows_from_{}; ///< until then windows wait for company
 };
 
 } // namespace parley::inference

@@ -43,12 +43,13 @@ pass_limits accelerator_limits() {
   limits.windows = 64;
   limits.speech_steps = 4; // a second has 25: one a pass would be a chain of 25 passes, each as long as its slowest stage
   limits.gather_sounds = std::chrono::milliseconds(30);
-  limits.gather_windows = std::chrono::milliseconds(300);
+  limits.gather_windows = std::chrono::milliseconds(550);
   return limits;
 }
 
 schedule schedule_pass(std::span<const ready_session> ready, const pass_limits& limits,
-                       std::chrono::steady_clock::time_point now) {
+                       std::chrono::steady_clock::time_point now,
+                       std::chrono::steady_clock::time_point windows_from) {
   std::vector<ready_session> order(ready.begin(), ready.end());
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return std::tie(a.deadline, a.session) < std::tie(b.deadline, b.session);
@@ -58,7 +59,7 @@ schedule schedule_pass(std::span<const ready_session> ready, const pass_limits& 
   auto prompt_rows = in_company ? std::min(limits.prompt_rows, limits.prompt_rows_beside) : limits.prompt_rows;
   auto pieces = limits.pieces;
   const bool sounds_wait = gathers(ready, stage::hear, limits.gather_sounds, now);
-  const bool windows_wait = gathers(ready, stage::sound, limits.gather_windows, now);
+  const bool windows_wait = now < windows_from && gathers(ready, stage::sound, limits.gather_windows, now);
   for (const auto& r : order) {
     switch (r.at) {
     case stage::idle:

@@ -46,6 +46,9 @@ struct pass_limits {
   /// to be turned into sound, while there is other work. For an accelerator, where a call for one costs almost as much
   /// as a call for many.
   std::chrono::milliseconds gather_sounds{0}, gather_windows{0};
+  /// Between calls for windows, other work gets this many times what the last one took, so that few windows at a time do
+  /// not take all of it; none waits longer than `gather_windows` for that.
+  int window_rest = 3;
 };
 
 /// The limits for an accelerator: more in one call, and some patience to get it together.
@@ -71,7 +74,10 @@ struct schedule {
 };
 
 /// Earliest deadline first; equal deadlines by session. Units are never divided and never wait for prompts. Pure.
+/// `windows_from`: until then windows wait for company, as the limits say.
 schedule schedule_pass(std::span<const ready_session> ready, const pass_limits& limits,
-                       std::chrono::steady_clock::time_point now = std::chrono::steady_clock::time_point::max());
+                       std::chrono::steady_clock::time_point now = std::chrono::steady_clock::time_point::max(),
+                       std::chrono::steady_clock::time_point windows_from =
+                           std::chrono::steady_clock::time_point::max());
 
 } // namespace parley::inference

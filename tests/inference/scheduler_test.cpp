@@ -173,6 +173,15 @@ TEST_CASE("windows wait for company while there is other work, but not for long"
   CHECK(schedule_pass(std::vector{one, decodes}, {}, at(0)).sound.size() == 1); // the CPU does not wait
 }
 
+TEST_CASE("windows wait for company only while other work has its share of time") {
+  using namespace std::chrono_literals;
+  const pass_limits limits{.gather_windows = 300ms};
+  const std::vector ready{waits(1, stage::sound, 100), waits(2, stage::decode, 0)};
+  CHECK(schedule_pass(ready, limits, at(149), at(150)).sound.empty());
+  CHECK(schedule_pass(ready, limits, at(150), at(150)).sound.size() == 1);
+  CHECK(schedule_pass(ready, limits, at(400), at(900)).sound.size() == 1); // it has waited enough
+}
+
 TEST_CASE("slots follow memory and speed") {
   step_cost fast{0.01, 0.001};
   CHECK(find_capacity(fast, std::size_t{100} << 30, 1 << 20, 64).slots == 64);
