@@ -23,8 +23,8 @@ using timer = std::chrono::steady_clock;
 constexpr int tokens_per_unit = 20;
 constexpr int measured_tokens = 4;
 constexpr int past_rows = 1024;
-/// Windows of a stream after which its calls of the vocoder have one shape.
-constexpr int windows_to_full_history = 3;
+/// Windows of a stream after which its calls of the vocoder have had each shape twice: when a graph is recorded.
+constexpr int windows_to_full_history = 5;
 
 double since(timer::time_point begin) {
   return std::chrono::duration<double>(timer::now() - begin).count();

@@ -39,13 +39,14 @@ at::Tensor packed_upload::staged(bool pinned) const {
 }
 
 void packed_upload::send(at::Device device) {
-  sent_ = staged(device.is_cuda()).to(device, device.is_cuda());
+  sent_ = bytes_.empty() ? at::empty({0}, at::TensorOptions(at::kByte).device(device))
+                         : staged(device.is_cuda()).to(device, device.is_cuda());
 }
 
 void packed_upload::send_again(const packed_upload& numbers) {
   if (!sent_.defined() || numbers.bytes_.size() != bytes_.size())
     throw std::invalid_argument("upload: numbers of another layout");
-  sent_.copy_(numbers.staged(sent_.is_cuda()), sent_.is_cuda());
+  if (!bytes_.empty()) sent_.copy_(numbers.staged(sent_.is_cuda()), sent_.is_cuda());
 }
 
 at::Tensor packed_upload::operator[](const part& which) const {

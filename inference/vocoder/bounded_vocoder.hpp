@@ -1,5 +1,6 @@
 #pragma once
 
+#include "inference/kernels/device_graph.hpp"
 #include "inference/vocoder/hift_causal.hpp"
 
 #include <ATen/core/Tensor.h>
@@ -12,7 +13,7 @@
 namespace parley::inference::speech {
 
 /// Streams the causal vocoder with a bounded memory of the past (docs/model/talker.md 10). How the mel frames are
-/// divided into calls does not affect the output. One object serves all sessions; each has a `state`.
+/// divided into calls does not affect the output. One object serves all sessions; each has a `state`. Not thread-safe.
 class bounded_vocoder {
 public:
   /// One stream's past. Offsets are frames since its start; tensors are float32 unless said otherwise.
@@ -67,6 +68,8 @@ private:
   std::vector<at::Tensor> stream_together(std::span<const job> jobs) const;
   std::vector<at::Tensor> advance_together(std::span<const job> jobs) const;
   at::Tensor extend_sources(std::span<const job> jobs, const plan& at, const at::Tensor& mels) const;
+  at::Tensor f0_by_graph(const at::Tensor& heard) const;
+  at::Tensor speech_by_graph(const at::Tensor& mel, const at::Tensor& source, const at::Tensor& columns) const;
 
   at::Tensor cycles(const at::Tensor& f0, const at::Tensor& phase) const;
   at::Tensor excite(const at::Tensor& cycles, const at::Tensor& f0, const at::Tensor& noise) const;
@@ -76,6 +79,7 @@ private:
   at::Tensor
       noise_frames_; ///< elsewhere than on the CPU: [n, frame_samples], the noise from each row at which a frame can begin
   std::int64_t noise_step_ = 0; ///< distance of those rows
+  mutable graph_cache graphs_{64};
   std::int64_t block_frames_;
   std::int64_t history_;
 };

@@ -197,13 +197,31 @@ std::vector<at::Tensor> bounded_vocoder::stream_together(std::span<const job> jo
   return cut(at::cat(pieces, 1), lengths, 1);
 }
 
+at::Tensor bounded_vocoder::f0_by_graph(const at::Tensor& heard) const {
+  return graphs_.run({heard.size(0), heard.size(2)}, {}, {&heard, 1}, heard.device(),
+                     [network = network_](const packed_upload&, std::span<const at::Tensor> given) {
+                       return network->f0(given[0], false);
+                     });
+}
+
+/// `columns`: undefined if no stream ends.
+at::Tensor bounded_vocoder::speech_by_graph(const at::Tensor& mel, const at::Tensor& source,
+                                            const at::Tensor& columns) const {
+  std::vector<at::Tensor> inputs{mel, source};
+  if (columns.defined()) inputs.push_back(columns);
+  return graphs_.run({mel.size(0), mel.size(2), std::ssize(inputs)}, {}, inputs, mel.device(),
+                     [network = network_](const packed_upload&, std::span<const at::Tensor> given) {
+                       return network->decode_together(given[0], given[1], given.size() > 2 ? given[2] : at::Tensor());
+                     });
+}
+
 /// The excitation of all streams, earlier frames and new ones: [frames, samples]. Undefined if there is none.
 at::Tensor bounded_vocoder::extend_sources(std::span<const job> jobs, const plan& at, const at::Tensor& mels) const {
   at::Tensor fresh, phases;
   if (!at.sing.empty()) {
     const auto streams = std::ssize(at.sing), bins = mels.size(1);
     const auto heard = mels.index_select(0, at[at.f0_mel]).view({at.singers, at.heard, bins}).transpose(1, 2);
-    const auto f0 = network_->f0(heard, false).flatten().index_select(0, at[at.f0]).view({streams, at.fresh});
+    const auto f0 = f0_by_graph(heard).flatten().index_select(0, at[at.f0]).view({streams, at.fresh});
     std::vector<at::Tensor> before;
     for (const auto i : at.sing) before.push_back(jobs[i].session->phase);
     const auto reached = cycles(f0, at::cat(before, 0));
@@ -243,7 +261,7 @@ std::vector<at::Tensor> bounded_vocoder::advance_together(std::span<const job> j
                      : at::cat({sources, sources.index_select(0, at[at.last]).index_select(1, at[at.mirror])}, 0);
     const auto mel = mels.index_select(0, at[at.mel]).view({at.speakers, -1, bins}).transpose(1, 2);
     const auto source = mirrored.index_select(0, at[at.source]).view({at.speakers, -1});
-    const auto speech = network_->decode_together(mel, source, at.ends == 0 ? at::Tensor() : at[at.columns]);
+    const auto speech = speech_by_graph(mel, source, at.ends == 0 ? at::Tensor() : at[at.columns]);
     for (std::size_t k = 0; k < at.speak.size(); ++k) {
       const auto i = at.speak[k];
       const auto& part = at.parts[i];

@@ -174,7 +174,7 @@ TEST_CASE("windows wait for company while there is other work, but not for long"
 }
 
 TEST_CASE("windows wait for company only while other work has its share of time") {
-  using namespace std::chrono_literals;
+  const auto at = [](int ms) { return std::chrono::steady_clock::time_point(std::chrono::milliseconds(ms)); };
   const pass_limits limits{.gather_windows = 300ms};
   const std::vector ready{waits(1, stage::sound, 100), waits(2, stage::decode, 0)};
   CHECK(schedule_pass(ready, limits, at(149), at(150)).sound.empty());
