@@ -63,9 +63,11 @@ bool load_pace::tells_to_listen() {
   constexpr double both = 10; // seconds
   const auto share = habits_->listening;
   if (share <= 0) return false;
-  const auto stretch = std::max(1.0, both * (listening_ ? share : 1 - share));
-  if (share < 1 && uniform() < 1 / stretch) listening_ = !listening_;
-  return listening_ || share >= 1;
+  if (share >= 1) return true;
+  if (!listening_) return *(listening_ = uniform() < share);
+  const auto stretch = std::max(1.0, both * (*listening_ ? share : 1 - share));
+  if (uniform() < 1 / stretch) listening_ = !*listening_;
+  return *listening_;
 }
 
 double load_pace::uniform() {

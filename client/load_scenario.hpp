@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -78,7 +79,7 @@ private:
   const load_habits* habits_;
   std::mt19937_64 chance_;
   std::size_t unit_ = 0, left_ = 0, silent_left_ = 0;
-  bool listening_ = true;
+  std::optional<bool> listening_; ///< whether the latest second told the model to
 };
 
 } // namespace parley::client

@@ -89,3 +89,34 @@ TEST_CASE("thinking takes as long as it should on average") {
   CHECK(all / 4000 == Approx(3).margin(0.2));
   CHECK(interruptions == Approx(1000).margin(100));
 }
+
+TEST_CASE("seconds that tell the model to listen come in stretches, and have their share") {
+  const load_script script{{3}};
+  for (const auto share : {0.0, 0.25, 0.6, 1.0}) {
+    load_habits habits;
+    habits.listening = share;
+    load_pace pace(script, habits, 7);
+    constexpr int seconds = 100000;
+    auto told = 0, changes = 0;
+    auto before = pace.tells_to_listen();
+    for (auto i = 0; i < seconds; ++i) {
+      const auto now = pace.tells_to_listen();
+      told += now ? 1 : 0;
+      changes += now != before ? 1 : 0;
+      before = now;
+    }
+    CHECK(told == Approx(share * seconds).margin(0.02 * seconds));
+    // Listening and speaking take ten seconds together.
+    CHECK(changes == Approx(share > 0 && share < 1 ? 2 * seconds / 10 : 0).margin(0.02 * seconds));
+  }
+}
+
+TEST_CASE("who tells nobody to listen draws no number for it") {
+  const load_script script{{3}};
+  const load_habits habits;
+  load_pace one(script, habits, 7), other(script, habits, 7);
+  for (auto i = 0; i < 100; ++i) {
+    CHECK_FALSE(one.tells_to_listen());
+    CHECK(one.due(1) == other.due(1));
+  }
+}

@@ -140,6 +140,8 @@ TEST_CASE("wrong options of a load are status 2 and named") {
   CHECK_THAT(refused({.url = "ws://host", .habits = {.pause = -1}}), Catch::Contains("--pause"));
   CHECK_THAT(refused({.url = "ws://host", .habits = {.jitter = -1}}), Catch::Contains("--jitter"));
   CHECK_THAT(refused({.url = "ws://host", .habits = {.barge_in = 2}}), Catch::Contains("--barge-in"));
+  CHECK_THAT(refused({.url = "ws://host", .habits = {.listening = 1.5}}), Catch::Contains("--listening"));
+  CHECK_THAT(refused({.url = "ws://host", .habits = {.speak_tokens = -1}}), Catch::Contains("--speak-tokens"));
   CHECK_THAT(refused({.url = "ws://host", .wavs = {"/nowhere.wav"}}),
              Catch::Contains("--wav: cannot read /nowhere.wav"));
   CHECK(out.str().empty());

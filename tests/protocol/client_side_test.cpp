@@ -45,6 +45,7 @@ TEST_CASE("what a client sends is what the server reads") {
     const std::string frame = encode_init({.spoken = dialect::current,
                                            .system_prompt = "Be \"brief\"\n",
                                            .force_listen_count = 0,
+                                           .max_speak_tokens = 6,
                                            .greedy = true,
                                            .seed = 9,
                                            .voice = voice,
@@ -54,6 +55,7 @@ TEST_CASE("what a client sends is what the server reads") {
     const auto init = decode_session_init(event, mode::audio).value();
     CHECK(init.system_prompt == "Be \"brief\"\n");
     CHECK(init.config.force_listen_count == 0);
+    CHECK(init.config.max_new_speak_tokens_per_chunk == 6);
     CHECK(init.config.sampling.greedy);
     CHECK(init.seed == 9u);
     CHECK(init.resume);
