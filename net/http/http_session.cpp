@@ -234,7 +234,8 @@ void http_session::upgrade() {
     if (!ready.ready) return write(realtime_busy(std::move(ready.reason)), false);
     if (ready.wait_s > shared_.limits.slot_wait_s) return write(realtime_busy("all slots are taken"), false);
   }
-  auto token = query_value(query, "resume_token");
+  // Only Parley's own protocol resumes sessions. In the others a token means nothing, and excuses from no limit.
+  auto token = realtime ? std::nullopt : query_value(query, "resume_token");
   auto entry = let_in(credentials_of(request, subprotocols, peer_), {.returning = token.has_value(), .realtime = true},
                       realtime ? completion_refusal : reply_to);
   if (!entry) return;
@@ -250,7 +251,6 @@ void http_session::upgrade() {
   }
   if (realtime) realtime->session = std::move(entry->session);
   info.realtime = std::move(realtime);
-  if (info.realtime) info.resume_token.reset();
   const auto reservation = std::make_shared<admission::reservation>(std::move(entry->reservation));
   info.reservation = reservation;
   auto next = std::make_shared<websocket_session>(std::move(stream_), leave(), reservation, shared_);
