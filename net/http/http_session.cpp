@@ -33,9 +33,9 @@ protocol::openai_fault openai_fault_of(const protocol::error& why) {
 
 } // namespace
 
-http_session::http_session(tcp::socket&& socket, connections::slot place, service& shared)
+http_session::http_session(tcp::socket&& socket, peer from, connections::slot place, service& shared)
     : stream_(std::move(socket)), strand_(stream_.get_executor()), answer_timer_(strand_),
-      buffer_(shared.limits.header_bytes + 4096), place_(std::move(place)), shared_(shared) {}
+      buffer_(shared.limits.header_bytes + 4096), place_(std::move(place)), shared_(shared), peer_(std::move(from)) {}
 
 http_session::~http_session() {
   finish();
@@ -44,10 +44,6 @@ http_session::~http_session() {
 void http_session::run() {
   asio::dispatch(strand_, [self = shared_from_this()] {
     self->place_->move_to(self->weak_from_this());
-    error_code gone;
-    const auto remote = self->stream_.plain().socket().remote_endpoint(gone);
-    if (gone) return self->finish();
-    self->peer_ = peer_at(remote.address());
     self->shared_.tls ? self->secure() : self->read();
   });
 }
