@@ -195,9 +195,12 @@ void load_client::finish_question(double now) {
   hands_->wake_at(std::min(next_due_, std::max(end_, now)));
 }
 
+/// A microphone goes on until the server has closed.
 void load_client::close(double now) {
+  const bool talks = state_ == state::active && !chats();
   state_ = state::closing;
   hands_->send_close();
+  if (talks) hands_->send_unit(pace_.next_unit(), false);
   hands_->wake_at(now + closing_time);
   give_up(now);
 }

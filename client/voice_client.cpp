@@ -193,9 +193,12 @@ void voice_client::close(double now) {
   // An answer that has not ended owes its next second; one that is already late is a miss.
   if (speaking_ && !traits_.paced && !habits_->fast && now - (answer_due_ + std::ceil(received_ - 1e-6)) > deadline)
     ++into_->unanswered;
+  const bool talks = state_ == state::active && traits_.says_goodbye;
   state_ = state::closing;
   hands_->wake_at(now + closing_time);
   hands_->send_close();
+  // A microphone goes on until the server has closed.
+  for (std::size_t i = 0; talks && i < pieces_per_unit; ++i) hands_->send_piece(unit_, i);
 }
 
 void voice_client::ended(double, std::string_view failure) {

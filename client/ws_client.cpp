@@ -105,15 +105,18 @@ private:
     write();
   }
 
+  /// Reads piece by piece: Beast's own loop over the pieces of a message goes wrong if a close under way drops the rest.
   void read() {
-    if (ended_) return;
-    ws_.async_read(buffer_, [self = shared_from_this()](error_code ec, std::size_t) { self->on_read(ec); });
+    if (ended_ || shaking_hands_) return;
+    ws_.async_read_some(buffer_, 0, [self = shared_from_this()](error_code ec, std::size_t) { self->on_read(ec); });
   }
 
   void on_read(error_code ec) {
     if (ended_) return;
     if (ec == websocket::error::closed) return end({}, {});
+    if (shaking_hands_) return; // the close reads on, and reports how it ended
     if (ec) return end("the connection broke", ec);
+    if (!ws_.is_message_done()) return read();
     const auto bytes = buffer_.cdata();
     if (told_.text) told_.text({static_cast<const char*>(bytes.data()), bytes.size()});
     buffer_.consume(buffer_.size());
@@ -128,7 +131,7 @@ private:
         writing_ = false;
         return;
       }
-      // The pending read reports how the connection ended.
+      shaking_hands_ = true;
       ws_.async_close(websocket::close_code::normal, [self = shared_from_this()](error_code ec) {
         if (!self->ended_) self->end(ec ? "the closing handshake failed" : "", ec);
       });
@@ -163,6 +166,7 @@ private:
   bool open_ = false;
   bool writing_ = false;
   bool closing_ = false;
+  bool shaking_hands_ = false; ///< nothing else may be asked of the stream
   bool ended_ = false;
 };
 

@@ -1,11 +1,53 @@
 #include "net/connections.hpp"
 
 #include "base/expect.hpp"
+#include "net/log.hpp"
+#include "net/log_throttle.hpp"
 
+#include <exception>
 #include <utility>
 #include <vector>
 
 namespace parley::net {
+
+namespace {
+
+/// So many connections more than the bound may be open for the moment that dropped ones take to close.
+constexpr std::size_t most_leaving = 64;
+
+/// What is being handled, in words.
+std::string current_failure() {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an unknown exception";
+  }
+}
+
+} // namespace
+
+void connection_owner::set(const std::weak_ptr<connection>& owner) {
+  const std::lock_guard lock(mutex_);
+  owner_ = owner;
+}
+
+std::shared_ptr<connection> connection_owner::get() const {
+  const std::lock_guard lock(mutex_);
+  return owner_.lock();
+}
+
+void connection_owner::failed() const noexcept {
+  static log_throttle throttle{std::chrono::minutes(1)};
+  try {
+    if (const auto more = throttle.pass(std::chrono::steady_clock::now()))
+      log()->error("a connection failed and is cut: {} ({} more in the last minute)", current_failure(), *more);
+    if (const auto now = get()) now->cut();
+  } catch (...) {
+    // Out of memory: its deadlines end the connection.
+  }
+}
 
 connections::slot::~slot() {
   if (all_) all_->leave(id_);
@@ -13,24 +55,57 @@ connections::slot::~slot() {
 
 void connections::slot::move_to(const std::weak_ptr<connection>& owner) {
   PARLEY_ASSERT(all_, "a slot that was given away is not used");
+  all_->change_owner(id_, owner, false);
+}
+
+void connections::slot::move_to_session(const std::weak_ptr<connection>& owner) {
+  PARLEY_ASSERT(all_, "a slot that was given away is not used");
+  all_->change_owner(id_, owner, true);
+}
+
+void connections::change_owner(std::uint64_t id, const std::weak_ptr<connection>& owner, bool has_session) {
   bool cut = false;
   {
-    const std::lock_guard lock(all_->mutex_);
-    const auto mine = all_->all_.find(id_);
-    PARLEY_ASSERT(mine != all_->all_.end(), "a slot is among those that are counted");
-    mine->second = owner;
-    cut = all_->cut_;
+    const std::lock_guard lock(mutex_);
+    const auto mine = all_.find(id);
+    PARLEY_ASSERT(mine != all_.end(), "a slot is among those that are counted");
+    mine->second.owner->set(owner);
+    if (has_session) {
+      droppable_.remove(id);
+      if (std::exchange(mine->second.dropped, false)) --leaving_;
+    }
+    cut = cut_ || mine->second.dropped;
   }
   if (cut) {
     if (const auto now = owner.lock()) now->cut();
   }
 }
 
-std::optional<connections::slot> connections::enter() {
-  const std::lock_guard lock(mutex_);
-  if (draining_ || all_.size() >= bound_) return std::nullopt;
-  all_.emplace(++last_id_, std::weak_ptr<connection>());
-  return std::make_optional<slot>(*this, last_id_);
+std::optional<connections::slot> connections::enter(const std::string& client,
+                                                    std::shared_ptr<connection_owner> owner) {
+  std::shared_ptr<connection> dropped;
+  std::uint64_t id = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (draining_ || !make_room(dropped)) return std::nullopt;
+    id = ++last_id_;
+    droppable_.add(id, client);
+    all_.emplace(id, place{std::move(owner)});
+  }
+  if (dropped) dropped->cut();
+  return std::make_optional<slot>(*this, id);
+}
+
+bool connections::make_room(std::shared_ptr<connection>& dropped) {
+  if (all_.size() < bound_) return true;
+  const auto whom = droppable_.whom_to_drop();
+  if (!whom || leaving_ >= most_leaving) return false;
+  droppable_.remove(*whom);
+  place& its = all_.at(*whom);
+  its.dropped = true;
+  ++leaving_;
+  dropped = its.owner->get();
+  return true;
 }
 
 std::size_t connections::count() const {
@@ -44,26 +119,26 @@ bool connections::draining() const {
 }
 
 void connections::close_entrance() {
-  std::vector<std::weak_ptr<connection>> open;
+  std::vector<std::shared_ptr<connection>> open;
   {
     const std::lock_guard lock(mutex_);
     draining_ = true;
-    for (const auto& [id, owner] : all_) open.push_back(owner);
+    for (const auto& [id, each] : all_) open.push_back(each.owner->get());
   }
-  for (const auto& owner : open) {
-    if (const auto now = owner.lock()) now->drain();
+  for (const auto& now : open) {
+    if (now) now->drain();
   }
 }
 
 void connections::cut_all() {
-  std::vector<std::weak_ptr<connection>> open;
+  std::vector<std::shared_ptr<connection>> open;
   {
     const std::lock_guard lock(mutex_);
     cut_ = true;
-    for (const auto& [id, owner] : all_) open.push_back(owner);
+    for (const auto& [id, each] : all_) open.push_back(each.owner->get());
   }
-  for (const auto& owner : open) {
-    if (const auto now = owner.lock()) now->cut();
+  for (const auto& now : open) {
+    if (now) now->cut();
   }
 }
 
@@ -74,8 +149,12 @@ bool connections::wait_empty(std::chrono::steady_clock::time_point deadline) {
 
 void connections::leave(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
-  const auto gone = all_.erase(id);
-  PARLEY_EXPECT(gone == 1, "a slot is counted until it is given back, once");
+  const auto mine = all_.find(id);
+  PARLEY_EXPECT(mine != all_.end(), "a slot is counted until it is given back, once");
+  if (mine == all_.end()) return;
+  if (mine->second.dropped) --leaving_;
+  droppable_.remove(id);
+  all_.erase(mine);
   if (all_.empty()) empty_.notify_all();
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "net/crowd.hpp"
+
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -8,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace parley::net {
@@ -25,6 +28,20 @@ public:
   virtual void cut() = 0;
 };
 
+/// Who owns a socket: it begins as an HTTP connection, and may go on as another one. Thread-safe.
+class connection_owner {
+public:
+  void set(const std::weak_ptr<connection>& owner);
+  std::shared_ptr<connection> get() const;
+
+  /// Cuts the connection, one of whose handlers has thrown. Call it while the exception is handled.
+  void failed() const noexcept;
+
+private:
+  mutable std::mutex mutex_;
+  std::weak_ptr<connection> owner_;
+};
+
 /// All open sockets of a server. Thread-safe.
 class connections {
 public:
@@ -39,6 +56,9 @@ public:
     /// Changes the owner of the socket.
     void move_to(const std::weak_ptr<connection>& owner);
 
+    /// The same for an owner with a session, which is not dropped for other connections.
+    void move_to_session(const std::weak_ptr<connection>& owner);
+
   private:
     connections* all_;
     std::uint64_t id_;
@@ -46,9 +66,9 @@ public:
 
   explicit connections(std::size_t bound) : bound_(bound) {}
 
-  /// A slot, still without an owner (`move_to` sets it); none if there are too many connections, or after
-  /// `close_entrance`.
-  std::optional<slot> enter();
+  /// A slot, still without an owner (`move_to` sets it). If there are too many connections, the oldest one without a
+  /// session is cut, of the client that has most of those. None if all have sessions, and after `close_entrance`.
+  std::optional<slot> enter(const std::string& client, std::shared_ptr<connection_owner> owner);
 
   std::size_t count() const;
   bool draining() const;
@@ -61,12 +81,22 @@ public:
   bool wait_empty(std::chrono::steady_clock::time_point deadline);
 
 private:
+  struct place {
+    std::shared_ptr<connection_owner> owner;
+    bool dropped = false; ///< to be cut for another one
+  };
+
+  /// Makes room for one more. False if there is none.
+  bool make_room(std::shared_ptr<connection>& dropped);
+  void change_owner(std::uint64_t id, const std::weak_ptr<connection>& owner, bool has_session);
   void leave(std::uint64_t id);
 
   const std::size_t bound_;
   mutable std::mutex mutex_;
   std::condition_variable empty_;
-  std::map<std::uint64_t, std::weak_ptr<connection>> all_;
+  std::map<std::uint64_t, place> all_;
+  crowd droppable_;         ///< those without a session
+  std::size_t leaving_ = 0; ///< dropped, and not gone yet
   std::uint64_t last_id_ = 0;
   bool draining_ = false;
   bool cut_ = false;

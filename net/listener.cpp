@@ -1,5 +1,6 @@
 #include "net/listener.hpp"
 
+#include "net/guarded_strand.hpp"
 #include "net/log.hpp"
 
 #include <utility>
@@ -33,34 +34,40 @@ void listener::stop() {
 
 void listener::accept() {
   if (!acceptor_.is_open()) return;
-  acceptor_.async_accept(asio::make_strand(io_), [self = shared_from_this()](error_code ec, tcp::socket socket) {
-    self->on_accept(ec, std::move(socket));
-  });
+  const auto owner = std::make_shared<connection_owner>();
+  acceptor_.async_accept(guarded_strand(io_, owner),
+                         [self = shared_from_this(), owner](error_code ec, tcp::socket socket) {
+                           self->on_accept(ec, std::move(socket), owner);
+                         });
 }
 
-void listener::on_accept(error_code ec, tcp::socket socket) {
+void listener::on_accept(error_code ec, tcp::socket socket, const std::shared_ptr<connection_owner>& owner) {
   if (!acceptor_.is_open()) return;
   if (spare_descriptor::is_short(ec)) {
     log_shortage(ec);
-    auto one = spare_.accept(acceptor_, asio::make_strand(io_));
+    auto one = spare_.accept(acceptor_, guarded_strand(io_, owner));
     ec = one.failed;
     if (one.socket) socket = std::move(*one.socket);
   }
   if (ec) return pause(ec);
   try {
-    if (socket.is_open()) take(std::move(socket));
+    if (socket.is_open()) take(std::move(socket), owner);
   } catch (const std::exception& error) {
     log()->error("a connection could not be accepted: {}", error.what());
   }
   accept();
 }
 
-void listener::take(tcp::socket socket) {
-  auto place = shared_.all.enter();
+void listener::take(tcp::socket socket, const std::shared_ptr<connection_owner>& owner) {
+  error_code gone;
+  const auto remote = socket.remote_endpoint(gone);
+  if (gone) return;
+  auto from = peer_at(remote.address());
+  auto place = shared_.all.enter(from.group, owner);
   if (!place) return;
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
-  std::make_shared<http_session>(std::move(socket), std::move(*place), shared_)->run();
+  std::make_shared<http_session>(std::move(socket), std::move(from), std::move(*place), shared_)->run();
 }
 
 void listener::log_shortage(error_code why) {

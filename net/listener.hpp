@@ -29,8 +29,8 @@ public:
 
 private:
   void accept();
-  void on_accept(error_code ec, tcp::socket socket);
-  void take(tcp::socket socket);
+  void on_accept(error_code ec, tcp::socket socket, const std::shared_ptr<connection_owner>& owner);
+  void take(tcp::socket socket, const std::shared_ptr<connection_owner>& owner);
   void log_shortage(error_code why);
   void pause(error_code why);
 

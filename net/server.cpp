@@ -5,6 +5,7 @@
 #include "net/io_thread.hpp"
 #include "net/listener.hpp"
 #include "net/log.hpp"
+#include "net/tls.hpp"
 
 #include <algorithm>
 #include <system_error>

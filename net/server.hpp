@@ -3,7 +3,7 @@
 #include "actors/gateway_api.hpp"
 #include "net/access/admission.hpp"
 #include "net/limits.hpp"
-#include "net/tls.hpp"
+#include "net/tls_options.hpp"
 
 #include <chrono>
 #include <cstddef>

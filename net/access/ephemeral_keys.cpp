@@ -35,13 +35,15 @@ std::string url_text(std::string_view bytes) {
   return out;
 }
 
+/// Only what `url_text` writes is read: bytes have a single spelling.
 std::optional<std::string> from_url_text(std::string_view text) {
   std::string out(text);
-  if (out.find_first_of("+/=") != out.npos) return std::nullopt;
   std::replace(out.begin(), out.end(), '-', '+');
   std::replace(out.begin(), out.end(), '_', '/');
   out.append((4 - out.size() % 4) % 4, '=');
-  return protocol::base64::decode(out);
+  auto bytes = protocol::base64::decode(out);
+  if (!bytes || url_text(*bytes) != text) return std::nullopt;
+  return bytes;
 }
 
 } // namespace

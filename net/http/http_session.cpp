@@ -33,9 +33,9 @@ protocol::openai_fault openai_fault_of(const protocol::error& why) {
 
 } // namespace
 
-http_session::http_session(tcp::socket&& socket, connections::slot place, service& shared)
+http_session::http_session(tcp::socket&& socket, peer from, connections::slot place, service& shared)
     : stream_(std::move(socket)), strand_(stream_.get_executor()), answer_timer_(strand_),
-      buffer_(shared.limits.header_bytes + 4096), place_(std::move(place)), shared_(shared) {}
+      buffer_(shared.limits.header_bytes + 4096), place_(std::move(place)), shared_(shared), peer_(std::move(from)) {}
 
 http_session::~http_session() {
   finish();
@@ -44,10 +44,6 @@ http_session::~http_session() {
 void http_session::run() {
   asio::dispatch(strand_, [self = shared_from_this()] {
     self->place_->move_to(self->weak_from_this());
-    error_code gone;
-    const auto remote = self->stream_.plain().socket().remote_endpoint(gone);
-    if (gone) return self->finish();
-    self->peer_ = peer_at(remote.address());
     self->shared_.tls ? self->secure() : self->read();
   });
 }
@@ -234,7 +230,8 @@ void http_session::upgrade() {
     if (!ready.ready) return write(realtime_busy(std::move(ready.reason)), false);
     if (ready.wait_s > shared_.limits.slot_wait_s) return write(realtime_busy("all slots are taken"), false);
   }
-  auto token = query_value(query, "resume_token");
+  // Only Parley's own protocol resumes sessions. In the others a token means nothing, and excuses from no limit.
+  auto token = realtime ? std::nullopt : query_value(query, "resume_token");
   auto entry = let_in(credentials_of(request, subprotocols, peer_), {.returning = token.has_value(), .realtime = true},
                       realtime ? completion_refusal : reply_to);
   if (!entry) return;
@@ -250,7 +247,6 @@ void http_session::upgrade() {
   }
   if (realtime) realtime->session = std::move(entry->session);
   info.realtime = std::move(realtime);
-  if (info.realtime) info.resume_token.reset();
   const auto reservation = std::make_shared<admission::reservation>(std::move(entry->reservation));
   info.reservation = reservation;
   auto next = std::make_shared<websocket_session>(std::move(stream_), leave(), reservation, shared_);

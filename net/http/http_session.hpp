@@ -24,7 +24,7 @@ namespace parley::net {
 class http_session final : public connection, public std::enable_shared_from_this<http_session> {
 public:
   /// `shared` must outlive it. `place` is returned at the end, or passed on to the WebSocket.
-  http_session(tcp::socket&& socket, connections::slot place, service& shared);
+  http_session(tcp::socket&& socket, peer from, connections::slot place, service& shared);
   ~http_session() override;
 
   /// The first call; allowed from any thread.
@@ -69,7 +69,7 @@ private:
   beast::flat_buffer buffer_;
   std::optional<connections::slot> place_;
   service& shared_;
-  peer peer_;
+  const peer peer_;
   std::optional<request_parser> parser_;
   std::optional<http::response<http::string_body>> response_;
   std::optional<http::response_serializer<http::string_body>> writing_;

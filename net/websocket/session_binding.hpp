@@ -26,7 +26,7 @@ struct session_binding {
   void take_over(std::weak_ptr<Connection> owner, const asio::any_io_executor& strand, const connection_limits& limits,
                  service& shared) {
     PARLEY_ASSERT(slot, "taken over once");
-    slot->move_to(owner);
+    slot->move_to_session(owner);
     link = std::make_shared<client_channel>(limits, shared.counted.outbox_bytes(), [owner = std::move(owner), strand] {
       asio::post(strand, [owner] {
         if (const auto live = owner.lock()) live->on_ring();

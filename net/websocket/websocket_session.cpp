@@ -76,7 +76,7 @@ void websocket_session::decide(std::string_view first_event) {
 }
 
 void websocket_session::read() {
-  if (reading_ || finished_) return;
+  if (reading_ || is_over()) return;
   if (!may_read_ && !discarding_ && buffer_.size() == 0) return beat_.not_reading();
   reading_ = true;
   const std::span<char> room = buffer_.prepare(ws_.is_message_done() ? 0 : ws_.read_size_hint());
@@ -88,11 +88,8 @@ void websocket_session::read() {
 
 void websocket_session::on_read(error_code ec, std::size_t bytes) {
   reading_ = false;
-  if (finished_) return;
-  if (ec) {
-    if (!shaking_hands_) finish();
-    return;
-  }
+  if (is_over()) return;
+  if (ec) return finish();
   if (!discarding_ && ws_.got_binary()) {
     discarding_ = true;
     decide({});
@@ -123,7 +120,7 @@ void websocket_session::on_control(websocket::frame_type kind) {
 }
 
 void websocket_session::on_ring() {
-  if (finished_) return;
+  if (is_over()) return;
   client_channel::work work = held_.link->next();
   may_read_ = work.may_read;
   if (work.chat) ws_.read_message_max(shared_.limits.chat_message_bytes);
@@ -143,7 +140,7 @@ void websocket_session::write(outbox::frame text) {
 
 void websocket_session::on_write(error_code ec) {
   in_flight_.reset();
-  if (finished_) return;
+  if (is_over()) return;
   if (ec) return finish();
   held_.link->written();
   on_ring();
@@ -168,7 +165,7 @@ void websocket_session::shake_hands(const outbox::close_frame& why) {
 void websocket_session::tick() {
   heart_.expires_after(shared_.limits.ping);
   heart_.async_wait([self = shared_from_this()](error_code ec) {
-    if (!ec && !self->finished_) self->on_tick();
+    if (!ec && !self->is_over()) self->on_tick();
   });
 }
 
@@ -190,7 +187,7 @@ void websocket_session::ping() {
   pinging_ = true;
   ws_.async_ping([self = shared_from_this()](error_code ec) {
     self->pinging_ = false;
-    if (ec && !self->reading_ && !self->shaking_hands_) self->finish();
+    if (ec && !self->reading_ && !self->is_over()) self->finish();
   });
 }
 

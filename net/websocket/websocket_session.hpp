@@ -49,6 +49,10 @@ private:
   void ping();
   void finish();
 
+  /// Nothing may be asked of the stream any more. While it closes, it reads and drops the rest of what the client
+  /// sends, and what it says of the message that was being read is no longer true.
+  bool is_over() const { return finished_ || shaking_hands_; }
+
   websocket_stream ws_;
   const asio::any_io_executor strand_;
   asio::steady_timer heart_;

@@ -53,7 +53,8 @@ public:
   void async_write(std::string_view text, handler<std::size_t> done);
   void async_ping(handler<> done);
 
-  /// Sends a close frame and waits for the other side's. Cuts `reason` to 123 bytes, between two characters.
+  /// Sends a close frame and waits for the other side's. Cuts `reason` to 123 bytes, between two characters. The last
+  /// call: from then on, what a read that is under way reports must not be used.
   void async_close(unsigned code, std::string_view reason, handler<> done);
 
 private:

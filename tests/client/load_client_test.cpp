@@ -93,7 +93,7 @@ TEST_CASE("a paced session goes its whole way") {
   p.heard(9.25, listen(9));
   CHECK(s.hands.wake == 10); // wakes at the end of the session
   p.woken(10);
-  CHECK(s.hands.take() == "close");
+  CHECK(s.hands.take() == "close unit"); // a microphone goes on
   p.heard(10.1, event(type::closed));
   p.ended(10.2, "");
   CHECK(s.figures.asked == 1);
@@ -214,7 +214,7 @@ TEST_CASE("fast, a second is sent when the one before is answered") {
   CHECK(s.hands.take() == "unit");
   CHECK(s.figures.unit_latency().quantile(1).count() == Approx(0.1));
   p.woken(10);
-  CHECK(s.hands.take() == "close");
+  CHECK(s.hands.take() == "close unit");
 }
 
 TEST_CASE("chat asks, thinks and asks again") {

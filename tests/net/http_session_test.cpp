@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <vector>
+
 using namespace parley::net;
 
 namespace {
@@ -98,17 +100,54 @@ TEST_CASE("a client that says nothing is not waited for") {
   CHECK(fixture.empties());
 }
 
-TEST_CASE("connections over the bound are closed at once") {
+TEST_CASE("with too many connections, the oldest without a session makes room") {
+  connection_limits limits;
+  limits.connections = 3;
+  server_fixture fixture(limits);
+  wire_client talking = fixture.open();
+  wire_client first = fixture.connect();
+  CHECK(first.get("/health").status == 200);
+  wire_client second = fixture.connect();
+  CHECK(second.get("/health").status == 200);
+  wire_client third = fixture.connect();
+  CHECK(third.get("/health").status == 200);
+  CHECK(first.ended());
+  CHECK(second.get("/health").status == 200);
+  CHECK(third.get("/health").status == 200);
+  talking.send_frame(wire_client::text, "undisturbed");
+  CHECK(talking.read_data().payload == "undisturbed");
+}
+
+TEST_CASE("connections over the bound are closed at once where all others have sessions") {
   connection_limits limits;
   limits.connections = 2;
   server_fixture fixture(limits);
-  wire_client first = fixture.connect();
-  CHECK(first.get("/health").status == 200);
+  wire_client first = fixture.open();
   {
     wire_client second = fixture.open();
     wire_client third = fixture.connect();
     CHECK(third.ended());
-    CHECK(first.get("/health").status == 200);
+    first.send_frame(wire_client::text, "undisturbed");
+    CHECK(first.read_data().payload == "undisturbed");
   }
-  CHECK(fixture.gateway.eventually([](auto& sessions) { return !sessions.empty() && sessions.at(0)->gone; }));
+  CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 2 && sessions.at(1)->gone; }));
+  CHECK(fixture.comes_to(1));
+  wire_client fourth = fixture.open();
+}
+
+TEST_CASE("whoever holds every connection without saying a word does not keep others out") {
+  connection_limits limits;
+  limits.connections = 100;
+  server_fixture fixture(limits);
+  std::vector<wire_client> silent;
+  for (int i = 0; i < 100; ++i) silent.push_back(fixture.connect());
+  std::vector<wire_client> sessions;
+  for (int i = 0; i < 50; ++i) {
+    sessions.push_back(fixture.open());
+    silent.push_back(fixture.connect());
+  }
+  for (auto& each : sessions) {
+    each.send_frame(wire_client::text, "hello");
+    CHECK(each.read_data().payload == "hello");
+  }
 }

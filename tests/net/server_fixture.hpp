@@ -5,6 +5,7 @@
 #include "tests/net/wire_client.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -32,9 +33,12 @@ struct server_fixture {
   }
 
   /// True once no socket is open any more; false after ten seconds.
-  bool empties() {
+  bool empties() { return comes_to(0); }
+
+  /// True once so many sockets are open; false after ten seconds.
+  bool comes_to(std::size_t connections) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (server_->connections() > 0) {
+    while (server_->connections() != connections) {
       if (std::chrono::steady_clock::now() > deadline) return false;
       std::this_thread::yield();
     }

@@ -132,3 +132,30 @@ TEST_CASE("upgrades that are not whole are refused in JSON") {
   }
   CHECK(fixture.gateway.open() == 0);
 }
+
+TEST_CASE("a token that resumes nothing excuses from no limit, in any dialect") {
+  const std::string target = GENERATE(as<std::string>{}, "/openai/v1/realtime", "/openai/realtime", "/v1/live",
+                                      "/v1/live/sessions", "/openai/v1/live", "/v1/realtime?dialect=openai",
+                                      "/v1/realtime?dialect=openai-beta", "/v1/realtime?model=m&dialect=openai");
+  for (const std::string token : {"resume_token=x", "resume_token="}) {
+    INFO(target << " with " << token);
+    server_fixture fixture;
+    fixture.options.admission.sessions_per_address = 2;
+    const auto whole = target + (target.find('?') == target.npos ? "?" : "&") + token;
+    wire_client first = fixture.open(whole);
+    wire_client second = fixture.open(whole);
+    CHECK(fixture.connect().upgrade(whole).status == 429);
+    CHECK(fixture.gateway.eventually([](auto& sessions) { return sessions.size() == 2; }));
+    CHECK_FALSE(fixture.gateway.at(0).info.resume_token);
+  }
+}
+
+TEST_CASE("who resumes a session of Parley's own protocol counts as a start, not as one more session") {
+  server_fixture fixture;
+  fixture.options.admission.sessions_per_address = 1;
+  fixture.options.admission.starts_per_address = 3;
+  wire_client session = fixture.open("/v1/realtime?mode=audio");
+  wire_client back = fixture.open("/v1/realtime?session_id=a&resume_token=x");
+  wire_client again = fixture.open("/v1/realtime?session_id=a&resume_token=x");
+  CHECK(fixture.connect().upgrade("/v1/realtime?session_id=a&resume_token=x").status == 429);
+}

@@ -218,6 +218,47 @@ bool wire_client::ended() {
   }
 }
 
+namespace {
+
+/// Sends on a thread of its own until it is destroyed or the connection ends.
+class microphone {
+public:
+  microphone(int socket, std::string_view frame)
+      : thread_([socket, frame](const std::stop_token& stop) {
+          while (!stop.stop_requested() && ::send(socket, frame.data(), frame.size(), MSG_NOSIGNAL) > 0) {
+          }
+        }),
+        socket_(socket) {}
+  ~microphone() {
+    thread_.request_stop();
+    ::shutdown(socket_, SHUT_RDWR); // ends a send that waits
+  }
+  microphone(const microphone&) = delete;
+  microphone& operator=(const microphone&) = delete;
+
+private:
+  std::jthread thread_;
+  const int socket_;
+};
+
+} // namespace
+
+std::uint16_t wire_client::read_close_while_sending(std::string_view frame) {
+  const microphone goes_on(socket_, frame);
+  while (const auto got = read_frame())
+    if (got->op == close) return got->close_code();
+  return 0;
+}
+
+void wire_client::drop_rest(std::string_view frame) {
+  const microphone goes_on(socket_, frame);
+  while (fill()) unread_.clear();
+}
+
+void wire_client::shut_down_sending() {
+  ::shutdown(socket_, SHUT_WR);
+}
+
 void wire_client::reset() {
   const linger hard{1, 0};
   ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);

@@ -60,8 +60,17 @@ public:
   /// True when the peer closed or reset the connection within ten seconds.
   bool ended();
 
+  /// The same as `read_close`, while `frame` is sent again and again, as by a microphone that goes on.
+  std::uint16_t read_close_while_sending(std::string_view frame);
+
+  /// Reads and drops everything until the connection ends, while `frame` is sent again and again.
+  void drop_rest(std::string_view frame);
+
   /// Closes with a TCP reset instead of a close frame.
   void reset();
+
+  /// Sends nothing more, and still reads.
+  void shut_down_sending();
 
   /// Reads exactly that many bytes. Throws if the connection ends earlier.
   std::string read_bytes(std::size_t count);
