@@ -249,6 +249,7 @@ void http_session::upgrade() {
     undecided = false;
   }
   if (realtime) realtime->session = std::move(entry->session);
+  info.starts = shared_.entrance.starts_of(info.group, info.key);
   info.realtime = std::move(realtime);
   if (info.realtime) info.resume_token.reset();
   const auto reservation = std::make_shared<admission::reservation>(std::move(entry->reservation));
