@@ -17,8 +17,11 @@
 namespace parley::actors {
 
 /// A message of up to this size is handled at once, on the thread of its connection. A larger one, such as a chat with
-/// pictures, would keep that thread's other connections waiting.
+/// pictures, would keep that thread's other connections waiting (large_frames).
 inline constexpr std::size_t small_message_bytes = 256u << 10;
+
+/// The same in OpenAI's dialects, where the sound of a message is also searched for speech: a second of PCM16 is small.
+inline constexpr std::size_t small_openai_bytes = 66'000;
 
 /// The socket as its session sees it. Implemented by net/; may be called from any thread, even after the socket is
 /// gone.
@@ -49,6 +52,13 @@ public:
   /// connection stops reading while too many frames or bytes have not been `taken`, which bounds the session's mailbox.
   virtual void text(std::string&& frame) = 0;
 
+  /// The same for a frame of about that many bytes, which `make` makes. If it is large, that is done on another thread and
+  /// perhaps later, so what it needs must not change; if the frame is not wanted any more then, it returns nothing.
+  virtual void text_from(std::size_t bytes, std::function<std::string()> make) {
+    static_cast<void>(bytes);
+    text(make());
+  }
+
   /// A binary frame arrived; the session closes with 1003.
   virtual void binary() = 0;
 
@@ -67,18 +77,36 @@ struct realtime_request {
   std::optional<std::string> session{}; ///< JSON: what the session begins with, from the client's ephemeral key
 };
 
+/// How often a client may start sessions: settings `limits.starts_per_address` and `limits.starts_per_key`. Implemented by net/.
+/// Thread-safe.
+class start_limit {
+public:
+  using time_point = std::chrono::steady_clock::time_point;
+  virtual ~start_limit() = default;
+
+  /// Whether it may start another one now.
+  virtual bool left(time_point now) = 0;
+
+  /// It has started one, besides its connections.
+  virtual void count(time_point now) = 0;
+};
+
+class recording_tap;
+
 /// What the handshake reveals about a connection.
 struct connection_info {
-  std::optional<std::string> mode;                ///< last `mode` of the query, percent-decoded; none = absent
-  std::optional<std::string> session_id;          ///< `session_id` of the query as received
-  std::string remote;                             ///< address, for logs
-  std::string group;                              ///< what limits apply to: the address, or the IPv6 network
-  std::string key;                                ///< name of the API key; empty without keys
-  std::optional<std::string> resume_token;        ///< from the query: the connection resumes the session `session_id`
-  std::optional<std::string> last_event_id;       ///< from the query, as received
-  std::optional<realtime_request> realtime;       ///< it speaks a dialect of OpenAI's
-  bool background = false;                        ///< an inner session that must not cost anybody anything
-  std::shared_ptr<void> reservation;              ///< counts the session for its client until it cannot resume
+  std::optional<std::string> mode;          ///< last `mode` of the query, percent-decoded; none = absent
+  std::optional<std::string> session_id;    ///< `session_id` of the query as received
+  std::string remote;                       ///< address, for logs
+  std::string group;                        ///< what limits apply to: the address, or the IPv6 network
+  std::string key;                          ///< name of the API key; empty without keys
+  std::optional<std::string> resume_token;  ///< from the query: the connection resumes the session `session_id`
+  std::optional<std::string> last_event_id; ///< from the query, as received
+  std::optional<realtime_request> realtime; ///< it speaks a dialect of OpenAI's
+  bool background = false;                  ///< an inner session that must not cost anybody anything
+  std::shared_ptr<start_limit> starts;      ///< null = no limit
+  std::shared_ptr<recording_tap> recording; ///< of an inner session: its connection's; null = it has one of its own
+  std::shared_ptr<void> reservation;        ///< counts the session for its client until it cannot resume
   std::chrono::steady_clock::time_point accepted; ///< the clocks of docs/protocol.md section 8 start here
 };
 

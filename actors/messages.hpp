@@ -2,6 +2,7 @@
 
 #include "actors/cluster/unit_codec.hpp"
 #include "actors/gateway_api.hpp"
+#include "actors/large_frames.hpp"
 #include "actors/queue/admission_queue.hpp"
 #include "actors/queue/prefix_hash.hpp"
 #include "actors/session/resume_request.hpp"
@@ -106,6 +107,7 @@ using link_number = std::uint64_t;
 struct client_frame {
   std::string text;
   link_number link = 0;
+  std::shared_ptr<large_frames::turn> turn{}; ///< null = it is small, and may be worked on anywhere
 };
 
 /// A binary frame arrived.

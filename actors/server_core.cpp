@@ -3,7 +3,7 @@
 #include "actors/actor_threads.hpp"
 #include "actors/cluster/node_registry.hpp"
 #include "actors/cluster/peer_link.hpp"
-#include "actors/execution.hpp"
+#include "actors/frame_handle.hpp"
 #include "actors/log.hpp"
 #include "actors/queue/queue_manager.hpp"
 #include "actors/realtime/realtime_session.hpp"
@@ -21,6 +21,7 @@
 #include "protocol/realtime/machine.hpp"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 namespace parley::actors {
@@ -30,24 +31,18 @@ namespace {
 /// Extra time after the grace period of a drain, for closes still in progress.
 constexpr std::chrono::seconds drain_margin{5};
 
-/// What net/ holds of a session.
-template<class Actor>
-class local_handle final : public session_handle {
-public:
-  explicit local_handle(Actor session, link_number link = 0) : session_(std::move(session)), link_(link) {}
-  void text(std::string&& frame) override {
-    if (frame.size() > small_message_bytes) return caf::anon_send(session_, client_frame{std::move(frame), link_});
-    pass_here(session_, client_frame{std::move(frame), link_});
-  }
-  void binary() override { caf::anon_send(session_, client_binary{link_}); }
-  void gone() override { caf::anon_send(session_, client_gone{link_}); }
+/// Enough that nobody waits long for another owner's frame, and few beside the engines.
+std::size_t large_frame_threads() {
+  return std::clamp(std::thread::hardware_concurrency() / 4, 2u, 8u);
+}
 
-private:
-  const Actor session_;
-  const link_number link_;
-};
+/// Whose budgets a connection uses.
+std::string owner_of(const connection_info& info) {
+  if (!info.key.empty()) return "key " + info.key;
+  return "address " + (info.group.empty() ? info.remote : info.group);
+}
 
-/// The same without a session, for a connection that is being refused.
+/// A handle without a session, for a connection that is being refused.
 class deaf_handle final : public session_handle {
 public:
   void text(std::string&&) override {}
@@ -59,7 +54,8 @@ public:
 
 server_core::server_core(const config::settings& settings, worker_table::watcher watch, nodes others)
     : nodes_(others), limits_(limits_from(settings)), openai_(openai_from(settings)), board_(std::move(watch)),
-      system_(prepare(config_, others == nodes::may_join ? std::optional(silence_from(settings)) : std::nullopt)) {
+      system_(prepare(config_, others == nodes::may_join ? std::optional(silence_from(settings)) : std::nullopt)),
+      large_frames_(large_frame_threads()) {
   surroundings_.workers = &board_;
   surroundings_.transcribes = openai_.transcribes;
   surroundings_.open = [this](connection_info inner, std::shared_ptr<client_link> to) {
@@ -138,6 +134,7 @@ void server_core::stop() {
   registry_ = nullptr;
   links_.reset();
   if (archive_) archive_->stop();
+  large_frames_.stop();
   system_.await_all_actors_done();
   surroundings_.clock.stop();
   queue_ = nullptr;
@@ -192,8 +189,10 @@ session_terms server_core::terms() const {
 std::unique_ptr<session_handle> server_core::admit(connection_info info, std::shared_ptr<client_link> link) {
   if (info.resume_token) return admit_again(info, std::move(link));
   if (info.realtime) return admit_realtime(std::move(info), std::move(link));
-  return std::make_unique<local_handle<session_actor>>(
-      system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)));
+  auto lane = large_frames_.open(owner_of(info));
+  return std::make_unique<frame_handle<session_actor>>(
+      system_.spawn<session>(surroundings_, terms(), queue_, std::move(info), std::move(link)), std::move(lane),
+      small_message_bytes);
 }
 
 /// Whether connections may have transcripts of what their users say.
@@ -201,8 +200,11 @@ bool server_core::can_transcribe() const {
   return openai_.transcribes && terms().able.hears;
 }
 
-std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const connection_info& info) const {
+std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const connection_info& info) {
   PARLEY_ASSERT(info.realtime.has_value(), "it speaks such a dialect");
+  const auto owner = budgets_.of(owner_of(info), steady_now());
+  std::function<bool(protocol::time_point)> may_start;
+  if (info.starts) may_start = [starts = info.starts](protocol::time_point now) { return starts->left(now); };
   if (info.realtime->spoken == openai_dialect::live) {
     protocol::live::machine_terms terms;
     terms.longest = limits_.audio;
@@ -211,6 +213,8 @@ std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const conn
     terms.transcribes = can_transcribe();
     terms.voices = openai_.voices;
     terms.detection = openai_.detection;
+    terms.owner = owner;
+    terms.may_start = std::move(may_start);
     terms.backlog_units = limits_.failover_units;
     terms.context_tokens = limits_.context_tokens;
     return std::make_unique<protocol::live::machine>(
@@ -225,6 +229,8 @@ std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const conn
   terms.voices = openai_.voices;
   terms.duplex_idle = limits_.chat_idle;
   terms.detection = openai_.detection;
+  terms.owner = owner;
+  terms.may_start = std::move(may_start);
   terms.backlog_units = limits_.failover_units;
   protocol::realtime::origin from{info.realtime->model, info.realtime->served, info.accepted, unix_ms() / 1000,
                                   info.realtime->session.value_or("")};
@@ -235,9 +241,12 @@ std::unique_ptr<protocol::realtime::adapter> server_core::adapter_for(const conn
 
 std::unique_ptr<session_handle> server_core::admit_realtime(connection_info info, std::shared_ptr<client_link> link) {
   auto machine = adapter_for(info);
-  return std::make_unique<local_handle<realtime_actor>>(
+  auto lane = large_frames_.open(owner_of(info));
+  return std::make_unique<frame_handle<realtime_actor>>(
       system_.spawn<realtime_session>(realtime_, surroundings_.clock, surroundings_.counted, std::move(machine),
-                                      surroundings_.open, std::move(info), std::move(link)));
+                                      surroundings_.open, surroundings_.recordings.get(), std::move(info),
+                                      std::move(link)),
+      std::move(lane), small_openai_bytes);
 }
 
 std::unique_ptr<session_handle> server_core::admit_again(const connection_info& info,
@@ -256,27 +265,30 @@ std::unique_ptr<session_handle> server_core::admit_again(const connection_info& 
   const auto same_id = surroundings_.registry.find(claim.session_id);
   const bool taken = same_id.session && same_id.key != claim.key;
   // In this order: a session that is being taken up lives before it is no longer left.
-  if (auto live = offer_to_live(claim, *seen, offer)) return live;
+  const auto owner = owner_of(info);
+  if (auto live = offer_to_live(claim, *seen, offer, owner)) return live;
   // Its slot would not wait until the model is loaded.
   const bool later = surroundings_.journals && !taken && (draining_ || (left && loading()));
-  if (left && !taken && !later) return take_up(std::move(claim), *seen, offer, info.reservation);
+  if (left && !taken && !later) return take_up(std::move(claim), *seen, offer, info.reservation, owner);
   offer->refuse(later ? protocol::server_restarts() : protocol::no_such_claim());
   return std::make_unique<deaf_handle>();
 }
 
 /// Null if no such session lives.
 std::unique_ptr<session_handle> server_core::offer_to_live(const journal_store::claim& claim, std::uint64_t seen,
-                                                           const std::shared_ptr<resume_request>& offer) {
+                                                           const std::shared_ptr<resume_request>& offer,
+                                                           const std::string& owner) {
   const auto session = surroundings_.registry.offer(claim.session_id, claim.key, offer);
   if (!session) return nullptr;
   caf::anon_send(*session, link_offer{offer, {claim.token, seen}});
-  return std::make_unique<local_handle<session_actor>>(*session, offer->number());
+  return std::make_unique<frame_handle<session_actor>>(*session, large_frames_.open(owner), small_message_bytes,
+                                                       offer->number());
 }
 
 /// A session of an earlier process: its log is read on another thread.
 std::unique_ptr<session_handle> server_core::take_up(journal_store::claim claim, std::uint64_t seen,
                                                      const std::shared_ptr<resume_request>& offer,
-                                                     std::shared_ptr<void> reservation) {
+                                                     std::shared_ptr<void> reservation, const std::string& owner) {
   rebuild_terms terms;
   terms.resume_bytes = surroundings_.resume_bytes;
   terms.journal_bound = {surroundings_.journal_bytes, surroundings_.spill.get()};
@@ -286,7 +298,7 @@ std::unique_ptr<session_handle> server_core::take_up(journal_store::claim claim,
     return protocol::make_resume_token(random);
   };
   auto late = std::make_shared<late_session>();
-  auto done = [this, claim, seen, offer, reservation = std::move(reservation),
+  auto done = [this, claim, seen, offer, owner, reservation = std::move(reservation),
                late](std::optional<journal_store::taken> found) {
     try {
       // Without `found`, an earlier connection may have taken it up meanwhile.
@@ -294,7 +306,7 @@ std::unique_ptr<session_handle> server_core::take_up(journal_store::claim claim,
     } catch (const std::exception& problem) {
       log()->error("a session of an earlier process could not be started: {}", problem.what());
     }
-    auto handle = offer_to_live(claim, seen, offer);
+    auto handle = offer_to_live(claim, seen, offer, owner);
     if (!handle) offer->refuse(protocol::no_such_claim());
     late->found(std::move(handle));
   };

@@ -2,7 +2,9 @@
 
 #include "actors/cluster/node_link.hpp"
 #include "actors/gateway_api.hpp"
+#include "actors/large_frames.hpp"
 #include "actors/queue/worker_table.hpp"
+#include "actors/realtime/owner_budgets.hpp"
 #include "actors/realtime/realtime_registry.hpp"
 #include "actors/recording/archive.hpp"
 #include "actors/session/session.hpp"
@@ -84,14 +86,14 @@ private:
   void start_journals(const config::settings& settings);
   session_terms terms() const;
   bool can_transcribe() const;
-  std::unique_ptr<protocol::realtime::adapter> adapter_for(const connection_info& info) const;
+  std::unique_ptr<protocol::realtime::adapter> adapter_for(const connection_info& info);
   std::unique_ptr<session_handle> admit_realtime(connection_info info, std::shared_ptr<client_link> link);
   std::unique_ptr<session_handle> admit_again(const connection_info& info, std::shared_ptr<client_link> link);
   std::unique_ptr<session_handle> offer_to_live(const journal_store::claim& claim, std::uint64_t seen,
-                                                const std::shared_ptr<resume_request>& offer);
+                                                const std::shared_ptr<resume_request>& offer, const std::string& owner);
   std::unique_ptr<session_handle> take_up(journal_store::claim claim, std::uint64_t seen,
                                           const std::shared_ptr<resume_request>& offer,
-                                          std::shared_ptr<void> reservation);
+                                          std::shared_ptr<void> reservation, const std::string& owner);
 
   const nodes nodes_;
   const protocol::session_limits limits_;
@@ -101,6 +103,8 @@ private:
   worker_table board_;
   caf::actor_system_config config_;
   caf::actor_system system_;
+  large_frames large_frames_;
+  owner_budgets budgets_;
   std::unique_ptr<archive> archive_; ///< null = nothing is recorded
   queue_actor queue_;
   std::vector<worker_actor> workers_; ///< those of this process

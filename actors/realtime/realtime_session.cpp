@@ -1,10 +1,16 @@
 #include "actors/realtime/realtime_session.hpp"
 
 #include "actors/execution.hpp"
+#include "actors/frame_handle.hpp"
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 #include "actors/reports/status_report.hpp"
+#include "actors/unix_time.hpp"
+#include "protocol/realtime/chat_prompt.hpp"
 
+#include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -25,10 +31,11 @@ std::string_view name_of_dialect(const connection_info& connection) {
 
 realtime_session::realtime_session(caf::actor_config& config, realtime_registry& registry, deadline_clock& clock,
                                    meters& counted, std::unique_ptr<protocol::realtime::adapter> machine,
-                                   inner_opener open, connection_info connection, std::shared_ptr<client_link> link)
+                                   inner_opener open, recorder_feed* recordings, connection_info connection,
+                                   std::shared_ptr<client_link> link)
     : realtime_actor::base(config), clock_(clock), counted_(counted), dialect_(name_of_dialect(connection)),
-      open_(std::move(open)), connection_(std::move(connection)), link_(std::move(link)), machine_(std::move(machine)),
-      entry_(registry.add(realtime_actor(this))) {
+      open_(std::move(open)), recordings_(recordings), connection_(std::move(connection)), link_(std::move(link)),
+      machine_(std::move(machine)), entry_(registry.add(realtime_actor(this))) {
   const log_session about(machine_->id());
   log()->debug("connected from {}{}{}, speaks a dialect of OpenAI's", connection_.remote,
                connection_.key.empty() ? "" : " with key ", connection_.key);
@@ -39,6 +46,7 @@ realtime_session::behavior_type realtime_session::make_behavior() {
   log_exceptions(this, [] {});
   return {
       [this](client_frame& frame) {
+        if (handed_back(frame, realtime_actor(this))) return;
         carry_out(machine_->on_frame(frame.text, steady_now()));
         link_->taken(frame.text.size());
       },
@@ -62,6 +70,7 @@ realtime_session::behavior_type realtime_session::make_behavior() {
 void realtime_session::on_exit() {
   if (!link_closed_ && link_) link_->close(1011, "internal error");
   drop_inner_session();
+  end_recording("client_closed");
   if (counted_as_ != nullptr) counted_as_->Decrement();
   if (transcription_) caf::anon_send(transcription_, transcripts_unwanted{});
   transcription_ = nullptr;
@@ -85,6 +94,7 @@ void realtime_session::perform(protocol::realtime::to_client& effect) {
 
 void realtime_session::perform(protocol::realtime::end_client& effect) {
   link_closed_ = true;
+  end_recording(effect.reason);
   link_->close(effect.code, std::move(effect.reason));
 }
 
@@ -95,6 +105,8 @@ void realtime_session::perform(protocol::realtime::open_inner& effect) {
   info.group = connection_.group;
   info.key = connection_.key;
   info.accepted = steady_now();
+  if (recordings_) record(effect.kind);
+  info.recording = connection_.recording;
   inner_ = open_(std::move(info), std::make_shared<inner_link<realtime_actor>>(realtime_actor(this), effect.number));
 }
 
@@ -122,11 +134,40 @@ void realtime_session::perform(const protocol::realtime::note& effect) {
   counted_as_->Increment();
 }
 
-void realtime_session::perform(protocol::realtime::drop_inner&) {
+void realtime_session::perform(protocol::realtime::turn_to_inner& effect) {
+  if (!inner_) return;
+  turn_ = std::move(effect.turn);
+  inner_->text_from(turn_->bytes(), [turn = std::weak_ptr(turn_)] {
+    const auto wanted = turn.lock();
+    return wanted ? wanted->encode() : std::string();
+  });
+}
+
+void realtime_session::perform(const protocol::realtime::drop_inner& effect) {
+  if (effect.unused && connection_.starts) connection_.starts->count(steady_now());
   drop_inner_session();
 }
 
+/// An inner session of this kind begins: it is part of the connection's recording.
+void realtime_session::record(protocol::mode kind) {
+  recorded_as_ = std::max(recorded_as_, kind); // chat is the least of what there may be
+  auto& tap = connection_.recording;
+  if (tap) return tap->became(name_of(recorded_as_));
+  recording_facts facts;
+  facts.id = recordings_->take_id(machine_->id());
+  facts.key = connection_.key;
+  facts.mode = name_of(recorded_as_);
+  facts.started_ms = unix_ms();
+  facts.folder = utc_date(facts.started_ms) + "/" + facts.id;
+  tap = std::make_shared<recording_tap>(*recordings_, std::move(facts), connection_.accepted);
+}
+
+void realtime_session::end_recording(const std::string& reason) {
+  if (connection_.recording) connection_.recording->end(reason);
+}
+
 void realtime_session::drop_inner_session() {
+  turn_.reset();
   if (!inner_) return;
   inner_->gone();
   inner_.reset();

@@ -5,6 +5,7 @@
 #include "actors/messages.hpp"
 #include "actors/meters.hpp"
 #include "actors/realtime/realtime_registry.hpp"
+#include "actors/recording/recorder_feed.hpp"
 #include "actors/transcription/transcription.hpp"
 #include "protocol/realtime/adapter.hpp"
 
@@ -17,13 +18,13 @@
 namespace parley::actors {
 
 /// The actor around the machine of one of OpenAI's dialects: one per connection. Passes it frames and deadlines and
-/// carries out its effects. The sessions that it opens are ordinary ones: they wait in the same queue, and are journaled,
-/// recorded and counted like all others. Ends when the socket is gone.
+/// carries out its effects. The sessions that it opens are ordinary ones: they wait in the same queue, and are journaled
+/// and counted like all others. All of them are one recording, which has the connection's id. Ends when the socket is gone.
 class realtime_session final : public realtime_actor::base {
 public:
   realtime_session(caf::actor_config& config, realtime_registry& registry, deadline_clock& clock, meters& counted,
-                   std::unique_ptr<protocol::realtime::adapter> machine, inner_opener open, connection_info connection,
-                   std::shared_ptr<client_link> link);
+                   std::unique_ptr<protocol::realtime::adapter> machine, inner_opener open, recorder_feed* recordings,
+                   connection_info connection, std::shared_ptr<client_link> link);
 
   const char* name() const override { return "realtime_session"; }
   void on_exit() override;
@@ -37,22 +38,28 @@ private:
   void perform(protocol::realtime::end_client& effect);
   void perform(protocol::realtime::open_inner& effect);
   void perform(protocol::realtime::to_inner& effect);
-  void perform(protocol::realtime::drop_inner& effect);
+  void perform(protocol::realtime::turn_to_inner& effect);
+  void perform(const protocol::realtime::drop_inner& effect);
   void perform(protocol::realtime::transcribe& effect);
   void perform(const protocol::realtime::note& effect);
   void drop_inner_session();
+  void record(protocol::mode kind);
+  void end_recording(const std::string& reason);
 
   deadline_clock& clock_;
   meters& counted_;
   std::string_view dialect_; ///< its name, for metrics
   prometheus::Gauge* counted_as_ = nullptr;
   inner_opener open_;
+  recorder_feed* const recordings_; ///< null = nothing is recorded
+  protocol::mode recorded_as_ = protocol::mode::chat;
   connection_info connection_;
   std::shared_ptr<client_link> link_;
   std::unique_ptr<protocol::realtime::adapter> machine_;
   std::unique_ptr<realtime_registry::entry> entry_;
   std::unique_ptr<session_handle> inner_;
-  transcription_actor transcription_; ///< null until something is to be written down
+  std::shared_ptr<const protocol::realtime::chat_turn> turn_; ///< that the inner session gets, as long as it is wanted
+  transcription_actor transcription_;                         ///< null until something is to be written down
   deadline_timer deadline_timer_;
   bool link_closed_ = false;
 };

@@ -13,9 +13,20 @@ constexpr std::size_t message_bytes = 256;
 
 std::string recorder_feed::take_id(const std::string& wanted) {
   const std::lock_guard lock(mutex_);
-  std::string id = wanted;
-  for (int more = 2; !ids_.insert(id).second; ++more) id = wanted + "-" + std::to_string(more);
-  return id;
+  if (ids_.insert(wanted).second) return wanted;
+  const auto numbered = [&](std::uint64_t number) { return wanted + "-" + std::to_string(number); };
+  const auto is_taken = [&](std::uint64_t number) { return ids_.contains(numbered(number)); };
+  // Not one number after the other: a client may have taken any number of them.
+  std::uint64_t taken_below = 1, free = 2;
+  while (is_taken(free)) {
+    taken_below = free;
+    free *= 2;
+  }
+  while (free - taken_below > 1) {
+    const auto middle = taken_below + (free - taken_below) / 2;
+    (is_taken(middle) ? taken_below : free) = middle;
+  }
+  return *ids_.insert(numbered(free)).first;
 }
 
 void recorder_feed::taken(std::string id) {
@@ -50,11 +61,18 @@ recording_tap::recording_tap(recorder_feed& feed, recording_facts facts, time_po
 }
 
 void recording_tap::pass(speaker from, std::shared_ptr<const std::string> frame, accepted_media media) {
+  const std::lock_guard lock(mutex_);
   if (ended_) return;
   if (!feed_.send({number_, from, elapsed_ms(), std::move(frame), media})) ++dropped_;
 }
 
+void recording_tap::became(std::string_view mode) {
+  const std::lock_guard lock(mutex_);
+  mode_ = mode;
+}
+
 void recording_tap::end(std::string reason) {
+  const std::lock_guard lock(mutex_);
   if (std::exchange(ended_, true)) return;
   caf::anon_send(feed_.recorder(), recording_ends{number_, mode_, std::move(reason), elapsed_ms() / 1000, dropped_});
 }

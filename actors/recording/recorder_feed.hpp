@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 namespace parley::actors {
 
@@ -52,7 +53,8 @@ private:
   std::set<std::string> ids_;
 };
 
-/// One session's end of the feed. Only the session calls it, and ends the recording when it ends.
+/// A recording's end of the feed: of a session, or of a connection with the sessions behind it, one after the other. Who made
+/// it ends it. Thread-safe.
 class recording_tap {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -66,7 +68,7 @@ public:
   void pass(speaker from, std::shared_ptr<const std::string> frame, accepted_media media);
 
   /// Sets the current mode; an init may choose it.
-  void became(std::string_view mode) { mode_ = mode; }
+  void became(std::string_view mode);
 
   /// Ends the recording; later calls do nothing.
   void end(std::string reason);
@@ -77,6 +79,7 @@ private:
   recorder_feed& feed_;
   const time_point accepted_;
   const std::uint64_t number_;
+  std::mutex mutex_;
   std::string mode_;
   std::int64_t dropped_ = 0;
   bool ended_ = false;

@@ -3,6 +3,7 @@
 #include "actors/durable/id_source.hpp"
 #include "actors/durable/token_hash.hpp"
 #include "actors/execution.hpp"
+#include "actors/frame_handle.hpp"
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 #include "actors/reports/status_report.hpp"
@@ -49,7 +50,9 @@ session::session(caf::actor_config& config, session_surroundings& shared, sessio
   const bool unique = claimed.has_value();
   legacy_id_ = claimed.value_or("");
   protocol::session_origin origin{connection_.mode, current_id_, legacy_id_, {}, connection_.accepted};
-  if (unique && shared_.recordings && !connection_.background)
+  if (connection_.recording)
+    recording_ = connection_.recording;
+  else if (unique && shared_.recordings && !connection_.background)
     origin.recording_id = shared_.recordings->take_id(current_id_);
   const auto recording_id = origin.recording_id;
   machine_ =
@@ -69,7 +72,9 @@ session::behavior_type session::make_behavior() {
   set_down_handler([this](const caf::down_msg& down) { forward(lease_.peer_gone(down)); });
   if (shared_.spill) lease_.wake_with([self = session_actor(this)] { caf::anon_send(self, journal_woken{}); });
   return {
-      [this](client_frame& frame) { take_frame(frame); },
+      [this](client_frame& frame) {
+        if (!handed_back(frame, session_actor(this))) take_frame(frame);
+      },
       [this](const client_binary& of) {
         if (of.link == link_number_) carry_out(machine_->on_binary(steady_now()));
       },
@@ -125,7 +130,7 @@ void session::begin_recording(const std::string& id) {
   facts.mode = name_of(machine_->kind());
   facts.started_ms = unix_ms();
   facts.folder = utc_date(facts.started_ms) + "/" + id;
-  recording_ = std::make_unique<recording_tap>(*shared_.recordings, std::move(facts), connection_.accepted);
+  recording_ = std::make_shared<recording_tap>(*shared_.recordings, std::move(facts), connection_.accepted);
 }
 
 void session::on_exit() {
@@ -139,7 +144,7 @@ void session::on_exit() {
     offer->refuse(handed_over_ ? protocol::server_restarts() : protocol::no_such_claim());
   entry_.reset();
   machine_.reset();
-  if (recording_) recording_->end(std::string(cut_off));
+  if (recording_ && !connection_.recording) recording_->end(std::string(cut_off));
   recording_.reset();
   sent_.clear(); // a pending timer keeps this object alive
   link_.reset();
@@ -292,7 +297,7 @@ void session::rearm() {
   entry_->update(machine_->kind(), machine_->state());
   deadline_timer_.arm(this, machine_->next_deadline(), shared_.clock);
   if (machine_->state() == protocol::session_state::closed) durable_.reset();
-  if (recording_ && machine_->state() == protocol::session_state::closed) {
+  if (recording_ && !connection_.recording && machine_->state() == protocol::session_state::closed) {
     recording_->became(name_of(machine_->kind()));
     recording_->end(machine_->closed_reason());
   }

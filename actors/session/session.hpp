@@ -125,7 +125,7 @@ private:
   std::unique_ptr<protocol::session_machine> machine_;
   deadline_timer deadline_timer_;
   session_meter meter_;
-  std::unique_ptr<recording_tap> recording_; ///< null = not recorded
+  std::shared_ptr<recording_tap> recording_; ///< null = not recorded
   protocol::sent_events sent_;               ///< for a session that can be resumed
   std::uint64_t seen_ = 0;                   ///< its client has the events up to this one, says the client
   std::uint64_t id_seed_ = 0;

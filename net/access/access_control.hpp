@@ -6,6 +6,7 @@
 #include "net/access/ephemeral_keys.hpp"
 #include "net/access/host_name.hpp"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,6 +65,11 @@ public:
   entry let_in(const credentials& from, admission::time_point now, visit why);
   entry let_in(const credentials& from, admission::time_point now, bool returning = false) {
     return let_in(from, now, visit{returning, false});
+  }
+
+  /// For sessions that a connection of this client starts later.
+  std::shared_ptr<actors::start_limit> starts_of(std::string address, std::string key) const {
+    return admission_.starts_of(std::move(address), std::move(key));
   }
 
   /// Permissions of a request that needs no session.

@@ -3,6 +3,7 @@
 #include "base/expect.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace parley::net {
 namespace {
@@ -52,6 +53,44 @@ admission::enter(const std::string& address, const std::string& key, time_point 
     if (each.starts > 0) each.who->starts_left -= 1;
   }
   return {verdict::welcome, returning ? reservation() : reservation(ledger_, address, key)};
+}
+
+/// Clients that are forgotten have all of their starts left.
+class admission::starts final : public actors::start_limit {
+public:
+  starts(std::shared_ptr<ledger> in, admission_limits limits, std::string address, std::string key)
+      : in_(std::move(in)), limits_(limits), address_(std::move(address)), key_(std::move(key)) {}
+
+  bool left(time_point now) override {
+    const std::lock_guard lock(in_->mutex);
+    return of(in_->addresses, address_, limits_.starts_per_address, now, 0) &&
+           (key_.empty() || of(in_->keys, key_, limits_.starts_per_key, now, 0));
+  }
+
+  void count(time_point now) override {
+    const std::lock_guard lock(in_->mutex);
+    of(in_->addresses, address_, limits_.starts_per_address, now, 1);
+    if (!key_.empty()) of(in_->keys, key_, limits_.starts_per_key, now, 1);
+  }
+
+private:
+  /// Takes `starts`; returns whether one is left.
+  static bool of(clients& among, const std::string& name, std::size_t per_minute, time_point now, double starts) {
+    if (per_minute == 0) return true;
+    auto& who = among.try_emplace(name, client{0, static_cast<double>(per_minute), now}).first->second;
+    who.starts_left = std::max(0.0, refilled(who.starts_left, who.counted_at, now, per_minute) - starts);
+    who.counted_at = now;
+    return who.starts_left >= 1;
+  }
+
+  const std::shared_ptr<ledger> in_;
+  const admission_limits limits_;
+  const std::string address_;
+  const std::string key_;
+};
+
+std::shared_ptr<actors::start_limit> admission::starts_of(std::string address, std::string key) const {
+  return std::make_shared<starts>(ledger_, limits_, std::move(address), std::move(key));
 }
 
 admission::reservation::~reservation() {

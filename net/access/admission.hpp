@@ -1,5 +1,7 @@
 #pragma once
 
+#include "actors/gateway_api.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <map>
@@ -52,6 +54,9 @@ public:
   std::pair<verdict, reservation> enter(const std::string& address, const std::string& key, time_point now,
                                         bool returning = false);
 
+  /// For starts of this client besides its connections. May outlive the admission.
+  std::shared_ptr<actors::start_limit> starts_of(std::string address, std::string key) const;
+
   /// Number of clients remembered, by address and by key: those that hold something or started recently.
   std::size_t remembered() const;
 
@@ -68,6 +73,8 @@ private:
     clients keys;
     std::size_t sweep_at = 1024; ///< once this many clients are remembered, those that hold nothing are forgotten
   };
+
+  class starts;
 
   void forget_idle(time_point now);
 

@@ -246,6 +246,7 @@ void http_session::upgrade() {
     undecided = false;
   }
   if (realtime) realtime->session = std::move(entry->session);
+  info.starts = shared_.entrance.starts_of(info.group, info.key);
   info.realtime = std::move(realtime);
   const auto reservation = std::make_shared<admission::reservation>(std::move(entry->reservation));
   info.reservation = reservation;

@@ -12,7 +12,7 @@ using realtime::field_set;
 
 constexpr std::size_t max_content_bytes = 4'000; ///< the API's limit is 500 tokens
 
-client_event read_start(field_set& event) {
+client_event read_start(field_set& event, realtime::event_sound& sound) {
   session_start out;
   const auto session = event.require("session");
   if (event.failed()) return out;
@@ -20,25 +20,25 @@ client_event read_start(field_set& event) {
     event.object("session"); // says what is wrong
     return out;
   }
-  if (auto read = read_session(session))
+  if (auto read = read_session(session, sound))
     out.config = std::move(*read);
   else
     event.fail(read.error());
   return out;
 }
 
-client_event read_update(field_set& event) {
+client_event read_update(field_set& event, realtime::event_sound&) {
   event.object("session");
   return session_update{event.require("session")};
 }
 
-client_event read_append(field_set& event) {
+client_event read_append(field_set& event, realtime::event_sound&) {
   event.require("audio");
   return audio_append{event.borrowed("audio").value_or(realtime::borrowed_text{})};
 }
 
 template<context_append::channel Channel>
-client_event read_context(field_set& event) {
+client_event read_context(field_set& event, realtime::event_sound&) {
   context_append out{Channel, event.required_text("content")};
   if (out.content.size() > max_content_bytes) event.refuse_value("content", "it is longer than 4000 bytes.");
   return out;
@@ -46,16 +46,17 @@ client_event read_context(field_set& event) {
 
 struct known_event {
   std::string_view type;
-  client_event (*read)(field_set&);
+  client_event (*read)(field_set&, realtime::event_sound&);
 };
 
 constexpr known_event known_events[] = {
     {"session.start", read_start},
     {"session.update", read_update},
-    {"session.close", [](field_set&) -> client_event { return session_close{}; }},
+    {"session.close", [](field_set&, realtime::event_sound&) -> client_event { return session_close{}; }},
     {"session.input_audio.append", read_append},
-    {"session.input_audio.mute", [](field_set&) -> client_event { return audio_mute{true}; }},
-    {"session.input_audio.unmute", [](field_set&) -> client_event { return audio_mute{false}; }},
+    {"session.input_audio.mute", [](field_set&, realtime::event_sound&) -> client_event { return audio_mute{true}; }},
+    {"session.input_audio.unmute",
+     [](field_set&, realtime::event_sound&) -> client_event { return audio_mute{false}; }},
     {"session.instructions.append", read_context<context_append::channel::instructions>},
     {"session.thinking.append", read_context<context_append::channel::thinking>},
     {"session.commentary.append", read_context<context_append::channel::commentary>},
@@ -70,14 +71,14 @@ realtime::fault unknown_type(const std::string& type) {
 
 } // namespace
 
-realtime::result<client_event> read_client_event(json::value event) {
+realtime::result<client_event> read_client_event(json::value event, realtime::event_sound& sound) {
   std::optional<realtime::fault> wrong;
   field_set from(event, "", wrong);
   const auto type = from.required_text("type");
   if (wrong) return tl::unexpected(std::move(*wrong));
   for (const auto& each : known_events) {
     if (each.type != type) continue;
-    auto out = each.read(from);
+    auto out = each.read(from, sound);
     if (wrong) return tl::unexpected(std::move(*wrong));
     return out;
   }

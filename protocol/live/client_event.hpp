@@ -2,6 +2,7 @@
 
 #include "protocol/json/document.hpp"
 #include "protocol/live/session_config.hpp"
+#include "protocol/realtime/budget.hpp"
 #include "protocol/realtime/field_set.hpp"
 
 #include <cstdint>
@@ -35,6 +36,7 @@ struct context_append {
 using client_event =
     std::variant<session_start, session_update, session_close, audio_append, audio_mute, context_append>;
 
-realtime::result<client_event> read_client_event(json::value event);
+/// Reads one event. `sound` is charged for what is decoded here, which an append's sound is not.
+realtime::result<client_event> read_client_event(json::value event, realtime::event_sound& sound);
 
 } // namespace parley::protocol::live

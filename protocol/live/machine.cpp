@@ -30,7 +30,7 @@ constexpr std::string_view channel_events[] = {"session.instructions.appended", 
 
 machine::machine(origin from, machine_terms terms, random_source random)
     : terms_(std::move(terms)), origin_(std::move(from)), out_(std::move(random)), id_(out_.make_id("sess_")),
-      finder_(realtime::make_detector(terms_.detection)), feed_(terms_.backlog_units) {}
+      budget_(terms_.owner), finder_(realtime::make_detector(terms_.detection)), feed_(terms_.backlog_units) {}
 
 realtime::effects machine::start(time_point now) {
   now_ = now;
@@ -53,16 +53,25 @@ realtime::effects machine::on_frame(std::string_view frame, time_point now) {
   const auto given = json::member(event, "event_id");
   if (given.is(json::kind::string) && given.raw().size() <= most_event_id) event_id_ = json::unescape(given);
   const auto type = json::member(event, "type");
-  auto read = read_client_event(event);
-  if (!begun_ && !(type.is(json::kind::string) && json::means(type, "session.start")))
+  const bool starts = type.is(json::kind::string) && json::means(type, "session.start");
+  if (!begun_ && !starts)
     refuse_event({"session_not_started", "The first event must be session.start.", ""});
-  else if (!read)
-    refuse_event(read.error());
-  else if (const auto why = std::visit([this](auto& known) { return handle(known); }, *read))
-    refuse_event(*why);
+  else if (begun_ && starts)
+    refuse_event({"session_already_started", "The session has started already.", "type"});
+  else
+    take_event(event);
   event_id_.clear();
   settle();
   return take();
+}
+
+void machine::take_event(json::value event) {
+  realtime::event_sound sound(budget_, now_);
+  auto read = read_client_event(event, sound);
+  if (!read)
+    refuse_event(read.error());
+  else if (const auto why = std::visit([this](auto& known) { return handle(known); }, *read))
+    refuse_event(*why);
 }
 
 template<class Write>
@@ -111,7 +120,6 @@ void machine::apply_defaults(session_config& config) const {
 }
 
 machine::complaint machine::handle(session_start& event) {
-  if (begun_) return fault{"session_already_started", "The session has started already.", "type"};
   apply_defaults(event.config);
   history_ = std::move(event.config.input);
   begun_ = std::make_unique<begun>(std::move(event.config));
@@ -123,6 +131,9 @@ machine::complaint machine::handle(session_start& event) {
 machine::complaint machine::handle(session_update& event) {
   auto next = updated(begun_->config, event.session);
   if (!next) return next.error();
+  if (!budget_.take_echo(next->instructions.size() + next->delegation.size(), now_))
+    return fault{"rate_limit_exceeded", "The server repeats 64 KiB a second of what it keeps, after 2 MiB at once.", "",
+                 "rate_limit_error"};
   const bool changed = next->delegates_to_client != begun_->config.delegates_to_client;
   begun_->config = std::move(*next);
   answer("session.updated", [&](auto& out) {
@@ -163,8 +174,15 @@ machine::complaint machine::handle(audio_mute& event) {
 // ---- the user's sound
 
 machine::complaint machine::handle(audio_append& event) {
+  const auto audio = event.audio.view();
+  if (audio.size() > realtime::most_append_bytes)
+    return fault{"invalid_audio", "One append may have 15 MiB of base64.", "audio"};
+  if (auto why = realtime::event_sound(budget_, now_).charge(audio, begun_->config.format, "audio")) {
+    if (why->code == "invalid_value") why->code = "invalid_audio";
+    return why;
+  }
   std::vector<float> samples;
-  if (auto read = begun_->decoder.feed(event.audio.view(), samples); !read) {
+  if (auto read = begun_->decoder.feed(audio, samples); !read) {
     auto why = read.error();
     why.code = "invalid_audio";
     return why;
@@ -271,17 +289,16 @@ void machine::release_speech() {
 
 /// Adds to what the next inner session is told.
 void machine::remember(realtime::item_role who, realtime::item_part::kind kind, std::string text) {
-  constexpr std::size_t most_items = 256;
-  const bool again = kind == realtime::item_part::kind::input_audio && !history_.empty() &&
-                     !history_.back().content.empty() && history_.back().content.front().type == kind;
-  if (again) return;
+  if (kind == realtime::item_part::kind::input_audio && !history_.empty()) {
+    const auto& last = history_[history_.size() - 1].content;
+    if (!last.empty() && last.front().type == kind) return;
+  }
   realtime::item one;
   one.role = who;
   auto& part = one.content.emplace_back();
   part.type = kind;
   part.text = std::move(text);
-  history_.push_back(std::move(one));
-  if (history_.size() > most_items) history_.erase(history_.begin());
+  history_.append(std::move(one));
 }
 
 void machine::remember_speech() {

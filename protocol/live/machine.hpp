@@ -7,6 +7,8 @@
 #include "protocol/live/paced_speech.hpp"
 #include "protocol/live/session_config.hpp"
 #include "protocol/realtime/adapter.hpp"
+#include "protocol/realtime/budget.hpp"
+#include "protocol/realtime/chat_prompt.hpp"
 #include "protocol/realtime/duplex_feed.hpp"
 #include "protocol/realtime/outgoing.hpp"
 #include "protocol/realtime/turn_sound.hpp"
@@ -17,6 +19,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,6 +39,9 @@ struct machine_terms {
   bool transcribes = false;                            ///< what users say is written down
   std::shared_ptr<const realtime::voice_map> voices{}; ///< null = the default voice has all names
   realtime::voice_detection detection = realtime::voice_detection::loudness;
+  std::shared_ptr<realtime::owner_budget> owner{}; ///< null = the connection shares its budget with no other
+  std::function<bool(std::chrono::steady_clock::time_point)>
+      may_start{}; ///< whether its owner may start one more session; null = always
 };
 
 /// What is known when a client connects.
@@ -88,13 +94,14 @@ private:
 
   /// A chat turn that says it.
   struct side_turn {
-    std::string frame;
-    bool made = false; ///< what is left is to play it
+    std::shared_ptr<const realtime::chat_turn> asks; ///< null once it was sent
+    bool made = false;                               ///< what is left is to play it
   };
 
   using complaint = std::optional<realtime::fault>;
 
   // client events
+  void take_event(json::value event);
   void apply_defaults(session_config& config) const;
   complaint handle(session_start& event);
   complaint handle(session_update& event);
@@ -128,9 +135,10 @@ private:
   void remember_speech();
 
   // inner sessions
+  bool may_open();
   void open(mode kind, const std::string& init);
   void open_duplex();
-  void close_inner();
+  void close_inner(bool unused = false);
   void send_inner(std::string frame);
   void lose_inner();
   void on_created();
@@ -138,7 +146,6 @@ private:
   void on_duplex(const server_message& said);
   void begin_side_turn();
   void end_side_turn();
-  std::string_view own_voice() const;
   std::string duplex_init() const;
 
   std::optional<time_point> silence_due() const;
@@ -161,6 +168,7 @@ private:
   const std::string id_;
   time_point now_{};
   std::string event_id_; ///< of the client's event that is being answered
+  realtime::connection_budget budget_;
   flood_guard flood_;
 
   std::unique_ptr<begun> begun_; ///< null until then
@@ -184,7 +192,7 @@ private:
   bool overflow_told_ = false;
 
   std::string said_; ///< of this utterance, as far as it was sent
-  std::vector<realtime::item> history_;
+  realtime::item_list history_{most_history};
 
   inner_session inner_;
   std::uint64_t last_inner_ = 0;
@@ -192,6 +200,7 @@ private:
   std::string engine_response_cut_;       ///< what it said when it was cut: the rest is dropped
   std::optional<time_point> stale_since_; ///< the conversation has what the duplex session has not heard
   std::optional<time_point> retry_at_;    ///< after an inner session was lost
+  std::optional<time_point> opens_at_;    ///< when the session that is wanted may be opened
 
   std::deque<remark> remarks_;
   std::optional<side_turn> side_turn_;

@@ -20,6 +20,13 @@ constexpr milliseconds most_patience{5000}; ///< how long a remark waits for the
 
 } // namespace
 
+/// Counts a session that is to be opened now; or it has to wait.
+bool machine::may_open() {
+  const bool may_start = !terms_.may_start || terms_.may_start(now_);
+  opens_at_ = may_start ? budget_.open_session(now_) : now_ + retry_after;
+  return !opens_at_;
+}
+
 void machine::open(mode kind, const std::string& init) {
   inner_ = {++last_inner_, kind, now_ + terms_.slot_wait};
   inner_effects_.emplace_back(realtime::open_inner{inner_.number, kind});
@@ -36,17 +43,13 @@ void machine::send_inner(std::string frame) {
   inner_effects_.emplace_back(realtime::to_inner{inner_.number, std::move(frame)});
 }
 
-void machine::close_inner() {
+/// `unused`: it did not get what it was opened for, because the client changed its mind.
+void machine::close_inner(bool unused) {
   if (inner_.number == 0) return;
   send_inner(encode_close("user_stop"));
-  inner_effects_.emplace_back(realtime::drop_inner{inner_.number});
+  inner_effects_.emplace_back(realtime::drop_inner{inner_.number, unused});
   inner_ = {};
   engine_response_.clear();
-}
-
-/// Of the name that the client chose; empty = the server's own.
-std::string_view machine::own_voice() const {
-  return realtime::voice_named(terms_.voices.get(), begun_->config.voice_name);
 }
 
 std::string machine::duplex_init() const {
@@ -54,8 +57,9 @@ std::string machine::duplex_init() const {
   if (const auto history = realtime::in_words(history_, history_bytes); !history.empty())
     prompt += (prompt.empty() ? "" : "\n\n") + ("Conversation so far:\n" + history);
   std::string out = R"({"type":"session.init","payload":{)";
-  if (const auto voice = own_voice(); !voice.empty())
-    out.append(R"("voice":{"ref_audio_base64":")").append(voice) += R"("},)";
+  // Of the name that the client chose; empty = the server's own.
+  const auto voice = realtime::voice_named(terms_.voices.get(), begun_->config.voice_name);
+  if (!voice.empty()) out.append(R"("voice":{"ref_audio_base64":")").append(voice) += R"("},)";
   if (!prompt.empty()) {
     out += R"("system_prompt":)";
     json::append_string(prompt, out);
@@ -125,7 +129,9 @@ void machine::end_side_turn() {
 void machine::on_chat(server_message& said) {
   if (!side_turn_) return;
   switch (said.type) {
-  case server_event_type::created: send_inner(std::move(side_turn_->frame)); break;
+  case server_event_type::created:
+    inner_effects_.emplace_back(realtime::turn_to_inner{inner_.number, std::exchange(side_turn_->asks, nullptr)});
+    break;
   case server_event_type::spoken:
     if (!said.text.empty()) begun_->speech.say(said.text);
     begun_->speech.sound(said.audio, false);
@@ -190,27 +196,27 @@ void machine::begin_side_turn() {
       "Note from the application, which the user cannot hear. Tell the user, in your own words:\n" +
       remarks_.front().content;
   remarks_.pop_front();
-  std::vector<const realtime::item*> context;
-  context.reserve(history_.size() + 1);
-  for (const auto& each : history_) context.push_back(&each);
-  context.push_back(&asked);
+  auto context = history_.snapshot();
+  context.push_back(std::make_shared<const realtime::item>(std::move(asked)));
   note_it(realtime::note::what::side_turn);
-  side_turn_ = side_turn{realtime::encode_chat_turn(request, context, own_voice())};
+  side_turn_ = side_turn{std::make_shared<const realtime::chat_turn>(std::move(request), std::move(context),
+                                                                     terms_.voices, begun_->config.voice_name)};
   open(mode::chat, R"({"type":"session.init","payload":{}})");
 }
 
 std::optional<machine::time_point> machine::remark_due() const {
   if (remarks_.empty() || speaking() || !started_) return std::nullopt;
   const auto& came = remarks_.front().came;
-  return std::max(retry_at_.value_or(came), finder_.in_turn() ? came + most_patience : came);
+  const auto due = std::max(retry_at_.value_or(came), finder_.in_turn() ? came + most_patience : came);
+  return std::max(due, opens_at_.value_or(due));
 }
 
 /// When the duplex session is to be opened again.
 std::optional<machine::time_point> machine::reopening_due() const {
   if (!started_ || side_turn_) return std::nullopt;
-  if (inner_.number == 0) return retry_at_.value_or(*started_);
-  if (!stale_since_ || !quiet()) return std::nullopt;
-  return *stale_since_ + settled_after;
+  if (inner_.number != 0 && (!stale_since_ || !quiet())) return std::nullopt;
+  const auto due = inner_.number == 0 ? retry_at_.value_or(*started_) : *stale_since_ + settled_after;
+  return std::max(due, opens_at_.value_or(due));
 }
 
 /// What can be done between two events.
@@ -231,8 +237,8 @@ void machine::settle() {
     refuse_event({"server_busy", "The server is shutting down.", "", "server_error"});
     return end(1001, "the server is shutting down");
   }
-  if (const auto due = remark_due(); due && now_ >= *due) begin_side_turn();
-  if (const auto due = reopening_due(); due && now_ >= *due) {
+  if (const auto due = remark_due(); due && now_ >= *due && may_open()) begin_side_turn();
+  if (const auto due = reopening_due(); due && now_ >= *due && may_open()) {
     close_inner();
     retry_at_.reset();
     open_duplex();

@@ -58,14 +58,21 @@ void read_delegation(field_set& from, session_config& into) {
   into.delegates_to_client = type == "client";
 }
 
-void read_input(field_set& from, session_config& into) {
+void read_input(field_set& from, realtime::event_sound& sound, session_config& into) {
   const auto input = from.at("input");
   if (!input.given()) return;
   if (!input.is(json::kind::array)) return from.refuse_value("input", "it must be a list of messages.");
+  const auto items = json::elements(input, max_input_items + 1);
+  if (items.size() > max_input_items) return from.refuse_value("input", "it has more than 128 messages.");
   std::optional<fault> wrong;
-  for (const auto& each : json::elements(input, max_input_items)) {
-    field_set one(each, from.path_of("input"), wrong);
-    into.input.push_back(realtime::read_item(one, into.format));
+  for (std::size_t at = 0; at < items.size() && !wrong; ++at) {
+    field_set one(items[at], from.path_of("input"), wrong);
+    auto read = realtime::read_item(one, into.format, sound);
+    if (wrong) break;
+    // Nothing refers to it, and clients may give two the same id.
+    read.id = std::to_string(at);
+    if (!into.input.insert(std::move(read), std::nullopt))
+      one.fail(realtime::invalid_value(from.path_of("input"), "it has more than 512 KiB of text.").value());
   }
   if (wrong) from.fail(std::move(*wrong));
 }
@@ -82,7 +89,7 @@ std::string format_with_rate(const realtime::sound_format& of) {
 
 } // namespace
 
-realtime::result<session_config> read_session(json::value session) {
+realtime::result<session_config> read_session(json::value session, realtime::event_sound& sound) {
   session_config to;
   std::optional<fault> wrong;
   field_set from(session, "session", wrong);
@@ -93,7 +100,7 @@ realtime::result<session_config> read_session(json::value session) {
   read_format(audio, to.format);
   read_voice(audio, to);
   read_delegation(from, to);
-  read_input(from, to);
+  read_input(from, sound, to);
   if (wrong) return tl::unexpected(std::move(*wrong));
   return to;
 }

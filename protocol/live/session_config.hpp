@@ -1,23 +1,26 @@
 #pragma once
 
 #include "protocol/json/document.hpp"
+#include "protocol/realtime/budget.hpp"
 #include "protocol/realtime/fault.hpp"
 #include "protocol/realtime/items.hpp"
 #include "protocol/realtime/sound.hpp"
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 // What a client of OpenAI's Live API chooses in `session.start`.
 namespace parley::protocol::live {
+
+/// What is kept of a conversation, to be told to the sessions behind it.
+inline constexpr realtime::item_limits most_history{.items = 256};
 
 struct session_config {
   std::string model;          ///< as the client names it: any name is right
   std::string instructions{}; ///< empty = the server's default prompt
   realtime::sound_format format{};
-  std::vector<realtime::item> input{}; ///< what was said before
-  std::string voice_name = "default";  ///< a name, or an object's id
+  realtime::item_list input{most_history}; ///< what was said before
+  std::string voice_name = "default";      ///< a name, or an object's id
   // As the client wrote them, JSON:
   std::string voice = R"("default")";
   std::string delegation = R"({"type":"client"})";
@@ -26,8 +29,8 @@ struct session_config {
   bool delegates_to_client = true;
 };
 
-/// The object `session` of a `session.start`.
-realtime::result<session_config> read_session(json::value session);
+/// The object `session` of a `session.start`, whose sound is charged to `sound`.
+realtime::result<session_config> read_session(json::value session, realtime::event_sound& sound);
 
 /// Changes what the object `session` of a `session.update` names: only `delegation` can change.
 realtime::result<session_config> updated(session_config before, json::value session);

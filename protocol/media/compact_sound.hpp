@@ -11,10 +11,14 @@ namespace parley::protocol {
 /// Sound at 16 kHz as 16-bit samples, half the size of the floats that it came as.
 using compact_sound = std::shared_ptr<const std::vector<std::int16_t>>;
 
+inline void append_compact(std::span<const float> samples, std::vector<std::int16_t>& out) {
+  for (const float x : samples) out.push_back(static_cast<std::int16_t>(std::clamp(x, -1.0f, 1.0f) * 32'767.0f));
+}
+
 inline compact_sound compact(std::span<const float> samples) {
   auto out = std::make_shared<std::vector<std::int16_t>>();
   out->reserve(samples.size());
-  for (const float x : samples) out->push_back(static_cast<std::int16_t>(std::clamp(x, -1.0f, 1.0f) * 32'767.0f));
+  append_compact(samples, *out);
   return out;
 }
 

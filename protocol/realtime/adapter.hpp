@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,8 @@
 
 // What stands between a client of one of OpenAI's dialects and sessions of Parley's own protocol.
 namespace parley::protocol::realtime {
+
+class chat_turn;
 
 // What an adapter wants done, in order.
 
@@ -37,9 +40,16 @@ struct to_inner {
   std::string frame;
 };
 
+/// The frame for which a chat session was opened. It may be large: encode it where that keeps nobody waiting.
+struct turn_to_inner {
+  std::uint64_t number = 0;
+  std::shared_ptr<const chat_turn> turn;
+};
+
 /// The connection to that session is gone; it has been sent `session.close`.
 struct drop_inner {
   std::uint64_t number = 0;
+  bool unused = false; ///< a chat session that never got its turn
 };
 
 /// Have a turn of the user written down in the background; `on_transcript` gets the answer.
@@ -62,7 +72,7 @@ struct note {
 };
 inline constexpr std::string_view note_words[] = {"turn", "barge_in", "side_turn", "tool_call", "error", "lane"};
 
-using effect = std::variant<to_client, end_client, open_inner, to_inner, drop_inner, transcribe, note>;
+using effect = std::variant<to_client, end_client, open_inner, to_inner, turn_to_inner, drop_inner, transcribe, note>;
 using effects = std::vector<effect>;
 
 /// The server's side of a dialect, as a pure function of (state, event, time).

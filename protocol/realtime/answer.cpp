@@ -50,6 +50,16 @@ void write_details(json::object_writer& to, const answer_end& how) {
 
 } // namespace
 
+/// Changes the conversation's copy of its message, unless the client has cut it, or deleted it meanwhile.
+template<class Change>
+void answer::store(Change change) {
+  if (items_ == nullptr) return;
+  items_->edit(item_.id, [&](item& kept) {
+    kept.status = item_.status;
+    if (!cut_) change(kept);
+  });
+}
+
 answer::answer(outgoing& out, item_list* items, std::string conversation_id, response_request request)
     : out_(out), items_(items), conversation_id_(std::move(conversation_id)), request_(std::move(request)),
       id_(out.make_id("resp_")), encoder_(request_.output) {
@@ -161,7 +171,7 @@ void answer::say(std::string_view words) {
   begin();
   if (words.empty()) return;
   item_.content.front().text += words;
-  store();
+  store([&](item& kept) { kept.content.front().text += words; });
   out_.event(request_.audible ? "response.output_audio_transcript.delta" : "response.output_text.delta",
              [&](auto& event) {
                place(event);
@@ -176,7 +186,7 @@ void answer::sound(std::span<const float> samples) {
     const auto piece = samples.first(std::min(samples.size(), delta_samples));
     samples = samples.subspan(piece.size());
     item_.sound_ms += 1000.0 * static_cast<double>(piece.size()) / model_output_rate;
-    store();
+    store([&](item& kept) { kept.sound_ms = item_.sound_ms; });
     send_sound(encoder_.feed(piece));
   }
 }
@@ -205,7 +215,7 @@ void answer::finish(const answer_end& how, const usage& used) {
 
 void answer::end_item(item_status status) {
   item_.status = status;
-  store();
+  store([](item&) {});
   const auto& words = item_.content.front().text;
   if (request_.audible) out_.event("response.output_audio.done", [&](auto& event) { place(event); });
   out_.event(request_.audible ? "response.output_audio_transcript.done" : "response.output_text.done",
@@ -234,16 +244,6 @@ void answer::close_item(const item& what) {
     event.json("item", shown);
   });
   output_.push_back(shown);
-}
-
-/// The conversation's copy, unless the client has deleted it meanwhile.
-void answer::store() {
-  if (items_ == nullptr) return;
-  auto* kept = items_->find(item_.id);
-  if (kept != nullptr && cut_)
-    kept->status = item_.status;
-  else if (kept != nullptr)
-    *kept = item_;
 }
 
 void answer::place(json::object_writer& to) const {

@@ -71,7 +71,8 @@ private:
   void place(json::object_writer& to) const;
   void write_response(json::object_writer& to, std::string_view status, const answer_end* how, const usage* used) const;
   std::string content_part(bool whole) const;
-  void store();
+  template<class Change>
+  void store(Change change);
 
   outgoing& out_;
   item_list* items_;

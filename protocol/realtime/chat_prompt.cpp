@@ -110,23 +110,21 @@ std::string_view role_of(const item& one) {
 }
 
 /// Without what a camera saw, except the newest `most` views.
-std::vector<const item*> without_old_views(std::span<const item* const> context, std::size_t most) {
-  std::vector<const item*> kept;
+std::vector<kept_item> without_old_views(std::vector<kept_item> context, std::size_t most) {
+  std::vector<kept_item> kept;
   for (auto one = context.rbegin(); one != context.rend(); ++one) {
-    if (!is_camera_view(**one))
-      kept.push_back(*one);
-    else if (most > 0) {
-      kept.push_back(*one);
-      --most;
-    }
+    const bool view = is_camera_view(**one);
+    if (view && most == 0) continue;
+    if (view) --most;
+    kept.push_back(std::move(*one));
   }
   std::reverse(kept.begin(), kept.end());
   return kept;
 }
 
 /// The items that go into the turn: the newest.
-std::vector<const item*> chosen(std::span<const item* const> context) {
-  auto kept = without_old_views(context, most_views);
+std::vector<kept_item> chosen(std::vector<kept_item> context) {
+  auto kept = without_old_views(std::move(context), most_views);
   if (kept.size() > most_messages) kept.erase(kept.begin(), kept.end() - most_messages);
   return kept;
 }
@@ -152,9 +150,9 @@ std::size_t written_bytes(const item& one) {
   return bytes;
 }
 
-bool only_small_pictures(std::span<const item* const> context) {
+bool only_small_pictures(const std::vector<kept_item>& context) {
   bool any = false;
-  for (const auto* one : context) {
+  for (const auto& one : context) {
     for (const auto& part : one->content) {
       if (part.picture && !part.low_detail) return false;
       any = any || part.picture;
@@ -170,14 +168,21 @@ std::string_view speaker(const item& one) {
 
 } // namespace
 
-std::string encode_chat_turn(const response_request& request, std::span<const item* const> items,
-                             std::string_view voice) {
-  const auto context = chosen(items);
+chat_turn::chat_turn(response_request request, std::vector<kept_item> context, std::shared_ptr<const voice_map> voices,
+                     std::string voice)
+    : request_(std::move(request)), context_(chosen(std::move(context))), voices_(std::move(voices)),
+      voice_(std::move(voice)) {
+  for (const auto& one : context_) bytes_ += written_bytes(*one);
+}
+
+std::string chat_turn::encode() const {
+  const auto& request = request_;
+  const auto voice = voice_named(voices_.get(), voice_);
   message_list messages;
   messages.add_text("system", request.instructions);
-  for (const auto* one : context) messages.add(role_of(*one), *one);
+  for (const auto& one : context_) messages.add(role_of(*one), *one);
   if (messages.last_role() != "user" && messages.last_role() != "tool")
-    messages.add_text("user", context.empty() ? "Please begin the conversation." : "Please go on.");
+    messages.add_text("user", context_.empty() ? "Please begin the conversation." : "Please go on.");
 
   std::string out = R"({"type":"input.append","input":{"messages":)";
   messages.encode(out);
@@ -185,7 +190,7 @@ std::string encode_chat_turn(const response_request& request, std::span<const it
          std::to_string(request.max_output_tokens > 0 ? request.max_output_tokens : default_answer_tokens) + "}";
   if (request.tools != "[]")
     out += R"(,"tools":)" + request.tools + R"(,"tool_choice":)" + request.tool_choice + R"(,"tool_call_deltas":true)";
-  if (only_small_pictures(context)) out += R"(,"image":{"max_slice_nums":1})";
+  if (only_small_pictures(context_)) out += R"(,"image":{"max_slice_nums":1})";
   if (request.audible) {
     out += R"(,"tts":{"enabled":true)";
     if (!voice.empty()) out.append(R"(,"ref_audio_data":")").append(voice) += '"';
@@ -193,12 +198,6 @@ std::string encode_chat_turn(const response_request& request, std::span<const it
   }
   out += "}}";
   return out;
-}
-
-std::size_t chat_turn_bytes(std::span<const item* const> context) {
-  std::size_t bytes = 0;
-  for (const auto* one : chosen(context)) bytes += written_bytes(*one);
-  return bytes;
 }
 
 text_message in_words(const item& one) {
@@ -223,20 +222,21 @@ text_message in_words(const item& one) {
   return out;
 }
 
-std::string in_words(std::span<const item> context, std::size_t most_bytes) {
+std::string in_words(const item_list& context, std::size_t most_bytes) {
   std::vector<std::string> lines;
   std::size_t bytes = 0;
   bool viewed = false;
-  for (auto one = context.rbegin(); one != context.rend(); ++one) {
-    if (is_camera_view(*one) && std::exchange(viewed, true)) continue;
-    std::string line(speaker(*one));
-    for (const auto& part : one->content) {
+  for (std::size_t at = context.size(); at-- > 0;) {
+    const auto& one = context[at];
+    if (is_camera_view(one) && std::exchange(viewed, true)) continue;
+    std::string line(speaker(one));
+    for (const auto& part : one.content) {
       if (part.type == item_part::kind::input_image)
         line += "(a picture) ";
       else
         line += (part.text.empty() ? std::string(not_kept) : part.text) + " ";
     }
-    line += one->payload;
+    line += one.payload;
     bytes += line.size();
     if (bytes > most_bytes) break;
     lines.push_back(std::move(line));

@@ -3,27 +3,41 @@
 #include "protocol/events.hpp"
 #include "protocol/realtime/client_event.hpp"
 #include "protocol/realtime/items.hpp"
+#include "protocol/realtime/voice_map.hpp"
 
 #include <cstddef>
-#include <span>
+#include <memory>
 #include <string>
-#include <string_view>
+#include <vector>
 
 namespace parley::protocol::realtime {
 
-/// One answer as a chat turn of Parley's own protocol: the frame `input.append` (docs/protocol.md 3.5) with `context` as
-/// the conversation; of what a camera saw, the newest few. Chat ends with what a user says; where the context does not,
-/// one is asked to go on. `voice`: of a spoken answer, a WAV file as base64; empty = the server's own.
-std::string encode_chat_turn(const response_request& request, std::span<const item* const> context,
-                             std::string_view voice = {});
+/// One answer as a chat turn of Parley's own protocol, with `context` as the conversation; of what a camera saw, the newest
+/// few. Chat ends with what a user says; where the context does not, one is asked to go on. Holds on to items, and copies none
+/// of them until it is encoded: an event of a few bytes may stand for minutes of sound. Immutable: any thread may encode it.
+class chat_turn {
+public:
+  /// `voice`: the name in `voices` (null = there are none) of a spoken answer's voice; an unknown one is the server's own.
+  chat_turn(response_request request, std::vector<kept_item> context, std::shared_ptr<const voice_map> voices,
+            std::string voice);
 
-/// About how many bytes the context adds to that frame. To be asked before anything is encoded: a reference of a few
-/// bytes may stand for minutes of sound, and may be repeated.
-std::size_t chat_turn_bytes(std::span<const item* const> context);
+  /// About how many bytes the context adds to the frame.
+  std::size_t bytes() const { return bytes_; }
+
+  /// The frame `input.append` (docs/protocol.md 3.5).
+  std::string encode() const;
+
+private:
+  response_request request_;
+  std::vector<kept_item> context_;
+  std::shared_ptr<const voice_map> voices_;
+  std::string voice_;
+  std::size_t bytes_ = 0;
+};
 
 /// The conversation in words, for the system prompt of a duplex session: who said what, the newest `most_bytes`; of
 /// what a camera saw, the newest. Empty if nothing was said.
-std::string in_words(std::span<const item> context, std::size_t most_bytes);
+std::string in_words(const item_list& context, std::size_t most_bytes);
 
 /// One item in words, for a duplex session that is running.
 text_message in_words(const item& one);

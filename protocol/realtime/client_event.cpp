@@ -37,7 +37,7 @@ void read_metadata(field_set& from, std::string& into) {
   into = given.raw();
 }
 
-void read_input(field_set& from, const sound_format& coding, response_request& into) {
+void read_input(field_set& from, const sound_format& coding, event_sound& sound, response_request& into) {
   const auto given = from.at("input");
   if (!given.given()) return;
   if (!given.is(json::kind::array)) return from.refuse_value("input", "it must be a list of items.");
@@ -50,12 +50,13 @@ void read_input(field_set& from, const sound_format& coding, response_request& i
     if (one.text("type").value_or("") == "item_reference")
       input.emplace_back(one.required_text("id"));
     else
-      input.emplace_back(read_item(one, coding));
+      input.emplace_back(read_item(one, coding, sound));
+    if (wrong) break;
   }
   if (wrong) from.fail(std::move(*wrong));
 }
 
-client_event read_response_create(field_set& event, const session_config& current) {
+client_event read_response_create(field_set& event, const session_config& current, event_sound& sound) {
   response_create out{default_response(current)};
   auto from = event.object("response");
   auto& into = out.request;
@@ -67,25 +68,25 @@ client_event read_response_create(field_set& event, const session_config& curren
   read_output_audio(from, into.output, into.voice);
   read_metadata(from, into.metadata);
   read_tools(from, into.tools, into.tool_choice);
-  read_input(from, current.input, into);
+  read_input(from, current.input, sound, into);
   return out;
 }
 
-client_event read_append(field_set& event, const session_config&) {
+client_event read_append(field_set& event, const session_config&, event_sound&) {
   event.require("audio");
   return audio_append{event.borrowed("audio").value_or(borrowed_text{})};
 }
 
-client_event read_item_create(field_set& event, const session_config& current) {
+client_event read_item_create(field_set& event, const session_config& current, event_sound& sound) {
   item_create out;
   out.previous = event.text("previous_item_id");
   event.require("item");
   auto from = event.object("item");
-  if (from.given()) out.one = read_item(from, current.input);
+  if (from.given()) out.one = read_item(from, current.input, sound);
   return out;
 }
 
-client_event read_truncate(field_set& event, const session_config&) {
+client_event read_truncate(field_set& event, const session_config&, event_sound&) {
   item_truncate out;
   out.id = event.required_text("item_id");
   out.content_index = static_cast<int>(event.required_integer("content_index", 0, 1000).value_or(0));
@@ -93,35 +94,37 @@ client_event read_truncate(field_set& event, const session_config&) {
   return out;
 }
 
-client_event read_session_update(field_set& event, const session_config&) {
+client_event read_session_update(field_set& event, const session_config&, event_sound&) {
   event.require("session");
   if (!event.object("session").given()) return session_update{};
   return session_update{event.at("session")};
 }
 
-using reader = client_event (*)(field_set&, const session_config&);
+using reader = client_event (*)(field_set&, const session_config&, event_sound&);
 constexpr std::array<std::pair<std::string_view, reader>, 11> readers{{
     {"session.update", read_session_update},
     {"input_audio_buffer.append", read_append},
-    {"input_audio_buffer.commit", [](field_set&, const session_config&) -> client_event { return audio_commit{}; }},
-    {"input_audio_buffer.clear", [](field_set&, const session_config&) -> client_event { return audio_clear{}; }},
+    {"input_audio_buffer.commit",
+     [](field_set&, const session_config&, event_sound&) -> client_event { return audio_commit{}; }},
+    {"input_audio_buffer.clear",
+     [](field_set&, const session_config&, event_sound&) -> client_event { return audio_clear{}; }},
     {"conversation.item.create", read_item_create},
     {"conversation.item.delete",
-     [](field_set& event, const session_config&) -> client_event {
+     [](field_set& event, const session_config&, event_sound&) -> client_event {
        return item_delete{event.required_text("item_id")};
      }},
     {"conversation.item.retrieve",
-     [](field_set& event, const session_config&) -> client_event {
+     [](field_set& event, const session_config&, event_sound&) -> client_event {
        return item_retrieve{event.required_text("item_id")};
      }},
     {"conversation.item.truncate", read_truncate},
     {"response.create", read_response_create},
     {"response.cancel",
-     [](field_set& event, const session_config&) -> client_event {
+     [](field_set& event, const session_config&, event_sound&) -> client_event {
        return response_cancel{event.text("response_id").value_or("")};
      }},
     {"output_audio_buffer.clear",
-     [](field_set&, const session_config&) -> client_event { return nothing_asked{}; }}, // of WebRTC
+     [](field_set&, const session_config&, event_sound&) -> client_event { return nothing_asked{}; }}, // of WebRTC
 }};
 
 } // namespace
@@ -138,14 +141,14 @@ response_request default_response(const session_config& current) {
   return out;
 }
 
-result<client_event> read_client_event(json::value event, const session_config& current) {
+result<client_event> read_client_event(json::value event, const session_config& current, event_sound& sound) {
   std::optional<fault> wrong;
   field_set fields(event, "", wrong);
   const auto type = fields.required_text("type");
   if (wrong) return tl::unexpected(std::move(*wrong));
   for (const auto& [name, read] : readers) {
     if (name != type) continue;
-    auto out = read(fields, current);
+    auto out = read(fields, current, sound);
     if (wrong) return tl::unexpected(std::move(*wrong));
     return out;
   }

@@ -66,8 +66,9 @@ struct nothing_asked {}; ///< known, and of no consequence here
 using client_event = std::variant<nothing_asked, session_update, audio_append, audio_commit, audio_clear, item_create,
                                   item_delete, item_retrieve, item_truncate, response_create, response_cancel>;
 
-/// Reads one event. `current` has the formats and defaults that apply.
-result<client_event> read_client_event(json::value event, const session_config& current);
+/// Reads one event. `current` has the formats and defaults that apply; `sound` is charged for what is decoded here, which an
+/// append's sound is not.
+result<client_event> read_client_event(json::value event, const session_config& current, event_sound& sound);
 
 /// A response as the session's settings have it: what answers a turn.
 response_request default_response(const session_config& current);

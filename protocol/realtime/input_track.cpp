@@ -7,8 +7,9 @@
 namespace parley::protocol::realtime {
 namespace {
 
-constexpr std::size_t most_kept = std::size_t{model_input_rate} * 600; ///< ten minutes
-constexpr int lead_ms = 100;                                           ///< kept before a turn, besides its padding
+constexpr std::size_t most_kept = item_limits{}.sound_samples;
+constexpr std::size_t usual_samples = 2 * model_input_rate; ///< of an append: room for more is not kept
+constexpr int lead_ms = 100;                                ///< kept before a turn, besides its padding
 constexpr int eager_silence_ms = 500;
 constexpr int patient_silence_ms = 1000;
 
@@ -24,7 +25,7 @@ turn_rules rules_for(const turn_detection& turns, const turn_onset& onset) {
   return rules;
 }
 
-void drop_front(std::vector<float>& from, std::size_t most) {
+void drop_front(std::vector<std::int16_t>& from, std::size_t most) {
   if (from.size() > most) from.erase(from.begin(), from.end() - static_cast<std::ptrdiff_t>(most));
 }
 
@@ -47,6 +48,7 @@ void input_track::append_silence(int ms) {
 std::optional<input_track::heard> input_track::next(const turn_detection& turns, const turn_onset& onset) {
   if (taken_ == waiting_.size()) {
     waiting_.clear();
+    if (waiting_.capacity() > usual_samples) waiting_.shrink_to_fit();
     taken_ = 0;
     return std::nullopt;
   }
@@ -59,7 +61,7 @@ std::optional<input_track::heard> input_track::next(const turn_detection& turns,
     used = found.used;
   }
   const auto piece = rest.first(used);
-  out.samples.assign(piece.begin(), piece.end());
+  out.samples = piece;
   keep(piece, turns, out.edge);
   taken_ += used;
   return out;
@@ -67,7 +69,7 @@ std::optional<input_track::heard> input_track::next(const turn_detection& turns,
 
 void input_track::keep(std::span<const float> samples, const turn_detection& turns,
                        const std::optional<turn_edge>& edge) {
-  kept_.insert(kept_.end(), samples.begin(), samples.end());
+  append_compact(samples, kept_);
   if (kept_.size() > most_kept + most_kept / 10) drop_front(kept_, most_kept); // not with every append
   if (turns.type == turn_detection::kind::none) return;
   const auto lead = static_cast<std::size_t>(turns.prefix_padding_ms + lead_ms) * samples_per_ms;
@@ -80,13 +82,13 @@ void input_track::keep(std::span<const float> samples, const turn_detection& tur
 }
 
 compact_sound input_track::commit() {
-  auto out = compact(kept_);
+  auto out = std::make_shared<const std::vector<std::int16_t>>(kept_.begin(), kept_.end());
   clear();
   return out;
 }
 
 void input_track::clear() {
-  kept_.clear();
+  kept_ = {};
   uncommitted_ms_ = 0;
   finder_.give_up();
 }

@@ -19,9 +19,9 @@ class input_track {
 public:
   explicit input_track(std::unique_ptr<speech_detector> detector);
 
-  /// What one call heard: samples at 16 kHz, up to an edge if there is one.
+  /// What one call heard: samples at 16 kHz, up to an edge if there is one. Valid until the next call.
   struct heard {
-    std::vector<float> samples{};
+    std::span<const float> samples{};
     std::optional<turn_edge> edge{};
   };
 
@@ -52,9 +52,9 @@ private:
 
   sound_decoder decoder_;
   turn_finder finder_;
-  std::vector<float> waiting_; ///< appended, not returned by `next` yet
-  std::size_t taken_ = 0;      ///< of `waiting_`
-  std::vector<float> kept_;
+  std::vector<float> waiting_;     ///< appended, not returned by `next` yet
+  std::size_t taken_ = 0;          ///< of `waiting_`
+  std::vector<std::int16_t> kept_; ///< as in `compact_sound`
   double uncommitted_ms_ = 0;
 };
 

@@ -43,9 +43,13 @@ std::string encode_part(const item_part& part) {
   return out;
 }
 
-compact_sound read_sound(field_set& part, const sound_format& coding) {
+compact_sound read_sound(field_set& part, const sound_format& coding, event_sound& sound) {
   const auto audio = part.borrowed("audio");
-  if (!audio) return nullptr;
+  if (!audio || part.failed()) return nullptr;
+  if (auto why = sound.charge(audio->view(), coding, part.path_of("audio"))) {
+    part.fail(*std::move(why));
+    return nullptr;
+  }
   std::vector<float> samples;
   sound_decoder decode(coding);
   if (const auto read = decode.feed(audio->view(), samples, part.path_of("audio")); !read) {
@@ -55,7 +59,7 @@ compact_sound read_sound(field_set& part, const sound_format& coding) {
   return compact(samples);
 }
 
-item_part read_part(field_set part, const sound_format& coding) {
+item_part read_part(field_set part, const sound_format& coding, event_sound& sound) {
   item_part out;
   auto type = part.required_text("type");
   if (type == "text") type = "input_text";
@@ -69,7 +73,7 @@ item_part read_part(field_set part, const sound_format& coding) {
   switch (*kind) {
   case item_part::kind::input_text:
   case item_part::kind::output_text: out.text = part.required_text("text"); break;
-  case item_part::kind::input_audio: out.sound = read_sound(part, coding); [[fallthrough]];
+  case item_part::kind::input_audio: out.sound = read_sound(part, coding, sound); [[fallthrough]];
   case item_part::kind::output_audio: {
     auto transcript = part.text("transcript");
     out.has_transcript = transcript.has_value() || *kind == item_part::kind::output_audio;
@@ -97,7 +101,7 @@ item_part read_part(field_set part, const sound_format& coding) {
   return out;
 }
 
-void read_message(field_set& from, const sound_format& coding, item& into) {
+void read_message(field_set& from, const sound_format& coding, event_sound& sound, item& into) {
   auto role = from.required_text("role");
   if (role == "developer") role = "system";
   const auto known = named<item_role>(role_names, role);
@@ -110,7 +114,8 @@ void read_message(field_set& from, const sound_format& coding, item& into) {
   if (parts.size() > most_parts) return from.refuse_value("content", "it has more than 64 parts.");
   std::optional<fault> wrong;
   for (const auto& each : parts) {
-    into.content.push_back(read_part({each, from.path_of("content"), wrong}, coding));
+    into.content.push_back(read_part({each, from.path_of("content"), wrong}, coding, sound));
+    if (wrong) break;
     auto& part = into.content.back();
     if (into.role == item_role::assistant && part.type == item_part::kind::input_text)
       part.type = item_part::kind::output_text;
@@ -118,13 +123,25 @@ void read_message(field_set& from, const sound_format& coding, item& into) {
   if (wrong) from.fail(std::move(*wrong));
 }
 
+std::size_t sound_of(const item& one) {
+  std::size_t samples = 0;
+  for (const auto& part : one.content) samples += part.sound ? part.sound->size() : 0;
+  return samples;
+}
+
+std::size_t pictures_of(const item& one) {
+  std::size_t bytes = 0;
+  for (const auto& part : one.content) bytes += part.picture ? part.picture->size() : 0;
+  return bytes;
+}
+
+} // namespace
+
 std::size_t text_of(const item& one) {
   std::size_t bytes = one.payload.size() + one.name.size() + one.call_id.size();
   for (const auto& part : one.content) bytes += part.text.size();
   return bytes;
 }
-
-} // namespace
 
 bool is_camera_view(const item& one) {
   return one.kind == item_kind::message && one.role == item_role::user && !one.content.empty() &&
@@ -164,7 +181,7 @@ std::string encode_item(const item& of) {
   return out;
 }
 
-item read_item(field_set& from, const sound_format& coding) {
+item read_item(field_set& from, const sound_format& coding, event_sound& sound) {
   item out;
   out.id = from.text("id").value_or("");
   if (out.id.size() > most_id_bytes) from.refuse_value("id", "it is longer than 64 bytes.");
@@ -176,7 +193,7 @@ item read_item(field_set& from, const sound_format& coding) {
   }
   out.kind = *kind;
   switch (*kind) {
-  case item_kind::message: read_message(from, coding, out); break;
+  case item_kind::message: read_message(from, coding, sound, out); break;
   case item_kind::function_call:
     out.name = from.required_text("name");
     out.call_id = from.text("call_id").value_or("");
@@ -190,9 +207,51 @@ item read_item(field_set& from, const sound_format& coding) {
   return out;
 }
 
-item* item_list::find(std::string_view id) {
-  const auto found = std::find_if(items_.begin(), items_.end(), [&](const item& one) { return one.id == id; });
-  return found == items_.end() ? nullptr : &*found;
+item_list::slots::iterator item_list::locate(std::string_view id) {
+  // The newest first: most of what is asked for is near the end.
+  const auto found =
+      std::find_if(items_.rbegin(), items_.rend(), [&](const slot& each) { return each.held->id == id; });
+  return found == items_.rend() ? items_.end() : std::prev(found.base());
+}
+
+const item* item_list::find(std::string_view id) const {
+  const auto found =
+      std::find_if(items_.rbegin(), items_.rend(), [&](const slot& each) { return each.held->id == id; });
+  return found == items_.rend() ? nullptr : found->held.get();
+}
+
+std::vector<kept_item> item_list::snapshot() {
+  std::vector<kept_item> out;
+  out.reserve(items_.size());
+  for (auto& each : items_) {
+    each.shared = true;
+    out.push_back(each.held);
+  }
+  return out;
+}
+
+kept_item item_list::share(std::string_view id) {
+  const auto at = locate(id);
+  if (at == items_.end()) return nullptr;
+  at->shared = true;
+  return at->held;
+}
+
+item& item_list::own(slot& of) {
+  if (std::exchange(of.shared, false)) of.held = std::make_shared<item>(*of.held);
+  return *of.held;
+}
+
+void item_list::count(const item& one) {
+  text_bytes_ += text_of(one);
+  sound_samples_ += sound_of(one);
+  picture_bytes_ += pictures_of(one);
+}
+
+void item_list::uncount(const item& one) {
+  text_bytes_ -= text_of(one);
+  sound_samples_ -= sound_of(one);
+  picture_bytes_ -= pictures_of(one);
 }
 
 result<std::string> item_list::insert(item one, const std::optional<std::string>& previous) {
@@ -203,7 +262,7 @@ result<std::string> item_list::insert(item one, const std::optional<std::string>
   if (previous && *previous == "root") {
     at = items_.begin();
   } else if (previous) {
-    at = std::find_if(items_.begin(), items_.end(), [&](const item& each) { return each.id == *previous; });
+    at = locate(*previous);
     if (at == items_.end())
       return refuse("item_create_invalid_previous_item_id",
                     "Error adding item: the previous item with ID '" + previous->substr(0, most_id_bytes) +
@@ -211,34 +270,52 @@ result<std::string> item_list::insert(item one, const std::optional<std::string>
                     "previous_item_id");
     ++at;
   }
-  std::size_t bytes = text_of(one);
-  for (const auto& each : items_) bytes += text_of(each);
-  if (items_.size() >= limits_.items || bytes > limits_.text_bytes)
+  if (items_.size() >= limits_.items || text_bytes_ + text_of(one) > limits_.text_bytes)
     return refuse("conversation_too_long", "The conversation is full: delete items first.", "item");
-  std::string before = at == items_.begin() ? std::string() : std::prev(at)->id;
-  items_.insert(at, std::move(one));
+  std::string before = at == items_.begin() ? std::string() : std::prev(at)->held->id;
+  count(one);
+  items_.insert(at, {std::make_shared<item>(std::move(one))});
   forget_old_media();
   return before;
 }
 
 void item_list::append(item one) {
-  items_.push_back(std::move(one));
-  forget_old_media();
+  count(one);
+  items_.push_back({std::make_shared<item>(std::move(one))});
+  make_room();
 }
 
 bool item_list::erase(std::string_view id) {
-  return std::erase_if(items_, [&](const item& one) { return one.id == id; }) > 0;
+  const auto at = locate(id);
+  if (at == items_.end()) return false;
+  uncount(*at->held);
+  items_.erase(at);
+  return true;
+}
+
+/// Forgets the oldest items, but never the last one.
+void item_list::make_room() {
+  while (items_.size() > 1 && (items_.size() > limits_.items || text_bytes_ > limits_.text_bytes)) {
+    uncount(*items_.front().held);
+    items_.pop_front();
+  }
+  forget_old_media();
 }
 
 void item_list::forget_old_media() {
-  std::size_t samples = 0, bytes = 0;
-  for (auto at = items_.rbegin(); at != items_.rend(); ++at) {
-    for (auto& part : at->content) {
-      if (part.sound) samples += part.sound->size();
-      if (part.picture) bytes += part.picture->size();
-      if (samples > limits_.sound_samples) part.sound = nullptr;
-      if (bytes > limits_.picture_bytes) part.picture = nullptr;
+  for (auto at = items_.begin(); at != items_.end(); ++at) {
+    const bool much_sound = sound_samples_ > limits_.sound_samples, much_seen = picture_bytes_ > limits_.picture_bytes;
+    if (!much_sound && !much_seen) return;
+    const auto goes = [&](const item_part& part) { return (much_sound && part.sound) || (much_seen && part.picture); };
+    if (std::none_of(at->held->content.begin(), at->held->content.end(), goes)) continue;
+    auto& one = own(*at);
+    uncount(one);
+    // Its first parts first.
+    for (auto& part : one.content) {
+      if (part.sound && sound_samples_ + sound_of(one) > limits_.sound_samples) part.sound = nullptr;
+      if (part.picture && picture_bytes_ + pictures_of(one) > limits_.picture_bytes) part.picture = nullptr;
     }
+    count(one);
   }
 }
 

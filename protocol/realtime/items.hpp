@@ -2,12 +2,14 @@
 
 #include "protocol/json/document.hpp"
 #include "protocol/media/compact_sound.hpp"
+#include "protocol/realtime/budget.hpp"
 #include "protocol/realtime/fault.hpp"
 #include "protocol/realtime/field_set.hpp"
 #include "protocol/realtime/sound.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,11 +51,18 @@ struct item {
 /// Whether it is what a camera sees: a user's message of nothing but JPEG pictures.
 bool is_camera_view(const item& one);
 
+/// Bytes of what it says.
+std::size_t text_of(const item& one);
+
 /// The item as JSON, without its sound.
 std::string encode_item(const item& of);
 
-/// An item that a client creates. `id` stays empty if the client gave none. `coding`: of sound in it.
-item read_item(field_set& from, const sound_format& coding);
+/// An item that a client creates. `id` stays empty if the client gave none. `coding`: of sound in it, which `sound` is
+/// charged for.
+item read_item(field_set& from, const sound_format& coding, event_sound& sound);
+
+/// An item that others may hold on to, and that never changes.
+using kept_item = std::shared_ptr<const item>;
 
 /// What a conversation may hold; the media of the oldest items are forgotten above these limits.
 struct item_limits {
@@ -63,32 +72,69 @@ struct item_limits {
   std::size_t text_bytes = 512u << 10;
 };
 
-/// A conversation's items in order. Refuses what it cannot hold, except that old sound and pictures make room.
+/// A conversation's items in order. Of what a client adds it refuses what it cannot hold, except that old sound and pictures
+/// make room; for what the server adds, the oldest items do.
 class item_list {
 public:
   explicit item_list(item_limits limits = {}) : limits_(limits) {}
 
-  const std::vector<item>& all() const { return items_; }
-  item* find(std::string_view id);
+  std::size_t size() const { return items_.size(); }
+  bool empty() const { return items_.empty(); }
+  const item& operator[](std::size_t at) const { return *items_[at].held; }
+
+  /// Null if there is none with this id. Valid until the list changes.
+  const item* find(std::string_view id) const;
+
+  /// All items, or one (null = there is none), as they are now.
+  std::vector<kept_item> snapshot();
+  kept_item share(std::string_view id);
+
+  /// Changes the item with this id; `change` gets it. Returns whether there is one.
+  template<class Change>
+  bool edit(std::string_view id, Change change) {
+    const auto at = locate(id);
+    if (at == items_.end()) return false;
+    auto& one = own(*at);
+    uncount(one);
+    change(one);
+    count(one);
+    make_room();
+    return true;
+  }
 
   /// The id of the last item; empty if there is none.
-  std::string last_id() const { return items_.empty() ? std::string() : items_.back().id; }
+  std::string last_id() const { return items_.empty() ? std::string() : items_.back().held->id; }
 
   /// Inserts behind the item `previous`: absent = at the end, "root" = at the front. Returns the id of the item before
   /// it, empty if it is the first.
   result<std::string> insert(item one, const std::optional<std::string>& previous);
 
-  /// Adds the server's own item at the end, whatever the limits.
+  /// Adds the server's own item at the end.
   void append(item one);
 
   /// Returns whether there was such an item.
   bool erase(std::string_view id);
 
 private:
+  struct slot {
+    std::shared_ptr<item> held;
+    bool shared = false; ///< somebody may hold on to it: changes go to a copy
+  };
+  using slots = std::deque<slot>;
+
+  slots::iterator locate(std::string_view id);
+  static item& own(slot& of);
+  void count(const item& one);
+  void uncount(const item& one);
+  void make_room();
   void forget_old_media();
 
   item_limits limits_;
-  std::vector<item> items_;
+  slots items_;
+  // Of all items together.
+  std::size_t text_bytes_ = 0;
+  std::size_t sound_samples_ = 0;
+  std::size_t picture_bytes_ = 0;
 };
 
 } // namespace parley::protocol::realtime

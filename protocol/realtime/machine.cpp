@@ -44,6 +44,11 @@ std::string buffer_too_small(double ms) {
          std::to_string(hundredths / 100) + "." + digits + "ms of audio.";
 }
 
+fault too_many_questions() {
+  return {"rate_limit_exceeded", "The server repeats 64 KiB a second of what it keeps, after 2 MiB at once.", "",
+          "rate_limit_error"};
+}
+
 fault unknown_item(std::string_view verb, std::string_view doing, const std::string& id) {
   return {"item_" + std::string(verb) + "_invalid_item_id",
           "Error " + std::string(doing) + " item: the item with id '" + id.substr(0, most_shown) + "' does not exist.",
@@ -54,7 +59,8 @@ fault unknown_item(std::string_view verb, std::string_view doing, const std::str
 
 machine::machine(origin from, machine_terms terms, random_source random)
     : terms_(std::move(terms)), origin_(std::move(from)), out_(std::move(random)), id_(out_.make_id("sess_")),
-      conversation_id_(out_.make_id("conv_")), input_(make_detector(terms_.detection)), feed_(terms_.backlog_units) {
+      conversation_id_(out_.make_id("conv_")), input_(make_detector(terms_.detection)), budget_(terms_.owner),
+      feed_(terms_.backlog_units) {
   config_.model = origin_.model;
   if (!origin_.session.empty()) config_ = with_defaults(config_, origin_.session);
   config_.can_transcribe = terms_.transcribes;
@@ -92,7 +98,8 @@ effects machine::on_frame(std::string_view frame, time_point now) {
   const auto given_id = json::member(event, "event_id");
   const bool repeatable = given_id.is(json::kind::string) && given_id.raw().size() <= most_event_id;
   const auto client_id = repeatable ? json::unescape(given_id) : std::string();
-  auto read = read_client_event(event, config_);
+  event_sound sound(budget_, now_);
+  auto read = read_client_event(event, config_, sound);
   if (!read)
     refuse_event(read.error(), client_id);
   else if (const auto why = std::visit([this](auto& known) { return handle(known); }, *read))
@@ -124,6 +131,8 @@ void machine::refuse_event(const fault& why, std::string_view client_event_id) {
 std::optional<fault> machine::handle(session_update& event) {
   auto next = updated(config_, event.session);
   if (!next) return next.error();
+  if (!budget_.take_echo(next->instructions.size() + next->tools.size() + event.session.raw().size(), now_))
+    return too_many_questions();
   if (next->audible != config_.audible || next->voice != config_.voice)
     duplex_stale_ = true;
   else if (next->instructions != config_.instructions)
@@ -146,7 +155,10 @@ machine::lane machine::lane_now() const {
 // ---- sound
 
 std::optional<fault> machine::handle(audio_append& event) {
-  if (const auto read = input_.append(event.audio.view(), config_.input); !read) return read.error();
+  const auto audio = event.audio.view();
+  if (audio.size() > most_append_bytes) return invalid_value("audio", "one append may have 15 MiB.").value();
+  if (auto why = event_sound(budget_, now_).charge(audio, config_.input, "audio")) return why;
+  if (const auto read = input_.append(audio, config_.input); !read) return read.error();
   last_input_ = now_;
   listen();
   return std::nullopt;
@@ -233,11 +245,10 @@ effects machine::on_transcript(const transcript& heard, time_point now) {
   now_ = now;
   const auto asked = transcripts_.extract(heard.number);
   if (ended_ || asked.empty()) return {};
-  auto* one = items_.find(asked.mapped());
+  const auto* one = items_.find(asked.mapped());
   if (one == nullptr || one->content.empty()) return {}; // deleted meanwhile
-  auto& part = one->content.front();
   const auto about_item = [&](auto& event) {
-    event.text("item_id", one->id);
+    event.text("item_id", asked.mapped());
     event.integer("content_index", 0);
   };
   constexpr std::string_view prefix = "conversation.item.input_audio_transcription";
@@ -253,8 +264,10 @@ effects machine::on_transcript(const transcript& heard, time_point now) {
     });
     return take();
   }
-  part.text = heard.text;
-  part.has_transcript = true;
+  items_.edit(asked.mapped(), [&](item& heard_in) {
+    heard_in.content.front().text = heard.text;
+    heard_in.content.front().has_transcript = true;
+  });
   if (!heard.text.empty()) {
     out_.event(std::string(prefix) + ".delta", [&](auto& event) {
       about_item(event);
@@ -326,7 +339,7 @@ std::optional<fault> machine::handle(item_create& event) {
   if (seen)
     duplex_stale_ = duplex_stale_ || inner_.kind == mode::audio;
   else if (items_.last_id() == id)
-    tell_duplex(in_words(items_.all().back()));
+    tell_duplex(in_words(items_[items_.size() - 1]));
   else
     duplex_stale_ = true;
   return std::nullopt;
@@ -342,12 +355,13 @@ std::optional<fault> machine::handle(item_delete& event) {
 std::optional<fault> machine::handle(item_retrieve& event) {
   const auto* one = items_.find(event.id);
   if (one == nullptr) return unknown_item("retrieve", "retrieving", event.id);
+  if (!budget_.take_echo(text_of(*one), now_)) return too_many_questions();
   out_.event("conversation.item.retrieved", [&](auto& out) { out.json("item", encode_item(*one)); });
   return std::nullopt;
 }
 
 std::optional<fault> machine::handle(item_truncate& event) {
-  auto* one = items_.find(event.id);
+  const auto* one = items_.find(event.id);
   if (one == nullptr) return unknown_item("truncate", "truncating", event.id);
   if (one->kind != item_kind::message || one->role != item_role::assistant)
     return fault{"invalid_value", "Only model output audio messages can be truncated.", "item_id"};
@@ -357,9 +371,11 @@ std::optional<fault> machine::handle(item_truncate& event) {
     cut(*active_, "client_cancelled");
   const auto ms = static_cast<double>(event.audio_end_ms);
   if (ms < one->sound_ms && !one->content.empty()) {
-    auto& words = one->content.front().text;
-    words = cut_words(words, ms / one->sound_ms);
-    one->sound_ms = ms;
+    items_.edit(event.id, [&](item& said) {
+      auto& words = said.content.front().text;
+      words = cut_words(words, ms / said.sound_ms);
+      said.sound_ms = ms;
+    });
     if (is_active()) active_->said.cut_short(event.id);
   }
   out_.event("conversation.item.truncated", [&](auto& out) {
@@ -421,6 +437,7 @@ std::optional<time_point> machine::next_deadline() const {
   if (const auto silence = silence_due()) due = std::min(due, *silence);
   if (const auto idle = idle_due()) due = std::min(due, *idle);
   if (const auto release = release_due()) due = std::min(due, *release);
+  if (opens_at_) due = std::min(due, *opens_at_);
   return due;
 }
 

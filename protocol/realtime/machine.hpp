@@ -5,6 +5,8 @@
 #include "protocol/ids.hpp"
 #include "protocol/realtime/adapter.hpp"
 #include "protocol/realtime/answer.hpp"
+#include "protocol/realtime/budget.hpp"
+#include "protocol/realtime/chat_prompt.hpp"
 #include "protocol/realtime/client_event.hpp"
 #include "protocol/realtime/duplex_feed.hpp"
 #include "protocol/realtime/input_track.hpp"
@@ -17,6 +19,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -46,6 +49,8 @@ struct machine_terms {
   bool server_vad_is_duplex = false;         ///< `server_vad` is answered like `semantic_vad`
   std::shared_ptr<const voice_map> voices{}; ///< null = the default voice has all names
   voice_detection detection = voice_detection::loudness;
+  std::shared_ptr<owner_budget> owner{};       ///< null = the connection shares its budget with no other
+  std::function<bool(time_point)> may_start{}; ///< whether its owner may start one more session; null = always
 };
 
 /// The server's side of OpenAI's Realtime API (GA), as a pure function of (state, event, time), in front of sessions of
@@ -71,11 +76,12 @@ private:
 
   /// A response, from its creation to its end.
   struct running {
-    running(answer&& what, mode from, std::string frame) : said(std::move(what)), kind(from), turn(std::move(frame)) {}
+    running(answer&& what, mode from, std::shared_ptr<const chat_turn> asks)
+        : said(std::move(what)), kind(from), turn(std::move(asks)) {}
 
     answer said;
     mode kind;
-    std::string turn; ///< the frame that asks chat for it
+    std::shared_ptr<const chat_turn> turn; ///< what asks chat for it; null in full duplex, and once it was sent
     usage used{};
 
     // What chat makes faster than it is played waits here, if speech may interrupt it.
@@ -133,7 +139,7 @@ private:
   void launch_next();
   void release_sound();
   void release_sound(running& of);
-  void begin_chat();
+  void begin_chat(running& asks);
   void cut(running& which, const std::string& reason);
   void stop(running& which, const answer_end& how);
   void finish(running& which, const answer_end& how, const usage& used);
@@ -143,8 +149,9 @@ private:
   running* in_chat();
 
   // inner sessions
+  bool may_open();
   void open(mode kind);
-  void close_inner();
+  void close_inner(bool unused = false);
   void send_inner(std::string frame);
   void lose_inner(const answer_end& how);
   void on_chat(server_message& said);
@@ -173,6 +180,7 @@ private:
   session_config config_;
   item_list items_;
   input_track input_;
+  connection_budget budget_;
   flood_guard flood_;
   time_point now_{};
 
@@ -183,6 +191,7 @@ private:
 
   inner_session inner_;
   std::uint64_t last_inner_ = 0;
+  std::optional<time_point> opens_at_; ///< when the session that is wanted may be opened
 
   std::map<std::uint64_t, std::string> transcripts_; ///< items that are being written down
   std::uint64_t last_transcript_ = 0;

@@ -13,6 +13,7 @@ namespace {
 constexpr std::chrono::milliseconds cancel_race{1000}; ///< a cancel this soon after a response's end is no mistake
 constexpr std::size_t history_bytes = 6000;            ///< about 1,500 tokens
 constexpr std::size_t preroll_samples = 16'000;        ///< what a duplex session hears of the time before speech began
+constexpr std::size_t most_shown = 64;                 ///< of an id that a client wrote
 constexpr std::size_t most_waiting = 8;                ///< responses out of band
 constexpr std::size_t most_waiting_bytes = 64u << 20;
 constexpr std::size_t most_turn_bytes = 128u << 20; ///< as much as a chat message may have by default
@@ -25,19 +26,19 @@ answer_end failure(const server_message& said) {
   return {answer_end::how::failed, busy ? "server_busy" : "inference_error"};
 }
 
-/// The items that a response answers, of the request or the conversation.
-result<std::vector<const item*>> context_of(const response_request& request, item_list& conversation) {
-  std::vector<const item*> context;
-  if (!request.input) {
-    for (const auto& each : conversation.all()) context.push_back(&each);
-    return context;
-  }
-  for (const auto& each : *request.input) {
-    const auto* reference = std::get_if<std::string>(&each);
-    context.push_back(reference != nullptr ? conversation.find(*reference) : &std::get<item>(each));
+/// The items that a response answers: the conversation's, or those that its request has, which are taken from it.
+result<std::vector<kept_item>> take_context(response_request& request, item_list& conversation) {
+  if (!request.input) return conversation.snapshot();
+  std::vector<kept_item> context;
+  for (auto& each : *request.input) {
+    auto* const reference = std::get_if<std::string>(&each);
+    context.push_back(reference != nullptr ? conversation.share(*reference)
+                                           : std::make_shared<const item>(std::move(std::get<item>(each))));
     if (context.back() == nullptr)
-      return refuse("invalid_value", "There is no item with id '" + *reference + "'.", "response.input");
+      return refuse("invalid_value", "There is no item with id '" + reference->substr(0, most_shown) + "'.",
+                    "response.input");
   }
+  request.input.reset();
   return context;
 }
 
@@ -46,15 +47,15 @@ result<std::vector<const item*>> context_of(const response_request& request, ite
 // ---- responses
 
 std::optional<fault> machine::create(response_request request) {
-  const auto context = context_of(request, items_);
+  auto context = take_context(request, items_);
   if (!context) return context.error();
-  auto bytes = chat_turn_bytes(*context);
+  auto turn = std::make_shared<const chat_turn>(request, std::move(*context), terms_.voices, request.voice);
+  auto bytes = turn->bytes();
   if (bytes > most_turn_bytes)
     return invalid_value("response.input", "its items are more than 128 MiB together.").value();
-  for (const auto& each : waiting_) bytes += each->turn.size();
+  for (const auto& each : waiting_) bytes += each->turn->bytes();
   if (waiting_.size() >= most_waiting || (!waiting_.empty() && bytes > most_waiting_bytes))
     return fault{"rate_limit_exceeded", "Too many responses are waiting.", "", "rate_limit_error"};
-  auto turn = encode_chat_turn(request, *context, voice_named(terms_.voices.get(), request.voice));
   auto* items = request.in_conversation ? &items_ : nullptr;
   auto next =
       std::make_unique<running>(answer(out_, items, conversation_id_, std::move(request)), mode::chat, std::move(turn));
@@ -98,20 +99,27 @@ void machine::launch_next() {
     active_ = std::move(waiting_.front());
     waiting_.pop_front();
   }
-  if (!is_active() || active_->is_duplex() || inner_.number != 0) return;
-  if (active_->ends) {
-    // It is only being played.
-    if (draining_ || waiting_.empty() || waiting_.front()->said.in_conversation()) return;
+  if (inner_.number != 0) return;
+  const bool plays = is_active() && !active_->is_duplex() && active_->ends;
+  if (plays && !beside_ && !draining_ && !waiting_.empty() && !waiting_.front()->said.in_conversation()) {
     beside_ = std::move(waiting_.front());
     waiting_.pop_front();
-    return begin_chat();
   }
+  if (beside_) return begin_chat(*beside_);
+  if (!is_active() || active_->is_duplex() || plays) return;
   active_->paced = active_->said.in_conversation() && config_.turns.type != turn_detection::kind::none &&
                    config_.turns.interrupt_response;
-  begin_chat();
+  begin_chat(*active_);
 }
 
-void machine::begin_chat() {
+/// Opens the session that `asks` needs, now or when it may be.
+void machine::begin_chat(running& asks) {
+  if (terms_.may_start && !terms_.may_start(now_)) {
+    const auto used = asks.used;
+    finish(asks, {answer_end::how::failed, "rate_limit_exceeded", "rate_limit_error"}, used);
+    return launch_next();
+  }
+  if (!may_open()) return;
   open(mode::chat);
   send_inner(R"({"type":"session.init","payload":{}})");
 }
@@ -130,7 +138,7 @@ void machine::stop(running& which, const answer_end& how) {
     engine_response_cut_ = std::exchange(engine_response_, {});
     feed_.force_listen();
   } else if (in_chat() == &which) {
-    close_inner();
+    close_inner(which.turn != nullptr);
   }
   const auto used = which.used;
   finish(which, how, used);
@@ -176,6 +184,12 @@ void machine::finish(running& which, const answer_end& how, const usage& used) {
 
 // ---- inner sessions
 
+/// Counts a session that is to be opened now; or it has to wait.
+bool machine::may_open() {
+  opens_at_ = budget_.open_session(now_);
+  return !opens_at_;
+}
+
 void machine::open(mode kind) {
   inner_ = {++last_inner_, kind, now_ + terms_.slot_wait};
   inner_effects_.emplace_back(open_inner{inner_.number, kind});
@@ -185,10 +199,11 @@ void machine::send_inner(std::string frame) {
   inner_effects_.emplace_back(to_inner{inner_.number, std::move(frame)});
 }
 
-void machine::close_inner() {
+/// `unused`: it did not get what it was opened for, because the client changed its mind.
+void machine::close_inner(bool unused) {
   if (inner_.number == 0) return;
   send_inner(encode_close("user_stop"));
-  inner_effects_.emplace_back(drop_inner{inner_.number});
+  inner_effects_.emplace_back(drop_inner{inner_.number, unused});
   inner_ = {};
   engine_response_.clear();
 }
@@ -230,7 +245,9 @@ void machine::on_chat(server_message& said) {
   if (in_chat() == nullptr) return;
   auto& answers = *in_chat();
   switch (said.type) {
-  case server_event_type::created: send_inner(std::move(answers.turn)); break;
+  case server_event_type::created:
+    inner_effects_.emplace_back(turn_to_inner{inner_.number, std::exchange(answers.turn, nullptr)});
+    break;
   case server_event_type::spoken:
     if (!said.text.empty()) answers.said.say(said.text);
     if (!said.audio.empty()) answers.held.push_back(std::move(said.audio));
@@ -258,7 +275,7 @@ void machine::on_chat(server_message& said) {
 
 std::string machine::duplex_init() const {
   std::string prompt = config_.instructions;
-  if (const auto history = in_words(items_.all(), history_bytes); !history.empty())
+  if (const auto history = in_words(items_, history_bytes); !history.empty())
     prompt += (prompt.empty() ? "" : "\n\n") + ("Conversation so far:\n" + history);
   std::string out = R"({"type":"session.init","payload":{)";
   if (const auto voice = voice_named(terms_.voices.get(), config_.voice); config_.audible && !voice.empty())
@@ -313,7 +330,7 @@ void machine::on_duplex_output(const server_message& said) {
       end_turn(ended);
     }
     active_ = std::make_unique<running>(answer(out_, &items_, conversation_id_, default_response(config_)), inner_.kind,
-                                        std::string());
+                                        nullptr);
     active_->said.create();
     asked_at_.reset();
   }
@@ -336,7 +353,12 @@ void machine::tell_duplex(text_message news) {
 /// Sends what the duplex session may hear now; opens it when the user speaks.
 void machine::feed_duplex() {
   if (inner_.number == 0) {
-    if (input_.in_turn() && !is_active() && !duplex_refused_) {
+    if (input_.in_turn() && !is_active() && !beside_ && !duplex_refused_) {
+      if (terms_.may_start && !terms_.may_start(now_)) {
+        duplex_refused_ = true;
+        return;
+      }
+      if (!may_open()) return;
       open(watches_ ? mode::video : mode::audio);
       send_inner(duplex_init());
       duplex_stale_ = false;
@@ -357,10 +379,11 @@ std::optional<time_point> machine::idle_due() const {
 /// What can be done between two events.
 void machine::settle() {
   if (ended_) return;
+  opens_at_.reset();
   release_sound();
   const bool speaking = is_active() && active_->is_duplex();
   if (inner_.number != 0 && inner_.kind != mode::chat && !speaking) {
-    const bool wanted = lane_now() == lane::duplex && !is_active() && waiting_.empty();
+    const bool wanted = lane_now() == lane::duplex && !is_active() && !beside_ && waiting_.empty();
     const auto idle_at = idle_due();
     const bool idle = idle_at && now_ >= *idle_at;
     const bool stale = duplex_stale_ && !input_.in_turn();

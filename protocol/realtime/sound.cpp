@@ -56,6 +56,9 @@ constexpr std::uint8_t encode_a_law(int sample) {
 
 constexpr float full_scale = 32'768;
 
+constexpr std::size_t piece_samples = 1u << 15; ///< of a long append, what is decoded at once
+constexpr std::size_t spare = 1024;             ///< a resampler may give more than the rates say
+
 /// Conversions go in steps of this many samples, so that the compiler vectorises them.
 constexpr std::size_t step = 64;
 static_assert(std::endian::native == std::endian::little, "the wire's PCM16 is little-endian");
@@ -141,9 +144,16 @@ result<std::size_t> sound_decoder::feed(std::string_view base64_text, std::vecto
   if (bytes->size() % bytes_per_sample(format_) != 0)
     return invalid_value(param, "PCM16 sound has an even number of bytes, and this has " +
                                     std::to_string(bytes->size()) + ".");
-  const auto samples = samples_of(*bytes, format_.coding);
-  std::visit([&](auto& each) { each.feed(samples, out); }, to_model_);
-  return samples.size();
+  // In pieces: at every rate the samples of all would take up more than the bytes, and two of these more again.
+  const std::size_t piece_bytes = bytes_per_sample(format_) * piece_samples;
+  out.reserve(out.size() +
+              bytes->size() / bytes_per_sample(format_) * model_input_rate / static_cast<std::size_t>(format_.rate) +
+              spare);
+  for (std::string_view rest = *bytes; !rest.empty(); rest.remove_prefix(std::min(rest.size(), piece_bytes))) {
+    const auto samples = samples_of(rest.substr(0, piece_bytes), format_.coding);
+    std::visit([&](auto& each) { each.feed(samples, out); }, to_model_);
+  }
+  return bytes->size() / bytes_per_sample(format_);
 }
 
 sound_encoder::sound_encoder(sound_format format) : format_(format), from_model_(model_output_rate, format.rate) {}

@@ -41,6 +41,14 @@ constexpr std::size_t bytes_per_sample(const sound_format& format) {
   return format.coding == sound_coding::pcm16 ? 2 : 1;
 }
 
+/// How long the sound is that so much base64 holds, valid or not.
+constexpr double seconds_of(std::string_view base64_text, const sound_format& format) {
+  std::size_t padding = 0;
+  while (padding < 2 && padding < base64_text.size() && base64_text[base64_text.size() - 1 - padding] == '=') ++padding;
+  return (static_cast<double>(base64_text.size()) * 3 / 4 - static_cast<double>(padding)) /
+         static_cast<double>(bytes_per_sample(format) * static_cast<std::size_t>(format.rate));
+}
+
 /// What a client sends, to samples at 16 kHz in [-1, 1]. One continuous stream: keeps its state from call to call.
 class sound_decoder {
 public:

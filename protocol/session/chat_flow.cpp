@@ -22,7 +22,7 @@ void add_system_prompt(const init_event& init, std::vector<message>& messages) {
 
 } // namespace
 
-void chat_flow::on_append(chat_append_event event, time_point now, effect_writer& out) {
+void chat_flow::on_append(chat_append_event event, std::size_t bytes, time_point now, effect_writer& out) {
   add_system_prompt(*init_, event.messages);
   if (!event.names_tools) {
     event.tools = init_->offer.tools;
@@ -32,9 +32,11 @@ void chat_flow::on_append(chat_append_event event, time_point now, effect_writer
   turn next;
   next.number = next_number_++;
   next.input_id = event.input_id;
+  next.bytes = bytes;
   next.request = std::make_shared<const chat_append_event>(std::move(event));
   next.response_id = make_response_id(random_);
   next.received = now;
+  pending_bytes_ += bytes;
   pending_.push_back(std::move(next));
   start_next(now, out);
 }
@@ -43,6 +45,7 @@ void chat_flow::start_next(time_point now, effect_writer& out) {
   if (!running_ && !pending_.empty()) {
     running_ = std::move(pending_.front());
     pending_.pop_front();
+    pending_bytes_ -= running_->bytes;
     running_->started = now;
   }
   submit(out);

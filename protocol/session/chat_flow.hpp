@@ -25,14 +25,16 @@ public:
   /// GENERATING if true, otherwise IDLE.
   bool generating() const { return running_.has_value(); }
 
-  /// Whether another append would exceed the limit.
-  bool full() const { return pending_.size() >= max_pending_turns; }
+  /// Whether another append of that many bytes would exceed a limit.
+  bool full(std::size_t bytes) const {
+    return pending_.size() >= max_pending_turns || (!pending_.empty() && pending_bytes_ + bytes > max_pending_bytes);
+  }
 
   /// When the running turn began.
   std::optional<time_point> started() const { return running_ ? std::optional(running_->started) : std::nullopt; }
 
-  /// Requires !full().
-  void on_append(chat_append_event event, time_point now, effect_writer& out);
+  /// Requires !full(bytes). `bytes`: of the frame.
+  void on_append(chat_append_event event, std::size_t bytes, time_point now, effect_writer& out);
 
   // Ignores late reports, which concern another turn than the running one.
   void on_report(turn_report report, effect_writer& out);
@@ -66,6 +68,7 @@ private:
   struct turn {
     std::uint64_t number = 0;
     std::shared_ptr<const chat_append_event> request;
+    std::size_t bytes = 0; ///< of the frame that it came in
     std::string input_id;
     std::string response_id;
     time_point received;
@@ -85,6 +88,7 @@ private:
   std::shared_ptr<const init_event> init_;
   random_source& random_;
   std::deque<turn> pending_;
+  std::size_t pending_bytes_ = 0;
   std::optional<turn> running_;
   std::optional<std::uint64_t> abandoned_; ///< a turn that the engine is still working on
   std::uint64_t next_number_ = 1;

@@ -164,7 +164,8 @@ effects session_machine::on_transcript(const transcript& heard, time_point) {
 }
 
 void session_machine::take_turn(const envelope& frame, time_point now) {
-  if (its_chat().full()) return reject({error_code::invalid_event, "too many turns are waiting"}, now);
+  const auto bytes = frame.body.text.size();
+  if (its_chat().full(bytes)) return reject({error_code::invalid_event, "too many turns are waiting"}, now);
   auto event = decode_chat_append(frame);
   if (!event) return reject(std::move(event.error()), now);
   if (!able_.sees && shows_something(*event)) {
@@ -176,7 +177,7 @@ void session_machine::take_turn(const envelope& frame, time_point now) {
   took_input_ = true;
   name_input(event->input_id);
   auto out = writer();
-  its_chat().on_append(std::move(*event), now, out);
+  its_chat().on_append(std::move(*event), bytes, now, out);
 }
 
 void session_machine::refuse_input(const engine_failure& failure, time_point now) {

@@ -5,6 +5,8 @@
 #include "protocol/json/writer.hpp"
 #include "protocol/media/pcm.hpp"
 
+#include <algorithm>
+
 namespace parley::protocol {
 namespace {
 
@@ -34,19 +36,25 @@ std::string encode_transcription_turn(const transcript_request& what) {
 }
 
 transcriber::effects transcriber::want(transcript_request what, time_point now) {
+  now_ = now;
   if (!what.sound || what.sound->size() > most_transcribed_samples) {
     out_.emplace_back(transcript{what.number, transcript_result::too_long});
   } else if (jobs_.size() > terms_.most_waiting) {
     out_.emplace_back(transcript{what.number, transcript_result::busy});
   } else {
     jobs_.push_back({std::move(what), now + terms_.patience});
-    begin_next();
+    if (!opens_at_) begin_next();
   }
   return take();
 }
 
 void transcriber::begin_next() {
+  opens_at_.reset();
   if (open_ || jobs_.empty()) return;
+  if (!terms_.sessions.take(1, now_)) {
+    opens_at_ = terms_.sessions.when(1, now_);
+    return;
+  }
   ++jobs_.front().attempts;
   open_ = true;
   begun_ = false;
@@ -108,13 +116,15 @@ void transcriber::close() {
 }
 
 transcriber::effects transcriber::tick(time_point now) {
+  now_ = now;
   while (!jobs_.empty() && now >= jobs_.front().until) answer(transcript_result::busy);
+  if (opens_at_ && now >= *opens_at_) begin_next();
   return take();
 }
 
 std::optional<transcriber::time_point> transcriber::next_deadline() const {
   if (jobs_.empty()) return std::nullopt;
-  return jobs_.front().until;
+  return std::min(jobs_.front().until, opens_at_.value_or(jobs_.front().until));
 }
 
 transcriber::effects transcriber::give_up() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/token_bucket.hpp"
 #include "protocol/transcription/transcript.hpp"
 
 #include <chrono>
@@ -27,6 +28,7 @@ public:
   struct terms {
     std::chrono::milliseconds patience = std::chrono::seconds(20); ///< from the request to the last attempt's end
     std::size_t most_waiting = 4;                                  ///< requests behind the one at work
+    base::token_bucket sessions{16, 2};                            ///< that may be opened
   };
 
   /// Open a chat session in the background. At most one is open at a time.
@@ -76,7 +78,9 @@ private:
   std::deque<job> jobs_;     ///< the first is at work
   std::uint64_t number_ = 0; ///< of the session for it; the last one's, if none is open
   bool open_ = false;
-  bool begun_ = false; ///< it has its slot
+  bool begun_ = false;                 ///< it has its slot
+  time_point now_{};                   ///< when it was last told the time
+  std::optional<time_point> opens_at_; ///< when the next session may be opened, if it has to wait
   effects out_;
 };
 

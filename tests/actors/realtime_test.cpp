@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <vector>
@@ -70,6 +71,41 @@ TEST_CASE("a realtime client that vanishes gives back what its sessions held") {
   speaks.vanish();
   CHECK(script.eventually([](const auto& s) { return s.open_sessions() == 0; }));
   CHECK(core.all_free());
+}
+
+TEST_CASE("a session that a client has opened for nothing counts as one of its starts") {
+  struct counted final : actors::start_limit {
+    bool left(time_point) override { return starts < 2; }
+    void count(time_point) override { ++starts; }
+    std::atomic<int> starts = 0;
+  };
+  const auto starts = std::make_shared<counted>();
+  stub_script script(1);
+  test_server core;
+  core.add_up(script);
+  auto holds = core.connect("chat"); // the only slot
+  holds.init();
+  const auto link = std::make_shared<recording_link>();
+  actors::connection_info info;
+  info.remote = "test";
+  info.accepted = std::chrono::steady_clock::now();
+  info.realtime = actors::realtime_request{"any", true};
+  info.starts = starts;
+  test_client client{link, core.core().admit(std::move(info), link)};
+  for (int i = 1; i <= 2; ++i) {
+    client.send_text(R"({"type":"response.create"})");
+    client.send_text(R"({"type":"response.cancel"})");
+    CHECK(client.link->next("response.done")["response"]["status"] == "cancelled");
+    CHECK(eventually([&] { return starts->starts == i; }));
+  }
+  client.send_text(R"({"type":"response.create"})");
+  CHECK(client.link->next("response.done")["response"]["status_details"]["error"]["code"] == "rate_limit_exceeded");
+  holds.close_session();
+  starts->starts = 0;
+  ask(client);
+  CHECK(client.link->next("response.done")["response"]["status"] == "completed");
+  CHECK(starts->starts == 0); // it was not for nothing
+  client.vanish();
 }
 
 TEST_CASE("a realtime response survives the loss of its worker") {

@@ -1,3 +1,4 @@
+#include "actors/recording/recorder_feed.hpp"
 #include "actors/recording/recording_folder.hpp"
 #include "actors/recording/recording_index.hpp"
 #include "actors/recording/retention.hpp"
@@ -14,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <span>
 #include <sstream>
 
@@ -173,6 +175,54 @@ TEST_CASE("an id that comes again gets a recording of its own, and who only wait
   recordings_client recordings(*core.core().recordings());
   recordings.wait_for_listed("mine-2");
   CHECK(recordings.list(everybody).size() == 2);
+}
+
+TEST_CASE("an id that was taken any number of times is soon followed by a free one") {
+  prometheus::Registry registry;
+  recording_meter counted(registry);
+  recorder_feed feed(0, counted);
+  CHECK(feed.take_id("mine") == "mine");
+  for (int next = 2; next < 3000; ++next) CHECK(feed.take_id("mine") == "mine-" + std::to_string(next));
+  CHECK(feed.take_id("yours") == "yours");
+  for (const auto* gap : {"mine-1500", "mine-7"}) feed.forgotten(gap);
+  std::set<std::string> more;
+  for (int i = 0; i < 10; ++i) more.insert(feed.take_id("mine"));
+  CHECK(more.size() == 10); // each free, whichever they are
+  CHECK_FALSE(more.contains("mine-1499"));
+}
+
+TEST_CASE("all sessions behind a connection that speaks an API of OpenAI's are one recording, under its id") {
+  temporary_folder folder;
+  stub_script script;
+  test_server core(recording_in(folder.path()));
+  core.add_up(script);
+  const auto link = std::make_shared<recording_link>();
+  connection_info info;
+  info.remote = "test";
+  info.key = "ann";
+  info.accepted = std::chrono::steady_clock::now();
+  info.realtime = realtime_request{"any", true, openai_dialect::realtime};
+  const auto handle = core.core().admit(std::move(info), link);
+  const std::string id = link->next("session.created")["session"]["id"];
+  for (int i = 0; i < 3; ++i) {
+    handle->text(R"({"type":"response.create","response":{"output_modalities":["text"]}})");
+    CHECK(link->next("response.done")["response"]["status"] == "completed");
+  }
+  handle->gone();
+  recordings_client recordings(*core.core().recordings());
+  const auto facts = recordings.wait_for_listed(id);
+  CHECK(recordings.list(everybody).size() == 1);
+  CHECK(facts["state"] == "closed");
+  CHECK(facts["mode"] == "chat");
+  CHECK(facts["key"] == "ann");
+  int turns = 0;
+  double before = 0;
+  for (const auto& each : events_of(recordings.fetch(id, "events.jsonl").content)) {
+    turns += each["event"]["type"] == "input.append";
+    CHECK(each["t"] >= before);
+    before = each["t"];
+  }
+  CHECK(turns == 3);
 }
 
 TEST_CASE("what the queue does not hold is dropped and counted, and the session goes on") {

@@ -79,6 +79,11 @@ private:
     expect(parley::protocol::json::scan(effect.frame).outcome == parley::protocol::json::verdict::good,
            "a session hears JSON");
   }
+  void perform(const rt::turn_to_inner& effect) {
+    expect(open_ != 0 && effect.number == open_, "the session is open");
+    expect(parley::protocol::json::scan(effect.turn->encode()).outcome == parley::protocol::json::verdict::good,
+           "a session hears JSON");
+  }
   void perform(const rt::drop_inner& effect) {
     expect(open_ != 0 && effect.number == open_, "the session was open");
     open_ = 0;

@@ -48,13 +48,15 @@ void parley::test::fuzz(std::string_view bytes) {
   double temperature = 0.8;
   const std::string from_beta = realtime::from_beta(bytes, temperature);
   expect(!is_json(bytes) || is_json(from_beta), "what the beta says stays JSON");
+  realtime::connection_budget budget(nullptr);
+  realtime::event_sound sound(budget, {});
   for (const std::string_view text : {bytes, std::string_view(from_beta)}) {
     const auto document = json::scan(text);
     const auto event = json::root(document);
     if (document.outcome != json::verdict::good || !event.is(json::kind::object)) continue;
-    const auto read = realtime::read_client_event(event, {});
+    const auto read = realtime::read_client_event(event, {}, sound);
     read ? use(*read) : expect_words(read.error());
-    auto spoken = live::read_client_event(event);
+    auto spoken = live::read_client_event(event, sound);
     if (!spoken) {
       expect_words(spoken.error());
     } else if (const auto* start = std::get_if<live::session_start>(&*spoken)) {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -37,6 +38,31 @@ TEST_CASE("one client has so many sessions, by address and by key") {
   CHECK(all.enter("c", "other", start).first == verdict::welcome);
   a2.reset();
   CHECK(all.enter("a", "k", start).first == verdict::welcome);
+}
+
+TEST_CASE("what a connection starts later comes from the same starts, of its address and its key") {
+  std::shared_ptr<parley::actors::start_limit> later, unlimited;
+  {
+    admission all({.starts_per_address = 3, .starts_per_key = 5});
+    later = all.starts_of("a", "k");
+    CHECK(later->left(start));
+    CHECK(all.enter("a", "k", start).first == verdict::welcome);
+    for (int i = 0; i < 2; ++i) {
+      CHECK(later->left(start));
+      later->count(start);
+    }
+    CHECK_FALSE(later->left(start));
+    CHECK(all.enter("a", "", start).first == verdict::too_many_starts);
+    CHECK(all.enter("b", "k", start).first == verdict::welcome);
+    CHECK(all.enter("c", "k", start).first == verdict::welcome);
+    CHECK(all.enter("d", "k", start).first == verdict::too_many_starts);
+    for (int i = 0; i < 100; ++i) later->count(start); // what is not left cannot be owed
+    CHECK(all.enter("a", "k", start + std::chrono::seconds(21)).first == verdict::welcome);
+    unlimited = admission({}).starts_of("a", "k");
+  }
+  for (int i = 0; i < 100; ++i) unlimited->count(start);
+  CHECK(unlimited->left(start));
+  CHECK(later->left(start + std::chrono::minutes(2))); // it outlives the admission
 }
 
 TEST_CASE("one client starts so many sessions a minute") {

@@ -159,6 +159,19 @@ TEST_CASE("four turns wait, the fifth is refused") {
   CHECK(said_event<response_done>(d.last).input_id == "input_7"); // the refused append counts, too
 }
 
+TEST_CASE("large turns wait in small numbers") {
+  driver d(chat());
+  d.to_active();
+  const auto large = R"({"type":"input.append","padding":")" + std::string(50u << 20, 'x') +
+                     R"(","input":{"messages":[{"role":"user","content":"x"}]}})";
+  d.frame(large); // runs
+  for (int i = 0; i < 2; ++i) CHECK(d.frame(large).empty());
+  CHECK(d.frame(large) == "error:invalid_event");
+  CHECK(d.frame(chat_frame()).empty()); // a small one still fits
+  d.done(turn_over(1, ""));
+  CHECK(d.frame(large).empty());
+}
+
 TEST_CASE("the init's system prompt stands in front of a conversation without one") {
   driver d(chat());
   d.to_connected();

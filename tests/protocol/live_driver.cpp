@@ -184,11 +184,16 @@ events live_driver::carry_out(rt::effects effects) {
       if (open_) throw std::runtime_error("a second inner session");
       open_ = opened->kind;
       number_ = opened->number;
+      ++opened_;
     } else if (const auto* said = std::get_if<rt::to_inner>(&effect)) {
       if (!open_ || said->number != number_) throw std::runtime_error("a frame for no session");
       asked_.push_back(nlohmann::json::parse(said->frame));
-    } else if (std::holds_alternative<rt::drop_inner>(effect)) {
+    } else if (const auto* turn = std::get_if<rt::turn_to_inner>(&effect)) {
+      if (!open_ || turn->number != number_) throw std::runtime_error("a turn for no session");
+      asked_.push_back(nlohmann::json::parse(turn->turn->encode()));
+    } else if (const auto* dropped = std::get_if<rt::drop_inner>(&effect)) {
       if (!open_) throw std::runtime_error("no session to drop");
+      unused_ += dropped->unused;
       open_.reset();
     } else if (const auto* wanted = std::get_if<rt::transcribe>(&effect)) {
       unwritten_.push_back(wanted->what);

@@ -66,6 +66,8 @@ private:
     std::vector<json> out;
     for (const auto& effect : effects) {
       if (const auto* said = std::get_if<rt::to_inner>(&effect)) asked_.push_back(json::parse(said->frame));
+      if (const auto* turn = std::get_if<rt::turn_to_inner>(&effect))
+        asked_.push_back(json::parse(turn->turn->encode()));
       const auto* frame = std::get_if<rt::to_client>(&effect);
       if (frame == nullptr) continue;
       out.push_back(json::parse(frame->frame));

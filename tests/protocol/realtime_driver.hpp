@@ -51,6 +51,10 @@ public:
   /// The kind of session that is open; none = there is none.
   std::optional<protocol::mode> open() const { return open_; }
 
+  /// How many were opened, and how many of them dropped before they got their turn.
+  int opened() const { return opened_; }
+  int unused() const { return unused_; }
+
   /// Frames that it got and nobody has looked at, as JSON.
   std::vector<nlohmann::json> asked();
   std::optional<protocol::realtime::end_client> ended() const { return ended_; }
@@ -67,6 +71,8 @@ private:
   std::vector<nlohmann::json> events_;
   std::optional<protocol::mode> open_;
   std::uint64_t number_ = 0;
+  int opened_ = 0;
+  int unused_ = 0;
   std::vector<nlohmann::json> asked_;
   std::vector<protocol::transcript_request> unwritten_;
   std::vector<std::string> notes_;

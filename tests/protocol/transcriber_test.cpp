@@ -71,6 +71,24 @@ struct fixture {
 
 } // namespace
 
+TEST_CASE("sessions that fail at once are opened in small numbers, and the next turn waits for its own") {
+  fixture of;
+  int opened = 0;
+  for (std::uint64_t turn = 1; turn <= 100; ++turn) {
+    of.want(turn);
+    if (!of.open) continue;
+    ++opened;
+    of.hear(error_event{error_code::queue_full, "no"});
+  }
+  CHECK(opened == 16);
+  CHECK(of.answers.size() == 95); // four wait, behind one that is to have the next session
+  of.wait(600ms);
+  REQUIRE(of.open);
+  of.grant();
+  of.done("Hello.");
+  CHECK(of.answers.back().text == "Hello.");
+}
+
 TEST_CASE("a turn is written down by a chat session that is open for nothing else") {
   fixture of;
   of.want(7, 24'000);

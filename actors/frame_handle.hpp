@@ -1,0 +1,74 @@
+#pragma once
+
+#include "actors/execution.hpp"
+#include "actors/large_frames.hpp"
+#include "actors/messages.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace parley::actors {
+
+/// What net/ holds of a session, and an inner session's client too. Small frames are worked on where they come in, large ones
+/// on threads of their own, all in their order.
+template<class Actor>
+class frame_handle final : public session_handle {
+public:
+  /// `small_bytes`: a longer frame is large.
+  frame_handle(Actor session, std::shared_ptr<large_frames::lane> lane, std::size_t small_bytes, link_number link = 0)
+      : session_(std::move(session)), lane_(std::move(lane)), small_bytes_(small_bytes), link_(link) {}
+
+  void text(std::string&& frame) override {
+    if (lane_->idle() && frame.size() <= small_bytes_)
+      return pass_here(session_, client_frame{std::move(frame), link_});
+    hand_in({std::move(frame), link_});
+  }
+
+  void text_from(std::size_t bytes, std::function<std::string()> make) override {
+    if (lane_->idle() && bytes <= small_bytes_) return text(make());
+    large_frames::add(lane_, [to = session_, link = link_, make = std::move(make)](auto turn) {
+      auto text = make();
+      if (!text.empty()) pass_here(to, client_frame{std::move(text), link, std::move(turn)});
+    });
+  }
+
+  void binary() override { in_order(client_binary{link_}); }
+  void gone() override { in_order(client_gone{link_}); }
+
+private:
+  void hand_in(client_frame&& frame) {
+    large_frames::add(lane_, [to = session_, frame = std::move(frame)](auto turn) mutable {
+      frame.turn = std::move(turn);
+      pass_here(to, std::move(frame));
+    });
+  }
+
+  template<class Message>
+  void in_order(Message message) {
+    if (lane_->idle()) return caf::anon_send(session_, std::move(message));
+    large_frames::add(lane_, [to = session_, message](const auto&) { caf::anon_send(to, message); });
+  }
+
+  const Actor session_;
+  const std::shared_ptr<large_frames::lane> lane_;
+  const std::size_t small_bytes_;
+  const link_number link_;
+};
+
+/// For the receiver of a frame: whether the frame must not be worked on by this thread, because the receiver was busy on it
+/// when the frame came. Then it comes once more.
+template<class Actor>
+bool handed_back(client_frame& frame, const Actor& receiver) {
+  if (!frame.turn || large_frames::here()) return false;
+  auto turn = std::move(frame.turn);
+  large_frames::again(std::move(turn), [to = receiver, frame = std::move(frame)](auto next) mutable {
+    frame.turn = std::move(next);
+    pass_here(to, std::move(frame));
+  });
+  return true;
+}
+
+} // namespace parley::actors
