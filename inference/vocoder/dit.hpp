@@ -83,8 +83,9 @@ public:
   /// so many rows of the memory's parts that they may write to.
   struct padding {
     std::int64_t sequences = 0, rows = 0;
-    std::int64_t first_row = 0;   ///< `rows` of them
-    std::int64_t first_input = 0; ///< as many as a convolution looks back to
+    std::int64_t first_row = 0;           ///< `rows` of them
+    std::int64_t first_input = 0;         ///< as many as a convolution looks back to
+    varlen_attention::bounds attention{}; ///< of the whole call, if it shall have a shape; {0, 0} = it need not
   };
 
   /// The same for one call elsewhere, including where the memory is read and written. What `use` reads has as many numbers
@@ -94,7 +95,7 @@ public:
     /// Makes room in `memory`; the streams count their new rows from now on. Throws c10::Error if the device has no memory
     /// left.
     shared_places(std::span<const shared_job> sequences, const memory& memory, packed_upload& numbers,
-                  const padding& more = {0, 0, 0, 0});
+                  const padding& more = {0, 0, 0, 0, {}});
 
     /// Moves rows that have to move, before anything else of the call.
     void move() const;

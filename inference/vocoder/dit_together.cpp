@@ -56,7 +56,7 @@ dit::shared_places::shared_places(std::span<const shared_job> sequences, const m
     : keys_values_(memory.keys_values, parts_of(sequences, &remembered::keys_values), lengths_of(sequences),
                    {row_writes::layout::dense, row_writes::side::front}),
       inputs_(memory.inputs, parts_of(sequences, &remembered::inputs)),
-      attention_(runs_of(sequences, more), varlen_attention::mask::none) {
+      attention_(runs_of(sequences, more), varlen_attention::mask::none, more.attention) {
   keys_values_.pad(more.first_row, more.rows);
   keys_values_.add_to(numbers);
   inputs_.pad(more.sequences, more.first_input);

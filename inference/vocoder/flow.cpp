@@ -7,6 +7,8 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <bit>
+#include <numeric>
 #include <stdexcept>
 
 namespace parley::inference::speech {
@@ -112,16 +114,18 @@ struct flow::plan {
   const memory* in;               ///< null on the CPU
   std::vector<std::int64_t> past; ///< earlier mel rows of each job
   flow_encoder::places encoder;
-  std::optional<dit::places> estimator;       ///< on the CPU
-  std::optional<dit::shared_places> together; ///< elsewhere
-  std::vector<std::int64_t> lengths;          ///< mel rows of each job
+  std::optional<dit::places> estimator;         ///< on the CPU
+  std::shared_ptr<dit::shared_places> together; ///< elsewhere
+  std::optional<dit::padding> padding;          ///< of a call that can be a graph
+  packed_upload solver;                         ///< what such a call's solver must know
+  std::vector<std::int64_t> lengths;            ///< mel rows of each job
   packed_upload::part token_part, noise_part, job_part;
   at::Tensor tokens; ///< of all jobs
   at::Tensor noise;  ///< for each mel row, its row in the noise table
   at::Tensor job;    ///< for each mel row, its job
 
   /// On the CPU, the streams must have as many steps as the solver. Elsewhere they count their new rows from now on.
-  plan(const flow& model, std::span<const flow::job> jobs, const memory* memory, packed_upload& numbers)
+  plan(const flow& model, std::span<const flow::job> jobs, const memory* memory, packed_upload& numbers, bool traced)
       : in(memory), past(rows_of(jobs)),
         encoder(model.encoder_, to_encode(jobs), memory == nullptr ? nullptr : &memory->encoder, numbers),
         lengths(encoder.mel_rows().begin(), encoder.mel_rows().end()) {
@@ -131,7 +135,7 @@ struct flow::plan {
     if (in == nullptr)
       estimator.emplace(to_estimate(jobs, lengths, 0), numbers);
     else
-      together.emplace(to_estimate(jobs, lengths), in->estimator, numbers);
+      plan_together(model, jobs, numbers, traced);
     std::vector<std::int64_t> ids, noise_rows, job_of_row;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       const std::span tokens_of(jobs[i].tokens.const_data_ptr<std::int64_t>(),
@@ -147,6 +151,12 @@ struct flow::plan {
     job_part = numbers.add(job_of_row);
   }
 
+  void plan_together(const flow& model, std::span<const flow::job> jobs, packed_upload& numbers, bool traced) {
+    if (!traced && in == model.shared_memory()) padding = model.padding_of(lengths, past);
+    together = std::make_shared<dit::shared_places>(to_estimate(jobs, lengths), in->estimator,
+                                                    padding ? solver : numbers, padding.value_or(dit::padding{}));
+  }
+
   /// Before anything else of the call.
   void move() const {
     encoder.move();
@@ -156,7 +166,7 @@ struct flow::plan {
   void use(const packed_upload& sent) {
     encoder.use(sent);
     if (estimator) estimator->use(sent);
-    if (together) together->use(sent);
+    if (together && !padding) together->use(sent);
     tokens = sent[token_part];
     noise = sent[noise_part];
     job = sent[job_part];
@@ -182,7 +192,7 @@ std::vector<at::Tensor> flow::run(std::span<const job> jobs, const memory* in, t
   if (in == nullptr)
     for (const auto& job : jobs) job.stream->steps.resize(times_.size());
   packed_upload numbers;
-  plan at(*this, jobs, in, numbers);
+  plan at(*this, jobs, in, numbers, seen != nullptr);
   at.move();
   numbers.send(noise_.device());
   at.use(numbers);
@@ -215,6 +225,7 @@ at::Tensor flow::solve(std::span<const job> jobs, const at::Tensor& mu, const pl
   auto x = noise_.index_select(0, at.noise);
   const auto known = condition(jobs, mu, at);
   const auto context = at::stack({known, at::zeros_like(known)});
+  if (at.padding) return solve_by_graph(x, context, at);
   if (at.together) return solve(x, context, at.in->estimator, *at.together, seen);
   for (std::size_t k = 0; k < times_.size(); ++k)
     x = advance(
@@ -227,6 +238,50 @@ at::Tensor flow::solve(at::Tensor x, const at::Tensor& context, const dit::memor
   for (std::size_t k = 0; k < times_.size(); ++k)
     x = advance(k, x, estimator_.run(join(x, context), modulations_[k], k, in, at), seen);
   return x;
+}
+
+/// The padding of a call with so few streams that asking for its kernels takes longer than running them; none for others.
+std::optional<dit::padding> flow::padding_of(std::span<const std::int64_t> lengths,
+                                             std::span<const std::int64_t> past) const {
+  constexpr std::int64_t most_streams = 8, rows_of_stream = 56, more_rows = 8; // a window has 50 rows, the last one 56
+  constexpr std::int64_t shortest_bound = 1024;
+  const auto streams = std::ssize(lengths), padded = padded_count(streams), rows = rows_of_stream * padded + more_rows;
+  if (streams > most_streams) return std::nullopt;
+  dit::padding made;
+  made.sequences = padded + 1 - streams;
+  made.rows = rows - std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  if (made.rows < made.sequences) return std::nullopt;
+  std::int64_t longest = shortest_bound;
+  for (std::size_t i = 0; i < past.size(); ++i) longest = std::max(longest, past[i] + lengths[i]);
+  made.attention = {rows, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(longest)))};
+  const auto& [keys_values, inputs] = memory_->estimator;
+  if (!spare_rows_) {
+    spare_rows_ = keys_values.take(rows_of_stream * most_streams + more_rows);
+    spare_inputs_ = inputs.pool().take(inputs.rows());
+  }
+  made.first_row = spare_rows_->first();
+  made.first_input = spare_inputs_->first();
+  return made;
+}
+
+at::Tensor flow::solve_by_graph(const at::Tensor& x, const at::Tensor& context, const plan& at) const {
+  const auto rows = x.size(0) + at.padding->rows;
+  const at::Tensor inputs[] = {at::constant_pad_nd(x, {0, 0, 0, at.padding->rows}),
+                               at::constant_pad_nd(context, {0, 0, 0, at.padding->rows})};
+  const auto work = [this, in = &at.in->estimator, places = at.together](const packed_upload& sent,
+                                                                         std::span<const at::Tensor> given) {
+    places->use(sent);
+    return solve(given[0], given[1], *in, *places, nullptr);
+  };
+  const auto& [keys_values, contexts] = at.in->estimator;
+  const graph_cache::key shape{std::ssize(at.lengths) + at.padding->sequences,
+                               rows,
+                               at.padding->attention.keys,
+                               keys_values.rows(),
+                               contexts.pool().rows(),
+                               reinterpret_cast<std::int64_t>(keys_values.part(0).const_data_ptr()),
+                               reinterpret_cast<std::int64_t>(contexts.tensor().const_data_ptr())};
+  return graphs_.run(shape, at.solver, inputs, x.device(), work).narrow(0, 0, x.size(0));
 }
 
 /// What a solver step makes of x [N, bins].

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "inference/kernels/device_graph.hpp"
 #include "inference/tts/speech_config.hpp"
 #include "inference/vocoder/dit.hpp"
 #include "inference/vocoder/flow_encoder.hpp"
@@ -103,6 +104,9 @@ private:
   /// but kernels, over memory that stays where it is until a stream takes rows.
   at::Tensor solve(at::Tensor x, const at::Tensor& context, const dit::memory& in, const dit::shared_places& at,
                    trace* seen) const;
+  at::Tensor solve_by_graph(const at::Tensor& x, const at::Tensor& context, const plan& at) const;
+  std::optional<dit::padding> padding_of(std::span<const std::int64_t> lengths,
+                                         std::span<const std::int64_t> past) const;
   at::Tensor advance(std::size_t k, const at::Tensor& x, const at::Tensor& velocity, trace* seen) const;
 
   at::Tensor embedding_;
@@ -114,7 +118,11 @@ private:
   double guidance_;
   std::vector<float> times_, widths_;
   std::vector<dit::modulation> modulations_;
-  std::optional<memory> memory_; ///< elsewhere than on the CPU
+
+  // Elsewhere than on the CPU.
+  std::optional<memory> memory_;
+  mutable std::shared_ptr<const row_pool::region> spare_rows_, spare_inputs_; ///< for what pads a call
+  mutable graph_cache graphs_{16};
 };
 
 } // namespace parley::inference::speech
