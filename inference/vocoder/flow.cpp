@@ -246,7 +246,8 @@ std::optional<dit::padding> flow::padding_of(std::span<const std::int64_t> lengt
   constexpr std::int64_t most_streams = 8, rows_of_stream = 56, more_rows = 8; // a window has 50 rows, the last one 56
   constexpr std::int64_t shortest_bound = 1024;
   const auto streams = std::ssize(lengths), padded = padded_count(streams), rows = rows_of_stream * padded + more_rows;
-  if (streams > most_streams) return std::nullopt;
+  if (streams > most_streams || !varlen_attention::is_one_call(noise_.device(), noise_.scalar_type()))
+    return std::nullopt;
   dit::padding made;
   made.sequences = padded + 1 - streams;
   made.rows = rows - std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
