@@ -8,7 +8,7 @@ mkdir -p "$out"
 say() { echo "== $(date +%T) $*" | tee -a "$out/steps.txt"; }
 dev=cuda:0 preset=minicpm-o-4.5 size=22000000
 words=(--tokenizer tests/data/goldens/thinker/tokenizer_full)
-counts=1,16,64 past=2048
+counts=${COUNTS:-1,16,64} past=2048
 [ -z "${DRY:-}" ] || { dev=cpu preset=tiny size=1000 words=() counts=1,2 past=600; }
 
 # 1. Unpack, and write the full-size folder beside all that follows (one core, 30 to 80 s).
@@ -32,6 +32,9 @@ maker=$!
 nano() { run 40 $p/parley verify --model models/nano --goldens tests/data/goldens/nano --device $dev "$@" 2>&1 | grep -v '^ok ' | tail -8 | tee -a "$out/steps.txt" | cut -c1-300; }
 say nano float32; nano
 tail -1 "$out/steps.txt" | grep -q ' 0 failed' || { say nano, plain attention; nano --plain-attention; }
+
+say whole conversations, float32
+run 60 $p/parley verify --model models/tiny-omni --goldens tests/data/goldens/e2e --device $dev 2>&1 | grep -v '^ok ' | tail -8 | tee -a "$out/steps.txt" | cut -c1-300
 
 # 4. Stages of the full-size model (results.jsonl, table.md).
 wait $maker; say "the model is written: $(du -sm $m | cut -f1) MB"

@@ -60,19 +60,8 @@ double time_speech(const talker& speaker, const std::shared_ptr<const speech::vo
 
 /// Bytes that the flow model stores for so many mel rows, keys and values of this voice being alike.
 std::size_t bytes_of_rows(const speech::voice& voice, std::int64_t rows) {
-  std::size_t bytes = 0;
-  for (const auto& step : voice.prompt.steps)
-    for (const auto& x : step.attention) bytes += x.joined().nbytes();
-  for (const auto& x : voice.prompt.encoder.attention) bytes += x.joined().nbytes();
-  return bytes * static_cast<std::size_t>(rows) / static_cast<std::size_t>(voice.prompt_rows());
-}
-
-/// Bytes that it stores whatever the number of rows: what its convolutions look back to.
-std::size_t bytes_of_contexts(const speech::flow::state& of) {
-  auto bytes = of.encoder.lookahead.nbytes() + of.encoder.upsampled.nbytes();
-  for (const auto& step : of.steps)
-    for (const auto& x : step.conv) bytes += x.nbytes();
-  return bytes;
+  return voice.prompt.attention_bytes() * static_cast<std::size_t>(rows) /
+         static_cast<std::size_t>(voice.prompt_rows());
 }
 
 double time_second(const thinker& model, const talker* speaker, const std::shared_ptr<const speech::voice>& voice,
@@ -173,7 +162,7 @@ session_memory speaking_memory(session_memory thinking, const talker& speaker, c
   m.speech_tokens =
       static_cast<std::size_t>(2 * static_cast<std::int64_t>(tts.layers()) * long_turn * tts.width() *
                                tts.config().kv_heads / tts.config().heads * static_cast<std::int64_t>(sizeof(float)));
-  m.flow = bytes_of_rows(voice, voice_rows + speech::rows_beside_voice) + bytes_of_contexts(voice.prompt) +
+  m.flow = bytes_of_rows(voice, voice_rows + speech::rows_beside_voice) + voice.prompt.context_bytes() +
            speaker.sound().vocoder_bytes();
   return m;
 }

@@ -84,7 +84,6 @@ static bool records(at::Device) {
 struct graph_cache::graph {
   packed_upload numbers;
   std::vector<at::Tensor> inputs;
-  work what; ///< the first call's; where a graph can be recorded, it takes the place of this
   std::uint64_t last_call = 0;
   std::optional<recorded> whole;
   bool refused = false; ///< it could not be recorded
@@ -104,7 +103,6 @@ at::Tensor graph_cache::run(const key& shape, packed_upload numbers, std::span<c
     numbers.send(device);
     fresh->numbers = std::move(numbers);
     for (const auto& input : inputs) fresh->inputs.push_back(input.clone(at::MemoryFormat::Contiguous));
-    if (!records(device)) fresh->what = what;
     fresh->last_call = ++calls_;
     auto result = what(fresh->numbers, fresh->inputs);
     graphs_.emplace(shape, std::move(fresh));
@@ -114,8 +112,7 @@ at::Tensor graph_cache::run(const key& shape, packed_upload numbers, std::span<c
   known->last_call = ++calls_;
   known->numbers.send_again(numbers);
   for (std::size_t i = 0; i < inputs.size(); ++i) known->inputs[i].copy_(inputs[i]);
-  if (!records(device)) return known->what(known->numbers, known->inputs);
-  if (known->refused) return what(known->numbers, known->inputs);
+  if (!records(device) || known->refused) return what(known->numbers, known->inputs);
   if (!known->whole) {
     try {
       known->whole.emplace(device, [&] { return what(known->numbers, known->inputs); });

@@ -15,9 +15,8 @@
 namespace parley::inference {
 
 /// Calls of one shape, launched as a whole: where asking for each kernel takes longer than running it. On CUDA a graph is
-/// recorded for each shape at its second call, and launched from then on. On any other device, and in a program that was
-/// built without CUDA's headers, the recorded function is called again, over the same memory: the same result, by the
-/// same rules. Not thread-safe.
+/// recorded for each shape at its second call, and launched from then on. On any other device the function is called over
+/// the same memory, and in a program that was built without CUDA's headers as if there were no graphs. Not thread-safe.
 class graph_cache {
 public:
   /// What a shape depends on, and whatever else the function uses that may change: the address of a pool, say.

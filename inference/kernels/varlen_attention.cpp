@@ -119,6 +119,11 @@ void varlen_attention::upload(at::Device device) {
   use(numbers[all]);
 }
 
+bool varlen_attention::is_one_call(at::Device device, at::ScalarType dtype) {
+  // LibTorch's memory-efficient attention knows float32 and the half precisions.
+  return !loop_preferred && !device.is_cpu() && dtype != at::kDouble && has_fused_kernels(device);
+}
+
 void varlen_attention::prefer_loop(bool loop) {
   loop_preferred = loop;
 }
@@ -146,7 +151,7 @@ at::Tensor varlen_attention::run(const at::Tensor& query, const at::Tensor& keys
     if (walkable && dtype == at::kBFloat16) return on_cpu<cpu::bfloat16>(query, keys, values);
     return loop(query, keys, values, logsumexp);
   }
-  if (!fused_) return loop(query, keys, values, logsumexp);
+  if (!fused_ || dtype == at::kDouble) return loop(query, keys, values, logsumexp);
   // mha_varlen_fwd in flash_attn/flash_api.cpp: fp16 or bf16; head_dim a multiple of 8, at most 256.
   const auto half = dtype == at::kBFloat16 || dtype == at::kHalf;
   return half && head_dim % 8 == 0 && head_dim <= 256 ? flash(query, keys, values, logsumexp)

@@ -55,6 +55,9 @@ public:
 
   std::int64_t queries() const { return queries_; }
 
+  /// Whether a plan within bounds asks this device for the same kernels whatever its runs are.
+  static bool is_one_call(at::Device device, at::ScalarType dtype);
+
   /// Compares the fused kernels with plain ones: from now on, every call on every device is a loop.
   static void prefer_loop(bool loop);
 

@@ -120,7 +120,7 @@ at::Tensor qwen3::forward_on_cpu(const input& rows, const call& what, std::span<
 
 at::Tensor qwen3::forward_on_device(const input& rows, const call& what, std::span<const std::int64_t> wanted,
                                     forward_trace* trace) const {
-  if (!rows.embeddings.defined() && !trace)
+  if (!rows.embeddings.defined() && !trace && varlen_attention::is_one_call(device(), dtype()))
     if (const auto padded = ragged_attention::shape_of(what.sequences))
       return forward_by_graph(rows, what, *padded, wanted);
   packed_upload numbers;

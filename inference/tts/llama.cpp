@@ -364,7 +364,8 @@ std::vector<at::Tensor> tts_llama::logits_on_device(std::span<const row> rows) c
     const auto of = kind(order[begin]);
     while (end < sorted.size() && kind(order[end]) == of) ++end;
     const auto group = std::span(sorted).subspan(begin, end - begin);
-    parts.push_back(of == 2 ? logits(extend_here(group)) : logits_by_graph(group));
+    const bool by_graph = of != 2 && varlen_attention::is_one_call(final_norm_.device(), at::kFloat);
+    parts.push_back(by_graph ? logits_by_graph(group) : logits(extend_here(group)));
   }
   const auto all = download((parts.size() == 1 ? parts.front() : at::cat(parts)).to(at::kFloat).contiguous());
   std::vector<at::Tensor> result(rows.size());

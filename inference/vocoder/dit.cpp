@@ -2,6 +2,7 @@
 
 #include "inference/kernels/attention.hpp"
 #include "inference/kernels/parallel.hpp"
+#include "inference/vocoder/dit_rows.hpp"
 #include "inference/vocoder/ragged.hpp"
 
 #include <ATen/ATen.h>
@@ -12,10 +13,6 @@
 
 namespace parley::inference::speech {
 namespace {
-
-at::Tensor norm_shift_scale(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& factor) {
-  return at::addcmul(shift, at::layer_norm(x, {x.size(-1)}, {}, {}, 1e-6), factor);
-}
 
 /// softmax(q k) v for sequences that follow each other in q [2, N, heads, d], one after another: [2, N, heads * d].
 at::Tensor attend_one_by_one(const at::Tensor& q, std::span<const std::int64_t> lengths,
@@ -86,13 +83,7 @@ dit::block::block(const tensor_map& weights, const std::string& name)
 /// x [2, N, width]. No positions and no mask: a chunk sees itself and everything in its cache.
 at::Tensor dit::block::attend(const at::Tensor& x, const places& at, std::span<const job> jobs,
                               std::size_t index) const {
-  const auto d = query_norm.weight.size(0), heads = query_key_value.weight.size(0) / (3 * d);
-  const auto parts = query_key_value(x).view({2, -1, 3, heads, d}).unbind(2); // 3 x [2, N, heads, d]
-  return at.attention_ ? attend_together(parts, at, jobs, index) : attend_each(parts, at, jobs, index);
-}
-
-at::Tensor dit::block::attend_each(std::span<const at::Tensor> parts, const places& at, std::span<const job> jobs,
-                                   std::size_t index) const {
+  const auto parts = query_key_value(x).view({2, -1, 3, heads(), head_dim()}).unbind(2); // 3 x [2, N, heads, d]
   const auto q = query_norm(parts[0]);
   const auto kv = cut(at::cat({key_norm(parts[1]), parts[2]}, 3).transpose(1, 2), at.lengths_, 2);
   std::vector<const kv_history*> seen;
@@ -103,25 +94,6 @@ at::Tensor dit::block::attend_each(std::span<const at::Tensor> parts, const plac
   }
   const auto walkable = q.is_cpu() && q.scalar_type() == at::kFloat && q.size(3) <= cpu::largest_head;
   return attention_out(walkable ? attend_by_hand(q, at.lengths_, seen) : attend_one_by_one(q, at.lengths_, seen));
-}
-
-/// All sequences in one call. A sequence's two guidance rows have their keys in the same rows, so they attend as heads
-/// side by side. The histories' new pieces are views of one tensor.
-at::Tensor dit::block::attend_together(std::span<const at::Tensor> parts, const places& at, std::span<const job> jobs,
-                                       std::size_t index) const {
-  const auto rows_first = [](const at::Tensor& x) { return x.transpose(0, 1); }; // [N, 2, heads, d]
-  const auto q = query_norm(rows_first(parts[0])).flatten(1, 2);
-  const auto fresh = cut(at::cat({key_norm(rows_first(parts[1])), rows_first(parts[2])}, 3), at.lengths_, 0);
-  std::vector<at::Tensor> pieces;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    auto& past = jobs[i].stream->attention[index];
-    past.push_front(fresh[i]);
-    pieces.insert(pieces.end(), past.pieces().begin(), past.pieces().end());
-  }
-  const auto kv = at::cat(pieces, 0).flatten(1, 2); // [rows, 2 * heads, k | v]
-  const auto d = q.size(2);
-  const auto attended = at.attention_->run(q, kv.narrow(2, 0, d), kv.narrow(2, d, d));
-  return attention_out(attended.view({q.size(0), 2, -1})).transpose(0, 1);
 }
 
 /// x [2, N, width]. Each row is computed from the window that ends with it; rows of all sequences form one product.
@@ -145,34 +117,20 @@ at::Tensor dit::block::convolve(const at::Tensor& x, const places& at, std::span
   return y;
 }
 
-dit::places::places(std::span<const job> sequences, at::Device device, packed_upload& numbers) {
-  std::vector<attention_run> runs;
-  std::int64_t first_key = 0;
-  for (const auto& job : sequences) {
-    lengths_.push_back(job.rows);
-    runs.push_back({job.rows, first_key, job.stream->rows() + job.rows});
-    first_key += runs.back().keys;
-  }
-  const rows_after_context row(context_rows, lengths_);
-  std::vector<std::int64_t> window_rows, end_rows;
-  for (std::int64_t guidance = 0; guidance < 2; ++guidance)
-    for (std::size_t i = 0; i < lengths_.size(); ++i) {
-      const auto begin = guidance * row.rows(), length = lengths_[i];
-      for (std::int64_t n = 0; n < length * (context_rows + 1); ++n)
-        window_rows.push_back(begin + row(i, n / (context_rows + 1) + n % (context_rows + 1)));
-      for (std::int64_t n = 0; n < context_rows; ++n) end_rows.push_back(begin + row(i, length + n));
-    }
-  window_part_ = numbers.add(window_rows);
-  end_part_ = numbers.add(end_rows);
-  if (device.is_cpu()) return;
-  attention_.emplace(runs, varlen_attention::mask::none);
-  attention_part_ = numbers.add(attention_->numbers());
+at::Tensor dit::block::feed(const at::Tensor& x) const {
+  return narrow(at::gelu(widen(x), "tanh"));
+}
+
+dit::places::places(std::span<const job> sequences, packed_upload& numbers) {
+  for (const auto& job : sequences) lengths_.push_back(job.rows);
+  const auto rows = find_windows(context_rows, lengths_);
+  window_part_ = numbers.add(rows.windows);
+  end_part_ = numbers.add(rows.ends);
 }
 
 void dit::places::use(const packed_upload& sent) {
   windows_ = sent[window_part_];
   ends_ = sent[end_part_];
-  if (attention_) attention_->use(sent[attention_part_]);
 }
 
 dit::dit(const tensor_map& weights)
@@ -200,17 +158,19 @@ dit::modulation dit::modulate(const at::Tensor& time_embedding) const {
   const auto t = at::silu(time_embedding);
   modulation result;
   for (const auto& block : blocks_) {
-    result.blocks.push_back(block.modulate(t).view({t.size(0), 9, -1}));
-    for (const auto scale : {1, 4, 7}) result.blocks.back().select(1, scale).add_(1);
+    const auto parts = block.modulate(t).view({t.size(0), 9, -1});
+    for (const auto scale : {1, 4, 7}) parts.select(1, scale).add_(1);
+    result.blocks.push_back(parts.unsqueeze(2).unbind(1));
   }
-  result.last = out_modulate_(t).view({t.size(0), 2, -1});
-  result.last.select(1, 1).add_(1);
+  const auto last = out_modulate_(t).view({t.size(0), 2, -1});
+  last.select(1, 1).add_(1);
+  result.last = last.unsqueeze(2).unbind(1);
   return result;
 }
 
 at::Tensor dit::run(const at::Tensor& inputs, const modulation& at_time, std::span<const job> jobs) const {
   packed_upload numbers;
-  places at(jobs, inputs.device(), numbers);
+  places at(jobs, numbers);
   numbers.send(inputs.device());
   at.use(numbers);
   return run(inputs, at_time, jobs, at);
@@ -218,7 +178,7 @@ at::Tensor dit::run(const at::Tensor& inputs, const modulation& at_time, std::sp
 
 at::Tensor dit::run(const at::Tensor& inputs, const modulation& at_time, std::span<const job> jobs,
                     const places& at) const {
-  const kv_history nothing(inputs.is_cpu() ? 2 : 0);
+  const kv_history nothing(2);
   for (const auto& job : jobs) {
     job.stream->attention.resize(depth(), nothing);
     job.stream->conv.resize(depth());
@@ -226,13 +186,12 @@ at::Tensor dit::run(const at::Tensor& inputs, const modulation& at_time, std::sp
   auto h = in_(inputs);
   for (std::size_t n = 0; n < blocks_.size(); ++n) {
     const auto& block = blocks_[n];
-    const auto m = at_time.blocks[n].unsqueeze(2).unbind(1); // 9 x [B, 1, width]: attention, feed-forward, convolution
+    const auto& m = at_time.blocks[n];
     h = at::addcmul(h, m[2], block.attend(norm_shift_scale(h, m[0], m[1]), at, jobs, n));
     h = at::addcmul(h, m[8], block.convolve(norm_shift_scale(h, m[6], m[7]), at, jobs, n));
-    h = at::addcmul(h, m[5], block.narrow(at::gelu(block.widen(norm_shift_scale(h, m[3], m[4])), "tanh")));
+    h = at::addcmul(h, m[5], block.feed(norm_shift_scale(h, m[3], m[4])));
   }
-  const auto m = at_time.last.unsqueeze(2).unbind(1);
-  return out_(norm_shift_scale(h, m[0], m[1]));
+  return out_(norm_shift_scale(h, at_time.last[0], at_time.last[1]));
 }
 
 } // namespace parley::inference::speech

@@ -102,9 +102,8 @@ at::Tensor flow_encoder::layer::run(at::Tensor x, const places& at, bool mel_rat
   const auto normed = attention_norm(x);
   const auto q = query(normed).view({-1, heads, d});
   const auto kv = at::cat({key(normed).view({-1, heads, d}), value(normed).view({-1, heads, d})}, 2);
-  const auto& padded = mel_rate ? at.mel_attention_ : at.token_attention_;
-  x = x + out(at.together_ ? attend_together(q, kv, padded, lengths, jobs, index)
-                           : attend_each(q, kv, lengths, jobs, index));
+  x = x + out(at.memory_ == nullptr ? attend_each(q, kv, lengths, jobs, index)
+                                    : attend_together(q, kv, at, mel_rate, index));
   return x + narrow(at::silu(widen(feed_norm(x))));
 }
 
@@ -168,13 +167,14 @@ at::Tensor flow_encoder::upsample_each(const at::Tensor& x, const places& at, st
 }
 
 at::Tensor flow_encoder::run(std::span<const job> jobs, const at::Tensor& embeddings, const places& at) const {
-  const kv_history nothing(at.together_ ? 0 : 1);
+  const auto together = at.memory_ != nullptr;
+  const kv_history nothing(1);
   for (const auto& job : jobs)
-    if (job.stream->attention.empty()) job.stream->attention.resize(layers(), nothing);
+    if (!together && job.stream->attention.empty()) job.stream->attention.resize(layers(), nothing);
   auto x = embed_(embeddings);
-  x = at.together_ ? look_ahead_together(x, at, jobs) : look_ahead_each(x, at, jobs);
+  x = together ? look_ahead_together(x, at) : look_ahead_each(x, at, jobs);
   for (std::size_t n = 0; n < token_layers_.size(); ++n) x = token_layers_[n].run(x, at, false, jobs, n);
-  x = embed_upsampled_(at.together_ ? upsample_together(x, at, jobs) : upsample_each(x, at, jobs));
+  x = embed_upsampled_(together ? upsample_together(x, at) : upsample_each(x, at, jobs));
   for (std::size_t n = 0; n < mel_layers_.size(); ++n)
     x = mel_layers_[n].run(x, at, true, jobs, token_layers_.size() + n);
   return after_norm_(x);

@@ -3,6 +3,9 @@
 #include "inference/kernels/packed_upload.hpp"
 #include "inference/vocoder/kv_history.hpp"
 #include "inference/vocoder/layers.hpp"
+#include "inference/vocoder/row_contexts.hpp"
+#include "inference/vocoder/row_history.hpp"
+#include "inference/vocoder/row_pool.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -17,16 +20,29 @@ namespace parley::inference::speech {
 /// Works in the dtype of its weights.
 class flow_encoder {
 public:
-  /// One stream's memory. Tensors are replaced, never written to, so that copies of a cache may share them.
+  /// On the CPU, one stream's memory. Tensors are replaced, never written to, so that copies of a cache may share them.
   struct cache {
-    at::Tensor lookahead;              ///< [1, width, 2] last columns of the first look-ahead convolution
-    at::Tensor upsampled;              ///< [1, width, 4] last columns before the upsampling convolution
-    std::vector<kv_history> attention; ///< for each layer, token layers first, the oldest rows first: [heads, rows,
-                                       ///< k | v] on the CPU, [rows, heads, k | v] elsewhere
+    at::Tensor lookahead; ///< [1, width, 2] last columns of the first look-ahead convolution
+    at::Tensor upsampled; ///< [1, width, 4] last columns before the upsampling convolution
+    std::vector<kv_history>
+        attention; ///< for each layer, token layers first, the oldest rows first: [heads, rows, k | v]
+  };
+
+  /// Elsewhere: what all streams remember.
+  struct memory {
+    row_pool token_rows, mel_rows; ///< [layers, rows, heads, k | v]
+    row_contexts looked, raised; ///< [1, rows, width]: last inputs of the second look-ahead convolution and upsampling
+  };
+
+  /// One stream's part of it.
+  struct remembered {
+    row_history token_rows, mel_rows; ///< the oldest rows first
+    row_contexts::state looked, raised;
   };
 
   struct job {
-    cache* stream;
+    cache* stream;      ///< on the CPU
+    remembered* shared; ///< elsewhere
     std::int64_t tokens;
     bool last = false; ///< otherwise the last three tokens are lookahead only
 
@@ -49,6 +65,10 @@ public:
 
   /// Computes the large products in bfloat16 from now on (see `linear::use_bfloat16`).
   void use_bfloat16();
+
+  /// `spare`: rows at mel rate that a stream takes beside those that it begins with. Throws std::runtime_error if layers
+  /// differ in size.
+  memory make_memory(std::int64_t spare) const;
 
   std::int64_t width() const { return width_; }
   std::size_t token_layers() const { return token_layers_.size(); }
@@ -76,16 +96,15 @@ private:
     at::Tensor attend(const at::Tensor& q, const at::Tensor& kv) const;
     at::Tensor attend_each(const at::Tensor& q, const at::Tensor& kv, std::span<const std::int64_t> lengths,
                            std::span<const job> jobs, std::size_t index) const;
-    at::Tensor attend_together(const at::Tensor& q, const at::Tensor& kv, const padded_rows& at,
-                               std::span<const std::int64_t> lengths, std::span<const job> jobs,
+    at::Tensor attend_together(const at::Tensor& q, const at::Tensor& kv, const places& at, bool mel_rate,
                                std::size_t index) const;
     at::Tensor run(at::Tensor x, const places& at, bool mel_rate, std::span<const job> jobs, std::size_t index) const;
   };
 
   at::Tensor look_ahead_each(const at::Tensor& x, const places& at, std::span<const job> jobs) const;
-  at::Tensor look_ahead_together(const at::Tensor& x, const places& at, std::span<const job> jobs) const;
+  at::Tensor look_ahead_together(const at::Tensor& x, const places& at) const;
   at::Tensor upsample_each(const at::Tensor& x, const places& at, std::span<const job> jobs) const;
-  at::Tensor upsample_together(const at::Tensor& x, const places& at, std::span<const job> jobs) const;
+  at::Tensor upsample_together(const at::Tensor& x, const places& at) const;
 
   std::int64_t width_;
   embedding embed_, embed_upsampled_;

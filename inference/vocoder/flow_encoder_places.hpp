@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,12 +17,13 @@ namespace parley::inference::speech {
 struct flow_encoder::padded_rows {
   std::int64_t sequences = 0, fresh = 0, total = 0; ///< how many; most new rows; most rows
   at::Tensor queries;                               ///< [sequences * fresh]: rows among the new ones
-  at::Tensor keys;                                  ///< [sequences * total]: rows among all, one sequence after another
+  at::Tensor keys;                                  ///< [sequences * total]: rows of the memory
   at::Tensor results;                               ///< [new rows]: where each is among the queries
   at::Tensor hidden;                                ///< bool [sequences, 1, 1, total]: keys that are not there
 
-  /// `fresh`, `past`: new and earlier rows of each sequence. Adds to `numbers` what the device must know.
-  void plan(std::span<const std::int64_t> fresh, std::span<const std::int64_t> past, packed_upload& numbers);
+  /// `lengths`: new rows of each sequence; `all`: its history, which counts them already. Adds to `numbers` what the device
+  /// must know.
+  void plan(std::span<const std::int64_t> lengths, std::span<row_history* const> all, packed_upload& numbers);
   void use(const packed_upload& sent);
 
 private:
@@ -31,10 +33,14 @@ private:
 /// On the CPU, where sequences run one after another, only the lengths.
 class flow_encoder::places {
 public:
-  /// Adds to `numbers` what the device must know.
-  places(const flow_encoder& model, std::span<const job> jobs, at::Device device, packed_upload& numbers);
+  /// Elsewhere makes room in `memory`; the streams count their new rows from now on. Null on the CPU. Adds to `numbers`
+  /// what the device must know. Throws c10::Error if the device has no memory left.
+  places(const flow_encoder& model, std::span<const job> jobs, const memory* memory, packed_upload& numbers);
 
-  /// Reads it back once it has been sent.
+  /// Moves rows that have to move, before anything else of the call.
+  void move() const;
+
+  /// Reads the numbers back once they have been sent.
   void use(const packed_upload& sent);
 
   /// Of each job, its rows at mel rate.
@@ -50,8 +56,18 @@ private:
     void use(const packed_upload& sent);
   };
 
+  /// Where all streams' memory is read and written.
+  struct shared {
+    row_writes token_rows, mel_rows;
+    row_contexts::exchange looked, raised;
+    shared(std::span<const job> jobs, const places& at);
+  };
+
+  void plan_windows(const flow_encoder& model, packed_upload& numbers);
+
   std::vector<std::int64_t> tokens_, rows_, mel_rows_;
-  bool together_;
+  const memory* memory_;
+  std::optional<shared> shared_;
   windows look_first_, look_second_, up_;
   packed_upload::part own_part_;
   at::Tensor own_; ///< the tokens that are not lookahead only

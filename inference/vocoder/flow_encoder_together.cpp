@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 // The encoder's parts that are done for all sequences at once on an accelerator, where each call costs as much for many
 // as for one (the CPU's are in flow_encoder.cpp).
@@ -13,44 +14,36 @@ namespace {
 
 constexpr std::int64_t upsampling = 2;
 
-/// [1, width, n] of each stream → [streams * n, width]
-at::Tensor contexts(std::span<const flow_encoder::job> jobs, at::Tensor flow_encoder::cache::*which, std::int64_t n,
-                    const at::Tensor& like) {
-  std::vector<at::Tensor> all;
-  for (const auto& job : jobs) {
-    const auto& past = (*job.stream).*which;
-    all.push_back(past.defined() ? past.squeeze(0).t() : at::zeros({n, like.size(1)}, like.options()));
-  }
-  return at::cat(all, 0);
+template<class Part>
+std::vector<Part*> parts_of(std::span<const flow_encoder::job> jobs, Part flow_encoder::remembered::*which) {
+  std::vector<Part*> parts;
+  for (const auto& job : jobs) parts.push_back(&((*job.shared).*which));
+  return parts;
 }
 
-void set_contexts(std::span<const flow_encoder::job> jobs, at::Tensor flow_encoder::cache::*which,
-                  const at::Tensor& rows) {
-  const auto each = rows.chunk(std::ssize(jobs), 0);
-  for (std::size_t i = 0; i < jobs.size(); ++i) (*jobs[i].stream).*which = each[i].t().unsqueeze(0);
-}
+constexpr row_writes::how oldest_first{row_writes::layout::scattered, row_writes::side::back};
 
 } // namespace
 
-void flow_encoder::padded_rows::plan(std::span<const std::int64_t> lengths, std::span<const std::int64_t> past,
+void flow_encoder::padded_rows::plan(std::span<const std::int64_t> lengths, std::span<row_history* const> histories,
                                      packed_upload& numbers) {
   sequences = std::ssize(lengths);
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     fresh = std::max(fresh, lengths[i]);
-    total = std::max(total, past[i] + lengths[i]);
+    total = std::max(total, histories[i]->rows());
   }
   std::vector<std::int64_t> query_rows, key_rows, result_rows, missing;
-  std::int64_t first_query = 0, first_key = 0;
+  std::int64_t first_query = 0;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
-    const auto own = lengths[i], all = past[i] + own;
+    const auto where = histories[i]->where();
+    const auto own = lengths[i], none = total - std::ssize(where);
     for (std::int64_t n = 0; n < fresh; ++n)
       query_rows.push_back(first_query + std::max<std::int64_t>(0, n - (fresh - own)));
-    for (std::int64_t n = 0; n < total; ++n)
-      key_rows.push_back(first_key + std::max<std::int64_t>(0, n - (total - all)));
+    key_rows.insert(key_rows.end(), static_cast<std::size_t>(none), where.front());
+    key_rows.insert(key_rows.end(), where.begin(), where.end());
     for (std::int64_t n = 0; n < own; ++n) result_rows.push_back(static_cast<std::int64_t>(i + 1) * fresh - own + n);
-    missing.push_back(total - all);
+    missing.push_back(none);
     first_query += own;
-    first_key += all;
   }
   query_part_ = numbers.add(query_rows);
   key_part_ = numbers.add(key_rows);
@@ -71,19 +64,46 @@ void flow_encoder::places::windows::use(const packed_upload& sent) {
   ends = sent[end_part];
 }
 
-flow_encoder::places::places(const flow_encoder& model, std::span<const job> jobs, at::Device device,
+flow_encoder::memory flow_encoder::make_memory(std::int64_t spare) const {
+  auto pool = [&](const std::vector<layer>& layers, std::int64_t more) {
+    std::vector<std::int64_t> row{0, 0};
+    if (!layers.empty()) row = {layers.front().content_bias.size(0), 2 * layers.front().content_bias.size(1)};
+    for (const auto& each : layers)
+      if (each.content_bias.sizes() != layers.front().content_bias.sizes())
+        throw std::runtime_error("the layers of the flow's encoder differ in their heads");
+    return row_pool(std::vector{std::ssize(layers)}, row, after_norm_.weight.options(), more);
+  };
+  auto contexts = [&](const padded_conv& conv) {
+    return row_contexts(1, conv.kernel() - 1, width_, after_norm_.weight.options());
+  };
+  return {pool(token_layers_, spare / upsampling), pool(mel_layers_, spare), contexts(lookahead_second_),
+          contexts(up_conv_)};
+}
+
+flow_encoder::places::shared::shared(std::span<const job> jobs, const places& at)
+    : token_rows(at.memory_->token_rows, parts_of(jobs, &remembered::token_rows), at.rows_, oldest_first),
+      mel_rows(at.memory_->mel_rows, parts_of(jobs, &remembered::mel_rows), at.mel_rows_, oldest_first),
+      looked(at.memory_->looked, parts_of(jobs, &remembered::looked)),
+      raised(at.memory_->raised, parts_of(jobs, &remembered::raised)) {}
+
+flow_encoder::places::places(const flow_encoder& model, std::span<const job> jobs, const memory* memory,
                              packed_upload& numbers)
-    : together_(!device.is_cpu()) {
-  std::vector<std::int64_t> past, mel_past;
+    : memory_(memory) {
   for (const auto& job : jobs) {
     tokens_.push_back(job.tokens);
     rows_.push_back(job.rows());
     mel_rows_.push_back(upsampling * job.rows());
-    const auto& layers = job.stream->attention;
-    past.push_back(layers.empty() ? 0 : layers.front().rows());
-    mel_past.push_back(layers.empty() ? 0 : layers.back().rows());
   }
-  if (!together_) return;
+  if (memory_ == nullptr) return;
+  shared_.emplace(jobs, *this);
+  for (auto* each : {&shared_->token_rows, &shared_->mel_rows}) each->add_to(numbers);
+  for (auto* each : {&shared_->looked, &shared_->raised}) each->add_to(numbers);
+  token_attention_.plan(rows_, parts_of(jobs, &remembered::token_rows), numbers);
+  mel_attention_.plan(mel_rows_, parts_of(jobs, &remembered::mel_rows), numbers);
+  plan_windows(model, numbers);
+}
+
+void flow_encoder::places::plan_windows(const flow_encoder& model, packed_upload& numbers) {
   auto plan = [&](auto row, std::span<const std::int64_t> lengths, const padded_conv& conv) {
     std::vector<std::int64_t> windows, ends;
     for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -109,51 +129,50 @@ flow_encoder::places::places(const flow_encoder& model, std::span<const job> job
   for (std::size_t i = 0; i < rows_.size(); ++i)
     for (std::int64_t n = 0; n < rows_[i]; ++n) own.push_back(token(i, n));
   own_part_ = numbers.add(own);
-  token_attention_.plan(rows_, past, numbers);
-  mel_attention_.plan(mel_rows_, mel_past, numbers);
+}
+
+void flow_encoder::places::move() const {
+  if (!shared_) return;
+  for (const auto* each : {&shared_->token_rows, &shared_->mel_rows}) each->move();
+  for (const auto* each : {&shared_->looked, &shared_->raised}) each->move();
 }
 
 void flow_encoder::places::use(const packed_upload& sent) {
-  if (!together_) return;
+  if (!shared_) return;
+  for (auto* each : {&shared_->token_rows, &shared_->mel_rows}) each->use(sent);
+  for (auto* each : {&shared_->looked, &shared_->raised}) each->use(sent);
   for (auto* each : {&look_first_, &look_second_, &up_}) each->use(sent);
   own_ = sent[own_part_];
   token_attention_.use(sent);
   mel_attention_.use(sent);
 }
 
-at::Tensor flow_encoder::look_ahead_together(const at::Tensor& x, const places& at, std::span<const job> jobs) const {
+at::Tensor flow_encoder::look_ahead_together(const at::Tensor& x, const places& at) const {
   const auto all = at::cat({x, at::zeros({1, x.size(1)}, x.options())}, 0);
   const auto ahead = at::leaky_relu(lookahead_first_windows_(all, at.look_first_.rows));
-  const auto context = lookahead_second_.kernel() - 1;
-  const auto joined = at::cat({contexts(jobs, &cache::lookahead, context, x), ahead}, 0);
-  set_contexts(jobs, &cache::lookahead, joined.index_select(0, at.look_second_.ends));
+  const auto past = at.memory_->looked.tensor().select(0, 0);
+  const auto joined = at::cat({past.index_select(0, at.shared_->looked.sources()), ahead}, 0);
+  past.index_copy_(0, at.shared_->looked.targets(), joined.index_select(0, at.look_second_.ends));
   return lookahead_second_windows_(joined, at.look_second_.rows) + all.index_select(0, at.own_);
 }
 
-at::Tensor flow_encoder::upsample_together(const at::Tensor& x, const places& at, std::span<const job> jobs) const {
-  const auto context = up_conv_.kernel() - 1;
-  const auto joined = at::cat({contexts(jobs, &cache::upsampled, context, x), x}, 0);
-  set_contexts(jobs, &cache::upsampled, joined.index_select(0, at.up_.ends));
+at::Tensor flow_encoder::upsample_together(const at::Tensor& x, const places& at) const {
+  const auto past = at.memory_->raised.tensor().select(0, 0);
+  const auto joined = at::cat({past.index_select(0, at.shared_->raised.sources()), x}, 0);
+  past.index_copy_(0, at.shared_->raised.targets(), joined.index_select(0, at.up_.ends));
   return up_windows_(joined, at.up_.rows);
 }
 
 /// q, kv [new rows, heads, …] of all sequences → [new rows, heads * d]
-at::Tensor flow_encoder::layer::attend_together(const at::Tensor& q, const at::Tensor& kv, const padded_rows& at,
-                                                std::span<const std::int64_t> lengths, std::span<const job> jobs,
-                                                std::size_t index) const {
+at::Tensor flow_encoder::layer::attend_together(const at::Tensor& q, const at::Tensor& kv, const places& in,
+                                                bool mel_rate, std::size_t index) const {
   const auto heads = q.size(1), d = q.size(2);
-  const auto fresh = cut(kv, lengths, 0);
-  std::vector<at::Tensor> pieces;
-  std::vector<std::int64_t> totals;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    auto& past = jobs[i].stream->attention[index];
-    past.push_back(fresh[i]);
-    totals.push_back(past.rows());
-    pieces.insert(pieces.end(), past.pieces().begin(), past.pieces().end());
-  }
-  const auto all = at::cat(pieces, 0);
-  const auto each = cut(all, totals, 0);
-  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].stream->attention[index].replace(each[i]);
+  const auto& at = mel_rate ? in.mel_attention_ : in.token_attention_;
+  const auto& pool = mel_rate ? in.memory_->mel_rows : in.memory_->token_rows;
+  const auto& writes = mel_rate ? in.shared_->mel_rows : in.shared_->token_rows;
+  const auto before = mel_rate ? in.memory_->token_rows.part(0).size(0) : 0;          // the token layers come first
+  const auto all = pool.part(0).select(0, static_cast<std::int64_t>(index) - before); // [rows, heads, k | v]
+  all.index_copy_(0, writes.targets(), kv);
 
   const auto queries = q.index_select(0, at.queries);
   const auto padded = all.index_select(0, at.keys).view({at.sequences, at.total, heads, 2 * d}).transpose(1, 2);

@@ -95,8 +95,7 @@ std::shared_ptr<const voice> token2wav::prepare(voice_features heard) const {
   const auto tokens = made->heard.tokens.cpu();
   const auto silence = at::full({lookahead}, silence_speech_token, tokens.options());
   const auto ahead = kind_ == generation::legacy ? silence : at::cat({tokens, silence}, 0).narrow(0, 0, lookahead);
-  const flow::job setup{&made->prompt, at::cat({tokens, ahead}, 0), made->speaker, false, made->heard.mel};
-  flow_->run({&setup, 1});
+  flow_->begin({&made->prompt, at::cat({tokens, ahead}, 0), made->speaker, false, made->heard.mel});
   return made;
 }
 
@@ -171,7 +170,8 @@ std::vector<at::Tensor> token2wav::run(std::span<const job> jobs, trace* seen) c
     if (!job.last && static_cast<std::int64_t>(job.tokens.size()) <= lookahead)
       throw std::logic_error("token2wav: a call that is not the last needs more than three tokens");
   }
-  std::vector<stream> before; // shares the tensors, which streams replace but never write to
+  std::vector<stream>
+      before; // shares the tensors, which streams replace, and rows, which nobody writes to while it does
   std::vector<random_source::state> rng_before(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     before.push_back(*jobs[i].session);

@@ -71,7 +71,8 @@ public:
   /// Prepares a voice. Takes seconds at real sizes, so the caller should keep it (`voice_cache`).
   std::shared_ptr<const voice> prepare(voice_features heard) const;
 
-  /// The beginning of a turn in this voice. Costs nothing: it shares the voice's tensors.
+  /// The beginning of a turn in this voice. Costs nothing: it shares the voice's tensors, on a device until its first call,
+  /// which copies them.
   stream start(std::shared_ptr<const voice> speaker) const;
 
   /// One batched call for all jobs. Returns the new samples of each, float32 [n], finite, on the CPU. Throws

@@ -33,6 +33,8 @@ all_memory& memory() {
   return *all;
 }
 
+thread_local int kernels_at_work = 0;
+
 } // namespace
 
 void* take_device_memory(std::size_t bytes) {
@@ -58,7 +60,12 @@ bool is_device_memory(const void* p) {
   return memory().containing(p) != memory().blocks.end();
 }
 
+memory_access::memory_access() {
+  ++kernels_at_work;
+}
+
 memory_access::~memory_access() {
+  --kernels_at_work;
   const std::lock_guard lock(memory().mutex);
   for (auto* begin : opened_)
     if (const auto found = memory().blocks.find(static_cast<char*>(begin));
@@ -73,6 +80,10 @@ void memory_access::open(const void* p) {
   auto* begin = const_cast<char*>(found->first);
   if (!opened_.insert(begin).second) return;
   if (found->second.users++ == 0) ::mprotect(begin, found->second.bytes, PROT_READ | PROT_WRITE);
+}
+
+bool memory_access::exists() {
+  return kernels_at_work > 0;
 }
 
 bool memory_access::covers(const void* p) const {

@@ -16,7 +16,7 @@ bool is_device_memory(const void* p);
 /// While it exists, this process may read and write the blocks that it has opened, as a kernel may.
 class memory_access {
 public:
-  memory_access() = default;
+  memory_access();
   ~memory_access();
   memory_access(const memory_access&) = delete;
   memory_access& operator=(const memory_access&) = delete;
@@ -26,6 +26,9 @@ public:
 
   /// Whether the block that `p` points into was opened here.
   bool covers(const void* p) const;
+
+  /// Whether this thread does a kernel's work.
+  static bool exists();
 
 private:
   std::set<void*> opened_; ///< where blocks begin

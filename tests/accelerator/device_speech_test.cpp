@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -137,6 +138,10 @@ public:
       for (const auto& block : step.attention) add(block);
       for (const auto& block : step.conv) add(block);
     }
+    const auto& [encoder, estimator] = of.shared;
+    for (const auto* rows : {&encoder.token_rows, &encoder.mel_rows, &encoder.looked, &encoder.raised,
+                             &estimator.keys_values, &estimator.inputs})
+      if (rows->region() != nullptr) blocks_[rows->region()] = rows->region_bytes();
   }
 
   void add(const token2wav::stream& of) {
@@ -178,6 +183,116 @@ TEST_CASE("turns of different lengths sound on a device as each alone on the CPU
       if (expected.sound[i][n].numel() > 0)
         CHECK((made.sound[i][n] - expected.sound[i][n]).abs().max().item<double>() < sound_tolerance);
     }
+}
+
+namespace {
+
+/// A stream on the CPU and the same on a device, in the same voice.
+struct two_streams {
+  token2wav::stream here, there;
+
+  explicit two_streams(double voice_seconds) {
+    const auto &cpu = talker_on(at::kCPU).sound(), &device = talker_on(pretend_device()).sound();
+    here = cpu.start(part_of_default_voice(cpu, voice_seconds));
+    there = device.start(part_of_default_voice(device, voice_seconds));
+  }
+};
+
+std::vector<std::int64_t> some_window(std::size_t who, int round, std::size_t count) {
+  auto tokens = window_of(who, round);
+  tokens.resize(count, 77);
+  return tokens;
+}
+
+/// The next window of each, all on the device in one call.
+void sound(std::span<two_streams*> streams, int round, bool last = false) {
+  std::vector<std::vector<std::int64_t>> tokens;
+  for (std::size_t i = 0; i < streams.size(); ++i) tokens.push_back(some_window(i, round, 28 - 6 * i % 18));
+  std::vector<token2wav::job> jobs;
+  for (std::size_t i = 0; i < streams.size(); ++i) jobs.push_back({&streams[i]->there, tokens[i], last, nullptr, {}});
+  token2wav::trace made;
+  talker_on(pretend_device()).sound().run(jobs, &made);
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    const token2wav::job job{&streams[i]->here, tokens[i], last, nullptr, {}};
+    token2wav::trace expected;
+    talker_on(at::kCPU).sound().run({&job, 1}, &expected);
+    REQUIRE(made.mels[i].sizes() == expected.mels[0].sizes());
+    INFO("stream " << i << ", round " << round);
+    CHECK((made.mels[i].cpu() - expected.mels[0]).abs().max().item<double>() < 1e-4);
+  }
+}
+
+/// What nobody owns on the device is not a number any more.
+void spoil_free_rows() {
+  const auto* memory = talker_on(pretend_device()).sound().acoustic().shared_memory();
+  REQUIRE(memory != nullptr);
+  const auto& [encoder, estimator] = *memory;
+  for (const auto& pool : {encoder.token_rows, encoder.mel_rows, encoder.looked.pool(), encoder.raised.pool(),
+                           estimator.keys_values, estimator.inputs.pool()}) {
+    std::vector<std::shared_ptr<const speech::row_pool::region>> taken;
+    while (pool.free_rows() > 0) {
+      taken.push_back(pool.take(1));
+      for (std::size_t n = 0; n < pool.parts(); ++n)
+        pool.part(n).narrow(1, taken.back()->first(), 1).fill_(std::numeric_limits<double>::quiet_NaN());
+    }
+  }
+}
+
+} // namespace
+
+TEST_CASE("rows that a stream has given back are read by nobody who takes them") {
+  const c10::InferenceMode guard;
+  two_streams lasting(1.2);
+  {
+    two_streams other(3), third(1.2);
+    std::array<two_streams*, 3> all{&lasting, &other, &third};
+    for (auto round = 0; round < 4; ++round) sound(all, round);
+  }
+  for (auto again = 0; again < 2; ++again) {
+    spoil_free_rows();
+    two_streams fresh(3), shorter(1.2);
+    std::array<two_streams*, 3> all{&lasting, &fresh, &shorter};
+    for (auto round = 4; round < 8; ++round) sound(all, round, false);
+  }
+}
+
+TEST_CASE("a call that fails on a device leaves its streams as they were, wherever it fails") {
+  const c10::InferenceMode guard;
+  const auto& by = talker_on(pretend_device()).sound();
+  two_streams old(1.2), young(3);
+  std::array<two_streams*, 2> both{&old, &young};
+  std::array<two_streams*, 1> one{&old};
+  for (auto round = 0; round < 3; ++round) sound(one, round); // from the third on, each window drops rows
+  const auto tokens = some_window(0, 9, 30), more = some_window(1, 9, 9);
+  const std::array jobs{token2wav::job{&old.there, tokens, false, nullptr, {}},
+                        token2wav::job{&young.there, more, false, nullptr, {}}};
+  auto fails = 0;
+  for (const auto kernels : {1, 20, 150, 400, 800}) {
+    break_device_after(kernels);
+    CHECK_THROWS(by.run(jobs));
+    mend_device();
+    ++fails;
+    spoil_free_rows();
+    sound(both, 3 * fails); // fewer rows than the window before has dropped, and more
+    sound(both, 3 * fails + 1);
+  }
+}
+
+TEST_CASE("a stream on a device can go back to any copy of it") {
+  const c10::InferenceMode guard;
+  two_streams stream(1.2);
+  std::array<two_streams*, 1> one{&stream};
+  auto round = 0;
+  for (; round < 3; ++round) sound(one, round);
+  for (auto windows = 1; windows <= 3; ++windows) {
+    auto before_here = stream.here, before_there = stream.there;
+    for (auto n = 0; n < windows; ++n) sound(one, round + n);
+    stream.here = before_here;
+    stream.there = before_there;
+    spoil_free_rows();
+    sound(one, round++); // while the copies still exist
+  }
+  sound(one, round, true);
 }
 
 TEST_CASE("speech tokens of turns of different lengths have the CPU's logits on a device") {

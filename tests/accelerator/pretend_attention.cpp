@@ -128,6 +128,9 @@ void efficient_attention(const c10::OperatorHandle& op, c10::DispatchKeySet, tor
   const named_arguments given(op, *stack);
   given.require_absent({"bias", "scale", "window_size"});
   const auto &query = given.tensor("query"), &keys = given.tensor("key"), &values = given.tensor("value");
+  TORCH_CHECK(query.scalar_type() == at::kFloat || query.scalar_type() == at::kHalf ||
+                  query.scalar_type() == at::kBFloat16,
+              "the pretend device: memory-efficient attention is for fp32, fp16 and bf16");
   TORCH_CHECK(query.dim() == 4 && query.size(0) == 1 && keys.dim() == 4 && keys.sizes() == values.sizes() &&
                   query.size(2) == keys.size(2) && query.size(3) == keys.size(3),
               "the pretend device: memory-efficient attention of these shapes");

@@ -12,11 +12,14 @@
 #include <ATen/ops/view_as_complex_native.h>
 #include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
+#include <ATen/record_function.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
 #include <atomic>
+#include <limits>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -33,10 +36,12 @@ const c10::Device the_device(kind, 0);
 
 std::mutex work_mutex;
 device_work work;
-std::atomic<bool> broken = false;
+constexpr long for_good = std::numeric_limits<long>::max();
+std::atomic<long> until_broken = for_good; ///< operators
 
 void require_working() {
-  TORCH_CHECK(!broken, "the pretend device has failed");
+  if (until_broken == for_good) return;
+  TORCH_CHECK(until_broken-- > 0, "the pretend device has failed");
 }
 
 void count_one(long device_work::*what) {
@@ -315,7 +320,15 @@ struct device_hooks final : at::PrivateUse1HooksInterface {
   }
 };
 
+std::unique_ptr<at::ObserverContext> count_call(const at::RecordFunction&) {
+  if (memory_access::exists()) return nullptr;
+  const std::lock_guard lock(work_mutex);
+  ++work.calls;
+  return nullptr;
+}
+
 [[maybe_unused]] const bool registered = [] {
+  at::addGlobalCallback(at::RecordFunctionCallback(&count_call).scopes({at::RecordScope::FUNCTION}));
   c10::register_privateuse1_backend("pretend");
   at::RegisterPrivateUse1HooksInterface(new device_hooks);
   return true;
@@ -333,11 +346,15 @@ device_work take_work() {
 }
 
 void break_device() {
-  broken = true;
+  break_device_after(0);
+}
+
+void break_device_after(long operators) {
+  until_broken = operators;
 }
 
 void mend_device() {
-  broken = false;
+  until_broken = for_good;
 }
 
 } // namespace parley::inference::testing

@@ -19,6 +19,7 @@ struct device_work {
   long kernels = 0; ///< copies within the device included
   long uploads = 0;
   long downloads = 0; ///< single numbers included
+  long calls = 0;     ///< of operators by the host: views too, and what operators call
   std::map<std::string, long> by_kernel;
 };
 
@@ -27,6 +28,9 @@ device_work take_work();
 
 /// From now on every operator on the device throws, as on a GPU whose kernel has failed.
 void break_device();
+
+/// The same after so many more operators.
+void break_device_after(long operators);
 void mend_device();
 
 } // namespace parley::inference::testing
