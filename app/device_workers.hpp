@@ -22,6 +22,7 @@ public:
                  actors::server_core& core, service_news& news);
 
 private:
+  const std::string secret_; ///< that its workers show
   net::node_listener nodes_;
   std::vector<bool> ended_; ///< by device
   std::optional<worker_processes> processes_;

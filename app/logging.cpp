@@ -2,6 +2,7 @@
 
 #include "actors/log.hpp"
 #include "base/assert.hpp"
+#include "base/escaped.hpp"
 #include "base/line_output.hpp"
 #include "protocol/json/writer.hpp"
 
@@ -50,12 +51,26 @@ public:
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<json_session>(); }
 };
 
+void append_escaped(std::string_view text, spdlog::memory_buf_t& to) {
+  const auto safe = base::escaped(text);
+  to.append(safe.data(), safe.data() + safe.size());
+}
+
+/// Records hold words of clients and of other nodes.
+class text_message final : public spdlog::custom_flag_formatter {
+public:
+  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& to) override {
+    append_escaped({message.payload.data(), message.payload.size()}, to);
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<text_message>(); }
+};
+
 class text_session final : public spdlog::custom_flag_formatter {
 public:
   void format(const spdlog::details::log_msg&, const std::tm&, spdlog::memory_buf_t& to) override {
     const auto session = actors::log_session::current();
     if (session.empty()) return;
-    to.append(session.data(), session.data() + session.size());
+    append_escaped(session, to);
     to.push_back(' ');
   }
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<text_session>(); }
@@ -106,8 +121,8 @@ std::unique_ptr<spdlog::formatter> formatter_for(config::log_format format) {
     formatter->add_flag<json_message>('*').add_flag<json_session>('~');
     formatter->set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","part":"%n",%~"message":%*})");
   } else {
-    formatter->add_flag<text_session>('~');
-    formatter->set_pattern("%Y-%m-%d %H:%M:%S.%e %-7l %n %~%v");
+    formatter->add_flag<text_message>('*').add_flag<text_session>('~');
+    formatter->set_pattern("%Y-%m-%d %H:%M:%S.%e %-7l %n %~%*");
   }
   return formatter;
 }

@@ -3,11 +3,13 @@
 #include "app/logging.hpp"
 #include "app/node_settings.hpp"
 #include "app/service.hpp"
+#include "app/worker_processes.hpp"
 #include "config/load.hpp"
 
 #include <spdlog/spdlog.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -20,6 +22,7 @@ namespace {
 int worker(const service_flags& flags) {
   auto settings = settings_from(flags);
   if (settings.nodes.join.empty()) throw config::settings_error("--join HOST:PORT names the gateway");
+  if (const char* given = std::getenv(secret_variable)) settings.nodes.secret = given;
   prepare_process();
   start_logging(settings);
   resolve_model(settings);

@@ -25,12 +25,12 @@ using std::chrono::steady_clock;
 constexpr int cannot_run = 127;
 
 /// Between fork and exec only async-signal-safe calls are allowed: everything is prepared before.
-[[noreturn]] void become(char* const* arguments, pid_t parent) {
+[[noreturn]] void become(char* const* arguments, char* const* environment, pid_t parent) {
   ::setpgid(0, 0); // the terminal's signals are for the parent alone
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(cannot_run); // it ended before the line above
   ::close_range(STDERR_FILENO + 1, ~0U, 0);       // sockets of the parent among them
-  ::execv("/proc/self/exe", arguments);
+  ::execve("/proc/self/exe", arguments, environment);
   ::_exit(cannot_run);
 }
 
@@ -92,11 +92,15 @@ private:
     arguments.reserve(words.size() + 1);
     for (auto& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
+    std::string secret = std::string(secret_variable) + '=' + commands_[index].secret;
+    std::vector<char*> environment{secret.data()};
+    for (char** each = environ; *each != nullptr; ++each) environment.push_back(*each);
+    environment.push_back(nullptr);
     const std::lock_guard lock(mutex_);
     if (stopping_) return 0;
     const auto parent = ::getpid();
     const auto child = ::fork();
-    if (child == 0) become(arguments.data(), parent);
+    if (child == 0) become(arguments.data(), environment.data(), parent);
     if (child < 0) return child;
     children_[index] = child;
     spdlog::info("the worker on {} is process {}", commands_[index].name, child);

@@ -9,6 +9,9 @@
 
 namespace parley::app {
 
+/// The variable in which a child finds its command's secret. Variables that begin with PARLEY_ are settings.
+inline constexpr const char* secret_variable = "SECRET_OF_PARLEY_NODES";
+
 /// Child processes of this program that are kept running: each is started again when it ends, after a pause. They end
 /// with this process, however it ends, and do not get the signals of its terminal.
 class worker_processes {
@@ -16,6 +19,7 @@ public:
   struct command {
     std::string name;                   ///< for the log
     std::vector<std::string> arguments; ///< of this program
+    std::string secret{};               ///< for its environment, where only processes of the same user see it
   };
 
   /// Starts them all. `ended` is called with the number of a command whose process has ended by itself: on one of our

@@ -189,13 +189,21 @@ const std::array table{
         mebibyte},
     key{"limits.body_bytes", PARLEY_MEMBER(limits.body_bytes), "Body of any other HTTP request; above, 413.", 1024,
         1024 * mebibyte},
+    key{"limits.answer_bytes", PARLEY_MEMBER(limits.answer_bytes),
+        "HTTP answers that wait in memory for their readers, all together, and those of one API key, or of one address "
+        "without a key; above, 503. Short ones and the page do not count, a recording counts with the piece at hand.",
+        mebibyte, 65536 * mebibyte},
+    key{"limits.answer_bytes_per_client", PARLEY_MEMBER(limits.answer_bytes_per_client), "", mebibyte,
+        65536 * mebibyte},
     key{"limits.read_ahead_bytes", PARLEY_MEMBER(limits.read_ahead_bytes),
         "How far a connection reads ahead of its session, in bytes and in messages; then it stops reading. One message "
         "may exceed the bytes.",
         4096, 4096 * mebibyte},
     key{"limits.read_ahead_frames", PARLEY_MEMBER(limits.read_ahead_frames), "", 1, 10000},
-    key{"limits.connections", PARLEY_MEMBER(limits.connections), "Open sockets; further ones are closed at once.", 1,
-        1e6},
+    key{"limits.connections", PARLEY_MEMBER(limits.connections),
+        "Open sockets. For a further one, the oldest without a session is closed, of the address that has most of "
+        "those.",
+        1, 1e6},
     key{"limits.handshake_seconds", PARLEY_MEMBER(limits.handshake_seconds),
         "Time limit for one HTTP request, its answer, and the upgrade.", 0.001, 3600},
     key{"limits.keep_alive_seconds", PARLEY_MEMBER(limits.keep_alive_seconds), "Time limit between two HTTP requests.",

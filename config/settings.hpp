@@ -93,6 +93,8 @@ struct settings {
     std::size_t chat_message_bytes = 128u << 20;
     std::size_t header_bytes = 16u << 10;
     std::size_t body_bytes = 64u << 10;
+    std::size_t answer_bytes = 64u << 20; ///< of HTTP answers that wait for their readers
+    std::size_t answer_bytes_per_client = 16u << 20;
     std::size_t read_ahead_bytes = 4u << 20; ///< passed to the session but not yet taken
     int read_ahead_frames = 16;
     int connections = 10000;
@@ -145,6 +147,7 @@ struct settings {
     std::string ca;
     double silence_seconds = 5;
     double rejoin_seconds = 5;
+    std::string secret; ///< no key: what a process gives the workers that it starts; empty = none
   } nodes;
 
   struct {

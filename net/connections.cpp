@@ -2,8 +2,8 @@
 
 #include "base/expect.hpp"
 #include "net/log.hpp"
-#include "net/log_throttle.hpp"
 
+#include <cstdio>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -44,8 +44,8 @@ void connection_owner::failed() const noexcept {
     if (const auto more = throttle.pass(std::chrono::steady_clock::now()))
       log()->error("a connection failed and is cut: {} ({} more in the last minute)", current_failure(), *more);
     if (const auto now = get()) now->cut();
-  } catch (...) {
-    // Out of memory: its deadlines end the connection.
+  } catch (...) { // out of memory: its deadlines end the connection
+    std::fputs("a connection failed and could not be cut\n", stderr);
   }
 }
 
@@ -92,7 +92,13 @@ std::optional<connections::slot> connections::enter(const std::string& client,
     droppable_.add(id, client);
     all_.emplace(id, place{std::move(owner)});
   }
-  if (dropped) dropped->cut();
+  if (dropped) {
+    dropped->cut();
+    if (const auto more = crowded_.pass(std::chrono::steady_clock::now()))
+      log()->warn("limits.connections is reached: the oldest connections without a session are dropped, {} more in the "
+                  "last minute",
+                  *more);
+  }
   return std::make_optional<slot>(*this, id);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "net/crowd.hpp"
+#include "net/log_throttle.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -95,7 +96,8 @@ private:
   mutable std::mutex mutex_;
   std::condition_variable empty_;
   std::map<std::uint64_t, place> all_;
-  crowd droppable_;         ///< those without a session
+  crowd droppable_; ///< those without a session
+  log_throttle crowded_{std::chrono::minutes(1)};
   std::size_t leaving_ = 0; ///< dropped, and not gone yet
   std::uint64_t last_id_ = 0;
   bool draining_ = false;

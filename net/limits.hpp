@@ -17,8 +17,10 @@ struct connection_limits {
   std::size_t credit_bytes = 4u << 20;  ///< the same in bytes; one frame may exceed it
   std::size_t header_bytes = 16u << 10; ///< HTTP request line and headers; beyond: 431
   std::size_t body_bytes = 64u << 10;   ///< HTTP request body; beyond: 413
-  std::size_t connections = 10000;      ///< open sockets; further ones are closed at once
-  double slot_wait_s = 8;               ///< expected wait for a slot that is too long for OpenAI's clients: 503
+  std::size_t answer_bytes = 64u << 20; ///< of HTTP answers that wait for their readers, all together; beyond: 503
+  std::size_t answer_bytes_per_client = 16u << 20; ///< the same of one API key, or of one address without a key
+  std::size_t connections = 10000; ///< open sockets; a further one takes the place of one without a session
+  double slot_wait_s = 8;          ///< expected wait for a slot that is too long for OpenAI's clients: 503
 
   std::chrono::milliseconds handshake{10000};  ///< for one HTTP request, its answer, and the upgrade
   std::chrono::milliseconds keep_alive{30000}; ///< between two HTTP requests

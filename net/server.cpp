@@ -37,6 +37,8 @@ connection_limits limits_from(const config::settings& settings) {
   limits.resume_bytes = settings.limits.resume_bytes;
   limits.header_bytes = settings.limits.header_bytes;
   limits.body_bytes = settings.limits.body_bytes;
+  limits.answer_bytes = settings.limits.answer_bytes;
+  limits.answer_bytes_per_client = settings.limits.answer_bytes_per_client;
   limits.credit_bytes = settings.limits.read_ahead_bytes;
   limits.credit_frames = static_cast<std::size_t>(settings.limits.read_ahead_frames);
   limits.connections = static_cast<std::size_t>(settings.limits.connections);
@@ -82,8 +84,9 @@ public:
                                                 make_tls(options.tls, host_),
                                                 {},
                                                 {},
-                                                net::connections(connections_within(options.limits.connections,
-                                                                                    descriptor_limit()))},
+                                                net::connections(
+                                                    connections_within(options.limits.connections, descriptor_limit())),
+                                                {options.limits.answer_bytes, options.limits.answer_bytes_per_client}},
         io_(std::max(options.threads, 1)) {
     shared_.routes = make_routes(
         {core, std::move(options.voice), std::move(options.model), shared_.counted,

@@ -4,6 +4,7 @@
 #include "config/settings.hpp"
 #include "net/access/access_control.hpp"
 #include "net/connections.hpp"
+#include "net/http/answer_budget.hpp"
 #include "net/http/router.hpp"
 #include "net/limits.hpp"
 #include "net/log_throttle.hpp"
@@ -27,6 +28,7 @@ struct service {
   meters counted;
   router routes;
   connections all;
+  answer_budget answers;
   log_throttle refused_pages{std::chrono::minutes(1)};
   boost::asio::thread_pool body_readers{1}; ///< reads bodies that would block an I/O thread
 };

@@ -2,7 +2,7 @@
 """A soak test: mixed load with random faults on one server. Its resource use is sampled and must stay flat, and it must exit cleanly.
 
 usage: soak.py BINARY [--seconds S] [--seed N] [--sessions N] [--json F]
-Faults: clients that vanish, rubbish on the socket, slow readers, half requests, a worker drained and resumed, sessions closed by hand, sampling options at the
+Faults: clients that vanish, rubbish on the socket, microphones that go on while the session closes, slow readers, half requests, a worker drained and resumed, sessions closed by hand, sampling options at the
 edges of their ranges, and the heaviest messages, with clients that wait for the answer or leave. After each round everybody leaves; the server may then hold no
 session or slot, and only as many threads and descriptors as after the first round.
 """
@@ -93,6 +93,34 @@ def rubbish(server: Server, chance: random.Random) -> None:
     s.close()
 
 
+def talk_on(server: Server, chance: random.Random) -> None:
+    """Says goodbye, in one of the dialects or by a close frame, while the microphone goes on until the server has closed."""
+    query, pieces, goodbye = chance.choice([
+        ("mode=audio", b'{"type":"input.append","input":{"audio":"%s"}}', b'{"type":"session.close"}'),
+        ("mode=chat", b'{"type":"input.append","input":{"audio":"%s"}}', b"not JSON"),
+        ("dialect=openai", b'{"type":"input_audio_buffer.append","audio":"%s"}', b"{" * 1000),
+        ("mode=audio", b'{"type":"input.append","input":{"audio":"%s"}}', None),
+    ])
+    s = connect(server, query)
+    if query == "mode=audio":
+        s.sendall(frame(b'{"type":"session.init","payload":{}}'))
+    piece = frame(pieces % base64.b64encode(bytes(chance.choice([640, 3200, 64000]))))
+    s.sendall(piece)
+    s.sendall(frame(goodbye) if goodbye else frame(b"\x03\xe8", 8))
+    s.settimeout(0.01)
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        try:
+            s.sendall(piece[: chance.randrange(1, len(piece) + 1)] if chance.random() < 0.05 else piece)
+            if s.recv(65536) == b"":
+                break
+        except TimeoutError:
+            continue
+        except OSError:
+            break
+    s.close()
+
+
 def half_request(server: Server, chance: random.Random) -> None:
     with socket.create_connection(server.address, timeout=30) as s:
         s.sendall(b"POST /sessions/x/close HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{}"[: chance.randrange(1, 80)])
@@ -115,7 +143,7 @@ def hostile_client(server: Server, chance: random.Random) -> None:
     attack(server.url, chance)
 
 
-FAULTS = [vanish, rubbish, half_request, drain_and_resume, close_by_hand, hostile_client]
+FAULTS = [vanish, rubbish, talk_on, half_request, drain_and_resume, close_by_hand, hostile_client]
 
 
 def load(binary: str, server: Server, sessions: int, seconds: int, report: Path) -> subprocess.Popen:

@@ -30,7 +30,7 @@ void archive::list(principal who, std::size_t most, std::function<void(std::stri
 }
 
 void archive::fetch(std::string id, std::string file, principal who,
-                    std::function<void(recording_answer, std::string content)> done) {
+                    std::function<void(recording_answer, std::shared_ptr<const base::open_file>)> done) {
   caf::anon_send(archivist_, recording_file_asked{std::move(id), std::move(file), std::move(who), std::move(done)});
 }
 

@@ -21,7 +21,7 @@ public:
 
   void list(principal who, std::size_t most, std::function<void(std::string json)> done) override;
   void fetch(std::string id, std::string file, principal who,
-             std::function<void(recording_answer, std::string content)> done) override;
+             std::function<void(recording_answer, std::shared_ptr<const base::open_file>)> done) override;
   void remove(std::string id, principal who, std::function<void(recording_answer)> done) override;
 
 private:

@@ -9,8 +9,7 @@
 #include <array>
 #include <chrono>
 #include <exception>
-#include <fstream>
-#include <iterator>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -41,17 +40,6 @@ bool is_file_name(std::string_view name) {
          });
 }
 
-std::optional<std::string> read_file(const fs::path& file) {
-  std::error_code absent;
-  const auto size = fs::file_size(file, absent);
-  std::ifstream from(file, std::ios::binary);
-  if (absent || !from) return std::nullopt;
-  std::string content(size, '\0');
-  from.read(content.data(), static_cast<std::streamsize>(size));
-  content.resize(static_cast<std::size_t>(from.gcount()));
-  return content;
-}
-
 } // namespace
 
 archivist::archivist(caf::actor_config& config, fs::path directory, recording_index index, retention keep,
@@ -68,7 +56,7 @@ archivist::behavior_type archivist::make_behavior() {
       [this](const recording_noted& news) { attempt([&] { note(news); }, [] {}); },
       [this](const recordings_asked& question) { attempt([&] { list(question); }, [&] { question.done("[]"); }); },
       [this](const recording_file_asked& question) {
-        attempt([&] { fetch(question); }, [&] { question.done(recording_answer::failed, {}); });
+        attempt([&] { fetch(question); }, [&] { question.done(recording_answer::failed, nullptr); });
       },
       [this](const recording_unwanted& order) {
         attempt([&] { remove(order); }, [&] { order.done(recording_answer::failed); });
@@ -112,11 +100,14 @@ void archivist::list(const recordings_asked& question) {
 
 void archivist::fetch(const recording_file_asked& question) {
   const auto found = index_.find(question.id);
-  if (!found || !is_file_name(question.file)) return question.done(recording_answer::unknown, {});
-  if (!may(question.who, *found)) return question.done(recording_answer::forbidden, {});
-  auto content = read_file(directory_ / found->folder / question.file);
-  if (!content) return question.done(recording_answer::unknown, {});
-  question.done(recording_answer::done, std::move(*content));
+  if (!found || !is_file_name(question.file)) return question.done(recording_answer::unknown, nullptr);
+  if (!may(question.who, *found)) return question.done(recording_answer::forbidden, nullptr);
+  std::error_code why;
+  auto file = base::open_file::open(directory_ / found->folder / question.file, why);
+  if (file) return question.done(recording_answer::done, std::make_shared<const base::open_file>(std::move(*file)));
+  if (why == std::errc::no_such_file_or_directory || why == std::errc::filename_too_long)
+    return question.done(recording_answer::unknown, nullptr);
+  throw fs::filesystem_error(question.file, why);
 }
 
 void archivist::remove(const recording_unwanted& order) {

@@ -81,7 +81,7 @@ struct recording_file_asked {
   std::string id;
   std::string file;
   principal who;
-  std::function<void(recording_answer, std::string content)> done;
+  std::function<void(recording_answer, std::shared_ptr<const base::open_file>)> done;
 };
 
 struct recording_unwanted {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include "actors/principal.hpp"
+#include "base/open_file.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -26,10 +28,10 @@ public:
   /// A JSON array of the recordings that `who` may see, newest first, at most `most`, without those in progress.
   virtual void list(principal who, std::size_t most, std::function<void(std::string json)> done) = 0;
 
-  /// One file of a recording: `input.wav`, `output.wav`, `events.jsonl`, `meta.json` or `frames/NAME`; other names are
-  /// unknown. `id` is the session's.
+  /// Opens one file of a recording: `input.wav`, `output.wav`, `events.jsonl`, `meta.json` or `frames/NAME`; other names
+  /// are unknown. `id` is the session's. The file is null unless the answer is `done`.
   virtual void fetch(std::string id, std::string file, principal who,
-                     std::function<void(recording_answer, std::string content)> done) = 0;
+                     std::function<void(recording_answer, std::shared_ptr<const base::open_file>)> done) = 0;
 
   /// Removes a recording from the disk.
   virtual void remove(std::string id, principal who, std::function<void(recording_answer)> done) = 0;

@@ -30,7 +30,7 @@ std::chrono::milliseconds milliseconds_of(double seconds) {
 class node_dialer::impl {
 public:
   impl(const config::settings& settings, std::string address)
-      : whole_(std::move(address)), tls_(make_node_tls(settings)),
+      : whole_(std::move(address)), tls_(make_node_tls(settings)), secret_(settings.nodes.secret),
         patience_(milliseconds_of(settings.limits.handshake_seconds)), limits_{milliseconds_of(
                                                                                    settings.nodes.silence_seconds),
                                                                                largest_from_gateways} {
@@ -92,8 +92,8 @@ private:
   void greet(tcp::socket connected, const answer& done) {
     error_code ignored;
     connected.set_option(tcp::no_delay(true), ignored);
-    std::make_shared<node_handshake>(stream(std::move(connected)), node_handshake::side::worker, tls_, patience_,
-                                     limits_,
+    std::make_shared<node_handshake>(stream(std::move(connected)), node_handshake::side::worker, tls_, secret_,
+                                     patience_, limits_,
                                      [this, done](actors::dialled how) {
                                        if (const auto* failure = std::get_if<actors::dial_failure>(&how))
                                          return fail(done, *failure);
@@ -112,6 +112,7 @@ private:
 
   const std::string whole_;
   const std::shared_ptr<asio::ssl::context> tls_;
+  const std::string secret_; ///< shown to the gateway; empty = none
   const std::chrono::milliseconds patience_;
   const tunnel_limits limits_;
   std::string host_;

@@ -5,16 +5,31 @@
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/write.hpp>
 
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <utility>
 
 namespace parley::net {
 
-node_handshake::node_handshake(stream connection, side as, std::shared_ptr<asio::ssl::context> tls,
+namespace {
+
+/// What a worker says first.
+std::string joining_words(const std::string& secret) {
+  return secret.empty() ? "a worker joins" : "a worker joins with " + secret;
+}
+
+/// Takes the same time wherever they differ.
+bool is_same_secret(const std::string& shown, const std::string& wanted) {
+  return shown.size() == wanted.size() && CRYPTO_memcmp(shown.data(), wanted.data(), wanted.size()) == 0;
+}
+
+} // namespace
+
+node_handshake::node_handshake(stream connection, side as, std::shared_ptr<asio::ssl::context> tls, std::string secret,
                                std::chrono::milliseconds patience, tunnel_limits limits, done tell)
-    : stream_(std::move(connection)), side_(as), tls_(std::move(tls)), patience_(patience), limits_(limits),
-      tell_(std::move(tell)) {
+    : stream_(std::move(connection)), side_(as), tls_(std::move(tls)), secret_(std::move(secret)), patience_(patience),
+      limits_(limits), tell_(std::move(tell)) {
   static_assert(sizeof block_ == node_greeting_bytes);
 }
 
@@ -29,7 +44,7 @@ void node_handshake::run() {
 void node_handshake::on_secure(error_code ec) {
   if (ec) return fail_to_secure(ec);
   if (side_ == side::gateway) return hear();
-  write_line("a worker joins", [self = shared_from_this()](error_code ec) {
+  write_line(joining_words(secret_), [self = shared_from_this()](error_code ec) {
     if (ec) return self->fail("the connection is lost: " + ec.message(), false);
     self->hear();
   });
@@ -76,6 +91,8 @@ void node_handshake::judge() {
     if (found->words == node_welcome) return give();
     return fail(found->words, true);
   }
+  if (!secret_.empty() && !is_same_secret(found->words, joining_words(secret_)))
+    return refuse("only processes that this one has started may join here");
   write_line(std::string(node_welcome), [self = shared_from_this()](error_code ec) {
     if (ec) return self->fail("the connection is lost: " + ec.message(), false);
     self->give();

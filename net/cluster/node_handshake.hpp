@@ -19,9 +19,9 @@ public:
   enum class side { gateway, worker };
   using done = std::function<void(actors::dialled)>;
 
-  /// `tls` null = plain text. `patience` limits the whole exchange. `tell` is called once, on the connection's
-  /// executor.
-  node_handshake(stream connection, side as, std::shared_ptr<asio::ssl::context> tls,
+  /// `tls` null = plain text. `secret`: shown by a worker, asked for by a gateway; empty = none. `patience` limits the
+  /// whole exchange. `tell` is called once, on the connection's executor.
+  node_handshake(stream connection, side as, std::shared_ptr<asio::ssl::context> tls, std::string secret,
                  std::chrono::milliseconds patience, tunnel_limits limits, done tell);
 
   void run();
@@ -43,6 +43,7 @@ private:
   stream stream_;
   const side side_;
   const std::shared_ptr<asio::ssl::context> tls_;
+  const std::string secret_;
   const std::chrono::milliseconds patience_;
   const tunnel_limits limits_;
   done tell_;

@@ -48,7 +48,8 @@ std::size_t whom_to_drop(const std::vector<std::string_view>& clients) {
 class node_listener::impl {
 public:
   impl(const config::settings& settings, actors::node_entrance& entrance)
-      : host_(settings.nodes.host), tls_(make_node_tls(settings)), entrance_(entrance), acceptor_(io_), pause_(io_),
+      : host_(settings.nodes.host), tls_(make_node_tls(settings)), secret_(settings.nodes.secret), entrance_(entrance),
+        acceptor_(io_), pause_(io_),
         patience_(std::min(longest_handshake, milliseconds_of(settings.limits.handshake_seconds))),
         limits_{milliseconds_of(settings.nodes.silence_seconds), largest_from_workers} {
     const auto port = std::to_string(settings.nodes.port);
@@ -112,12 +113,12 @@ private:
     make_room();
     const peer from = peer_at(remote.address());
     const auto number = ++last_number_;
-    const auto handshake =
-        std::make_shared<node_handshake>(stream(std::move(socket)), node_handshake::side::gateway, tls_, patience_,
-                                         limits_, [this, number, address = from.address](actors::dialled how) {
-                                           greeted_.erase(number);
-                                           let_in(how, address);
-                                         });
+    const auto handshake = std::make_shared<node_handshake>(
+        stream(std::move(socket)), node_handshake::side::gateway, tls_, secret_, patience_, limits_,
+        [this, number, address = from.address](actors::dialled how) {
+          greeted_.erase(number);
+          let_in(how, address);
+        });
     greeted_.emplace(number, greeting{from.group, handshake});
     handshake->run();
   }
@@ -138,7 +139,7 @@ private:
 
   void let_in(actors::dialled& how, const std::string& address) {
     if (const auto* failure = std::get_if<actors::dial_failure>(&how))
-      return log()->warn("a node from {} is refused: {}", address, failure->reason);
+      return log_now_and_then(refused_, "a node from " + address + " is refused: " + failure->reason);
     entrance_.admit_node(std::move(std::get<actors::node_socket>(how)), address);
   }
 
@@ -154,6 +155,7 @@ private:
 
   const std::string host_;
   const std::shared_ptr<asio::ssl::context> tls_;
+  const std::string secret_; ///< empty = nodes need none
   actors::node_entrance& entrance_;
   asio::io_context io_{1};
   tcp::acceptor acceptor_;
@@ -163,6 +165,7 @@ private:
   spare_descriptor spare_;
   log_throttle short_{std::chrono::minutes(1)};
   log_throttle crowded_{std::chrono::minutes(1)};
+  log_throttle refused_{std::chrono::minutes(1), 10};
   std::map<std::uint64_t, greeting> greeted_; ///< connections in the handshake, the oldest first
   std::uint64_t last_number_ = 0;
   std::thread thread_;

@@ -8,11 +8,12 @@
 // Handlers that check permissions first.
 namespace parley::net {
 
-/// For callers who may watch the server.
+/// For callers who may watch the server. The answers grow with it, so there must be room for one.
 template<class Handler>
 router::handler watched(Handler run) {
   return [run = std::move(run)](const http_request& request, const path_segments& segments, responder respond) {
     if (!request.may.may_watch) return respond(permission_denied(request));
+    if (!request.has_room) return respond(no_room_reply());
     run(request, segments, std::move(respond));
   };
 }

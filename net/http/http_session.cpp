@@ -15,9 +15,13 @@
 #include "protocol/openai/request.hpp"
 #include "protocol/openai/talk.hpp"
 
+#include <boost/asio/write.hpp>
+
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace parley::net {
@@ -25,7 +29,9 @@ namespace {
 
 constexpr std::size_t most_lingered_bytes = 1u << 20;
 constexpr std::size_t large_body_bytes = 256u << 10;
+constexpr std::size_t small_answer_bytes = 16u << 10; ///< about what a connection holds for requests anyway
 constexpr std::string_view completions_path = "/v1/chat/completions";
+constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
 
 protocol::openai_fault openai_fault_of(const protocol::error& why) {
   return protocol::openai_fault_of(protocol::traits(why.code).wire, why.message);
@@ -102,11 +108,26 @@ void http_session::on_header(error_code ec) {
   if (!place_) return; // cut meanwhile
   if (ec) return refuse(ec);
   const auto& request = this->request();
+  if (auto fault = head_fault(request)) return write(std::move(*fault), false);
   if (request.method() == http::verb::post && split_target(request.target()).path == completions_path)
     return admit_completion();
   if (parser().content_length().value_or(0) > shared_.limits.body_bytes) return refuse(http::error::body_limit);
   parser().body_limit(shared_.limits.body_bytes);
   stream_.plain().expires_after(shared_.limits.handshake);
+  ask_for_body(&http_session::read_body);
+}
+
+/// Asks for the body if the client waits for that, then goes on with `next`.
+void http_session::ask_for_body(void (http_session::*next)()) {
+  // Where part of the body has come, the client has not waited.
+  if (!waits_for_continue(request()) || parser().is_done() || buffer_.size() > 0) return (this->*next)();
+  asio::async_write(stream_, asio::buffer(go_on), [self = shared_from_this(), next](error_code ec, std::size_t) {
+    if (ec || !self->place_) return self->finish();
+    ((*self).*next)();
+  });
+}
+
+void http_session::read_body() {
   http::async_read(stream_, buffer_, parser(),
                    [self = shared_from_this()](error_code ec, std::size_t) { self->on_request(ec); });
 }
@@ -153,7 +174,8 @@ void http_session::admit_completion() {
   parser().body_limit(shared_.limits.chat_message_bytes);
   if (parser().content_length().value_or(0) > shared_.limits.chat_message_bytes) return refuse(http::error::body_limit);
   body_deadline_ = {std::chrono::steady_clock::now(), shared_.limits.ping};
-  read_completion();
+  stream_.plain().expires_at(body_deadline_.at());
+  ask_for_body(&http_session::read_completion);
 }
 
 void http_session::read_completion() {
@@ -171,18 +193,28 @@ void http_session::read_completion() {
 void http_session::on_completion() {
   const auto& body = request().body();
   if (body.size() <= large_body_bytes) return begin_completion(protocol::read_openai_request(body));
-  asio::post(shared_.body_readers, [self = shared_from_this(), &body] {
-    std::optional<protocol::result<protocol::openai_request>> request;
-    try {
-      request = protocol::read_openai_request(body);
-    } catch (const std::exception& problem) {
-      log()->error("a completion: {}", problem.what());
-    }
-    asio::post(self->strand_, [self, request = std::move(request)]() mutable {
-      if (!self->place_) return; // cut in the meantime
-      if (!request) return self->finish();
-      self->begin_completion(std::move(*request));
+  on_reader([self = shared_from_this(), &body] {
+    auto request = std::make_shared<protocol::result<protocol::openai_request>>(protocol::read_openai_request(body));
+    asio::post(self->strand_, [self, request] {
+      if (self->place_) self->begin_completion(std::move(*request)); // else it was cut in the meantime
     });
+  });
+}
+
+/// Runs `work`, which posts what follows to the strand, where it may wait for the disk or take long. If it throws, the
+/// connection is cut.
+template<class Work>
+void http_session::on_reader(Work work) {
+  asio::post(shared_.body_readers, [self = shared_from_this(), work = std::move(work)]() mutable noexcept {
+    try {
+      work();
+    } catch (...) {
+      try { // what it throws is logged there
+        asio::post(self->strand_, [failure = std::current_exception()] { std::rethrow_exception(failure); });
+      } catch (...) { // out of memory: the connection goes with its last reference
+        std::fputs("the body of a request or an answer failed\n", stderr);
+      }
+    }
   });
 }
 
@@ -269,6 +301,8 @@ void http_session::route() {
   plain.body = request.body();
   plain.if_none_match = header(request, http::field::if_none_match);
   plain.may = shared_.entrance.permissions_of(from);
+  owner_ = plain.may.who && !plain.may.who->key.empty() ? "key " + plain.may.who->key : peer_.group;
+  plain.has_room = shared_.answers.has_room(owner_);
 
   pending_ = std::make_shared<pending_reply>([self = weak_from_this(), strand = strand_] {
     asio::post(strand, [self] {
@@ -299,6 +333,10 @@ void http_session::on_reply(http_reply reply) {
 }
 
 void http_session::write(http_reply reply, bool keep_alive) {
+  if (const auto held = reply.body.held_bytes(); held > small_answer_bytes) {
+    share_ = shared_.answers.take(owner_, held);
+    if (!share_) reply = no_room_reply();
+  }
   shared_.counted.answered(reply.status);
   const auto& request = this->request();
   auto& response = response_.emplace(static_cast<http::status>(reply.status), 11);
@@ -316,12 +354,40 @@ void http_session::write(http_reply reply, bool keep_alive) {
   response.keep_alive(keep_alive);
   if (reply.status == 426) response.insert(http::field::connection, "upgrade");
   if (reply.status != 304) response.content_length(reply.body.size());
-  if (request.method() != http::verb::head) response.body() = std::move(reply.body);
-  if (response.body().size() > large_body_bytes) stream_.hold_little_unsent();
+  if (request.method() != http::verb::head) body_ = std::move(reply.body);
+  if (body_.size() > large_body_bytes) stream_.hold_little_unsent();
   writing_.emplace(response);
   write_begun_ = std::chrono::steady_clock::now();
   written_ = 0;
+  read_ = 0;
+  if (body_.size() > 0 && body_.file()) return read_piece(keep_alive);
+  give_piece(body_.text(), false);
   write_some(keep_alive);
+}
+
+/// The next bytes of the body; `more` follow.
+void http_session::give_piece(std::string_view bytes, bool more) {
+  PARLEY_ASSERT(response_, "an answer is being written");
+  auto& body = response_->body();
+  body.data = bytes.empty() ? nullptr : const_cast<char*>(bytes.data()); // only read from
+  body.size = bytes.size();
+  body.more = more;
+}
+
+/// Reads the next piece of a file on a thread that may wait for the disk.
+void http_session::read_piece(bool keep_alive) {
+  piece_.resize(body_.held_bytes());
+  on_reader([self = shared_from_this(), keep_alive] {
+    const auto left = self->body_.size() - self->read_;
+    const std::span<char> wanted(self->piece_.data(), std::min<std::uint64_t>(left, self->piece_.size()));
+    const auto got = self->body_.file()->read(self->read_, wanted);
+    asio::post(self->strand_, [self, keep_alive, whole = got == wanted.size(), got] {
+      if (!self->place_ || !whole) return self->finish(); // cut in the meantime, or the file has shrunk
+      self->read_ += got;
+      self->give_piece({self->piece_.data(), got}, self->read_ < self->body_.size());
+      self->write_some(keep_alive);
+    });
+  });
 }
 
 void http_session::write_some(bool keep_alive) {
@@ -330,6 +396,7 @@ void http_session::write_some(bool keep_alive) {
       transfer_deadline(write_begun_, std::chrono::steady_clock::now(), written_, shared_.limits.handshake));
   http::async_write_some(stream_, *writing_, [self = shared_from_this(), keep_alive](error_code ec, std::size_t bytes) {
     self->written_ += bytes;
+    if (ec == http::error::need_buffer) return self->read_piece(keep_alive);
     if (ec || self->writing_->is_done()) return self->on_write(ec, keep_alive);
     self->write_some(keep_alive);
   });
@@ -337,8 +404,9 @@ void http_session::write_some(bool keep_alive) {
 
 void http_session::on_write(error_code ec, bool keep_alive) {
   if (ec || !place_) return finish();
-  PARLEY_ASSERT(response_, "an answer was written");
-  response_->body().clear();
+  body_ = {};
+  piece_ = {};
+  share_.reset();
   if (keep_alive && !shared_.all.draining()) {
     idle_ = true;
     return read();

@@ -13,9 +13,12 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace parley::net {
 
@@ -46,6 +49,10 @@ private:
                                               http_reply (*refused)(refusal));
   void log_refused_page(const credentials& from);
   actors::connection_info connection_of(std::string key) const;
+  void ask_for_body(void (http_session::*next)());
+  void read_body();
+  template<class Work>
+  void on_reader(Work work);
   void admit_completion();
   void read_completion();
   void on_completion();
@@ -57,6 +64,8 @@ private:
   void deliver();
   void on_reply(http_reply reply);
   void write(http_reply reply, bool keep_alive);
+  void give_piece(std::string_view bytes, bool more);
+  void read_piece(bool keep_alive);
   void write_some(bool keep_alive);
   void on_write(error_code ec, bool keep_alive);
   void say_goodbye();
@@ -71,8 +80,13 @@ private:
   service& shared_;
   const peer peer_;
   std::optional<request_parser> parser_;
-  std::optional<http::response<http::string_body>> response_;
-  std::optional<http::response_serializer<http::string_body>> writing_;
+  std::optional<http::response<http::buffer_body>> response_;
+  std::optional<http::response_serializer<http::buffer_body>> writing_;
+  reply_body body_;         ///< of the response
+  std::uint64_t read_ = 0;  ///< bytes of it that have been read, if it is a file
+  std::vector<char> piece_; ///< of it that is being written
+  std::string owner_;       ///< whose answers they are
+  std::optional<answer_budget::share> share_;
   std::chrono::steady_clock::time_point write_begun_;
   std::size_t written_ = 0; ///< bytes of the response written so far
   std::shared_ptr<pending_reply> pending_;

@@ -26,7 +26,7 @@ http_reply reply_with(const page_file& file, std::string_view if_none_match) {
   if (names(if_none_match, file.etag)) {
     reply.status = 304;
   } else {
-    reply.body = file.body;
+    reply.body = reply_body::constant(file.body);
   }
   return reply;
 }

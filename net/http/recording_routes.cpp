@@ -3,6 +3,7 @@
 #include "net/http/permission_reply.hpp"
 
 #include <array>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -39,6 +40,7 @@ http_reply answer(actors::recording_answer what) {
 
 void list(actors::gateway_api& core, const http_request& request, responder respond) {
   if (!request.may.who) return respond(permission_denied(request));
+  if (!request.has_room) return respond(no_room_reply());
   std::string live = core.sessions(*request.may.who);
   auto* recordings = core.recordings();
   if (!recordings) return respond({200, R"({"sessions":)" + live + "}"});
@@ -53,15 +55,17 @@ void list(actors::gateway_api& core, const http_request& request, responder resp
 void fetch(actors::gateway_api& core, const http_request& request, std::string id, std::string file,
            std::string_view type, responder respond) {
   if (!request.may.who) return respond(permission_denied(request));
+  if (!request.has_room) return respond(no_room_reply());
   auto* recordings = core.recordings();
   if (!recordings) return respond(answer(actors::recording_answer::unknown));
-  recordings->fetch(std::move(id), std::move(file), *request.may.who,
-                    [type, respond = std::move(respond)](actors::recording_answer what, std::string content) {
-                      if (what != actors::recording_answer::done) return respond(answer(what));
-                      http_reply reply{200, std::move(content), type};
-                      reply.headers = {{"X-Content-Type-Options", "nosniff"}};
-                      respond(std::move(reply));
-                    });
+  recordings->fetch(
+      std::move(id), std::move(file), *request.may.who,
+      [type, respond = std::move(respond)](actors::recording_answer what, std::shared_ptr<const base::open_file> file) {
+        if (what != actors::recording_answer::done) return respond(answer(what));
+        http_reply reply{200, std::move(file), type};
+        reply.headers = {{"X-Content-Type-Options", "nosniff"}};
+        respond(std::move(reply));
+      });
 }
 
 } // namespace

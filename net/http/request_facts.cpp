@@ -14,6 +14,25 @@ std::optional<http_reply> upgrade_fault(const request& sent, bool early_bytes) {
   return std::nullopt;
 }
 
+std::optional<http_reply> head_fault(const request& sent) {
+  const auto codings = sent.count(http::field::transfer_encoding);
+  const auto lengths = sent.count(http::field::content_length);
+  const bool listed =
+      header(sent, http::field::content_length).find_first_not_of("0123456789") != std::string_view::npos;
+  if (lengths > 1 || listed || (codings > 0 && (lengths > 0 || sent.version() < 11)))
+    return error_reply(400, "bad_request", "where the body of this request ends is not certain");
+  if (codings > 1 || (codings == 1 && lower(header(sent, http::field::transfer_encoding)) != "chunked"))
+    return error_reply(501, "not_implemented", "the only transfer coding here is chunked");
+  if (sent.version() >= 11 && sent.count(http::field::expect) > 0 && !waits_for_continue(sent))
+    return error_reply(417, "expectation_failed", "the only expectation that is met here is 100-continue");
+  return std::nullopt;
+}
+
+bool waits_for_continue(const request& sent) {
+  return sent.version() >= 11 && sent.count(http::field::expect) == 1 &&
+         lower(header(sent, http::field::expect)) == "100-continue";
+}
+
 std::string join(const request& sent, http::field name) {
   std::string all;
   const auto [first, last] = sent.equal_range(name);

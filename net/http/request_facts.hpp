@@ -18,6 +18,13 @@ using request = http::request<http::string_body>;
 /// already sent bytes after it.
 std::optional<http_reply> upgrade_fault(const request& sent, bool early_bytes);
 
+/// What is wrong with a head that Beast accepts: a body whose end is not certain, because others along the way may see
+/// it elsewhere (RFC 9112 6), or an expectation that is not met here.
+std::optional<http_reply> head_fault(const request& sent);
+
+/// Whether the client waits to be asked for the body (RFC 9110 10.1.1).
+bool waits_for_continue(const request& sent);
+
 /// All headers of one name, joined by commas.
 std::string join(const request& sent, http::field name);
 

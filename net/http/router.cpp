@@ -40,6 +40,12 @@ http_reply error_reply(unsigned status, std::string_view code, std::string_view 
   return {status, std::move(body)};
 }
 
+http_reply no_room_reply() {
+  auto reply = error_reply(503, "too_many_answers", "too many answers wait for their readers");
+  reply.headers.emplace_back("Retry-After", "1");
+  return reply;
+}
+
 void router::add(std::string_view method, std::string_view pattern, handler run) {
   entries_.push_back({std::string(method), std::string(pattern), std::move(run)});
 }

@@ -14,7 +14,9 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 namespace parley::net {
 namespace {
@@ -43,10 +45,8 @@ http_reply health_reply(bool loading) {
   return {loading ? 503U : 200U, dump({{"status", loading ? "loading" : "healthy"}, {"version", PARLEY_VERSION}})};
 }
 
-http_reply voice_reply(const default_voice& source) {
+std::string encode_voice(const named_voice& voice) {
   constexpr int sample_rate = 16'000;
-  const named_voice voice = source ? source() : named_voice{};
-  if (!voice.samples) return error_reply(404, "not_found", "this server has no default voice");
   std::string body;
   protocol::json::object_writer out(body);
   out.text("name", voice.name);
@@ -55,8 +55,31 @@ http_reply voice_reply(const default_voice& source) {
   out.integer("samples", static_cast<std::int64_t>(voice.samples->size()));
   out.samples("base64", *voice.samples);
   out.close();
-  return {200, std::move(body)};
+  return body;
 }
+
+/// The answer with the default voice, a megabyte that all its readers share. Thread-safe.
+class voice_answer {
+public:
+  explicit voice_answer(default_voice source) : source_(std::move(source)) {}
+
+  http_reply reply() {
+    const named_voice voice = source_ ? source_() : named_voice{};
+    if (!voice.samples) return error_reply(404, "not_found", "this server has no default voice");
+    const std::lock_guard lock(mutex_);
+    if (voice.samples != encoded_from_) {
+      encoded_ = std::make_shared<const std::string>(encode_voice(voice));
+      encoded_from_ = voice.samples;
+    }
+    return {200, encoded_};
+  }
+
+private:
+  const default_voice source_;
+  std::mutex mutex_;
+  std::shared_ptr<const std::vector<float>> encoded_from_;
+  std::shared_ptr<const std::string> encoded_;
+};
 
 nlohmann::json model_object(const route_sources& from) {
   return {{"id", from.model}, {"object", "model"}, {"created", from.created_s}, {"owned_by", "parley"}};
@@ -133,7 +156,9 @@ router make_routes(route_sources sources) {
   table.add("POST", "/workers/{}/resume", administered([from](auto&, const path_segments& in, auto respond) {
               drain_worker(from->core, in[0], false, std::move(respond));
             }));
-  table.add("GET", "/api/default_ref_audio", [from](auto&, auto&, auto respond) { respond(voice_reply(from->voice)); });
+  table.add(
+      "GET", "/api/default_ref_audio",
+      [voice = std::make_shared<voice_answer>(from->voice)](auto&, auto&, auto respond) { respond(voice->reply()); });
   table.add("GET", "/v1/models", [from](auto&, auto&, auto respond) {
     respond({200, dump({{"object", "list"}, {"data", nlohmann::json::array({model_object(*from)})}})});
   });

@@ -1,8 +1,10 @@
 """A small client of /v1/realtime, written from the protocol documentation: both dialects, none of the server's code."""
 import base64
+import contextlib
 import json
 import struct
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 import wave
@@ -154,6 +156,26 @@ class Client:
             event = self.receive()
             if event["type"] == "error":
                 return event["error"]
+
+    @contextlib.contextmanager
+    def talking(self, event: dict):
+        """Sends this event again and again, as a microphone does, until the connection has ended or the block has."""
+        stop = threading.Event()
+
+        def talk():
+            while not stop.is_set():
+                try:
+                    self.send(event)
+                except ConnectionClosed:
+                    return
+
+        microphone = threading.Thread(target=talk)
+        microphone.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            microphone.join()
 
     def closed(self) -> int:
         """Reads to the end and returns the close code."""

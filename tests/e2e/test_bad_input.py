@@ -31,6 +31,17 @@ def test_malformed_json_closes_1003(server, bystander, text):
         assert [e["type"] for e in client.heard] == ["session.queue_done"], "no error event, no session.closed"
 
 
+@pytest.mark.parametrize("goodbye, code", [('{"type":"session.close"}', 1000), ("nonsense", 1003)])
+def test_a_microphone_that_goes_on_while_its_session_closes(server, bystander, goodbye, code):
+    for samples in (160, 1600, UNIT) * 15:
+        with Client(server) as client:
+            client.init()
+            with client.talking({"type": "input.append", "input": {"audio": b64(SILENCE[:samples])}}):
+                client.send(goodbye)
+                assert client.closed() == code
+    assert "invariant violated" not in server.log.read_text()
+
+
 @pytest.mark.parametrize(
     "event, code",
     [

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+from pathlib import Path
 
 from conftest import BINARY, TINY
 from nodes import wait_until
@@ -57,6 +58,16 @@ def test_workers_end_with_a_server_that_is_killed(start_server):
     both_up(server)
     server.stop(signal.SIGKILL)
     wait_until(lambda: not any(map(alive, processes(server))), "the workers' end")
+
+
+def test_no_other_program_of_the_machine_joins(start_server):
+    server = start_server(*TWO)
+    both_up(server)
+    command = Path(f"/proc/{processes(server)[0]}/cmdline").read_text(encoding="utf-8").split("\0")
+    address = command[command.index("--join") + 1]
+    other = subprocess.run([BINARY, "worker", "--join", address, "--model", str(TINY)], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    assert other.returncode == 1 and "only processes that this one has started may join here" in other.stderr
+    assert len(up(server)) == 2
 
 
 def test_flags_reach_the_workers(start_server, tmp_path):

@@ -35,6 +35,7 @@ public:
                      std::function<void(actors::close_answer)> done) override;
   void move_session(std::string id, std::function<void(bool known)> done) override;
   void drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) override;
+  actors::recordings_api* recordings() override { return recorded; }
 
   /// Runs `look` under the lock whenever something happens, until it returns true. False after ten seconds.
   bool eventually(const std::function<bool(const std::vector<std::shared_ptr<session>>&)>& look);
@@ -48,6 +49,7 @@ public:
   actors::readiness readiness{true, ""};
   std::string status_json = R"({"workers":[]})";
   bool answers_status = true;
+  actors::recordings_api* recorded = nullptr; ///< null = nothing is recorded
   bool still_loading = false;
   std::string known_session = "sess_known";
   std::string known_key;        ///< the key that owns the known session

@@ -151,3 +151,148 @@ TEST_CASE("whoever holds every connection without saying a word does not keep ot
     CHECK(each.read_data().payload == "hello");
   }
 }
+
+TEST_CASE("a client that asks before it sends a body is told to go on") {
+  server_fixture fixture;
+  wire_client client = fixture.connect();
+  const auto ask = [&](std::string_view target, std::string_view more) {
+    client.send("POST " + std::string(target) + " HTTP/1.1\r\nHost: localhost\r\n" + std::string(more) + "\r\n");
+  };
+  SECTION("for a route") {
+    ask("/sessions/sess_known/close", "Expect: 100-continue\r\nContent-Length: 2\r\n");
+    CHECK(client.read_response(true).status == 100);
+    client.send("{}");
+    CHECK(client.read_response().status == 200);
+  }
+  SECTION("for a completion, in any case and in chunks") {
+    ask("/v1/chat/completions", "expect: 100-Continue\r\nTransfer-Encoding: Chunked\r\n");
+    CHECK(client.read_response(true).status == 100);
+    client.send("2\r\n[]\r\n0\r\n\r\n");
+    CHECK(client.read_response().status == 400); // it is no object
+  }
+  SECTION("not if it does not wait") {
+    ask("/sessions/sess_known/close", "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n{}");
+  }
+  SECTION("not for what is refused") {
+    ask("/sessions/sess_known/close", "Expect: 100-continue\r\nContent-Length: 100000000\r\n");
+    CHECK(client.read_response().status == 413);
+  }
+  SECTION("not without a body") {
+    client.send("GET /health HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n\r\n");
+    CHECK(client.read_response().status == 200);
+  }
+  SECTION("another expectation is not met") {
+    ask("/sessions/sess_known/close", "Expect: 200-ok\r\nContent-Length: 2\r\n");
+    CHECK(client.read_response().status == 417);
+    CHECK(client.ended());
+  }
+  SECTION("nor are two") {
+    ask("/sessions/sess_known/close", "Expect: 100-continue\r\nExpect: x\r\nContent-Length: 2\r\n");
+    CHECK(client.read_response().status == 417);
+  }
+}
+
+TEST_CASE("where the end of a body is not certain, nothing behind it is read as a request") {
+  server_fixture fixture;
+  wire_client client = fixture.connect();
+  const std::string next = "GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const auto refused = [&](const std::string& head, const std::string& body, int status) {
+    client.send("POST /sessions/sess_known/close HTTP/1.1\r\nHost: localhost\r\n" + head + "\r\n" + body + next);
+    const auto got = client.read_response();
+    CHECK(got.status == status);
+    CHECK(got.header("Connection") == "close");
+    CHECK(client.ended()); // and says no more
+  };
+  SECTION("an unknown coding") {
+    refused("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n", 501);
+  }
+  SECTION("one before chunked") {
+    refused("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n", 501);
+  }
+  SECTION("one after chunked") {
+    refused("Transfer-Encoding: chunked, gzip\r\n", "0\r\n\r\n", 501);
+  }
+  SECTION("chunked twice") {
+    refused("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n", 400);
+  }
+  SECTION("chunked and something else") {
+    refused("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n", "0\r\n\r\n", 400);
+  }
+  SECTION("no coding at all") {
+    refused("Transfer-Encoding:\r\n", "", 501);
+  }
+  SECTION("a coding and a length") {
+    refused("Transfer-Encoding: chunked\r\nContent-Length: 4\r\n", "0\r\n\r\n", 400);
+  }
+  SECTION("a length and a coding") {
+    refused("Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n", 400);
+  }
+  SECTION("a length and an unknown coding") {
+    refused("Content-Length: 4\r\nTransfer-Encoding: xchunked\r\n", "0\r\n\r\n", 400);
+  }
+  SECTION("two lengths") {
+    refused("Content-Length: 2\r\nContent-Length: 5\r\n", "{}", 400);
+  }
+  SECTION("the same length twice") {
+    refused("Content-Length: 2\r\nContent-Length: 2\r\n", "{}", 400);
+  }
+  SECTION("a list of lengths") {
+    refused("Content-Length: 2, 2\r\n", "{}", 400);
+  }
+  SECTION("a length with a sign") {
+    refused("Content-Length: +2\r\n", "{}", 400);
+  }
+  SECTION("a length below zero") {
+    refused("Content-Length: -1\r\n", "{}", 400);
+  }
+  SECTION("a length in another base") {
+    refused("Content-Length: 0x2\r\n", "{}", 400);
+  }
+  SECTION("a length that no number holds") {
+    refused("Content-Length: 18446744073709551618\r\n", "{}", 400);
+  }
+  SECTION("a space before the colon") {
+    refused("Transfer-Encoding : chunked\r\n", "0\r\n\r\n", 400);
+  }
+  SECTION("a chunk's size in no base") {
+    refused("Transfer-Encoding: chunked\r\n", "0x2\r\n{}\r\n0\r\n\r\n", 400);
+  }
+  SECTION("a chunk's size that no number holds") {
+    refused("Transfer-Encoding: chunked\r\n", "10000000000000002\r\n{}\r\n0\r\n\r\n", 400);
+  }
+  SECTION("a header behind a bare line feed") {
+    refused("X: y\nContent-Length: 2\r\n", "{}", 400);
+  }
+  SECTION("lines that end in bare line feeds") {
+    client.send("POST /sessions/sess_known/close HTTP/1.1\nHost: localhost\nContent-Length: 2\n\n{}" + next);
+    CHECK(client.read_response().status == 400);
+    CHECK(client.ended());
+  }
+  SECTION("a zero byte in a header") {
+    refused(std::string("X: a\0b\r\n", 8), "", 400);
+  }
+  SECTION("a coding in HTTP/1.0") {
+    client.send("POST /sessions/sess_known/close HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + next);
+    CHECK(client.read_response().status == 400);
+    CHECK(client.ended());
+  }
+  SECTION("of a completion") {
+    client.send("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: xchunked\r\n\r\n" + next);
+    CHECK(client.read_response().status == 501);
+    CHECK(client.ended());
+  }
+}
+
+TEST_CASE("bodies with one certain end are read, and the next request behind them") {
+  server_fixture fixture;
+  wire_client client = fixture.connect();
+  const std::string post = "POST /sessions/sess_known/close HTTP/1.1\r\nHost: localhost\r\n";
+  client.send(post + "Transfer-Encoding:\tchunked\r\n\r\n2;a=b\r\n{}\r\n0\r\nX: trailer\r\n\r\n");
+  CHECK(client.read_response().status == 200);
+  client.send(post + "Content-Length: 2\r\nX: a\r\n folded: line\r\n\r\n{}");
+  CHECK(client.read_response().status == 200);
+  client.send("GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(post.size()) + "\r\n\r\n" +
+              post);
+  CHECK(client.read_response().status == 200);
+  CHECK(client.get("/health").status == 200);
+}

@@ -16,3 +16,16 @@ TEST_CASE("one line an interval, which tells how many were held back") {
   CHECK(throttle.pass(start + 600s) == 1);
   CHECK(throttle.pass(start + 1200s) == 0);
 }
+
+TEST_CASE("a few lines pass in each interval, if that is wanted") {
+  log_throttle throttle(std::chrono::minutes(1), 3);
+  const auto begun = log_throttle::time_point{};
+  const auto after = [&](int seconds) { return throttle.pass(begun + std::chrono::seconds(seconds)); };
+  for (int i = 0; i < 3; ++i) CHECK(after(i) == 0);
+  CHECK_FALSE(after(3));
+  CHECK_FALSE(after(59));
+  CHECK(after(60) == 2);
+  CHECK(after(61) == 0);
+  CHECK(after(62) == 0);
+  CHECK_FALSE(after(63));
+}

@@ -1,16 +1,22 @@
 #include "net/cluster/node_listener.hpp"
 
 #include "config/settings.hpp"
+#include "net/cluster/node_dialer.hpp"
 #include "net/cluster/node_greeting.hpp"
+#include "net/log.hpp"
 #include "tests/net/scarce_descriptors.hpp"
 #include "tests/net/wire_client.hpp"
 
 #include <catch2/catch.hpp>
+#include <spdlog/sinks/ringbuffer_sink.h>
 
+#include <algorithm>
 #include <condition_variable>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <sys/socket.h>
+#include <variant>
 
 using namespace parley;
 using namespace parley::net;
@@ -40,8 +46,9 @@ private:
 };
 
 struct listener_fixture {
-  explicit listener_fixture(double silence_seconds = 60) {
+  explicit listener_fixture(double silence_seconds = 60, const std::string& secret = {}) {
     settings.nodes.port = 0;
+    settings.nodes.secret = secret;
     settings.nodes.silence_seconds = silence_seconds;
     settings.limits.handshake_seconds = 60;
     listener = std::make_unique<node_listener>(settings, entrance);
@@ -100,6 +107,53 @@ TEST_CASE("connections that say nothing keep no node out") {
   const wire_client node = fixture.join();
   CHECK(fixture.entrance.first() >= 0);
   CHECK(silent.front().ended());
+}
+
+TEST_CASE("where a secret is asked for, only who shows it joins") {
+  const std::string secret = "0123456789abcdef0123456789abcdef";
+  listener_fixture fixture(60, secret);
+  const auto answer = [&](const std::string& words) {
+    wire_client node = fixture.connect();
+    node.send(node_greeting(words));
+    return read_node_greeting(node.read_bytes(node_greeting_bytes)).value().words;
+  };
+  for (const std::string wrong : {"a worker joins", "a worker joins with", "a worker joins with 0", ""}) {
+    INFO(wrong);
+    CHECK(answer(wrong) == "refused: only processes that this one has started may join here");
+  }
+  CHECK(answer("a worker joins with " + secret.substr(1) + "0") != node_welcome);
+  CHECK(answer("a worker joins with " + secret) == node_welcome);
+  CHECK(fixture.entrance.first() >= 0);
+}
+
+TEST_CASE("a worker shows the secret that it was given") {
+  listener_fixture fixture(60, "0123456789abcdef");
+  const auto join = [&](const std::string& secret) {
+    auto settings = fixture.settings;
+    settings.nodes.secret = secret;
+    node_dialer dialer(settings, fixture.listener->address());
+    std::promise<actors::dialled> done;
+    dialer.dial([&](actors::dialled how) { done.set_value(std::move(how)); });
+    return std::holds_alternative<actors::node_socket>(done.get_future().get());
+  };
+  CHECK_FALSE(join(""));
+  CHECK_FALSE(join("0123456789abcdeF"));
+  CHECK(join("0123456789abcdef"));
+}
+
+TEST_CASE("refused nodes are logged now and then") {
+  listener_fixture fixture;
+  const auto said = std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(1000);
+  net::log()->sinks().push_back(said);
+  for (int i = 0; i < 50; ++i) {
+    wire_client web_client = fixture.connect();
+    web_client.send("GET / HTTP/1.1\r\n\r\n");
+    CHECK(web_client.ended());
+  }
+  const auto lines = said->last_formatted();
+  net::log()->sinks().pop_back();
+  CHECK(std::count_if(lines.begin(), lines.end(),
+                      [](const std::string& line) { return line.find("is refused") != line.npos; }) == 10);
 }
 
 // Not under UndefinedBehaviorSanitizer: to check the type of an exception it opens a pipe, and it reports a wrong type

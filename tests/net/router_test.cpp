@@ -45,7 +45,7 @@ TEST_CASE("an unknown path is 404") {
                                     "/sessions/a/frames", "/sessions/a/close/", "/sessions/a");
   const http_reply got = ask("POST", path);
   CHECK(got.status == 404);
-  CHECK(got.body.find(R"({"error":{"code":"not_found","message":)") == 0);
+  CHECK(got.body.text().find(R"({"error":{"code":"not_found","message":)") == 0);
 }
 
 TEST_CASE("a known path with another method is 405 and tells the methods") {

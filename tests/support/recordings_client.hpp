@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <future>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -37,7 +38,9 @@ public:
   };
   file fetch(const std::string& id, const std::string& name, const actors::principal& who = {"", true}) {
     std::promise<file> answer;
-    desk_.fetch(id, name, who, [&](actors::recording_answer what, std::string content) {
+    desk_.fetch(id, name, who, [&](actors::recording_answer what, std::shared_ptr<const base::open_file> open) {
+      std::string content(open ? open->size() : 0, '\0');
+      if (open) content.resize(open->read(0, content));
       answer.set_value({what, std::move(content)});
     });
     return answer.get_future().get();
