@@ -132,8 +132,9 @@ void large_frames::add(const std::shared_ptr<lane>& to, task work) {
   to->queue_->add(to, std::move(work), false);
 }
 
-void large_frames::again(std::shared_ptr<turn> instead_of, task work) {
-  const auto& to = instead_of->of();
+void large_frames::again(std::shared_ptr<turn>&& instead_of, task work) {
+  const auto ends = std::move(instead_of);
+  const auto& to = ends->of();
   to->queue_->add(to, std::move(work), true); // it is at work until the turn ends, which is now
 }
 

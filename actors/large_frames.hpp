@@ -53,7 +53,7 @@ public:
   static void add(const std::shared_ptr<lane>& to, task work);
 
   /// Gives the turn back, and has `work` done in the next one of its lane.
-  static void again(std::shared_ptr<turn> instead_of, task work);
+  static void again(std::shared_ptr<turn>&& instead_of, task work);
 
   /// Whether this thread is one of a `large_frames`.
   static bool here();

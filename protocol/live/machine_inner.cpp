@@ -214,8 +214,11 @@ std::optional<machine::time_point> machine::remark_due() const {
 /// When the duplex session is to be opened again.
 std::optional<machine::time_point> machine::reopening_due() const {
   if (!started_ || side_turn_) return std::nullopt;
-  if (inner_.number != 0 && (!stale_since_ || !quiet())) return std::nullopt;
-  const auto due = inner_.number == 0 ? retry_at_.value_or(*started_) : *stale_since_ + settled_after;
+  auto due = retry_at_.value_or(*started_);
+  if (inner_.number != 0) {
+    if (!stale_since_ || !quiet()) return std::nullopt;
+    due = *stale_since_ + settled_after;
+  }
   return std::max(due, opens_at_.value_or(due));
 }
 

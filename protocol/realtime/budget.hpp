@@ -88,8 +88,8 @@ public:
   /// Call before `base64_text` is decoded. Returns why it must not be. `param` names the field.
   std::optional<fault> charge(std::string_view base64_text, const sound_format& format, std::string_view param) {
     const double seconds = seconds_of(base64_text, format);
-    if ((seconds_ += seconds) > most_event_seconds)
-      return invalid_value(param, "one event may hold 300 s of sound.").value();
+    seconds_ += seconds;
+    if (seconds_ > most_event_seconds) return invalid_value(param, "one event may hold 300 s of sound.").value();
     if (budget_.take_sound(seconds, now_)) return std::nullopt;
     return fault{"rate_limit_exceeded", "Sound comes faster than time, and more than ten minutes ahead of it.",
                  std::string(param), "rate_limit_error"};
