@@ -104,7 +104,8 @@ void compare_with_pinned(const known_file& known, const folders& where, bool has
 
 bool check_files(const folders& where, bool hash, findings& out) {
   const auto about_folder = folder_problem(where.model);
-  const bool has_weights = exists(where.model / index_name) || exists(where.model / "model.safetensors");
+  const auto is_there = [&](const char* name) { return exists(symlink_status(where.model / name)); };
+  const bool has_weights = is_there(index_name) || is_there("model.safetensors");
   if (about_folder && !has_weights) {
     out.fault(where.model.string() + " " + *about_folder, "");
     return false;
