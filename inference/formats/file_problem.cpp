@@ -35,7 +35,7 @@ std::optional<std::string> file_problem(const std::filesystem::path& file) {
     return "is a link to " + read_symlink(file, none).string() +
            ", which is not there: the download did not finish, or the cache was cleaned; fetch it again";
   if (!exists(file, none)) return is_missing;
-  if (!is_regular_file(file, none)) return "is not a regular file"; // opening a pipe would wait for a writer
+  if (!is_regular_file(file, none)) return is_not_regular; // opening a pipe would wait for a writer
   const auto size = file_size(file, none);
   if (none) return std::nullopt;
   if (size == 0) return "is empty: the download did not finish; fetch it again";
@@ -46,7 +46,8 @@ std::optional<std::string> file_problem(const std::filesystem::path& file) {
 
 std::string read_whole_file(const std::filesystem::path& file, std::size_t most) {
   const auto refuse = [&](const std::string& why) { throw std::runtime_error(file.string() + ": " + why); };
-  if (const auto problem = file_problem(file)) refuse(*problem == is_missing ? "can't open" : *problem);
+  if (const auto problem = file_problem(file); problem && *problem != is_not_regular)
+    refuse(*problem == is_missing ? "can't open" : *problem);
   std::ifstream stream(file, std::ios::binary);
   if (!stream) refuse("can't open");
   std::string bytes;
