@@ -114,8 +114,8 @@ std::shared_ptr<meters::worker> meters::of_worker(worker_key key) {
   of.kv_pages_free = series(kv_pages_, labels{{"worker", name}, {"state", "free"}});
   for (std::size_t i = 0; i < of.counted.size(); ++i) {
     const auto& what = engine_counters[i];
-    of.counted[i] =
-        series(counter_family(registry_, what.metric, what.help), labels{{"worker", name}, {"result", what.result}});
+    of.counted[i] = series(counter_family(registry_, what.metric, what.help),
+                           labels{{"worker", name}, {what.label, what.label_value}});
   }
   of.busy_s = series(busy_s_, labels{{"worker", name}});
   return kept = std::move(made);
@@ -130,8 +130,9 @@ void meters::loaded(worker_key key, const worker_capacity& before, const worker_
   of.kv_pages_used->Set(now.engine.kv_pages - now.engine.kv_pages_free);
   of.kv_pages_free->Set(now.engine.kv_pages_free);
   for (std::size_t i = 0; i < of.counted.size(); ++i) {
-    const auto value = engine_counters[i].value;
-    add(*of.counted[i], static_cast<double>(before.engine.*value), static_cast<double>(now.engine.*value));
+    const auto& [metric, help, label, label_value, value, unit] = engine_counters[i];
+    add(*of.counted[i], static_cast<double>(before.engine.*value) * unit,
+        static_cast<double>(now.engine.*value) * unit);
   }
   add(*of.busy_s, before.busy_s, now.busy_s);
 }

@@ -36,7 +36,19 @@ struct engine_capacity {
   std::uint64_t voice_misses = 0;  ///< reference voices that had to be prepared
   std::uint64_t prompt_hits = 0;   ///< prompts found in the cache
   std::uint64_t prompt_misses = 0; ///< prompts that had to be prefilled
-  int slots = 0;                   ///< slots it can offer now, never fewer than open sessions; 0 = as in `engine_info`
+  // Microseconds of the engine's thread.
+  std::uint64_t unit_us = 0;   ///< for seconds of running conversations
+  std::uint64_t window_us = 0; ///< for their ends, and for sliding windows
+  std::uint64_t prompt_us = 0; ///< for sessions that open
+  std::uint64_t chat_us = 0;
+  std::uint64_t replay_us = 0;
+  std::uint64_t waited_us = 0; ///< in which it was ready and had no core
+  // Units that came late, by what took most of their time.
+  std::uint64_t late_itself = 0;
+  std::uint64_t late_units = 0; ///< those of others
+  std::uint64_t late_background = 0;
+  std::uint64_t late_core = 0;
+  int slots = 0; ///< slots it can offer now, never fewer than open sessions; 0 = as in `engine_info`
 };
 
 /// Number of prompts of duplex sessions (system prompt and reference voice) whose rows an engine caches, the most

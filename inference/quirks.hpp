@@ -44,7 +44,11 @@ struct quirks {
   /// window. In the published network padding does not count, so both give the same.
   bool partial_pools_ignore_opset = false;
 
-  static constexpr quirks literal() { return {true, true, true, true, true, true, true, true, true, true}; }
+  /// The sounds of a prompt, and the last piece of a long one, are padded to the longest of them, and the padding is heard:
+  /// what they sound like depends on the others, and many short sounds cost as much as many long ones.
+  bool clips_are_padded = false;
+
+  static constexpr quirks literal() { return {true, true, true, true, true, true, true, true, true, true, true}; }
 };
 
 } // namespace parley::inference

@@ -89,12 +89,13 @@ std::int64_t frames_of(std::span<const float> samples) {
 
 } // namespace
 
-thinker::clip_hearing::clip_hearing(const thinker& of, std::span<const std::span<const float>> clips) : of_(of) {
+thinker::clip_hearing::clip_hearing(const thinker& of, std::span<const std::span<const float>> clips, bool padded)
+    : of_(of) {
   constexpr auto most = std::size_t{30} * audio::sample_rate;
   for (auto rest : clips)
     for (; !rest.empty(); rest = rest.subspan(std::min(most, rest.size()))) {
       pieces_.push_back(rest.first(std::min(most, rest.size())));
-      longest_ = std::max(longest_, frames_of(pieces_.back()));
+      if (padded) padded_to_ = std::max(padded_to_, frames_of(pieces_.back()));
     }
 }
 
@@ -104,7 +105,7 @@ bool thinker::clip_hearing::advance() {
   const auto frames = frames_of(piece);
   if (!pass_) {
     const auto mel = of_.mel_.offline(piece).front();
-    const auto padded = at::constant_pad_nd(mel, {0, 0, 0, longest_ - frames});
+    const auto padded = at::constant_pad_nd(mel, {0, 0, 0, std::max(padded_to_ - frames, std::int64_t{0})});
     pass_ = of_.encoder_->begin_clip({padded.to(of_.llm_.device(), of_.llm_.dtype()), frames});
   } else {
     auto pass = *pass_;

@@ -45,8 +45,8 @@ public:
   /// The same in steps, each of which costs at most one layer over 30 s, so that a long clip delays nobody.
   class clip_hearing {
   public:
-    /// `of` and the clips must outlive this.
-    clip_hearing(const thinker& of, std::span<const std::span<const float>> clips);
+    /// `of` and the clips must outlive this. `padded`: see quirks::clips_are_padded.
+    clip_hearing(const thinker& of, std::span<const std::span<const float>> clips, bool padded);
 
     /// Returns true once all clips are encoded. If it throws, nothing has changed.
     bool advance();
@@ -59,7 +59,7 @@ public:
   private:
     const thinker& of_;
     std::vector<std::span<const float>> pieces_;
-    std::int64_t longest_ = 0; ///< in frames
+    std::int64_t padded_to_ = 0; ///< frames
     std::optional<audio::encoder::clip_pass> pass_;
     std::vector<at::Tensor> rows_;
     int steps_ = 0;

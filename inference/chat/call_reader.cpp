@@ -43,12 +43,11 @@ std::string call_reader::push(std::string_view text) {
       out.append(waiting_, 0, certain);
       waiting_.erase(0, begin + call_begin.size());
       in_call_ = true;
+      searched_ = 0;
+      in_string_ = escaped_ = endless_ = false;
       scanner_ = {};
     }
-    // The mark may stand in a string of the call: the call ends at the first one with whole JSON before it.
-    auto end = waiting_.find(call_end);
-    while (end != std::string::npos && !is_call(std::string_view(waiting_).substr(0, end)))
-      end = waiting_.find(call_end, end + 1);
+    const auto end = find_end();
     if (end == std::string::npos) {
       scan_call(waiting_);
       break;
@@ -58,6 +57,25 @@ std::string call_reader::push(std::string_view text) {
     in_call_ = false;
   }
   return out;
+}
+
+/// Where the call ends; npos = not yet. Its mark may stand in a string of the call. Outside of strings no JSON has a `<`,
+/// so the first one there decides, and no byte is looked at twice.
+std::size_t call_reader::find_end() {
+  for (; !endless_ && searched_ < waiting_.size(); ++searched_) {
+    const auto c = waiting_[searched_];
+    if (in_string_) {
+      if (!std::exchange(escaped_, !escaped_ && c == '\\') && c == '"') in_string_ = false;
+    } else if (c == '"') {
+      in_string_ = true;
+    } else if (c == '<') {
+      const auto rest = std::string_view(waiting_).substr(searched_, call_end.size());
+      if (rest.size() < call_end.size() && call_end.starts_with(rest)) break; // the rest of the mark may follow
+      if (rest == call_end && is_call(std::string_view(waiting_).substr(0, searched_))) return searched_;
+      endless_ = true;
+    }
+  }
+  return std::string::npos;
 }
 
 std::string call_reader::finish() {

@@ -36,13 +36,21 @@ public:
   std::vector<parley::conversation::call_piece> take_pieces() { return std::exchange(pieces_, {}); }
 
 private:
+  std::size_t find_end();
   void scan_call(std::string_view body);
   void read_call(std::string_view body);
   void add(std::string name, std::string arguments);
 
   std::string waiting_; ///< what may belong to a call
   bool in_call_ = false;
-  call_scanner scanner_; ///< of the call that has begun
+
+  // Of the call that has begun:
+  std::size_t searched_ = 0; ///< bytes in which its end was looked for
+  bool in_string_ = false;   ///< there
+  bool escaped_ = false;
+  bool endless_ = false; ///< what came is not JSON, and whatever follows will not make it so
+  call_scanner scanner_;
+
   std::vector<parley::conversation::tool_call> calls_;
   std::vector<parley::conversation::call_piece> pieces_;
 };

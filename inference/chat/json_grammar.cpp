@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 namespace parley::inference::chat {
@@ -78,6 +79,7 @@ private:
     made.types = 0;
     bool literal = true;
     std::set<std::uint16_t> numbers;
+    pay(branches.size());
     for (const auto& branch : branches) {
       const auto number = read(branch, depth + 1);
       if (!numbers.insert(number).second) continue;
@@ -93,7 +95,7 @@ private:
     return add(std::move(made));
   }
 
-  static void read_types(const schema_json& schema, rule& into) {
+  void read_types(const schema_json& schema, rule& into) {
     static constexpr std::pair<const char*, std::uint8_t> names[] = {
         {"object", json_grammar::object},   {"array", json_grammar::array},
         {"string", json_grammar::string},   {"number", json_grammar::number | json_grammar::integer},
@@ -101,10 +103,12 @@ private:
         {"null", json_grammar::null}};
     std::uint8_t types = 0;
     auto add_type = [&](const schema_json& given) {
+      const auto* type = given.get_ptr<const std::string*>();
       for (const auto& [name, bits] : names)
-        if (given == name) types |= bits;
+        if (type && *type == name) types |= bits;
     };
     if (schema.contains("type")) {
+      pay(schema["type"].size());
       if (schema["type"].is_array())
         for (const auto& each : schema["type"]) add_type(each);
       else
@@ -133,15 +137,25 @@ private:
     if (!schema.contains("properties") || !schema["properties"].is_object()) return;
     const auto& given = schema["properties"];
     if (given.size() > most_properties) return;
-    for (const auto& [name, value] : given.items()) {
-      bool required = false;
-      if (schema.contains("required"))
-        for (const auto& each : schema["required"]) required = required || each == name;
-      into.properties.push_back({json_text(name).substr(1), read(value, depth + 1), required});
-    }
+    const auto& required = required_of(schema);
+    for (const auto& [name, value] : given.items())
+      into.properties.push_back({json_text(name).substr(1), read(value, depth + 1), required.contains(name)});
     std::sort(into.properties.begin(), into.properties.end(),
               [](const auto& a, const auto& b) { return a.key < b.key; });
   }
+
+  /// The names in `required`, read once for each object, at whatever depth it is.
+  const std::set<std::string_view>& required_of(const schema_json& schema) {
+    const auto [place, fresh] = required_.try_emplace(&schema);
+    if (!fresh || !schema.contains("required")) return place->second;
+    pay(schema["required"].size());
+    for (const auto& each : schema["required"])
+      if (const auto* name = each.get_ptr<const std::string*>()) place->second.insert(*name);
+    return place->second;
+  }
+
+  /// What is gone through costs time, whether anything comes of it or not.
+  void pay(std::size_t elements) { left_ -= std::min(left_, elements * sizeof(schema_json)); }
 
   std::uint16_t add(rule made) {
     made.shortest = shortest(made);
@@ -174,6 +188,7 @@ private:
   std::vector<rule>& rules_;
   std::size_t& left_;
   std::map<std::pair<const schema_json*, int>, std::uint16_t> known_;
+  std::map<const schema_json*, std::set<std::string_view>> required_;
 };
 
 } // namespace

@@ -79,7 +79,7 @@ std::string audio_placeholder(std::size_t samples, int pool_step, bool by_second
 }
 
 prompt_ids encode_prompt(const tokenizer& tokens, const rendered_text& text, const placeholders& media,
-                         bool quote_clients) {
+                         bool quote_clients, std::size_t most) {
   rendered_text whole;
   auto done = std::size_t{0};
   for (const auto& a : text.attachments) {
@@ -90,10 +90,8 @@ prompt_ids encode_prompt(const tokenizer& tokens, const rendered_text& text, con
   whole.add(text, done, text.text.size());
 
   prompt_ids result;
-  if (quote_clients)
-    result.ids = tokens.encode(whole.text, whole.quoted);
-  else
-    result.ids = tokens.encode(whole.text);
+  if (!quote_clients) whole.quoted.clear();
+  result.ids = tokens.encode(whole.text, whole.quoted, most);
   std::erase(result.ids, tokens.id("<|listen|>"));
   auto pair = [&](const char* begin, const char* end) { return std::pair(tokens.id(begin), tokens.id(end)); };
   result.audio = find_bounds(result.ids, std::array{pair("<|audio_start|>", "<|audio_end|>")});

@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,9 +48,9 @@ struct placeholders {
 
 /// Inserts the placeholders into the text and encodes it. With `quote_clients`, text from clients cannot become a
 /// control token. `<|listen|>` is dropped, as in the reference. Throws std::out_of_range when an attachment has no
-/// placeholder.
+/// placeholder. Once there are more than `most` tokens, the rest is left out.
 prompt_ids encode_prompt(const tokenizer& tokens, const rendered_text& text, const placeholders& media,
-                         bool quote_clients);
+                         bool quote_clients, std::size_t most = std::numeric_limits<std::size_t>::max());
 
 /// Rows of the prompt, [ids, hidden] in the model's dtype: token embeddings, in which the rows of `sound` and `sight`,
 /// each [rows, hidden], fill the bounds in order. Either may be undefined if it has no bounds. Surplus rows are dropped

@@ -100,16 +100,35 @@ void compare_with_pinned(const known_file& known, const folders& where, bool has
              "if the folder is of that revision, the copy is damaged: fetch the file again");
 }
 
+/// Pipes and devices, which nothing may open: a pipe waits for a writer, and a device may have no end.
+bool holds_pipes(const std::filesystem::path& folder, findings& out) {
+  using std::filesystem::file_type;
+  std::error_code none;
+  bool found = false;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, none)) {
+    const auto type = entry.status(none).type();
+    if (type != file_type::fifo && type != file_type::character && type != file_type::block &&
+        type != file_type::socket)
+      continue;
+    out.fault(entry.path().filename().string() + " " + is_not_regular, fetch_again);
+    found = true;
+  }
+  return found;
+}
+
 } // namespace
 
 bool check_files(const folders& where, bool hash, findings& out) {
   const auto about_folder = folder_problem(where.model);
-  const bool has_weights = exists(where.model / index_name) || exists(where.model / "model.safetensors");
+  const auto is_there = [&](const char* name) { return exists(symlink_status(where.model / name)); };
+  const bool has_weights = is_there(index_name) || is_there("model.safetensors");
   if (about_folder && !has_weights) {
     out.fault(where.model.string() + " " + *about_folder, "");
     return false;
   }
   if (about_folder) out.warn(where.model.string() + " " + *about_folder, "check again when it has ended");
+  const auto pipes = holds_pipes(where.model, out);
+  if ((where.assets != where.model && holds_pipes(where.assets, out)) || pipes) return false;
   const auto faults = out.count(severity::fault);
   for (const auto& file : expected)
     if (const auto problem = file_problem(where.model / file.name))

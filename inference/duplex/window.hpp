@@ -1,11 +1,14 @@
 #pragma once
 
 #include "inference/duplex/unit_decoder.hpp"
+#include "inference/llm/row_move.hpp"
 #include "inference/text/tokenizer.hpp"
 #include "inference/unit.hpp"
 
 #include <cstdint>
 #include <deque>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,16 +24,20 @@ struct window_options {
   int system_max_tokens = 1000;  ///< how many tokens of system messages stay when the units after them are dropped
 };
 
-/// One change of a KV cache: rows [0, keep) stay, the next `drop` rows are removed, `insert` is fed in their place, and
-/// the rows after them move up with their keys rotated (docs/model/thinker.md 5.6).
-struct window_step {
+/// How a KV cache changes when its window slides: rows [0, keep) stay, `insert` is fed behind them, and what is left of
+/// the other rows follows (docs/model/thinker.md 5.6). Whatever is dropped, each row that is left moves once.
+struct window_slide {
   std::int64_t keep = 0;
-  std::int64_t drop = 0;
   std::vector<token_id> insert;
+  std::vector<llm::row_move> moves; ///< of the cache as it was, ascending; the first goes to keep + insert.size()
+
+  std::int64_t length() const { ///< of the cache afterwards
+    return moves.empty() ? keep + std::ssize(insert) : moves.back().to + moves.back().rows;
+  }
 };
 
 /// Which units a session's KV cache holds, and what to drop when it grows too long. Bookkeeping only: the caller
-/// carries the steps out.
+/// carries the slides out. Copies are windows of their own.
 class window {
 public:
   /// Rows of messages that came before a unit (docs/model/thinker.md 5.7). They are dropped with it, or stay behind the
@@ -52,7 +59,9 @@ public:
   window(tokenizer tokens, window_options options);
 
   /// Call after the prompt: `prefix` rows, then the rows of `suffix_ids`, which are fed again when context is inserted.
-  void set_prompt(std::int64_t prefix, std::vector<token_id> suffix_ids);
+  /// `most`: how many rows the prompt may have together with what the dropped units said.
+  void set_prompt(std::int64_t prefix, std::vector<token_id> suffix_ids,
+                  std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
   /// Call before `<unit>`, and before the messages that precede it. `cache_length` is in rows, here and below.
   void begin_unit(std::int64_t cache_length, std::vector<stretch> messages = {});
@@ -60,27 +69,35 @@ public:
   /// After `</unit>`.
   void end_unit(std::int64_t cache_length, const unit_outcome& outcome);
 
-  /// The changes to make now, in order. The window assumes that the caller makes them.
-  std::vector<window_step> slide(std::int64_t cache_length);
+  /// The change to make now, if one is due. The window assumes that the caller makes it, here and below.
+  std::optional<window_slide> slide(std::int64_t cache_length);
+
+  /// The change that leaves at most `most` rows, or as few as there can be: drops units, and then the messages of the
+  /// system. None if that many are left already. Where windows slide by tokens, down to their low mark at once.
+  std::optional<window_slide> make_room(std::int64_t cache_length, std::int64_t most);
 
   const window_options& options() const { return options_; }
-  std::int64_t first_changed() const { return prefix_; } ///< the first row that a slide may write to
-  std::int64_t preserved() const { return preserved_; }  ///< rows at the front that no slide drops
+  std::int64_t preserved() const { return preserved_; } ///< rows at the front that no slide drops
   const std::vector<unit>& units() const { return units_; }
-  int events() const { return events_; } ///< calls of `slide` that dropped something
+  int events() const { return events_; } ///< slides
   std::int64_t dropped_tokens() const { return dropped_tokens_; }
   const std::vector<token_id>& previous_ids() const { return previous_ids_; }
   const std::string& previous_text() const { return previous_text_; }
 
 private:
-  std::vector<window_step> drop_oldest();
-  void keep_newest_messages(std::vector<window_step>& steps);
-  void remember(const unit& gone, std::vector<window_step>& steps);
+  struct sliding;
+  sliding begin_slide(std::int64_t cache_length) const;
+  std::int64_t rows_left(const sliding& made) const;
+  void drop_oldest(sliding& made);
+  void drop_oldest_message(sliding& made);
+  bool remember(const unit& gone);
+  std::optional<window_slide> conclude(const sliding& made);
 
   tokenizer tokens_;
   window_options options_;
   std::vector<token_id> marker_;
   std::int64_t prefix_ = 0;
+  std::int64_t most_previous_ = 0; ///< ids behind the marker
   std::vector<token_id> suffix_ids_;
   std::int64_t preserved_ = 0;
   std::int64_t unit_begin_ = 0;

@@ -126,6 +126,7 @@ void omni_engine::apply(cancel_turn&& order) {
 
 void omni_engine::apply(close_session&& order) {
   if (const auto* s = sessions_.find(order.session); s && s->most_pages > 0) forecast_.ended(s->most_pages);
+  share_.forget(order.session);
   sessions_.end(order.session);
   out_(closed{order.session});
 }

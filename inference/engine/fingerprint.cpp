@@ -1,5 +1,7 @@
 #include "inference/engine/fingerprint.hpp"
 
+#include "inference/formats/file_problem.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -22,8 +24,10 @@ struct hash {
 
 class reader {
 public:
-  explicit reader(const std::filesystem::path& path)
-      : path_(path), file_(path, std::ios::binary), size_(std::filesystem::file_size(path)) {}
+  explicit reader(const std::filesystem::path& path) : path_(path), size_(std::filesystem::file_size(path)) {
+    if (const auto problem = file_problem(path)) throw std::runtime_error(path.string() + ": " + *problem);
+    file_.open(path, std::ios::binary);
+  }
 
   std::uint64_t size() const { return size_; }
 
@@ -47,7 +51,7 @@ std::string fingerprint(const std::filesystem::path& checkpoint) {
   constexpr std::uint64_t header = 1 << 20, samples = 256, sample = 4096;
   hash h;
   reader config(checkpoint / "config.json");
-  h.add(config.at(0, config.size()));
+  h.add(config.at(0, std::min<std::uint64_t>(config.size(), largest_text)));
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(checkpoint))
     if (entry.path().extension() == ".safetensors") files.push_back(entry.path());

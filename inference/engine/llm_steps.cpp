@@ -43,6 +43,12 @@ std::vector<stages::llm_part> stages::llm_parts(std::span<const schedule::piece>
   return parts;
 }
 
+void stages::slide(std::span<const schedule::piece> plan) {
+  for (const auto& piece : plan)
+    if (auto* t = sessions_.needing(stage::slide, piece.session))
+      sessions_.step(*t, [&](task& u) { u.slide(piece.rows); });
+}
+
 void stages::run_llm(std::span<const schedule::piece> prefill, std::span<const session_id> decode) {
   auto parts = llm_parts(prefill, decode);
   std::vector<drawing> draws;

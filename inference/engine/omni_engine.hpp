@@ -51,15 +51,19 @@ private:
   bool run_pass();
   void hand_out_voices();
   std::vector<ready_session> ready_tasks() const;
-  std::size_t share_pages(schedule& plan);
+  std::vector<session_id> share_pages(schedule& plan);
   int sessions_by_pages() const;
   std::vector<page_claim> claims_of(const schedule& plan);
   session* youngest_with_pages(std::uint64_t after);
   bool parks(session& s);
-  void wait_for_helpers(std::uint64_t pictures_known);
+  struct helpers_done {
+    std::uint64_t pictures, texts;
+  };
+  void wait_for_helpers(const helpers_done& known);
   std::size_t count_busy() const;
   double share_of_units(const schedule& plan);
-  void measure(engine_clock::time_point begin, double share);
+  void run_stages(const schedule& plan);
+  void measure(engine_clock::time_point begin, engine_clock::time_point now, double share);
   void use_threads();
 
   std::shared_ptr<const thinker> model_;
@@ -73,6 +77,7 @@ private:
   std::uint64_t arrivals_ = 0;
   page_forecast forecast_;
   engine_clock::time_point windows_from_{}; ///< until then windows wait for company
+  background_share share_;                  ///< of the engine's time
 };
 
 } // namespace parley::inference

@@ -9,21 +9,22 @@
 // The pages of the KV pool, when there are not enough for everybody: the youngest sessions wait.
 namespace parley::inference {
 
-/// What the language model's pass would take from the pool.
+/// What the pass would take from the pool.
 std::vector<page_claim> omni_engine::claims_of(const schedule& plan) {
   std::vector<page_claim> claims;
-  auto add = [&](const task* t, std::int64_t rows, std::optional<std::int64_t> from = {}) {
-    if (!t) return;
-    auto& s = t->owner();
-    const auto pages = s.cache.pages_to_take(rows, from.value_or(s.cache.length()));
+  auto add = [&](const task& t, int pages) {
+    auto& s = t.owner();
     s.most_pages = std::max(s.most_pages, s.cache.pages() + pages);
     claims.push_back({s.id, s.arrival, pages});
   };
-  claims.reserve(plan.decode.size() + plan.prefill.size());
-  for (const auto id : plan.decode) add(sessions_.needing(stage::decode, id), 1);
+  claims.reserve(plan.decode.size() + plan.slide.size() + plan.prefill.size());
+  for (const auto id : plan.decode)
+    if (const auto* t = sessions_.needing(stage::decode, id)) add(*t, t->owner().cache.pages_to_take(1));
+  for (const auto& piece : plan.slide)
+    if (const auto* t = sessions_.needing(stage::slide, piece.session)) add(*t, t->pages_to_slide());
   for (const auto& piece : plan.prefill)
-    if (auto* t = sessions_.needing(stage::prefill, piece.session))
-      add(t, piece.rows + t->rows_set_aside(), t->first_rewritten());
+    if (const auto* t = sessions_.needing(stage::prefill, piece.session))
+      add(*t, t->owner().cache.pages_to_take(piece.rows));
   return claims;
 }
 
@@ -47,10 +48,10 @@ bool omni_engine::parks(session& s) {
   }
 }
 
-/// Takes out of the plan whoever must wait for pages, and returns how many those are. The oldest session of the plan
+/// Takes out of the plan whoever must wait for pages, and returns who those are. The oldest session of the plan
 /// goes on: for it, the youngest ones move their rows to the host's memory. A session that may go on has its rows in
 /// the pool.
-std::size_t omni_engine::share_pages(schedule& plan) {
+std::vector<session_id> omni_engine::share_pages(schedule& plan) {
   auto claims = claims_of(plan);
   auto waiting = without_pages(claims, free_pages());
   while (!waiting.empty()) {
@@ -66,11 +67,12 @@ std::size_t omni_engine::share_pages(schedule& plan) {
   }
   auto waits = [&](session_id id) { return std::ranges::find(waiting, id) != waiting.end(); };
   std::erase_if(plan.decode, waits);
-  std::erase_if(plan.prefill, [&](const auto& piece) { return waits(piece.session); });
+  for (auto* pieces : {&plan.slide, &plan.prefill})
+    std::erase_if(*pieces, [&](const auto& piece) { return waits(piece.session); });
   for (const auto& claim : claims)
     if (auto* s = sessions_.find(claim.session); s && s->cache.parked() && !waits(claim.session))
       sessions_.step(*s->running, [](task& t) { t.owner().cache.restore(); });
-  return waiting.size();
+  return waiting;
 }
 
 } // namespace parley::inference

@@ -41,55 +41,155 @@ bool gathers(std::span<const ready_session> ready, stage at, std::chrono::millis
 pass_limits accelerator_limits() {
   pass_limits limits;
   limits.windows = 64;
-  limits.speech_steps = 4; // a second has 25: one a pass would be a chain of 25 passes, each as long as its slowest stage
+  limits.speech_steps =
+      4; // a second has 25: one a pass would be a chain of 25 passes, each as long as its slowest stage
   limits.gather_sounds = std::chrono::milliseconds(30);
   limits.gather_windows = std::chrono::milliseconds(550);
   return limits;
 }
 
-schedule schedule_pass(std::span<const ready_session> ready, const pass_limits& limits,
-                       std::chrono::steady_clock::time_point now,
-                       std::chrono::steady_clock::time_point windows_from) {
-  std::vector<ready_session> order(ready.begin(), ready.end());
-  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.deadline, a.session) < std::tie(b.deadline, b.session);
-  });
-  schedule plan;
-  const bool in_company = std::any_of(order.begin(), order.end(), is_under_way);
-  auto prompt_rows = in_company ? std::min(limits.prompt_rows, limits.prompt_rows_beside) : limits.prompt_rows;
-  auto pieces = limits.pieces;
-  const bool sounds_wait = gathers(ready, stage::hear, limits.gather_sounds, now);
-  const bool windows_wait = now < windows_from && gathers(ready, stage::sound, limits.gather_windows, now);
-  for (const auto& r : order) {
+namespace {
+
+/// Builds the schedule of one pass.
+class schedule_builder {
+public:
+  schedule_builder(std::span<const ready_session> ready, const pass_limits& limits,
+                   std::chrono::steady_clock::time_point now, const background_share* share,
+                   std::chrono::steady_clock::time_point windows_from)
+      : limits_(limits), share_(share), sounds_wait_(gathers(ready, stage::hear, limits.gather_sounds, now)),
+        windows_wait_(now < windows_from && gathers(ready, stage::sound, limits.gather_windows, now)),
+        pieces_(limits.pieces) {
+    std::vector<ready_session> order(ready.begin(), ready.end());
+    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.deadline, a.session) < std::tie(b.deadline, b.session);
+    });
+    const auto ahead = [&](const ready_session& r) {
+      return !r.background && r.deadline - std::chrono::seconds(1) - unit_jitter > now;
+    };
+    const auto others = std::ranges::any_of(order, [&](const auto& r) { return has_work(r) && !ahead(r); });
+    if (others) std::erase_if(order, ahead);
+    const bool in_company = std::ranges::any_of(order, is_under_way);
+    prompt_rows_ = in_company && !share ? std::min(limits.prompt_rows, limits.prompt_rows_beside) : limits.prompt_rows;
+    if (!share_) {
+      for (const auto& r : order) add(r, r.rows);
+      return;
+    }
+    auto has_spare = std::chrono::steady_clock::duration::max();
+    for (const auto& r : order) {
+      if (is_paid(r) || !has_work(r)) continue;
+      if (add(r, r.rows) == 0 && r.at != stage::prefill) continue;
+      plan_.units = true;
+      has_spare = std::min(has_spare, r.deadline - now - r.steps_left * share_->unit_pass());
+    }
+    std::erase_if(order, [](const auto& r) { return !is_paid(r); });
+    add_paid(order, share_->allowance(plan_.units, has_spare, now));
+  }
+
+  schedule take() { return std::move(plan_); }
+
+private:
+  static bool has_work(const ready_session& r) {
+    return r.at != stage::idle && r.at != stage::voice && r.at != stage::same_prompt && r.at != stage::look &&
+           r.at != stage::read;
+  }
+
+  /// Whether it takes of the share of time: everything but the indivisible work of a unit.
+  static bool is_paid(const ready_session& r) {
+    return has_work(r) && (r.background || r.at == stage::see || r.at == stage::slide || r.at == stage::clips ||
+                           (r.at == stage::prefill && r.divisible));
+  }
+
+  /// What belongs to units comes first, then who had least; nobody gets much more than another who is ready. Whose next
+  /// part has no room gets nothing in this pass, so that its turn comes.
+  void add_paid(std::vector<ready_session>& order, std::chrono::steady_clock::duration left) {
+    std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+      if (a.background != b.background) return b.background;
+      if (!a.background) return false;
+      // Of one session, sound comes before further words, so that it is heard early.
+      const auto key = [&](const ready_session& r) {
+        return std::tuple(share_->served(r.session), r.session, -static_cast<int>(r.at));
+      };
+      return key(a) < key(b);
+    });
+    auto least = std::chrono::steady_clock::duration::max();
+    for (const auto& r : order) {
+      plan_.owners.push_back(r.session);
+      least = std::min(least, share_->served(r.session));
+    }
+    std::vector<session_id> turned_away;
+    for (const auto& r : order) {
+      if (left <= left.zero()) return;
+      if (std::ranges::find(turned_away, r.session) != turned_away.end()) continue;
+      if (share_->served(r.session) - least > background_share::quantum) continue;
+      const auto cost = share_->cost(r.at);
+      const auto whole = is_whole(r) ? std::max(r.rows, std::int64_t{1}) : 1;
+      const auto fit = !cost ? whole : *cost > left.zero() ? left / *cost : r.rows; // what never ran is tried
+      if (fit < whole && !plan_.paid.empty()) {
+        turned_away.push_back(r.session);
+        continue;
+      }
+      const auto taken = add(r, std::clamp(fit, whole, std::max(r.rows, whole)));
+      if (taken == 0) continue;
+      plan_.paid.push_back({r.session, r.at, taken});
+      left = cost ? left - taken * *cost : left.zero();
+    }
+  }
+
+  /// Whether it can't be divided.
+  static bool is_whole(const ready_session& r) {
+    return r.at != stage::see && r.at != stage::slide && !(r.at == stage::prefill && r.divisible);
+  }
+
+  /// Adds up to that many rows, as far as the pass has room. Returns how many.
+  std::int64_t add(const ready_session& r, std::int64_t rows) {
+    auto list = [&](std::vector<session_id>& into, bool may) {
+      if (may) into.push_back(r.session);
+      return std::int64_t{may};
+    };
     switch (r.at) {
     case stage::idle:
     case stage::voice:
     case stage::same_prompt:
-    case stage::look: break;
-    case stage::hear:
-      if (!sounds_wait && std::ssize(plan.hear) < limits.sounds) plan.hear.push_back(r.session);
-      break;
-    case stage::see:
-      if (pieces > 0) plan.see.push_back({r.session, std::min(r.rows, pieces)});
-      pieces -= std::min(r.rows, pieces);
-      break;
+    case stage::look:
+    case stage::read: return 0;
+    case stage::hear: return list(plan_.hear, !sounds_wait_ && std::ssize(plan_.hear) < limits_.sounds);
+    case stage::see: return add_pieces(plan_.see, r, std::min(rows, pieces_), pieces_);
     case stage::clips:
-      if (!plan.clips) plan.clips = r.session;
-      break;
-    case stage::prefill: {
-      auto rows = r.divisible ? std::min(r.rows, prompt_rows) : r.rows;
-      if (r.divisible) prompt_rows -= rows;
-      if (rows > 0) plan.prefill.push_back({r.session, rows});
-      break;
+      if (plan_.clips) return 0;
+      plan_.clips = r.session;
+      return 1;
+    case stage::slide: plan_.slide.push_back({r.session, rows}); return rows;
+    case stage::prefill:
+      if (r.divisible) return add_pieces(plan_.prefill, r, std::min(rows, prompt_rows_), prompt_rows_);
+      plan_.prefill.push_back({r.session, r.rows});
+      return r.rows;
+    case stage::decode: return list(plan_.decode, true);
+    case stage::speak: return list(plan_.speak, true);
+    case stage::sound: return list(plan_.sound, !windows_wait_ && std::ssize(plan_.sound) < limits_.windows);
     }
-    case stage::decode: plan.decode.push_back(r.session); break;
-    case stage::speak: plan.speak.push_back(r.session); break;
-    case stage::sound:
-      if (!windows_wait && std::ssize(plan.sound) < limits.windows) plan.sound.push_back(r.session);
-      break;
-    }
+    return 0;
   }
-  return plan;
+
+  static std::int64_t add_pieces(std::vector<schedule::piece>& into, const ready_session& r, std::int64_t rows,
+                                 std::int64_t& room) {
+    if (rows > 0) into.push_back({r.session, rows});
+    room -= rows;
+    return rows;
+  }
+
+  const pass_limits& limits_;
+  const background_share* share_;
+  const bool sounds_wait_, windows_wait_;
+  std::int64_t pieces_, prompt_rows_ = 0;
+  schedule plan_;
+};
+
+} // namespace
+
+schedule schedule_pass(std::span<const ready_session> ready, const pass_limits& limits,
+                       std::chrono::steady_clock::time_point now, const background_share* share,
+                       std::chrono::steady_clock::time_point windows_from) {
+  return schedule_builder(ready, limits, now, share, windows_from).take();
 }
 
 } // namespace parley::inference

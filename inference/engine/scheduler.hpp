@@ -1,5 +1,6 @@
 #pragma once
 
+#include "inference/engine/background_share.hpp"
 #include "inference/unit.hpp"
 
 #include <chrono>
@@ -10,28 +11,15 @@
 
 namespace parley::inference {
 
-/// What a session needs next. Its thinker and its talker each have a stage.
-enum class stage {
-  idle,
-  voice,       ///< its reference voice, prepared elsewhere
-  same_prompt, ///< its prompt, which another session is prefilling
-  look,        ///< its pictures, sliced elsewhere
-  hear,        ///< encode a second of its stream into rows
-  see,         ///< encode pieces of pictures into rows
-  clips,       ///< encode whole sounds of its prompt into rows
-  prefill,     ///< prefill rows into its cache
-  decode,      ///< feed one token
-  speak,       ///< choose one speech token
-  sound,       ///< turn a window of speech tokens into sound
-};
-
 /// A session that is ready for a stage. A chat answer may appear twice, since it is generated ahead while it is spoken.
 struct ready_session {
   session_id session = 0;
   stage at = stage::idle;
-  std::chrono::steady_clock::time_point deadline; ///< arrival + 1 s
-  std::int64_t rows = 0;                          ///< rows to prefill, or pieces to encode
-  bool divisible = false;                         ///< its prefill may be divided: it is a prompt, not a unit
+  std::chrono::steady_clock::time_point deadline; ///< its second's begin + 1 s
+  std::int64_t rows = 0;                          ///< rows to prefill, pieces to encode, or layers to move
+  bool divisible = false;                         ///< its prefill may be divided: it is a prompt or text, not a unit
+  bool background = false;                        ///< no unit: a prompt, a chat answer or a replay
+  int steps_left = 1;                             ///< of a unit: passes that it may still take
 };
 
 /// How much of each stage may run in one pass, so that no stage delays the others for long.
@@ -63,21 +51,33 @@ struct schedule {
   std::vector<session_id> hear;
   std::vector<piece> see;          ///< `rows` are pieces
   std::optional<session_id> clips; ///< one at a time, because a prompt may contain a minute of sound
+  std::vector<piece> slide;        ///< `rows` are layers
   std::vector<piece> prefill;
   std::vector<session_id> decode;
   std::vector<session_id> speak;
   std::vector<session_id> sound;
 
+  std::vector<planned_work> paid; ///< those parts of it that take of the share of time (background_share.hpp)
+  std::vector<session_id> owners; ///< the sessions that were ready for such work
+  bool units = false;             ///< units that are due take part
+
   bool empty() const {
-    return hear.empty() && see.empty() && !clips && prefill.empty() && decode.empty() && speak.empty() && sound.empty();
+    return hear.empty() && see.empty() && !clips && slide.empty() && prefill.empty() && decode.empty() &&
+           speak.empty() && sound.empty();
   }
 };
 
-/// Earliest deadline first; equal deadlines by session. Units are never divided and never wait for prompts. Pure.
-/// `windows_from`: until then windows wait for company, as the limits say.
-schedule schedule_pass(std::span<const ready_session> ready, const pass_limits& limits,
-                       std::chrono::steady_clock::time_point now = std::chrono::steady_clock::time_point::max(),
-                       std::chrono::steady_clock::time_point windows_from =
-                           std::chrono::steady_clock::time_point::max());
+/// How long before its second begins a unit counts as due: what a network moves the sound of a microphone by.
+inline constexpr std::chrono::milliseconds unit_jitter{250};
+
+/// Earliest deadline first; equal deadlines by session. Units are never divided and never wait for prompts; those whose
+/// second has not begun wait until nobody else has work. `share`: the time that is left for everything else, in order of
+/// who had least of it; null = no such limit. `windows_from`: until then windows wait for company, as the limits say.
+/// Pure.
+schedule
+schedule_pass(std::span<const ready_session> ready, const pass_limits& limits,
+              std::chrono::steady_clock::time_point now = std::chrono::steady_clock::time_point::max(),
+              const background_share* share = nullptr,
+              std::chrono::steady_clock::time_point windows_from = std::chrono::steady_clock::time_point::max());
 
 } // namespace parley::inference

@@ -25,6 +25,9 @@ public:
   /// Encodes whole sounds of one prompt, one step at a time.
   void hear_clips(session_id id);
 
+  /// Moves rows of caches; `rows` of the plan counts layers.
+  void slide(std::span<const schedule::piece> plan);
+
   /// Feeds rows of prefills and single tokens in one call, so that the weights are read once; then samples a token for
   /// each task that wants one.
   void run_llm(std::span<const schedule::piece> prefill, std::span<const session_id> decode);

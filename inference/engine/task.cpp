@@ -18,7 +18,7 @@ namespace {
 } // namespace
 
 bool is_elsewhere(stage at) {
-  return at == stage::look || at == stage::same_prompt || at == stage::voice;
+  return at == stage::look || at == stage::read || at == stage::same_prompt || at == stage::voice;
 }
 
 void task::need(stage next) {
@@ -87,6 +87,14 @@ thinker::clip_hearing& task::clips() {
 }
 
 void task::on_clips_heard(at::Tensor) {
+  never_needed();
+}
+
+int task::pages_to_slide() const {
+  never_needed();
+}
+
+void task::slide(std::int64_t) {
   never_needed();
 }
 

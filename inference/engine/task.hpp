@@ -1,6 +1,7 @@
 #pragma once
 
 #include "inference/engine/scheduler.hpp"
+#include "inference/engine/work_ledger.hpp"
 #include "inference/llm/sampling.hpp"
 #include "inference/thinker.hpp"
 #include "inference/tts/turn.hpp"
@@ -102,15 +103,15 @@ public:
   stage needs() const { return needs_; }               ///< of the thinker: idle to decode
   stage speech_needs() const { return speech_needs_; } ///< of the talker: idle, voice, speak or sound
   virtual engine_clock::time_point deadline() const { return began_ + std::chrono::seconds(1); }
-  virtual std::int64_t rows_left() const { return feed_.left(); } ///< prefill rows, or pieces to be encoded
-  virtual std::int64_t rows_set_aside() const { return 0; }       ///< of the cache, to be appended after the prefill
-  virtual std::optional<std::int64_t> first_rewritten() const { return {}; } ///< row of the cache, after the prefill
-  virtual bool divisible() const { return false; } ///< its prefill may be split over several passes
-  virtual bool is_unit() const { return false; }   ///< of a running conversation: waiting makes it late
+  virtual std::int64_t rows_left() const { return feed_.left(); } ///< prefill rows, pieces to encode, layers to move
+  virtual bool divisible() const { return false; }                ///< its prefill may be split over several passes
+  virtual work_kind kind() const = 0;
+  bool is_unit() const { return kind() == work_kind::unit || kind() == work_kind::window; } ///< waiting makes it late
+  virtual int steps_left() const { return 1; } ///< of a unit: passes that it may still take
 
-  // ---- stages prepared elsewhere: look, same_prompt, voice
+  // ---- stages prepared elsewhere: look, read, same_prompt, voice
 
-  /// Called before each pass while it needs `look` or `same_prompt`, to check whether that is ready.
+  /// Called before each pass while it needs `look`, `read` or `same_prompt`, to check whether that is ready.
   virtual void resume();
   virtual void on_voice(std::shared_ptr<const speech::voice> voice);
 
@@ -130,6 +131,11 @@ public:
 
   virtual thinker::clip_hearing& clips();
   virtual void on_clips_heard(at::Tensor rows); ///< [tokens, hidden]
+
+  // ---- stage::slide
+
+  virtual int pages_to_slide() const; ///< pages that its next layers take from the pool
+  virtual void slide(std::int64_t layers);
 
   // ---- stage::prefill, stage::decode
 
@@ -152,9 +158,14 @@ public:
   virtual void on_sound(at::Tensor samples); ///< float32 [n] on the CPU, 24 kHz
   speech_costs& costs() { return costs_; }
 
+  /// The engine has spent this on the task.
+  void spend(engine_clock::duration time) { spent_ += time; }
+
 protected:
   /// `allowed`: the allowed stages of the thinker; must have static lifetime.
   task(session& owner, std::span<const transition> allowed) : session_(owner), allowed_(allowed) {}
+
+  engine_clock::time_point arrived() const { return arrived_; }
 
   void need(stage next);
   void need_speech(stage next);
@@ -167,6 +178,7 @@ protected:
 private:
   session& session_;
   std::span<const transition> allowed_;
+  const engine_clock::time_point arrived_ = engine_clock::now();
   stage needs_ = stage::idle, speech_needs_ = stage::idle;
   bool finished_ = false;
   std::optional<task_failure> failure_;
@@ -174,6 +186,7 @@ private:
 protected:
   llm_feed feed_;
   speech_costs costs_;
+  engine_clock::duration spent_{0};
 };
 
 /// Whether a stage is prepared on other threads, so that the engine can only wait.

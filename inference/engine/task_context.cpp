@@ -8,6 +8,8 @@ namespace parley::inference {
 
 namespace {
 
+constexpr std::size_t most_orders = 256; ///< of pictures, and of texts: far more than one per session
+
 /// The rules of both kinds of sessions name these tokens.
 std::optional<llm::shortlist> make_shortlist(const llm::duplex_sampling_ids& duplex, const chat::answer_ids& chat,
                                              at::Device device) {
@@ -25,8 +27,7 @@ task_context::task_context(const thinker& thinks, const talker* speaks, const ll
       duplex_ids(llm::make_duplex_sampling_ids(model.text(), options.how)),
       answer_ids(chat::answer_ids::of(model.text())),
       shortlist(make_shortlist(duplex_ids, answer_ids, model.llm().device())), prompts(pool, options.kept_prompts),
-      encoders(model) {
-  constexpr std::size_t most_orders = 256; // far more than one per session
+      encoders(model), texts(1, most_orders) {
   if (speaker) voices.emplace(speaker->sound(), options.kept_voices);
   if (model.sees()) pictures.emplace(vision::slicing_of(model.config().vision), options.picture_threads, most_orders);
 }

@@ -7,6 +7,7 @@
 #include "inference/engine/pace_meter.hpp"
 #include "inference/engine/prefix_cache.hpp"
 #include "inference/engine/voice_preparer.hpp"
+#include "inference/engine/work_ledger.hpp"
 #include "inference/llm/kv_pool.hpp"
 #include "inference/llm/shortlist.hpp"
 #include "inference/talker.hpp"
@@ -70,7 +71,9 @@ struct task_context {
   encoder_caches encoders;
   std::optional<voice_preparer> voices;       ///< none without a speaker
   std::optional<image_preprocessor> pictures; ///< none if the model does not see
+  helper_threads texts;
   pace_meter meter;
+  work_ledger ledger;
 };
 
 /// Why a recording (16 kHz) can't be a reference voice, in words for the client; none = it can. Null and empty

@@ -1,5 +1,6 @@
 #include "inference/engine/voice_preparer.hpp"
 
+#include "inference/engine/helper_threads.hpp"
 #include "inference/engine/isolate.hpp"
 #include "inference/log.hpp"
 #include "inference/voice/features.hpp"
@@ -10,8 +11,6 @@
 
 #include <algorithm>
 #include <new>
-#include <sys/resource.h>
-#include <unistd.h>
 #include <utility>
 
 namespace parley::inference {
@@ -89,10 +88,7 @@ void voice_preparer::wait(std::chrono::milliseconds most) {
 }
 
 void voice_preparer::work() {
-  // Running sessions go first: preparing a voice may take its time, a running second may not.
-  constexpr int nicer = 5;
-  const auto self = static_cast<id_t>(::gettid());
-  ::setpriority(PRIO_PROCESS, self, ::getpriority(PRIO_PROCESS, self) + nicer);
+  lower_thread_priority();
   at::set_num_threads(1);
   std::unique_lock lock(mutex_);
   while (true) {

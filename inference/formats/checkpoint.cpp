@@ -60,7 +60,7 @@ checkpoint checkpoint::open(const std::filesystem::path& directory, const std::f
       result->file_of.emplace(name, place->second);
     }
   } else {
-    if (!exists(directory / single_name))
+    if (!exists(symlink_status(directory / single_name)))
       if (const auto problem = folder_problem(directory)) throw std::runtime_error(directory.string() + " " + *problem);
     result->files.push_back(safetensors_file::open(directory / single_name));
     for (const auto& name : result->files.front().names()) result->file_of.emplace(name, 0);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <fstream>
+#include <stdexcept>
 #include <string_view>
 
 namespace parley::inference {
@@ -34,12 +35,28 @@ std::optional<std::string> file_problem(const std::filesystem::path& file) {
     return "is a link to " + read_symlink(file, none).string() +
            ", which is not there: the download did not finish, or the cache was cleaned; fetch it again";
   if (!exists(file, none)) return is_missing;
+  if (!is_regular_file(file, none)) return is_not_regular; // opening a pipe would wait for a writer
   const auto size = file_size(file, none);
   if (none) return std::nullopt;
   if (size == 0) return "is empty: the download did not finish; fetch it again";
   if (is_lfs_pointer(file, size))
     return "is a pointer of Git LFS, not the file itself: run `git lfs install && git lfs pull` in the clone";
   return std::nullopt;
+}
+
+std::string read_whole_file(const std::filesystem::path& file, std::size_t most) {
+  const auto refuse = [&](const std::string& why) { throw std::runtime_error(file.string() + ": " + why); };
+  if (const auto problem = file_problem(file); problem && *problem != is_not_regular)
+    refuse(*problem == is_missing ? "can't open" : *problem);
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) refuse("can't open");
+  std::string bytes;
+  std::array<char, 1 << 16> part;
+  while (stream.read(part.data(), part.size()), stream.gcount() > 0) {
+    bytes.append(part.data(), static_cast<std::size_t>(stream.gcount()));
+    if (bytes.size() > most) refuse("has more than " + std::to_string(most) + " bytes");
+  }
+  return bytes;
 }
 
 std::optional<std::string> folder_problem(const std::filesystem::path& folder) {

@@ -4,8 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -37,11 +35,7 @@ bool nests_deeper(std::string_view text, int levels) {
 }
 
 nlohmann::json read_json(const std::filesystem::path& path) {
-  if (const auto problem = file_problem(path); problem && *problem != is_missing)
-    throw std::runtime_error(path.string() + ": " + *problem);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error(path.string() + ": can't open");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto text = read_whole_file(path, largest_text);
   if (nests_deeper(text, most_levels)) throw std::runtime_error(path.string() + ": is nested too deeply");
   try {
     return nlohmann::json::parse(text);

@@ -6,11 +6,18 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <sstream>
 #include <stdexcept>
 
 namespace parley::inference {
 
 namespace {
+
+constexpr int most_rows = 1 << 22;  ///< of a table
+constexpr int most_width = 1 << 18; ///< of a row
+constexpr int most_layers = 1024, most_heads = 4096;
 
 /// The keys of one object in a file; an absent key (or null) leaves the default unchanged.
 class section {
@@ -25,6 +32,8 @@ public:
     return section(where_ + key + ".", present ? *found : nlohmann::json::object());
   }
 
+  const std::string& where() const { return where_; }
+
   bool has(const char* key) const { return values_.contains(key) && !values_[key].is_null(); }
 
   template<class T>
@@ -37,9 +46,23 @@ public:
     }
   }
 
-  void size(const char* key, int& value) const {
+  /// From 1 to `most`, which is far more than any real model has: what is computed from it overflows nothing, and what is
+  /// allocated for it is small.
+  void size(const char* key, int& value, int most) const {
+    const auto is_size = [most](double n) { return n >= 1 && n <= most && n == std::floor(n); };
+    if (has(key) && values_[key].is_number() && !is_size(values_[key].get<double>()))
+      throw std::runtime_error(where_ + key + ": " + values_[key].dump() + " is no size from 1 to " +
+                               std::to_string(most));
     read(key, value);
-    if (value < 1) throw std::runtime_error(where_ + key + ": " + std::to_string(value) + " is not a size");
+  }
+
+  void between(const char* key, double& value, double least, double most) const {
+    read(key, value);
+    if (!(value >= least && value <= most)) {
+      std::ostringstream text;
+      text << where_ << key << ": " << value << " is not between " << least << " and " << most;
+      throw std::runtime_error(text.str());
+    }
   }
 
 private:
@@ -51,37 +74,37 @@ private:
 
 llm_config read_llm(const section& keys) {
   llm_config c;
-  keys.size("vocab_size", c.vocab_size);
-  keys.size("hidden_size", c.hidden_size);
-  keys.size("intermediate_size", c.intermediate_size);
-  keys.size("num_hidden_layers", c.layers);
-  keys.size("num_attention_heads", c.heads);
-  keys.size("num_key_value_heads", c.kv_heads);
-  keys.size("head_dim", c.head_dim);
-  keys.read("rms_norm_eps", c.rms_norm_eps);
-  keys.size("max_position_embeddings", c.max_positions);
+  keys.size("vocab_size", c.vocab_size, most_rows);
+  keys.size("hidden_size", c.hidden_size, most_width);
+  keys.size("intermediate_size", c.intermediate_size, most_width);
+  keys.size("num_hidden_layers", c.layers, most_layers);
+  keys.size("num_attention_heads", c.heads, most_heads);
+  keys.size("num_key_value_heads", c.kv_heads, most_heads);
+  keys.size("head_dim", c.head_dim, most_heads);
+  keys.between("rms_norm_eps", c.rms_norm_eps, 0, 1);
+  keys.size("max_position_embeddings", c.max_positions, most_rows);
   return c;
 }
 
 vision_config read_vision(const section& top, int llm_hidden_size) {
   vision_config c;
   auto keys = top.inner("vision_config");
-  keys.size("hidden_size", c.hidden_size);
-  keys.size("intermediate_size", c.intermediate_size);
-  keys.size("num_hidden_layers", c.layers);
-  keys.size("num_attention_heads", c.heads);
-  keys.size("patch_size", c.patch_size);
-  keys.size("image_size", c.image_size);
-  keys.read("layer_norm_eps", c.layer_norm_eps);
+  keys.size("hidden_size", c.hidden_size, most_width);
+  keys.size("intermediate_size", c.intermediate_size, most_width);
+  keys.size("num_hidden_layers", c.layers, most_layers);
+  keys.size("num_attention_heads", c.heads, most_heads);
+  keys.size("patch_size", c.patch_size, 256);
+  keys.size("image_size", c.image_size, 16384);
+  keys.between("layer_norm_eps", c.layer_norm_eps, 0, 1);
   bool drop_last = true;
   top.read("drop_vision_last_layer", drop_last);
   if (drop_last) --c.layers;
-  top.size("vision_batch_size", c.batch_size);
-  top.size("query_num", c.query_num);
+  top.size("vision_batch_size", c.batch_size, 4096);
+  top.size("query_num", c.query_num, 4096);
   c.resampler_heads = llm_hidden_size / 128;
   auto slices = top.inner("slice_config");
-  slices.size("max_slice_nums", c.max_slice_nums);
-  slices.size("scale_resolution", c.scale_resolution);
+  slices.size("max_slice_nums", c.max_slice_nums, 64);
+  slices.size("scale_resolution", c.scale_resolution, 2048);
   top.read("slice_mode", c.slice_mode);
   top.read("use_image_id", c.use_image_id);
   return c;
@@ -90,14 +113,14 @@ vision_config read_vision(const section& top, int llm_hidden_size) {
 audio_config read_audio(const section& top) {
   audio_config c;
   auto keys = top.inner("audio_config");
-  keys.size("d_model", c.hidden_size);
-  keys.size("encoder_layers", c.layers);
-  keys.size("encoder_attention_heads", c.heads);
-  keys.size("encoder_ffn_dim", c.ffn_size);
-  keys.size("num_mel_bins", c.mel_bins);
-  keys.size("max_source_positions", c.max_positions);
-  top.size("audio_pool_step", c.pool_step);
-  top.read("audio_chunk_length", c.chunk_seconds);
+  keys.size("d_model", c.hidden_size, most_width);
+  keys.size("encoder_layers", c.layers, most_layers);
+  keys.size("encoder_attention_heads", c.heads, most_heads);
+  keys.size("encoder_ffn_dim", c.ffn_size, most_width);
+  keys.size("num_mel_bins", c.mel_bins, 1024);
+  keys.size("max_source_positions", c.max_positions, 65536);
+  top.size("audio_pool_step", c.pool_step, 1000);
+  top.between("audio_chunk_length", c.chunk_seconds, -1, 3600);
   return c;
 }
 
@@ -105,8 +128,12 @@ tts_bridge_config read_tts(const section& top) {
   tts_bridge_config c;
   c.present = top.has("tts_config");
   auto keys = top.inner("tts_config");
-  keys.size("hidden_size", c.hidden_size);
-  keys.size("num_text_tokens", c.text_vocab_size);
+  keys.size("hidden_size", c.hidden_size, most_width);
+  keys.size("num_text_tokens", c.text_vocab_size, most_rows);
+  int unused = 1; // read from the tensors' shapes, but what is planned with them is bounded here
+  for (const auto* key : {"intermediate_size", "num_audio_tokens", "llm_dim", "llm_hidden_size"})
+    keys.size(key, unused, most_rows);
+  keys.size("num_hidden_layers", unused, most_layers);
   keys.read("audio_bos_token_id", c.audio_bos_token_id);
   keys.read("text_eos_token_id", c.text_eos_token_id);
   keys.read("normalize_projected_hidden", c.normalize_projected_hidden);
@@ -115,13 +142,18 @@ tts_bridge_config read_tts(const section& top) {
 
 /// The processor's image settings take precedence over those of the model's own configuration.
 void read_preprocessor(const section& keys, vision_config& c) {
-  keys.size("max_slice_nums", c.max_slice_nums);
-  keys.size("scale_resolution", c.scale_resolution);
-  keys.size("image_feature_size", c.query_num);
+  keys.size("max_slice_nums", c.max_slice_nums, 64);
+  keys.size("scale_resolution", c.scale_resolution, 2048);
+  keys.size("image_feature_size", c.query_num, 4096);
   keys.read("slice_mode", c.slice_mode);
   keys.read("use_image_id", c.use_image_id);
   keys.read("norm_mean", c.norm_mean);
   keys.read("norm_std", c.norm_std);
+  const auto all = [](const std::array<double, 3>& of, double least) {
+    return std::ranges::all_of(of, [&](double x) { return x >= least && x <= 1000; });
+  };
+  if (!all(c.norm_mean, -1000) || !all(c.norm_std, 1e-6))
+    throw std::runtime_error(keys.where() + "norm_mean, norm_std: numbers by which no picture can be scaled");
 }
 
 /// The name of its folder. In the caches of Hugging Face (models--OWNER--NAME/snapshots/REVISION) and ModelScope (where
@@ -146,7 +178,7 @@ void check_kind(const std::filesystem::path& path, const nlohmann::json& config)
 
 model_config model_config::open(const std::filesystem::path& directory) {
   auto path = directory / "config.json";
-  if (!exists(path))
+  if (!exists(symlink_status(path)))
     if (const auto problem = folder_problem(directory)) throw std::runtime_error(directory.string() + " " + *problem);
   const auto values = read_json(path);
   section top(path, values);
@@ -164,7 +196,9 @@ model_config model_config::open(const std::filesystem::path& directory) {
   c.llm.rope_theta = rope_theta_of(values);
   c.stored = weight_format_of(values);
   auto processor = directory / "preprocessor_config.json";
-  if (std::filesystem::exists(processor)) read_preprocessor({processor, read_json(processor)}, c.vision);
+  if (exists(symlink_status(processor))) read_preprocessor({processor, read_json(processor)}, c.vision);
+  if (c.has_vision && c.vision.scale_resolution < c.vision.patch_size)
+    throw std::runtime_error(path.string() + ": scale_resolution: a piece of a picture is smaller than a patch");
   return c;
 }
 

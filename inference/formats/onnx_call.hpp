@@ -42,6 +42,17 @@ inline sizes axes_of(const call& c, std::size_t input) {
   return axes;
 }
 
+/// More than any network of a voice has in one tensor.
+inline constexpr std::int64_t most_numbers = 1 << 27;
+
+/// Throws if a tensor of this shape has more numbers than that. Called before it is made.
+inline void check_size(at::IntArrayRef shape) {
+  std::int64_t count = 1;
+  for (const auto extent : shape)
+    if (extent < 0 || __builtin_mul_overflow(count, extent, &count) || count > most_numbers)
+      throw std::runtime_error("a tensor of an impossible size");
+}
+
 inline sizes from_front(sizes axes, std::int64_t dims) {
   for (auto& axis : axes) axis = axis < 0 ? axis + dims : axis;
   return axes;

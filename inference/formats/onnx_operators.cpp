@@ -63,6 +63,7 @@ Tensor expand(const call& c) {
     auto& wanted = shape[shape.size() - static_cast<std::size_t>(have - i)];
     wanted = wanted == 1 ? c[0].size(i) : wanted;
   }
+  check_size(shape);
   return c[0].expand(shape);
 }
 
@@ -136,7 +137,9 @@ Tensor constant_of_shape(const call& c) {
   auto found = c.node.attributes.find("value");
   auto value = found == c.node.attributes.end() ? at::zeros({1}) : found->second.tensor;
   if (value.is_floating_point()) value = value.to(c.device);
-  return value.reshape({}).expand(numbers(c[0])).contiguous();
+  const auto shape = numbers(c[0]);
+  check_size(shape);
+  return value.reshape({}).expand(shape).contiguous();
 }
 
 Tensor where(const call& c) {

@@ -39,7 +39,9 @@ at::Tensor onnx_runner::run(const at::Tensor& input) const {
       c.in.push_back(name.empty() ? at::Tensor() : found->second);
     }
     try {
-      values[node.outputs[0]] = onnx::operations().at(node.op)(c);
+      auto made = onnx::operations().at(node.op)(c);
+      onnx::check_size(made.sizes());
+      values[node.outputs[0]] = std::move(made);
     } catch (const c10::Error& error) {
       throw std::runtime_error(graph_.origin + ": node " + node.name + ": " + error.what_without_backtrace());
     } catch (const std::exception& error) {

@@ -35,7 +35,14 @@ window window_of(const call& c, std::size_t dims) {
 
 /// [before, after] for every axis, in the order that `constant_pad_nd` expects: the last axis first.
 Tensor padded(const Tensor& x, const sizes& before, const sizes& after, double value) {
-  sizes pairs;
+  sizes pairs, shape;
+  for (auto axis = std::size_t{0}; axis < before.size(); ++axis) {
+    const auto from = static_cast<std::int64_t>(axis) + x.dim() - std::ssize(before);
+    if (from < 0 || std::abs(before[axis]) > most_numbers || std::abs(after[axis]) > most_numbers)
+      throw std::runtime_error("a padding of an impossible size");
+    shape.push_back(std::max(x.size(from) + before[axis] + after[axis], std::int64_t{0}));
+  }
+  check_size(shape);
   for (auto axis = before.size(); axis-- > 0;) {
     pairs.push_back(before[axis]);
     pairs.push_back(after[axis]);

@@ -52,6 +52,8 @@ public:
   explicit archive(const std::filesystem::path& file)
       : limit_(std::filesystem::file_size(file)), reader_(file.string()) {}
 
+  std::uintmax_t bytes() const { return limit_; }
+
   std::tuple<at::DataPtr, std::size_t> record(const std::string& name) {
     if (!reader_.hasRecord(name)) refuse("the archive has no record \"" + name + "\"");
     if (reader_.getRecordSize(name) > limit_) refuse("record \"" + name + "\" is larger than its archive");
@@ -65,9 +67,12 @@ private:
 
 /// A pickle machine that accepts only a fixed set of globals.
 class unpickler {
+  static constexpr std::size_t most_code = 16 << 20; ///< a value takes far more memory than the operation that makes it
+
 public:
   explicit unpickler(archive& records) : records_(records) {
     auto [data, size] = records_.record("data.pkl");
+    if (size > most_code) refuse("its pickle has more than " + std::to_string(most_code) + " bytes");
     code_.assign(static_cast<const char*>(data.get()), size);
   }
 
@@ -175,6 +180,7 @@ private:
   std::vector<value_ptr> stack_;
   std::unordered_map<std::uint32_t, value_ptr> memo_;
   std::unordered_map<std::string, at::Tensor> storages_;
+  std::uintmax_t made_bytes_ = 0; ///< of all tensors
 };
 
 void unpickler::long_integer() {
@@ -231,6 +237,9 @@ value_ptr unpickler::rebuild_tensor(const std::vector<value_ptr>& arguments) {
     if (__builtin_mul_overflow(elements, size, &elements)) refuse("a tensor outside its storage");
   if (elements > storage.numel()) // stride 0 could make it huge; real state dicts never do that
     refuse("a tensor larger than its storage");
+  // Tensors may share storages, but hardly more than once: each that is not stored in order is copied.
+  made_bytes_ += static_cast<std::uintmax_t>(elements) * c10::elementSize(storage.scalar_type());
+  if (made_bytes_ > 4 * records_.bytes()) refuse("its tensors are several times as large as the file");
   auto* made = make(kind::tensor);
   made->tensor = empty ? at::empty(sizes, storage.options()) : storage.as_strided(sizes, strides, offset).contiguous();
   return made;

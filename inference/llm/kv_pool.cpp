@@ -17,6 +17,7 @@ struct kv_pool::store {
   at::Tensor values;
   page_table pages;
   std::function<bool()> let_go = {};
+  std::uint64_t moved = 0;
 };
 
 kv_pool::kv_pool(const llm_config& config, int sequences, int tokens, at::ScalarType dtype, at::Device device)
@@ -42,6 +43,10 @@ int kv_pool::free_pages() const {
   return store_->pages.free();
 }
 
+std::uint64_t kv_pool::moved_rows() const {
+  return store_->moved;
+}
+
 void kv_pool::when_full(std::function<bool()> let_go) const {
   store_->let_go = std::move(let_go);
 }
@@ -56,18 +61,24 @@ kv_cache::kv_cache(std::shared_ptr<kv_pool::store> store) : store_(std::move(sto
 
 kv_cache::kv_cache(kv_cache&& other) noexcept
     : store_(std::move(other.store_)), pages_(std::exchange(other.pages_, {})),
-      length_(std::exchange(other.length_, 0)), parked_(std::exchange(other.parked_, std::nullopt)) {}
+      length_(std::exchange(other.length_, 0)), gap_(std::exchange(other.gap_, std::nullopt)),
+      parked_(std::exchange(other.parked_, std::nullopt)) {}
 
 kv_cache& kv_cache::operator=(kv_cache&& other) noexcept {
   std::swap(store_, other.store_);
   std::swap(pages_, other.pages_);
   std::swap(length_, other.length_);
+  std::swap(gap_, other.gap_);
   std::swap(parked_, other.parked_);
   return *this;
 }
 
 kv_cache::~kv_cache() {
   if (store_) release(0);
+}
+
+std::int64_t kv_cache::layers() const {
+  return store_->keys.size(0);
 }
 
 int kv_cache::own_pages() const {
@@ -80,7 +91,7 @@ std::int64_t kv_cache::spare_row() const {
 }
 
 kv_cache kv_cache::fork() const {
-  PARLEY_ASSERT(!parked_, "a parked cache is restored before it is shared");
+  PARLEY_ASSERT(!parked_ && !gap_, "a cache that is shared has all its rows");
   kv_cache other(store_);
   other.length_ = length_;
   other.pages_.assign(pages_.begin(), pages_.begin() + kv_pool::pages_of(length_));
@@ -134,21 +145,27 @@ void kv_cache::release(std::size_t keep) {
   }
 }
 
-int kv_cache::pages_to_take(std::int64_t rows, std::int64_t from) const {
-  const auto more = kv_pool::pages_of(length_ + rows) - pages();
-  if (rows == 0) return more;
-  const auto first = std::min(pages_.size(), static_cast<std::size_t>(from / kv_pool::page_tokens));
-  const auto copied =
-      std::ranges::count_if(std::span(pages_).subspan(first), [&](auto page) { return store_->pages.shared(page); });
+int kv_cache::pages_to_take(std::int64_t rows) const {
+  if (rows == 0) return kv_pool::pages_of(extent()) - pages();
+  return pages_to_write(length_, length_ + rows);
+}
+
+int kv_cache::pages_to_write(std::int64_t begin, std::int64_t end) const {
+  const auto more = kv_pool::pages_of(std::max(end, extent())) - pages();
+  const auto first = std::min(pages_.size(), static_cast<std::size_t>(begin / kv_pool::page_tokens));
+  const auto last = std::min(pages_.size(), static_cast<std::size_t>(kv_pool::pages_of(end)));
+  if (last <= first) return more;
+  const auto copied = std::ranges::count_if(std::span(pages_).subspan(first, last - first),
+                                            [&](auto page) { return store_->pages.shared(page); });
   return more + static_cast<int>(copied);
 }
 
 void kv_cache::park() {
   if (parked_) return;
   auto on_host = [&](const at::Tensor& side) { // layer by layer: the device is short of memory
-    auto rows = at::empty({side.size(0), length_, side.size(2), side.size(3)}, side.options().device(at::kCPU));
+    auto rows = at::empty({side.size(0), extent(), side.size(2), side.size(3)}, side.options().device(at::kCPU));
     for (auto layer = std::int64_t{0}; layer < side.size(0); ++layer)
-      rows.select(0, layer).copy_(rows_of(side.select(0, layer), 0, length_));
+      rows.select(0, layer).copy_(rows_of(side.select(0, layer), 0, extent()));
     return rows;
   };
   parked_ = kv_segment{on_host(store_->keys), on_host(store_->values)};
@@ -157,9 +174,9 @@ void kv_cache::park() {
 
 void kv_cache::restore() {
   if (!parked_) return;
-  make_room(0, length_);
+  make_room(0, extent());
   std::vector<std::int64_t> targets;
-  list_rows(0, length_, targets);
+  list_rows(0, extent(), targets);
   const auto target = upload(at::tensor(targets, at::kLong), store_->keys.device());
   for (auto layer = std::int64_t{0}; layer < store_->keys.size(0); ++layer)
     write(static_cast<int>(layer), target, parked_->keys.select(0, layer).to(target.device()),
@@ -172,7 +189,7 @@ void kv_cache::reserve(std::int64_t rows) {
   if (rows == 0) return;
   own_last_page(place::in_run);
   auto before = pages_.size();
-  auto needed = kv_pool::pages_of(length_ + rows);
+  auto needed = kv_pool::pages_of(std::max(length_ + rows, extent()));
   try {
     pages_.reserve(static_cast<std::size_t>(needed)); // so that every page taken can be recorded
     while (std::ssize(pages_) < needed) pages_.push_back(take(pages_.empty() ? -1 : pages_.back(), place::in_run));
@@ -242,13 +259,14 @@ at::Tensor kv_cache::values(int layer, std::int64_t pending) const {
 
 void kv_cache::truncate(std::int64_t length) {
   length_ = std::min(length_, length);
+  if (gap_ && length_ < gap_->begin) gap_.reset();
   if (parked_) {
-    if (length_ == 0) return parked_.reset();
-    parked_->keys = parked_->keys.narrow(1, 0, length_);
-    parked_->values = parked_->values.narrow(1, 0, length_);
+    if (extent() == 0) return parked_.reset();
+    parked_->keys = parked_->keys.narrow(1, 0, extent());
+    parked_->values = parked_->values.narrow(1, 0, extent());
     return;
   }
-  release(static_cast<std::size_t>(kv_pool::pages_of(length_)));
+  release(static_cast<std::size_t>(kv_pool::pages_of(extent())));
 }
 
 /// Ensures that rows [from, from + rows) have pages that belong to this cache alone. Their contents are undefined.
@@ -265,11 +283,36 @@ void kv_cache::make_room(std::int64_t from, std::int64_t rows) {
   }
 }
 
-void kv_cache::rewind(std::int64_t length, std::int64_t rows) {
-  length = std::min(length_, length);
-  make_room(length, rows);
-  length_ = length;
-  release(static_cast<std::size_t>(kv_pool::pages_of(length + rows)));
+void kv_cache::begin_moves(std::int64_t keep, std::int64_t end) {
+  PARLEY_ASSERT(!parked_ && !gap_, "rows move within a cache that has all of them");
+  make_room(keep, end - keep);
+  length_ = std::max(length_, end);
+}
+
+void kv_cache::move_rows(std::int64_t layer, std::span<const row_move> moves, const rope::rotation& turn) {
+  std::vector<std::int64_t> sources, targets;
+  for (const auto& each : moves) {
+    list_rows(each.from, each.rows, sources);
+    list_rows(each.to, each.rows, targets);
+  }
+  const auto device = store_->keys.device();
+  const auto source = at::tensor(sources, at::kLong).to(device), target = at::tensor(targets, at::kLong).to(device);
+  const auto keys = store_->keys.select(0, layer), values = store_->values.select(0, layer);
+  keys.index_copy_(0, target, rope::apply(keys.index_select(0, source), turn));
+  values.index_copy_(0, target, values.index_select(0, source));
+  store_->moved += sources.size();
+}
+
+void kv_cache::end_moves(std::int64_t keep, std::int64_t gap, std::int64_t end) {
+  length_ = keep;
+  gap_ = {keep, keep + gap, end};
+  release(static_cast<std::size_t>(kv_pool::pages_of(end)));
+}
+
+void kv_cache::close_gap() {
+  PARLEY_ASSERT(gap_ && length_ == gap_->behind, "a gap is closed once it is filled");
+  length_ = gap_->end;
+  gap_.reset();
 }
 
 kv_segment kv_cache::copy_from(std::int64_t begin) const {
@@ -292,7 +335,8 @@ void kv_cache::drop(std::int64_t begin, std::int64_t count, const rope& position
 void kv_cache::put_at(std::int64_t begin, const kv_segment& segment, const rope& positions) {
   const auto rows = segment.rows();
   if (rows > 0) {
-    const auto keys = rope::apply(segment.keys, positions.move(segment.begin, begin, rows));
+    const row_move moved{segment.begin, begin, rows};
+    const auto keys = rope::apply(segment.keys, positions.move({&moved, 1}));
     make_room(begin, rows);
     std::vector<std::int64_t> targets;
     list_rows(begin, rows, targets);

@@ -39,6 +39,9 @@ public:
   int pages() const;
   int free_pages() const;
 
+  /// How many rows have been moved within caches, each counted once for every layer.
+  std::uint64_t moved_rows() const;
+
   /// Sets the function to call when no page is free. It evicts caches that nobody needs and returns whether it could.
   /// It applies to the pool and all its copies.
   void when_full(std::function<bool()> let_go) const;
@@ -79,6 +82,7 @@ public:
   ~kv_cache();
 
   std::int64_t length() const { return length_; }
+  std::int64_t layers() const;
   int pages() const { return static_cast<int>(pages_.size()); }
 
   /// Number of pages that no other cache holds.
@@ -96,10 +100,10 @@ public:
 
   /// Number of pages that `reserve(rows)` takes from the pool. If the cache is parked: that `restore` and then
   /// `reserve(rows)` take.
-  int pages_to_take(std::int64_t rows) const { return pages_to_take(rows, length_); }
+  int pages_to_take(std::int64_t rows) const;
 
-  /// The same if rows are also rewritten, `from` being the first of them: of their pages, those that are shared are copied.
-  int pages_to_take(std::int64_t rows, std::int64_t from) const;
+  /// The same for writing rows [begin, end): of their pages, those that are shared are copied.
+  int pages_to_write(std::int64_t begin, std::int64_t end) const;
 
   /// Moves all rows to the host's memory and returns the pages. Until `restore`, only `length`, `truncate`, `park`,
   /// `pages_to_take` and the destructor may be called.
@@ -144,9 +148,6 @@ public:
   /// Drops all rows from `length` on.
   void truncate(std::int64_t length);
 
-  /// The same, but keeps room for `rows` more, so that `reserve` cannot fail. Throws like `reserve`, dropping nothing.
-  void rewind(std::int64_t length, std::int64_t rows);
-
   /// A copy of rows [begin, length).
   kv_segment copy_from(std::int64_t begin) const;
 
@@ -157,6 +158,22 @@ public:
   /// Removes rows [begin, begin + count); later rows move up. Throws like `append`, but only if pages are shared. Both
   /// leave the cache unchanged if they throw.
   void drop(std::int64_t begin, std::int64_t count, const rope& positions);
+
+  // Moving rows within a cache, for `cache_slide`: `begin_moves`, `move_rows` for every layer, `end_moves`, and
+  // `close_gap` once the gap is filled. In between it may be parked and restored.
+
+  /// Rows [keep, end) get pages of this cache alone. Throws like `reserve`; existing rows are unchanged.
+  void begin_moves(std::int64_t keep, std::int64_t end);
+
+  /// Moves rows of one layer. `turn`: for the keys, as `rope::move` gives it for the same moves.
+  void move_rows(std::int64_t layer, std::span<const row_move> moves, const rope::rotation& turn);
+
+  /// From here on the cache has `keep` rows. Those that were moved stay behind a gap of `gap` rows, up to row `end`; it
+  /// grows into the gap without taking pages.
+  void end_moves(std::int64_t keep, std::int64_t gap, std::int64_t end);
+
+  /// The cache has all its rows again.
+  void close_gap();
 
 private:
   friend class kv_pool;
@@ -173,10 +190,17 @@ private:
   void list_rows(std::int64_t begin, std::int64_t rows, std::vector<std::int64_t>& into) const;
   void put_at(std::int64_t begin, const kv_segment& segment, const rope& positions);
   void release(std::size_t keep);
+  std::int64_t extent() const { return gap_ ? gap_->end : length_; } ///< rows for which it needs pages
+
+  /// Rows [behind, end) belong to the cache, but those before them are not there yet.
+  struct gap {
+    std::int64_t begin, behind, end;
+  };
 
   std::shared_ptr<kv_pool::store> store_;
   std::vector<std::int32_t> pages_;
   std::int64_t length_ = 0;
+  std::optional<gap> gap_;
   std::optional<kv_segment> parked_; ///< all rows, on the CPU; then it has no pages
 };
 

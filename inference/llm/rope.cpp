@@ -4,6 +4,8 @@
 
 #include <ATen/ATen.h>
 
+#include <vector>
+
 namespace parley::inference::llm {
 
 rope::rope(int head_dim, double theta, at::Device device)
@@ -27,9 +29,14 @@ rope::rotation rope::at(const at::Tensor& positions) const {
   return turn(angles(positions));
 }
 
-rope::rotation rope::move(std::int64_t from, std::int64_t to, std::int64_t rows) const {
-  auto steps = at::arange(rows, at::kLong);
-  const auto [cosine, sine] = turn(angles(steps + to).to(at::kDouble) - angles(steps + from).to(at::kDouble));
+rope::rotation rope::move(std::span<const row_move> moves) const {
+  std::vector<at::Tensor> from, to;
+  for (const auto& each : moves) {
+    const auto steps = at::arange(each.rows, at::kLong);
+    from.push_back(steps + each.from);
+    to.push_back(steps + each.to);
+  }
+  const auto [cosine, sine] = turn(angles(at::cat(to)).to(at::kDouble) - angles(at::cat(from)).to(at::kDouble));
   return {upload(cosine, device_), upload(sine, device_)};
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "inference/llm/row_move.hpp"
+
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
+#include <span>
 
 namespace parley::inference::llm {
 
@@ -21,9 +23,8 @@ public:
   /// `positions`: int64 [n]. float32; positions and result are on the CPU.
   rotation at(const at::Tensor& positions) const;
 
-  /// Moves keys from positions [from, from + rows) to [to, to + rows): R(new) R(-old) as one rotation. float32, on the
-  /// device.
-  rotation move(std::int64_t from, std::int64_t to, std::int64_t rows) const;
+  /// Moves the keys of all these rows, one move after the other: R(new) R(-old) as one rotation. float32, on the device.
+  rotation move(std::span<const row_move> moves) const;
 
   /// Rotates `x` [n, heads, head_dim] in its own dtype, which the rotation is cast to if it has another.
   static at::Tensor apply(const at::Tensor& x, const rotation& turn);

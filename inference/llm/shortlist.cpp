@@ -48,10 +48,9 @@ std::vector<short_row> shortlist::of(const at::Tensor& logits) const {
   const auto weights = (logits - largest.narrow(1, 0, 1)).exp_();
   const auto total = weights.sum(1, true, at::kDouble);
   const auto before = weights.narrow(1, 0, chunk_eos_).sum(1, true, at::kDouble);
-  const auto packed =
-      download(at::cat({bytes(total), bytes(before), bytes(ids.to(at::kInt)), bytes(largest),
-                        bytes(logits.index_select(1, named_there_))},
-                       1));
+  const auto packed = download(at::cat({bytes(total), bytes(before), bytes(ids.to(at::kInt)), bytes(largest),
+                                        bytes(logits.index_select(1, named_there_))},
+                                       1));
   std::vector<short_row> rows;
   for (auto n = std::int64_t{0}; n < packed.size(0); ++n) {
     reader from(packed[n].const_data_ptr<std::uint8_t>());

@@ -73,7 +73,7 @@ struct tokenizer::tables {
 
   void take(const text::tokenizer_files& files);
   void take_settings(const std::filesystem::path& path, const nlohmann::json& settings);
-  void encode_plain(std::string_view piece, std::vector<token_id>& out) const;
+  void encode_plain(std::string_view piece, std::size_t most, std::vector<token_id>& out) const;
 };
 
 namespace {
@@ -175,22 +175,25 @@ tokenizer tokenizer::open(const std::filesystem::path& directory) {
   return tokenizer(std::move(result));
 }
 
-void tokenizer::tables::encode_plain(std::string_view piece, std::vector<token_id>& out) const {
+void tokenizer::tables::encode_plain(std::string_view piece, std::size_t most, std::vector<token_id>& out) const {
   if (piece.empty()) return;
   auto normal = text::nfc(piece);
-  for (auto word : text::pretokenize(normal)) merges.encode(word, out);
+  for (auto word : text::pretokenize(normal)) {
+    if (out.size() > most) return;
+    merges.encode(word, out);
+  }
 }
 
 std::vector<token_id> tokenizer::encode(std::string_view raw) const {
   return encode(raw, {});
 }
 
-std::vector<token_id> tokenizer::encode(std::string_view raw, std::span<const stretch> quoted) const {
+std::vector<token_id> tokenizer::encode(std::string_view raw, std::span<const stretch> quoted, std::size_t most) const {
   auto valid = base::utf8::lossy(raw);
   std::string_view rest = valid;
   std::vector<token_id> result;
-  result.reserve(rest.size() / 3 + 8);
-  for (std::size_t done = 0, from = 0; done < rest.size();) {
+  result.reserve(std::min(rest.size() / 3, most) + 8);
+  for (std::size_t done = 0, from = 0; done < rest.size() && result.size() <= most;) {
     auto match = tables_->added_trie.find(rest, from);
     while (!quoted.empty() && quoted.front().end <= match.begin) quoted = quoted.subspan(1);
     auto touches = !quoted.empty() && quoted.front().begin < match.end;
@@ -198,8 +201,8 @@ std::vector<token_id> tokenizer::encode(std::string_view raw, std::span<const st
       from = match.begin + 1;
       continue;
     }
-    tables_->encode_plain(rest.substr(done, match.begin - done), result);
-    if (match.end > match.begin) result.push_back(match.id);
+    tables_->encode_plain(rest.substr(done, match.begin - done), most, result);
+    if (match.end > match.begin && result.size() <= most) result.push_back(match.id);
     done = from = match.end;
   }
   return result;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,8 +35,10 @@ public:
   };
 
   /// The same, but special tokens that touch a `quoted` stretch (ascending, disjoint) are plain text, so that clients'
-  /// text can't forge control tokens. `text` must be valid UTF-8, so that the stretches keep their positions.
-  std::vector<token_id> encode(std::string_view text, std::span<const stretch> quoted) const;
+  /// text can't forge control tokens. `text` must be valid UTF-8, so that the stretches keep their positions. Once there
+  /// are more than `most` tokens, the rest of the text is left out.
+  std::vector<token_id> encode(std::string_view text, std::span<const stretch> quoted,
+                               std::size_t most = std::numeric_limits<std::size_t>::max()) const;
 
   /// The bytes of all tokens, made valid UTF-8 as a whole: one U+FFFD per maximal invalid part. Unknown ids give
   /// nothing.

@@ -1,10 +1,11 @@
 #include "inference/text/tokenizer_files.hpp"
 
+#include "inference/formats/file_problem.hpp"
 #include "inference/formats/json_file.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 namespace parley::inference::text {
@@ -141,8 +142,7 @@ tokenizer_files read_vocabulary_and_merges(const std::filesystem::path& director
   result.vocabulary_file = directory / "vocab.json";
   result.vocabulary = read_vocabulary(result.vocabulary_file, read_json(result.vocabulary_file));
   const auto path = directory / "merges.txt";
-  std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(path, "can't open");
+  std::istringstream file(read_whole_file(path, largest_text));
   std::string line;
   for (bool first = true; std::getline(file, line); first = false) {
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();

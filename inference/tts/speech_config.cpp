@@ -1,11 +1,12 @@
 #include "inference/tts/speech_config.hpp"
 
+#include "inference/formats/file_problem.hpp"
+#include "inference/formats/json_file.hpp"
 #include "inference/kernels/vocoder.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <numeric>
 #include <stdexcept>
@@ -24,9 +25,11 @@ void read(const YAML::Node& from, const char* key, T& to) {
   if (auto found = from[key]) to = found.template as<T>();
 }
 
+constexpr std::size_t largest_yaml = 1 << 20;
+
 /// hyperpyyaml tags (`!new:module.class`) name Python classes; they are ignored.
 YAML::Node part(const std::filesystem::path& file, const char* key) {
-  auto root = YAML::LoadFile(file.string());
+  auto root = YAML::Load(read_whole_file(file, largest_yaml));
   auto found = root[key];
   if (!found || !found.IsMap()) throw std::runtime_error(std::string("no \"") + key + "\"");
   return found;
@@ -64,8 +67,7 @@ tts_attention tts_attention_named(const std::string& name) {
 
 tts_config tts_config::open(const std::filesystem::path& config_json) {
   try {
-    std::ifstream stream(config_json);
-    const auto root = nlohmann::json::parse(stream);
+    const auto root = read_json(config_json);
     const auto& from = root.at("tts_config");
     tts_config c;
     read(from, "num_attention_heads", c.heads);

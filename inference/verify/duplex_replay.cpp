@@ -1,6 +1,7 @@
 #include "inference/verify/duplex_replay.hpp"
 
 #include "inference/duplex/frame_rows.hpp"
+#include "inference/llm/cache_slide.hpp"
 #include "inference/verify/duplex_arguments.hpp"
 
 #include <ATen/ATen.h>
@@ -123,12 +124,14 @@ void duplex_replay::finalize() {
   end.push_back(control_.unit_end);
   feed(model_.llm().embed(end));
   window.end_unit(cache.length(), decoder.outcome());
-  for (const auto& step : window.slide(cache.length())) {
-    auto tail = cache.copy_from(step.keep + step.drop);
-    cache.truncate(step.keep);
-    if (!step.insert.empty()) feed(model_.llm().embed(step.insert));
-    cache.append(tail, model_.llm().positions());
-  }
+  const auto slid = window.slide(cache.length());
+  if (!slid) return;
+  llm::cache_slide slide(cache, slid->keep, std::ssize(slid->insert), slid->moves, slid->length(),
+                         model_.llm().positions());
+  slide.advance(slide.left());
+  if (slid->insert.empty()) return;
+  feed(model_.llm().embed(slid->insert));
+  cache.close_gap();
 }
 
 } // namespace parley::inference::verify

@@ -28,7 +28,7 @@ std::filesystem::path followed(const std::filesystem::path& file) {
   constexpr std::uintmax_t longest_name = 256;
   std::error_code none;
   const auto size = file_size(file, none);
-  if (none || size == 0 || size > longest_name) return file;
+  if (none || size == 0 || size > longest_name || !is_regular_file(file, none)) return file;
   std::string target;
   std::getline(std::ifstream(file), target);
   const auto named = file.parent_path() / target;

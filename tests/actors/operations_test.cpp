@@ -88,6 +88,12 @@ TEST_CASE("the metrics tell what sessions did") {
   CHECK(value(text, R"(parley_voice_cache_total{result="miss",worker="1"})") == 1);
   CHECK(value(text, R"(parley_prompt_cache_total{result="hit",worker="1"})") == 5);
   CHECK(value(text, R"(parley_prompt_cache_total{result="miss",worker="1"})") == 2);
+  CHECK(value(text, R"(parley_engine_work_seconds_total{work="unit",worker="1"})") == Approx(1.5));
+  CHECK(value(text, R"(parley_engine_work_seconds_total{work="chat",worker="1"})") == Approx(0.25));
+  CHECK(value(text, R"(parley_engine_work_seconds_total{work="replay",worker="1"})") == 0);
+  CHECK(value(text, R"(parley_engine_core_wait_seconds_total{device="cpu",worker="1"})") == 0);
+  CHECK(value(text, R"(parley_late_units_total{cause="background",worker="1"})") == 7);
+  CHECK(value(text, R"(parley_late_units_total{cause="itself",worker="1"})") == 0);
   CHECK(value(text, R"(parley_worker_busy_seconds_total{worker="1"})") > 0);
   CHECK(value(text, R"(parley_deadline_misses_total{worker="1"})") >= 0);
   CHECK(value(text, R"(parley_dropped_units_total)") == 0);

@@ -51,7 +51,7 @@ TEST_CASE("clips that are heard step by step give the rows of one call") {
     std::vector<std::vector<float>> sounds;
     for (auto n : lengths) sounds.push_back(some_sound(2, n));
     const std::vector<std::span<const float>> clips(sounds.begin(), sounds.end());
-    thinker::clip_hearing steps(*model(), clips);
+    thinker::clip_hearing steps(*model(), clips, true);
     while (!steps.advance()) {
     }
     const auto once = model()->hear_clips(clips), rows = steps.take();
@@ -59,6 +59,25 @@ TEST_CASE("clips that are heard step by step give the rows of one call") {
     if (rows.numel() > 0)
       CHECK((rows - once).abs().max().item<double>() <= 1e-5 * std::max(1.0, once.abs().max().item<double>()));
   }
+}
+
+TEST_CASE("unless as in the reference, a sound costs what it lasts, and is heard as if it were alone") {
+  c10::InferenceMode guard;
+  const auto hear = [](std::span<const std::span<const float>> clips, bool padded) {
+    thinker::clip_hearing steps(*model(), clips, padded);
+    while (!steps.advance()) {
+    }
+    return steps.take();
+  };
+  std::vector<std::vector<float>> sounds{some_sound(2, 160'000)};
+  for (auto n : {20'000, 400, 31'000}) sounds.push_back(some_sound(3, static_cast<std::size_t>(n)));
+  const std::vector<std::span<const float>> clips(sounds.begin(), sounds.end());
+  std::vector<at::Tensor> alone;
+  for (const auto& clip : clips) alone.push_back(model()->hear_clips({&clip, 1}));
+  const auto expected = at::cat(alone), rows = hear(clips, false), padded = hear(clips, true);
+  REQUIRE(rows.sizes() == expected.sizes());
+  CHECK((rows - expected).abs().max().item<double>() <= 1e-5 * expected.abs().max().item<double>());
+  CHECK((padded - expected).abs().max().item<double>() > 1e-3);
 }
 
 TEST_CASE("a message that can't fit is refused before it is cut into tokens") {

@@ -215,3 +215,79 @@ TEST_CASE("control tokens are never within a grammar") {
   within.restrict(row, 1000);
   CHECK(row[static_cast<std::size_t>(nano_words().id("<|im_end|>"))] == -std::numeric_limits<float>::infinity());
 }
+
+namespace {
+
+/// As it is defined: a call ends at the first mark with whole JSON before it.
+std::size_t end_of_call(std::string_view body) {
+  auto end = body.find(call_end);
+  while (end != std::string_view::npos && !nlohmann::json::accept(body.substr(0, end)))
+    end = body.find(call_end, end + 1);
+  return end;
+}
+
+} // namespace
+
+TEST_CASE("a call ends at the first mark that has whole JSON before it, whatever is written") {
+  std::mt19937 random(3);
+  const std::vector<std::string> parts{"{",
+                                       "}",
+                                       "[",
+                                       "]",
+                                       "\"",
+                                       "\\",
+                                       "<",
+                                       "</",
+                                       "</tool_call>",
+                                       "</tool_call>",
+                                       "1",
+                                       ":",
+                                       ",",
+                                       " ",
+                                       "\"a\"",
+                                       "true",
+                                       "\"name\"",
+                                       "{\"name\": \"f\", \"arguments\": {",
+                                       "}}",
+                                       "\n"};
+  auto ended = 0, endless = 0;
+  for (auto round = 0; round < 4000; ++round) {
+    std::string body = round % 2 ? "{\"name\": \"f\", \"arguments\": {\"a\": \"" : "";
+    for (auto i = random() % (round % 2 ? 4 : 12); i > 0; --i) body += parts[random() % parts.size()];
+    if (round % 2) body += "\"}}</tool_call>";
+    CAPTURE(body);
+    const auto end = end_of_call(body);
+    call_reader reader;
+    const auto size = 1 + random() % 5;
+    const auto text = "<tool_call>" + body;
+    std::size_t taken = 0;
+    bool open = true;
+    for (std::string_view rest = text; !rest.empty() && open;
+         rest.remove_prefix(std::min<std::size_t>(size, rest.size()))) {
+      reader.push(rest.substr(0, size));
+      taken += std::min<std::size_t>(size, rest.size());
+      open = reader.in_call() || taken < call_begin.size();
+    }
+    CHECK(open == (end == std::string_view::npos));
+    ++(open ? endless : ended);
+    if (!open) CHECK(taken - call_begin.size() < end + call_end.size() + size);
+  }
+  CHECK(ended > 300);
+  CHECK(endless > 300);
+}
+
+TEST_CASE("a call of a hundred thousand marks is read once") {
+  // Looking at what was read again for each mark would take hours.
+  constexpr auto marks = 100'000;
+  call_reader reader;
+  reader.push("<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"");
+  for (auto i = 0; i < marks; ++i) reader.push("</tool_call>");
+  CHECK(reader.in_call());
+  reader.push("\"}}</tool_call>");
+  REQUIRE(reader.calls().size() == 1);
+  CHECK(reader.calls()[0].arguments.size() == marks * call_end.size() + std::string_view(R"({"a":""})").size());
+  call_reader lost; // no JSON, and it will not become any
+  lost.push("<tool_call>{\"a\": <");
+  for (auto i = 0; i < marks; ++i) lost.push("</tool_call>");
+  CHECK(lost.in_call());
+}

@@ -137,3 +137,31 @@ TEST_CASE("nesting has an end") {
   json_state state(any);
   CHECK_FALSE(state.feed("{\"a\":" + std::string(100, '[')));
 }
+
+TEST_CASE("long lists of a schema are gone through once, wherever they are referred to, and count against its size") {
+  // Comparing each of 64 properties with each entry, at each of 16 depths, would take a minute.
+  const auto schema = [](const std::string& base) {
+    std::string properties = R"("p0":{"type":"null"})", chain = R"("c0":{"$ref":"#/$defs/b"})",
+                uses = R"("q0":{"$ref":"#/$defs/c0"})";
+    for (auto i = 1; i < 64; ++i) properties += ",\"p" + std::to_string(i) + "\":1";
+    for (auto i = 1; i < 15; ++i) {
+      const auto number = std::to_string(i);
+      chain += ",\"c" + number + R"(":{"$ref":"#/$defs/c)" + std::to_string(i - 1) + "\"}";
+      uses += ",\"q" + number + R"(":{"$ref":"#/$defs/c)" + number + "\"}";
+    }
+    return R"({"type":"object","properties":{)" + uses + R"(},"$defs":{)" + chain +
+           R"(,"b":{"type":"object","properties":{)" + properties + "}," + base + "}}}";
+  };
+  const auto many = [](const std::string& entry) {
+    std::string out = entry;
+    for (auto i = 1; i < 300'000; ++i) out += "," + entry;
+    return "[" + out + "]";
+  };
+  const auto required = grammar_of(schema(R"("required":)" + many("1")));
+  CHECK(whole(required, R"({"q3":{}})")); // none of them is a name; and so long a list leaves no room for rules
+  const auto named = grammar_of(schema(R"("required":["p0","p0"])"));
+  CHECK(whole(named, R"({"q3":{"p0":null}})"));
+  CHECK_FALSE(whole(named, R"({"q3":{}})"));
+  CHECK(whole(grammar_of(R"({"type":)" + many("\"string\"") + "}"), R"("x")"));
+  CHECK(grammar_of(R"({"anyOf":)" + many("1") + "}").rules().size() <= 2);
+}

@@ -1,4 +1,4 @@
-#include "inference/llm/kv_pool.hpp"
+#include "inference/llm/cache_slide.hpp"
 
 #include <ATen/ATen.h>
 #include <catch2/catch.hpp>
@@ -79,22 +79,78 @@ TEST_CASE("rows that can't be dropped for want of a page are all still there") {
   }
 }
 
-TEST_CASE("rewound rows leave room that is certain") {
-  const kv_pool pool(small(), 1, 4 * page, at::kFloat, at::kCPU);
-  auto cache = pool.open();
-  fill(cache, 3 * page, 0);
-  auto other = cache.fork();
-  const content before(cache);
-  CHECK_THROWS_AS(cache.rewind(page + 5, 2 * page), std::runtime_error); // needs three pages, one is free
-  CHECK(content(cache) == before);
-  CHECK(pool.free_pages() == 1);
-  cache.rewind(page + 5, 20); // needs one page
-  CHECK(cache.length() == page + 5);
-  CHECK(pool.free_pages() == 0);
-  fill(cache, 20, 0.25F);
-  CHECK(content(other) == before);
-  CHECK(at::equal(cache.keys(0).narrow(0, 0, page + 5), before.sides[0].narrow(0, 0, page + 5)));
-  CHECK_THROWS_AS(cache.reserve(page), std::runtime_error);
+TEST_CASE("a slide that lacks pages changes no row, and copies pages that are shared") {
+  const rope positions(4, 1e4, at::kCPU);
+  for (const bool fits : {false, true}) {
+    const kv_pool pool(small(), 1, 4 * page, at::kFloat, at::kCPU);
+    auto cache = pool.open();
+    fill(cache, 3 * page, 0);
+    auto other = cache.fork();
+    const content before(cache);
+    const std::int64_t keep = (fits ? 2 : 1) * page + 5; // one page is free, and so many are shared and written to
+    cache_slide slide(cache, keep, 0, {{keep + 10, keep, 3 * page - keep - 10}}, 3 * page - 10, positions);
+    CHECK(slide.pages() == (fits ? 1 : 2));
+    if (!fits) {
+      CHECK_THROWS_AS(slide.advance(1), std::runtime_error);
+      CHECK(content(cache) == before);
+    } else {
+      slide.advance(1);
+      CHECK(slide.left() == 1);
+      slide.advance(5);
+      CHECK(slide.left() == 0);
+      CHECK(cache.length() == 3 * page - 10);
+      CHECK(pool.free_pages() == 0);
+      CHECK(at::equal(cache.keys(0).narrow(0, 0, keep), before.sides[0].narrow(0, 0, keep)));
+    }
+    CHECK(content(other) == before);
+  }
+}
+
+TEST_CASE("rows that move behind a gap are those that were dropped around, wherever the cache is parked meanwhile") {
+  const rope positions(4, 1e4, at::kCPU);
+  const kv_pool pool(small(), 4, 8 * page, at::kFloat, at::kCPU);
+  // Some rows move back, since more is inserted than was dropped before them, the others forward.
+  const std::vector<row_move> moves{{12, 15, 5}, {page + 3, 20, page + 40}, {4 * page, page + 60, 7}};
+  constexpr std::int64_t keep = 10, gap = 5, length = page + 67, whole = 4 * page + 9;
+  auto expected = pool.open();
+  fill(expected, whole, 0.25F);
+  std::vector<kv_segment> parts;
+  for (const auto& move : moves) {
+    auto part = expected.copy_from(move.from);
+    part.keys = part.keys.narrow(1, 0, move.rows);
+    part.values = part.values.narrow(1, 0, move.rows);
+    parts.push_back(part);
+  }
+  expected.truncate(keep);
+  fill(expected, gap, 0.75F);
+  for (const auto& part : parts) expected.append(part, positions);
+  for (auto parked = 0; parked < 4; ++parked) {
+    auto cache = pool.open();
+    fill(cache, whole, 0.25F);
+    const auto park = [&](int now) {
+      if (parked != now) return;
+      cache.park();
+      CHECK(cache.pages() == 0);
+      cache.restore();
+    };
+    const auto moved = pool.moved_rows();
+    cache_slide slide(cache, keep, gap, moves, length, positions);
+    park(0);
+    slide.advance(1);
+    park(1);
+    slide.advance(1);
+    CHECK(pool.moved_rows() - moved == 2 * (5 + page + 40 + 7)); // once in each of two layers
+    CHECK(cache.length() == keep);
+    park(2);
+    CHECK(cache.pages_to_take(gap) == 0);
+    fill(cache, gap - 1, 0.75F);
+    cache.truncate(keep); // a call that failed
+    fill(cache, gap, 0.75F);
+    park(3);
+    cache.close_gap();
+    CHECK(content(cache) == content(expected));
+    CHECK(cache.pages() == kv_pool::pages_of(length));
+  }
 }
 
 TEST_CASE("a parked cache holds no page and comes back as it was") {

@@ -177,9 +177,9 @@ TEST_CASE("windows wait for company only while other work has its share of time"
   const auto at = [](int ms) { return std::chrono::steady_clock::time_point(std::chrono::milliseconds(ms)); };
   const pass_limits limits{.gather_windows = 300ms};
   const std::vector ready{waits(1, stage::sound, 100), waits(2, stage::decode, 0)};
-  CHECK(schedule_pass(ready, limits, at(149), at(150)).sound.empty());
-  CHECK(schedule_pass(ready, limits, at(150), at(150)).sound.size() == 1);
-  CHECK(schedule_pass(ready, limits, at(400), at(900)).sound.size() == 1); // it has waited enough
+  CHECK(schedule_pass(ready, limits, at(149), nullptr, at(150)).sound.empty());
+  CHECK(schedule_pass(ready, limits, at(150), nullptr, at(150)).sound.size() == 1);
+  CHECK(schedule_pass(ready, limits, at(400), nullptr, at(900)).sound.size() == 1); // it has waited enough
 }
 
 TEST_CASE("slots follow memory and speed") {

@@ -22,6 +22,7 @@ public:
       : task(of, transitions), number_(number), notes_(notes) {}
   ~noted_task() override { note("gone"); }
 
+  work_kind kind() const override { return work_kind::chat; }
   void begin() override {
     note("begins");
     if (begin_throws) throw std::runtime_error("it can't begin");

@@ -164,3 +164,19 @@ TEST_CASE("a broken tokenizer is refused with the file's name") {
   folder.write("vocab.json", R"({"a": 99999999999})");
   CHECK_THROWS_WITH(tokenizer::open(folder.path()), Catch::Contains("out of range"));
 }
+
+TEST_CASE("a text may be cut into no more tokens than are wanted, and one") {
+  std::mt19937 random(9);
+  for (auto round = 0; round < 200; ++round) {
+    auto text = random_text(random, 60);
+    if (round % 2) text += "<|im_end|>" + random_text(random, 20);
+    const auto all = full().encode(text);
+    for (const auto most : {std::size_t{0}, std::size_t{1}, all.size() / 2, all.size(), all.size() + 5}) {
+      const auto some = full().encode(text, {}, most);
+      CHECK(some.size() > std::min(most, all.size() - std::min<std::size_t>(all.size(), 1)));
+      CHECK(some.size() <= all.size());
+      CHECK(std::equal(some.begin(), some.end(), all.begin()));
+      if (most >= all.size()) CHECK(some == all);
+    }
+  }
+}

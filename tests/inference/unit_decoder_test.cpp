@@ -211,18 +211,17 @@ TEST_CASE("a basic window drops whole units from the front") {
     w.begin_unit(length);
     length += 26;
     w.end_unit(length, {});
-    CHECK(w.slide(length).empty());
+    CHECK_FALSE(w.slide(length));
   }
   w.begin_unit(length);
   length += 26; // 126 rows now
   w.end_unit(length, {});
-  auto steps = w.slide(length);
-  REQUIRE(steps.size() == 3);
-  for (const auto& step : steps) {
-    CHECK(step.keep == 22);
-    CHECK(step.drop == 26);
-    CHECK(step.insert.empty());
-  }
+  const auto slid = w.slide(length);
+  REQUIRE(slid);
+  CHECK(slid->keep == 22);
+  CHECK(slid->insert.empty());
+  CHECK(slid->moves == std::vector<llm::row_move>{{22 + 78, 22, 26}}); // three units at once
+  CHECK(slid->length() == 48);
   CHECK(w.units().size() == 1);
   CHECK(w.events() == 1);
   CHECK(w.dropped_tokens() == 78);
@@ -241,20 +240,21 @@ TEST_CASE("a context window keeps what was said") {
     w.end_unit(begin + 20, out);
     return w.slide(begin + 20);
   };
-  CHECK(speak({}, true, 11).empty());
+  CHECK_FALSE(speak({}, true, 11));
   auto plain = speak(ids("abcd"), false, 31); // drops a unit in which nothing was said
-  REQUIRE(plain.size() == 1);
-  CHECK(plain[0].keep == 11);
-  CHECK(plain[0].insert.empty());
+  REQUIRE(plain);
+  CHECK(plain->keep == 11);
+  CHECK(plain->insert.empty());
+  CHECK(plain->moves == std::vector<llm::row_move>{{31, 11, 20}});
   auto told = speak({}, true, 31);
-  REQUIRE(told.size() == 1);
-  CHECK(told[0].keep == 10);
-  CHECK(told[0].drop == 1 + 20);
+  REQUIRE(told);
+  CHECK(told->keep == 10);
   auto marker = ids("\n\nprevious: ");
   auto said = ids("abcd");
   if (said.size() > 3) said.erase(said.begin(), said.end() - 3);
-  CHECK(told[0].insert == join({marker, said, suffix}));
-  CHECK(w.preserved() == 10 + std::ssize(told[0].insert));
+  CHECK(told->insert == join({marker, said, suffix}));
+  CHECK(told->moves == std::vector<llm::row_move>{{31, 10 + std::ssize(told->insert), 20}});
+  CHECK(w.preserved() == 10 + std::ssize(told->insert));
 }
 
 TEST_CASE("messages before a unit are written as the chat template writes them") {
@@ -285,10 +285,15 @@ namespace {
 struct rows {
   std::string names;
 
-  void apply(const std::vector<window_step>& steps) {
-    for (const auto& step : steps)
-      names = names.substr(0, static_cast<std::size_t>(step.keep)) + std::string(step.insert.size(), '+') +
-              names.substr(static_cast<std::size_t>(step.keep + step.drop));
+  void apply(const std::optional<window_slide>& slid) {
+    if (!slid) return;
+    auto after = names.substr(0, static_cast<std::size_t>(slid->keep)) + std::string(slid->insert.size(), '+');
+    for (const auto& move : slid->moves) {
+      CHECK(move.to == std::ssize(after));
+      after += names.substr(static_cast<std::size_t>(move.from), static_cast<std::size_t>(move.rows));
+    }
+    CHECK(std::ssize(after) == slid->length());
+    names = after;
   }
 };
 
@@ -347,4 +352,71 @@ TEST_CASE("a context window puts what was said before the messages that stay") {
   w = window(words(), {.mode = window_mode::context, .max_units = 1});
   w.set_prompt(2, {1});
   CHECK(slid(w, "PP!", {"SSAAAA", "mBBBB", "SCCCC", "dddd"}) == "PP" + told(3) + "SSSdddd");
+}
+
+TEST_CASE("a window makes room for a unit, first of units, then of the system's messages, and keeps the prompt") {
+  window w(words(), {.mode = window_mode::basic, .high_tokens = 100, .low_tokens = 100});
+  w.set_prompt(2, {1});
+  const auto before = slid(w, "PP!", {"SSaaaa", "mbbbb", "SScccc"});
+  CHECK(before == "PP!SSaaaambbbbSScccc"); // far below the high mark
+  const auto room_for = [&](std::int64_t most) {
+    auto trial = w;
+    rows cache{before};
+    cache.apply(trial.make_room(std::ssize(before), most));
+    CHECK(std::ssize(cache.names) <= std::max<std::int64_t>(most, 3));
+    return cache.names;
+  };
+  CHECK(room_for(20) == before);
+  CHECK(room_for(19) == "PP!SSmbbbbSScccc");
+  CHECK(room_for(15) == "PP!SSSScccc");
+  CHECK(room_for(9) == "PP!SSSS");
+  CHECK(room_for(6) == "PP!SS");
+  CHECK(room_for(0) == "PP!");
+  window low(words(), {.mode = window_mode::basic, .high_tokens = 100, .low_tokens = 9});
+  low.set_prompt(2, {1});
+  rows cache{slid(low, "PP!", {"aaaa", "bbbb", "cccc"})};
+  cache.apply(low.make_room(15, 14)); // as far as it slides by itself
+  CHECK(cache.names == "PP!cccc");
+  CHECK(low.events() == 1);
+}
+
+TEST_CASE("whatever is dropped, a slide moves each row once") {
+  window w(words(), {.mode = window_mode::basic, .high_tokens = 4000, .low_tokens = 1});
+  w.set_prompt(20, {1});
+  auto length = std::int64_t{21};
+  std::optional<window_slide> slid;
+  while (!slid) { // each unit has 32 messages of the system in front of it, of five rows each
+    w.begin_unit(length, std::vector<window::stretch>(32, {5, true}));
+    length += 32 * 5 + 13;
+    w.end_unit(length, {});
+    slid = w.slide(length);
+  }
+  auto moved = std::int64_t{0}, last = std::int64_t{0};
+  for (const auto& move : slid->moves) {
+    CHECK(move.from >= last);
+    last = move.from + move.rows;
+    moved += move.rows;
+  }
+  CHECK(moved == 1000); // the newest messages
+  CHECK(slid->length() == 21 + 1000);
+}
+
+TEST_CASE("what a window remembers leaves room for a unit") {
+  const auto marker = std::ssize(words().encode("\n\nprevious: "));
+  for (const std::int64_t spare : {0, 2, 500}) {
+    window w(words(), {.mode = window_mode::context, .max_units = 1});
+    w.set_prompt(2, {1}, 3 + marker + spare);
+    rows cache{"PP!"};
+    for (auto u = 0; u < 8; ++u) {
+      w.begin_unit(std::ssize(cache.names));
+      cache.names += "UUUU";
+      unit_outcome out;
+      out.ids = words().encode("xyz");
+      out.text = "xyz";
+      w.end_unit(std::ssize(cache.names), out);
+      cache.apply(w.slide(std::ssize(cache.names)));
+      CHECK(w.preserved() <= 3 + marker + spare);
+    }
+    CHECK((w.preserved() == 3) == (spare == 0));
+  }
 }

@@ -76,3 +76,120 @@ TEST_CASE("the engine slides as the reference did, whether the prompt is its own
     }
   }
 }
+
+namespace {
+
+/// Units with typed text of these lengths before them, at whatever fills the context.
+std::vector<event> fill_context(const duplex_options& o, int context, const std::vector<std::size_t>& texts) {
+  engine_fixture h(1, context);
+  h.open(1, o, 3);
+  h.run();
+  for (std::uint64_t u = 0; u < texts.size(); ++u) {
+    submit_unit order{1, u, second(static_cast<int>(u)), {}, 1, false};
+    if (texts[u] > 0) order.context.push_back({u % 3 == 0 ? role::system : role::user, std::string(texts[u], '7')});
+    h.engine.handle(std::move(order));
+    h.run();
+  }
+  h.check_empty({1});
+  return h.events;
+}
+
+} // namespace
+
+TEST_CASE("a session with a window never finds its context full, whatever its marks and whatever is typed") {
+  constexpr auto context = 320;
+  for (const auto mode : {window_mode::basic, window_mode::context})
+    for (const auto& [high, low] : {std::pair{320, 300}, {310, 200}, {5000, 4000}}) {
+      if (mode == window_mode::context && high != 320) continue; // it has no marks
+      CAPTURE(static_cast<int>(mode), high, low);
+      duplex_options o = lively(2);
+      o.window = mode;
+      o.window_high_tokens = high;
+      o.window_low_tokens = low;
+      std::vector<std::size_t> texts(120, 0);
+      for (auto u = std::size_t{0}; u < texts.size(); u += 2) texts[u] = u % 5 * 20;
+      auto answered = 0, slides = 0;
+      for (const auto& e : fill_context(o, context, texts)) {
+        if (const auto* f = std::get_if<failed>(&e)) FAIL(f->message);
+        const auto* a = std::get_if<step_output>(&e);
+        if (!a) continue;
+        answered += a->last;
+        slides = a->metrics.window_events;
+        CHECK(a->metrics.kv_cache_length <= context);
+      }
+      CHECK(answered == 120);
+      CHECK(slides > 5);
+    }
+}
+
+TEST_CASE("what does not fit into a window even alone is refused, and costs nothing of what is there") {
+  duplex_options o = lively(2);
+  o.window = window_mode::basic;
+  o.window_high_tokens = 320;
+  o.window_low_tokens = 300;
+  const auto events = fill_context(o, 320, {0, 0, 0, 2000, 0, 0});
+  std::vector<std::uint64_t> refused;
+  auto answered = 0;
+  for (const auto& e : events) {
+    if (const auto* f = std::get_if<failed>(&e)) {
+      CHECK(f->kind == failure::invalid);
+      refused.push_back(f->number);
+    }
+    if (const auto* a = std::get_if<step_output>(&e)) {
+      answered += a->last;
+      CHECK(a->metrics.window_events == 0);
+    }
+  }
+  CHECK(refused == std::vector<std::uint64_t>{3});
+  CHECK(answered == 5);
+}
+
+TEST_CASE("a prompt that leaves a sliding window no room for a unit is refused at once") {
+  for (const auto mode : {window_mode::off, window_mode::basic}) {
+    engine_fixture h(1, 64);
+    duplex_options o;
+    o.window = mode;
+    std::string prompt;
+    while (model()->text().encode("<|im_start|>system\n" + prompt + "\n<|audio_start|><|audio_end|><|im_end|>").size() <
+           45)
+      prompt += " word";
+    h.engine.handle(open_duplex{1, prompt, o, nullptr, nullptr, 1});
+    h.run();
+    REQUIRE(h.all<opened>().size() == (mode == window_mode::off ? 1 : 0));
+    if (mode == window_mode::basic) CHECK(h.all<failed>().at(0).kind == failure::context_full);
+  }
+}
+
+TEST_CASE("a slide moves each row that is left once, in several passes, whatever was dropped") {
+  constexpr auto context = 8192;
+  std::vector<event> events;
+  const auto& m = model();
+  llm::kv_pool pool(m->config().llm, 1, context, at::kFloat, at::kCPU);
+  omni_engine engine(m, nullptr, pool, options_for(1, context, quirks{}, 1, able::to_write),
+                     [&](event&& e) { events.push_back(std::move(e)); });
+  duplex_options o;
+  o.window = window_mode::basic;
+  o.window_high_tokens = 7900;
+  o.window_low_tokens = 4000;
+  engine.handle(open_duplex{1, "You are a helpful assistant.", o, nullptr, nullptr, 1});
+  auto passes = 0;
+  auto before = 0;
+  for (std::uint64_t u = 0; events.empty() || !std::holds_alternative<failed>(events.back()); ++u) {
+    submit_unit order{1, u, second(static_cast<int>(u)), {}, 1, true};
+    for (auto i = 0; i < 32; ++i) order.context.push_back({i % 2 ? role::system : role::user, "x"});
+    engine.handle(std::move(order));
+    passes = 0;
+    while (engine.advance()) ++passes;
+    REQUIRE(u < 100);
+    if (pool.moved_rows() > 0) break;
+    before = passes;
+  }
+  const auto& last = std::get<step_output>(events.back());
+  CHECK(last.metrics.kv_cache_length > 7600);
+  const auto layers = static_cast<std::uint64_t>(m->config().llm.layers);
+  const auto moved = pool.moved_rows() / layers; // the session's prompt stays where it is
+  CHECK(moved * layers == pool.moved_rows());
+  CHECK(moved <= 4000);
+  CHECK(moved > 3500);
+  CHECK(passes > before); // it returned to the scheduler
+}

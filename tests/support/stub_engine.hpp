@@ -147,6 +147,9 @@ public:
     script_.change([&] {
       now.kv_pages_free -= static_cast<int>(script_.open_.size());
       now.slots = script_.slots_now_;
+      now.unit_us = 1'500'000;
+      now.chat_us = 250'000;
+      now.late_background = 7;
     });
     return now;
   }

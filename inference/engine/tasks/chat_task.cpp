@@ -15,9 +15,11 @@ namespace parley::inference {
 namespace {
 
 constexpr transition chat_transitions[] = {
-    {stage::idle, stage::look},    {stage::idle, stage::clips}, // without pictures
-    {stage::idle, stage::prefill}, {stage::look, stage::see},      {stage::see, stage::clips},
-    {stage::see, stage::prefill},  {stage::clips, stage::prefill}, {stage::prefill, stage::decode},
+    {stage::idle, stage::look},     {stage::idle, stage::read}, // without pictures
+    {stage::look, stage::read},     {stage::read, stage::see},
+    {stage::read, stage::clips},    {stage::read, stage::prefill},
+    {stage::see, stage::clips},     {stage::see, stage::prefill},
+    {stage::clips, stage::prefill}, {stage::prefill, stage::decode},
     {stage::decode, stage::idle}, // all words are known and are being spoken
 };
 
@@ -42,17 +44,20 @@ std::vector<std::int64_t> untold(std::span<const token_id> all, std::size_t& tol
 } // namespace
 
 chat_task::chat_task(chat_session& of, task_context& with, submit_turn&& order, std::shared_ptr<image_job> pictures)
-    : task(of, chat_transitions), session_(of), with_(with), turn_(std::move(order)), images_(std::move(pictures)),
-      voice_(with, of.id) {}
+    : task(of, chat_transitions), session_(of), with_(with),
+      order_(std::make_shared<const submit_turn>(std::move(order))), images_(std::move(pictures)), voice_(with, of.id) {
+}
 
 // ---- its life
 
 void chat_task::begin() {
   before_ = session_.rng_now();
   began_ = engine_clock::now();
-  if (const auto& replay = turn_.replay)
+  if (const auto& replay = order_->replay)
     told_ = {replay->sampled.size(), replay->spoken.size(), replay->scores,
              replay->call_pieces,    replay->text_bytes,    replay->samples};
+  if (order_->tts && with_.speaker)
+    if (auto why = voice_objection(order_->tts_voice)) return fail(failure::invalid, *std::move(why));
   if (images_.any())
     need(stage::look);
   else
@@ -66,8 +71,12 @@ void chat_task::take_back() {
 
 // ---- its prompt
 
-/// Called while its pictures are being sliced.
+/// Called while its pictures are being sliced, and while its text is being read.
 void chat_task::resume() {
+  if (needs() == stage::read) {
+    if (reading_->done) take_prompt();
+    return;
+  }
   if (!images_.sliced()) return;
   if (images_.has_problem())
     return fail(images_.problem_kind(), images_.problem("picture " + std::to_string(images_.troublemaker())));
@@ -75,19 +84,29 @@ void chat_task::resume() {
   read();
 }
 
-/// Turns the messages into a prompt, once the placeholders of their pictures are known.
+/// Has the messages turned into a prompt, once the placeholders of their pictures are known.
 void chat_task::read() {
-  std::span<const vision::sliced_picture> pictures;
-  if (images_.any()) pictures = images_.pictures();
-  auto talk = chat::read_conversation(turn_, with_.model.config(), pictures);
-  if (auto why = read_prompt(talk)) return fail(why->kind, std::move(why->message));
-  sampling_ = sampling_of(turn_);
-  if (turn_.seed) chance_.emplace(*turn_.seed, substream::text);
-  answer_.emplace(with_.model.text(), with_.options.how, turn_.max_new_tokens);
-  clips_.set(std::move(talk.clips));
-  if (!turn_.tools.empty()) calls_.emplace();
-  if (!turn_.stop.empty()) stop_.emplace(turn_.stop);
-  if (turn_.tool_required || !turn_.answer_schema.empty())
+  reading_ = std::make_shared<turn_job>(with_, order_, images_.order());
+  reading_->owner = session_.id;
+  if (!with_.texts.take(reading_)) return fail(failure::inference, "too many texts wait");
+  need(stage::read);
+}
+
+void chat_task::take_prompt() {
+  const auto made = std::exchange(reading_, nullptr);
+  if (made->trouble) std::rethrow_exception(made->trouble);
+  if (made->objection) return fail(made->objection->first, std::move(made->objection->second));
+  prompt_ = std::move(made->prompt);
+  undecided_ = made->undecided;
+  grammar_ = std::move(made->grammar);
+  clips_.set(std::move(made->clips));
+  const auto& turn = *order_;
+  sampling_ = sampling_of(turn);
+  if (turn.seed) chance_.emplace(*turn.seed, substream::text);
+  answer_.emplace(with_.model.text(), with_.options.how, turn.max_new_tokens);
+  if (!turn.tools.empty()) calls_.emplace();
+  if (!turn.stop.empty()) stop_.emplace(turn.stop);
+  if (turn.tool_required || !turn.answer_schema.empty())
     constrain();
   else if (!undecided_)
     begin_speech();
@@ -97,38 +116,6 @@ void chat_task::read() {
     need(stage::clips);
   else
     embed({});
-}
-
-/// Builds the prompt. Returns why the messages can't be answered; none = the prompt is ready.
-std::optional<task_failure> chat_task::read_prompt(chat::conversation& talk) {
-  const auto context = with_.options.info.context_tokens;
-  if (talk.objection.empty() && !talk.clips.empty() && !with_.model.hears())
-    talk.objection = "audio: this model does not hear";
-  if (!talk.objection.empty()) return task_failure{failure::invalid, talk.objection};
-  if (turn_.tts && with_.speaker)
-    if (auto why = voice_objection(turn_.tts_voice)) return task_failure{failure::invalid, *std::move(why)};
-  chat::template_options how;
-  how.enable_thinking = turn_.enable_thinking;
-  how.use_tts_template = turn_.use_tts_template || turn_.tts || !talk.clips.empty();
-  // What must be a call or JSON is not spoken. Otherwise the first token decides, before <|tts_bos|>.
-  const bool written = turn_.tool_required || !turn_.answer_schema.empty();
-  undecided_ = how.use_tts_template && !turn_.tools.empty() && !written;
-  how.use_tts_template = how.use_tts_template && turn_.tools.empty() && !written;
-  how.generation_prompt = !with_.options.how.chat_im_end_is_doubled;
-  // Checked before tokenizing, so that refusing a prompt that certainly does not fit is cheap.
-  if (const auto least = chat::least_tokens(talk); least >= context)
-    return task_failure{failure::context_full, "the messages make at least " + std::to_string(least) +
-                                                   " tokens, the context holds " + std::to_string(context)};
-  auto text = chat::apply_template(talk.messages, how, turn_.tools);
-  // The template leaves out what an assistant thought before its answer.
-  if (text.attachments.size() < talk.media.audio.size() + talk.media.image.size())
-    return task_failure{failure::invalid, "messages: a picture or a sound before </think>"};
-  if (with_.options.how.chat_im_end_is_doubled) text.add("<|im_end|>\n" + chat::generation_prompt(how));
-  prompt_ = chat::encode_prompt(with_.model.text(), text, talk.media, true);
-  if (std::ssize(prompt_.ids) >= context)
-    return task_failure{failure::context_full, "the messages make " + std::to_string(prompt_.ids.size()) +
-                                                   " tokens, the context holds " + std::to_string(context)};
-  return std::nullopt;
 }
 
 void chat_task::on_seen(at::Tensor rows) {
@@ -161,27 +148,18 @@ void chat_task::on_token_fed() {
 
 /// Drawing changes the row, so what is scored is a copy.
 token_id chat_task::draw(std::span<float> logits) {
-  if (turn_.scored) row_.assign(logits.begin(), logits.end());
+  if (order_->scored) row_.assign(logits.begin(), logits.end());
   return draw_from<token_id>(logits);
 }
 
 std::optional<token_id> chat_task::draw_listed(llm::short_row logits) {
-  if (turn_.scored) return std::nullopt;
+  if (order_->scored) return std::nullopt;
   return draw_from<std::optional<token_id>>(std::move(logits));
 }
 
-/// The grammar of a required call, of a call that has begun, or of an answer in JSON.
+/// From here on its words obey the grammar.
 void chat_task::constrain() {
-  std::vector<chat::json_grammar::form> forms;
-  if (!turn_.answer_schema.empty() && !turn_.tool_required) forms.push_back({"", turn_.answer_schema, ""});
-  for (const auto& tool : turn_.tools)
-    if (turn_.tool_name.empty() || tool.name == turn_.tool_name)
-      forms.push_back({std::string(chat::call_begin) + "\n{\"name\": \"" + tool.name + "\", \"arguments\": ",
-                       tool.parameters, "}\n" + std::string(chat::call_end)});
-  std::ranges::sort(forms, {}, &chat::json_grammar::form::head);
-  const auto same = std::ranges::unique(forms, {}, &chat::json_grammar::form::head);
-  forms.erase(same.begin(), same.end());
-  constraint_.emplace(std::make_shared<const chat::json_grammar>(forms), with_.model.text());
+  constraint_.emplace(grammar_, with_.model.text());
 }
 
 namespace {
@@ -215,7 +193,7 @@ Token needs_whole_row() {
 template<class Token, class Row>
 Token chat_task::draw_from(Row logits) {
   auto& chance = chance_ ? *chance_ : session_.chance;
-  if (const auto& replay = turn_.replay; replay && drawn_.size() < replay->sampled.size()) {
+  if (const auto& replay = order_->replay; replay && drawn_.size() < replay->sampled.size()) {
     if (!undecided_ && !sampling_.greedy && !takes_the_likeliest(sampling_.temperature)) chance.next();
     return replay->sampled[drawn_.size()];
   }
@@ -273,11 +251,11 @@ void chat_task::on_token_drawn() {
 /// Of the newest token, if it is one of the answer's text: not of what ends it, and of no call.
 void chat_task::keep_score() {
   const auto& tokens = answer_->tokens();
-  if (!turn_.scored || scores_.size() == tokens.size()) return;
+  if (!order_->scored || scores_.size() == tokens.size()) return;
   scores_.emplace_back();
   const bool shown = with_.options.how.chat_text_shows_special_tokens || !with_.model.text().is_special(tokens.back());
   if (!shown || (calls_ && (calls_->in_call() || !calls_->calls().empty()))) return;
-  scores_.back() = llm::score(row_, tokens.back(), *turn_.scored, with_.model.text());
+  scores_.back() = llm::score(row_, tokens.back(), *order_->scored, with_.model.text());
 }
 
 /// Those of the tokens whose words are certain, as far as they were not told.
@@ -296,7 +274,7 @@ std::vector<token_score> chat_task::untold_scores() {
 
 /// What is new of the calls, if it is wanted in pieces.
 std::vector<parley::conversation::call_piece> chat_task::untold_calls() {
-  if (!calls_ || !turn_.call_pieces) return {};
+  if (!calls_ || !order_->call_pieces) return {};
   auto fresh = calls_->take_pieces();
   const auto again = std::min(told_.calls, fresh.size()); // sent before the turn was replayed
   told_.calls -= again;
@@ -309,7 +287,7 @@ void chat_task::follow_constraint() {
   if (answer_->complete() || !constraint_->take_token(feed_.token)) return constraint_.reset();
   if (!constraint_->done()) return;
   constraint_.reset();
-  if (turn_.tool_required || !turn_.answer_schema.empty()) answer_->complete_here();
+  if (order_->tool_required || !order_->answer_schema.empty()) answer_->complete_here();
 }
 
 /// What of the text is none of a call. From where a call begins, it obeys the grammar, unless it does not already.
@@ -331,11 +309,11 @@ void chat_task::begin_speech() {
   banned_ = with_.answer_ids.unspeakable;
   if (calls_)
     if (const auto call = with_.model.text().find(chat::call_begin)) banned_.push_back(*call);
-  if (turn_.tts && with_.speaker) ask_voice();
+  if (order_->tts && with_.speaker) ask_voice();
 }
 
 void chat_task::ask_voice() {
-  auto voice = voice_.ask(turn_.tts_voice);
+  auto voice = voice_.ask(order_->tts_voice);
   speaks_ = voice || voice_.waits();
   if (voice) give_voice(std::move(voice));
   if (voice_.waits()) need_speech(stage::voice);
@@ -350,12 +328,12 @@ void chat_task::on_voice(std::shared_ptr<const speech::voice> voice) {
 void chat_task::give_voice(std::shared_ptr<const speech::voice> voice) {
   speech::tts_sampling how;
   if (with_.options.draws) how.margins = &with_.options.draws->speech(session_.id);
-  const auto seed = turn_.seed ? *turn_.seed : session_.spoken_seeds.bits();
-  const auto form = turn_.streaming ? speech::tts_form::streamed : speech::tts_form::whole;
+  const auto seed = order_->seed ? *order_->seed : session_.spoken_seeds.bits();
+  const auto form = order_->streaming ? speech::tts_form::streamed : speech::tts_form::whole;
   speech_.emplace(with_.speaker->models(), std::move(voice), form, how,
                   std::make_unique<random_stream>(seed, substream::speech_tokens),
                   std::make_unique<random_stream>(seed, substream::noise));
-  if (turn_.replay) speech_->force(turn_.replay->spoken);
+  if (order_->replay) speech_->force(order_->replay->spoken);
 }
 
 /// The tokens whose words will certainly be said.
@@ -373,12 +351,12 @@ void chat_task::group_words(bool over) {
     grouped_ += count;
   };
   constexpr auto size = static_cast<std::size_t>(chat::answer_decoder::chunk_tokens);
-  if (turn_.streaming)
+  if (order_->streaming)
     while (speakable() > grouped_ + size) add(size, false);
   if (over) {
     // The last token of an answer that reached its limit was never fed, so it has no hidden state to be spoken from.
     const auto rest = std::min(hidden_.size(), speakable());
-    if (rest > grouped_) add(rest - grouped_, answer_->complete() || !turn_.streaming);
+    if (rest > grouped_) add(rest - grouped_, answer_->complete() || !order_->streaming);
     worded_ = engine_clock::now();
   }
   speak_on();
@@ -409,7 +387,7 @@ void chat_task::on_sound(at::Tensor samples) {
   const std::span sound(limited.const_data_ptr<float>(), static_cast<std::size_t>(limited.numel()));
   const auto fresh = sound.subspan(std::min(sound.size(), told_.samples));
   told_.samples -= sound.size() - fresh.size();
-  if (!turn_.streaming)
+  if (!order_->streaming)
     sound_.insert(sound_.end(), sound.begin(), sound.end());
   else if (!fresh.empty())
     tell_delta({}, std::make_shared<const std::vector<float>>(fresh.begin(), fresh.end()));
@@ -426,7 +404,7 @@ void chat_task::tell_words(std::string text) {
 
 /// Sends a delta, together with what was chosen since the last one.
 void chat_task::tell_delta(std::string text, pcm audio, std::vector<parley::conversation::call_piece> calls) {
-  chat_delta delta{session_.id, turn_.turn, std::move(text), std::move(audio), untold(drawn_, told_.sampled)};
+  chat_delta delta{session_.id, order_->turn, std::move(text), std::move(audio), untold(drawn_, told_.sampled)};
   if (speech_) delta.spoken = untold(speech_->tokens().chosen(), told_.spoken);
   if (!delta.audio) delta.scores = untold_scores();
   delta.calls = std::move(calls);
@@ -438,7 +416,7 @@ void chat_task::answer_over(finish reason) {
   const auto now = engine_clock::now();
   chat_done done;
   done.session = session_.id;
-  done.turn = turn_.turn;
+  done.turn = order_->turn;
   done.reason = reason;
   done.text = std::move(text_);
   if (calls_ && reason != finish::cancelled) done.calls = std::move(calls_->calls());

@@ -9,6 +9,7 @@
 #include "inference/engine/session.hpp"
 #include "inference/engine/tasks/clip_input.hpp"
 #include "inference/engine/tasks/image_input.hpp"
+#include "inference/engine/tasks/text_jobs.hpp"
 #include "inference/engine/tasks/voice_request.hpp"
 #include "inference/tts/chat_speech.hpp"
 
@@ -48,26 +49,27 @@ struct chat_session final : session {
 /// One chat turn, from `submit_turn` to `chat_done`: its messages become a prompt, the model answers token by token,
 /// and an answer with sound is spoken while it is still being generated.
 ///
-///   thinker:  look → see → clips → prefill → decode      (starts later in this line without pictures or sounds)
+///   thinker:  look → read → see → clips → prefill → decode      (starts later in this line without pictures or sounds)
 ///   talker:   voice → speak ⇄ sound
 class chat_task final : public task {
 public:
   chat_task(chat_session& of, task_context& with, submit_turn&& order, std::shared_ptr<image_job> pictures);
 
   void begin() override;
-  std::optional<std::uint64_t> number() const override { return turn_.turn; }
+  std::optional<std::uint64_t> number() const override { return order_->turn; }
   void take_back() override;
   void cancel() override { answer_over(finish::cancelled); }
 
   engine_clock::time_point deadline() const override { return task::deadline() + clips_.patience(); }
   std::int64_t rows_left() const override { return needs() == stage::see ? images_.left() : task::rows_left(); }
+  work_kind kind() const override { return work_kind::chat; }
   bool divisible() const override { return true; }
 
   void resume() override;
   void on_voice(std::shared_ptr<const speech::voice> voice) override;
   std::vector<const vision::patch_grid*> next_pieces(std::int64_t most) override { return images_.next_pieces(most); }
   void on_seen(at::Tensor rows) override;
-  thinker::clip_hearing& clips() override { return clips_.hearing(with_.model); }
+  thinker::clip_hearing& clips() override { return clips_.hearing(with_.model, with_.options.how); }
   void on_clips_heard(at::Tensor rows) override { embed(rows); }
   void on_prefilled() override;
   void on_token_fed() override;
@@ -92,7 +94,7 @@ private:
   std::string read_calls(std::string text, bool over);
   std::size_t speakable() const;
   void read();
-  std::optional<task_failure> read_prompt(chat::conversation& talk);
+  void take_prompt();
   void embed(const at::Tensor& sound);
   void ask_voice();
   void give_voice(std::shared_ptr<const speech::voice> voice);
@@ -117,11 +119,12 @@ private:
 
   chat_session& session_;
   task_context& with_;
-  submit_turn turn_;
+  const std::shared_ptr<const submit_turn> order_;
   rng_state before_; ///< state of the session's streams before the turn
 
   // the prompt
   image_input images_;
+  std::shared_ptr<turn_job> reading_; ///< while its text is being read
   clip_input clips_;
   at::Tensor sight_; ///< [rows, hidden] of the encoded pictures, until the prompt is embedded
   chat::prompt_ids prompt_;
@@ -132,7 +135,8 @@ private:
   std::optional<chat::answer_decoder> answer_; ///< once the messages have been read
   std::optional<chat::call_reader> calls_;     ///< if it may call functions
   std::optional<chat::stop_matcher> stop_;     ///< if it may have to stop early
-  std::optional<chat::constraint> constraint_; ///< while it must obey a grammar
+  std::optional<chat::constraint> constraint_; ///< while it must obey the grammar
+  std::shared_ptr<const chat::json_grammar> grammar_;
   /// Whether its first token is still to decide if it is a call or, after <|tts_bos|>, speech.
   bool undecided_ = false;
   bool skips_hidden_ = false; ///< the token that is fed next is none of the answer

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "inference/quirks.hpp"
 #include "inference/thinker.hpp"
 
 #include <chrono>
@@ -19,17 +20,17 @@ public:
   bool empty() const { return clips_.empty(); }
 
   /// The encoding of these sounds, started on first use.
-  thinker::clip_hearing& hearing(const thinker& model) {
+  thinker::clip_hearing& hearing(const thinker& model, const quirks& how) {
     if (!hearing_) {
       const std::vector<std::span<const float>> clips(clips_.begin(), clips_.end());
-      hearing_.emplace(model, clips);
+      hearing_.emplace(model, clips, how.clips_are_padded);
     }
     return *hearing_;
   }
 
   /// The same for one sound, which must outlive this.
-  thinker::clip_hearing& hearing(const thinker& model, std::span<const float> clip) {
-    if (!hearing_) hearing_.emplace(model, std::span(&clip, 1));
+  thinker::clip_hearing& hearing(const thinker& model, const quirks& how, std::span<const float> clip) {
+    if (!hearing_) hearing_.emplace(model, std::span(&clip, 1), how.clips_are_padded);
     return *hearing_;
   }
 

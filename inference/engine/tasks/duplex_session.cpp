@@ -50,6 +50,14 @@ void duplex_session::give_voice(std::shared_ptr<const speech::voice> voice) {
   speech.emplace(with.speaker->models(), std::move(voice), how, speech_chance, noise_chance, with.options.how);
 }
 
+std::int64_t duplex_session::most_rows(int pieces) const {
+  const auto& model = with.model.config();
+  const auto sound = audio::audio_tokens(stream.config.chunk_samples() / audio::mel_hop_samples, model.audio.pool_step);
+  const auto end = window.options().mode == window_mode::off ? 0 : 2;
+  return std::ssize(tail) + 1 + pieces * (model.vision.query_num + 2) + sound + std::max(decoder.max_new_tokens(), 1) +
+         end;
+}
+
 rng_state duplex_session::rng_now() const {
   rng_state now{chance.where(), {}, {}};
   if (speech_chance) now.speech = speech_chance->where();

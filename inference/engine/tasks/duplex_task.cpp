@@ -8,6 +8,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace parley::inference {
@@ -17,8 +18,13 @@ namespace {
 constexpr int unit_samples = 16000;
 
 constexpr transition duplex_transitions[] = {
-    {stage::idle, stage::hear},    {stage::hear, stage::look},   {stage::hear, stage::prefill}, // without pictures
-    {stage::look, stage::see},     {stage::see, stage::prefill}, {stage::prefill, stage::decode},
+    {stage::idle, stage::hear},       {stage::hear, stage::look},
+    {stage::hear, stage::slide}, // without pictures
+    {stage::hear, stage::prefill},    {stage::look, stage::slide},
+    {stage::look, stage::see},        {stage::slide, stage::see},
+    {stage::slide, stage::prefill},   {stage::prefill, stage::see}, // what a slide inserts, before the pictures
+    {stage::prefill, stage::prefill},                               // the same, messages, the unit
+    {stage::see, stage::prefill},     {stage::prefill, stage::decode},
     {stage::prefill, stage::idle}, // its words were already known
     {stage::decode, stage::idle},  // all words are chosen
     {stage::idle, stage::decode},  // cut while being spoken: the turn is closed inside the model
@@ -38,6 +44,9 @@ void duplex_task::begin() {
   before_.emplace(snapshot{
       s.cache.length(), s.encoder.length, s.stream, s.intake, s.decoder, s.history.size(), s.tail, s.rng_now(), {}});
   began_ = engine_clock::now();
+  due_ = is_unit() ? s.next_due(arrived()) : arrived() + std::chrono::seconds(1);
+  if (is_unit()) s.due = due_;
+  ledger_ = s.with.ledger.now();
   if (const auto& draws = s.with.options.draws) draws->unit_begun(s.id);
   force_listen_ = unit_.force_listen;
   need(stage::hear);
@@ -50,19 +59,42 @@ std::optional<task_failure> duplex_task::objection(int pieces) const {
     return task_failure{failure::invalid, "video_frames: this model does not see"};
   if (!unit_.samples || unit_.samples->size() != unit_samples)
     return task_failure{failure::invalid, "a unit has 16000 samples"};
-  const auto sound = audio::audio_tokens(session_.stream.config.chunk_samples() / audio::mel_hop_samples,
-                                         model.config().audio.pool_step);
-  // <unit>, the pieces between their marks, the sound, the answer or a forced <|turn_eos|>; with a window also the
-  // unit's end.
-  const auto end = session_.window.options().mode == window_mode::off ? 0 : 2;
-  const auto most = std::ssize(session_.tail) + 1 + pieces * (model.config().vision.query_num + 2) + sound +
-                    std::max(session_.decoder.max_new_tokens(), 1) + end;
-  const auto context = session_.with.options.info.context_tokens;
-  if (session_.cache.length() + most > context) return task_failure{failure::context_full, "the context is full"};
-  if (session_.cache.length() + most + std::ssize(messages_.ids) > context)
+  const auto length = session_.cache.length();
+  if (session_.window.options().mode != window_mode::off) {
+    if (length <= room(pieces)) return std::nullopt;
+    auto without_units = session_.window;
+    const auto slid = without_units.make_room(length, room(pieces));
+    if (slid && slid->length() <= room(pieces)) return std::nullopt;
+    return task_failure{failure::invalid, "the unit does not fit into the context, whatever is dropped"};
+  }
+  if (length + session_.most_rows(pieces) > session_.with.options.info.context_tokens)
+    return task_failure{failure::context_full, "the context is full"};
+  if (length > room(pieces))
     return task_failure{failure::invalid, "context: the messages make " + std::to_string(messages_.ids.size()) +
                                               " tokens, for which there is no room"};
   return std::nullopt;
+}
+
+/// How many rows the cache may have before the unit.
+std::int64_t duplex_task::room(int pieces) const {
+  return session_.with.options.info.context_tokens - session_.most_rows(pieces) - std::ssize(messages_.ids);
+}
+
+std::int64_t duplex_task::rows_left() const {
+  if (needs() == stage::see) return images_.left();
+  return needs() == stage::slide ? slider_.layers_left() : task::rows_left();
+}
+
+/// By its stage. A unit may speak, until it is known that it does not.
+int duplex_task::steps_left() const {
+  constexpr auto spoken = static_cast<int>(speech::window_step) + 1; // speech tokens, and a window of them
+  const auto words = std::max(session_.decoder.max_new_tokens() - static_cast<int>(drawn_.size()), 1);
+  switch (speech_needs()) {
+  case stage::speak: return spoken;
+  case stage::sound: return 1;
+  default: break;
+  }
+  return words + (session_.speech ? spoken : 0) + (needs() == stage::decode ? 0 : 3);
 }
 
 std::optional<std::uint64_t> duplex_task::number() const {
@@ -72,6 +104,7 @@ std::optional<std::uint64_t> duplex_task::number() const {
 void duplex_task::take_back() {
   PARLEY_ASSERT(!answered_, "a unit that was answered is not taken back");
   if (!before_) return;
+  if (slider_.under_way()) throw std::runtime_error("a window that slides can't be taken back");
   auto& s = session_;
   auto& before = *before_;
   if (before.speech) s.speech->restore(std::move(*before.speech));
@@ -116,7 +149,7 @@ void duplex_task::on_heard(at::Tensor rows) {
   if (images_.any())
     need(stage::look);
   else
-    gather({});
+    make_room();
 }
 
 /// Called while its pictures are being sliced.
@@ -127,24 +160,64 @@ void duplex_task::resume() {
                 images_.problem("video_frames[" + std::to_string(images_.troublemaker()) + "]"));
   images_.count();
   if (auto why = objection(images_.pieces())) return fail(why->kind, std::move(why->message));
-  need(stage::see);
+  make_room();
+}
+
+/// What the unit takes of the context is known: the window makes room for it, if it has to.
+void duplex_task::make_room() {
+  auto& s = session_;
+  std::optional<duplex::window_slide> due;
+  if (s.window.options().mode != window_mode::off) due = s.window.make_room(s.cache.length(), room(images_.pieces()));
+  if (!due) return look_on();
+  slider_.begin(s, *std::move(due));
+  need(stage::slide);
+}
+
+void duplex_task::slide(std::int64_t layers) {
+  if (!slider_.advance(layers)) return;
+  if (!slider_.insert().empty()) return prefill(session_.with.model.llm().embed(slider_.insert()));
+  slid();
+}
+
+void duplex_task::slid() {
+  slider_.end(session_);
+  before_->cache_length = session_.cache.length();
+  look_on();
+}
+
+void duplex_task::look_on() {
+  if (images_.left() > 0)
+    need(stage::see);
+  else
+    read_messages();
 }
 
 void duplex_task::on_seen(at::Tensor rows) {
   if (!images_.add(std::move(rows))) return;
-  const auto frames = duplex::frame_rows(session_.with.model, images_.pictures(), images_.rows());
+  frames_ = duplex::frame_rows(session_.with.model, images_.pictures(), images_.rows());
   images_.forget();
-  gather(frames);
+  read_messages();
 }
 
-/// Joins the input: the end of the last unit, the messages, `<unit>`, the frames if there are any, the sound.
-void duplex_task::gather(const at::Tensor& frames) {
+/// Prefills the end of the last unit and the messages, apart from the unit: they may be long.
+void duplex_task::read_messages() {
   auto& s = session_;
-  s.window.begin_unit(s.cache.length() + std::ssize(s.tail), messages_.parts);
+  if (messages_.ids.empty()) return gather();
+  const auto begin = s.cache.length() + std::ssize(s.tail);
   s.tail.insert(s.tail.end(), messages_.ids.begin(), messages_.ids.end());
+  s.window.begin_unit(begin, messages_.parts);
+  reads_ = true;
+  prefill(s.with.model.llm().embed(std::exchange(s.tail, {})));
+}
+
+/// Joins the input: the end of the last unit, unless messages followed it, `<unit>`, the frames if there are any, the
+/// sound.
+void duplex_task::gather() {
+  auto& s = session_;
+  if (messages_.ids.empty()) s.window.begin_unit(s.cache.length() + std::ssize(s.tail));
   s.tail.push_back(s.with.control.unit_begin);
   std::vector<at::Tensor> rows{s.with.model.llm().embed(std::exchange(s.tail, {}))};
-  if (frames.defined()) rows.push_back(frames);
+  if (frames_.defined()) rows.push_back(std::exchange(frames_, {}));
   rows.push_back(std::exchange(sound_, {}));
   feed_.wants_logits = !append_known(rows);
   prefill(at::cat(rows));
@@ -157,6 +230,12 @@ bool duplex_task::append_known(std::vector<at::Tensor>&) {
 // ---- its words
 
 void duplex_task::on_prefilled() {
+  if (slider_.under_way()) return slid();
+  if (std::exchange(reads_, false)) return gather();
+  input_prefilled();
+}
+
+void duplex_task::input_prefilled() {
   prefilled_ = engine_clock::now();
   need(stage::decode);
   session_.decoder.begin(force_listen_);
@@ -320,7 +399,9 @@ void duplex_task::complete() {
   auto& s = session_;
   const auto choices = choices_so_far();
   if (const auto& draws = s.with.options.draws) draws->unit_done(s.id, s.seed, unit_.unit, choices->spoken);
-  s.with.meter.unit(engine_clock::now() - began_ > std::chrono::seconds(1));
+  const auto late = engine_clock::now() > due_;
+  s.with.meter.unit(late);
+  if (late) s.with.ledger.count_late(ledger_, spent_);
   conclude_unit();
   choices->finished = true;
   choices->owed_text = s.owed_text;

@@ -3,6 +3,7 @@
 #include "inference/duplex/message_rows.hpp"
 #include "inference/engine/tasks/duplex_session.hpp"
 #include "inference/engine/tasks/image_input.hpp"
+#include "inference/engine/tasks/window_slider.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -17,9 +18,11 @@ namespace parley::inference {
 /// model
 /// decides to listen or to speak, and what it says is spoken.
 ///
-///   hear → look → see → prefill → decode → [answered: listen]
-///     └──────────────────┘           └→ speak → sound → [answered]
-///                                  decode ←── cut
+///   hear → look → slide → see → prefill → decode → [answered: listen]
+///     └──────────────────────────┘           └→ speak → sound → [answered]
+///                                          decode ←── cut
+///
+/// Messages are prefilled before the unit, and a window that has to make room slides first.
 class duplex_task : public task {
 public:
   duplex_task(duplex_session& of, submit_unit&& order, std::shared_ptr<image_job> pictures);
@@ -29,14 +32,19 @@ public:
   void take_back() override;
   void cut() override;
 
-  bool is_unit() const override { return true; }
-  std::int64_t rows_left() const override { return needs() == stage::see ? images_.left() : task::rows_left(); }
+  work_kind kind() const override { return work_kind::unit; }
+  engine_clock::time_point deadline() const override { return due_; }
+  std::int64_t rows_left() const override;
+  bool divisible() const override { return slider_.under_way() || reads_; }
+  int steps_left() const override;
+  int pages_to_slide() const override { return slider_.pages(); }
 
   void resume() override;
   thinker::fresh_sound next_sound() override;
   void on_heard(at::Tensor rows) override;
   std::vector<const vision::patch_grid*> next_pieces(std::int64_t most) override { return images_.next_pieces(most); }
   void on_seen(at::Tensor rows) override;
+  void slide(std::int64_t layers) override;
   void on_prefilled() override;
   void on_token_fed() override;
   bool wants_token() const override;
@@ -55,7 +63,8 @@ protected:
   virtual bool append_known(std::vector<at::Tensor>& rows);
   virtual void begin_speech(); ///< all words are known
   virtual void tell_text();
-  virtual void complete(); ///< everything is generated: sends the last delta
+  virtual void complete();        ///< everything is generated: sends the last delta
+  virtual void input_prefilled(); ///< the unit's input is in the cache, and the rows of `append_known`
 
   void settle();
   void words_chosen();
@@ -88,13 +97,22 @@ protected:
 
 private:
   std::optional<task_failure> objection(int pieces) const;
-  void gather(const at::Tensor& frames);
+  std::int64_t room(int pieces) const;
+  void make_room();
+  void slid();
+  void look_on();
+  void read_messages();
+  void gather();
   void spoken();
   std::shared_ptr<unit_choices> choices_so_far() const;
 
   image_input images_;
   duplex::message_rows messages_; ///< read before the unit
-  at::Tensor sound_;              ///< [tokens, hidden], until `gather`
+  engine_clock::time_point due_;
+  work_ledger::mark ledger_; ///< when it began
+  window_slider slider_;
+  bool reads_ = false;        ///< its messages are being prefilled
+  at::Tensor frames_, sound_; ///< [rows, hidden], until `gather`
   std::int64_t sound_rows_ = 0;
   std::vector<token_id> spoken_; ///< speech tokens, filled in when the sound is complete
   bool answered_ = false;        ///< then the unit cannot be taken back

@@ -19,6 +19,7 @@ public:
   explicit image_input(std::shared_ptr<image_job> order) : order_(std::move(order)) {}
 
   bool any() const { return order_ != nullptr; }
+  const std::shared_ptr<image_job>& order() const { return order_; }
 
   /// Whether slicing is done; if it failed, there is a `problem`.
   bool sliced() const { return order_->done; }

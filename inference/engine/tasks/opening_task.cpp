@@ -11,12 +11,14 @@ namespace parley::inference {
 
 namespace {
 
+constexpr std::size_t short_text = 4096; ///< bytes; cut into tokens at once, within a millisecond or two
+
 constexpr auto suffix_text = "<|audio_end|><|im_end|>";
 
 constexpr transition opening_transitions[] = {
-    {stage::idle, stage::same_prompt}, {stage::idle, stage::clips},
-    {stage::idle, stage::prefill},     {stage::same_prompt, stage::idle}, // checks again
-    {stage::clips, stage::prefill},    {stage::prefill, stage::idle},     // the voice may still be missing
+    {stage::idle, stage::read},     {stage::read, stage::idle},    {stage::idle, stage::same_prompt},
+    {stage::idle, stage::clips},    {stage::idle, stage::prefill}, {stage::same_prompt, stage::idle}, // checks again
+    {stage::clips, stage::prefill}, {stage::prefill, stage::idle}, // the voice may still be missing
 };
 
 } // namespace
@@ -30,7 +32,9 @@ void opening_task::begin() {
   prefix.add("<|im_start|>system\n");
   prefix.quote(order_.system_prompt);
   prefix.add("\n<|audio_start|>");
-  prompt_.prefix = session_.with.model.text().encode(prefix.text, prefix.quoted);
+  reading_ = std::make_shared<text_job>(session_.with.model.text(), std::move(prefix),
+                                        session_.with.options.info.context_tokens);
+  reading_->owner = session_.id;
   if (order_.voice && !order_.voice->empty()) prompt_.voice = std::move(order_.voice);
   if (session_.with.speaker && order_.options.generate_audio) {
     if (auto why = voice_objection(order_.tts_voice)) return fail(failure::invalid, *std::move(why));
@@ -38,14 +42,38 @@ void opening_task::begin() {
     if (voice) session_.give_voice(std::move(voice));
     if (speaker_.waits()) need_speech(stage::voice);
   }
+  if (reading_->text.text.size() <= short_text) {
+    reading_->work({});
+    return take_text();
+  }
+  if (!session_.with.texts.take(reading_)) return fail(failure::inference, "too many texts wait");
+  need(stage::read);
+}
+
+/// Called while its text is being read, and while another session makes its prompt.
+void opening_task::resume() {
+  if (needs() == stage::same_prompt) {
+    need(stage::idle);
+    return share_or_make();
+  }
+  if (!reading_->done) return;
+  need(stage::idle);
+  take_text();
+}
+
+void opening_task::take_text() {
+  const auto read = std::exchange(reading_, nullptr);
+  if (read->trouble) std::rethrow_exception(read->trouble);
+  prompt_.prefix = std::move(read->ids);
+  if (!fits(0)) return; // as early as possible: nobody's voice need be heard for it
   share_or_make();
 }
 
 /// Forks a cached prompt, waits for one that another session is making, or else makes it.
 void opening_task::share_or_make() {
   auto& prompts = session_.with.prompts;
-  if (needs() == stage::same_prompt) need(stage::idle);
   if (const auto* kept = prompts.find(prompt_)) {
+    if (!fits(kept->voice_rows)) return;
     session_.cache = kept->rows.fork();
     know_parts(kept->voice_rows);
     prompt_there();
@@ -74,7 +102,10 @@ void opening_task::know_parts(std::int64_t voice_rows) {
   auto suffix = session_.with.model.text().encode(suffix_text);
   used_.input_text = prefix + std::ssize(suffix);
   used_.input_audio = voice_rows;
-  session_.window.set_prompt(prefix + voice_rows, std::move(suffix));
+  // What the dropped units said takes at most half of what the prompt and a unit leave.
+  const auto prompt = prefix + voice_rows + std::ssize(suffix);
+  const auto left = session_.with.options.info.context_tokens - session_.most_rows(0) - prompt;
+  session_.window.set_prompt(prefix + voice_rows, std::move(suffix), prompt + left / 2);
 }
 
 /// Builds prefix, voice, suffix (docs/model/thinker.md 5.1). `voice`: its rows; undefined if there is none.
@@ -83,11 +114,21 @@ void opening_task::build(at::Tensor voice) {
   const auto& llm = model.llm();
   if (!voice.defined())
     voice = at::empty({0, llm.config().hidden_size}, at::TensorOptions(llm.dtype()).device(llm.device()));
+  if (!fits(voice.size(0))) return;
   know_parts(voice.size(0));
   auto rows = at::cat({llm.embed(prompt_.prefix), voice, llm.embed(model.text().encode(suffix_text))});
-  if (rows.size(0) > session_.with.options.info.context_tokens)
-    return fail(failure::context_full, "the prompt does not fit into the context");
   prefill(std::move(rows));
+}
+
+/// Whether the prompt fits into the context; if not, the session has failed. Where a window slides, no unit may find the
+/// context full afterwards.
+bool opening_task::fits(std::int64_t voice_rows) {
+  const auto slides = session_.window.options().mode != window_mode::off;
+  const auto rows = std::ssize(prompt_.prefix) + voice_rows +
+                    std::ssize(session_.with.model.text().encode(suffix_text)) + (slides ? session_.most_rows(0) : 0);
+  if (rows <= session_.with.options.info.context_tokens) return true;
+  fail(failure::context_full, "the prompt does not fit into the context");
+  return false;
 }
 
 void opening_task::on_prefilled() {

@@ -34,7 +34,7 @@ bool replay_task::append_known(std::vector<at::Tensor>& rows) {
 }
 
 /// The unit's words are in the cache, and what follows them, except for the sound.
-void replay_task::on_prefilled() {
+void replay_task::input_prefilled() {
   prefilled_ = engine_clock::now();
   need(stage::idle);
   reply_ = std::exchange(feed_.kept_hidden, {});

@@ -14,8 +14,8 @@ public:
 
   void begin() override;
   void cut() override;
-  bool is_unit() const override { return false; } ///< no client is waiting for it
-  void on_prefilled() override;
+  work_kind kind() const override { return work_kind::replay; } ///< no client is waiting for it
+  void input_prefilled() override;
   void on_speech_token() override;
 
 private:

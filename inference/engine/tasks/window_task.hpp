@@ -1,8 +1,10 @@
 #pragma once
 
 #include "inference/engine/tasks/duplex_session.hpp"
+#include "inference/engine/tasks/window_slider.hpp"
 
-#include <vector>
+#include <chrono>
+#include <cstdint>
 
 namespace parley::inference {
 
@@ -14,18 +16,19 @@ public:
   window_task(duplex_session& of, engine_clock::time_point unit_began);
 
   void begin() override;
-  bool is_unit() const override { return true; }
-  std::int64_t rows_set_aside() const override { return moved_.rows(); }
-  std::optional<std::int64_t> first_rewritten() const override;
+  engine_clock::time_point deadline() const override { return session_.due + std::chrono::seconds(1); }
+  work_kind kind() const override { return work_kind::window; }
+  bool divisible() const override { return slider_.under_way(); }
+  std::int64_t rows_left() const override {
+    return needs() == stage::slide ? slider_.layers_left() : task::rows_left();
+  }
+  int pages_to_slide() const override { return slider_.pages(); }
+  void slide(std::int64_t layers) override;
   void on_prefilled() override;
 
 private:
-  void slide();
-
   duplex_session& session_;
-  bool closed_ = false;                    ///< the unit's end is in the cache, so what is fed now is part of a slide
-  std::vector<duplex::window_step> steps_; ///< steps left, in order
-  llm::kv_segment moved_;                  ///< rows set aside by the current step
+  window_slider slider_;
 };
 
 } // namespace parley::inference
