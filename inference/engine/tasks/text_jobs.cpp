@@ -16,10 +16,11 @@ std::shared_ptr<const chat::json_grammar> grammar_of(const submit_turn& turn) {
   if (turn.tools.empty() && turn.answer_schema.empty() && !turn.tool_required) return nullptr;
   std::vector<chat::json_grammar::form> forms;
   if (!turn.answer_schema.empty() && !turn.tool_required) forms.push_back({"", turn.answer_schema, ""});
+  const auto begin = std::string(chat::call_begin).append("\n{\"name\": \"");
+  const auto end = std::string("}\n").append(chat::call_end);
   for (const auto& tool : turn.tools)
     if (turn.tool_name.empty() || tool.name == turn.tool_name)
-      forms.push_back({std::string(chat::call_begin) + "\n{\"name\": \"" + tool.name + "\", \"arguments\": ",
-                       tool.parameters, "}\n" + std::string(chat::call_end)});
+      forms.push_back({std::string(begin).append(tool.name).append("\", \"arguments\": "), tool.parameters, end});
   std::ranges::sort(forms, {}, &chat::json_grammar::form::head);
   const auto same = std::ranges::unique(forms, {}, &chat::json_grammar::form::head);
   forms.erase(same.begin(), same.end());
