@@ -1,5 +1,6 @@
 #include "actors/recording/archivist.hpp"
 
+#include "actors/durable/log_file.hpp"
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 #include "actors/recording/thread_priority.hpp"
@@ -9,8 +10,7 @@
 #include <array>
 #include <chrono>
 #include <exception>
-#include <fstream>
-#include <iterator>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -39,17 +39,6 @@ bool is_file_name(std::string_view name) {
   return name.size() > 4 && name.front() != '.' && std::all_of(name.begin(), name.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '.';
          });
-}
-
-std::optional<std::string> read_file(const fs::path& file) {
-  std::error_code absent;
-  const auto size = fs::file_size(file, absent);
-  std::ifstream from(file, std::ios::binary);
-  if (absent || !from) return std::nullopt;
-  std::string content(size, '\0');
-  from.read(content.data(), static_cast<std::streamsize>(size));
-  content.resize(static_cast<std::size_t>(from.gcount()));
-  return content;
 }
 
 } // namespace
@@ -114,7 +103,7 @@ void archivist::fetch(const recording_file_asked& question) {
   const auto found = index_.find(question.id);
   if (!found || !is_file_name(question.file)) return question.done(recording_answer::unknown, {});
   if (!may(question.who, *found)) return question.done(recording_answer::forbidden, {});
-  auto content = read_file(directory_ / found->folder / question.file);
+  auto content = read_file(directory_ / found->folder / question.file, std::numeric_limits<std::size_t>::max());
   if (!content) return question.done(recording_answer::unknown, {});
   question.done(recording_answer::done, std::move(*content));
 }
