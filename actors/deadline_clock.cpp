@@ -1,15 +1,19 @@
 #include "actors/deadline_clock.hpp"
 
+#include "actors/log.hpp"
+
 #include <algorithm>
+#include <exception>
 
 namespace parley::actors {
 namespace {
 
 constexpr std::chrono::milliseconds apart{4}; ///< between two times at which it wakes
+constexpr std::size_t least_swept = 1024;
 
 } // namespace
 
-deadline_clock::deadline_clock() : thread_([this] { run(); }) {}
+deadline_clock::deadline_clock() : sweep_at_(least_swept), thread_([this] { run(); }) {}
 
 deadline_clock::~deadline_clock() {
   stop();
@@ -19,25 +23,43 @@ void deadline_clock::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
-    waiting_ = {};
+    waiting_.clear();
   }
   changed_.notify_one();
   if (thread_.joinable()) thread_.join();
 }
 
-void deadline_clock::wake(caf::weak_actor_ptr who, time_point when) {
+std::size_t deadline_clock::pending() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
+void deadline_clock::wake(std::shared_ptr<const wake_target> who, time_point when) {
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
-    waiting_.push({when, std::move(who)});
+    if (waiting_.size() >= sweep_at_) sweep();
+    waiting_.push_back({when, std::move(who)});
+    std::push_heap(waiting_.begin(), waiting_.end(), later);
     if (when >= next_) return;
   }
   changed_.notify_one();
 }
 
-std::vector<caf::weak_actor_ptr> deadline_clock::take_due(time_point now) {
-  std::vector<caf::weak_actor_ptr> out;
-  for (; !waiting_.empty() && waiting_.top().when <= now; waiting_.pop()) out.push_back(waiting_.top().who);
+/// Forgets the times of actors that have ended, whenever there are twice as many as were left the last time.
+void deadline_clock::sweep() {
+  std::erase_if(waiting_, [](const entry& each) { return each.who->gone(); });
+  std::make_heap(waiting_.begin(), waiting_.end(), later);
+  sweep_at_ = std::max(least_swept, 2 * waiting_.size());
+}
+
+std::vector<std::shared_ptr<const wake_target>> deadline_clock::take_due(time_point now) {
+  std::vector<std::shared_ptr<const wake_target>> out;
+  while (!waiting_.empty() && waiting_.front().when <= now) {
+    std::pop_heap(waiting_.begin(), waiting_.end(), later);
+    out.push_back(std::move(waiting_.back().who));
+    waiting_.pop_back();
+  }
   return out;
 }
 
@@ -46,7 +68,7 @@ void deadline_clock::run() {
   time_point not_before{};
   std::unique_lock lock(mutex_);
   while (!stopped_) {
-    next_ = waiting_.empty() ? time_point::max() : std::max(waiting_.top().when, not_before);
+    next_ = waiting_.empty() ? time_point::max() : std::max(waiting_.front().when, not_before);
     const auto now = std::chrono::steady_clock::now();
     if (now < next_) {
       if (waiting_.empty())
@@ -55,13 +77,16 @@ void deadline_clock::run() {
         changed_.wait_until(lock, next_);
       continue;
     }
-    const auto due = take_due(now);
     not_before = now + apart;
-    lock.unlock();
-    for (const auto& each : due)
-      if (const auto live = caf::actor_cast<caf::strong_actor_ptr>(each))
-        live->enqueue(nullptr, caf::make_message_id(), word, nullptr);
-    lock.lock();
+    try {
+      const auto due = take_due(now);
+      lock.unlock();
+      for (const auto& each : due)
+        if (const auto live = each->actor()) live->enqueue(nullptr, caf::make_message_id(), word, nullptr);
+    } catch (const std::exception& problem) { // out of memory
+      log()->error("deadlines: {}", problem.what());
+    }
+    if (!lock) lock.lock();
   }
 }
 

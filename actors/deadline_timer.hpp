@@ -4,6 +4,7 @@
 #include "actors/messages.hpp"
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -20,6 +21,13 @@ class deadline_timer {
 public:
   using time_point = std::chrono::steady_clock::time_point;
 
+  deadline_timer() = default;
+  ~deadline_timer() {
+    if (target_) target_->let_go();
+  }
+  deadline_timer(const deadline_timer&) = delete;
+  deadline_timer& operator=(const deadline_timer&) = delete;
+
   /// Call after every event that may have changed the deadline.
   template<class Self>
   void arm(Self* self, std::optional<time_point> deadline) {
@@ -29,7 +37,9 @@ public:
   /// The same, on a clock that many actors share.
   template<class Self>
   void arm(Self* self, std::optional<time_point> deadline, deadline_clock& by) {
-    if (deadline && arm(*deadline)) by.wake(self->ctrl(), *deadline);
+    if (!deadline || !arm(*deadline)) return;
+    if (!target_) target_ = std::make_shared<wake_target>(self->ctrl());
+    by.wake(target_, *deadline);
   }
 
   /// Call on `timer_due`, before `arm`.
@@ -44,6 +54,7 @@ private:
   }
 
   std::set<time_point> armed_; ///< pending wake-ups
+  std::shared_ptr<wake_target> target_;
 };
 
 } // namespace parley::actors

@@ -22,6 +22,15 @@ std::runtime_error refused(const std::filesystem::path& folder, const std::strin
   return std::runtime_error(folder.string() + " cannot be used: " + why);
 }
 
+/// Without waiting for anybody, as opening a pipe would.
+owned_descriptor open_regular(const std::filesystem::path& path, int flags) {
+  owned_descriptor file(::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, for_its_user));
+  struct stat now {};
+  if (file && ::fstat(file.number(), &now) == 0 && S_ISREG(now.st_mode)) return file;
+  if (file) errno = EINVAL;
+  return owned_descriptor();
+}
+
 } // namespace
 
 owned_descriptor::~owned_descriptor() {
@@ -43,7 +52,7 @@ log_file log_file::create(const std::filesystem::path& path) {
 }
 
 log_file log_file::reopen(const std::filesystem::path& path, std::size_t keep) {
-  owned_descriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  auto file = open_regular(path, O_WRONLY | O_APPEND);
   if (file && ::ftruncate(file.number(), static_cast<off_t>(keep)) != 0) return log_file(owned_descriptor());
   return log_file(std::move(file));
 }
@@ -73,7 +82,7 @@ owned_descriptor lock_folder(const std::filesystem::path& folder) {
   if (std::filesystem::create_directories(folder, problem))
     std::filesystem::permissions(folder, std::filesystem::perms::owner_all, problem);
   if (problem) throw refused(folder, problem.message());
-  owned_descriptor lock(::open((folder / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, for_its_user));
+  auto lock = open_regular(folder / "lock", O_RDWR | O_CREAT);
   if (!lock) throw refused(folder, std::generic_category().message(errno));
   struct stat now {};
   if (::stat(folder.c_str(), &now) == 0 && (now.st_mode & (S_IRWXG | S_IRWXO)) != 0)
@@ -82,16 +91,17 @@ owned_descriptor lock_folder(const std::filesystem::path& folder) {
   return lock;
 }
 
-std::optional<std::string> read_file(const std::filesystem::path& path, std::size_t most, std::size_t from) {
-  const owned_descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+file_reader::file_reader(const std::filesystem::path& path) : file_(open_regular(path, O_RDONLY)) {}
+
+std::optional<std::string> file_reader::read(std::size_t most, std::size_t from) const {
   struct stat now {};
-  if (!file || ::fstat(file.number(), &now) != 0 || !S_ISREG(now.st_mode)) return std::nullopt;
+  if (!file_ || ::fstat(file_.number(), &now) != 0) return std::nullopt;
   const auto size = static_cast<std::size_t>(now.st_size);
   std::string bytes(std::min(most, size - std::min(from, size)), '\0');
   std::size_t done = 0;
   while (done < bytes.size()) {
     const auto count =
-        ::pread(file.number(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(from + done));
+        ::pread(file_.number(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(from + done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return std::nullopt;
     if (count == 0) break;
@@ -99,6 +109,10 @@ std::optional<std::string> read_file(const std::filesystem::path& path, std::siz
   }
   bytes.resize(done);
   return bytes;
+}
+
+std::optional<std::string> read_file(const std::filesystem::path& path, std::size_t most, std::size_t from) {
+  return file_reader(path).read(most, from);
 }
 
 } // namespace parley::actors

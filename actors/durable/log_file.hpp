@@ -50,6 +50,20 @@ private:
 /// lives. \throws std::runtime_error if it cannot be used, others may read it, or another process has locked it
 owned_descriptor lock_folder(const std::filesystem::path& folder);
 
+/// A regular file, to be read piece by piece. Anything else, such as a pipe, which could make the reader wait, is as if it could
+/// not be read.
+class file_reader {
+public:
+  explicit file_reader(const std::filesystem::path& path);
+  explicit operator bool() const { return static_cast<bool>(file_); }
+
+  /// At most `most` bytes from there on, fewer at the end; nothing if the disk fails.
+  std::optional<std::string> read(std::size_t most, std::size_t from = 0) const;
+
+private:
+  owned_descriptor file_;
+};
+
 /// At most `most` bytes of a regular file, from there on; nothing if it cannot be read.
 std::optional<std::string> read_file(const std::filesystem::path& path, std::size_t most, std::size_t from = 0);
 

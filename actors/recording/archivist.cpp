@@ -1,5 +1,6 @@
 #include "actors/recording/archivist.hpp"
 
+#include "actors/durable/log_file.hpp"
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 #include "actors/recording/thread_priority.hpp"

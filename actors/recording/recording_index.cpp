@@ -1,12 +1,13 @@
 #include "actors/recording/recording_index.hpp"
 
+#include "actors/durable/log_file.hpp"
 #include "actors/log.hpp"
 #include "actors/recording/file_writes.hpp"
+#include "base/printable.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
 #include <iterator>
 #include <tuple>
 
@@ -16,10 +17,38 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t longest_meta = std::size_t{1} << 20;
+
 std::int64_t size_of(const fs::path& file) {
   std::error_code absent;
   const auto size = fs::file_size(file, absent);
   return absent ? 0 : static_cast<std::int64_t>(size);
+}
+
+/// Counts the lines of events.jsonl, and finds the time in the last: each begins with it.
+void count_events(const fs::path& file, recording_facts& facts) {
+  constexpr std::string_view time = R"({"t":)";
+  constexpr std::size_t at_once = std::size_t{1} << 20;
+  constexpr std::size_t longest_time = 64;
+  const file_reader in(file);
+  facts.events = 0;
+  std::string line; // its beginning
+  const auto end_line = [&] {
+    ++facts.events;
+    if (line.starts_with(time)) facts.seconds = std::strtod(line.c_str() + time.size(), nullptr) / 1000;
+    line.clear();
+  };
+  std::size_t from = 0;
+  for (auto bytes = in.read(at_once); bytes && !bytes->empty(); bytes = in.read(at_once, from)) {
+    from += bytes->size();
+    for (const char c : *bytes) {
+      if (c == '\n')
+        end_line();
+      else if (line.size() < longest_time)
+        line += c;
+    }
+  }
+  if (!line.empty()) end_line();
 }
 
 /// Counts the contents of a folder whose session was never closed.
@@ -37,18 +66,12 @@ void count_files(const fs::path& folder, recording_facts& facts) {
     facts.bytes += size_of(each.path());
     if (each.path().parent_path().filename() == "frames") ++facts.pictures;
   }
-  std::ifstream lines(folder / "events.jsonl");
-  facts.events = 0;
-  for (std::string line; std::getline(lines, line); ++facts.events) {
-    constexpr std::string_view time = R"({"t":)";
-    if (line.starts_with(time)) facts.seconds = std::strtod(line.c_str() + time.size(), nullptr) / 1000;
-  }
+  count_events(folder / "events.jsonl", facts);
 }
 
 std::optional<recording_facts> read_meta(const fs::path& folder) {
-  std::ifstream from(folder / "meta.json");
-  const std::string text{std::istreambuf_iterator<char>(from), {}};
-  return facts_from_json(text);
+  const auto text = read_file(folder / "meta.json", longest_meta);
+  return text ? facts_from_json(*text) : std::nullopt;
 }
 
 } // namespace
@@ -61,7 +84,7 @@ recording_index::recording_index(const fs::path& directory) {
       try {
         if (each.is_directory()) read_folder(each);
       } catch (const std::exception& problem) {
-        log()->warn("{} is not listed: {}", each.path().string(), problem.what());
+        log()->warn("{} is not listed: {}", base::printable(each.path().string(), 1024), problem.what());
       }
     }
   }
@@ -79,7 +102,8 @@ void recording_index::read_folder(const fs::path& folder) {
     try {
       replace_file(folder / "meta.json", to_json(*facts) + "\n");
     } catch (const std::exception& problem) {
-      log()->warn("{} cannot be brought up to date: {}", (folder / "meta.json").string(), problem.what());
+      log()->warn("{} cannot be brought up to date: {}", base::printable((folder / "meta.json").string(), 1024),
+                  problem.what());
     }
   }
   put(*facts);

@@ -18,6 +18,7 @@
 #include <set>
 #include <span>
 #include <sstream>
+#include <sys/stat.h>
 
 using namespace parley;
 using namespace parley::actors;
@@ -425,4 +426,24 @@ TEST_CASE("the old and what is too much goes, the oldest first") {
   CHECK(gone({0, 1}) == "123");
   all[1].bytes = 1000; // nothing older is kept instead
   CHECK(gone({0, 500}) == "123");
+}
+
+TEST_CASE("a pipe among the recordings makes nobody wait") {
+  temporary_folder folder;
+  const auto day = folder.path() / "2026-01-01";
+  for (const auto* name : {"whole", "cut", "pipe"}) fs::create_directories(day / name);
+  recording_facts facts;
+  facts.state = "recording";
+  std::ofstream(day / "cut" / "meta.json") << to_json(facts);
+  std::ofstream(day / "whole" / "meta.json") << to_json(facts);
+  std::ofstream(day / "whole" / "events.jsonl")
+      << "{\"t\":1000.0}\n{\"t\":2500.0,\"x\":\"" << std::string(3u << 20, 'x') << "\"}\n{\"t\":3";
+  REQUIRE(::mkfifo((day / "cut" / "events.jsonl").c_str(), 0600) == 0);
+  REQUIRE(::mkfifo((day / "pipe" / "meta.json").c_str(), 0600) == 0);
+  const recording_index index(folder.path());
+  CHECK(index.sum().recordings == 2);
+  CHECK(index.find("cut")->events == 0);
+  CHECK(index.find("whole")->events == 3);
+  CHECK(index.find("whole")->seconds == Approx(0.003));
+  CHECK_FALSE(index.find("pipe"));
 }
