@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace parley::client {
 
@@ -64,10 +65,10 @@ bool load_pace::tells_to_listen() {
   const auto share = habits_->listening;
   if (share <= 0) return false;
   if (share >= 1) return true;
-  if (!listening_) return *(listening_ = uniform() < share);
-  const auto stretch = std::max(1.0, both * (*listening_ ? share : 1 - share));
-  if (uniform() < 1 / stretch) listening_ = !*listening_;
-  return *listening_;
+  if (!std::exchange(begun_, true)) return listening_ = uniform() < share;
+  const auto stretch = std::max(1.0, both * (listening_ ? share : 1 - share));
+  if (uniform() < 1 / stretch) listening_ = !listening_;
+  return listening_;
 }
 
 double load_pace::uniform() {

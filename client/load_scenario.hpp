@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -79,7 +78,7 @@ private:
   const load_habits* habits_;
   std::mt19937_64 chance_;
   std::size_t unit_ = 0, left_ = 0, silent_left_ = 0;
-  std::optional<bool> listening_; ///< whether the latest second told the model to
+  bool begun_ = false, listening_ = false; ///< whether a second was asked for; whether the latest one tells to listen
 };
 
 } // namespace parley::client
