@@ -115,6 +115,9 @@ public:
   /// workers only join from elsewhere.
   virtual bool loading() const = 0;
 
+  /// What has broken in a way that only another process can mend, in plain words (GET /health); empty = nothing.
+  virtual std::string fault() const { return {}; }
+
   /// The JSON object of GET /status (docs/protocol.md 13), without the fields that net/ adds; or only one part of it.
   virtual void status(std::function<void(std::string json)> done, status_part part = status_part::all) = 0;
 

@@ -59,7 +59,7 @@ using session_actor =
 struct slot_request; // from sessions
 struct slot_cancelled;
 struct slot_accepted;
-struct slot_freed; // from sessions, and from workers on behalf of dead ones
+struct slot_freed; // from sessions
 struct slot_retyped;
 struct slot_impatient;
 struct affinity_request;
@@ -69,6 +69,7 @@ struct worker_joins;  // from the server core
 struct slots_offered; // from workers
 struct capacity_report;
 struct worker_leaves;
+struct orphan_closed;
 struct snapshot_request; // from GET /status and GET /metrics
 struct worker_drain;     // from POST /workers/{id}/drain and /resume
 
@@ -77,8 +78,8 @@ using queue_actor =
                      caf::reacts_to<slot_freed>, caf::reacts_to<slot_retyped>, caf::reacts_to<slot_impatient>,
                      caf::reacts_to<affinity_request>, caf::reacts_to<trial_request>, caf::reacts_to<trial_over>,
                      caf::reacts_to<worker_joins>, caf::reacts_to<slots_offered>, caf::reacts_to<capacity_report>,
-                     caf::reacts_to<worker_leaves>, caf::reacts_to<snapshot_request>, caf::reacts_to<worker_drain>,
-                     caf::reacts_to<drain_request>, caf::reacts_to<timer_due>>;
+                     caf::reacts_to<worker_leaves>, caf::reacts_to<orphan_closed>, caf::reacts_to<snapshot_request>,
+                     caf::reacts_to<worker_drain>, caf::reacts_to<drain_request>, caf::reacts_to<timer_due>>;
 
 // ---- to a worker
 struct engine_open; // from sessions
@@ -279,6 +280,13 @@ struct worker_leaves {
   worker_key key = 0;
 };
 
+/// What a session that has died or moved had open there is closed: its slot is free again. Ignored unless the ticket has a
+/// slot of this worker.
+struct orphan_closed {
+  worker_key key = 0;
+  ticket_key ticket = 0;
+};
+
 /// Answered by calling `done`, on a scheduler thread.
 struct snapshot_request {
   std::function<void(const server_snapshot&)> done;
@@ -337,23 +345,55 @@ struct report_due {};
 
 // ---- between two nodes
 
+/// Another machine may send null where there should be an actor.
+template<class Member>
+bool is_there(const Member& member) {
+  if constexpr (caf::is_handle<Member>::value)
+    return static_cast<bool>(member);
+  else
+    return true;
+}
+
+template<class... Members>
+caf::error all_there(const Members&... members) {
+  if ((is_there(members) && ...)) return caf::none;
+  return caf::sec::invalid_argument;
+}
+
 /// A value of the engine, packed into one string of bytes.
 template<class Inspector, class Value, class... Ts>
 typename Inspector::result_type inspect_packed(Inspector& f, const char* name, Value& value, Ts&... others) {
   std::string bytes;
   if constexpr (Inspector::reads_state) bytes = pack(value);
   const auto load = [&]() -> caf::error {
-    if (unpack(bytes, value)) return caf::none;
+    if (unpack(bytes, value)) return all_there(others...);
     return caf::sec::invalid_argument;
   };
   return f(caf::meta::type_name(name), others..., bytes, caf::meta::load_callback(load));
 }
 
-// Serialization between nodes, in the form that CAF requires: `f` reads or writes the members.
+/// Members that need no check but that actors are there.
+template<class Inspector, class... Ts>
+typename Inspector::result_type inspect_there(Inspector& f, const char* name, Ts&... members) {
+  const auto load = [&] { return all_there(members...); };
+  return f(caf::meta::type_name(name), members..., caf::meta::load_callback(load));
+}
 
+// Serialization between nodes, in the form that CAF requires: `f` reads or writes the members. Each checks what it has read.
+
+/// An event that makes no sense is a failure of its session's work.
 template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, engine_event& of) {
-  return inspect_packed(f, "parley::engine_event", of.event);
+  std::string bytes;
+  if constexpr (Inspector::reads_state) bytes = pack(of.event);
+  const auto load = [&]() -> caf::error {
+    if (unpack(bytes, of.event)) return caf::none;
+    auto failure = failure_instead(bytes);
+    if (!failure) return caf::sec::invalid_argument;
+    of.event = *std::move(failure);
+    return caf::none;
+  };
+  return f(caf::meta::type_name("parley::engine_event"), bytes, caf::meta::load_callback(load));
 }
 
 template<class Inspector>
@@ -387,18 +427,18 @@ typename Inspector::result_type inspect(Inspector& f, worker_leaves& of) {
 }
 
 template<class Inspector>
-typename Inspector::result_type inspect(Inspector& f, slot_freed& of) {
-  return f(caf::meta::type_name("parley::slot_freed"), of.ticket);
+typename Inspector::result_type inspect(Inspector& f, orphan_closed& of) {
+  return f(caf::meta::type_name("parley::orphan_closed"), of.key, of.ticket);
 }
 
 template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, slot_orphaned& of) {
-  return f(caf::meta::type_name("parley::slot_orphaned"), of.queue, of.ticket);
+  return inspect_there(f, "parley::slot_orphaned", of.queue, of.ticket);
 }
 
 template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_start& of) {
-  return f(caf::meta::type_name("parley::worker_start"), of.queue, of.key);
+  return inspect_there(f, "parley::worker_start", of.queue, of.key);
 }
 
 } // namespace parley::actors
@@ -422,6 +462,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::transcript_ready)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_cancelled)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_accepted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_freed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_retyped)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::slot_impatient)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(parley::actors::affinity_request)

@@ -1,7 +1,7 @@
 #include "actors/server_core.hpp"
 
 #include "actors/actor_threads.hpp"
-#include "actors/cluster/node_registry.hpp"
+#include "actors/answered.hpp"
 #include "actors/cluster/peer_link.hpp"
 #include "actors/execution.hpp"
 #include "actors/log.hpp"
@@ -57,8 +57,10 @@ public:
 
 } // namespace
 
-server_core::server_core(const config::settings& settings, worker_table::watcher watch, nodes others)
-    : nodes_(others), limits_(limits_from(settings)), openai_(openai_from(settings)), board_(std::move(watch)),
+server_core::server_core(const config::settings& settings, worker_table::watcher watch, nodes others,
+                         std::function<void(std::string)> broken)
+    : nodes_(others), limits_(limits_from(settings)), openai_(openai_from(settings)), broken_(std::move(broken)),
+      board_(std::move(watch)),
       system_(prepare(config_, others == nodes::may_join ? std::optional(silence_from(settings)) : std::nullopt)) {
   surroundings_.workers = &board_;
   surroundings_.transcribes = openai_.transcribes;
@@ -74,12 +76,31 @@ server_core::server_core(const config::settings& settings, worker_table::watcher
   queue_ = system_.spawn<queue_manager>(
       queue_from(settings), waiting_from(settings),
       queue_manager::surroundings{board_, surroundings_.registry, surroundings_.counted, surroundings_.last_key});
-  queue_->attach_functor([this](const caf::error&) { board_.close(closed_for::queue_ended); });
+  queue_->attach_functor([this](const caf::error&) {
+    board_.close(closed_for::queue_ended);
+    if (stopping_) return;
+    const std::string what = "the queue manager has ended";
+    note_fault(what);
+    if (broken_) broken_(what);
+  });
   if (others == nodes::none) return;
   links_.emplace(system_);
   silence_ = silence_from(settings);
   rejoin_ = rejoin_from(settings);
-  registry_ = system_.spawn<node_registry>(queue_, surroundings_.journals.get());
+  registry_ = std::make_unique<restarted<node_registry_actor>>(system_, "the registry of workers", [this] {
+    return system_.spawn<node_registry>(queue_, surroundings_.journals.get(), registry_memory_);
+  });
+}
+
+void server_core::note_fault(const std::string& what) {
+  log()->error("{}: this process should be started again", what);
+  const std::lock_guard lock(fault_mutex_);
+  if (fault_.empty()) fault_ = what;
+}
+
+std::string server_core::fault() const {
+  const std::lock_guard lock(fault_mutex_);
+  return fault_;
 }
 
 void server_core::start_spilling(const config::settings& settings) {
@@ -94,7 +115,10 @@ void server_core::start_recording(const config::settings& settings) {
   auto& counted = surroundings_.counted.recording();
   try {
     surroundings_.recordings = std::make_unique<recorder_feed>(settings.record.queue_bytes, counted);
-    archive_ = std::make_unique<archive>(system_, settings, *surroundings_.recordings, counted);
+    archive_ = std::make_unique<archive>(system_, settings, *surroundings_.recordings, counted,
+                                         [this](const std::string& what) {
+                                           if (!stopping_) note_fault(what);
+                                         });
   } catch (const std::exception& problem) {
     throw config::settings_error("record.dir: " + std::string(problem.what()));
   }
@@ -105,6 +129,7 @@ void server_core::start_journals(const config::settings& settings) {
   with.folder = settings.journal.dir;
   with.sync = settings.journal.sync;
   with.most_waiting = settings.journal.queue_bytes;
+  with.most_copied = settings.journal.copy_bytes;
   with.resume = limits_.resume;
   with.longest = std::max({limits_.audio, limits_.video, limits_.chat});
   with.open_for_clients = [this] { return !loading(); };
@@ -126,16 +151,15 @@ server_core::~server_core() {
 
 void server_core::stop() {
   if (std::exchange(stopped_, true)) return;
+  stopping_ = true;
   for (const auto& connection : realtime_.all()) caf::anon_send_exit(connection, caf::exit_reason::user_shutdown);
   if (surroundings_.journals) surroundings_.journals->stop_taking_up();
   for (const auto& session : surroundings_.registry.all())
     caf::anon_send_exit(session, caf::exit_reason::user_shutdown);
   for (const auto& worker : workers_) caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
-  if (peers_) caf::anon_send_exit(*peers_, caf::exit_reason::user_shutdown);
-  peers_.reset();
-  if (registry_) caf::anon_send_exit(registry_, caf::exit_reason::user_shutdown);
+  if (peers_) peers_->stop();
+  if (registry_) registry_->stop();
   caf::anon_send_exit(queue_, caf::exit_reason::user_shutdown);
-  registry_ = nullptr;
   links_.reset();
   if (archive_) archive_->stop();
   system_.await_all_actors_done();
@@ -157,14 +181,17 @@ void server_core::add_worker(std::string device, engine_factory make) {
 void server_core::copy_to_peers(std::vector<node_dialer> peers, std::string name) {
   PARLEY_ASSERT(links_ && !peers.empty(), "there are peers, and nodes may join");
   if (!surroundings_.journals) throw config::settings_error("nodes.peers needs journal.dir");
-  peers_ = system_.spawn<peer_link>(peer_link_options{std::move(name), silence_, rejoin_}, *surroundings_.journals,
-                                    std::move(peers));
+  const peer_link_options options{std::move(name), silence_, rejoin_};
+  peers_ = std::make_unique<restarted<peer_link_actor>>(
+      system_, "the link to the gateway that keeps copies", [this, options, peers = std::move(peers)] {
+        return caf::actor_cast<peer_link_actor>(system_.spawn<peer_link>(options, *surroundings_.journals, peers));
+      });
 }
 
 void server_core::admit_node(node_socket socket, const std::string& address) {
   log()->debug("a node connects from {}", address);
   PARLEY_ASSERT(links_, "nodes may join");
-  links_->serve(std::move(socket), registry_);
+  if (const auto registry = registry_->get()) links_->serve(std::move(socket), registry);
 }
 
 void server_core::drain() {
@@ -304,20 +331,31 @@ std::unique_ptr<session_handle> server_core::take_up(journal_store::claim claim,
   return std::make_unique<deaf_handle>();
 }
 
+/// Without a queue manager, the answer is about the workers alone.
+void server_core::ask(std::function<void(const server_snapshot&)> done) {
+  auto tell = answered<const server_snapshot*>(
+      [this, done = std::move(done)](const server_snapshot* now) {
+        if (now) return done(*now);
+        server_snapshot alone;
+        alone.workers = board_.all();
+        done(alone);
+      },
+      nullptr);
+  caf::anon_send(queue_, snapshot_request{[tell = std::move(tell)](const server_snapshot& now) { tell(&now); }});
+}
+
 void server_core::status(std::function<void(std::string json)> done, status_part part) {
-  caf::anon_send(queue_, snapshot_request{[done = std::move(done), part](const server_snapshot& now) {
-                   switch (part) {
-                   case status_part::all: return done(status_report(now));
-                   case status_part::workers: return done(demo_workers(now));
-                   case status_part::queue: return done(demo_queue(now, unix_ms()));
-                   }
-                 }});
+  ask([done = std::move(done), part](const server_snapshot& now) {
+    switch (part) {
+    case status_part::all: return done(status_report(now));
+    case status_part::workers: return done(demo_workers(now));
+    case status_part::queue: return done(demo_queue(now, unix_ms()));
+    }
+  });
 }
 
 void server_core::metrics(std::function<void(std::string text)> done) {
-  caf::anon_send(queue_, snapshot_request{[this, done = std::move(done)](const server_snapshot& now) {
-                   done(metrics_report(now, surroundings_.counted));
-                 }});
+  ask([this, done = std::move(done)](const server_snapshot& now) { done(metrics_report(now, surroundings_.counted)); });
 }
 
 std::string server_core::sessions(const principal& who) {
@@ -342,7 +380,7 @@ void server_core::move_session(std::string id, std::function<void(bool known)> d
 }
 
 void server_core::drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) {
-  caf::anon_send(queue_, worker_drain{id, drain, std::move(done)});
+  caf::anon_send(queue_, worker_drain{id, drain, answered<bool>(std::move(done), false)});
 }
 
 } // namespace parley::actors

@@ -1,10 +1,12 @@
 #pragma once
 
 #include "actors/cluster/node_link.hpp"
+#include "actors/cluster/node_registry.hpp"
 #include "actors/gateway_api.hpp"
 #include "actors/queue/worker_table.hpp"
 #include "actors/realtime/realtime_registry.hpp"
 #include "actors/recording/archive.hpp"
+#include "actors/restarted.hpp"
 #include "actors/session/session.hpp"
 #include "actors/settings_parts.hpp"
 #include "actors/worker/engine_thread.hpp"
@@ -17,7 +19,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,9 +36,11 @@ public:
   enum class nodes : std::uint8_t { none, may_join };
 
   /// `watch` is called after every change of a worker, on one of our threads; it must not block. An engine that could
-  /// not be loaded or has thrown is reported as a worker that is `down`. Throws config::settings_error if `record.dir`,
+  /// not be loaded or has thrown is reported as a worker that is `down`. `broken` is called, likewise, if the queue manager
+  /// ends: then no new session can begin, and only another process helps. Throws config::settings_error if `record.dir`,
   /// `limits.journal_dir` or `journal.dir` cannot be used.
-  server_core(const config::settings& settings, worker_table::watcher watch, nodes others = nodes::none);
+  server_core(const config::settings& settings, worker_table::watcher watch, nodes others = nodes::none,
+              std::function<void(std::string why)> broken = {});
 
   /// Calls `stop` if nobody has.
   ~server_core() override;
@@ -61,6 +67,7 @@ public:
   // gateway_api; all thread-safe
   std::unique_ptr<session_handle> admit(connection_info info, std::shared_ptr<client_link> link) override;
   readiness ready() const override { return board_.ready(); }
+  std::string fault() const override;
   bool loading() const override { return nodes_ == nodes::none && !board_.was_up(); }
   void status(std::function<void(std::string json)> done, status_part part = status_part::all) override;
   void metrics(std::function<void(std::string text)> done) override;
@@ -79,6 +86,8 @@ public:
   std::size_t live_sessions() const { return surroundings_.registry.live(); }
 
 private:
+  void note_fault(const std::string& what);
+  void ask(std::function<void(const server_snapshot&)> done);
   void start_spilling(const config::settings& settings);
   void start_recording(const config::settings& settings);
   void start_journals(const config::settings& settings);
@@ -96,6 +105,9 @@ private:
   const nodes nodes_;
   const protocol::session_limits limits_;
   const openai_terms openai_;
+  const std::function<void(std::string)> broken_;
+  mutable std::mutex fault_mutex_;
+  std::string fault_;
   session_surroundings surroundings_;
   realtime_registry realtime_;
   worker_table board_;
@@ -105,11 +117,13 @@ private:
   queue_actor queue_;
   std::vector<worker_actor> workers_; ///< those of this process
   std::optional<node_links> links_;
-  node_registry_actor registry_;
+  registry_memory registry_memory_;
+  std::unique_ptr<restarted<node_registry_actor>> registry_;
   std::chrono::milliseconds silence_; ///< settings `nodes.silence_seconds` and `nodes.rejoin_seconds`
   std::chrono::milliseconds rejoin_;
-  std::optional<peer_link_actor> peers_;
+  std::unique_ptr<restarted<peer_link_actor>> peers_;
   std::atomic<bool> draining_{false};
+  std::atomic<bool> stopping_{false};
   bool stopped_ = false;
 };
 

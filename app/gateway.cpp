@@ -31,21 +31,25 @@ int gateway(const service_flags& flags) {
 
   service_news news;
   const stop_requests requests(news);
-  actors::server_core core(settings, {}, actors::server_core::nodes::may_join);
+  actors::server_core core(settings, {}, actors::server_core::nodes::may_join,
+                           [&news](std::string why) { news.broken(std::move(why)); });
   auto nodes = std::make_unique<net::node_listener>(settings, core);
   auto peers = dialers_of(settings, settings.nodes.peers);
   if (!peers.empty()) core.copy_to_peers(std::move(peers), node_name(settings));
   net::server server(std::move(options), core);
   spdlog::info("workers join at {}", nodes->address());
   std::cout << "ready " << server.url() << std::endl;
-  while (news.wait().kind != service_news::what::asked_to_stop) {
-  }
-  spdlog::info("asked to stop");
+  const auto end = news.wait();
+  const bool broken = end.kind == service_news::what::broken;
+  if (broken)
+    std::cerr << "parley: " << end.reason << std::endl;
+  else
+    spdlog::info("asked to stop");
   core.drain();
   server.stop(flush_time);
   nodes.reset();
   core.stop();
-  return 0;
+  return broken ? 1 : 0; // the supervisor of this process starts it again
 }
 
 } // namespace

@@ -38,6 +38,7 @@ int serve_until_told(service_news& news, const std::string& url, std::size_t wor
       if (workers > 1 && (ready || ++down < workers)) break;
       std::cerr << "parley: the model cannot be served: " << next.reason << std::endl;
       return 1;
+    case service_news::what::broken: std::cerr << "parley: " << next.reason << std::endl; return 1;
     case service_news::what::asked_to_stop: spdlog::info("asked to stop"); return 0;
     }
   }
@@ -68,7 +69,8 @@ int serve(const service_flags& flags) {
         if (worker.state == actors::worker_state::up) news.worker_up();
         if (alone && worker.state == actors::worker_state::down) news.worker_down(worker.reason);
       },
-      alone ? actors::server_core::nodes::none : actors::server_core::nodes::may_join);
+      alone ? actors::server_core::nodes::none : actors::server_core::nodes::may_join,
+      [&news](std::string why) { news.broken(std::move(why)); });
   net::server server(std::move(options), core);
   std::unique_ptr<device_workers> workers;
   if (alone) {

@@ -305,6 +305,11 @@ const std::array table{
     key{"journal.queue_bytes", PARLEY_MEMBER(journal.queue_bytes),
         "How much may wait for the disk; a session with more to write is no longer kept, and is counted.", 4096,
         65536 * mebibyte},
+    key{"journal.copy_bytes", PARLEY_MEMBER(journal.copy_bytes),
+        "How much is kept here for gateways that name this one in nodes.peers; one of them has at most half of it. "
+        "What is "
+        "more is refused.",
+        0, 1e6 * 1024 * mebibyte},
 
     key{"log.level", PARLEY_MEMBER(log.level), "trace, debug, info, warn, error or off.", 0, 0, is_level,
         "trace, debug, info, warn, error or off"},

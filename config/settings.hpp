@@ -162,6 +162,7 @@ struct settings {
     std::string dir;   ///< empty = sessions end with the process
     bool sync = false; ///< fdatasync after each write
     std::size_t queue_bytes = 128u << 20;
+    std::size_t copy_bytes = std::size_t{16} << 30; ///< of other gateways' logs
   } journal;
 
   struct {

@@ -61,6 +61,10 @@ std::string sanitise_session_id(std::string_view asked) {
   return id;
 }
 
+bool is_session_id(std::string_view id, std::size_t most) {
+  return !id.empty() && id.size() <= most && std::all_of(id.begin(), id.end(), is_id_character);
+}
+
 std::string legacy_ids::next(std::int64_t unix_ms) {
   std::int64_t last = last_.load();
   std::int64_t mine;

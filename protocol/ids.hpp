@@ -35,6 +35,9 @@ using token_source = std::function<std::string()>;
 /// Empty if none was requested.
 std::string sanitise_session_id(std::string_view asked);
 
+/// Whether it is an id as the above returns, at most so long, and not empty: it can be the name of a file.
+bool is_session_id(std::string_view id, std::size_t most = 64);
+
 /// `rt_<unix ms>`, incremented until it is unique. Thread-safe; one per process.
 class legacy_ids {
 public:

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "actors/cluster/enum_values.hpp"
+
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -86,7 +88,8 @@ private:
   std::string bytes_;
 };
 
-/// Never reads past the end: if something does not fit, the whole result is `false`. The bytes must outlive it.
+/// Never reads past the end: if something does not fit, the whole result is `false`. So it is for a bool or an enum with a
+/// value that it does not have. The bytes must outlive it.
 class byte_reader {
 public:
   explicit byte_reader(std::string_view bytes) : rest_(bytes) {}
@@ -113,6 +116,9 @@ private:
     return true;
   }
 
+  /// How many items a list may have that are no plain values: they take more room than the bytes that they come in.
+  static constexpr std::size_t most_items = std::size_t{1} << 16;
+
   /// Reads a length; each item must take at least `least` bytes.
   std::size_t length(std::size_t least) {
     std::size_t count = 0;
@@ -123,11 +129,20 @@ private:
 
   template<plain_value T>
   void get(T& value) {
-    raw(&value, sizeof value);
+    if constexpr (std::is_enum_v<T>) {
+      static_assert(enum_values<T> > 0, "how many values an enum has is said in enum_values.hpp, or where it is read");
+      std::underlying_type_t<T> number{};
+      raw(&number, sizeof number);
+      if (!std::in_range<std::size_t>(number) || static_cast<std::size_t>(number) >= enum_values<T>) return fail();
+      value = static_cast<T>(number);
+    } else {
+      raw(&value, sizeof value);
+    }
   }
   void get(bool& value) {
     std::uint8_t byte = 0;
     raw(&byte, 1);
+    if (byte > 1) return fail();
     value = byte != 0;
   }
   void get(std::string& text) {
@@ -157,12 +172,15 @@ private:
   }
   template<class T>
   void get(std::vector<T>& values) {
+    static_assert(!std::is_enum_v<T>, "enums are read one by one");
     if constexpr (plain_value<T> && !std::is_same_v<T, bool>) {
       values.resize(length(sizeof(T)));
       raw(values.data(), values.size() * sizeof(T));
     } else {
       values.clear();
-      for (auto left = length(1); left > 0 && good_; --left) get(values.emplace_back());
+      auto left = length(1);
+      if (left > most_items) return fail();
+      for (; left > 0 && good_; --left) get(values.emplace_back());
     }
   }
   template<class... Ts>

@@ -1,5 +1,6 @@
 #include "actors/cluster/copy_receiver.hpp"
 
+#include "actors/cluster/speaks_for.hpp"
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 
@@ -20,9 +21,11 @@ copy_receiver::behavior_type copy_receiver::make_behavior() {
   log()->info("keeps copies of the sessions of gateway {}", from_.name);
   send(from_.sender, peer_welcome{this});
   return {[this](log_piece& piece) {
-    store_.receive({from_.node, link_}, std::move(piece), [to = from_.sender](const piece_answer& answer) {
-      std::visit([&](const auto& each) { caf::anon_send(to, each); }, answer);
-    });
+    if (!speaks_for(current_sender(), from_.sender.node())) return;
+    store_.receive({from_.node, link_}, std::move(piece),
+                   [self = copy_receiver_actor(this), to = from_.sender](const piece_answer& answer) {
+                     std::visit([&](const auto& each) { caf::send_as(self, to, each); }, answer);
+                   });
   }};
 }
 

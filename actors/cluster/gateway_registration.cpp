@@ -3,6 +3,7 @@
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 #include "base/assert.hpp"
+#include "base/printable.hpp"
 
 #include <utility>
 
@@ -18,7 +19,9 @@ gateway_registration::behavior_type gateway_registration::make_behavior() {
   set_down_handler([this](const caf::down_msg& down) { gone(down); });
   monitor(worker_);
   return {
-      [this](const node_verdict& verdict) { on_dialled(verdict); },
+      [this](const node_verdict& verdict) {
+        if (link_.is_from_peer(current_sender())) on_verdict(verdict);
+      },
       [this](const engine_up& up) {
         info_ = up.info;
         dial();
@@ -53,15 +56,15 @@ void gateway_registration::greet(const node_registry_actor& registry) {
   send(registry, node_hello{worker_, this, options_.name, *info_});
 }
 
-void gateway_registration::on_dialled(const node_verdict& verdict) {
+void gateway_registration::on_verdict(const node_verdict& verdict) {
   switch (verdict.answer) {
   case node_answer::welcome:
     log()->info("joined as worker {}", verdict.key);
     was_joined_ = true;
     link_.succeeded();
     return tell_({registration_event::what::joined, {}});
-  case node_answer::not_yet: return retry(verdict.reason);
-  case node_answer::refused: return retry("the gateway says: " + verdict.reason, true);
+  case node_answer::not_yet: return retry(base::printable(verdict.reason));
+  case node_answer::refused: return retry("the gateway says: " + base::printable(verdict.reason), true);
   }
 }
 

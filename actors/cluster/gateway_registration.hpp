@@ -59,7 +59,7 @@ private:
   void dial();
   void on_dialled(dialled& how);
   void greet(const node_registry_actor& registry);
-  void on_dialled(const node_verdict& verdict);
+  void on_verdict(const node_verdict& verdict);
   void gone(const caf::down_msg& down);
   void retry(const std::string& reason, bool lasting = false);
 

@@ -1,7 +1,8 @@
 #include "actors/cluster/node_link.hpp"
 
+#include "actors/cluster/link_guard.hpp"
+
 #include <caf/io/all.hpp>
-#include <caf/io/basp_broker.hpp>
 
 #include <set>
 #include <utility>
@@ -24,7 +25,7 @@ void configure_remoting(caf::actor_system_config& config, std::chrono::milliseco
   config.add_message_type<slots_offered>("parley::slots_offered");
   config.add_message_type<capacity_report>("parley::capacity_report");
   config.add_message_type<worker_leaves>("parley::worker_leaves");
-  config.add_message_type<slot_freed>("parley::slot_freed");
+  config.add_message_type<orphan_closed>("parley::orphan_closed");
   config.add_message_type<slot_orphaned>("parley::slot_orphaned");
   config.add_message_type<worker_start>("parley::worker_start");
   config.add_message_type<node_hello>("parley::node_hello");
@@ -41,7 +42,7 @@ void configure_remoting(caf::actor_system_config& config, std::chrono::milliseco
 }
 
 node_links::node_links(caf::actor_system& system)
-    : system_(system), broker_(system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"))) {}
+    : system_(system), broker_(system.middleman().named_broker<link_guard>(caf::atom("nodes"))) {}
 
 void node_links::serve(node_socket socket, const node_registry_actor& registry) {
   caf::anon_send(broker_, caf::publish_atom_v, scribe(std::move(socket)), only_port,

@@ -2,6 +2,10 @@
 
 #include "actors/cluster/peer_messages.hpp"
 #include "actors/messages.hpp"
+#include "base/printable.hpp"
+
+#include <cstdint>
+#include <string>
 
 // The messages with which a worker node joins a gateway.
 namespace parley::actors {
@@ -36,12 +40,27 @@ struct node_verdict {
 
 template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, node_hello& of) {
-  return inspect_packed(f, "parley::node_hello", of.info, of.worker, of.member, of.name);
+  std::string bytes;
+  if constexpr (Inspector::reads_state) bytes = pack(of.info);
+  const auto load = [&]() -> caf::error {
+    of.name = base::printable(of.name);
+    if (unpack(bytes, of.info)) return all_there(of.worker, of.member);
+    return caf::sec::invalid_argument;
+  };
+  return f(caf::meta::type_name("parley::node_hello"), of.worker, of.member, of.name, bytes,
+           caf::meta::load_callback(load));
 }
 
 template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, node_verdict& of) {
-  return f(caf::meta::type_name("parley::node_verdict"), of.answer, of.key, of.reason);
+  auto answer = static_cast<std::uint8_t>(of.answer);
+  const auto load = [&]() -> caf::error {
+    of.reason = base::printable(of.reason, 1024);
+    if (answer > static_cast<std::uint8_t>(node_answer::refused)) return caf::sec::invalid_argument;
+    of.answer = static_cast<node_answer>(answer);
+    return caf::none;
+  };
+  return f(caf::meta::type_name("parley::node_verdict"), answer, of.key, of.reason, caf::meta::load_callback(load));
 }
 
 } // namespace parley::actors

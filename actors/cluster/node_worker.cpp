@@ -54,8 +54,14 @@ node_worker::node_worker(const config::settings& settings, std::string name, eng
   options.name = std::move(name);
   options.patience = silence_from(settings);
   options.longest_pause = rejoin_from(settings);
-  for (auto& dial : gateways)
+  for (auto& dial : gateways) {
     members_.push_back(system_.spawn<gateway_registration>(options, worker_, std::move(dial), tell));
+    members_.back()->attach_functor([tell, this](const caf::error& why) {
+      // It has said itself why it ends, unless it did not mean to.
+      if (why && why != caf::exit_reason::user_shutdown)
+        tell({registration_event::what::ended, "the link to the gateway has failed: " + system_.render(why)});
+    });
+  }
   teller->members_are_there(members_);
 }
 

@@ -1,7 +1,9 @@
 #include "actors/cluster/peer_link.hpp"
 
+#include "actors/cluster/speaks_for.hpp"
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
+#include "base/printable.hpp"
 
 #include <utility>
 
@@ -15,16 +17,24 @@ peer_link::peer_link(caf::actor_config& config, peer_link_options options, journ
 peer_link::behavior_type peer_link::make_behavior() {
   log_exceptions(this);
   set_down_handler([this](const caf::down_msg& down) {
-    if (!link_.leads_to(down.source)) return;
+    if (!link_.leads_to(down.source) && !(receiver_ && down.source == *receiver_)) return;
     next_ = peers_.size() - 1; // the first one is next
     retry("the link to the gateway that keeps copies is lost");
   });
   dial();
   return {
-      [this](const peer_welcome& by) { welcome(by); },
-      [this](const peer_refused& by) { retry("no copies are kept there: " + by.reason); },
-      [this](const piece_taken& piece) { store_.confirm(piece.bytes); },
-      [this](const log_refused& of) { store_.refused(of); },
+      [this](const peer_welcome& by) {
+        if (is_answer() && speaks_for(current_sender(), by.receiver.node())) welcome(by);
+      },
+      [this](const peer_refused& by) {
+        if (is_answer()) retry("no copies are kept there: " + base::printable(by.reason));
+      },
+      [this](const piece_taken& piece) {
+        if (is_answer()) store_.confirm(piece.bytes);
+      },
+      [this](const log_refused& of) {
+        if (is_answer()) store_.refused(of);
+      },
       [this](const peer_dialled& over) { on_dialled(*over.how); },
       [this](const peer_dial_now&) { dial(); },
   };
@@ -32,6 +42,7 @@ peer_link::behavior_type peer_link::make_behavior() {
 
 void peer_link::on_exit() {
   store_.copy_to(nullptr);
+  receiver_.reset();
   link_.hang_up();
   peers_.clear(); // pending calls hold this actor and must not outlive its system
 }
@@ -55,11 +66,19 @@ void peer_link::on_dialled(dialled& how) {
 void peer_link::welcome(const peer_welcome& by) {
   log()->info("sessions are copied to another gateway");
   link_.succeeded();
-  store_.copy_to([to = by.receiver](log_piece&& piece) { caf::anon_send(to, std::move(piece)); });
+  if (receiver_) demonitor(receiver_->address());
+  receiver_ = by.receiver;
+  monitor(by.receiver);
+  // It ends with this actor or link.
+  store_.copy_to([from = peer_link_actor(this), to = by.receiver](log_piece&& piece) {
+    caf::send_as(from, to, std::move(piece));
+  });
 }
 
 void peer_link::retry(const std::string& reason) {
   store_.copy_to(nullptr);
+  if (receiver_) demonitor(receiver_->address());
+  receiver_.reset();
   if (link_.failed(*this, reason)) log()->warn("nodes.peers: {}; trying again", reason);
   next_ = (next_ + 1) % peers_.size();
   delayed_send(this, link_.next_pause(), peer_dial_now{});

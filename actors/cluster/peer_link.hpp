@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,7 @@ protected:
 private:
   void dial();
   void on_dialled(dialled& how);
+  bool is_answer() { return link_.is_from_peer(current_sender()); }
   void welcome(const peer_welcome& by);
   void retry(const std::string& reason);
 
@@ -49,6 +51,7 @@ private:
   std::vector<node_dialer> peers_;
   std::size_t next_ = 0; ///< the peer to try next
   registry_link link_;
+  std::optional<copy_receiver_actor> receiver_; ///< there
 };
 
 } // namespace parley::actors

@@ -2,6 +2,11 @@
 
 #include "actors/durable/log_piece.hpp"
 #include "actors/messages.hpp"
+#include "base/printable.hpp"
+#include "protocol/ids.hpp"
+
+#include <cstdint>
+#include <string>
 
 // The messages between two gateways, of which one keeps the logs of the other's sessions.
 namespace parley::actors {
@@ -32,23 +37,35 @@ struct peer_refused {
 
 template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, peer_hello& of) {
-  return f(caf::meta::type_name("parley::peer_hello"), of.sender, of.node, of.name);
+  const auto load = [&] {
+    of.name = base::printable(of.name);
+    return all_there(of.sender);
+  };
+  return f(caf::meta::type_name("parley::peer_hello"), of.sender, of.node, of.name, caf::meta::load_callback(load));
 }
 
 template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, peer_welcome& of) {
-  return f(caf::meta::type_name("parley::peer_welcome"), of.receiver);
+  return inspect_there(f, "parley::peer_welcome", of.receiver);
 }
 
 template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, peer_refused& of) {
-  return f(caf::meta::type_name("parley::peer_refused"), of.reason);
+  const auto load = [&]() -> caf::error {
+    of.reason = base::printable(of.reason);
+    return caf::none;
+  };
+  return f(caf::meta::type_name("parley::peer_refused"), of.reason, caf::meta::load_callback(load));
 }
 
 template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, log_piece& of) {
+  const auto load = [&]() -> caf::error {
+    if (plausible(of)) return caf::none;
+    return caf::sec::invalid_argument;
+  };
   return f(caf::meta::type_name("parley::log_piece"), of.session.id, of.session.birth, of.epoch, of.offset, of.bytes,
-           of.over);
+           of.over, caf::meta::load_callback(load));
 }
 
 template<class Inspector>
@@ -58,7 +75,12 @@ typename Inspector::result_type inspect(Inspector& f, piece_taken& of) {
 
 template<class Inspector>
 typename Inspector::result_type inspect(Inspector& f, log_refused& of) {
-  return f(caf::meta::type_name("parley::log_refused"), of.session.id, of.session.birth, of.newer.epoch, of.newer.node);
+  const auto load = [&]() -> caf::error {
+    if (protocol::is_session_id(of.session.id)) return caf::none;
+    return caf::sec::invalid_argument;
+  };
+  return f(caf::meta::type_name("parley::log_refused"), of.session.id, of.session.birth, of.newer.epoch, of.newer.node,
+           caf::meta::load_callback(load));
 }
 
 } // namespace parley::actors

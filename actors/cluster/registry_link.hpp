@@ -44,6 +44,11 @@ public:
 
   bool leads_to(const caf::actor_addr& who) const { return registry_ && who == *registry_; }
 
+  /// Whether who sent a message is on the other side of this link.
+  bool is_from_peer(const caf::strong_actor_ptr& sender) const {
+    return registry_ && sender && sender->node() == registry_->node();
+  }
+
   /// The attempt was worth it: the next pause is short, and the next reason is told.
   void succeeded() {
     pause_ = first_pause;

@@ -1,8 +1,13 @@
 #include "actors/cluster/unit_codec.hpp"
 
 #include "actors/cluster/byte_archive.hpp"
+#include "actors/cluster/unit_bounds.hpp"
 #include "actors/session/compact_pcm.hpp"
 #include "actors/worker/engine_counters.hpp"
+#include "base/printable.hpp"
+#include "base/utf8.hpp"
+
+#include <algorithm>
 
 // Structs are destructured completely, so that a new member does not compile until it is handled here; engine_capacity
 // has an assertion for that.
@@ -205,6 +210,13 @@ bool read(std::string_view bytes, T& value) {
   return in.complete();
 }
 
+/// Whether the event begins with a session and a number (unit_codec's `fields`).
+bool is_numbered(std::size_t index) {
+  const auto is = [index](auto sample) { return index == inference::event(std::move(sample)).index(); };
+  return is(inference::step_output{}) || is(inference::chat_delta{}) || is(inference::chat_done{}) ||
+         is(inference::failed{}) || is(inference::replayed{});
+}
+
 } // namespace
 
 std::string pack(const inference::command& order) {
@@ -220,16 +232,37 @@ std::string pack(const worker_capacity& load) {
   return write(load);
 }
 bool unpack(std::string_view bytes, inference::command& order) {
-  return read(bytes, order);
+  return read(bytes, order) && plausible(order);
 }
+
 bool unpack(std::string_view bytes, inference::event& event) {
-  return read(bytes, event);
+  if (!read(bytes, event)) return false;
+  if (auto* failed = std::get_if<inference::failed>(&event)) {
+    failed->message.resize(std::min(failed->message.size(), most_words_bytes));
+    failed->message = base::utf8::truncate(base::utf8::lossy(failed->message), most_words_bytes);
+  }
+  return plausible(event);
 }
+
 bool unpack(std::string_view bytes, inference::engine_info& info) {
-  return read(bytes, info);
+  if (!read(bytes, info)) return false;
+  for (auto* words : {&info.model, &info.fingerprint, &info.device}) *words = base::printable(*words);
+  return plausible(info);
 }
+
 bool unpack(std::string_view bytes, worker_capacity& load) {
-  return read(bytes, load);
+  return read(bytes, load) && plausible(load);
+}
+
+std::optional<inference::event> failure_instead(std::string_view bytes) {
+  byte_reader in(bytes);
+  std::uint8_t index = 0;
+  inference::failed failed{};
+  in(index, failed.session);
+  if (is_numbered(index)) in(failed.number);
+  if (!in.good() || index >= std::variant_size_v<inference::event>) return std::nullopt;
+  failed.message = "the worker's answer makes no sense";
+  return failed;
 }
 
 } // namespace parley::actors

@@ -4,6 +4,7 @@
 #include "inference/engine.hpp"
 #include "inference/unit.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,10 +17,15 @@ std::string pack(const inference::event& event);
 std::string pack(const inference::engine_info& info);
 std::string pack(const worker_capacity& load);
 
-/// Returns false if `pack` did not make the bytes; the target is then unusable.
+/// Returns false if `pack` did not make the bytes, or of something that makes no sense (unit_bounds); the target is then
+/// unusable. Words that are only told to people are cut and cleaned instead.
 [[nodiscard]] bool unpack(std::string_view bytes, inference::command& order);
 [[nodiscard]] bool unpack(std::string_view bytes, inference::event& event);
 [[nodiscard]] bool unpack(std::string_view bytes, inference::engine_info& info);
 [[nodiscard]] bool unpack(std::string_view bytes, worker_capacity& load);
+
+/// The failure of an answer that `unpack` refuses, for the session that waits for it; nothing if the bytes do not even say
+/// which it is.
+std::optional<inference::event> failure_instead(std::string_view bytes);
 
 } // namespace parley::actors

@@ -20,6 +20,13 @@ constexpr std::size_t least_characters = 256;
 
 enum class piece : std::uint8_t { text, bytes, numbers };
 
+} // namespace
+
+template<>
+inline constexpr std::size_t enum_values<piece> = 3;
+
+namespace {
+
 std::string encoded(std::string_view bytes) {
   std::string text;
   protocol::base64::append(std::as_bytes(std::span(bytes)), text);
@@ -118,12 +125,7 @@ std::optional<std::string> expand_frame(std::string_view bytes) {
     } else {
       std::string piece_bytes;
       in(piece_bytes);
-      if (kind == piece::text)
-        text += piece_bytes;
-      else if (kind == piece::bytes)
-        text += encoded(piece_bytes);
-      else
-        return std::nullopt;
+      text += kind == piece::text ? piece_bytes : encoded(piece_bytes);
     }
   }
   if (!in.complete()) return std::nullopt;

@@ -16,8 +16,11 @@ namespace {
 /// How many sessions' owners are remembered after their end.
 constexpr std::size_t most_once_taken_up = 10'000;
 
-/// How much of a log is read to learn how often it was taken up.
-constexpr std::size_t most_to_survey = std::size_t{1} << 30;
+/// What a piece takes besides its bytes.
+constexpr std::size_t least_piece_bytes = 512;
+
+/// How much of one link may wait for the readers' thread. Its sender lets less be under way.
+constexpr std::size_t most_arriving = 2 * most_unconfirmed;
 
 } // namespace
 
@@ -52,10 +55,8 @@ std::optional<log_owner> journal_store::owner_here(const session_name& session) 
 
 /// How often; 0 if the log cannot be read.
 std::uint64_t journal_store::taken_up_in(const std::filesystem::path& log) {
-  const auto bytes = read_file(log, most_to_survey);
-  if (!bytes) return 0;
-  const auto known = survey(*bytes);
-  return known ? known->taken_up : 0;
+  const file_reader file(log);
+  return outline([&](std::size_t most, std::size_t from) { return file.read(most, from).value_or(""); }, {}).taken_up;
 }
 
 // ---- to the peer; on the writer's thread
@@ -121,10 +122,27 @@ void journal_store::refused(const log_refused& of) {
 
 // ---- from others; on the readers' thread
 
+/// Whether so many bytes more of this link may wait for the readers' thread. From any thread, as the next.
+bool journal_store::let_in(std::uint64_t link, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  auto& waiting = arriving_[link];
+  if (waiting + bytes > most_arriving) return false;
+  waiting += bytes;
+  return true;
+}
+
+void journal_store::taken_in(std::uint64_t link, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto found = arriving_.find(link);
+  if ((found->second -= bytes) == 0) arriving_.erase(found);
+}
+
 void journal_store::receive(copy_source from, log_piece piece, piece_replier reply) {
+  const auto bytes = piece.bytes.size() + least_piece_bytes;
+  if (!let_in(from.link, bytes)) return reply(log_refused{piece.session, {}});
   [[maybe_unused]] const bool taken =
-      readers_.post([this, from, piece = std::move(piece), reply = std::move(reply)]() mutable {
-        const auto bytes = piece.bytes.size();
+      readers_.post([this, from, bytes, piece = std::move(piece), reply = std::move(reply)]() mutable {
+        const auto arrived = piece.bytes.size();
         try {
           take_piece(from, piece, reply);
         } catch (const std::exception& problem) {
@@ -132,7 +150,8 @@ void journal_store::receive(copy_source from, log_piece piece, piece_replier rep
           drop_copy(piece.session.id);
           reply(log_refused{piece.session, {}});
         }
-        if (bytes > 0) reply(piece_taken{bytes}); // refused or not: it is no longer under way
+        taken_in(from.link, bytes);
+        if (arrived > 0) reply(piece_taken{arrived}); // refused or not: it is no longer under way
       });
 }
 
@@ -151,7 +170,8 @@ void journal_store::take_piece(const copy_source& from, log_piece& piece, const 
   } else if (!growing || known->second.size != piece.offset) {
     return reply(log_refused{piece.session, {}});
   }
-  if (!known->second.file.append(piece.bytes, {}, false)) {
+  if (!copied_.add(piece.session.id, from.link, piece.bytes.size()) ||
+      !known->second.file.append(piece.bytes, {}, false)) {
     drop_copy(piece.session.id);
     return reply(log_refused{piece.session, {}});
   }
@@ -165,8 +185,7 @@ bool journal_store::begin_copy(const copy_source& from, const log_piece& piece) 
   drop_copy(piece.session.id);
   if (holds(piece.session.id)) { // as an earlier process of this gateway left it
     if (taken_up_in(path_of(piece.session.id)) > piece.epoch) return false;
-    std::error_code ignored;
-    std::filesystem::remove(path_of(piece.session.id), ignored);
+    remove(path_of(piece.session.id));
   }
   copy fresh{log_file::create(copy_path_of(piece.session.id)), 0, from, piece.epoch, {}};
   if (!fresh.file) return false;
@@ -178,8 +197,8 @@ bool journal_store::begin_copy(const copy_source& from, const log_piece& piece) 
 
 void journal_store::drop_copy(const std::string& session_id) {
   copies_.erase(session_id);
-  std::error_code ignored;
-  std::filesystem::remove(copy_path_of(session_id), ignored);
+  copied_.remove(session_id);
+  remove(copy_path_of(session_id));
   const std::lock_guard lock(mutex_);
   if (const auto found = left_.find(session_id); found != left_.end() && found->second.path == copy_path_of(session_id))
     left_.erase(found);
@@ -206,6 +225,7 @@ std::filesystem::path journal_store::make_own(const session_name& session, const
   if (const auto growing = copies_.extract(session.id)) growing.mapped().reply(log_refused{session, ours});
   auto own_path = path_of(session.id);
   if (path == own_path) return own_path;
+  copied_.remove(session.id);
   // The session may have lived here before: the removal of that log must not meet this one.
   std::promise<void> written;
   if (writer_.post([&] { written.set_value(); })) written.get_future().wait();

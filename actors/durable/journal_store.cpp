@@ -4,6 +4,9 @@
 #include "actors/durable/token_hash.hpp"
 #include "actors/log.hpp"
 #include "actors/unix_time.hpp"
+#include "base/assert.hpp"
+#include "base/printable.hpp"
+#include "protocol/ids.hpp"
 
 #include <cerrno>
 #include <exception>
@@ -25,11 +28,7 @@ constexpr std::chrono::milliseconds gather{20};
 
 /// How much of a file is read to list it, and in order to take it up.
 constexpr std::size_t most_to_list = 1u << 16;
-constexpr std::size_t most_to_take_up = std::size_t{1} << 30;
-
-/// How much may be under way to another gateway.
-constexpr std::size_t most_unconfirmed = 8u << 20;
-constexpr std::size_t largest_part = 1u << 18;
+constexpr std::size_t most_to_take_up = longest_log;
 
 std::size_t bytes_of(const inference::pcm& samples) {
   return samples ? samples->size() * sizeof(float) : 0;
@@ -45,6 +44,13 @@ std::size_t bytes_of(const log_record& record) {
   if (const auto* delta = std::get_if<inference::chat_delta>(&word->event)) return small + bytes_of(delta->audio);
   if (const auto* done = std::get_if<inference::chat_done>(&word->event)) return small + bytes_of(done->audio);
   return small;
+}
+
+/// Whether the client had this token at some time. Little is read for that: only then is the whole log worth it.
+bool knows_token(const std::filesystem::path& log, std::string_view token) {
+  const file_reader file(log);
+  return outline([&](std::size_t most, std::size_t from) { return file.read(most, from).value_or(""); }, token)
+      .knew_token;
 }
 
 std::string words_of(int error) {
@@ -64,7 +70,7 @@ struct durable_log::shared_file {
 
 journal_store::journal_store(options with, journal_meter& counted)
     : with_(std::move(with)), counted_(counted), lock_(lock_folder(with_.folder)),
-      schedule_(most_unconfirmed, largest_part), writer_({.gather = gather}),
+      schedule_(most_unconfirmed, largest_piece), copied_(longest_log, with_.most_copied), writer_({.gather = gather}),
       readers_({.pause = sweep_pause, .idle = [this] { sweep(); }}) {
   list();
 }
@@ -74,10 +80,12 @@ journal_store::~journal_store() = default;
 // ---- live sessions
 
 std::filesystem::path journal_store::path_of(const std::string& session_id) const {
+  PARLEY_ASSERT(protocol::is_session_id(session_id), "an id leads to a file of the folder");
   return with_.folder / (session_id + std::string(ending));
 }
 
 std::filesystem::path journal_store::copy_path_of(const std::string& session_id) const {
+  PARLEY_ASSERT(protocol::is_session_id(session_id), "an id leads to a file of the folder");
   return with_.folder / (session_id + std::string(copy_ending));
 }
 
@@ -187,6 +195,8 @@ durable_log::~durable_log() {
 
 // ---- sessions of earlier processes
 
+/// Those that nobody comes back for are removed after a while in which clients could (`sweep`). How long ago a file was written
+/// only counts for what cannot be listed: the clock may have been set.
 void journal_store::list() {
   const auto too_old = std::filesystem::file_time_type::clock::now() - with_.resume - with_.longest;
   const std::lock_guard lock(mutex_);
@@ -194,20 +204,26 @@ void journal_store::list() {
   for (const auto& entry : std::filesystem::directory_iterator(with_.folder, problem)) {
     const bool copied = entry.path().extension() == copy_ending;
     if (!copied && entry.path().extension() != ending) continue;
-    std::error_code gone;
-    if (entry.last_write_time(gone) < too_old || gone) {
-      std::filesystem::remove(entry.path(), gone);
-      continue;
-    }
     const auto bytes = read_file(entry.path(), most_to_list);
     const auto first = bytes ? first_record(*bytes) : tl::unexpected(log_problem("it cannot be read"));
-    if (first && entry.path() == (copied ? copy_path_of(first->session_id) : path_of(first->session_id)))
+    if (first && entry.path() == (copied ? copy_path_of(first->session_id) : path_of(first->session_id))) {
       list(first->session_id, {entry.path(), first->key, 0, {}});
-    else
-      log()->warn("journal.dir: {} is left out: {}", entry.path().filename().string(),
-                  first ? "its name is not its session's" : first.error());
+      continue;
+    }
+    std::error_code unknown;
+    if (const auto written = entry.last_write_time(unknown); !unknown && written < too_old) {
+      remove(entry.path());
+      continue;
+    }
+    log()->warn("journal.dir: {} is left out: {}", base::printable(entry.path().filename().string()),
+                first ? "its name is not its session's" : first.error());
   }
   if (!left_.empty()) log()->info("journal.dir: {} sessions wait for their clients", left_.size());
+  for (const auto& [id, each] : left_) {
+    std::error_code gone;
+    const auto size = std::filesystem::file_size(each.path, gone);
+    if (each.path == copy_path_of(id)) copied_.count(id, 0, gone ? 0 : static_cast<std::size_t>(size));
+  }
 }
 
 /// Of a session's own log and a copy, the one that was taken up more often is listed.
@@ -215,8 +231,12 @@ void journal_store::list(const std::string& session_id, left what) {
   const auto [at, fresh] = left_.emplace(session_id, what);
   if (fresh) return;
   if (taken_up_in(at->second.path) < taken_up_in(what.path)) std::swap(at->second, what);
+  remove(what.path);
+}
+
+void journal_store::remove(const std::filesystem::path& file) {
   std::error_code ignored;
-  std::filesystem::remove(what.path, ignored);
+  std::filesystem::remove(file, ignored);
 }
 
 bool journal_store::overdue(const left& what, std::chrono::steady_clock::time_point now) const {
@@ -231,9 +251,11 @@ void journal_store::sweep() {
   const std::lock_guard lock(mutex_);
   if (left_.empty()) return;
   if (!opened_at_ && with_.open_for_clients()) opened_at_ = now;
-  std::error_code ignored;
   const auto given_up = std::erase_if(left_, [&](const auto& each) {
-    return overdue(each.second, now) && (std::filesystem::remove(each.second.path, ignored), true);
+    if (!overdue(each.second, now)) return false;
+    remove(each.second.path);
+    copied_.remove(each.first);
+    return true;
   });
   if (given_up > 0) log()->info("journal.dir: {} sessions are given up: their clients have not come back", given_up);
 }
@@ -266,7 +288,7 @@ std::optional<journal_store::left> journal_store::find(const claim& of) const {
 
 std::optional<journal_store::taken> journal_store::read(const claim& of, rebuild_terms&& terms) {
   const auto found = find(of);
-  if (!found) return std::nullopt;
+  if (!found || !knows_token(found->path, of.token)) return std::nullopt;
   const auto bytes = read_file(found->path, most_to_take_up);
   if (!bytes) return give_up(of, "it cannot be read");
   const auto known = survey(*bytes);
@@ -296,14 +318,14 @@ std::optional<journal_store::taken> journal_store::give_up(const claim& of, cons
   const log_session about(of.session_id);
   log()->warn("cannot be taken up: {}", why);
   counted_.refused.Increment();
-  std::error_code ignored;
-  std::filesystem::remove(path_of(of.session_id), ignored);
+  remove(path_of(of.session_id));
   drop_copy(of.session_id);
   forget(of.session_id);
   return std::nullopt;
 }
 
 void journal_store::forget(const std::string& session_id) {
+  copied_.remove(session_id);
   const std::lock_guard lock(mutex_);
   left_.erase(session_id);
 }

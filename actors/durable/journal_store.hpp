@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/durable/copy_budget.hpp"
 #include "actors/durable/copy_schedule.hpp"
 #include "actors/durable/journal_meter.hpp"
 #include "actors/durable/log_file.hpp"
@@ -59,11 +60,12 @@ public:
   struct options {
     std::filesystem::path folder;
     bool sync = false;
-    std::size_t most_waiting = 128u << 20;  ///< bytes; a session with more to write is no longer kept
-    std::chrono::milliseconds resume{};     ///< settings `limits.resume_seconds`
-    std::chrono::milliseconds longest{};    ///< the longest session
-    std::function<bool()> open_for_clients; ///< whether clients have been able to come back since
-    std::uint64_t node = 0;                 ///< random number of this process (log_owner.hpp)
+    std::size_t most_waiting = 128u << 20;           ///< bytes; a session with more to write is no longer kept
+    std::size_t most_copied = std::size_t{16} << 30; ///< bytes of others' logs (copy_budget)
+    std::chrono::milliseconds resume{};              ///< settings `limits.resume_seconds`
+    std::chrono::milliseconds longest{};             ///< the longest session
+    std::function<bool()> open_for_clients;          ///< whether clients have been able to come back since
+    std::uint64_t node = 0;                          ///< random number of this process (log_owner.hpp)
     /// Another gateway owns the session by now. Called on a thread of the store; null = there is no other gateway.
     std::function<void(const std::string& session_id)> disowned;
   };
@@ -116,7 +118,8 @@ public:
     std::uint64_t node = 0;
     std::uint64_t link = 0; ///< differs for each link to this process
   };
-  /// Keeps what another gateway sends as a log that can be taken up here. `reply` is called on a thread of the store.
+  /// Keeps what another gateway sends as a log that can be taken up here. `reply` is called on a thread of the store, or
+  /// at once.
   void receive(copy_source from, log_piece piece, piece_replier reply);
 
   /// Its copies are kept for as long as their clients may come back.
@@ -147,6 +150,7 @@ private:
   void list();
   void list(const std::string& session_id, left what);
   static std::uint64_t taken_up_in(const std::filesystem::path& log);
+  static void remove(const std::filesystem::path& file);
   void sweep();
   std::optional<taken> read(const claim& of, rebuild_terms&& terms);
   std::optional<left> find(const claim& of) const;
@@ -163,6 +167,8 @@ private:
   std::filesystem::path copy_path_of(const std::string& session_id) const;
   void take_piece(const copy_source& from, log_piece& piece, const piece_replier& reply);
   bool begin_copy(const copy_source& from, const log_piece& piece);
+  bool let_in(std::uint64_t link, std::size_t bytes);
+  void taken_in(std::uint64_t link, std::size_t bytes);
   void drop_copy(const std::string& session_id);
   std::filesystem::path make_own(const session_name& session, const std::filesystem::path& path, std::uint64_t epoch);
 
@@ -176,7 +182,9 @@ private:
   std::deque<session_name> once_taken_up_;                         ///< the oldest are forgotten
   copy_schedule schedule_;                                         ///< this and `peer_` on the writer's thread alone
   piece_sink peer_;
-  std::map<std::string, copy> copies_; ///< on the readers' thread alone
+  std::map<std::string, copy> copies_;            ///< this and the next on the readers' thread alone
+  copy_budget copied_;                            ///< of copies that grow, and of those that are left
+  std::map<std::uint64_t, std::size_t> arriving_; ///< bytes that wait for the readers' thread, by link
   std::atomic<std::size_t> waiting_{0};
   std::atomic<bool> complained_{false};
   task_thread writer_;

@@ -13,8 +13,8 @@ static_assert(std::endian::native == std::endian::little);
 namespace {
 
 constexpr std::string_view magic = "PARLEYSL";
-constexpr std::size_t header_bytes = 16;
-constexpr std::size_t frame_bytes = 8; ///< before each record
+constexpr std::size_t header_bytes = log_header_bytes;
+constexpr std::size_t frame_bytes = log_frame_bytes;
 
 void append(std::string& to, std::uint32_t number) {
   char bytes[sizeof number];
@@ -59,13 +59,19 @@ log_reader::log_reader(std::string_view bytes) : bytes_(bytes) {
   at_ = header_bytes;
 }
 
+std::optional<std::size_t> record_length(std::string_view frame) {
+  if (frame.size() < frame_bytes) return std::nullopt;
+  const std::size_t length = number_at(frame, 0);
+  return length == 0 || length > max_record_bytes ? std::nullopt : std::optional(length);
+}
+
 std::optional<std::string_view> log_reader::next() {
-  if (header_ != verdict::good || bytes_.size() - at_ < frame_bytes) return std::nullopt;
-  const std::size_t length = number_at(bytes_, at_);
-  if (length == 0 || length > max_record_bytes || length > bytes_.size() - at_ - frame_bytes) return std::nullopt;
-  const auto record = bytes_.substr(at_ + frame_bytes, length);
+  if (header_ != verdict::good) return std::nullopt;
+  const auto length = record_length(bytes_.substr(at_));
+  if (!length || *length > bytes_.size() - at_ - frame_bytes) return std::nullopt;
+  const auto record = bytes_.substr(at_ + frame_bytes, *length);
   if (number_at(bytes_, at_ + 4) != crc32c(record, crc32c(bytes_.substr(at_, 4)))) return std::nullopt;
-  at_ += frame_bytes + length;
+  at_ += frame_bytes + *length;
   return record;
 }
 

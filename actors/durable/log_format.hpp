@@ -29,6 +29,12 @@ std::array<char, 8> record_frame(std::string_view record);
 /// Adds one record of 1 to max_record_bytes bytes.
 void append_record(std::string& log, std::string_view record);
 
+/// The length of the record whose frame begins these bytes, at least `log_frame_bytes`; nothing if it cannot be one.
+std::optional<std::size_t> record_length(std::string_view frame);
+
+inline constexpr std::size_t log_header_bytes = 16;
+inline constexpr std::size_t log_frame_bytes = 8; ///< before each record
+
 /// Reads a log from its beginning. The bytes must outlive it.
 class log_reader {
 public:

@@ -1,15 +1,29 @@
 #include "actors/durable/log_record.hpp"
 
 #include "actors/cluster/byte_archive.hpp"
+#include "actors/cluster/unit_bounds.hpp"
 #include "actors/cluster/unit_codec.hpp"
 #include "actors/durable/compact_frame.hpp"
 #include "actors/session/compact_pcm.hpp"
+#include "base/printable.hpp"
+#include "base/utf8.hpp"
+#include "protocol/ids.hpp"
 
+#include <iterator>
 #include <limits>
 #include <utility>
 
 // Structs are destructured completely, so that a new member does not compile until it is handled here. Then
 // `log_version` must change.
+namespace parley::actors {
+
+template<>
+inline constexpr std::size_t enum_values<logged::worker_change> = 3;
+template<>
+inline constexpr std::size_t enum_values<protocol::transcript_result> = std::size(protocol::transcript_result_words);
+
+} // namespace parley::actors
+
 namespace parley::protocol {
 
 template<class A>
@@ -145,20 +159,48 @@ std::size_t index_of(std::string_view packed) {
 
 namespace {
 
-/// Times of a few days at most, and numbers within the bounds of their settings, so that no sum overflows.
+constexpr std::chrono::hours long_time{24 * 30};
+constexpr std::size_t longest_name = 1024;
+constexpr double longest_turn_s = 1e6;
+
+bool is_name(const std::string& text) {
+  return base::printable(text, longest_name) == text;
+}
+
+/// An id that may become a file's name, or is absent.
+bool is_id(const std::string& id) {
+  return id.empty() || protocol::is_session_id(id, longest_name);
+}
+
+struct record_check {
+  bool operator()(const logged::beginning& of) const {
+    const auto& limits = of.limits;
+    for (const auto limit : {limits.audio, limits.video, limits.chat, limits.chat_idle, limits.chat_turn, limits.init,
+                             limits.failover, limits.drain, limits.resume})
+      if (limit < limit.zero() || limit > long_time) return false;
+    constexpr int many = 1 << 20;
+    for (const auto count : {limits.context_tokens, limits.unit.rows, limits.unit.rows_per_picture})
+      if (count < 0 || count > many) return false;
+    for (const auto count : {limits.backlog_units, limits.failover_units, limits.min_legacy_samples})
+      if (count > many) return false;
+    return protocol::is_session_id(of.session_id) && is_id(of.legacy_id) && is_id(of.recording_id) &&
+           is_name(of.mode) && is_name(of.remote) && is_name(of.group) && is_name(of.key) && of.accepted_ns >= 0 &&
+           of.accepted_ns < std::numeric_limits<std::int64_t>::max() / 2;
+  }
+  bool operator()(const logged::engine_word& of) const { return plausible(of.event); }
+  bool operator()(const logged::handed_over& of) const {
+    return of.back_after_ms >= 0 && std::chrono::milliseconds(of.back_after_ms) <= long_time;
+  }
+  bool operator()(const logged::user_turn& of) const {
+    return base::utf8::valid(of.heard.text) && of.heard.seconds >= 0 && of.heard.seconds <= longest_turn_s;
+  }
+  bool operator()(const auto&) const { return true; } // their members' types have no values that make no sense
+};
+
+/// Times of a few days at most, and numbers within the bounds of their settings, so that no sum overflows; ids that lead to
+/// files of the folder only.
 bool plausible(const timed_record& record) {
-  constexpr std::chrono::hours long_ago{24 * 30};
-  if (record.at < -long_ago || record.at > long_ago) return false;
-  const auto* begin = std::get_if<logged::beginning>(&record.what);
-  if (!begin) return true;
-  const auto& of = begin->limits;
-  for (const auto limit :
-       {of.audio, of.video, of.chat, of.chat_idle, of.chat_turn, of.init, of.failover, of.drain, of.resume})
-    if (limit < limit.zero() || limit > long_ago) return false;
-  constexpr int many = 1 << 20;
-  for (const auto count : {of.context_tokens, of.unit.rows, of.unit.rows_per_picture})
-    if (count < 0 || count > many) return false;
-  return begin->accepted_ns >= 0 && begin->accepted_ns < std::numeric_limits<std::int64_t>::max() / 2;
+  return record.at >= -long_time && record.at <= long_time && std::visit(record_check{}, record.what);
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "actors/durable/id_source.hpp"
 #include "actors/durable/log_format.hpp"
+#include "actors/durable/token_hash.hpp"
 #include "actors/session/convert.hpp"
 #include "protocol/codec/server_codec.hpp"
 
@@ -188,6 +189,31 @@ tl::expected<log_survey, log_problem> survey(std::string_view log) {
   }
   known.good_bytes = in.good_bytes();
   return known;
+}
+
+log_outline outline(const log_source& log, std::string_view token) {
+  constexpr std::size_t window = 4096;      // holds several small records, and is little of a large one
+  constexpr std::size_t kind_bytes = 9;     // as in `time_of` and `index_of`
+  constexpr std::size_t longest_kind = 512; // of a record with tokens
+  log_outline known;
+  if (log_reader(log(log_header_bytes, 0)).header() != log_reader::verdict::good) return known;
+  std::string bytes;
+  for (std::size_t from = 0, at = log_header_bytes;;) {
+    if (bytes.empty() || at < from || at - from + log_frame_bytes + longest_kind > bytes.size())
+      bytes = log(window, from = at);
+    const auto rest = std::string_view(bytes).substr(std::min(at - from, bytes.size()));
+    const auto length = record_length(rest);
+    if (!length || rest.size() < log_frame_bytes + std::min(*length, kind_bytes)) return known;
+    const auto record = rest.substr(log_frame_bytes, *length);
+    if (kind_of<logged::taken_up>(record)) ++known.taken_up;
+    if (record.size() == *length && (kind_of<logged::tokens>(record) || kind_of<logged::resumed>(record))) {
+      const auto whole = unpack_record(record);
+      const auto* tokens = whole ? std::get_if<logged::tokens>(&whole->what) : nullptr;
+      const auto* resumed = whole ? std::get_if<logged::resumed>(&whole->what) : nullptr;
+      if ((tokens && opens(*tokens, token)) || (resumed && opens(resumed->valid, token))) known.knew_token = true;
+    }
+    at += log_frame_bytes + *length;
+  }
 }
 
 tl::expected<rebuilt_session, log_problem> rebuild(std::string_view log, const rebuild_terms& terms) {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,19 @@ tl::expected<log_survey, log_problem> survey(std::string_view log);
 
 /// The first record alone: `log` is the beginning of a file.
 tl::expected<logged::beginning, log_problem> first_record(std::string_view log);
+
+/// Bytes of a log from a place on, at most so many; fewer at its end.
+using log_source = std::function<std::string(std::size_t most, std::size_t from)>;
+
+/// What can be known of a log without reading its sound, and without checksums: before that work is done for somebody, and
+/// the memory taken that it needs.
+struct log_outline {
+  bool knew_token = false;    ///< the token was valid at some time
+  std::uint64_t taken_up = 0; ///< how often
+};
+
+/// Nothing is known of what is no log of this format.
+log_outline outline(const log_source& log, std::string_view token);
 
 struct rebuild_terms {
   std::size_t resume_bytes = 0; ///< settings `limits.resume_bytes` and `limits.journal_bytes`

@@ -1,7 +1,10 @@
 #pragma once
 
+#include "actors/log.hpp"
+
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -23,7 +26,7 @@ public:
         0}; ///< how long the first task waits for others, so that they wake the thread once
   };
 
-  /// Tasks must not throw.
+  /// A task that throws, because memory is short, ends alone.
   explicit task_thread(options how) : how_(std::move(how)), thread_([this] { work(); }) {}
 
   /// Does what is left first.
@@ -63,7 +66,7 @@ private:
     while (true) {
       if (!wake_.wait_for(lock, how_.pause, [this] { return stopping_ || !tasks_.empty(); })) {
         lock.unlock();
-        if (how_.idle) how_.idle();
+        if (how_.idle) attempt(how_.idle);
         lock.lock();
         continue;
       }
@@ -72,9 +75,17 @@ private:
       if (tasks_.empty()) return;
       some.swap(tasks_);
       lock.unlock();
-      for (auto& each : some) std::exchange(each, {})();
+      for (auto& each : some) attempt(std::exchange(each, {}));
       some.clear();
       lock.lock();
+    }
+  }
+
+  static void attempt(const task& one) {
+    try {
+      one();
+    } catch (const std::exception& problem) {
+      log()->error("a task of journal.dir fails: {}", problem.what());
     }
   }
 

@@ -1,9 +1,11 @@
 #include "actors/queue/queue_manager.hpp"
 
+#include "actors/cluster/speaks_for.hpp"
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
 #include "actors/secure_random.hpp"
 #include "base/assert.hpp"
+#include "base/printable.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -13,10 +15,13 @@ namespace parley::actors {
 
 namespace {
 
+constexpr std::size_t most_reason_bytes = 1024;
+
 /// The reason that a worker gave when it ended.
 std::string reason_of(const caf::error& why) {
   if (!why) return "it has ended";
-  if (why.context().match_elements<std::string>()) return why.context().get_as<std::string>(0);
+  if (why.context().match_elements<std::string>())
+    return base::printable(why.context().get_as<std::string>(0), most_reason_bytes);
   return "its link or process is gone";
 }
 
@@ -43,12 +48,7 @@ queue_manager::behavior_type queue_manager::make_behavior() {
       },
       [this](const slot_cancelled& of) { serve(of.ticket, [&] { cancel(of.ticket); }); },
       [this](const slot_accepted& of) { serve(of.ticket, [&] { line_.accept(of.ticket, steady_now()); }); },
-      [this](const slot_freed& of) {
-        serve(of.ticket, [&] {
-          forget(of.ticket);
-          deliver(line_.free(of.ticket, steady_now()));
-        });
-      },
+      [this](const slot_freed& of) { free(of.ticket); },
       [this](const slot_retyped& of) { serve(of.ticket, [&] { line_.retype(of.ticket, of.kind); }); },
       [this](const slot_impatient& of) {
         serve(of.ticket, [&] {
@@ -60,10 +60,17 @@ queue_manager::behavior_type queue_manager::make_behavior() {
       [this](const trial_request& of) { serve(of.ticket, [&] { try_again(of); }); },
       [this](const trial_over& of) { serve(of.ticket, [&] { end_trial(of.ticket); }); },
       [this](const worker_joins& message) { join(message); },
-      [this](const slots_offered& message) { offer(message); },
-      [this](capacity_report& message) { note(message); },
+      [this](const slots_offered& message) {
+        if (is_from(message.key)) offer(message);
+      },
+      [this](capacity_report& message) {
+        if (is_from(message.key)) note(message);
+      },
+      [this](const orphan_closed& of) {
+        if (is_from(of.key) && line_.worker_of(of.ticket) == of.key) free(of.ticket);
+      },
       [this](const worker_leaves& message) {
-        if (!around_.board.leave(message.key)) return;
+        if (!is_from(message.key) || !around_.board.leave(message.key)) return;
         log()->info("worker {} leaves", message.key);
         take_no_more(message.key);
       },
@@ -203,6 +210,13 @@ void queue_manager::forget(ticket_key ticket) {
   end_trial(ticket);
 }
 
+void queue_manager::free(ticket_key ticket) {
+  serve(ticket, [&] {
+    forget(ticket);
+    deliver(line_.free(ticket, steady_now()));
+  });
+}
+
 void queue_manager::rebalance(const affinity_request& message) {
   queue_events words;
   if (const auto where = line_.rebalance(message.ticket, message.prompt, steady_now(), words)) {
@@ -243,6 +257,12 @@ void queue_manager::session_gone(const caf::actor_addr& who) {
 }
 
 // ---- workers
+
+/// Whether the message that is being handled comes from this worker: each speaks for itself alone.
+bool queue_manager::is_from(worker_key key) {
+  const auto worker = around_.board.actor_of(key);
+  return worker && comes_from(current_sender(), worker);
+}
 
 void queue_manager::join(const worker_joins& message) {
   if (const auto replaced = around_.board.join(message.key, message.worker, message.node, message.device))

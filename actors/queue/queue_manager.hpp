@@ -73,12 +73,14 @@ private:
   void forget(ticket_key ticket);
   void enqueue(slot_request& message);
   void cancel(ticket_key ticket);
+  void free(ticket_key ticket);
   bool waits_too_often(const slot_request& message) const;
   void rebalance(const affinity_request& message);
   void try_again(const trial_request& message);
   void end_trial(ticket_key ticket);
   void session_gone(const caf::actor_addr& who);
 
+  bool is_from(worker_key key);
   void join(const worker_joins& message);
   void offer(const slots_offered& message);
   void note(capacity_report& message);

@@ -38,9 +38,12 @@ std::optional<worker_key> worker_table::join(worker_key key, worker_actor worker
   worker_view seen{key, worker_state::loading, std::move(node), std::move(device), {}, {}};
   {
     const std::lock_guard lock(mutex_);
-    const auto before = std::ranges::find_if(workers_, [&](const auto& each) {
-      return !seen.node.empty() && each.second.seen.node == seen.node && each.second.seen.state == worker_state::down;
+    const auto is_lost = [](const auto& each) { return each.second.seen.state == worker_state::down; };
+    auto before = std::ranges::find_if(workers_, [&](const auto& each) {
+      return !seen.node.empty() && each.second.seen.node == seen.node && is_lost(each);
     });
+    if (before == workers_.end() && static_cast<std::size_t>(std::ranges::count_if(workers_, is_lost)) >= most_lost)
+      before = std::ranges::find_if(workers_, is_lost);
     if (before != workers_.end()) {
       replaced = before->first;
       workers_.erase(before);

@@ -50,7 +50,11 @@ public:
 
   // ---- changes; calls for unknown workers and for those that are down change nothing
 
-  /// A worker was started. If it replaces the lost worker of the same node, that one's key is returned.
+  /// How many lost workers are listed; the one that was lost first makes room for more.
+  static constexpr std::size_t most_lost = 256;
+
+  /// A worker was started. If it replaces the lost worker of the same node, or too many are lost, the key of the one that is
+  /// listed no more is returned.
   std::optional<worker_key> join(worker_key key, worker_actor worker, std::string node, std::string device);
 
   /// The worker offers `info.slots`; its first offer means that it is loaded. Returns how many may be filled: 0 while

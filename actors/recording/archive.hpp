@@ -13,8 +13,10 @@ namespace parley::actors {
 /// std::filesystem::filesystem_error if `record.dir` cannot be used.
 class archive final : public recordings_api {
 public:
-  /// Connects `feed` to the recorder.
-  archive(caf::actor_system& system, const config::settings& settings, recorder_feed& feed, recording_meter& counted);
+  /// Connects `feed` to the recorder. `ended` is called, on a thread of the system, when one of the two has ended, in plain
+  /// words.
+  archive(caf::actor_system& system, const config::settings& settings, recorder_feed& feed, recording_meter& counted,
+          const std::function<void(const std::string& what)>& ended);
 
   /// No further recordings start; both actors end with the last recording.
   void stop();

@@ -1,11 +1,22 @@
 #include "actors/session/journal.hpp"
 
+#include "actors/cluster/unit_bounds.hpp"
+
 #include <algorithm>
 #include <utility>
 
 namespace parley::actors {
 
 namespace {
+
+/// A step answers with one text and one sound, or is cut short; after a move, once more.
+constexpr std::size_t most_unit_answers = 16;
+
+std::size_t words_in(const inference::chat_delta& delta) {
+  auto bytes = delta.text.size();
+  for (const auto& piece : delta.calls) bytes += piece.name.size() + piece.arguments.size();
+  return bytes;
+}
 
 /// Enough to keep an engine busy, but not too many for its helper threads.
 constexpr std::size_t most_under_way = 4;
@@ -34,15 +45,32 @@ inference::command journal::enter(inference::command order) {
                         unit->max_slice_nums,
                         unit->force_listen,
                         nullptr};
+    answers_ = 0;
   } else if (auto* turn = std::get_if<inference::submit_turn>(&order)) {
     if (turn_ == turn->turn) {
       turn->replay = std::make_shared<const inference::turn_choices>(said_);
     } else {
       turn_ = turn->turn;
       said_ = {};
+      said_bytes_ = 0;
     }
   }
   return order;
+}
+
+std::optional<std::uint64_t> journal::endless(const inference::event& answer) const {
+  if (const auto* output = std::get_if<inference::step_output>(&answer))
+    return unit_ && unit_->number == output->unit && answers_ >= most_unit_answers ? std::optional(output->unit)
+                                                                                   : std::nullopt;
+  const auto* delta = std::get_if<inference::chat_delta>(&answer);
+  if (!delta || turn_ != delta->turn) return std::nullopt;
+  const auto samples = said_.samples + (delta->audio ? delta->audio->size() : 0);
+  const auto tokens = said_.sampled.size() + delta->sampled.size() + said_.spoken.size() + delta->spoken.size();
+  const auto pieces = said_.scores + delta->scores.size() + said_.call_pieces + delta->calls.size();
+  const auto most = static_cast<std::size_t>(most_token_ids);
+  const bool too_much =
+      said_bytes_ + words_in(*delta) > most_text_bytes || samples > most_samples || tokens > most || pieces > most;
+  return too_much ? std::optional(delta->turn) : std::nullopt;
 }
 
 void journal::note(const inference::event& answer) {
@@ -59,7 +87,7 @@ void journal::note(const inference::event& answer) {
     turn_.reset();
     if (auto* chat = std::get_if<inference::open_chat>(&opening_)) chat->chance = done->after;
   } else if (std::holds_alternative<inference::replayed>(answer)) {
-    ++confirmed_;
+    if (confirmed_ < sent_) ++confirmed_;
   } else if (const auto* failed = std::get_if<inference::failed>(&answer); failed && !moving()) {
     if (unit_ && unit_->number == failed->number) unit_.reset();
     if (turn_ == failed->number) turn_.reset();
@@ -69,6 +97,7 @@ void journal::note(const inference::event& answer) {
 void journal::on_unit_answered(const inference::step_output& output) {
   if (!unit_ || unit_->number != output.unit) return;
   unit_->choices = output.choices;
+  ++answers_;
   if (!output.last) return;
   auto answered = std::move(*unit_);
   unit_.reset();
@@ -116,6 +145,7 @@ void journal::on_delta(const inference::chat_delta& delta) {
   said_.sampled.insert(said_.sampled.end(), delta.sampled.begin(), delta.sampled.end());
   said_.spoken.insert(said_.spoken.end(), delta.spoken.begin(), delta.spoken.end());
   said_.text_bytes += delta.text.size();
+  said_bytes_ += words_in(delta);
   said_.scores += delta.scores.size();
   said_.call_pieces += delta.calls.size();
   if (delta.audio) said_.samples += delta.audio->size();

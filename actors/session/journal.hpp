@@ -39,6 +39,10 @@ public:
   /// Records a command on its way to the engine and returns it as it must be sent. An open starts a new journal.
   inference::command enter(inference::command order);
 
+  /// The number of the unit or turn that is answered without an end: with this answer it would be more than an engine ever
+  /// says. Call before `note`.
+  std::optional<std::uint64_t> endless(const inference::event& answer) const;
+
   /// Records an answer from the engine.
   void note(const inference::event& answer);
 
@@ -102,6 +106,8 @@ private:
   std::optional<past_unit> unit_;
   std::optional<std::uint64_t> turn_;
   inference::turn_choices said_; ///< the running turn's choices so far
+  std::size_t said_bytes_ = 0;   ///< of its text and its calls
+  std::size_t answers_ = 0;      ///< how many the running unit has had
 
   // while moving
   bool reopened_ = true;

@@ -87,8 +87,12 @@ session::behavior_type session::make_behavior() {
       [this](const slot_refused& refusal) { forward(lease_.take(refusal), refusal.code); },
       [this](const slot_lost& news) { forward(lease_.take(news)); },
       [this](const session_fault&) { carry_out(machine_->on_fault(steady_now())); },
-      [this](engine_event& event) { take_event(event); },
-      [this](const open_denied& denial) { forward(lease_.take(denial)); },
+      [this](engine_event& event) {
+        if (lease_.heeds(current_sender())) take_event(event);
+      },
+      [this](const open_denied& denial) {
+        if (lease_.heeds(current_sender())) forward(lease_.take(denial));
+      },
       [this](const trial_granted& grant) { forward(lease_.take(grant)); },
       [this](const move_request& order) {
         if (!order.go)

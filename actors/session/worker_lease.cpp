@@ -1,5 +1,6 @@
 #include "actors/session/worker_lease.hpp"
 
+#include "actors/cluster/speaks_for.hpp"
 #include "actors/log.hpp"
 #include "actors/session/convert.hpp"
 #include "base/assert.hpp"
@@ -262,9 +263,16 @@ lease_event worker_lease::close() {
   return lease_event::none;
 }
 
-bool worker_lease::concerns(const inference::event& event) {
+bool worker_lease::heeds(const caf::strong_actor_ptr& sender) const {
+  const auto* has = slot_of(state_);
+  return has && comes_from(sender, has->worker);
+}
+
+bool worker_lease::concerns(inference::event& event) {
   const auto of = std::visit([](const auto& each) { return each.session; }, event);
   if (of == 0 || of != engine_session()) return false;
+  if (const auto number = journal_->endless(event))
+    event = inference::failed{of, *number, inference::failure::inference, "the worker's answer does not end"};
   journal_->note(event);
   if (restoring()) return true;
   // A first answer suggests that this work does not kill workers, although only its end proves it.

@@ -81,8 +81,12 @@ public:
   lease_event take(const open_denied& denial);
   lease_event take(const trial_granted& grant);
 
-  /// Whether this concerns the engine session in use; if so, its choices are recorded.
-  bool concerns(const inference::event& event);
+  /// Whether what this actor says about the engine session counts: it is the worker of the slot, or of this process.
+  bool heeds(const caf::strong_actor_ptr& sender) const;
+
+  /// Whether this concerns the engine session in use; if so, its choices are recorded. An answer without an end becomes a
+  /// failure.
+  bool concerns(inference::event& event);
   bool restoring() const { return in<lease::replaying>(); }
   /// Takes an event of a session that is being restored.
   lease_event take_restored(const inference::event& event);

@@ -1,5 +1,6 @@
 #include "actors/worker/gpu_worker.hpp"
 
+#include "actors/cluster/speaks_for.hpp"
 #include "actors/deadline_timer.hpp"
 #include "actors/log.hpp"
 #include "actors/log_exceptions.hpp"
@@ -74,7 +75,9 @@ gpu_worker::behavior_type gpu_worker::make_behavior() {
         offer();
       },
       [this](const capacity_measured&) { measure(); },
-      [this](engine_event& message) { route(message); },
+      [this](engine_event& message) {
+        if (!current_sender()) route(message); // from its engine's thread
+      },
       [this](const engine_down& message) { quit(caf::make_error(caf::sec::runtime_error, message.reason)); },
       [this](const report_due&) {
         report_waits_ = false;
@@ -97,6 +100,7 @@ void gpu_worker::on_exit() {
 // ---- gateways
 
 void gpu_worker::start(const worker_start& message) {
+  if (!speaks_for(current_sender(), message.queue.node())) return;
   monitor(message.queue);
   // Counts from before the first gateway joined belong to that one.
   const bool first = reported_ == std::chrono::steady_clock::time_point();
@@ -164,8 +168,10 @@ void gpu_worker::peer_gone(const caf::actor_addr& who) {
 // ---- sessions
 
 void gpu_worker::open(engine_open& message) {
+  if (!speaks_for(current_sender(), message.session.node())) return;
   const auto id = session_of(message.order);
-  if (stopping_ || (info_ && clients_.size() >= static_cast<std::size_t>(std::max(0, info_->slots))))
+  if (stopping_ || clients_.contains(id) ||
+      (info_ && clients_.size() >= static_cast<std::size_t>(std::max(0, info_->slots))))
     return send(message.session, open_denied{id});
   monitor(message.session);
   if (const auto prompt = prompt_of(message.order)) prompts_.note(*prompt);
@@ -180,8 +186,10 @@ void gpu_worker::open(engine_open& message) {
 }
 
 void gpu_worker::order(engine_command& message) {
+  if (!speaks_for(current_sender(), message.session.node())) return;
   const auto id = session_of(message.order);
   const auto found = clients_.find(id);
+  if (found != clients_.end() && found->second.session != message.session) return;
   if (std::holds_alternative<inference::close_session>(message.order)) {
     // A session that failed to open, or was already closed, counts as closed.
     if (found == clients_.end()) return send(message.session, engine_event{inference::closed{id}});
@@ -225,16 +233,18 @@ void gpu_worker::forget(clients::iterator which) {
 
 void gpu_worker::free(const client& gone) {
   for (const auto& to : gateways_)
-    if (to.queue.node() == gone.session.node()) send(to.queue, slot_freed{gone.ticket});
+    if (to.queue.node() == gone.session.node()) send(to.queue, orphan_closed{to.key, gone.ticket});
 }
 
 void gpu_worker::free_orphan(const slot_orphaned& message) {
+  if (!speaks_for(current_sender(), message.queue.node())) return;
   for (auto& [id, of] : clients_) {
     if (of.ticket != message.ticket || of.session.node() != message.queue.node()) continue;
     of.orphaned = true;
     return close(id, of);
   }
-  send(message.queue, slot_freed{message.ticket});
+  for (const auto& to : gateways_)
+    if (to.queue == message.queue) send(to.queue, orphan_closed{to.key, message.ticket});
 }
 
 } // namespace parley::actors

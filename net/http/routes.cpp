@@ -39,7 +39,8 @@ std::string status_body(std::string_view core_json, double uptime_s, std::size_t
   return body + "," + std::string(core_json.substr(members));
 }
 
-http_reply health_reply(bool loading) {
+http_reply health_reply(bool loading, const std::string& fault) {
+  if (!fault.empty()) return {503, dump({{"status", "failed"}, {"reason", fault}, {"version", PARLEY_VERSION}})};
   return {loading ? 503U : 200U, dump({{"status", loading ? "loading" : "healthy"}, {"version", PARLEY_VERSION}})};
 }
 
@@ -109,7 +110,8 @@ router make_routes(route_sources sources) {
   const auto started = std::chrono::steady_clock::now();
   router table;
   add_page(table);
-  table.add("GET", "/health", [from](auto&, auto&, auto respond) { respond(health_reply(from->core.loading())); });
+  table.add("GET", "/health",
+            [from](auto&, auto&, auto respond) { respond(health_reply(from->core.loading(), from->core.fault())); });
   table.add("GET", "/ready", [from](auto&, auto&, auto respond) {
     respond(ready_reply(from->core.ready(), from->core.recordings() != nullptr));
   });

@@ -9,6 +9,11 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <random>
 #include <span>
 #include <string>
@@ -162,4 +167,55 @@ TEST_CASE("a flipped bit ends a log before the record that has it") {
       CHECK(whole == (hit == 0 ? 0 : hit - 1));
     }
   }
+}
+
+TEST_CASE("records with numbers, ids or words that make no sense are refused") {
+  const auto refused = [](log_record what, std::chrono::nanoseconds at = {}) {
+    return !unpack_record(pack({at, std::move(what)}));
+  };
+  logged::beginning good{};
+  good.session_id = "sess_x";
+  CHECK_FALSE(refused(good));
+  CHECK(refused(good, std::chrono::hours(24 * 31)));
+  const std::function<void(logged::beginning&)> ways[] = {
+      [](auto& of) { of.session_id = "../outside/precious"; },
+      [](auto& of) { of.session_id = "/outside"; },
+      [](auto& of) { of.session_id = ""; },
+      [](auto& of) { of.session_id.assign(65, 'x'); },
+      [](auto& of) { of.recording_id = "../x"; },
+      [](auto& of) { of.legacy_id = "a/b"; },
+      [](auto& of) { of.key = "alice\n"; },
+      [](auto& of) { of.remote = "\x1b[2J"; },
+      [](auto& of) { of.group = "\xff"; },
+      [](auto& of) { of.mode.assign(5000, 'x'); },
+      [](auto& of) { of.accepted_ns = -1; },
+      [](auto& of) { of.accepted_ns = std::numeric_limits<std::int64_t>::max(); },
+      [](auto& of) { of.limits.audio = std::chrono::milliseconds(-1); },
+      [](auto& of) { of.limits.resume = std::chrono::hours(10'000); },
+      [](auto& of) { of.limits.backlog_units = std::size_t(-1); },
+      [](auto& of) { of.limits.failover_units = std::size_t{1} << 40; },
+      [](auto& of) { of.limits.min_legacy_samples = std::size_t(-1); },
+      [](auto& of) { of.limits.context_tokens = -1; },
+      [](auto& of) { of.limits.unit.rows = std::numeric_limits<int>::max(); },
+      [](auto& of) { of.limits.window = static_cast<protocol::window_mode>(9); },
+  };
+  for (const auto& spoil : ways) {
+    auto bad = good;
+    spoil(bad);
+    CHECK(refused(bad));
+  }
+  CHECK(refused(logged::worker_news{static_cast<logged::worker_change>(3)}));
+  CHECK(refused(logged::handed_over{-1}));
+  CHECK(refused(logged::handed_over{std::numeric_limits<std::int64_t>::max()}));
+  CHECK_FALSE(refused(logged::user_turn{{1, protocol::transcript_result::completed, "yes", 1}}));
+  CHECK(refused(logged::user_turn{{1, static_cast<protocol::transcript_result>(4), "yes", 1}}));
+  CHECK(refused(logged::user_turn{{1, protocol::transcript_result::completed, "\xff", 1}}));
+  CHECK(refused(logged::user_turn{{1, protocol::transcript_result::completed, "yes", std::nan("")}}));
+  inference::chat_delta delta{1, 2, "Hello", nullptr};
+  CHECK_FALSE(refused(logged::engine_word{delta}));
+  delta.calls = {{std::size_t{1} << 40, "f", "{}"}};
+  CHECK(refused(logged::engine_word{delta}));
+  inference::chat_done loud{1, 2, inference::finish::turn_end, "", nullptr, {}, {}};
+  loud.audio = std::make_shared<const std::vector<float>>(5, std::nanf(""));
+  CHECK(refused(logged::engine_word{loud}));
 }

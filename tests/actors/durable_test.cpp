@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -425,4 +426,19 @@ TEST_CASE("damaged logs are left out, old ones removed, and those of clients who
   test_server core(settings);
   core.add_up(script);
   CHECK(eventually([&] { return logs_in(killed) == 2; })); // the damaged ones, for somebody to look at
+}
+
+TEST_CASE("what waits for its client is not removed because the clock was set, and pipes make nobody wait") {
+  const temporary_folder folder;
+  stub_script script;
+  const auto token = begin_chat_and_kill(script, folder);
+  const auto killed = folder.path() / "killed";
+  std::filesystem::last_write_time(killed / "mine.session",
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(24 * 365));
+  for (const auto* name : {"pipe.session", "pipe.copy"}) REQUIRE(::mkfifo((killed / name).c_str(), 0600) == 0);
+  test_server core(durable(killed));
+  core.add_up(script);
+  auto client = core.come_back("mine", token, "1");
+  CHECK(client.link->next("session.resumed")["inputs"] == 0);
+  CHECK(client.close_session() == "user_stop");
 }

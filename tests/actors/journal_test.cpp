@@ -348,4 +348,36 @@ TEST_CASE("a chat goes on in its turn, and chance goes on where it was") {
   CHECK(again.replay->call_pieces == 2);
 }
 
+TEST_CASE("an answer without an end is noticed") {
+  journal notes;
+  notes.enter(open_chat{1, {}});
+  notes.note(opened{1, 0, {}, 42});
+  submit_turn order{};
+  order.session = 1;
+  order.turn = 5;
+  notes.enter(order);
+  chat_delta delta{1, 5, std::string(std::size_t{1} << 20, 'x'), nullptr};
+  int taken = 0;
+  for (; !notes.endless(delta) && taken < 100; ++taken) notes.note(delta);
+  CHECK(taken == 4);
+  CHECK(notes.endless(delta) == 5);
+  delta.turn = 6; // of no turn that runs
+  CHECK_FALSE(notes.endless(delta));
+
+  talk session;
+  session.send(0);
+  step_output output{};
+  output.session = 1;
+  output.last = false;
+  int answers = 0;
+  for (; !session.notes.endless(output) && answers < 100; ++answers) session.notes.note(output);
+  CHECK(answers == 16);
+  CHECK(session.notes.endless(output) == 0);
+  // An engine that says more often than it was asked to that a unit is replayed confuses nobody.
+  session.units(0);
+  session.notes.rewind();
+  for (int i = 0; i < 5; ++i) session.notes.note(replayed{1, 0});
+  CHECK(session.notes.next(2));
+}
+
 } // namespace parley::actors

@@ -458,3 +458,40 @@ TEST_CASE("a token opens a log while it is the newest, or the one before until t
   CHECK(valid("two"));
   CHECK(log.find("one") == std::string::npos);
 }
+
+TEST_CASE("whether a log knows a token is found out without reading its sound") {
+  std::string log = log_header();
+  const auto add = [&](log_record what) { append_record(log, pack({{}, std::move(what)})); };
+  logged::beginning begin{};
+  begin.session_id = "x";
+  add(begin);
+  add(logged::tokens{hash_of("one"), hash_of("")});
+  for (int second = 0; second < 200; ++second)
+    add(logged::frame{std::make_shared<const std::string>(std::string(80'000, 'x'))});
+  add(logged::taken_up{});
+  add(logged::resumed{{hash_of("two"), hash_of("one")}});
+  add(logged::taken_up{});
+  std::size_t read = 0;
+  const log_source source = [&](std::size_t most, std::size_t from) {
+    const auto some = log.substr(std::min(from, log.size()), most);
+    read += some.size();
+    return some;
+  };
+  CHECK(outline(source, "two").knew_token);
+  CHECK(read < log.size() / 10);
+  CHECK(outline(source, "one").knew_token);
+  CHECK_FALSE(outline(source, "three").knew_token);
+  CHECK_FALSE(outline(source, "").knew_token);
+  CHECK(outline(source, "").taken_up == 2);
+  // Whatever is cut off, what is left is read to its end and no further.
+  const auto whole = log;
+  for (std::size_t size = 0; size < 2000; ++size) {
+    log = whole.substr(0, size);
+    const auto known = outline(source, "one");
+    CHECK((!known.knew_token || size > 200));
+    log = whole.substr(0, whole.size() - size);
+    CHECK(outline(source, "one").knew_token);
+  }
+  log = "no log" + whole;
+  CHECK_FALSE(outline(source, "two").knew_token);
+}

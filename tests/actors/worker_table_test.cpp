@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,17 @@ TEST_CASE("a closed core says why") {
   CHECK(of.board.ready().reason == "the server is shutting down");
   of.board.close(closed_for::queue_ended);
   CHECK(of.board.ready().reason == "the queue manager has ended");
+}
+
+TEST_CASE("lost workers are listed, but not without an end") {
+  watched_board of;
+  constexpr auto many = worker_table::most_lost;
+  for (worker_key key = 1; key <= many + 10; ++key) {
+    const auto replaced = of.board.join(key, {}, "node " + std::to_string(key), "cpu");
+    CHECK(replaced == (key <= many ? std::nullopt : std::optional(key - many)));
+    of.board.lose(key, false, "gone");
+  }
+  CHECK(of.board.all().size() == many);
 }
 
 } // namespace parley::actors

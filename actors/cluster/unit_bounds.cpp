@@ -1,0 +1,194 @@
+#include "actors/cluster/unit_bounds.hpp"
+
+#include "base/utf8.hpp"
+#include "protocol/limits.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace parley::actors {
+
+namespace {
+
+constexpr int most_count = 1 << 24;
+constexpr double longest_ms = 1e9;
+constexpr std::size_t most_token_bytes = 4096; ///< of a token's text
+constexpr std::size_t most_history = 1 << 16;  ///< messages and items of a chat
+
+bool within(std::int64_t number, std::int64_t most) {
+  return number >= 0 && number <= most;
+}
+
+bool is_time(double ms) {
+  return ms >= 0 && ms <= longest_ms; // false if it is no number
+}
+
+bool is_text(const std::string& text, std::size_t most = most_text_bytes) {
+  return text.size() <= most && base::utf8::valid(text);
+}
+
+bool is_sound(const inference::pcm& samples, std::size_t most = most_samples) {
+  if (!samples) return true;
+  return samples->size() <= most && std::ranges::all_of(*samples, [](float x) { return std::isfinite(x); });
+}
+
+bool are_tokens(const std::vector<std::int64_t>& ids) {
+  return std::ranges::all_of(ids, [](std::int64_t id) { return id >= 0 && id < most_token_ids; });
+}
+
+bool is_usage(const inference::usage& of) {
+  const std::array counts{of.input_text, of.input_audio, of.input_vision, of.output_text, of.output_audio};
+  return std::ranges::all_of(counts, [](std::int64_t count) { return within(count, most_tokens); });
+}
+
+bool are_metrics(const inference::step_metrics& of) {
+  const std::array times{of.prefill_ms, of.generate_ms, of.llm_ms, of.tts_ms, of.token2wav_ms};
+  const std::array counts{of.kv_cache_length, of.n_tokens,      of.n_tts_tokens,
+                          of.vision_slices,   of.vision_tokens, of.window_events};
+  return std::ranges::all_of(times, is_time) &&
+         std::ranges::all_of(counts, [](int count) { return within(count, most_count); });
+}
+
+bool is_chance(const inference::token_chance& of) {
+  return of.bytes.size() <= most_token_bytes && !std::isnan(of.logprob) && of.logprob <= 1;
+}
+
+bool are_scores(const std::vector<inference::token_score>& scores) {
+  return std::ranges::all_of(scores, [](const inference::token_score& of) {
+    return is_chance(of.chosen) && of.likeliest.size() <= most_likeliest &&
+           std::ranges::all_of(of.likeliest, is_chance);
+  });
+}
+
+bool is_call(const conversation::tool_call& of) {
+  return is_text(of.id, most_words_bytes) && is_text(of.name) && is_text(of.arguments);
+}
+
+bool is_piece(const conversation::call_piece& of) {
+  return of.number < most_calls && is_text(of.name) && is_text(of.arguments);
+}
+
+template<class Call, class Check>
+bool are_calls(const std::vector<Call>& calls, Check each) {
+  return calls.size() <= most_calls && std::ranges::all_of(calls, each);
+}
+
+bool are_choices(const std::shared_ptr<const inference::unit_choices>& of) {
+  return !of || (are_tokens(of->sampled) && are_tokens(of->remembered) && are_tokens(of->spoken) &&
+                 within(of->owed_text, most_tokens));
+}
+
+bool are_choices(const std::shared_ptr<const inference::turn_choices>& of) {
+  return !of || (are_tokens(of->sampled) && are_tokens(of->spoken) && of->text_bytes <= most_text_bytes &&
+                 of->samples <= most_samples && of->scores <= std::size_t{most_tokens} &&
+                 of->call_pieces <= std::size_t{most_tokens});
+}
+
+struct event_check {
+  bool operator()(const inference::opened& of) const {
+    return within(of.prompt_tokens, most_tokens) && is_usage(of.prompt_usage);
+  }
+  bool operator()(const inference::step_output& of) const {
+    return is_text(of.text) && is_sound(of.audio) && is_usage(of.used) && are_metrics(of.metrics) &&
+           are_choices(of.choices);
+  }
+  bool operator()(const inference::chat_delta& of) const {
+    return is_text(of.text) && is_sound(of.audio) && are_tokens(of.sampled) && are_tokens(of.spoken) &&
+           are_scores(of.scores) && are_calls(of.calls, is_piece);
+  }
+  bool operator()(const inference::chat_done& of) const {
+    return is_text(of.text) && is_sound(of.audio) && is_usage(of.used) && are_metrics(of.metrics) &&
+           are_calls(of.calls, is_call) && are_scores(of.scores);
+  }
+  bool operator()(const inference::failed& of) const { return is_text(of.message, most_words_bytes); }
+  bool operator()(const inference::replayed&) const { return true; }
+  bool operator()(const inference::closed&) const { return true; }
+};
+
+bool is_option(const std::optional<int>& of) {
+  return !of || *of >= 0;
+}
+
+bool is_option(const std::optional<double>& of) {
+  return !of || std::isfinite(*of);
+}
+
+bool are_options(const inference::duplex_options& of) {
+  const auto& how = of.sampling;
+  const std::array numbers{how.temperature,      how.top_p,         how.repetition_penalty, how.length_penalty,
+                           of.listen_prob_scale, of.tts_temperature};
+  return std::ranges::all_of(numbers, [](double number) { return std::isfinite(number) && number >= 0; }) &&
+         how.top_k >= 0 && how.repetition_window >= 0 && within(of.force_listen_count, most_count) &&
+         within(of.max_new_speak_tokens_per_chunk, most_count) && is_option(of.listen_top_k) &&
+         is_option(of.window_high_tokens) && is_option(of.window_low_tokens);
+}
+
+bool are_files(const std::vector<inference::image_file>& files, std::size_t most) {
+  return files.size() <= most && std::ranges::all_of(files, [](const auto& file) { return file != nullptr; });
+}
+
+struct item_check {
+  bool operator()(const inference::text_item&) const { return true; }
+  bool operator()(const inference::audio_item& of) const { return is_sound(of.samples); }
+  bool operator()(const inference::image_item& of) const { return of.file != nullptr; }
+  bool operator()(const inference::video_item& of) const {
+    return are_files(of.frames, most_history) && is_sound(of.samples) && within(of.stack_frames, most_count);
+  }
+};
+
+bool is_message(const inference::message& of) {
+  return of.content.size() <= most_history &&
+         std::ranges::all_of(of.content, [](const auto& item) { return std::visit(item_check{}, item); });
+}
+
+struct command_check {
+  bool operator()(const inference::open_duplex& of) const {
+    return are_options(of.options) && is_sound(of.voice) && is_sound(of.tts_voice);
+  }
+  bool operator()(const inference::open_chat&) const { return true; }
+  bool operator()(const inference::submit_unit& of) const {
+    return is_sound(of.samples, protocol::unit_samples) && are_files(of.frames, most_frames) &&
+           within(of.max_slice_nums, most_count) && are_choices(of.replay) && of.context.size() <= most_history;
+  }
+  bool operator()(const inference::submit_turn& of) const {
+    return of.messages.size() <= most_history && std::ranges::all_of(of.messages, is_message) &&
+           within(of.max_new_tokens, most_count) && std::isfinite(of.length_penalty) && is_option(of.temperature) &&
+           is_option(of.top_k) && is_option(of.top_p) && is_option(of.max_slice_nums) && is_option(of.scored) &&
+           (!of.scored || std::size_t(*of.scored) <= most_likeliest) && is_sound(of.tts_voice) &&
+           are_choices(of.replay);
+  }
+  bool operator()(const inference::cut&) const { return true; }
+  bool operator()(const inference::cancel_turn&) const { return true; }
+  bool operator()(const inference::close_session&) const { return true; }
+};
+
+} // namespace
+
+bool plausible(const inference::event& event) {
+  return std::visit(event_check{}, event);
+}
+
+bool plausible(const inference::command& order) {
+  return std::visit(command_check{}, order);
+}
+
+bool plausible(const inference::engine_info& info) {
+  return is_text(info.model, most_words_bytes) && is_text(info.fingerprint, most_words_bytes) &&
+         is_text(info.device, most_words_bytes) && within(info.slots, most_slots) &&
+         within(info.context_tokens, most_tokens) && within(info.unit.rows, most_slots) &&
+         within(info.unit.rows_per_picture, most_slots);
+}
+
+bool plausible(const worker_capacity& load) {
+  const auto& of = load.engine;
+  return within(of.kv_pages, most_pages) && within(of.kv_pages_free, of.kv_pages) && within(of.slots, most_slots) &&
+         is_time(load.busy_s) && load.prompts.size() <= inference::kept_prompts;
+}
+
+} // namespace parley::actors
