@@ -189,7 +189,12 @@ private:
 schedule schedule_pass(std::span<const ready_session> ready, const pass_limits& limits,
                        std::chrono::steady_clock::time_point now, const background_share* share,
                        std::chrono::steady_clock::time_point windows_from) {
-  return schedule_builder(ready, limits, now, share, windows_from).take();
+  auto plan = schedule_builder(ready, limits, now, share, windows_from).take();
+  if (!plan.empty()) return plan;
+  // Whoever could be company has to wait for something else: nobody waits for that.
+  auto alone = limits;
+  alone.gather_sounds = alone.gather_windows = {};
+  return schedule_builder(ready, alone, now, share, windows_from).take();
 }
 
 } // namespace parley::inference

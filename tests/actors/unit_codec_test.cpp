@@ -172,7 +172,11 @@ TEST_CASE("events survive the way between two nodes") {
   CHECK(info.speaks);
 
   actors::worker_capacity load;
-  REQUIRE(actors::unpack(actors::pack(actors::worker_capacity{{100, 90, 1, 2, 3, 4, 5}, 1.5, {7, 8}}), load));
+  inference::engine_capacity full;
+  full.kv_pages = 100;
+  full.kv_pages_free = 90;
+  full.slots = 5;
+  REQUIRE(actors::unpack(actors::pack(actors::worker_capacity{full, 1.5, {7, 8}}), load));
   CHECK(load.engine.kv_pages_free == 90);
   CHECK(load.engine.slots == 5);
   CHECK(load.busy_s == 1.5);

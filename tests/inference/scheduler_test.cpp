@@ -180,6 +180,8 @@ TEST_CASE("windows wait for company only while other work has its share of time"
   CHECK(schedule_pass(ready, limits, at(149), nullptr, at(150)).sound.empty());
   CHECK(schedule_pass(ready, limits, at(150), nullptr, at(150)).sound.size() == 1);
   CHECK(schedule_pass(ready, limits, at(400), nullptr, at(900)).sound.size() == 1); // it has waited enough
+  const std::vector ahead{waits(1, stage::sound, 100), waits(2, stage::decode, 900)};
+  CHECK(schedule_pass(ahead, limits, at(149), nullptr, at(150)).sound.size() == 1); // nobody's work is due
 }
 
 TEST_CASE("slots follow memory and speed") {
