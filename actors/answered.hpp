@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/expect.hpp"
+
 #include <functional>
 #include <memory>
 #include <tuple>
@@ -18,7 +20,8 @@ std::function<void(Answer...)> answered(std::type_identity_t<std::function<void(
     ~question() {
       try {
         if (done) std::apply(done, std::move(otherwise));
-      } catch (...) { // nobody is left to tell
+      } catch (...) {
+        PARLEY_EXPECT(false, "whoever asks can be told that the question is lost");
       }
     }
   };

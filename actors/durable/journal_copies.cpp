@@ -134,7 +134,8 @@ bool journal_store::let_in(std::uint64_t link, std::size_t bytes) {
 void journal_store::taken_in(std::uint64_t link, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const auto found = arriving_.find(link);
-  if ((found->second -= bytes) == 0) arriving_.erase(found);
+  found->second -= bytes;
+  if (found->second == 0) arriving_.erase(found);
 }
 
 void journal_store::receive(copy_source from, log_piece piece, piece_replier reply) {
