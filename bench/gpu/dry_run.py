@@ -64,9 +64,10 @@ def check_run(programs: Path) -> None:
     assert all(0 < row["p50_ms"] <= row["p95_ms"] and row["calls"] > 0 for row in timed)
     for variant in measure.ALTERNATIVES:
         assert {row["stage"] for row in table.of(rows, "stages") if row["variant"] == variant} >= {"LLM step, own prompts"}, variant
-    [session] = table.of(rows, "sessions")
-    assert session["sessions"] == 2 and session["load"]["units"]["answered"] > 0 and not session["load"]["errors"]
-    assert all(f"| {stage} | as it is | " in text for stage in STAGES) and "a dry run" in text and "| 2 | 2 | " in text
+    sessions = table.of(rows, "sessions")
+    assert [session["talk"] for session in sessions] == list(measure.TALK)
+    assert all(session["sessions"] == 2 and session["load"]["units"]["answered"] > 0 and not session["load"]["errors"] for session in sessions)
+    assert all(f"| {stage} | as it is | " in text for stage in STAGES) and "a dry run" in text and "| 2 | always | 2 | " in text
 
 
 def check_judgements() -> None:
