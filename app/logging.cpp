@@ -2,7 +2,7 @@
 
 #include "actors/log.hpp"
 #include "base/assert.hpp"
-#include "base/escaped.hpp"
+#include "base/printable.hpp"
 #include "base/line_output.hpp"
 #include "protocol/json/writer.hpp"
 

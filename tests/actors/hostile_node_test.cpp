@@ -172,7 +172,8 @@ TEST_CASE("a node cannot name actors that are not there, or not its own") {
     node.wait();
   }
   check_that_workers_can_join(gateway);
-  for (const auto& each : gateway.status()["workers"]) CHECK(each["node"] == "worker");
+  const auto status = gateway.status();
+  for (const auto& each : status["workers"]) CHECK(each["node"] == "worker");
 }
 
 TEST_CASE("a gateway that sends logs cannot choose where they are written") {

@@ -275,7 +275,7 @@ def test_a_worker_with_another_model_is_refused(cluster, tmp_path):
     subprocess.run([BINARY, "init-model", "--preset", "tiny", "--seed", "5", "--out", model], check=True, capture_output=True)
     stranger = cluster.worker(gateway, "--model", str(model))
     assert stranger.end(None) == 1
-    assert "another model" in stranger.log.read_text().splitlines()[-1]
+    assert "another model" in stranger.log.read_text()
     gateway.logged("refused: it serves another model")
     assert len(gateway.workers()) == 1
 
@@ -285,7 +285,7 @@ def test_a_port_that_is_not_parleys(cluster):
     address = gateway.http.removeprefix("http://")
     stranger = cluster.worker(address)
     assert stranger.end(None) == 1
-    assert "a web server answers there" in stranger.log.read_text().splitlines()[-1]
+    assert "a web server answers there" in stranger.log.read_text()
 
 
 @pytest.mark.parametrize(
