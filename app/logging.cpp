@@ -2,8 +2,8 @@
 
 #include "actors/log.hpp"
 #include "base/assert.hpp"
-#include "base/printable.hpp"
 #include "base/line_output.hpp"
+#include "base/printable.hpp"
 #include "protocol/json/writer.hpp"
 
 #include <spdlog/pattern_formatter.h>
