@@ -110,6 +110,12 @@ struct connection_info {
   std::chrono::steady_clock::time_point accepted; ///< the clocks of docs/protocol.md section 8 start here
 };
 
+/// Whose budgets a connection uses: those of its key, or without keys of its address.
+inline std::string owner_of(const connection_info& info) {
+  if (!info.key.empty()) return "key " + info.key;
+  return "address " + (info.group.empty() ? info.remote : info.group);
+}
+
 /// The outcome of a request to close a session.
 enum class close_answer : std::uint8_t { closed, unknown, forbidden };
 

@@ -1,7 +1,6 @@
 #include "actors/server_core.hpp"
 
 #include "actors/actor_threads.hpp"
-#include "actors/answered.hpp"
 #include "actors/cluster/peer_link.hpp"
 #include "actors/frame_handle.hpp"
 #include "actors/log.hpp"
@@ -14,6 +13,7 @@
 #include "actors/session/late_handle.hpp"
 #include "actors/unix_time.hpp"
 #include "actors/worker/gpu_worker.hpp"
+#include "base/answered.hpp"
 #include "base/assert.hpp"
 #include "config/load.hpp"
 #include "protocol/live/machine.hpp"
@@ -34,12 +34,6 @@ constexpr std::chrono::seconds drain_margin{5};
 /// Enough that nobody waits long for another owner's frame, and few beside the engines.
 std::size_t large_frame_threads() {
   return std::clamp(std::thread::hardware_concurrency() / 4, 2u, 8u);
-}
-
-/// Whose budgets a connection uses.
-std::string owner_of(const connection_info& info) {
-  if (!info.key.empty()) return "key " + info.key;
-  return "address " + (info.group.empty() ? info.remote : info.group);
 }
 
 /// A handle without a session, for a connection that is being refused.
@@ -345,7 +339,7 @@ std::unique_ptr<session_handle> server_core::take_up(journal_store::claim claim,
 
 /// Without a queue manager, the answer is about the workers alone.
 void server_core::ask(std::function<void(const server_snapshot&)> done) {
-  auto tell = answered<const server_snapshot*>(
+  auto tell = base::answered<const server_snapshot*>(
       [this, done = std::move(done)](const server_snapshot* now) {
         if (now) return done(*now);
         server_snapshot alone;
@@ -392,7 +386,7 @@ void server_core::move_session(std::string id, std::function<void(bool known)> d
 }
 
 void server_core::drain_worker(std::uint64_t id, bool drain, std::function<void(bool known)> done) {
-  caf::anon_send(queue_, worker_drain{id, drain, answered<bool>(std::move(done), false)});
+  caf::anon_send(queue_, worker_drain{id, drain, base::answered<bool>(std::move(done), false)});
 }
 
 } // namespace parley::actors

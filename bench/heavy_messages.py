@@ -1,5 +1,7 @@
 """The heaviest messages that a client may send, and some that are heavier: each is built from what the protocol's pages allow.
-`MESSAGES` maps a name to (mode, frame): the frame is built when it is called. Mode "completions" is a body of POST /v1/chat/completions."""
+`MESSAGES` maps a name to (mode, frame): the frame is built when it is called. Mode "completions" is a body of POST /v1/chat/completions, the
+other modes are connections, in Parley's dialect (chat, audio, video) or in one of OpenAI's (realtime, live).
+`FLOODS` maps a name to (mode, opening frames, frames that are sent again and again)."""
 import base64
 import io
 import json
@@ -73,6 +75,51 @@ def samples(count: int) -> str:
     return base64.b64encode(bytes(4 * count)).decode()
 
 
+def loud(size: int) -> str:
+    """Noise in mu-law, 8 kHz, in base64."""
+    return base64.b64encode(random.Random(1).randbytes(size)).decode()
+
+
+def path(mode: str) -> str:
+    return {"realtime": "/openai/v1/realtime", "live": "/v1/live/sessions"}.get(mode, f"/v1/realtime?mode={mode}")
+
+
+def opening(mode: str) -> list[str]:
+    """What a connection of this mode sends first."""
+    if mode == "realtime":
+        return [realtime_session(None)]
+    return [] if mode == "live" else ['{"type":"session.init","payload":{}}']
+
+
+def realtime_session(turns: dict | None) -> str:
+    session = {"type": "realtime", "output_modalities": ["text"], "audio": {"input": {"format": {"type": "audio/pcmu"}, "turn_detection": turns}}}
+    return json.dumps({"type": "session.update", "session": session})
+
+
+def live_session(**more) -> str:
+    return json.dumps({"type": "session.start", "session": {"model": "m", "audio": {"format": {"type": "audio/pcmu", "rate": 8000}}, **more}})
+
+
+def said(content: dict) -> dict:
+    return {"type": "message", "role": "user", "content": [content]}
+
+
+def realtime_sound(size: int) -> dict:
+    return said({"type": "input_audio", "audio": loud(size)})
+
+
+def realtime(kind: str, **fields) -> str:
+    return json.dumps({"type": kind, **fields})
+
+
+def picture_item() -> str:
+    url = "data:image/jpeg;base64," + progressive_jpeg(700, 1024)
+    return realtime("conversation.item.create", item=said({"type": "input_image", "image_url": url}))
+
+
+ANSWER, CANCEL = realtime("response.create"), realtime("response.cancel")
+
+
 MESSAGES = {
     "text at the limit": ("chat", lambda: turn([text("hello world " * (TEXT_BYTES // 12))])),
     "text without a space": ("chat", lambda: turn([text("ab" * (TEXT_BYTES // 2))])),
@@ -92,6 +139,27 @@ MESSAGES = {
     "a completion, 100 MB": ("completions", lambda: json.dumps({"messages": [{"role": "user", "content": "hello world " * (100_000_000 // 12)}]})),
     "a completion, 820 s": ("completions", lambda: json.dumps({"max_tokens": 2, "messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": wav(CHAT_SECONDS, 48_000), "format": "wav"}}]}]})),
     "a million values": ("chat", lambda: '{"type":"input.append","input":{"messages":[' + "0," * 1_000_000 + "0]}}"),
+    "Realtime, 300 s": ("realtime", lambda: realtime("input_audio_buffer.append", audio=loud(300 * 8000))),
+    "Realtime, 30 MB": ("realtime", lambda: realtime("input_audio_buffer.append", audio=loud(23_000_000))),
+    "an item of 300 s": ("realtime", lambda: realtime("conversation.item.create", item=realtime_sound(300 * 8000))),
+    "an item of 30 MB": ("realtime", lambda: realtime("conversation.item.create", item=realtime_sound(23_000_000))),
+    "Live, begun with 300 s": ("live", lambda: live_session(input=[realtime_sound(300 * 8000)])),
+    "Live, begun with 30 MB": ("live", lambda: live_session(input=[realtime_sound(23_000_000)])),
+    "Live, 30 MB": ("live", lambda: realtime("session.input_audio.append", audio=loud(23_000_000))),
+}
+
+FLOODS = {
+    "seconds on end": ("audio", lambda: opening("audio"), lambda: [append(audio=samples(UNIT))]),
+    "chat turns on end": ("chat", lambda: opening("chat"), lambda: [turn([text("hello")])]),
+    "Realtime, sound on end": ("realtime", lambda: [realtime_session({"type": "semantic_vad"})], lambda: [realtime("input_audio_buffer.append", audio=loud(150_000))]),
+    "Realtime, turns on end": ("realtime", lambda: [realtime_session({"type": "server_vad"})], lambda: [realtime("input_audio_buffer.append", audio=loud(150_000))]),
+    "Live, sound on end": ("live", lambda: [live_session()], lambda: [realtime("session.input_audio.append", audio=loud(150_000))]),
+    "Live, words on end": ("live", lambda: [live_session()], lambda: [realtime("session.instructions.append", content="word " * 800), realtime("session.commentary.append", content="hi")]),
+    "commits on end": ("realtime", lambda: opening("realtime"), lambda: [realtime("input_audio_buffer.append", audio=loud(800)), realtime("input_audio_buffer.commit")]),
+    "answers, cancelled": ("realtime", lambda: opening("realtime"), lambda: [ANSWER, CANCEL]),
+    "answers over 300 s": ("realtime", lambda: opening("realtime") + [realtime("conversation.item.create", item=realtime_sound(150 * 8000))] * 2, lambda: [ANSWER, CANCEL]),
+    "answers over pictures": ("realtime", lambda: opening("realtime") + [picture_item()] * 6, lambda: [realtime("response.create", response={"conversation": "none"}), CANCEL]),
+    "sessions shown again": ("realtime", lambda: opening("realtime"), lambda: [realtime("session.update", session={"type": "realtime", "instructions": "word " * 6000})]),
 }
 
 
@@ -124,12 +192,12 @@ def attack(url: str, chance: random.Random) -> str:
         mode, frames = extreme_sampling(chance)
     else:
         mode, build = MESSAGES[kind]
-        frames = ['{"type":"session.init","payload":{}}', build()]
+        frames = [*opening(mode), build()]
     if mode == "completions":
-        complete(url, frames[1])
+        complete(url, frames[-1])
         return kind
     try:
-        with connect(url.replace("http", "ws", 1) + f"/v1/realtime?mode={mode}", max_size=None, compression=None, close_timeout=0.5) as socket:
+        with connect(url.replace("http", "ws", 1) + path(mode), max_size=None, compression=None, close_timeout=0.5) as socket:
             for frame in frames:
                 socket.send(frame)
             time.sleep(chance.uniform(0, 2))

@@ -1,26 +1,31 @@
 #!/usr/bin/env python3
 """How much later all others are answered while one client sends the heaviest possible messages.
-Four paced conversations run a quarter of a second apart. Then another client sends each message of heavy_messages.py in turn. Each row shows
-the message, its answer and how long that took, and the latency of the four conversations during it and in the quiet seconds before.
+Four paced conversations run a quarter of a second apart. Then another client sends each message of heavy_messages.py in turn, and each flood for
+some seconds. Each row shows the message, its answer and how long that took, and the latency of the four conversations during it and in the
+quiet seconds before.
   bench/stall.py BINARY [--model M] [--only NAME] [--json F] [-- flags of parley serve]"""
 import argparse
 import base64
+import collections
 import json
+import multiprocessing
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from heavy_messages import MESSAGES, complete
+from heavy_messages import FLOODS, MESSAGES, complete, opening, path
 from timed_session import TimedSession
 
 ROOT = Path(__file__).resolve().parents[1]
 BYSTANDERS = 4
 QUIET_SECONDS = 4
+FLOOD_SECONDS = 6
 
 
 class Bystander(threading.Thread):
@@ -42,15 +47,19 @@ class Bystander(threading.Thread):
         self.session.close()
 
 
+ANSWERS = {"error", "response.done", "session.closed", "session.started", "conversation.item.done", "input_audio_buffer.speech_started", "unit"}
+
+
 class Attacker:
-    def __init__(self, url: str, mode: str):
+    def __init__(self, url: str, mode: str, first: list[str]):
         self.url, self.mode, self.socket = url, mode, None
         if mode == "completions":
             return
-        self.socket = connect(url.replace("http", "ws", 1) + f"/v1/realtime?mode={mode}", max_size=None, compression=None, close_timeout=1)
-        self.until({"session.queue_done"})
-        self.socket.send('{"type":"session.init","payload":{}}')
-        self.until({"session.created"})
+        self.socket = connect(url.replace("http", "ws", 1) + path(mode), max_size=None, compression=None, close_timeout=1)
+        for frame in first:
+            self.socket.send(frame)
+        if mode not in ("realtime", "live"):
+            self.until({"session.created"})
 
     def until(self, kinds: set) -> dict:
         while True:
@@ -60,16 +69,61 @@ class Attacker:
                 return event
 
     def send(self, frame: str) -> str:
+        """The answer, in a few words."""
         if self.mode == "completions":
             return complete(self.url, frame)
         self.socket.send(frame)
+        if "input_audio_buffer.append" in frame[:60]:
+            self.socket.send('{"type":"input_audio_buffer.commit"}')
         try:
-            event = self.until({"error", "response.done", "session.closed", "unit"})
+            event = self.until(ANSWERS)
         except ConnectionClosed as gone:
             return f"closed with {gone.rcvd.code if gone.rcvd else None}"
         except TimeoutError:
             return "nothing in 200 s"
         return event["error"]["message"][:70] if event["type"] == "error" else event["type"]
+
+    def flood(self, frames: list[str]) -> str:
+        """Sends the frames again and again, as fast as they are taken. The answers, counted."""
+        answers = collections.Counter()
+        until = time.monotonic() + FLOOD_SECONDS
+
+        def read():
+            try:
+                while time.monotonic() < until + 1:
+                    event = json.loads(self.socket.recv(timeout=1))
+                    answers[event["type"]] += event["type"] in ANSWERS
+            except ConnectionClosed as gone:
+                answers[f"closed with {gone.rcvd.code if gone.rcvd else None}"] += 1
+            except TimeoutError:
+                pass
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        sent = 0
+        try:
+            while time.monotonic() < until:
+                for frame in frames:
+                    self.socket.send(frame)
+                    sent += 1
+        except (ConnectionClosed, OSError):
+            pass  # the server closed the connection, which the reader counts
+        reader.join()
+        return f"{sent} sent; " + ", ".join(f"{count} {kind}" for kind, count in answers.most_common(2) if count)
+
+
+def attack(url: str, name: str) -> tuple[int, float, float, str]:
+    """Waits for QUIET_SECONDS, then attacks. The bytes of one round, when it began and was over, and the answer."""
+    mode, *builders = FLOODS[name] if name in FLOODS else (MESSAGES[name][0], lambda: opening(MESSAGES[name][0]), MESSAGES[name][1])
+    first, frame = (build() for build in builders)
+    attacker = Attacker(url, mode, first)
+    time.sleep(QUIET_SECONDS)
+    sent = time.monotonic()
+    answer = attacker.flood(frame) if name in FLOODS else attacker.send(frame)
+    over = time.monotonic()
+    if attacker.socket:
+        attacker.socket.close()
+    return sum(map(len, frame)) if name in FLOODS else len(frame), sent, over, answer
 
 
 def quantile(values: list, share: float) -> float:
@@ -91,32 +145,26 @@ def main() -> int:
     server = subprocess.Popen([options.binary, "serve", *flags], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     rows, worst = [], 0.0
     stop = threading.Event()
+    processes = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))  # so that the attacker never holds a bystander's interpreter
     try:
         url = server.stdout.readline().split()[1]
         everybody = [Bystander(url, n / BYSTANDERS, stop) for n in range(BYSTANDERS)]
         for each in everybody:
             each.start()
         print(f"{'message':<24} {'MB':>6} {'quiet p50':>9} {'max':>7} | {'beside it max':>13} {'later':>7} | {'took':>7}  answer")
-        for name, (mode, build) in MESSAGES.items():
+        for name in [*MESSAGES, *FLOODS]:
             if options.only and name not in options.only:
                 continue
-            frame = build()
-            attacker = Attacker(url, mode)
-            time.sleep(QUIET_SECONDS)
-            sent = time.monotonic()
-            answer = attacker.send(frame)
-            over = time.monotonic()
-            if attacker.socket:
-                attacker.socket.close()
+            size, sent, over, answer = processes.submit(attack, url, name).result()
             time.sleep(2)
             units = [unit for each in everybody for unit in list(each.waits)]
             quiet = [ms for at, ms in units if sent - QUIET_SECONDS <= at < sent - 0.5]
             beside = [ms for at, ms in units if sent - 0.5 <= at < over + 1]
             later = max(beside) - quantile(quiet, 0.5)
             worst = max(worst, later)
-            rows.append({"message": name, "bytes": len(frame), "quiet_p50_ms": quantile(quiet, 0.5), "quiet_max_ms": max(quiet), "beside_max_ms": max(beside), "later_ms": later,
+            rows.append({"message": name, "bytes": size, "quiet_p50_ms": quantile(quiet, 0.5), "quiet_max_ms": max(quiet), "beside_max_ms": max(beside), "later_ms": later,
                          "took_s": over - sent, "answer": answer})
-            print(f"{name:<24} {len(frame) / 1e6:6.1f} {quantile(quiet, 0.5):6.1f} ms {max(quiet):4.0f} ms | {max(beside):10.0f} ms {later:4.0f} ms | {over - sent:5.1f} s  {answer}", flush=True)
+            print(f"{name:<24} {size / 1e6:6.1f} {quantile(quiet, 0.5):6.1f} ms {max(quiet):4.0f} ms | {max(beside):10.0f} ms {later:4.0f} ms | {over - sent:5.1f} s  {answer}", flush=True)
         stop.set()
         for each in everybody:
             each.join()
@@ -126,6 +174,7 @@ def main() -> int:
         print(f"worst: {worst:.0f} ms later; the server held {peak:.0f} MiB at most")
     finally:
         stop.set()
+        processes.shutdown(cancel_futures=True)
         server.terminate()
         server.wait(60)
     if options.json:

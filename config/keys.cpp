@@ -189,6 +189,12 @@ const std::array table{
         mebibyte},
     key{"limits.body_bytes", PARLEY_MEMBER(limits.body_bytes), "Body of any other HTTP request; above, 413.", 1024,
         1024 * mebibyte},
+    key{"limits.received_bytes", PARLEY_MEMBER(limits.received_bytes),
+        "Messages and bodies above 192 KiB that are being received or wait for their session, all together, and those "
+        "of one API key, or of one address without a key; above, close 1013 and 503.",
+        mebibyte, 65536 * mebibyte},
+    key{"limits.received_bytes_per_client", PARLEY_MEMBER(limits.received_bytes_per_client), "", mebibyte,
+        65536 * mebibyte},
     key{"limits.answer_bytes", PARLEY_MEMBER(limits.answer_bytes),
         "HTTP answers that wait in memory for their readers, all together, and those of one API key, or of one address "
         "without a key; above, 503. Short ones and the page do not count, a recording counts with the piece at hand.",

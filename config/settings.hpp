@@ -93,6 +93,8 @@ struct settings {
     std::size_t chat_message_bytes = 128u << 20;
     std::size_t header_bytes = 16u << 10;
     std::size_t body_bytes = 64u << 10;
+    std::size_t received_bytes = 1u << 30; ///< of large messages and bodies that nobody has taken yet
+    std::size_t received_bytes_per_client = 256u << 20;
     std::size_t answer_bytes = 64u << 20; ///< of HTTP answers that wait for their readers
     std::size_t answer_bytes_per_client = 16u << 20;
     std::size_t read_ahead_bytes = 4u << 20; ///< passed to the session but not yet taken

@@ -39,7 +39,7 @@ std::shared_ptr<connection> connection_owner::get() const {
 }
 
 void connection_owner::failed() const noexcept {
-  static log_throttle throttle{std::chrono::minutes(1)};
+  static base::log_throttle throttle{std::chrono::minutes(1)};
   try {
     if (const auto more = throttle.pass(std::chrono::steady_clock::now()))
       log()->error("a connection failed and is cut: {} ({} more in the last minute)", current_failure(), *more);

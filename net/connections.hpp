@@ -1,7 +1,7 @@
 #pragma once
 
+#include "base/log_throttle.hpp"
 #include "net/crowd.hpp"
-#include "net/log_throttle.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -97,7 +97,7 @@ private:
   std::condition_variable empty_;
   std::map<std::uint64_t, place> all_;
   crowd droppable_; ///< those without a session
-  log_throttle crowded_{std::chrono::minutes(1)};
+  base::log_throttle crowded_{std::chrono::minutes(1)};
   std::size_t leaving_ = 0; ///< dropped, and not gone yet
   std::uint64_t last_id_ = 0;
   bool draining_ = false;

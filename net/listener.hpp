@@ -1,8 +1,8 @@
 #pragma once
 
+#include "base/log_throttle.hpp"
 #include "net/beast.hpp"
 #include "net/http/http_session.hpp"
-#include "net/log_throttle.hpp"
 #include "net/spare_descriptor.hpp"
 
 #include <chrono>
@@ -38,7 +38,7 @@ private:
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
   spare_descriptor spare_;
-  log_throttle short_{std::chrono::minutes(1)};
+  base::log_throttle short_{std::chrono::minutes(1)};
   service& shared_;
   std::uint16_t port_ = 0;
   bool reachable_ = false;

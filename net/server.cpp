@@ -37,6 +37,8 @@ connection_limits limits_from(const config::settings& settings) {
   limits.resume_bytes = settings.limits.resume_bytes;
   limits.header_bytes = settings.limits.header_bytes;
   limits.body_bytes = settings.limits.body_bytes;
+  limits.received_bytes = settings.limits.received_bytes;
+  limits.received_bytes_per_client = settings.limits.received_bytes_per_client;
   limits.answer_bytes = settings.limits.answer_bytes;
   limits.answer_bytes_per_client = settings.limits.answer_bytes_per_client;
   limits.credit_bytes = settings.limits.read_ahead_bytes;
@@ -86,6 +88,8 @@ public:
                                                 {},
                                                 net::connections(
                                                     connections_within(options.limits.connections, descriptor_limit())),
+                                                {options.limits.received_bytes,
+                                                 options.limits.received_bytes_per_client},
                                                 {options.limits.answer_bytes, options.limits.answer_bytes_per_client}},
         io_(std::max(options.threads, 1)) {
     shared_.routes = make_routes(

@@ -117,7 +117,7 @@ void realtime_session::perform(protocol::realtime::transcribe& effect) {
     };
     transcription_ = system().spawn<transcription>(open_, connection_, counted_, std::move(tell));
   }
-  send(transcription_, transcript_order{std::move(effect.what)});
+  write_down(this, transcription_, std::move(effect.what));
 }
 
 void realtime_session::perform(protocol::realtime::to_inner& effect) {

@@ -1,9 +1,9 @@
 #include "actors/recording/archive.hpp"
 
-#include "actors/answered.hpp"
 #include "actors/recording/archivist.hpp"
 #include "actors/recording/recorder.hpp"
 #include "actors/recording/recording_index.hpp"
+#include "base/answered.hpp"
 
 #include <filesystem>
 #include <limits>
@@ -29,19 +29,22 @@ void archive::stop() {
 }
 
 void archive::list(principal who, std::size_t most, std::function<void(std::string json)> done) {
-  caf::anon_send(archivist_, recordings_asked{std::move(who), most, answered<std::string>(std::move(done), "[]")});
+  caf::anon_send(archivist_,
+                 recordings_asked{std::move(who), most, base::answered<std::string>(std::move(done), "[]")});
 }
 
 void archive::fetch(std::string id, std::string file, principal who,
                     std::function<void(recording_answer, std::shared_ptr<const base::open_file>)> done) {
-  caf::anon_send(archivist_, recording_file_asked{std::move(id), std::move(file), std::move(who),
-                                                  answered<recording_answer, std::shared_ptr<const base::open_file>>(
-                                                      std::move(done), recording_answer::failed, nullptr)});
+  caf::anon_send(archivist_,
+                 recording_file_asked{std::move(id), std::move(file), std::move(who),
+                                      base::answered<recording_answer, std::shared_ptr<const base::open_file>>(
+                                          std::move(done), recording_answer::failed, nullptr)});
 }
 
 void archive::remove(std::string id, principal who, std::function<void(recording_answer)> done) {
-  caf::anon_send(archivist_, recording_unwanted{std::move(id), std::move(who),
-                                                answered<recording_answer>(std::move(done), recording_answer::failed)});
+  caf::anon_send(archivist_,
+                 recording_unwanted{std::move(id), std::move(who),
+                                    base::answered<recording_answer>(std::move(done), recording_answer::failed)});
 }
 
 } // namespace parley::actors

@@ -76,7 +76,8 @@ void archivist::attempt(Work work, Otherwise otherwise) {
   try {
     work();
   } catch (const std::exception& problem) {
-    log()->warn("recordings: {}", problem.what());
+    if (const auto more = complaints_.pass(std::chrono::steady_clock::now()))
+      log()->warn("recordings: {} ({} more in the last minute)", problem.what(), *more);
     otherwise();
   }
 }
@@ -134,7 +135,8 @@ bool archivist::erase(const recording_facts& which) {
   const auto folder = directory_ / which.folder;
   fs::remove_all(folder, problem);
   if (problem) {
-    log()->warn("{} cannot be removed: {}", folder.string(), problem.message());
+    if (const auto more = complaints_.pass(std::chrono::steady_clock::now()))
+      log()->warn("{} cannot be removed: {} ({} more in the last minute)", folder.string(), problem.message(), *more);
     return false;
   }
   // Removes the folder of the day if this was its last recording, except today's, which may get more.

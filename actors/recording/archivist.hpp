@@ -4,7 +4,9 @@
 #include "actors/recording/recorder_feed.hpp"
 #include "actors/recording/recording_index.hpp"
 #include "actors/recording/retention.hpp"
+#include "base/log_throttle.hpp"
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -41,6 +43,7 @@ private:
   const retention keep_;
   recorder_feed& feed_;
   recording_meter& counted_;
+  base::log_throttle complaints_{std::chrono::minutes(1), 10}; ///< each request may fail
 };
 
 } // namespace parley::actors

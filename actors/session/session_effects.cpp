@@ -113,7 +113,7 @@ void session::perform(protocol::transcribe_turn& effect) {
     };
     transcription_ = system().spawn<transcription>(shared_.open, connection_, shared_.counted, std::move(tell));
   }
-  send(transcription_, transcript_order{std::move(effect.what)});
+  write_down(this, transcription_, std::move(effect.what));
 }
 
 } // namespace parley::actors

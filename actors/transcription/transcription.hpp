@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 namespace parley::actors {
 
@@ -53,6 +54,19 @@ private:
   std::unique_ptr<session_handle> session_;
   deadline_timer deadline_timer_;
 };
+
+/// Has `writer` write a turn down; `self` gets its transcript_ready in any case. A writer that has ended is forgotten, and
+/// those whose turns it had answer for them with `failed`.
+template<class Self>
+void write_down(Self* self, transcription_actor& writer, protocol::transcript_request what) {
+  const auto number = what.number;
+  self->request(writer, caf::infinite, transcript_order{std::move(what)})
+      .then([] {},
+            [self, &writer, number, asked = writer.address()](const caf::error&) {
+              if (writer && writer.address() == asked) writer = nullptr;
+              self->send(self, transcript_ready{{number, protocol::transcript_result::failed}});
+            });
+}
 
 } // namespace parley::actors
 

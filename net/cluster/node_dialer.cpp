@@ -1,5 +1,6 @@
 #include "net/cluster/node_dialer.hpp"
 
+#include "base/answered.hpp"
 #include "config/load.hpp"
 #include "net/access/peer.hpp"
 #include "net/beast.hpp"
@@ -51,23 +52,13 @@ public:
   }
 
   void dial(std::function<void(actors::dialled)> done) {
-    const auto once = std::make_shared<callback>(std::move(done));
-    asio::post(io_, [this, once] { attempt(once, [&] { resolve(once); }); });
+    const auto once = base::answered<actors::dialled>(
+        std::move(done), actors::dial_failure{whole_ + ": the connection failed, as the log says", false});
+    asio::post(io_, [this, once] { resolve(once); });
   }
 
 private:
-  using callback = std::function<void(actors::dialled)>;
-  using answer = std::shared_ptr<callback>; ///< empty once it has been called
-
-  /// Runs one step and catches what it throws; otherwise the caller would wait for an answer for ever.
-  template<class Step>
-  void attempt(const answer& done, Step step) {
-    try {
-      step();
-    } catch (const std::exception& error) {
-      fail(done, {error.what(), false});
-    }
-  }
+  using answer = std::function<void(actors::dialled)>; ///< called once; a step that throws and drops it is a failure
 
   void resolve(const answer& done) {
     const auto resolver = std::make_shared<tcp::resolver>(io_);
@@ -76,7 +67,7 @@ private:
       for (const auto& each : found)
         if (!tls_ && !peer_at(each.endpoint().address()).loopback)
           return fail(done, {"it is another machine: set nodes.cert, nodes.key and nodes.ca", true});
-      attempt(done, [&] { connect(found, done); });
+      connect(found, done);
     });
   }
 
@@ -85,7 +76,7 @@ private:
     socket->expires_after(patience_);
     socket->async_connect(where, [this, socket, done](error_code ec, const tcp::endpoint&) {
       if (ec) return fail(done, {ec.message(), false});
-      attempt(done, [&] { greet(socket->release_socket(), done); });
+      greet(socket->release_socket(), done);
     });
   }
 
@@ -97,17 +88,13 @@ private:
                                      [this, done](actors::dialled how) {
                                        if (const auto* failure = std::get_if<actors::dial_failure>(&how))
                                          return fail(done, *failure);
-                                       give(done, std::move(how));
+                                       done(std::move(how));
                                      })
         ->run();
   }
 
   void fail(const answer& done, const actors::dial_failure& why) const {
-    give(done, actors::dial_failure{whole_ + ": " + why.reason, why.lasting});
-  }
-
-  static void give(const answer& done, actors::dialled how) {
-    if (const auto tell = std::exchange(*done, nullptr)) tell(std::move(how));
+    done(actors::dial_failure{whole_ + ": " + why.reason, why.lasting});
   }
 
   const std::string whole_;

@@ -1,5 +1,6 @@
 #include "net/cluster/node_listener.hpp"
 
+#include "base/log_throttle.hpp"
 #include "config/load.hpp"
 #include "net/access/peer.hpp"
 #include "net/beast.hpp"
@@ -7,7 +8,6 @@
 #include "net/cluster/node_tls.hpp"
 #include "net/io_thread.hpp"
 #include "net/log.hpp"
-#include "net/log_throttle.hpp"
 #include "net/spare_descriptor.hpp"
 
 #include <algorithm>
@@ -143,7 +143,7 @@ private:
     entrance_.admit_node(std::move(std::get<actors::node_socket>(how)), address);
   }
 
-  static void log_now_and_then(log_throttle& throttle, const std::string& line) {
+  static void log_now_and_then(base::log_throttle& throttle, const std::string& line) {
     if (const auto more = throttle.pass(std::chrono::steady_clock::now()))
       log()->warn("{} ({} more in the last minute)", line, *more);
   }
@@ -163,9 +163,9 @@ private:
   const std::chrono::milliseconds patience_;
   const tunnel_limits limits_;
   spare_descriptor spare_;
-  log_throttle short_{std::chrono::minutes(1)};
-  log_throttle crowded_{std::chrono::minutes(1)};
-  log_throttle refused_{std::chrono::minutes(1), 10};
+  base::log_throttle short_{std::chrono::minutes(1)};
+  base::log_throttle crowded_{std::chrono::minutes(1)};
+  base::log_throttle refused_{std::chrono::minutes(1), 10};
   std::map<std::uint64_t, greeting> greeted_; ///< connections in the handshake, the oldest first
   std::uint64_t last_number_ = 0;
   std::thread thread_;

@@ -48,7 +48,9 @@ completion_session::~completion_session() {
   finish();
 }
 
-void completion_session::run(protocol::openai_request request, actors::connection_info info) {
+void completion_session::run(protocol::openai_request request, actors::connection_info info,
+                             std::optional<byte_budget::share> body) {
+  body_ = std::move(body);
   held_.take_over(weak_from_this(), strand_, shared_.limits, shared_);
   talk_.emplace(std::move(request), unix_s());
   stream_.plain().expires_never();

@@ -23,7 +23,8 @@ public:
                      service& shared);
   ~completion_session() override;
 
-  void run(protocol::openai_request request, actors::connection_info info);
+  /// `body`: what the request holds, until it is answered.
+  void run(protocol::openai_request request, actors::connection_info info, std::optional<byte_budget::share> body);
 
   /// Nothing to do: the server drains its session.
   void drain() override {}
@@ -48,6 +49,7 @@ private:
   asio::steady_timer goodbye_timer_;
   session_binding held_;
   service& shared_;
+  std::optional<byte_budget::share> body_;
   std::optional<protocol::openai_talk> talk_;
   std::array<char, 512> ignored_;
   unsigned status_ = 200;

@@ -10,6 +10,7 @@
 #include "net/http/transfer_deadline.hpp"
 #include "net/log.hpp"
 #include "net/text.hpp"
+#include "net/websocket/frame_buffer.hpp"
 #include "net/websocket/subprotocol.hpp"
 #include "net/websocket/websocket_session.hpp"
 #include "protocol/openai/request.hpp"
@@ -170,6 +171,7 @@ void http_session::admit_completion() {
   const std::string subprotocols;
   auto entry = let_in(credentials_of(request, subprotocols, peer_), {}, completion_refusal);
   if (!entry) return;
+  owner_ = actors::owner_of(connection_of(entry->key));
   entry_.emplace(std::move(*entry));
   parser().body_limit(shared_.limits.chat_message_bytes);
   if (parser().content_length().value_or(0) > shared_.limits.chat_message_bytes) return refuse(http::error::body_limit);
@@ -180,6 +182,7 @@ void http_session::admit_completion() {
 
 void http_session::read_completion() {
   if (!place_) return;
+  if (!has_room_for_body()) return write(server_busy("too many large requests at once"), false);
   if (parser().is_done()) return on_completion();
   stream_.plain().expires_at(body_deadline_.at());
   http::async_read_some(stream_, buffer_, parser(), [self = shared_from_this()](error_code ec, std::size_t bytes) {
@@ -187,6 +190,14 @@ void http_session::read_completion() {
     self->body_deadline_.received(bytes, std::chrono::steady_clock::now());
     self->read_completion();
   });
+}
+
+/// Whether the body of a completion may have what has come of it.
+bool http_session::has_room_for_body() {
+  const auto size = request().body().size();
+  if (size <= frame_buffer::trusted) return true;
+  if (!received_) received_ = shared_.received.open(owner_);
+  return received_->grow_to(size);
 }
 
 /// Parsing a body of a hundred megabytes takes a tenth of a second, too long for an I/O thread.
@@ -227,7 +238,7 @@ void http_session::begin_completion(protocol::result<protocol::openai_request> r
   info.mode = "chat";
   auto next = std::make_shared<completion_session>(
       std::move(stream_), leave(), std::make_shared<admission::reservation>(std::move(entry.reservation)), shared_);
-  next->run(std::move(*request), std::move(info));
+  next->run(std::move(*request), std::move(info), std::exchange(received_, std::nullopt));
 }
 
 void http_session::on_request(error_code ec) {
@@ -254,13 +265,13 @@ void http_session::upgrade() {
   auto realtime = realtime_request_of(path, query, subprotocols, header(request, "OpenAI-Beta"), shared_.openai);
   if (realtime && shared_.openai == config::openai_door::off) return write(realtime_off(), false);
   if (shared_.all.draining())
-    return write(realtime ? realtime_busy("the server is shutting down")
+    return write(realtime ? server_busy("the server is shutting down")
                           : error_reply(503, "service_unavailable", "the server is shutting down"),
                  false);
   if (realtime) {
     auto ready = shared_.core.ready();
-    if (!ready.ready) return write(realtime_busy(std::move(ready.reason)), false);
-    if (ready.wait_s > shared_.limits.slot_wait_s) return write(realtime_busy("all slots are taken"), false);
+    if (!ready.ready) return write(server_busy(std::move(ready.reason)), false);
+    if (ready.wait_s > shared_.limits.slot_wait_s) return write(server_busy("all slots are taken"), false);
   }
   // Only Parley's own protocol resumes sessions. In the others a token means nothing, and excuses from no limit.
   auto token = realtime ? std::nullopt : query_value(query, "resume_token");
@@ -301,7 +312,7 @@ void http_session::route() {
   plain.body = request.body();
   plain.if_none_match = header(request, http::field::if_none_match);
   plain.may = shared_.entrance.permissions_of(from);
-  owner_ = plain.may.who && !plain.may.who->key.empty() ? "key " + plain.may.who->key : peer_.group;
+  owner_ = actors::owner_of(connection_of(plain.may.who ? plain.may.who->key : ""));
   plain.has_room = shared_.answers.has_room(owner_);
 
   pending_ = std::make_shared<pending_reply>([self = weak_from_this(), strand = strand_] {

@@ -47,7 +47,7 @@ http_reply completion_error(const protocol::openai_fault& fault) {
   return {fault.status, protocol::encode_openai_error(fault)};
 }
 
-http_reply realtime_busy(std::string why) {
+http_reply server_busy(std::string why) {
   auto reply = completion_error({503, "server_busy", std::move(why)});
   reply.headers.emplace_back("Retry-After", "1");
   return reply;

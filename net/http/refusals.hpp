@@ -23,9 +23,9 @@ http_reply reply_to(refusal why);
 http_reply completion_refusal(refusal why);
 http_reply completion_error(const protocol::openai_fault& fault);
 
-/// Refuses a connection that speaks OpenAI's Realtime API: its clients take a refusal after the upgrade for a broken
-/// connection and come back at once.
-http_reply realtime_busy(std::string why);
+/// 503 in OpenAI's words, for now. Connections that speak its Realtime API are refused so too: their clients take a refusal
+/// after the upgrade for a broken connection, and come back at once.
+http_reply server_busy(std::string why);
 
 /// For the same where `openai.realtime` is off.
 http_reply realtime_off();

@@ -32,6 +32,7 @@ void client_channel::taken(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     const bool before = credit_.may_read();
     credit_.give_back(bytes);
+    if (!held_.empty() && held_.front().first == bytes) held_.pop_front(); // they are taken in order
     resume = !before && credit_.may_read();
   }
   if (resume) bell_.ring();
@@ -63,8 +64,9 @@ void client_channel::written() {
   recount();
 }
 
-bool client_channel::spend(std::size_t bytes) {
+bool client_channel::spend(std::size_t bytes, std::optional<byte_budget::share> held) {
   const std::lock_guard lock(mutex_);
+  if (held) held_.emplace_back(bytes, std::move(*held));
   credit_.spend(bytes);
   return credit_.may_read();
 }

@@ -1,17 +1,21 @@
 #pragma once
 
 #include "actors/gateway_api.hpp"
+#include "net/byte_budget.hpp"
 #include "net/limits.hpp"
 #include "net/websocket/doorbell.hpp"
 #include "net/websocket/outbox.hpp"
 #include "net/websocket/read_credit.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 namespace parley::net {
 
@@ -44,8 +48,9 @@ public:
   /// Call when the last write returned by `next` is done.
   void written();
 
-  /// Counts a message of that size passed to the session. False: pass no further one for now.
-  bool spend(std::size_t bytes);
+  /// Counts a message of that size passed to the session, which holds its share until the session takes it. False: pass no
+  /// further one for now.
+  bool spend(std::size_t bytes, std::optional<byte_budget::share> held = {});
 
   /// The socket is gone: drops what is queued and silences the bell.
   void detach();
@@ -57,6 +62,7 @@ private:
   std::mutex mutex_;
   outbox outbox_;
   read_credit credit_;
+  std::deque<std::pair<std::size_t, byte_budget::share>> held_; ///< large messages that the session has not taken
   bool chat_ = false;
   std::shared_ptr<std::atomic<std::int64_t>> all_bytes_;
   std::int64_t counted_bytes_ = 0; ///< this link's part of the sum

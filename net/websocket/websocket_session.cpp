@@ -29,6 +29,7 @@ void websocket_session::run(const http::request<http::string_body>& upgrade, act
   auto limits = shared_.limits;
   if (info.resume_token) limits.outbox_bytes += limits.resume_bytes;
   held_.take_over(weak_from_this(), strand_, limits, shared_);
+  owner_ = actors::owner_of(info);
   const bool chat = info.mode == "chat";
   ws_.read_message_max(chat ? shared_.limits.chat_message_bytes : shared_.limits.duplex_message_bytes);
   ws_.on_control([this](websocket::frame_type kind) { on_control(kind); });
@@ -102,15 +103,33 @@ void websocket_session::on_read(error_code ec, std::size_t bytes) {
     if (buffer_.size() == 0) message_deadline_ = {now, shared_.limits.ping};
     message_deadline_.received(bytes, now);
     buffer_.commit(bytes);
-    if (ws_.is_message_done()) on_message();
+    if (!has_room())
+      refuse_message();
+    else if (ws_.is_message_done())
+      on_message();
   }
   read();
+}
+
+/// Whether the message that is being received may have what has come of it.
+bool websocket_session::has_room() {
+  if (buffer_.size() <= frame_buffer::trusted) return true;
+  if (!message_) message_ = shared_.received.open(owner_);
+  return message_->grow_to(buffer_.size());
+}
+
+void websocket_session::refuse_message() {
+  buffer_.clear();
+  message_.reset();
+  discarding_ = true;
+  decide({});
+  held_.link->close(1013, "too many large messages at once");
 }
 
 void websocket_session::on_message() {
   std::string text = buffer_.take();
   decide(text);
-  may_read_ = held_.link->spend(text.size());
+  may_read_ = held_.link->spend(text.size(), std::exchange(message_, std::nullopt));
   held_.handle->text(std::move(text));
 }
 

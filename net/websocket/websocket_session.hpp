@@ -38,6 +38,8 @@ private:
   void decide(std::string_view first_event);
   void read();
   void on_read(error_code ec, std::size_t bytes);
+  bool has_room();
+  void refuse_message();
   void on_message();
   void on_control(websocket::frame_type kind);
   void write(outbox::frame text);
@@ -63,7 +65,9 @@ private:
   asio::cancellation_signal end_of_closing_;
   session_binding held_;
   service& shared_;
+  std::string owner_; ///< whose messages they are
   frame_buffer buffer_;
+  std::optional<byte_budget::share> message_; ///< of the message in `buffer_`, if it is large
   outbox::frame in_flight_;
   heartbeat beat_;
   receive_deadline message_deadline_; ///< of the message in `buffer_`

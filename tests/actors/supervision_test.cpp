@@ -1,6 +1,7 @@
-#include "actors/answered.hpp"
 #include "actors/queue/queue_manager.hpp"
 #include "actors/restarted.hpp"
+#include "actors/transcription/transcription.hpp"
+#include "base/answered.hpp"
 #include "tests/actors/bare_actors.hpp"
 #include "tests/actors/test_server.hpp"
 
@@ -8,6 +9,9 @@
 
 #include <atomic>
 #include <future>
+#include <memory>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -106,14 +110,14 @@ TEST_CASE("a question is answered once, also if it is lost") {
     last = what;
   };
   {
-    const auto tell = answered<int>(count, 7);
+    const auto tell = base::answered<int>(count, 7);
     const auto copy = tell;
     tell(5);
     copy(6);
   }
   CHECK(answers == 1);
   CHECK(last == 5);
-  { const auto lost = answered<int>(count, 7); }
+  { const auto lost = base::answered<int>(count, 7); }
   CHECK(answers == 2);
   CHECK(last == 7);
 }
@@ -156,4 +160,34 @@ TEST_CASE("a worker speaks for itself alone") {
   third.say(queue, wish(third, 9));
   CHECK(third.next<slot_granted>().key == 1);
   caf::anon_send_exit(queue, caf::exit_reason::user_shutdown);
+}
+
+TEST_CASE("turns are answered when the actor that writes them down has ended") {
+  alone of;
+  meters counted;
+  const auto no_sessions = [](auto&&...) -> std::unique_ptr<session_handle> { throw std::runtime_error("planted"); };
+  std::mutex of_told;
+  std::set<std::uint64_t> failed;
+  std::promise<void> all_failed;
+  const auto asker = test::spawn(of.system, [&](caf::event_based_actor* self) -> caf::behavior {
+    auto writer = std::make_shared<transcription_actor>();
+    return {
+        [=, &of, &counted](caf::get_atom, std::uint64_t number) {
+          if (!*writer)
+            *writer = of.system.spawn<transcription>(no_sessions, connection_info{}, counted, [](const auto&) {});
+          protocol::transcript_request what;
+          what.number = number;
+          what.sound = protocol::compact(std::vector<float>(1600, 0.1f));
+          write_down(self, *writer, std::move(what));
+        },
+        [&](const transcript_ready& answer) {
+          if (answer.heard.result != protocol::transcript_result::failed) return;
+          const std::lock_guard lock(of_told);
+          if (failed.insert(answer.heard.number).second && failed.size() == 3) all_failed.set_value();
+        },
+    };
+  });
+  for (std::uint64_t number = 1; number <= 3; ++number) caf::anon_send(asker, caf::get_atom_v, number);
+  CHECK(all_failed.get_future().wait_for(test::soon) == std::future_status::ready);
+  caf::anon_send_exit(asker, caf::exit_reason::user_shutdown);
 }

@@ -1,8 +1,8 @@
-#include "net/log_throttle.hpp"
+#include "base/log_throttle.hpp"
 
 #include <catch2/catch.hpp>
 
-using namespace parley::net;
+using namespace parley::base;
 using namespace std::chrono_literals;
 
 TEST_CASE("one line an interval, which tells how many were held back") {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-namespace parley::net {
+namespace parley::base {
 
 /// Limits the log to one line per interval, or a few, for events that outsiders can repeat at will. Time is an
 /// argument. Thread-safe.
@@ -41,4 +41,4 @@ private:
   std::size_t held_back_ = 0;
 };
 
-} // namespace parley::net
+} // namespace parley::base
