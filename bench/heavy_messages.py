@@ -139,13 +139,12 @@ MESSAGES = {
     "a completion, 100 MB": ("completions", lambda: json.dumps({"messages": [{"role": "user", "content": "hello world " * (100_000_000 // 12)}]})),
     "a completion, 820 s": ("completions", lambda: json.dumps({"max_tokens": 2, "messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": wav(CHAT_SECONDS, 48_000), "format": "wav"}}]}]})),
     "a million values": ("chat", lambda: '{"type":"input.append","input":{"messages":[' + "0," * 1_000_000 + "0]}}"),
-    "Realtime, 300 s": ("realtime", lambda: realtime("input_audio_buffer.append", audio=loud(300 * 8000))),
+    "Realtime, 150 s": ("realtime", lambda: realtime("input_audio_buffer.append", audio=loud(150 * 8000))),
     "Realtime, 30 MB": ("realtime", lambda: realtime("input_audio_buffer.append", audio=loud(23_000_000))),
     "an item of 300 s": ("realtime", lambda: realtime("conversation.item.create", item=realtime_sound(300 * 8000))),
     "an item of 30 MB": ("realtime", lambda: realtime("conversation.item.create", item=realtime_sound(23_000_000))),
-    "Live, begun with 300 s": ("live", lambda: live_session(input=[realtime_sound(300 * 8000)])),
+    "Live, begun with 120 s": ("live", lambda: live_session(input=[realtime_sound(120 * 8000)])),
     "Live, begun with 30 MB": ("live", lambda: live_session(input=[realtime_sound(23_000_000)])),
-    "Live, 30 MB": ("live", lambda: realtime("session.input_audio.append", audio=loud(23_000_000))),
 }
 
 FLOODS = {

@@ -16,7 +16,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import connect
 
 from heavy_messages import FLOODS, MESSAGES, complete, opening, path
@@ -83,16 +83,14 @@ class Attacker:
             return "nothing in 200 s"
         return event["error"]["message"][:70] if event["type"] == "error" else event["type"]
 
-    def flood(self, frames: list[str]) -> str:
-        """Sends the frames again and again, as fast as they are taken. The answers, counted."""
-        answers = collections.Counter()
-        until = time.monotonic() + FLOOD_SECONDS
+    def flood(self, frames: list[str], until: float, answers: collections.Counter):
+        """Sends the frames again and again, as fast as they are taken, and counts the answers."""
 
         def read():
             try:
                 while time.monotonic() < until + 1:
-                    event = json.loads(self.socket.recv(timeout=1))
-                    answers[event["type"]] += event["type"] in ANSWERS
+                    kind = json.loads(self.socket.recv(timeout=1))["type"]
+                    answers[kind] += kind in ANSWERS
             except ConnectionClosed as gone:
                 answers[f"closed with {gone.rcvd.code if gone.rcvd else None}"] += 1
             except TimeoutError:
@@ -100,28 +98,40 @@ class Attacker:
 
         reader = threading.Thread(target=read)
         reader.start()
-        sent = 0
         try:
             while time.monotonic() < until:
                 for frame in frames:
                     self.socket.send(frame)
-                    sent += 1
+                    answers["sent"] += 1
         except (ConnectionClosed, OSError):
             pass  # the server closed the connection, which the reader counts
         reader.join()
-        return f"{sent} sent; " + ", ".join(f"{count} {kind}" for kind, count in answers.most_common(2) if count)
+
+
+def flood(url: str, mode: str, first: list[str], frames: list[str]) -> str:
+    """Floods for FLOOD_SECONDS, over a new connection whenever the server has closed the last one."""
+    answers = collections.Counter()
+    until = time.monotonic() + FLOOD_SECONDS
+    while time.monotonic() < until:
+        try:
+            attacker = Attacker(url, mode, first)
+            attacker.flood(frames, until, answers)
+            attacker.socket.close()
+        except (WebSocketException, OSError, TimeoutError) as refused:
+            answers[type(refused).__name__] += 1
+    return ", ".join(f"{count} {kind}" for kind, count in answers.most_common(4) if count)
 
 
 def attack(url: str, name: str) -> tuple[int, float, float, str]:
     """Waits for QUIET_SECONDS, then attacks. The bytes of one round, when it began and was over, and the answer."""
     mode, *builders = FLOODS[name] if name in FLOODS else (MESSAGES[name][0], lambda: opening(MESSAGES[name][0]), MESSAGES[name][1])
     first, frame = (build() for build in builders)
-    attacker = Attacker(url, mode, first)
+    attacker = None if name in FLOODS else Attacker(url, mode, first)
     time.sleep(QUIET_SECONDS)
     sent = time.monotonic()
-    answer = attacker.flood(frame) if name in FLOODS else attacker.send(frame)
+    answer = attacker.send(frame) if attacker else flood(url, mode, first, frame)
     over = time.monotonic()
-    if attacker.socket:
+    if attacker and attacker.socket:
         attacker.socket.close()
     return sum(map(len, frame)) if name in FLOODS else len(frame), sent, over, answer
 
