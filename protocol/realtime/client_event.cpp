@@ -68,6 +68,8 @@ client_event read_response_create(field_set& event, const session_config& curren
   read_output_audio(from, into.output, into.voice);
   read_metadata(from, into.metadata);
   read_tools(from, into.tools, into.tool_choice);
+  if (from.at("tool_choice").given() && into.tool_choice == R"("required")" && into.tools == "[]")
+    from.refuse_value("tool_choice", "there are no tools.");
   read_input(from, current.input, sound, into);
   return out;
 }

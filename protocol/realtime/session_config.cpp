@@ -1,5 +1,7 @@
 #include "protocol/realtime/session_config.hpp"
 
+#include "protocol/codec/tool_codec.hpp"
+#include "protocol/json/field_reader.hpp"
 #include "protocol/json/writer.hpp"
 
 #include <algorithm>
@@ -9,10 +11,8 @@
 namespace parley::protocol::realtime {
 namespace {
 
-constexpr std::size_t max_tools_bytes = 64u << 10;
 constexpr std::size_t max_echo_bytes = 4u << 10; ///< of a value that is only echoed
 constexpr std::size_t max_name_bytes = 256;
-constexpr std::size_t max_tools = 128;
 constexpr int default_silence_ms = 500;
 
 /// A value that is kept as it was written; longer ones are not kept.
@@ -85,19 +85,75 @@ void read_turn_detection(field_set& from, turn_detection& into) {
 
 } // namespace
 
-void read_tools(field_set& from, std::string& into, std::string& choice) {
-  const auto tools = from.at("tools");
-  if (tools.given()) {
-    if (!tools.is(json::kind::array) || tools.raw().size() > max_tools_bytes)
-      return from.refuse_value("tools", "it must be a list of at most 64 KiB.");
-    for (const auto& each : json::elements(tools, max_tools)) {
-      const auto type = json::member(each, "type");
-      if (!type.is(json::kind::string) || !json::means(type, "function"))
-        return from.refuse_value("tools", "only tools of type function are supported.");
+namespace {
+
+/// An error of the shared check, in this API's words.
+fault fault_of(const error& why) {
+  const auto path = why.message.substr(0, why.message.find(": "));
+  if (why.code == error_code::missing_field)
+    return {"missing_required_parameter", "Missing required parameter: '" + path + "'.", path};
+  return invalid_value(path, why.message.substr(std::min(path.size() + 2, why.message.size())) + ".").value();
+}
+
+/// As the API shows them: flat, whichever form the client used.
+std::string flat_tools(json::value tools) {
+  std::string out = "[";
+  for (const auto& each : json::elements(tools, json::max_values)) {
+    out += out.size() > 1 ? "," : "";
+    const auto nested = json::member(each, "function");
+    if (!nested.given()) {
+      out += each.raw();
+      continue;
     }
-    into = tools.raw();
+    json::object_writer write(out);
+    write.text("type", "function");
+    for (const char* name : {"name", "description", "parameters"}) {
+      const auto value = json::member(nested, name);
+      if (value.is(json::kind::string))
+        write.text(name, json::unescape(value));
+      else if (value.given())
+        write.json(name, value.raw());
+    }
+    write.close();
   }
-  if (from.at("tool_choice").given()) read_echo(from, "tool_choice", choice);
+  return out + "]";
+}
+
+std::string encode_choice(const tool_choice& of) {
+  if (of.name.empty())
+    return of.mode == tool_choice::how::none       ? R"("none")"
+           : of.mode == tool_choice::how::required ? R"("required")"
+                                                   : R"("auto")";
+  std::string out;
+  json::object_writer write(out);
+  write.text("type", "function");
+  write.text("name", of.name);
+  write.close();
+  return out;
+}
+
+} // namespace
+
+void read_tools(field_set& from, std::string& into, std::string& choice) {
+  const field tools{from.at("tools"), from.path_of("tools")},
+      wanted{from.at("tool_choice"), from.path_of("tool_choice")};
+  if (from.failed() || (!tools.at.given() && !wanted.at.given())) return;
+  field_reader in;
+  const auto before = json::scan(into), chosen_before = json::scan(choice);
+  const auto offered = read_tool_list(in, tools.at.given() ? tools : field{json::root(before), tools.path});
+  if (!in.failed()) {
+    const auto chosen = read_tool_choice(in, wanted, offered);
+    if (!chosen.allowed.empty())
+      return from.refuse_value("tool_choice", "it may be auto, none, required or a function.");
+    if (!in.failed() && wanted.at.given()) choice = encode_choice(chosen);
+  }
+  if (in.failed()) return from.fail(fault_of(in.failure().value()));
+  if (tools.at.given()) into = flat_tools(tools.at);
+  if (wanted.at.given()) return;
+  // A function that is not offered any more cannot be the one to call.
+  field_reader still;
+  read_tool_choice(still, {json::root(chosen_before), wanted.path}, offered);
+  if (still.failed()) choice = R"("auto")";
 }
 
 namespace {
