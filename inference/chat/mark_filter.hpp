@@ -10,7 +10,8 @@ inline constexpr std::string_view call_begin = "<tool_call>";
 inline constexpr std::string_view call_end = "</tool_call>";
 
 /// What the template writes around calls and their results. None of it is for readers (docs/protocol.md 3.8).
-inline constexpr std::array<std::string_view, 4> tool_marks{call_begin, call_end, "<tool_response>", "</tool_response>"};
+inline constexpr std::array<std::string_view, 4> tool_marks{call_begin, call_end, "<tool_response>",
+                                                            "</tool_response>"};
 
 /// Takes the marks out of a growing text, whatever tokens they are made of. One per answer.
 class mark_filter {

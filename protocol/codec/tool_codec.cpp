@@ -63,28 +63,6 @@ void check_parameters(field_reader& in, const field& parameters) {
   if (!object) in.fail(error_code::invalid_payload, type.path, "the parameters of a function are an object");
 }
 
-conversation::tool read_tool(field_reader& in, const field& from) {
-  conversation::tool out;
-  if (in.required_object(from); in.failed()) return out;
-  std::string scratch;
-  const auto type = field_reader::find(from, {"type"});
-  if (const auto name = in.text(type, scratch); name && *name != "function")
-    in.fail(error_code::invalid_payload, type.path, "not function");
-  const auto function = function_of(in, from);
-  if (in.failed()) return out;
-  const auto name = in.require(function, {"name"});
-  if (in.failed()) return out;
-  out.name = in.required_text(name, scratch);
-  if (!is_tool_name(out.name)) in.fail(error_code::invalid_payload, name.path, "not 1 to 64 of A-Z, a-z, 0-9, _ and -");
-  in.text(field_reader::find(function, {"description"}), scratch);
-  const auto parameters = in.object(field_reader::find(function, {"parameters"}));
-  check_parameters(in, parameters);
-  if (in.failed()) return out;
-  if (parameters.at.given()) json::append_spaced(parameters.at, out.parameters);
-  out.signature = signature_of(from, function);
-  return out;
-}
-
 bool has(const std::vector<conversation::tool>& tools, std::string_view name) {
   return std::any_of(tools.begin(), tools.end(), [&](const auto& each) { return each.name == name; });
 }
@@ -130,6 +108,28 @@ void read_allowed(field_reader& in, const field& choice, const std::vector<conve
 }
 
 } // namespace
+
+conversation::tool read_tool(field_reader& in, const field& from) {
+  conversation::tool out;
+  if (in.required_object(from); in.failed()) return out;
+  std::string scratch;
+  const auto type = field_reader::find(from, {"type"});
+  if (const auto name = in.text(type, scratch); name && *name != "function")
+    in.fail(error_code::invalid_payload, type.path, "not function");
+  const auto function = function_of(in, from);
+  if (in.failed()) return out;
+  const auto name = in.require(function, {"name"});
+  if (in.failed()) return out;
+  out.name = in.required_text(name, scratch);
+  if (!is_tool_name(out.name)) in.fail(error_code::invalid_payload, name.path, "not 1 to 64 of A-Z, a-z, 0-9, _ and -");
+  in.text(field_reader::find(function, {"description"}), scratch);
+  const auto parameters = in.object(field_reader::find(function, {"parameters"}));
+  check_parameters(in, parameters);
+  if (in.failed()) return out;
+  if (parameters.at.given()) json::append_spaced(parameters.at, out.parameters);
+  out.signature = signature_of(from, function);
+  return out;
+}
 
 std::vector<conversation::tool> read_tool_list(field_reader& in, const field& tools) {
   std::vector<conversation::tool> out;

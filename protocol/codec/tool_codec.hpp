@@ -18,7 +18,10 @@ struct tool_choice {
   std::vector<std::string> allowed{}; ///< of these only; empty = of all
 };
 
-/// Reads `tools`, which may be absent. All that is wrong with them is found here, in every dialect.
+/// Reads one tool. All that is wrong with it is found here, in every dialect.
+conversation::tool read_tool(field_reader& in, const field& from);
+
+/// Reads `tools`, which may be absent.
 std::vector<conversation::tool> read_tool_list(field_reader& in, const field& tools);
 
 /// Reads `tool_choice`, which may be absent: a word, the name of a function, or an object as the chat completions or the
