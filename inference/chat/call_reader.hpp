@@ -2,6 +2,7 @@
 
 #include "conversation/tools.hpp"
 #include "inference/chat/call_scanner.hpp"
+#include "inference/chat/mark_filter.hpp"
 
 #include <string>
 #include <string_view>
@@ -9,9 +10,6 @@
 #include <vector>
 
 namespace parley::inference::chat {
-
-inline constexpr std::string_view call_begin = "<tool_call>";
-inline constexpr std::string_view call_end = "</tool_call>";
 
 /// Separates the calls in a growing answer from its text. One per answer.
 class call_reader {

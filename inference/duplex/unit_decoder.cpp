@@ -1,5 +1,7 @@
 #include "inference/duplex/unit_decoder.hpp"
 
+#include "inference/chat/mark_filter.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -152,7 +154,7 @@ void unit_decoder::stop(token_id terminator) {
 
 void unit_decoder::finish() {
   next_ = wants::nothing;
-  outcome_.text = tokens_.decode(outcome_.ids, true);
+  outcome_.text = chat::without_marks(tokens_.decode(outcome_.ids, true));
   if (outcome_.cut) {
     outcome_.is_listen = true;
     outcome_.end_of_turn = false;

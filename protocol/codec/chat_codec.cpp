@@ -1,6 +1,7 @@
 #include "protocol/codec/client_codec.hpp"
 #include "protocol/codec/message_codec.hpp"
 #include "protocol/codec/tool_codec.hpp"
+#include "protocol/codec/tool_results.hpp"
 #include "protocol/json/field_reader.hpp"
 #include "protocol/json/spaced.hpp"
 #include "protocol/limits.hpp"
@@ -115,27 +116,29 @@ std::vector<content_item> read_content(field_reader& in, const field& content, c
   return out;
 }
 
-message read_chat_message(field_reader& in, const field& from, chat_budget& budget) {
-  message out;
+/// A message, and the id of the call whose result it is.
+struct read_message {
+  message what;
+  std::string call_id{};
+};
+
+read_message read_chat_message(field_reader& in, const field& from, chat_budget& budget) {
+  read_message out;
+  auto& what = out.what;
   if (in.required_object(from); in.failed()) return out;
   auto speaker = in.require(from, {"role"});
-  if (!in.failed()) out.from = read_role(in, speaker);
-  if (!in.failed() && out.from == role::assistant) {
+  if (!in.failed()) what.from = read_role(in, speaker);
+  if (!in.failed() && what.from == role::assistant) {
     const auto calls = field_reader::find(from, {"tool_calls"});
-    out.calls = read_tool_calls(in, calls);
+    what.calls = read_tool_calls(in, calls);
     if (calls.at.given()) refuse(in, calls, budget.add_text(calls.at.raw().size()));
-    if (!out.calls.empty() && !field_reader::find(from, {"content"}).at.given()) return out;
+    if (!what.calls.empty() && !field_reader::find(from, {"content"}).at.given()) return out;
   }
+  if (!in.failed() && what.from == role::tool)
+    out.call_id = read_call_id(in, field_reader::find(from, {"tool_call_id"}));
   auto content = in.require(from, {"content"});
-  if (!in.failed()) out.content = read_content(in, content, budget);
+  if (!in.failed()) what.content = read_content(in, content, budget);
   return out;
-}
-
-/// A result belongs to a call before it; its message has the role `tool`.
-bool follows_calls(const std::vector<message>& before) {
-  const auto last =
-      std::find_if(before.rbegin(), before.rend(), [](const auto& each) { return each.from != role::tool; });
-  return last != before.rend() && !last->calls.empty();
 }
 
 std::vector<message> read_messages(field_reader& in, const field& from) {
@@ -151,17 +154,15 @@ std::vector<message> read_messages(field_reader& in, const field& from) {
     return out;
   }
   out.reserve(messages.size());
+  std::vector<std::string> call_ids;
+  call_ids.reserve(messages.size());
   chat_budget budget;
   for (std::size_t i = 0; i < messages.size() && !in.failed(); ++i) {
     auto next = read_chat_message(in, element(from, messages[i], i), budget);
-    if (!in.failed() && next.from == role::tool && !follows_calls(out))
-      in.fail(error_code::invalid_payload, element(from, messages[i], i).path + ".role",
-              "no tool_calls before this result");
-    out.push_back(std::move(next));
+    out.push_back(std::move(next.what));
+    call_ids.push_back(std::move(next.call_id));
   }
-  if (!in.failed() && out.back().from != role::user && out.back().from != role::tool)
-    in.fail(error_code::invalid_payload, element(from, messages.back(), messages.size() - 1).path + ".role",
-            "the last message is the user's, or a tool's");
+  if (!in.failed()) order_results(in, from, call_ids, out);
   return out;
 }
 

@@ -50,6 +50,65 @@ std::string signature_of(const field& tool, const field& function) {
   return out + "}}";
 }
 
+/// What a function is called with is an object.
+void check_parameters(field_reader& in, const field& parameters) {
+  if (!parameters.at.given()) return;
+  const auto type = field_reader::find(parameters, {"type"});
+  if (!type.at.given()) return;
+  const auto alternatives =
+      type.at.is(json::kind::array) ? json::elements(type.at, json::max_values) : std::vector{type.at};
+  const bool object = std::any_of(alternatives.begin(), alternatives.end(), [](json::value each) {
+    return each.is(json::kind::string) && json::means(each, "object");
+  });
+  if (!object) in.fail(error_code::invalid_payload, type.path, "the parameters of a function are an object");
+}
+
+bool has(const std::vector<conversation::tool>& tools, std::string_view name) {
+  return std::any_of(tools.begin(), tools.end(), [&](const auto& each) { return each.name == name; });
+}
+
+/// Whether it is one of the words; then `out` has it.
+bool read_word(std::string_view word, tool_choice& out) {
+  if (word == "auto") return true;
+  if (word != "none" && word != "required") return false;
+  out.mode = word == "none" ? tool_choice::how::none : tool_choice::how::required;
+  return true;
+}
+
+void read_function(field_reader& in, const field& holder, const std::vector<conversation::tool>& tools,
+                   std::string& into) {
+  const auto function = function_of(in, holder);
+  if (in.failed()) return;
+  const auto name = in.require(function, {"name"});
+  if (in.failed()) return;
+  std::string scratch;
+  into = in.required_text(name, scratch);
+  if (!has(tools, into)) in.fail(error_code::invalid_payload, name.path, "none of the tools");
+}
+
+/// `{"type": "allowed_tools", "allowed_tools": {"mode", "tools"}}`, or the same without the inner object.
+void read_allowed(field_reader& in, const field& choice, const std::vector<conversation::tool>& tools,
+                  tool_choice& out) {
+  const auto nested = field_reader::find(choice, {"allowed_tools"});
+  const auto holder = nested.at.given() ? in.required_object(nested) : choice;
+  if (in.failed()) return;
+  std::string scratch;
+  const auto mode = field_reader::find(holder, {"mode"});
+  if (const auto word = in.text(mode, scratch); word && (*word == "none" || !read_word(*word, out)))
+    in.fail(error_code::invalid_payload, mode.path, "neither auto nor required");
+  const auto list = in.require(holder, {"tools"});
+  if (in.failed()) return;
+  const auto all = json::elements(list.at, max_tools + 1);
+  if (all.empty() || all.size() > max_tools)
+    return in.fail(error_code::invalid_payload, list.path, "not a list of 1 to 128 tools");
+  for (std::size_t i = 0; i < all.size() && !in.failed(); ++i) {
+    const auto each = list_item(list, all[i], i);
+    if (in.required_object(each); !in.failed()) read_function(in, each, tools, out.allowed.emplace_back());
+  }
+}
+
+} // namespace
+
 conversation::tool read_tool(field_reader& in, const field& from) {
   conversation::tool out;
   if (in.required_object(from); in.failed()) return out;
@@ -63,49 +122,84 @@ conversation::tool read_tool(field_reader& in, const field& from) {
   if (in.failed()) return out;
   out.name = in.required_text(name, scratch);
   if (!is_tool_name(out.name)) in.fail(error_code::invalid_payload, name.path, "not 1 to 64 of A-Z, a-z, 0-9, _ and -");
+  in.text(field_reader::find(function, {"description"}), scratch);
   const auto parameters = in.object(field_reader::find(function, {"parameters"}));
+  check_parameters(in, parameters);
   if (in.failed()) return out;
   if (parameters.at.given()) json::append_spaced(parameters.at, out.parameters);
   out.signature = signature_of(from, function);
   return out;
 }
 
-void read_choice(field_reader& in, const field& choice, conversation::turn_request& out) {
-  if (!choice.at.given()) return;
+std::vector<conversation::tool> read_tool_list(field_reader& in, const field& tools) {
+  std::vector<conversation::tool> out;
+  if (!tools.at.given()) return out;
+  if (!tools.at.is(json::kind::array)) {
+    in.fail(error_code::invalid_payload, tools.path, "not an array");
+    return out;
+  }
+  const auto all = json::elements(tools.at, max_tools + 1);
+  if (all.size() > max_tools || tools.at.raw().size() > max_tools_bytes) {
+    in.fail(error_code::invalid_payload, tools.path, "more than 128 tools or 64 KiB");
+    return out;
+  }
+  for (std::size_t i = 0; i < all.size() && !in.failed(); ++i)
+    out.push_back(read_tool(in, list_item(tools, all[i], i)));
+  return out;
+}
+
+tool_choice read_tool_choice(field_reader& in, const field& choice, const std::vector<conversation::tool>& tools) {
+  tool_choice out;
+  if (!choice.at.given()) return out;
   std::string scratch;
   if (choice.at.is(json::kind::string)) {
-    const auto name = in.required_text(choice, scratch);
-    if (name == "none")
-      out.tools.clear();
-    else if (name == "required")
-      out.tool_required = true;
-    else if (name != "auto")
-      in.fail(error_code::invalid_payload, choice.path, "none of auto, none, required");
-  } else {
-    const auto whole = in.required_object(choice);
-    if (in.failed()) return;
-    const auto name = in.require(function_of(in, whole), {"name"});
-    if (in.failed()) return;
-    out.tool_name = in.required_text(name, scratch);
-    out.tool_required = true;
-    if (std::none_of(out.tools.begin(), out.tools.end(), [&](const auto& t) { return t.name == out.tool_name; }))
-      in.fail(error_code::invalid_payload, name.path, "none of the tools");
+    const auto word = in.required_text(choice, scratch);
+    if (read_word(word, out)) return out;
+    out.mode = tool_choice::how::required;
+    out.name = word;
+    if (!has(tools, word))
+      in.fail(error_code::invalid_payload, choice.path, "none of auto, none, required, and of the tools");
+    return out;
   }
+  const auto whole = in.required_object(choice);
+  if (in.failed()) return out;
+  const auto type = field_reader::find(whole, {"type"});
+  const auto kind = in.text(type, scratch).value_or("function");
+  if (in.failed() || (kind != "function" && read_word(kind, out))) return out;
+  if (kind == "allowed_tools") {
+    read_allowed(in, whole, tools, out);
+    return out;
+  }
+  if (kind != "function") {
+    in.fail(error_code::invalid_payload, type.path, "not function");
+    return out;
+  }
+  out.mode = tool_choice::how::required;
+  read_function(in, whole, tools, out.name);
+  return out;
+}
+
+void read_tools(field_reader& in, const field& tools, const field& choice, conversation::turn_request& out) {
+  out.tools = read_tool_list(in, tools);
+  if (in.failed()) return;
+  auto chosen = read_tool_choice(in, choice, out.tools);
+  if (in.failed()) return;
+  const auto& allowed = chosen.allowed;
+  if (!allowed.empty())
+    std::erase_if(out.tools, [&](const auto& each) {
+      return std::find(allowed.begin(), allowed.end(), each.name) == allowed.end();
+    });
+  if (chosen.mode == tool_choice::how::none) out.tools.clear();
+  out.tool_required = chosen.mode == tool_choice::how::required;
+  out.tool_name = std::move(chosen.name);
   if (out.tool_required && out.tools.empty()) in.fail(error_code::invalid_payload, choice.path, "there are no tools");
 }
 
-} // namespace
-
-void read_tools(field_reader& in, const field& tools, const field& choice, conversation::turn_request& out) {
-  if (tools.at.given()) {
-    if (!tools.at.is(json::kind::array)) return in.fail(error_code::invalid_payload, tools.path, "not an array");
-    const auto all = json::elements(tools.at, max_tools + 1);
-    if (all.size() > max_tools || tools.at.raw().size() > max_tools_bytes)
-      return in.fail(error_code::invalid_payload, tools.path, "more than 128 tools or 64 KiB");
-    for (std::size_t i = 0; i < all.size() && !in.failed(); ++i)
-      out.tools.push_back(read_tool(in, list_item(tools, all[i], i)));
-  }
-  if (!in.failed()) read_choice(in, choice, out);
+std::string read_call_id(field_reader& in, const field& from) {
+  auto id = field_reader::name(from);
+  if (id.empty() && from.at.given() && !from.at.raw().empty())
+    in.fail(error_code::invalid_payload, from.path, "not an id of 1 to 256 bytes");
+  return id;
 }
 
 std::vector<conversation::tool_call> read_tool_calls(field_reader& in, const field& from) {
@@ -115,7 +209,8 @@ std::vector<conversation::tool_call> read_tool_calls(field_reader& in, const fie
     in.fail(error_code::invalid_payload, from.path, "not an array");
     return out;
   }
-  const auto all = json::elements(from.at, max_calls);
+  const auto all = json::elements(from.at, max_calls + 1);
+  if (all.size() > max_calls) in.fail(error_code::invalid_payload, from.path, "more than 128 calls");
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto call = list_item(from, all[i], i);
     if (in.required_object(call); in.failed()) return out;
@@ -126,7 +221,7 @@ std::vector<conversation::tool_call> read_tool_calls(field_reader& in, const fie
     if (in.failed()) return out;
     std::string scratch;
     auto& made = out.emplace_back();
-    made.id = field_reader::name(field_reader::find(call, {"id"}));
+    made.id = read_call_id(in, field_reader::find(call, {"id"}));
     made.name = in.required_text(name, scratch);
     if (arguments.at.is(json::kind::string))
       made.arguments = json::unescape(arguments.at);

@@ -32,7 +32,9 @@ void read_format(field_set& audio, realtime::sound_format& into) {
 
 /// A name, or an object with an id.
 void read_voice(field_set& audio, session_config& to) {
+  constexpr std::string_view members[] = {"voice"};
   auto output = audio.object("output");
+  output.only(members);
   const auto voice = output.at("voice");
   if (!voice.given()) return;
   if (!voice.is(json::kind::object)) {
@@ -54,6 +56,9 @@ void read_delegation(field_set& from, session_config& into) {
     return delegation.refuse_value("type", "it must be client, responses or decisions.");
   const auto raw = from.at("delegation").raw();
   if (raw.size() > max_delegation_bytes) return from.refuse_value("delegation", "it is longer than 64 KiB.");
+  auto responses = delegation.object("responses");
+  realtime::check_functions(responses);
+  if (from.failed()) return;
   into.delegation = raw;
   into.delegates_to_client = type == "client";
 }
@@ -93,6 +98,13 @@ realtime::result<session_config> read_session(json::value session, realtime::eve
   session_config to;
   std::optional<fault> wrong;
   field_set from(session, "session", wrong);
+  constexpr std::string_view members[] = {"model", "instructions", "input", "audio", "delegation", "store", "client",
+                                          "triggers", "safety_identifier", "include", "metadata",
+                                          // as the server shows it
+                                          "type", "object", "id", "status", "expires_at"};
+  constexpr std::string_view audio_members[] = {"format", "output"};
+  from.only(members);
+  from.object("audio").only(audio_members);
   from.require("model");
   to.model = from.short_text("model").value_or("");
   realtime::read_instructions(from, to.instructions);

@@ -20,9 +20,9 @@ struct session_config {
   std::string instructions{}; ///< empty = the server's default prompt
   realtime::sound_format format{};
   realtime::item_list input{most_history}; ///< what was said before
-  std::string voice_name = "default";      ///< a name, or an object's id
+  std::string voice_name = "alloy";        ///< a name, or an object's id
   // As the client wrote them, JSON:
-  std::string voice = R"("default")";
+  std::string voice = R"("alloy")";
   std::string delegation = R"({"type":"client"})";
 
   /// The client handles what is delegated, which is nothing; otherwise it expects the server to.

@@ -4,6 +4,7 @@
 #include "protocol/json/document.hpp"
 #include "protocol/json/field_reader.hpp"
 #include "protocol/json/writer.hpp"
+#include "protocol/openai/spoken_id.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -148,19 +149,67 @@ private:
     const auto from = in_.require(message, {"role"});
     auto role = in_.failed() ? std::string_view() : in_.required_text(from, scratch);
     if (role == "developer") role = "system";
-    const auto calls = field_reader::find(message, {"tool_calls"});
-    const bool has_calls = role == "assistant" && calls.at.given() && !json::elements(calls.at, 1).empty();
-    const auto content = has_calls ? field_reader::find(message, {"content"}) : in_.require(message, {"content"});
     if (in_.failed()) return;
     if (role != "system" && role != "user" && role != "assistant" && role != "tool")
       return fail(from, "none of system, user, assistant, tool");
     to += R"({"role":")";
     to.append(role) += '"';
-    if (has_calls) to.append(R"(,"tool_calls":)").append(calls.at.raw());
-    if (!content.at.given()) {
-      to += '}';
-      return;
+    if (role == "assistant") return write_answer(message, to);
+    if (const auto call = field_reader::find(message, {"tool_call_id"}); role == "tool" && call.at.given()) {
+      to += R"(,"tool_call_id":)";
+      append_value(call.at, to);
     }
+    write_content(in_.require(message, {"content"}), to);
+    to += '}';
+  }
+
+  /// What an assistant said, as this API's answers have it: its words may stand in another member than `content`.
+  void write_answer(const field& message, std::string& to) {
+    const auto calls = field_reader::find(message, {"tool_calls"});
+    const bool has_calls = calls.at.given() && !json::elements(calls.at, 1).empty();
+    if (has_calls) to.append(R"(,"tool_calls":)").append(calls.at.raw());
+    if (const auto old = field_reader::find(message, {"function_call"}); old.at.given())
+      return fail(old, "not supported by this server: use tool_calls");
+    const auto content = field_reader::find(message, {"content"});
+    if (says_something(content)) {
+      write_content(content, to);
+    } else if (const auto audio = field_reader::find(message, {"audio"}); audio.at.given()) {
+      write_words(spoken_words(in_.required_object(audio)), to);
+    } else if (const auto refusal = field_reader::find(message, {"refusal"}); refusal.at.given()) {
+      std::string scratch;
+      write_words(in_.required_text(refusal, scratch), to);
+    } else if (content.at.present() && !has_calls) {
+      write_words("", to);
+    } else if (!has_calls) {
+      in_.require(message, {"content"}); // says what is wrong
+    }
+    to += '}';
+  }
+
+  static bool says_something(const field& content) {
+    if (!content.at.given() || is_empty(content)) return false;
+    return !content.at.is(json::kind::string) || !content.at.raw().empty();
+  }
+
+  /// The words of an answer with sound, as it came or by its id alone.
+  std::string spoken_words(const field& audio) {
+    if (in_.failed()) return {};
+    std::string scratch;
+    if (const auto words = in_.text(field_reader::find(audio, {"transcript"}), scratch)) return std::string(*words);
+    const auto id = in_.require(audio, {"id"});
+    if (in_.failed()) return {};
+    auto words = words_of_spoken_id(in_.required_text(id, scratch));
+    if (!words) fail(id, "no id of an answer of this server; send its transcript");
+    return std::move(words).value_or("");
+  }
+
+  static void write_words(std::string_view words, std::string& to) {
+    to += R"(,"content":)";
+    json::append_string(words, to);
+  }
+
+  void write_content(const field& content, std::string& to) {
+    if (in_.failed()) return;
     to += R"(,"content":)";
     if (content.at.is(json::kind::string)) {
       write_raw(content.at, to);
@@ -169,7 +218,6 @@ private:
     } else {
       fail(content, "neither a text nor a list of parts");
     }
-    to += '}';
   }
 
   void write_parts(const field& content, std::string& to) {
@@ -188,6 +236,7 @@ private:
     const auto type = in_.require(part, {"type"});
     const auto name = in_.failed() ? std::string_view() : in_.required_text(type, scratch);
     if (in_.failed()) return;
+    if (name == "refusal") return write_item("text", "text", in_.require(part, {"refusal"}), to);
     if (name == "text") return write_item("text", "text", in_.require(part, {"text"}), to);
     if (name == "image_url") return write_picture(part, to);
     if (name == "input_audio") return write_sound(part, to);

@@ -8,6 +8,7 @@
 #include "protocol/media/base64.hpp"
 #include "protocol/media/pcm.hpp"
 #include "protocol/media/wav.hpp"
+#include "protocol/openai/spoken_id.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -18,6 +19,7 @@ namespace parley::protocol {
 namespace {
 
 constexpr std::uint32_t output_rate = 24'000;
+constexpr std::int64_t spoken_id_seconds = 24 * 3600; ///< how long it is said to be valid; it is for longer
 
 std::string text_of(json::value at) {
   return at.is(json::kind::string) ? json::unescape(at) : std::string();
@@ -91,12 +93,31 @@ std::string encode_openai_error(const openai_fault& fault) {
   return out;
 }
 
+namespace {
+
+/// The field that a client's error is about, in the request's own words; empty if its message names none.
+std::string param_in(std::string_view message) {
+  auto path = message.substr(0, message.find(": "));
+  if (path.size() == message.size() || path.empty()) return {};
+  const bool is_path = std::all_of(path.begin(), path.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == '[' || c == ']';
+  });
+  if (!is_path) return {};
+  for (const std::string_view outer : {"input.", "generation."})
+    if (path.starts_with(outer)) path.remove_prefix(outer.size());
+  return std::string(path);
+}
+
+} // namespace
+
 openai_fault openai_fault_of(std::string_view wire_code, std::string message) {
   unsigned status = 400;
   if (wire_code == "queue_full" || wire_code == "worker_busy") status = 429;
   if (wire_code == "service_unavailable" || wire_code == "worker_connect_failed") status = 503;
   if (wire_code == "inference_error") status = 500;
-  return {status, std::string(wire_code), std::move(message)};
+  auto param = status == 400 ? param_in(message) : std::string();
+  return {status, std::string(wire_code), std::move(message), std::move(param)};
 }
 
 openai_talk::openai_talk(openai_request request, std::int64_t created_s)
@@ -175,6 +196,7 @@ openai_step openai_talk::on_answer(const answer& done) {
 
   if (request_.streaming) {
     if (!began_) step.to_client = chunk(R"({"role":"assistant","content":""})", {});
+    if (!spoken_.empty()) step.to_client += chunk(last_of_sound(), {});
     step.to_client += chunk("{}", finish, done.scores);
   } else {
     choices_ += choices_.empty() ? "" : ",";
@@ -207,8 +229,8 @@ void openai_talk::append_message(const answer& done) {
   if (request_.sound != sound_format::none && done.audio) {
     choices_ += R"(null,"audio":)";
     json::object_writer sound(choices_);
-    sound.text("id", "audio-" + id_);
-    sound.integer("expires_at", created_s_);
+    sound.text("id", spoken_id(name(), done.text));
+    sound.integer("expires_at", created_s_ + spoken_id_seconds);
     sound.text("data", to_pcm16(*done.audio, request_.sound));
     sound.text("transcript", done.text);
     sound.close();
@@ -282,20 +304,39 @@ std::string openai_talk::encode_logprobs(std::string_view scores) const {
 
 openai_step openai_talk::on_delta(const std::string& text, std::string_view audio, std::string_view scores) {
   std::string delta = "{";
-  if (!began_) delta += R"("role":"assistant",)";
-  began_ = true;
+  const bool first = !std::exchange(began_, true);
+  if (first) delta += R"("role":"assistant",)";
   if (request_.sound == sound_format::none) {
     delta += R"("content":)";
     json::append_string(text, delta);
   } else {
     delta += R"("audio":)";
     json::object_writer sound(delta);
-    sound.text("id", "audio-" + id_);
+    if (first) sound.text("id", "audio_" + name());
+    spoken_ += text;
     if (!text.empty()) sound.text("transcript", text);
     if (!audio.empty()) sound.text("data", to_pcm16(audio, sound_format::pcm16));
     sound.close();
   }
   return {{}, chunk(delta + "}", {}, scores), false, {}};
+}
+
+/// The id with all that was said comes last; the first one only names the answer.
+std::string openai_talk::last_of_sound() {
+  std::string out = R"({"audio":)";
+  {
+    json::object_writer sound(out);
+    sound.text("id", spoken_id(name(), std::exchange(spoken_, {})));
+    sound.integer("expires_at", created_s_ + spoken_id_seconds);
+    sound.close();
+  }
+  return out + "}";
+}
+
+/// What tells this choice from others.
+std::string openai_talk::name() const {
+  const auto dash = id_.find('-');
+  return id_.substr(dash == id_.npos ? 0 : dash + 1) + (request_.choices > 1 ? "-" + std::to_string(choice_) : "");
 }
 
 std::string openai_talk::chunk(std::string_view delta, std::string_view finish_reason, std::string_view scores) {

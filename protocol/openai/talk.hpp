@@ -55,6 +55,8 @@ private:
   std::string chunk(std::string_view delta, std::string_view finish_reason, std::string_view scores = {});
   std::string encode_logprobs(std::string_view scores) const;
   std::string head(std::string_view object) const;
+  std::string last_of_sound();
+  std::string name() const;
 
   /// What all choices together took; they have their prompt in common.
   struct token_counts {
@@ -85,6 +87,7 @@ private:
   // the choice that is being made
   int choice_ = 0;
   bool began_ = false; ///< the first chunk, which names the role, has been sent
+  std::string spoken_; ///< words of an answer with sound that is streamed
   std::vector<conversation::tool_call> calls_;
 };
 

@@ -33,6 +33,14 @@ void write_usage(json::object_writer& to, const usage& used) {
   out.close();
 }
 
+/// Why a response failed, if nothing more is known than the code.
+std::string_view words_of(std::string_view code) {
+  if (code == "server_busy") return "The server had no free slot for this response in time.";
+  if (code == "rate_limit_exceeded") return "Too many sessions have been started: try again later.";
+  if (code == "inference_error") return "The model failed while it made this response.";
+  return "The server lost this response.";
+}
+
 void write_details(json::object_writer& to, const answer_end& how) {
   if (how.status == answer_end::how::completed) return to.json("status_details", "null");
   auto details = to.object("status_details");
@@ -41,6 +49,7 @@ void write_details(json::object_writer& to, const answer_end& how) {
     auto error = details.object("error");
     error.text("type", how.error_type);
     error.text("code", how.reason);
+    error.text("message", how.message.empty() ? words_of(how.reason) : std::string_view(how.message));
     error.close();
   } else {
     details.text("reason", how.reason);

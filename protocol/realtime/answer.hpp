@@ -20,6 +20,7 @@ struct answer_end {
   how status = how::completed;
   std::string reason{};                    ///< of cancelled and incomplete; the code of failed
   std::string error_type = "server_error"; ///< of failed
+  std::string message{};                   ///< of failed: why; empty = what the code says
 };
 
 /// One response: says what it does to the client in the order that clients rely on (response_order.hpp), and keeps its

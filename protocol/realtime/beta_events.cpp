@@ -74,7 +74,10 @@ std::string written(const beta_json& event) {
 // ---- from the beta
 
 void move_member(beta_json& from, const char* name, beta_json& to, const char* new_name) {
-  if (const auto found = from.find(name); found != from.end()) to[new_name] = std::move(*found);
+  const auto found = from.find(name);
+  if (found == from.end()) return;
+  to[new_name] = std::move(*found);
+  from.erase(name);
 }
 
 beta_json ga_format(const beta_json& name) {
@@ -93,6 +96,7 @@ beta_json ga_form(beta_json flat, bool is_session) {
   if (const auto found = flat.find("modalities"); found != flat.end() && found->is_array()) {
     const bool aloud = std::find(found->begin(), found->end(), "audio") != found->end();
     out["output_modalities"] = beta_json::array({aloud ? "audio" : "text"});
+    flat.erase("modalities");
   }
   move_member(flat, "max_output_tokens", out, "max_output_tokens");
   move_member(flat, "max_response_output_tokens", out, "max_output_tokens");
@@ -106,6 +110,10 @@ beta_json ga_form(beta_json flat, bool is_session) {
   move_member(flat, "speed", output, "speed");
   if (!input.empty()) out["audio"]["input"] = std::move(input);
   if (!output.empty()) out["audio"]["output"] = std::move(output);
+  // The rest is the machine's to judge.
+  for (const auto* name : {"input_audio_format", "output_audio_format"}) flat.erase(name);
+  for (auto& [name, value] : flat.items())
+    if (!out.contains(name)) out[name] = std::move(value);
   return out;
 }
 

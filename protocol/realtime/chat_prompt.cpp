@@ -15,15 +15,62 @@ namespace {
 constexpr int default_answer_tokens = 1024;
 constexpr std::size_t most_messages = 200; ///< chat takes 256
 constexpr std::size_t most_views = 4;      ///< of what a camera saw
+constexpr std::size_t most_calls = 128;    ///< in one message
 constexpr std::string_view not_kept = "(spoken)";
+constexpr std::string_view not_shown = "(a picture)";
+constexpr std::string_view no_result = "(no result yet)";
 
-/// The messages of a chat turn: items of one speaker in a row make one message.
+std::string_view role_of(const item& one) {
+  if (one.kind == item_kind::function_call_output) return "user";
+  if (one.kind == item_kind::function_call || one.role == item_role::assistant) return "assistant";
+  return one.role == item_role::system ? "system" : "user";
+}
+
+/// For each call in a context its result, and whether an item is such a result. Results without their call are none.
+struct results {
+  explicit results(const std::vector<kept_item>& context) : of(context.size()), told(context.size()) {
+    std::vector<std::size_t> open; // calls without a result so far
+    for (std::size_t at = 0; at < context.size(); ++at) {
+      const auto& one = *context[at];
+      if (one.kind == item_kind::function_call) open.push_back(at);
+      if (one.kind != item_kind::function_call_output) continue;
+      const auto call = std::find_if(open.rbegin(), open.rend(),
+                                     [&](std::size_t each) { return context[each]->call_id == one.call_id; });
+      if (call == open.rend()) continue;
+      of[*call] = &one;
+      told[at] = true;
+      open.erase(std::next(call).base());
+    }
+    unanswered = open.size();
+  }
+
+  std::vector<const item*> of; ///< null = there is none
+  std::vector<bool> told;      ///< with its call
+  std::size_t unanswered = 0;  ///< calls
+};
+
+/// The messages of a chat turn: items of one speaker in a row make one message. The results of calls follow their calls, in
+/// the same order, whenever they came.
 class message_list {
 public:
-  void add(std::string_view role, const item& one) {
-    for (const auto& part : one.content) add(role, part);
-    if (one.kind == item_kind::function_call) add_call(one);
-    if (one.kind == item_kind::function_call_output) add_result(one.payload);
+  explicit message_list(std::string_view instructions) { add_text("system", instructions); }
+
+  void add(const std::vector<kept_item>& context) {
+    const results known(context);
+    for (std::size_t at = 0; at < context.size(); ++at) {
+      const auto& one = *context[at];
+      if (one.kind == item_kind::function_call) {
+        if (open_results_.size() == most_calls) tell_results();
+        add_call(one, known.of[at]);
+        continue;
+      }
+      tell_results();
+      if (one.kind == item_kind::message)
+        for (const auto& part : one.content) add(role_of(one), part);
+      else if (!known.told[at])
+        add_text("user", one.payload);
+    }
+    tell_results();
   }
 
   void add_text(std::string_view role, std::string_view text) {
@@ -32,26 +79,6 @@ public:
     content += R"({"type":"text","text":)";
     json::append_string(text, content);
     content += '}';
-  }
-
-  void add_call(const item& one) {
-    if (last_role() != "assistant") messages_.push_back({"assistant", {}});
-    auto& calls = messages_.back().calls;
-    calls += calls.empty() ? "" : ",";
-    json::object_writer write(calls);
-    write.text("id", one.call_id);
-    write.text("name", one.name);
-    write.text("arguments", one.payload);
-    write.close();
-  }
-
-  /// A result whose call is gone is told by the user.
-  void add_result(std::string_view output) {
-    if (messages_.empty() || (messages_.back().role != "tool" && messages_.back().calls.empty()))
-      return add_text("user", output);
-    messages_.push_back({"tool", R"({"type":"text","text":)"});
-    json::append_string(output, messages_.back().content);
-    messages_.back().content += '}';
   }
 
   std::string_view last_role() const { return messages_.empty() ? std::string_view() : messages_.back().role; }
@@ -76,6 +103,26 @@ private:
     std::string calls{}; ///< after its content
   };
 
+  void add_call(const item& one, const item* result) {
+    if (open_results_.empty() && last_role() != "assistant") messages_.push_back({"assistant", {}});
+    auto& calls = messages_.back().calls;
+    calls += calls.empty() ? "" : ",";
+    json::object_writer write(calls);
+    write.text("name", one.name);
+    write.text("arguments", one.payload);
+    write.close();
+    open_results_.push_back(result != nullptr ? std::string_view(result->payload) : no_result);
+  }
+
+  /// Of the calls since the last time.
+  void tell_results() {
+    for (const auto output : std::exchange(open_results_, {})) {
+      messages_.push_back({"tool", R"({"type":"text","text":)"});
+      json::append_string(output, messages_.back().content);
+      messages_.back().content += '}';
+    }
+  }
+
   void add(std::string_view role, const item_part& part) {
     if (part.picture && role == "user") {
       content_of(role).append(R"({"type":"image","data":")").append(*part.picture) += R"("})";
@@ -86,6 +133,8 @@ private:
       content += R"("})";
     } else if (part.type == item_part::kind::input_audio && part.text.empty()) {
       add_text(role, not_kept);
+    } else if (part.type == item_part::kind::input_image) {
+      add_text(role, not_shown);
     } else {
       add_text(role, part.text);
     }
@@ -101,13 +150,8 @@ private:
   }
 
   std::vector<message> messages_;
+  std::vector<std::string_view> open_results_; ///< of the last message's calls
 };
-
-std::string_view role_of(const item& one) {
-  if (one.kind == item_kind::function_call_output) return "user";
-  if (one.kind == item_kind::function_call || one.role == item_role::assistant) return "assistant";
-  return one.role == item_role::system ? "system" : "user";
-}
 
 /// Without what a camera saw, except the newest `most` views.
 std::vector<kept_item> without_old_views(std::vector<kept_item> context, std::size_t most) {
@@ -122,10 +166,12 @@ std::vector<kept_item> without_old_views(std::vector<kept_item> context, std::si
   return kept;
 }
 
-/// The items that go into the turn: the newest.
+/// The items that go into the turn: the newest. A call without a result takes two messages.
 std::vector<kept_item> chosen(std::vector<kept_item> context) {
   auto kept = without_old_views(std::move(context), most_views);
   if (kept.size() > most_messages) kept.erase(kept.begin(), kept.end() - most_messages);
+  if (const auto all = kept.size() + results(kept).unanswered; all > most_messages)
+    kept.erase(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(all - most_messages));
   return kept;
 }
 
@@ -178,9 +224,8 @@ chat_turn::chat_turn(response_request request, std::vector<kept_item> context, s
 std::string chat_turn::encode() const {
   const auto& request = request_;
   const auto voice = voice_named(voices_.get(), voice_);
-  message_list messages;
-  messages.add_text("system", request.instructions);
-  for (const auto& one : context_) messages.add(role_of(*one), *one);
+  message_list messages(request.instructions);
+  messages.add(context_);
   if (messages.last_role() != "user" && messages.last_role() != "tool")
     messages.add_text("user", context_.empty() ? "Please begin the conversation." : "Please go on.");
 
@@ -200,22 +245,44 @@ std::string chat_turn::encode() const {
   return out;
 }
 
-text_message in_words(const item& one) {
+namespace {
+
+std::string call_in_words(const item& call) {
+  return call.name + "(" + call.payload + ")";
+}
+
+/// What a call or its result says. `call`: whose result it is, if that has to be said.
+std::string tool_in_words(const item& one, const item* call) {
+  if (one.kind == item_kind::function_call) return call_in_words(one);
+  return call == nullptr ? one.payload : call_in_words(*call) + ": " + one.payload;
+}
+
+/// The call whose result the item at `at` is, unless it stands right before it.
+const item* call_of(const item_list& items, std::size_t at) {
+  if (items[at].kind != item_kind::function_call_output) return nullptr;
+  for (auto before = at; before-- > 0;) {
+    const auto& one = items[before];
+    if (one.kind == item_kind::function_call && one.call_id == items[at].call_id)
+      return before + 1 == at ? nullptr : &one;
+  }
+  return nullptr;
+}
+
+} // namespace
+
+text_message item_in_words(const item_list& items, std::size_t at) {
   using conversation::role;
+  const auto& one = items[at];
   text_message out;
   out.from = one.kind == item_kind::function_call_output ? role::tool
              : role_of(one) == "assistant"               ? role::assistant
              : role_of(one) == "system"                  ? role::system
                                                          : role::user;
-  if (one.kind == item_kind::function_call) {
-    out.text = one.name + "(" + one.payload + ")";
-    return out;
-  }
-  out.text = one.payload;
+  out.text = tool_in_words(one, call_of(items, at));
   for (const auto& part : one.content) {
     if (!out.text.empty()) out.text += '\n';
     if (part.type == item_part::kind::input_image)
-      out.text += "(a picture)";
+      out.text += not_shown;
     else
       out.text += part.text.empty() ? not_kept : std::string_view(part.text);
   }
@@ -232,11 +299,11 @@ std::string in_words(const item_list& context, std::size_t most_bytes) {
     std::string line(speaker(one));
     for (const auto& part : one.content) {
       if (part.type == item_part::kind::input_image)
-        line += "(a picture) ";
+        line.append(not_shown) += ' ';
       else
         line += (part.text.empty() ? std::string(not_kept) : part.text) + " ";
     }
-    line += one.payload;
+    line += tool_in_words(one, call_of(context, at));
     bytes += line.size();
     if (bytes > most_bytes) break;
     lines.push_back(std::move(line));

@@ -39,7 +39,7 @@ private:
 /// what a camera saw, the newest. Empty if nothing was said.
 std::string in_words(const item_list& context, std::size_t most_bytes);
 
-/// One item in words, for a duplex session that is running.
-text_message in_words(const item& one);
+/// The item at `at` in words, for a duplex session that is running. A result that does not follow its call says whose it is.
+text_message item_in_words(const item_list& items, std::size_t at);
 
 } // namespace parley::protocol::realtime

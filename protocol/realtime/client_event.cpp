@@ -58,7 +58,16 @@ void read_input(field_set& from, const sound_format& coding, event_sound& sound,
 
 client_event read_response_create(field_set& event, const session_config& current, event_sound& sound) {
   response_create out{default_response(current)};
+  constexpr std::string_view members[] = {
+      "conversation", "instructions", "output_modalities", "tools", "tool_choice", "max_output_tokens", "metadata",
+      "input", "audio", "prompt", "parallel_tool_calls", "reasoning",
+      // the beta's
+      "modalities", "voice", "output_audio_format", "temperature", "max_response_output_tokens"};
+  constexpr std::string_view audio_members[] = {"output", "voice", "format"};
   auto from = event.object("response");
+  from.only(members);
+  from.object("audio").only(audio_members);
+  if (from.at("prompt").given()) from.refuse_value("prompt", "this server keeps no prompts.");
   auto& into = out.request;
   into.in_conversation = from.text("conversation").value_or("auto") != "none";
   into.own_instructions = from.at("instructions").given();
@@ -68,6 +77,8 @@ client_event read_response_create(field_set& event, const session_config& curren
   read_output_audio(from, into.output, into.voice);
   read_metadata(from, into.metadata);
   read_tools(from, into.tools, into.tool_choice);
+  if (from.at("tool_choice").given() && into.tool_choice == R"("required")" && into.tools == "[]")
+    from.refuse_value("tool_choice", "there are no tools.");
   read_input(from, current.input, sound, into);
   return out;
 }

@@ -1,5 +1,9 @@
 #include "protocol/realtime/field_set.hpp"
 
+#include "base/utf8.hpp"
+
+#include <algorithm>
+
 namespace parley::protocol::realtime {
 
 std::string field_set::path_of(std::string_view name) const {
@@ -81,6 +85,24 @@ std::optional<bool> field_set::boolean(std::string_view name) {
   if (found.is(json::kind::boolean)) return found.raw() == "true";
   refuse_type(name, "a boolean");
   return std::nullopt;
+}
+
+std::string_view field_set::spelled(std::initializer_list<std::string_view> names) const {
+  const auto found = std::find_if(names.begin(), names.end(), [&](auto name) { return at(name).given(); });
+  return found == names.end() ? *names.begin() : *found;
+}
+
+void field_set::only(std::span<const std::string_view> names) {
+  constexpr std::size_t most_members = 128, most_shown = 64;
+  const auto all = json::members(object_, most_members + 1);
+  if (all.size() > most_members)
+    return fail(invalid_value(path_.empty() ? "event" : path_, "it has more than 128 members.").value());
+  for (const auto& [key, value] : all) {
+    if (!value.given()) continue;
+    if (std::any_of(names.begin(), names.end(), [&](auto name) { return json::means(key, name); })) continue;
+    const auto path = path_of(base::utf8::truncate(json::unescape(key), most_shown));
+    return fail({"unknown_parameter", "Unknown parameter: '" + path + "'.", path});
+  }
 }
 
 field_set field_set::object(std::string_view name) {

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -47,6 +49,12 @@ public:
   std::optional<std::int64_t> required_integer(std::string_view name, std::int64_t least, std::int64_t most);
   std::optional<double> number(std::string_view name, double least, double most);
   std::optional<bool> boolean(std::string_view name);
+
+  /// The first of several spellings of one member that is given; if none is, the first.
+  std::string_view spelled(std::initializer_list<std::string_view> names) const;
+
+  /// Refuses members that have another name and are not null: a wish that has no effect may cost its client something.
+  void only(std::span<const std::string_view> names);
 
   /// A nested object; not `given` if it is absent, null or wrong.
   field_set object(std::string_view name);

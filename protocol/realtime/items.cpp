@@ -81,6 +81,9 @@ item_part read_part(field_set part, const sound_format& coding, event_sound& sou
     break;
   }
   case item_part::kind::input_image: {
+    out.low_detail = part.text("detail").value_or("") == "low";
+    // The server shows pictures without their URL. One that comes back like that is known to have been there.
+    if (!part.has("image_url") && part.at("detail").given()) break;
     const auto url = part.require("image_url");
     if (part.failed()) break;
     if (!url.is(json::kind::string) || !url.raw().starts_with("data:")) {
@@ -94,7 +97,6 @@ item_part read_part(field_set part, const sound_format& coding, event_sound& sou
     }
     out.picture = std::make_shared<const std::string>(url.raw());
     out.is_jpeg = conversation::format_of(**file) == conversation::image_format::jpeg;
-    out.low_detail = part.text("detail").value_or("") == "low";
     break;
   }
   }
@@ -207,6 +209,12 @@ item read_item(field_set& from, const sound_format& coding, event_sound& sound) 
   return out;
 }
 
+fault unknown_call(std::string_view call_id, std::string_view path) {
+  return {"invalid_tool_call_id",
+          "Tool call ID '" + std::string(call_id.substr(0, most_id_bytes)) + "' not found in conversation.",
+          std::string(path)};
+}
+
 item_list::slots::iterator item_list::locate(std::string_view id) {
   // The newest first: most of what is asked for is near the end.
   const auto found =
@@ -218,6 +226,12 @@ const item* item_list::find(std::string_view id) const {
   const auto found =
       std::find_if(items_.rbegin(), items_.rend(), [&](const slot& each) { return each.held->id == id; });
   return found == items_.rend() ? nullptr : found->held.get();
+}
+
+bool item_list::has_call(std::string_view call_id) const {
+  return std::any_of(items_.rbegin(), items_.rend(), [&](const slot& each) {
+    return each.held->kind == item_kind::function_call && each.held->call_id == call_id;
+  });
 }
 
 std::vector<kept_item> item_list::snapshot() {

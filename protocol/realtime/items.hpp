@@ -61,6 +61,9 @@ std::string encode_item(const item& of);
 /// charged for.
 item read_item(field_set& from, const sound_format& coding, event_sound& sound);
 
+/// A function call's output refers to a call that is not there. `path`: of the field.
+fault unknown_call(std::string_view call_id, std::string_view path);
+
 /// An item that others may hold on to, and that never changes.
 using kept_item = std::shared_ptr<const item>;
 
@@ -84,6 +87,9 @@ public:
 
   /// Null if there is none with this id. Valid until the list changes.
   const item* find(std::string_view id) const;
+
+  /// Whether there is a function call with this id, which a result may refer to.
+  bool has_call(std::string_view call_id) const;
 
   /// All items, or one (null = there is none), as they are now.
   std::vector<kept_item> snapshot();

@@ -322,6 +322,10 @@ void machine::fill_silence() {
 
 std::optional<fault> machine::handle(item_create& event) {
   if (event.one.id.empty()) event.one.id = out_.make_id("item_");
+  if (event.one.kind == item_kind::function_call && event.one.call_id.empty())
+    event.one.call_id = out_.make_id("call_");
+  if (event.one.kind == item_kind::function_call_output && !items_.has_call(event.one.call_id))
+    return unknown_call(event.one.call_id, "item.call_id");
   const auto shown = encode_item(event.one);
   const bool seen = lane_now() == lane::duplex && is_camera_view(event.one);
   const auto content = seen ? event.one.content : std::vector<item_part>();
@@ -339,7 +343,7 @@ std::optional<fault> machine::handle(item_create& event) {
   if (seen)
     duplex_stale_ = duplex_stale_ || inner_.kind == mode::audio;
   else if (items_.last_id() == id)
-    tell_duplex(in_words(items_[items_.size() - 1]));
+    tell_duplex(item_in_words(items_, items_.size() - 1));
   else
     duplex_stale_ = true;
   return std::nullopt;

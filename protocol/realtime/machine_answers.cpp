@@ -22,21 +22,37 @@ answer_end failure(const server_message& said) {
   const auto& code = said.error_code;
   const bool busy =
       code == "queue_full" || code == "worker_busy" || code == "service_unavailable" || code == "worker_connect_failed";
-  if (code == "invalid_payload") return {answer_end::how::failed, "invalid_value", "invalid_request_error"};
-  return {answer_end::how::failed, busy ? "server_busy" : "inference_error"};
+  if (code == "invalid_payload" || code == "missing_field")
+    return {answer_end::how::failed, "invalid_value", "invalid_request_error", said.error_message};
+  return {answer_end::how::failed, busy ? "server_busy" : "inference_error", "server_error",
+          busy ? "" : said.error_message};
 }
 
-/// The items that a response answers: the conversation's, or those that its request has, which are taken from it.
+bool has_call(const std::vector<kept_item>& context, std::string_view call_id) {
+  return std::any_of(context.begin(), context.end(), [&](const kept_item& each) {
+    return each->kind == item_kind::function_call && each->call_id == call_id;
+  });
+}
+
+/// The items that a response answers: the conversation's, or those that its request has, which are taken from it. A result
+/// belongs to a call before it, or in the conversation.
 result<std::vector<kept_item>> take_context(response_request& request, item_list& conversation) {
   if (!request.input) return conversation.snapshot();
   std::vector<kept_item> context;
   for (auto& each : *request.input) {
-    auto* const reference = std::get_if<std::string>(&each);
-    context.push_back(reference != nullptr ? conversation.share(*reference)
-                                           : std::make_shared<const item>(std::move(std::get<item>(each))));
-    if (context.back() == nullptr)
-      return refuse("invalid_value", "There is no item with id '" + reference->substr(0, most_shown) + "'.",
-                    "response.input");
+    if (auto* const reference = std::get_if<std::string>(&each)) {
+      context.push_back(conversation.share(*reference));
+      if (context.back() == nullptr)
+        return refuse("invalid_value", "There is no item with id '" + reference->substr(0, most_shown) + "'.",
+                      "response.input");
+      continue;
+    }
+    auto& one = std::get<item>(each);
+    if (one.kind == item_kind::function_call_output && !has_call(context, one.call_id) &&
+        !conversation.has_call(one.call_id))
+      return tl::unexpected(
+          unknown_call(one.call_id, "response.input[" + std::to_string(context.size()) + "].call_id"));
+    context.push_back(std::make_shared<const item>(std::move(one)));
   }
   request.input.reset();
   return context;

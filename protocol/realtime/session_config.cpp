@@ -1,18 +1,17 @@
 #include "protocol/realtime/session_config.hpp"
 
+#include "protocol/codec/tool_codec.hpp"
+#include "protocol/json/field_reader.hpp"
 #include "protocol/json/writer.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace parley::protocol::realtime {
 namespace {
 
-constexpr std::size_t max_tools_bytes = 64u << 10;
 constexpr std::size_t max_echo_bytes = 4u << 10; ///< of a value that is only echoed
 constexpr std::size_t max_name_bytes = 256;
-constexpr std::size_t max_tools = 128;
 constexpr int default_silence_ms = 500;
 
 /// A value that is kept as it was written; longer ones are not kept.
@@ -22,29 +21,77 @@ void read_echo(const field_set& from, std::string_view name, std::string& into) 
   into = given.is(json::kind::string) ? "\"" + std::string(given.raw()) + "\"" : std::string(given.raw());
 }
 
+/// `auto`, or an object with these members; anything else could not be shown.
+void read_tracing(field_set& from, std::string& into) {
+  constexpr std::string_view members[] = {"workflow_name", "group_id", "metadata"};
+  const auto given = from.at("tracing");
+  if (given.is(json::kind::object))
+    from.object("tracing").only(members);
+  else if (given.given() && !(given.is(json::kind::string) && json::means(given, "auto")))
+    return from.refuse_value("tracing", "it must be auto or an object.");
+  read_echo(from, "tracing", into);
+}
+
 void read_truncation(field_set& from, std::string& into) {
   const auto given = from.at("truncation");
   if (!given.given()) return;
-  const bool word = given.is(json::kind::string) && (json::means(given, "auto") || json::means(given, "disabled"));
-  if (!word && !given.is(json::kind::object))
+  if (given.is(json::kind::object)) {
+    constexpr std::string_view members[] = {"type", "retention_ratio", "token_limits"};
+    auto ratio = from.object("truncation");
+    ratio.only(members);
+    if (ratio.required_text("type") != "retention_ratio")
+      return ratio.refuse_value("type", "it must be retention_ratio.");
+    ratio.require("retention_ratio");
+    ratio.number("retention_ratio", 0, 1);
+    ratio.object("token_limits");
+  } else if (!given.is(json::kind::string) || !(json::means(given, "auto") || json::means(given, "disabled"))) {
     return from.refuse_value("truncation", "it must be auto, disabled or an object.");
+  }
   read_echo(from, "truncation", into);
 }
 
-void read_format(field_set& from, sound_format& into) {
-  const bool named = from.at("format").given();
-  auto format = from.object("format");
-  if (!named || from.failed()) return;
-  const auto found = sound_format_of(format.required_text("type"), format.integer("rate", 1, 1'000'000));
+/// The beta names formats otherwise.
+std::string_view ga_format(std::string_view name) {
+  if (name == "pcm16") return "audio/pcm";
+  if (name == "g711_ulaw") return "audio/pcmu";
+  if (name == "g711_alaw") return "audio/pcma";
+  return name;
+}
+
+/// A format as an object, or as its name alone.
+void read_format(field_set& from, std::string_view name, sound_format& into) {
+  const auto given = from.at(name);
+  if (!given.given() || from.failed()) return;
+  std::optional<sound_format> found;
+  if (given.is(json::kind::string)) {
+    found = sound_format_of(ga_format(json::unescape(given)), std::nullopt);
+  } else {
+    constexpr std::string_view members[] = {"type", "rate"};
+    auto format = from.object(name);
+    format.only(members);
+    const auto type = format.required_text("type");
+    const auto rate = format.integer("rate", 1, 1'000'000);
+    if (from.failed()) return;
+    found = sound_format_of(ga_format(type), rate);
+  }
   if (found)
     into = *found;
   else
-    from.refuse_value("format", "this server takes audio/pcm at 24000 or 16000 Hz, audio/pcmu and audio/pcma.");
+    from.refuse_value(name, "this server takes audio/pcm at 24000 or 16000 Hz, audio/pcmu and audio/pcma.");
+}
+
+/// Azure gives the rate of PCM a member of its own.
+void read_rate(field_set& from, std::int64_t rate, sound_format& into) {
+  if (into.coding != sound_coding::pcm16) return;
+  if (const auto found = sound_format_of("audio/pcm", rate))
+    into = *found;
+  else
+    from.refuse_value("input_audio_sampling_rate", "this server takes 24000 and 16000 Hz.");
 }
 
 /// Never an error: some clients end when there is one.
-void read_transcription(const field_set& input, session_config& into) {
-  const auto given = input.at("transcription");
+void read_transcription(const field_set& from, std::string_view name, session_config& into) {
+  const auto given = from.at(name);
   if (!given.present()) return;
   into.transcription = {};
   if (!given.is(json::kind::object)) return;
@@ -62,13 +109,40 @@ void read_transcription(const field_set& input, session_config& into) {
 }
 
 void read_turn_detection(field_set& from, turn_detection& into) {
-  if (from.is_null("turn_detection")) into.type = turn_detection::kind::none;
+  // Azure's clients switch it off with a type of its own.
+  constexpr std::string_view off = "none";
+  const auto whole = from.at("turn_detection");
+  if (from.is_null("turn_detection") || (whole.is(json::kind::string) && json::means(whole, off))) {
+    into.type = turn_detection::kind::none;
+    return;
+  }
+  turn_detection read;
+  if (whole.is(json::kind::string)) { // as the first clients of the beta wrote it
+    if (!json::means(whole, "server_vad") && !json::means(whole, "semantic_vad"))
+      return from.refuse_value("turn_detection", "it must be server_vad or semantic_vad.");
+    read.type =
+        json::means(whole, "server_vad") ? turn_detection::kind::server_vad : turn_detection::kind::semantic_vad;
+    into = std::move(read);
+    return;
+  }
+  constexpr std::string_view members[] = {"type",
+                                          "threshold",
+                                          "prefix_padding_ms",
+                                          "silence_duration_ms",
+                                          "idle_timeout_ms",
+                                          "create_response",
+                                          "interrupt_response",
+                                          "eagerness"};
   auto given = from.object("turn_detection");
   if (!given.given()) return;
+  given.only(members);
   const auto type = given.required_text("type");
+  if (type == off) {
+    into.type = turn_detection::kind::none;
+    return;
+  }
   if (type != "server_vad" && type != "semantic_vad")
     return given.refuse_value("type", "it must be server_vad or semantic_vad.");
-  turn_detection read;
   read.type = type == "server_vad" ? turn_detection::kind::server_vad : turn_detection::kind::semantic_vad;
   read.create_response = given.boolean("create_response").value_or(true);
   read.interrupt_response = given.boolean("interrupt_response").value_or(true);
@@ -85,19 +159,87 @@ void read_turn_detection(field_set& from, turn_detection& into) {
 
 } // namespace
 
-void read_tools(field_set& from, std::string& into, std::string& choice) {
-  const auto tools = from.at("tools");
-  if (tools.given()) {
-    if (!tools.is(json::kind::array) || tools.raw().size() > max_tools_bytes)
-      return from.refuse_value("tools", "it must be a list of at most 64 KiB.");
-    for (const auto& each : json::elements(tools, max_tools)) {
-      const auto type = json::member(each, "type");
-      if (!type.is(json::kind::string) || !json::means(type, "function"))
-        return from.refuse_value("tools", "only tools of type function are supported.");
+namespace {
+
+/// An error of the shared check, in this API's words.
+fault fault_of(const error& why) {
+  const auto path = why.message.substr(0, why.message.find(": "));
+  if (why.code == error_code::missing_field)
+    return {"missing_required_parameter", "Missing required parameter: '" + path + "'.", path};
+  return invalid_value(path, why.message.substr(std::min(path.size() + 2, why.message.size())) + ".").value();
+}
+
+/// As the API shows them: flat, whichever form the client used.
+std::string flat_tools(json::value tools) {
+  std::string out = "[";
+  for (const auto& each : json::elements(tools, json::max_values)) {
+    out += out.size() > 1 ? "," : "";
+    const auto nested = json::member(each, "function");
+    if (!nested.given()) {
+      out += each.raw();
+      continue;
     }
-    into = tools.raw();
+    json::object_writer write(out);
+    write.text("type", "function");
+    for (const char* name : {"name", "description", "parameters"}) {
+      const auto value = json::member(nested, name);
+      if (value.is(json::kind::string))
+        write.text(name, json::unescape(value));
+      else if (value.given())
+        write.json(name, value.raw());
+    }
+    write.close();
   }
-  if (from.at("tool_choice").given()) read_echo(from, "tool_choice", choice);
+  return out + "]";
+}
+
+std::string encode_choice(const tool_choice& of) {
+  if (of.name.empty())
+    return of.mode == tool_choice::how::none       ? R"("none")"
+           : of.mode == tool_choice::how::required ? R"("required")"
+                                                   : R"("auto")";
+  std::string out;
+  json::object_writer write(out);
+  write.text("type", "function");
+  write.text("name", of.name);
+  write.close();
+  return out;
+}
+
+} // namespace
+
+void read_tools(field_set& from, std::string& into, std::string& choice) {
+  const field tools{from.at("tools"), from.path_of("tools")},
+      wanted{from.at("tool_choice"), from.path_of("tool_choice")};
+  if (from.failed() || (!tools.at.given() && !wanted.at.given())) return;
+  field_reader in;
+  const auto before = json::scan(into), chosen_before = json::scan(choice);
+  const auto offered = read_tool_list(in, tools.at.given() ? tools : field{json::root(before), tools.path});
+  if (!in.failed()) {
+    const auto chosen = read_tool_choice(in, wanted, offered);
+    if (!chosen.allowed.empty())
+      return from.refuse_value("tool_choice", "it may be auto, none, required or a function.");
+    if (!in.failed() && wanted.at.given()) choice = encode_choice(chosen);
+  }
+  if (in.failed()) return from.fail(fault_of(in.failure().value()));
+  if (tools.at.given()) into = flat_tools(tools.at);
+  if (wanted.at.given()) return;
+  // A function that is not offered any more cannot be the one to call.
+  field_reader still;
+  read_tool_choice(still, {json::root(chosen_before), wanted.path}, offered);
+  if (still.failed()) choice = R"("auto")";
+}
+
+void check_functions(field_set& from) {
+  const field tools{from.at("tools"), from.path_of("tools")};
+  const auto all = json::elements(tools.at, json::max_values);
+  for (std::size_t i = 0; i < all.size() && !from.failed(); ++i) {
+    const auto type = json::member(all[i], "type");
+    if (!type.is(json::kind::string) || !json::means(type, "function")) continue;
+    field_reader in;
+    read_tool(in, {all[i], tools.path + "[" + std::to_string(i) + "]"});
+    if (in.failed()) from.fail(fault_of(in.failure().value()));
+  }
 }
 
 namespace {
@@ -137,36 +279,68 @@ std::string encode_turns(const turn_detection& of) {
 } // namespace
 
 void read_output_modalities(field_set& from, bool& audible) {
-  const auto given = from.at("output_modalities");
+  const auto name = from.spelled({"output_modalities", "modalities"});
+  const auto given = from.at(name);
   if (!given.given()) return;
   bool any = false, aloud = false;
   for (const auto& each : json::elements(given, 4)) {
     const bool audio = each.is(json::kind::string) && json::means(each, "audio");
     if (!audio && !(each.is(json::kind::string) && json::means(each, "text")))
-      return from.refuse_value("output_modalities", "it may hold text and audio.");
+      return from.refuse_value(name, "it may hold text and audio.");
     any = true;
     aloud = aloud || audio;
   }
-  if (!any) return from.refuse_value("output_modalities", "it must be a list of text or audio.");
+  if (!any) return from.refuse_value(name, "it must be a list of text or audio.");
   audible = aloud;
 }
 
 void read_max_output_tokens(field_set& from, int& into) {
-  const auto given = from.at("max_output_tokens");
+  const auto name = from.spelled({"max_output_tokens", "max_response_output_tokens"});
+  const auto given = from.at(name);
   if (given.is(json::kind::string) && json::means(given, "inf"))
     into = 0;
-  else if (const auto most = from.integer("max_output_tokens", 1, max_answer_tokens))
+  else if (const auto most = from.integer(name, 1, max_answer_tokens))
     into = static_cast<int>(*most);
 }
 
+namespace {
+
+/// A custom voice is an object with an id. It is echoed as a string: some clients take nothing else.
+void read_voice(field_set& from, std::string& into) {
+  if (from.at("voice").is(json::kind::object)) {
+    auto voice = from.object("voice");
+    if (auto id = voice.short_text(voice.spelled({"id", "name"}))) into = std::move(*id);
+  } else if (auto name = from.short_text("voice")) {
+    into = std::move(*name);
+  }
+}
+
+constexpr std::string_view audio_members[] = {"input", "output", "voice", "format"};
+constexpr std::string_view input_members[] = {"format", "noise_reduction", "transcription", "turn_detection"};
+constexpr std::string_view output_members[] = {"format", "voice", "speed"};
+constexpr std::string_view session_members[] = {
+    "type", "object", "id", "expires_at", "client_secret", "model", "output_modalities", "instructions", "tools",
+    "tool_choice", "max_output_tokens", "tracing", "prompt", "truncation", "include", "audio", "parallel_tool_calls",
+    "reasoning",
+    // the beta's
+    "modalities", "voice", "input_audio_format", "output_audio_format", "input_audio_transcription", "turn_detection",
+    "input_audio_noise_reduction", "temperature", "max_response_output_tokens", "speed",
+    // Azure's
+    "input_audio_sampling_rate", "input_audio_echo_cancellation"};
+
+} // namespace
+
 void read_output_audio(field_set& from, sound_format& format, std::string& voice) {
-  auto output = from.object("audio").object("output");
-  read_format(output, format);
-  // A custom voice is an object with an id. It is echoed as a string: some clients take nothing else.
-  if (output.at("voice").is(json::kind::object))
-    voice = output.object("voice").short_text("id").value_or("default");
-  else if (auto name = output.short_text("voice"))
-    voice = std::move(*name);
+  auto audio = from.object("audio");
+  auto output = audio.object("output");
+  output.only(output_members);
+  // In a session or response, as in the beta; in `audio`, as in chat completions.
+  read_format(from, "output_audio_format", format);
+  read_voice(from, voice);
+  for (auto* each : {&audio, &output}) {
+    read_format(*each, "format", format);
+    read_voice(*each, voice);
+  }
 }
 
 void read_instructions(field_set& from, std::string& into) {
@@ -182,20 +356,31 @@ result<session_config> updated(const session_config& before, json::value session
   field_set from(session, "session", wrong);
   if (const auto type = from.text("type"); type && *type != "realtime")
     return refuse("unsupported_session_type", "This server has sessions of type realtime only.", "session.type");
+  from.only(session_members);
   if (auto model = from.short_text("model")) to.model = std::move(*model);
   read_instructions(from, to.instructions);
   read_output_modalities(from, to.audible);
   read_max_output_tokens(from, to.max_output_tokens);
   read_tools(from, to.tools, to.tool_choice);
-  read_echo(from, "tracing", to.tracing);
+  read_tracing(from, to.tracing);
   read_truncation(from, to.truncation);
   if (from.at("prompt").given()) from.refuse_value("prompt", "this server keeps no prompts.");
-  auto input = from.object("audio").object("input");
-  read_format(input, to.input);
+  auto audio = from.object("audio");
+  audio.only(audio_members);
+  auto input = audio.object("input");
+  input.only(input_members);
+  // What is nested wins over flat members.
+  read_format(from, "input_audio_format", to.input);
+  read_format(audio, "format", to.input); // Live has one for both directions
+  if (const auto rate = from.integer("input_audio_sampling_rate", 1, 1'000'000)) read_rate(from, *rate, to.input);
+  read_format(input, "format", to.input);
+  read_turn_detection(from, to.turns);
   read_turn_detection(input, to.turns);
-  read_transcription(input, to);
+  read_transcription(from, "input_audio_transcription", to);
+  read_transcription(input, "transcription", to);
   read_output_audio(from, to.output, to.voice);
-  if (const auto speed = from.object("audio").object("output").number("speed", 0.25, 1.5)) to.speed = *speed;
+  for (auto each : {from, audio.object("output")})
+    if (const auto speed = each.number("speed", 0.25, 1.5)) to.speed = *speed;
   if (wrong) return tl::unexpected(std::move(*wrong));
   return to;
 }

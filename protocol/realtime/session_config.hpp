@@ -39,9 +39,9 @@ struct session_config {
   sound_format input{};
   sound_format output{};
   turn_detection turns{};
-  std::string voice = "default"; ///< as the client names it
-  double speed = 1.0;            ///< echoed only
-  int max_output_tokens = 0;     ///< of one answer; 0 = "inf"
+  std::string voice = "alloy"; ///< as the client names it; at first one that all clients know
+  double speed = 1.0;          ///< echoed only
+  int max_output_tokens = 0;   ///< of one answer; 0 = "inf"
   // As the client wrote them, JSON:
   std::string tools = "[]";
   std::string tool_choice = R"("auto")";
@@ -68,5 +68,8 @@ void read_max_output_tokens(field_set& from, int& into);
 void read_output_audio(field_set& from, sound_format& format, std::string& voice);
 void read_instructions(field_set& from, std::string& into);
 void read_tools(field_set& from, std::string& tools, std::string& choice);
+
+/// Checks the functions among the `tools` of an object; other tools are let be.
+void check_functions(field_set& from);
 
 } // namespace parley::protocol::realtime

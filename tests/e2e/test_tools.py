@@ -1,5 +1,6 @@
 """Functions and JSON, with the trained model: it has never learned any, so the answers are forced."""
 import json
+import urllib.error
 import urllib.request
 
 import pytest
@@ -74,6 +75,32 @@ def test_no_mark_of_a_call_is_ever_said(server, spoken):
     got = choice(server, tools=[TOOL], max_tokens=20, **more)
     said = got["message"]["audio"]["transcript"] if "audio" in got["message"] else got["message"]["content"] or ""
     assert "tool_call" not in said
+
+
+CALL = {"id": "call_x", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Paris", "days": 1}'}}
+AFTER_CALL = [{"role": "user", "content": "What is the weather in Paris?"}, {"role": "assistant", "content": None, "tool_calls": [CALL]},
+              {"role": "tool", "tool_call_id": "call_x", "content": "sunny"}, {"role": "user", "content": "What is the weather in Rome?"}]
+
+
+@pytest.mark.parametrize("more", [{"tools": [TOOL], "tool_choice": "none"}, {}, {"modalities": ["text", "audio"]}, {"response_format": {"type": "json_object"}},
+                                  {"tools": [TOOL], "response_format": {"type": "json_object"}}], ids=["none", "no tools", "spoken", "json", "json and tools"])
+def test_no_mark_is_said_where_calls_went_before(server, more):
+    for seed in range(3):
+        got = choice(server, messages=AFTER_CALL, max_tokens=60, **more | {"seed": seed})["message"]
+        said = got["audio"]["transcript"] if "audio" in got else got["content"] or ""
+        assert "tool_call" not in said and (said or got.get("tool_calls")), got
+
+
+def test_results_find_their_calls_by_id(server):
+    call = lambda id, city: {"id": id, "type": "function", "function": {"name": "get_weather", "arguments": json.dumps({"city": city})}}
+    results = [{"role": "tool", "tool_call_id": "call_a", "content": "sunny, 18 degrees"}, {"role": "tool", "tool_call_id": "call_b", "content": "rainy, 9 degrees"}]
+    talk = [{"role": "user", "content": "Weather?"}, {"role": "assistant", "content": None, "tool_calls": [call("call_a", "Paris"), call("call_b", "Rome")]}]
+    said = [choice(server, messages=talk + order, temperature=0, max_tokens=40)["message"]["content"] for order in (results, results[::-1])]
+    assert said[0] == said[1]
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        ask(server, messages=talk + results[:1])
+    error = json.loads(refused.value.read())["error"]
+    assert refused.value.code == 400 and error["param"] == "messages[1].tool_calls" and error["message"].endswith("call_b")
 
 
 def test_a_required_call_is_not_spoken(server):

@@ -184,10 +184,10 @@ TEST_CASE("chat: messages") {
         "invalid_payload input.messages[1].role: none of system, user, assistant, tool");
   CHECK(refusal(chat({{"messages", {hello, {{"role", 1}, {"content", "x"}}}}})) ==
         "invalid_payload input.messages[1].role: not a string");
-  CHECK(refusal(chat({{"messages", {hello, {{"role", "assistant"}, {"content", "x"}}}}})) ==
-        "invalid_payload input.messages[1].role: the last message is the user's, or a tool's");
   CHECK(refusal(chat({{"messages", {hello, {{"role", "tool"}, {"content", "x"}}}}})) ==
-        "invalid_payload input.messages[1].role: no tool_calls before this result");
+        "invalid_payload input.messages[1].role: messages with role 'tool' must be a response to a preceding message "
+        "with "
+        "'tool_calls'");
   CHECK(refusal(chat({{"messages", {{{"role", "user"}, {"content", nullptr}}}}})) ==
         "invalid_payload input.messages[0].content: neither a string nor a list");
   CHECK(refusal(chat({{"messages", {{{"role", "user"}, {"content", 5}}}}})) ==
@@ -335,4 +335,85 @@ TEST_CASE("chat: items, pictures and text are counted over all messages") {
         "invalid_payload input.messages[2].content: more than 1048576 bytes of text in one append");
   CHECK(refusal(content({{{"type", "text"}, {"text", half}}, {{"type", "text"}, {"text", half + "a"}}})) ==
         "invalid_payload input.messages[0].content[1].text: more than 1048576 bytes of text in one append");
+}
+
+TEST_CASE("chat: whoever speaks last is answered") {
+  const dom system{{"role", "system"}, {"content", "Greet."}}, said{{"role", "assistant"}, {"content", "My name"}};
+  for (const auto& messages : {dom{system}, dom{hello, said}, dom{hello, system}, dom{said}}) {
+    const auto out = chat({{"messages", messages}});
+    INFO(messages.dump());
+    REQUIRE(out);
+    CHECK(out->messages.size() == messages.size());
+  }
+}
+
+namespace {
+
+dom result_of(const char* id, const char* content) {
+  dom out{{"role", "tool"}, {"content", content}};
+  if (*id != 0) out["tool_call_id"] = id;
+  return out;
+}
+
+/// Two calls, and these messages behind them.
+result<chat_append_event> after_calls(std::vector<dom> more, const char* first = "call_a",
+                                      const char* second = "call_b") {
+  dom calls = dom::array();
+  for (const auto* id : {first, second}) {
+    dom call{{"function", {{"name", "get_weather"}, {"arguments", "{}"}}}};
+    if (*id != 0) call["id"] = id;
+    calls.push_back(call);
+  }
+  std::vector<dom> all{hello, {{"role", "assistant"}, {"tool_calls", calls}}};
+  all.insert(all.end(), more.begin(), more.end());
+  return chat({{"messages", all}});
+}
+
+/// What the results say, in their order.
+std::string results_in(const result<chat_append_event>& decoded) {
+  if (!decoded) return refusal(decoded);
+  std::string out;
+  for (const auto& each : decoded->messages)
+    if (each.from == role::tool) out += std::get<text_item>(each.content.at(0)).text + " ";
+  return out;
+}
+
+} // namespace
+
+TEST_CASE("chat: a result belongs to the call with its id, wherever it stands behind the calls") {
+  CHECK(results_in(after_calls({result_of("call_a", "sun"), result_of("call_b", "rain")})) == "sun rain ");
+  CHECK(results_in(after_calls({result_of("call_b", "rain"), result_of("call_a", "sun")})) == "sun rain ");
+  CHECK(results_in(after_calls({result_of("call_b", "rain"), result_of("call_a", "sun"), hello})) == "sun rain ");
+  CHECK(results_in(after_calls({result_of("", "sun"), result_of("", "rain")})) == "sun rain "); // without ids in order
+  CHECK(results_in(after_calls({result_of("", "rain"), result_of("call_a", "sun")})) == "sun rain ");
+  CHECK(results_in(after_calls({result_of("x", "sun"), result_of("x", "rain")}, "x", "x")) == "sun rain ");
+  const auto two_rounds = after_calls({result_of("call_b", "rain"),
+                                       result_of("call_a", "sun"),
+                                       {{"role", "assistant"},
+                                        {"tool_calls",
+                                         {{{"id", "call_a"}, {"function", {{"name", "f"}, {"arguments", "{}"}}}},
+                                          {{"id", "call_c"}, {"function", {{"name", "f"}, {"arguments", "{}"}}}}}}},
+                                       result_of("call_c", "snow"),
+                                       result_of("call_a", "fog")});
+  CHECK(results_in(two_rounds) == "sun rain fog snow ");
+}
+
+TEST_CASE("chat: results that answer no call, or one twice, and calls without a result") {
+  const std::string at = "invalid_payload input.messages[";
+  CHECK(results_in(after_calls({result_of("call_a", "x"), result_of("call_c", "y")})) ==
+        at + "3].tool_call_id: None of the 'tool_calls' before this result has the id 'call_c'.");
+  CHECK(results_in(after_calls({result_of("call_a", "x"), result_of("call_a", "y"), result_of("call_b", "z")})) ==
+        at + "3].tool_call_id: Duplicate value for 'tool_call_id' of 'call_a', in messages[2] and messages[3].");
+  const std::string missing =
+      "1].tool_calls: An assistant message with 'tool_calls' must be followed by tool messages "
+      "responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ";
+  CHECK(results_in(after_calls({result_of("call_a", "x")})) == at + missing + "call_b");
+  CHECK(results_in(after_calls({result_of("call_b", "x"), hello, result_of("call_a", "y")})) ==
+        at + missing + "call_a");
+  CHECK(results_in(after_calls({})) == at + missing + "call_a, call_b");
+  CHECK(results_in(after_calls({result_of("", "x")}, "", "")) == at + missing + "number 2");
+  CHECK(results_in(after_calls({result_of("", "x"), result_of("", "y"), result_of("", "z")})) ==
+        at + "4]: there are more results than calls");
+  CHECK(results_in(after_calls({result_of(std::string(257, 'x').c_str(), "x")})) ==
+        at + "2].tool_call_id: not an id of 1 to 256 bytes");
 }

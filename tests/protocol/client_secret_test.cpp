@@ -66,7 +66,7 @@ TEST_CASE("what is wrong with a request for an ephemeral key is named") {
 TEST_CASE("a session at the limit of nesting is refused where the beta's form would exceed it") {
   const auto nested = [](int depth) {
     const auto lists = static_cast<std::size_t>(depth - 1);
-    return R"({"a":)" + std::string(lists, '[') + std::string(lists, ']') + "}";
+    return R"({"include":)" + std::string(lists, '[') + std::string(lists, ']') + "}";
   };
   CHECK(refusal(nested(31), secret_form::beta).empty());
   CHECK(refusal(nested(32), secret_form::beta) == "invalid_json session");

@@ -1,5 +1,6 @@
 #include "protocol/codec/client_codec.hpp"
 #include "protocol/openai/request.hpp"
+#include "protocol/openai/spoken_id.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -176,4 +177,68 @@ TEST_CASE("a body that is not UTF-8 is refused: it would stand in recordings") {
     CAPTURE(bad);
     CHECK(refusal_of(said(bad)) == "the body is not UTF-8");
   }
+}
+
+namespace {
+
+/// The words of the assistant's message in a conversation.
+std::string said_by(const std::string& message) {
+  const auto turn =
+      append_of(R"({"messages":[{"role":"user","content":"hi"},)" + message + R"(,{"role":"user","content":"so"}]})");
+  REQUIRE(turn.messages.size() == 3);
+  CHECK(turn.messages[1].from == role::assistant);
+  std::string out;
+  for (const auto& part : turn.messages[1].content) out += std::get<text_item>(part).text;
+  return out;
+}
+
+} // namespace
+
+TEST_CASE("what an assistant said can be sent back as it came") {
+  CHECK(
+      said_by(
+          R"({"role":"assistant","content":"a","refusal":null,"annotations":[],"audio":null,"function_call":null})") ==
+      "a");
+  CHECK(said_by(R"({"role":"assistant","content":"a","reasoning_content":"hm","reasoning":"hm","tool_calls":null})") ==
+        "a");
+  CHECK(said_by(R"({"role":"assistant","content":null,"refusal":"No \"way\"."})") == "No \"way\".");
+  CHECK(said_by(R"({"role":"assistant","content":[{"type":"refusal","refusal":"No."}]})") == "No.");
+  CHECK(said_by(R"({"role":"assistant","content":[{"type":"text","text":"a"}],"tool_calls":[]})") == "a");
+  CHECK(said_by(R"({"role":"assistant","content":null})").empty());
+  CHECK(said_by(R"({"role":"assistant","content":[]})").empty());
+  CHECK(
+      said_by(
+          R"({"role":"assistant","content":null,"audio":{"id":"x","data":"AAAA","expires_at":1,"transcript":"é\n"}})") ==
+      "é\n");
+  CHECK(said_by(R"({"role":"assistant","content":"","audio":{"id":"x","transcript":"b"}})") == "b");
+}
+
+TEST_CASE("a spoken answer's id stands for its words") {
+  for (const std::string words : {"", "a", "ab", "abc", "My name is Parley.", "\xE4\xBD\xA0\xE5\xA5\xBD?>~\xC3\xBF"}) {
+    const auto id = spoken_id("abc", words);
+    CHECK(id.find_first_of("+/=") == id.npos);
+    CHECK(words_of_spoken_id(id) == words);
+    CHECK(words_of_spoken_id("audio_abc" + id) == words); // the ids of a stream, joined
+    CHECK(said_by(R"({"role":"assistant","audio":{"id":")" + id + "\"}}") == words);
+  }
+  for (const auto* wrong : {"", "audio_abc", "audio_abc.a", "audio_abc.!", "audio_abc.YQ==", "abc.YQ", "audio_abc._w"})
+    CHECK(words_of_spoken_id(wrong) == std::nullopt);
+  CHECK(refusal_of(R"({"messages":[{"role":"assistant","audio":{"id":"audio_1"}},{"role":"user","content":"hi"}]})") ==
+        "messages[0].audio.id: no id of an answer of this server; send its transcript");
+  CHECK(refusal_of(
+            R"({"messages":[{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}]})") ==
+        "messages[0].function_call: not supported by this server: use tool_calls");
+  CHECK(read_openai_request(R"({"messages":[{"role":"assistant"}]})").error().message ==
+        "messages[0].content: required");
+}
+
+TEST_CASE("results find their calls by their ids") {
+  const auto turn = append_of(
+      R"({"messages":[{"role":"user","content":"Weather?"},{"role":"assistant","content":null,"tool_calls":[)"
+      R"({"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},)"
+      R"({"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]},)"
+      R"({"role":"tool","tool_call_id":"b","content":"rain"},{"role":"tool","tool_call_id":"a","content":"sun"}]})");
+  REQUIRE(turn.messages.size() == 4);
+  CHECK(std::get<text_item>(turn.messages[2].content[0]).text == "sun");
+  CHECK(std::get<text_item>(turn.messages[3].content[0]).text == "rain");
 }

@@ -2,6 +2,7 @@
 #include "protocol/media/base64.hpp"
 #include "protocol/media/pcm.hpp"
 #include "protocol/media/wav.hpp"
+#include "protocol/openai/spoken_id.hpp"
 #include "protocol/openai/talk.hpp"
 
 #include <catch2/catch.hpp>
@@ -283,6 +284,8 @@ TEST_CASE("sound comes as PCM16") {
     const auto message = json::parse(talk.on_frame(done("hi", "turn_end", sound)).to_client)["choices"][0]["message"];
     CHECK(message["content"].is_null());
     CHECK(message["audio"]["transcript"] == "hi");
+    CHECK(words_of_spoken_id(message["audio"]["id"].get<std::string>()) == "hi");
+    CHECK(message["audio"]["expires_at"] > 1'700'000'000);
     const auto read = read_wav(*base64::decode(message["audio"]["data"].get<std::string>()), {24'000});
     REQUIRE(read);
     REQUIRE(read->size() == 3);
@@ -296,6 +299,13 @@ TEST_CASE("sound comes as PCM16") {
     CHECK_FALSE(words.contains("content"));
     const auto heard = chunks_of(talk.on_frame(delta("", sound)).to_client)[0]["choices"][0]["delta"];
     CHECK(*base64::decode(heard["audio"]["data"].get<std::string>()) == std::string("\x00\x00\x00\x40\x01\x80", 6));
+    CHECK_FALSE(heard["audio"].contains("id"));
+    talk.on_frame(delta(" you"));
+    const auto end = chunks_of(talk.on_frame(done("hi you")).to_client)[0]["choices"][0]["delta"]["audio"];
+    const auto first = words["audio"]["id"].get<std::string>(), id = end["id"].get<std::string>();
+    CHECK(words_of_spoken_id(id) == "hi you");
+    CHECK(words_of_spoken_id(first + id) == "hi you"); // as clients join the strings of a stream
+    CHECK(end["expires_at"] > 1'700'000'000);
   }
 }
 
@@ -323,4 +333,15 @@ TEST_CASE("errors have the status that clients of this API expect") {
   auto talk = talk_for();
   begin(talk);
   CHECK(talk.on_frame(wire(session_closed{"timeout", {}})).fault->status == 503);
+}
+
+TEST_CASE("an error names the field of the request") {
+  const auto param = [](const std::string& why) { return openai_fault_of("invalid_payload", why).param; };
+  CHECK(param("input.messages[1].tool_calls: An assistant message: without") == "messages[1].tool_calls");
+  CHECK(param("input.generation.stop[1]: not a string") == "stop[1]");
+  CHECK(param("tools[0].function.name: required") == "tools[0].function.name");
+  CHECK(param("messages: empty") == "messages");
+  CHECK(param("no field at all").empty());
+  CHECK(param("Two words: more").empty());
+  CHECK(openai_fault_of("inference_error", "messages: x").param.empty());
 }

@@ -356,15 +356,15 @@ TEST_CASE("what is typed, returned by a function or changed reaches the running 
   server.asked();
   server.send(typed("Be fair.", "system"));
   server.send(typed("Indeed.", "assistant"));
-  server.send({{"type", "conversation.item.create"},
-               {"item", {{"type", "function_call_output"}, {"call_id", "call_1"}, {"output", "{\"a\":1}"}}}});
   server.send(
       {{"type", "conversation.item.create"},
        {"item", {{"type", "function_call"}, {"call_id", "call_1"}, {"name", "f"}, {"arguments", "{\"b\":2}"}}}});
+  server.send({{"type", "conversation.item.create"},
+               {"item", {{"type", "function_call_output"}, {"call_id", "call_1"}, {"output", "{\"a\":1}"}}}});
   server.update({{"instructions", "Speak French."}});
   server.update({{"instructions", "Speak French."}});
-  CHECK(told(server.asked()) == names{"system: Be fair.", "assistant: Indeed.", "tool: {\"a\":1}",
-                                      "assistant: f({\"b\":2})", "system: Speak French."});
+  CHECK(told(server.asked()) == names{"system: Be fair.", "assistant: Indeed.", "assistant: f({\"b\":2})",
+                                      "tool: {\"a\":1}", "system: Speak French."});
   server.listens();
   server.hear(tone(1));
   CHECK(server.open() == mode::audio);

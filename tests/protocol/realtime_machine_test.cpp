@@ -42,7 +42,6 @@ TEST_CASE("the server speaks first, and echoes the whole session") {
   const auto changed = server.update(
       {{"instructions", "Be \"brief\"."},
        {"tracing", "auto"},
-       {"unheard_of", 1},
        {"max_output_tokens", 77},
        {"tools", {{{"type", "function"}, {"name", "f"}}}},
        {"audio",

@@ -103,17 +103,158 @@ TEST_CASE("a result waits for the client to ask for the answer, and reaches the 
   CHECK(asked["messages"][2]["content"][0]["text"] == "sunny");
 }
 
-TEST_CASE("a result of a call that nobody made is taken, as the user's words") {
+TEST_CASE("a result of a call that nobody made is refused, and has no place in the conversation") {
   realtime_driver server;
   server.update(tools_session());
   const auto told =
       server.send(tool_item({{"type", "function_call_output"}, {"call_id", "call_x"}, {"output", "rain"}}));
-  CHECK(types(told) == event_names{"conversation.item.added", "conversation.item.done"});
+  REQUIRE(types(told) == event_names{"error"});
+  CHECK(told[0]["error"]["code"] == "invalid_tool_call_id");
+  CHECK(told[0]["error"]["message"] == "Tool call ID 'call_x' not found in conversation.");
+  CHECK(told[0]["error"]["param"] == "item.call_id");
+  const json result{{"type", "function_call_output"}, {"call_id", "call_x"}, {"output", "rain"}};
+  const auto beside =
+      server.send({{"type", "response.create"}, {"response", {{"conversation", "none"}, {"input", {result}}}}});
+  REQUIRE(types(beside) == event_names{"error"});
+  CHECK(beside[0]["error"]["param"] == "response.input[0].call_id");
   server.send({{"type", "response.create"}});
   const auto asked = turn_asked(server);
   REQUIRE(asked["messages"].size() == 1);
-  CHECK(asked["messages"][0]["role"] == "user");
-  CHECK(asked["messages"][0]["content"][0]["text"] == "rain");
+  CHECK(asked["messages"][0]["content"][0]["text"] == "Please begin the conversation.");
+}
+
+namespace {
+
+json call_item(const char* id, const char* city) {
+  return tool_item({{"type", "function_call"},
+                    {"call_id", id},
+                    {"name", "get_weather"},
+                    {"arguments", json{{"city", city}}.dump()}});
+}
+
+json result_item(const char* id, const char* output) {
+  return tool_item({{"type", "function_call_output"}, {"call_id", id}, {"output", output}});
+}
+
+/// The prompt's messages after these items, each as "role:words" or "role:calls".
+event_names prompt_after(const std::vector<json>& items) {
+  realtime_driver server;
+  server.update(tools_session());
+  for (const auto& each : items) REQUIRE(types(server.send(each)).front() != "error");
+  server.send({{"type", "response.create"}});
+  event_names out;
+  const auto asked = turn_asked(server);
+  for (const auto& each : asked["messages"]) {
+    auto line = each["role"].get<std::string>() + ":";
+    if (each.contains("content"))
+      for (const auto& part : each["content"]) line += part["text"].get<std::string>();
+    if (each.contains("tool_calls"))
+      for (const auto& call : each["tool_calls"])
+        line += json::parse(call["arguments"].get<std::string>())["city"].get<std::string>() + ";";
+    out.push_back(line);
+  }
+  return out;
+}
+
+} // namespace
+
+TEST_CASE("a result belongs to the call with its id, whenever it comes") {
+  const auto paris = call_item("call_a", "Paris"), rome = call_item("call_b", "Rome");
+  const auto sun = result_item("call_a", "sun"), rain = result_item("call_b", "rain");
+  const event_names right{"user:Weather?", "assistant:Paris;Rome;", "tool:sun", "tool:rain"};
+  CHECK(prompt_after({asks, paris, rome, sun, rain}) == right);
+  CHECK(prompt_after({asks, paris, rome, rain, sun}) == right);
+  CHECK(prompt_after({asks, paris, rome, rain, asks, sun}) ==
+        event_names{"user:Weather?", "assistant:Paris;Rome;", "tool:sun", "tool:rain", "user:Weather?"});
+  CHECK(prompt_after({asks, paris, asks, rome, rain, sun}) ==
+        event_names{"user:Weather?", "assistant:Paris;", "tool:sun", "user:Weather?", "assistant:Rome;", "tool:rain"});
+  CHECK(prompt_after({asks, paris, sun, rome, rain}) ==
+        event_names{"user:Weather?", "assistant:Paris;", "tool:sun", "assistant:Rome;", "tool:rain"});
+  // The one that is missing leaves its place; a second one is news that the user tells.
+  CHECK(prompt_after({asks, paris, rome, rain}) ==
+        event_names{"user:Weather?", "assistant:Paris;Rome;", "tool:(no result yet)", "tool:rain"});
+  CHECK(prompt_after({asks, paris, sun, result_item("call_a", "fog")}) ==
+        event_names{"user:Weather?", "assistant:Paris;", "tool:sun", "user:fog"});
+}
+
+TEST_CASE("tools that cannot be called are refused when they are set") {
+  const auto fault = [](const json& session) {
+    realtime_driver server;
+    const auto told = server.update(session);
+    return told.back()["type"] == "error"
+               ? told.back()["error"]["param"].dump() + " " + told.back()["error"]["code"].get<std::string>()
+               : "accepted";
+  };
+  const auto with = [](const char* name, json value) {
+    auto tool = weather_tool;
+    tool[name] = std::move(value);
+    return json{{"tools", {weather_tool, tool}}};
+  };
+  CHECK(fault(with("name", "lights.turn_on")) == "\"session.tools[1].name\" invalid_value");
+  CHECK(fault(with("name", "")) == "\"session.tools[1].name\" invalid_value");
+  CHECK(fault(with("name", nullptr)) == "\"session.tools[1].name\" invalid_value");
+  CHECK(fault(with("type", "mcp")) == "\"session.tools[1].type\" invalid_value");
+  CHECK(fault(with("parameters", "{}")) == "\"session.tools[1].parameters\" invalid_value");
+  CHECK(fault(with("parameters", {{"type", "string"}})) == "\"session.tools[1].parameters.type\" invalid_value");
+  CHECK(fault({{"tools", {{{"type", "function"}}}}}) == "\"session.tools[0].name\" missing_required_parameter");
+  CHECK(fault({{"tools", std::vector<json>(129, weather_tool)}}) == "\"session.tools\" invalid_value");
+  CHECK(fault({{"tools", {weather_tool}}, {"tool_choice", "any"}}) == "\"session.tool_choice\" invalid_value");
+  CHECK(fault({{"tools", {weather_tool}}, {"tool_choice", {{"type", "function"}, {"name", "f"}}}}) ==
+        "\"session.tool_choice.name\" invalid_value");
+  CHECK(fault({{"tool_choice", "get_weather"}}) == "\"session.tool_choice\" invalid_value");
+  CHECK(fault({{"tool_choice", "required"}}) == "accepted"); // its tools may come later
+  CHECK(fault(with("parameters", nullptr)) == "accepted");
+
+  realtime_driver server;
+  server.update(tools_session());
+  for (const json& response : {json{{"tools", {{{"type", "function"}, {"name", "a b"}}}}}, json{{"tool_choice", "f"}},
+                               json{{"tools", json::array()}, {"tool_choice", "required"}}}) {
+    const auto told = server.send({{"type", "response.create"}, {"response", response}});
+    INFO(response.dump());
+    REQUIRE(types(told) == event_names{"error"});
+    CHECK(told[0]["error"]["param"].get<std::string>().starts_with("response.tool"));
+    CHECK(told[0]["error"]["message"].get<std::string>().size() > 30);
+  }
+}
+
+TEST_CASE("the choice of a tool is understood and shown in one form") {
+  realtime_driver server;
+  const json named{{"type", "function"}, {"name", "get_weather"}};
+  const auto choice_after = [&](const json& session) {
+    return last(server.update(session), "session.updated")["session"]["tool_choice"];
+  };
+  CHECK(choice_after(tools_session("get_weather")) == named); // as LiveKit Agents for Node writes it
+  CHECK(choice_after({{"instructions", "Be brief."}}) == named);
+  CHECK(choice_after(tools_session(json{{"type", "function"}, {"function", {{"name", "get_weather"}}}})) == named);
+  server.send(asks);
+  server.send({{"type", "response.create"}});
+  CHECK(turn_asked(server)["tool_choice"] == named);
+  server.inner(called("call_1").dump());
+  server.chat_done();
+
+  const json nested{{"type", "function"}, {"function", {{"name", "f"}, {"description", "x"}}}};
+  const auto session = last(server.update({{"tools", {nested}}}), "session.updated")["session"];
+  CHECK(session["tool_choice"] == "auto"); // the one that was chosen is gone
+  CHECK(session["tools"] == json{{{"type", "function"}, {"name", "f"}, {"description", "x"}}});
+}
+
+TEST_CASE("a response that fails says why") {
+  realtime_driver server;
+  server.update(tools_session());
+  server.send(asks);
+  const auto details_after = [&](const json& error) {
+    server.send({{"type", "response.create"}});
+    turn_asked(server);
+    return last(server.inner(json{{"type", "error"}, {"error", error}}.dump()),
+                "response.done")["response"]["status_details"];
+  };
+  CHECK(details_after({{"code", "invalid_payload"}, {"message", "input.tools[0]: wrong"}, {"type", "client_error"}}) ==
+        json{{"type", "failed"},
+             {"error",
+              {{"type", "invalid_request_error"}, {"code", "invalid_value"}, {"message", "input.tools[0]: wrong"}}}});
+  const auto busy = details_after({{"code", "worker_busy"}, {"message", "x"}, {"type", "server_error"}})["error"];
+  CHECK(busy["code"] == "server_busy");
+  CHECK(busy["message"] == "The server had no free slot for this response in time.");
 }
 
 namespace {

@@ -49,7 +49,8 @@ TEST_CASE("which tool is called") {
   CHECK(turn_with(tools_f + R"(,"tool_choice":{"type":"function","function":{"name":"f"}})")->tool_name == "f");
   CHECK(refused(tools_f + R"(,"tool_choice":{"type":"function","name":"g"})") ==
         "input.tool_choice.name: none of the tools");
-  CHECK(refused(tools_f + R"(,"tool_choice":"any")") == "input.tool_choice: none of auto, none, required");
+  CHECK(refused(tools_f + R"(,"tool_choice":"any")") ==
+        "input.tool_choice: none of auto, none, required, and of the tools");
   CHECK(refused(R"("tool_choice":"required")") == "input.tool_choice: there are no tools");
 }
 
@@ -75,4 +76,41 @@ TEST_CASE("a call on the wire") {
                        {"id", "call_1"},
                        {"name", "f"},
                        {"arguments", "{}"}});
+}
+
+TEST_CASE("other ways to say which tool is called") {
+  const std::string two = R"("tools":[{"type":"function","name":"f"},{"type":"function","name":"g"}])";
+  const auto named = turn_with(two + R"(,"tool_choice":"g")"); // as LiveKit Agents for Node writes it
+  REQUIRE(named);
+  CHECK(named->tool_required);
+  CHECK(named->tool_name == "g");
+  CHECK(turn_with(two + R"(,"tool_choice":{"type":"required"})")->tool_required);
+  CHECK(turn_with(two + R"(,"tool_choice":{"type":"none"})")->tools.empty());
+  const auto allowed = turn_with(
+      two +
+      R"(,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"g"}}]}})");
+  REQUIRE(allowed);
+  CHECK(allowed->tool_required);
+  REQUIRE(allowed->tools.size() == 1);
+  CHECK(allowed->tools[0].name == "g");
+  CHECK(refused(two + R"(,"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"name":"h"}]})") ==
+        "input.tool_choice.tools[0].name: none of the tools");
+  CHECK(refused(two + R"(,"tool_choice":{"type":"mcp","server_label":"x"})") == "input.tool_choice.type: not function");
+  CHECK(refused(two + R"(,"tool_choice":{"type":"function"})") == "input.tool_choice.name: required");
+  CHECK(refused(two + R"(,"tool_choice":5)") == "input.tool_choice: not an object");
+}
+
+TEST_CASE("tools that cannot be called") {
+  const auto with = [](const std::string& more) {
+    return refused(R"("tools":[{"type":"function","name":"f",)" + more + "}]");
+  };
+  CHECK(with(R"("parameters":{"type":"array"})") ==
+        "input.tools[0].parameters.type: the parameters of a function are an object");
+  CHECK(with(R"("parameters":{"type":["object","null"]})") == "accepted");
+  CHECK(with(R"("parameters":{})") == "accepted");
+  CHECK(with(R"("parameters":"{}")") == "input.tools[0].parameters: not an object");
+  CHECK(with(R"("description":{})") == "input.tools[0].description: not a string");
+  std::string many;
+  for (int i = 0; i < 129; ++i) many += (i > 0 ? "," : "") + std::string(R"({"name":"f)") + std::to_string(i) + "\"}";
+  CHECK(refused(R"("tools":[)" + many + "]") == "input.tools: more than 128 tools or 64 KiB");
 }

@@ -8,6 +8,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace parley::inference {
@@ -105,6 +106,7 @@ void chat_task::take_prompt() {
   if (turn.seed) chance_.emplace(*turn.seed, substream::text);
   answer_.emplace(with_.model.text(), with_.options.how, turn.max_new_tokens);
   if (!turn.tools.empty()) calls_.emplace();
+  ban_marks();
   if (!turn.stop.empty()) stop_.emplace(turn.stop);
   if (turn.tool_required || !turn.answer_schema.empty())
     constrain();
@@ -157,6 +159,27 @@ std::optional<token_id> chat_task::draw_listed(llm::short_row logits) {
   return draw_from<std::optional<token_id>>(std::move(logits));
 }
 
+/// The tokens that would show a reader the marks of calls. Where a call may begin, its first one is none of them.
+void chat_task::ban_marks() {
+  marks_out_of_calls_.clear();
+  for (const auto mark : chat::tool_marks)
+    if (const auto id = with_.model.text().find(mark); id && !(calls_ && mark == chat::call_begin))
+      marks_out_of_calls_.push_back(*id);
+}
+
+/// Its first token has decided that it is an answer in JSON, and no call, where it may be either.
+bool chat_task::has_begun_json() const {
+  const auto& tokens = answer_->tokens();
+  return constraint_ && !order_->tool_required && tokens.size() == 1 &&
+         !with_.model.text().bytes(tokens.front()).starts_with(chat::call_begin.front());
+}
+
+std::span<const token_id> chat_task::banned_now() const {
+  if (speaks_) return banned_;
+  if (calls_ && (constraint_ || calls_->in_call())) return {};
+  return marks_out_of_calls_;
+}
+
 /// From here on its words obey the grammar.
 void chat_task::constrain() {
   constraint_.emplace(grammar_, with_.model.text());
@@ -181,6 +204,15 @@ bool restrict_row(chat::constraint& by, llm::short_row& row, std::int64_t left) 
   return by.restrict(row, left);
 }
 
+void make_impossible(std::span<float> logits, token_id id) {
+  logits[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
+}
+
+void make_impossible(llm::short_row& row, token_id id) {
+  const auto found = std::ranges::find(row.ids, id);
+  if (found != row.ids.end()) make_impossible(row.logits, found - row.ids.begin());
+}
+
 /// The answer to a short row that does not suffice.
 template<class Token>
 Token needs_whole_row() {
@@ -201,13 +233,14 @@ Token chat_task::draw_from(Row logits) {
     const auto call = with_.model.text().find(chat::call_begin);
     return call && likeliest_of(logits) == call ? *call : with_.model.text().id("<|tts_bos|>");
   }
+  const auto banned = banned_now();
   if (constraint_) {
+    for (const auto id : banned) make_impossible(logits, id);
     const auto context = with_.options.info.context_tokens - session_.cache.length();
     if (!restrict_row(*constraint_, logits, std::min<std::int64_t>(answer_->left(), context)))
       return needs_whole_row<Token>();
   }
   const auto& ids = with_.answer_ids;
-  const auto banned = speaks_ ? std::span<const token_id>(banned_) : std::span<const token_id>();
   return llm::draw_chat(std::move(logits), banned, ids.terminators, answer_->seen(), sampling_, chance,
                         session_.scratch);
 }
@@ -219,12 +252,18 @@ void chat_task::on_token_drawn() {
     return begin_speech();
   }
   answer_->sampled(feed_.token, with_.answer_ids.terminators);
+  if (calls_ && has_begun_json()) {
+    calls_.reset();
+    ban_marks();
+  }
   if (constraint_) follow_constraint();
   const auto full = session_.cache.length() + 1 > with_.options.info.context_tokens;
   auto over = answer_->finished() || full;
   if (full) answer_->end();
   auto text = answer_->take_text();
   if (calls_) text = read_calls(std::move(text), over);
+  text = marks_.push(text);
+  if (over) text += marks_.finish();
   keep_score();
   if (stop_) {
     text = stop_->push(text);
@@ -307,8 +346,8 @@ std::string chat_task::read_calls(std::string text, bool over) {
 /// What has begun as speech stays speech: no call can follow.
 void chat_task::begin_speech() {
   banned_ = with_.answer_ids.unspeakable;
-  if (calls_)
-    if (const auto call = with_.model.text().find(chat::call_begin)) banned_.push_back(*call);
+  for (const auto mark : chat::tool_marks)
+    if (const auto id = with_.model.text().find(mark)) banned_.push_back(*id);
   if (order_->tts && with_.speaker) ask_voice();
 }
 

@@ -17,6 +17,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,6 +91,9 @@ private:
   std::vector<parley::conversation::call_piece> untold_calls();
   void constrain();
   void begin_speech();
+  void ban_marks();
+  bool has_begun_json() const;
+  std::span<const token_id> banned_now() const;
   void follow_constraint();
   std::string read_calls(std::string text, bool over);
   std::size_t speakable() const;
@@ -134,6 +138,7 @@ private:
   std::optional<random_stream> chance_;        ///< the turn's own stream, if it has a seed
   std::optional<chat::answer_decoder> answer_; ///< once the messages have been read
   std::optional<chat::call_reader> calls_;     ///< if it may call functions
+  chat::mark_filter marks_;                    ///< of what is none of a call
   std::optional<chat::stop_matcher> stop_;     ///< if it may have to stop early
   std::optional<chat::constraint> constraint_; ///< while it must obey the grammar
   std::shared_ptr<const chat::json_grammar> grammar_;
@@ -146,6 +151,7 @@ private:
   std::vector<std::optional<token_score>> scores_; ///< of each token of the answer; none = it is none of its text
   std::size_t scores_passed_ = 0;                  ///< how many of them were told, or are not to be told
   std::vector<token_id> banned_;                   ///< while it is spoken
+  std::vector<token_id> marks_out_of_calls_;       ///< banned except in a call
   told told_;
   finish reason_ = finish::turn_end;
 
