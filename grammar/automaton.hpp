@@ -16,7 +16,7 @@ class automaton {
 public:
   using state = std::uint16_t;
   static constexpr state dead = 0xFFFF;
-  static constexpr std::size_t most_states = 2048;
+  static constexpr std::size_t most_states = 4096;
 
   /// The same without the promise that every state leads anywhere; `dead` may be the target of a byte.
   struct table {

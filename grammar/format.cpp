@@ -1,5 +1,11 @@
 #include "grammar/format.hpp"
 
+#include "base/assert.hpp"
+#include "grammar/pattern.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <map>
 #include <utility>
 
 // NOLINTBEGIN(cppcoreguidelines-macro-usage): the expressions are put together from literals
@@ -26,12 +32,23 @@ constexpr std::pair<std::string_view, const char*> formats[] = {
     {"uuid", "^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$"},
 };
 
+std::map<std::string_view, automaton::table> read_formats() {
+  std::map<std::string_view, automaton::table> out;
+  for (const auto& [name, expression] : formats) {
+    auto work = std::numeric_limits<std::int64_t>::max();
+    auto read = read_pattern(expression, work);
+    PARLEY_ASSERT(read.strings, "the expressions are good");
+    out.emplace(name, std::move(*read.strings));
+  }
+  return out;
+}
+
 } // namespace
 
-const char* pattern_of_format(std::string_view name) {
-  for (const auto& [known, expression] : formats)
-    if (known == name) return expression;
-  return nullptr;
+const automaton::table* strings_of_format(std::string_view name) {
+  static const auto known = read_formats();
+  const auto at = known.find(name);
+  return at == known.end() ? nullptr : &at->second;
 }
 
 } // namespace parley::grammar

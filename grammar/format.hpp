@@ -1,11 +1,12 @@
 #pragma once
 
+#include "grammar/automaton.hpp"
+
 #include <string_view>
 
 namespace parley::grammar {
 
-/// An expression whose strings are all of that `format` of JSON Schema, nearly all of those that people write among them; null if
-/// there is none.
-const char* pattern_of_format(std::string_view name);
+/// Strings of a `format` of JSON Schema: nothing else, and nearly all that people write; null if there are none. Thread-safe.
+const automaton::table* strings_of_format(std::string_view name);
 
 } // namespace parley::grammar

@@ -11,7 +11,7 @@
 namespace parley::grammar {
 namespace {
 
-constexpr std::int64_t most_work = 3'000'000;        ///< steps of a nanosecond or two
+constexpr std::int64_t all_work = 4 * most_work;     ///< of all schemas of a grammar together
 constexpr std::size_t most_literal_bytes = 4u << 20; ///< of all rules
 constexpr std::size_t most_alternatives = 32;        ///< rules of a choice that one text may still obey
 
@@ -147,7 +147,7 @@ void merge_rules(rule_set& of, std::size_t& bytes_left) {
 /// Reads schemas into one set of rules.
 class reading {
 public:
-  explicit reading(rule_set& into) : rules_(into) { add_any(into, every_type); }
+  reading(rule_set& into, std::int64_t& work) : rules_(into), work_(work) { add_any(into, every_type); }
 
   choice_id read(const json_value& schema, bool objects_only) {
     if (schema.is(json_value::kind::object) && schema.members.empty()) return objects_only ? any_object() : any;
@@ -201,7 +201,7 @@ public:
 private:
   std::optional<choice_id> any_object_;
   rule_set& rules_;
-  std::int64_t work_ = 4 * most_work; ///< of all schemas together
+  std::int64_t& work_; ///< of all schemas together
   std::size_t bytes_left_ = most_literal_bytes;
   std::vector<schema_reader::overlap> overlaps_;
   std::map<choice_id, schema_reader::choice_of_choices> unions_;
@@ -210,7 +210,8 @@ private:
 } // namespace
 
 json_grammar::json_grammar(std::span<const form> forms) {
-  reading in(rules_);
+  auto work = all_work;
+  reading in(rules_, work);
   for (const auto& each : forms) {
     const auto schema = read_json(each.schema.empty() ? R"({"type":"object"})" : each.schema);
     if (!schema) throw std::invalid_argument("a JSON schema is not JSON");
@@ -232,11 +233,12 @@ json_grammar::json_grammar(std::span<const form> forms) {
   std::sort(forms_.begin(), forms_.end(), [](const auto& a, const auto& b) { return a.head < b.head; });
 }
 
-std::optional<objection> object_to(std::string_view schema, bool objects_only) {
+std::optional<objection> object_to(std::string_view schema, bool objects_only, std::int64_t& work) {
   const auto read = read_json(schema);
   if (!read) return objection{"", "is not JSON, or nested too deep"};
   rule_set rules;
-  reading in(rules);
+  work -= static_cast<std::int64_t>(schema.size());
+  reading in(rules, work);
   const auto root = in.read(*read, objects_only);
   if (in.found) return in.found;
   in.finish();

@@ -4,6 +4,7 @@
 #include "grammar/schema_facts.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,7 +47,11 @@ private:
   std::size_t shortest_bytes_ = 0;
 };
 
-/// The first thing in a schema that cannot be honoured, if values are objects only, or of any type. Takes milliseconds at most.
-std::optional<objection> object_to(std::string_view schema, bool objects_only = true);
+/// What reading a schema may cost, in steps of about 3 ns: enough for any that people write.
+inline constexpr std::int64_t most_work = 3'000'000;
+
+/// The first thing in a schema that cannot be honoured, if values are objects only, or of any type. Costs are counted down from `work`,
+/// and where nothing is left the schema is too large.
+std::optional<objection> object_to(std::string_view schema, bool objects_only, std::int64_t& work);
 
 } // namespace parley::grammar

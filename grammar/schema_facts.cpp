@@ -1,7 +1,6 @@
 #include "grammar/schema_facts.hpp"
 
 #include "grammar/format.hpp"
-#include "grammar/pattern.hpp"
 
 #include <algorithm>
 #include <array>
@@ -237,18 +236,19 @@ struct facts_reader::reading {
 
   std::string read_string_pattern(const json_value& value) {
     if (!value.is(kind::string)) return "is not a string";
-    auto read = read_pattern(value.text, in.work_);
+    const auto& read = in.strings_of(value.text);
     if (!read.strings) return read.objection;
-    out.patterns.push_back(std::move(*read.strings));
+    out.patterns.push_back(*read.strings);
     return {};
   }
 
+  /// One that is not known says what the string is for, and no more.
   std::string read_format(const json_value& value) {
-    const auto* expression = value.is(kind::string) ? pattern_of_format(value.text) : nullptr;
-    if (!expression) return {}; // says what the string is for
-    auto read = read_pattern(expression, in.work_);
-    if (!read.strings) return read.objection;
-    out.patterns.push_back(std::move(*read.strings));
+    if (const auto* strings = value.is(kind::string) ? strings_of_format(value.text) : nullptr) {
+      out.patterns.push_back(*strings);
+      out.about |= string;
+      in.work_ -= static_cast<std::int64_t>(strings->states());
+    }
     return {};
   }
 
@@ -268,7 +268,7 @@ struct facts_reader::reading {
     if (value.members.size() > most_patterns) return "has more than 4 patterns";
     std::vector<std::pair<automaton, const json_value*>> read;
     for (const auto& [text, one] : value.members) {
-      auto names = read_pattern(text, in.work_);
+      const auto& names = in.strings_of(text);
       if (!is_schema(one)) return "has a property that is no schema";
       if (!names.strings) return "has a pattern that " + names.objection;
       read.emplace_back(automaton(*names.strings, in.work_), &one);
@@ -349,6 +349,12 @@ const std::array<facts_reader::reading::keyword, 29> facts_reader::reading::keyw
     {"maxItems", array, &reading::read_count<&schema_facts::most_items>},
     {"uniqueItems", array, &reading::read_unique},
 }};
+
+const pattern& facts_reader::strings_of(const std::string& expression) {
+  const auto [place, fresh] = patterns_.try_emplace(expression);
+  if (fresh) place->second = read_pattern(expression, work_);
+  return place->second;
+}
 
 const schema_facts& facts_reader::of(const json_value& schema) {
   const auto [place, fresh] = known_.try_emplace(&schema);

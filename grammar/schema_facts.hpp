@@ -3,6 +3,7 @@
 #include "grammar/automaton.hpp"
 #include "grammar/json_value.hpp"
 #include "grammar/number_range.hpp"
+#include "grammar/pattern.hpp"
 #include "grammar/rules.hpp"
 
 #include <cstdint>
@@ -70,10 +71,13 @@ public:
 private:
   struct reading; // the members of one schema
 
+  const pattern& strings_of(const std::string& expression);
+
   const json_value& document_;
   const objector object_;
   std::int64_t& work_;
   std::map<const json_value*, schema_facts> known_;
+  std::map<std::string, pattern> patterns_;
 };
 
 } // namespace parley::grammar

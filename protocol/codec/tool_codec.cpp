@@ -1,5 +1,6 @@
 #include "protocol/codec/tool_codec.hpp"
 
+#include "protocol/codec/schema_check.hpp"
 #include "protocol/json/spaced.hpp"
 #include "protocol/json/writer.hpp"
 
@@ -50,6 +51,13 @@ std::string signature_of(const field& tool, const field& function) {
   return out + "}}";
 }
 
+/// Without `strict`, what cannot be honoured of a schema is left out.
+void read_strict(field_reader& in, const field& function, const field& parameters, const conversation::tool& of) {
+  bool strict = false;
+  in.boolean(field_reader::find(function, {"strict"}), strict);
+  if (parameters.at.given() && strict) check_schema(in, parameters, true, of.parameters);
+}
+
 conversation::tool read_tool(field_reader& in, const field& from) {
   conversation::tool out;
   if (in.required_object(from); in.failed()) return out;
@@ -67,6 +75,7 @@ conversation::tool read_tool(field_reader& in, const field& from) {
   if (in.failed()) return out;
   if (parameters.at.given()) json::append_spaced(parameters.at, out.parameters);
   out.signature = signature_of(from, function);
+  read_strict(in, function, parameters, out);
   return out;
 }
 

@@ -59,7 +59,8 @@ int main() {
   std::mt19937 random(1);
   while (std::getline(std::cin, line)) {
     const auto parts = parts_of(line);
-    const auto objection = object_to(parts.at(0), false);
+    auto work = most_work;
+    const auto objection = object_to(parts.at(0), false, work);
     std::cout << (objection ? "schema" + objection->path : "good") << '\t' << (objection ? objection->what : "");
     const std::vector<json_grammar::form> forms{{"", parts[0], std::string(end)}};
     const json_grammar grammar(forms);
