@@ -17,17 +17,17 @@ constexpr std::int64_t watched = 256;
 
 } // namespace
 
-constraint::constraint(std::shared_ptr<const json_grammar> grammar, tokenizer tokens)
-    : grammar_(std::move(grammar)), tokens_(std::move(tokens)), state_(*grammar_) {}
+constraint::constraint(std::shared_ptr<const grammar::json_grammar> rules, tokenizer tokens)
+    : grammar_(std::move(rules)), tokens_(std::move(tokens)), state_(*grammar_), after_(state_) {}
 
 /// Every byte has a token, so that a text never needs more tokens than bytes.
 bool constraint::fits(token_id token, std::int64_t left) const {
   const auto bytes = tokens_.bytes(token);
   if (bytes.empty() || tokens_.is_special(token)) return false;
-  auto after = state_;
-  if (!after.feed(bytes)) return false;
+  after_ = state_;
+  if (!after_.feed(bytes)) return false;
   return left > static_cast<std::int64_t>(grammar_->shortest_bytes()) + watched ||
-         std::ssize(after.completion()) < left;
+         static_cast<std::int64_t>(after_.completion_bytes()) < left;
 }
 
 void constraint::restrict(std::span<float> logits, std::int64_t left) {
@@ -63,9 +63,9 @@ bool constraint::restrict(llm::short_row& row, std::int64_t left) const {
 void constraint::leave_only_fitting(std::span<float> logits, std::int64_t left) const {
   std::array<bool, 256> begins{};
   for (auto b = 0; b < 256; ++b) {
-    auto after = state_;
+    after_ = state_;
     const auto byte = static_cast<char>(b);
-    begins[static_cast<std::size_t>(b)] = after.feed({&byte, 1});
+    begins[static_cast<std::size_t>(b)] = after_.feed({&byte, 1});
   }
   bool any = false;
   for (auto i = std::size_t{0}; i < logits.size(); ++i) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/chat/json_state.hpp"
+#include "grammar/json_state.hpp"
 #include "inference/llm/sampling.hpp"
 #include "inference/text/tokenizer.hpp"
 
@@ -20,10 +20,14 @@ class constraint {
 public:
   static constexpr std::size_t tested = 256;
 
-  constraint(std::shared_ptr<const json_grammar> grammar, tokenizer tokens);
+  constraint(std::shared_ptr<const grammar::json_grammar> rules, tokenizer tokens);
 
   /// The text goes on with these bytes. False if they do not fit; the constraint is then of no use any more.
-  bool take(std::string_view bytes) { return state_.feed(bytes); }
+  bool take(std::string_view bytes) {
+    const bool fits = state_.feed(bytes);
+    state_.forget();
+    return fits;
+  }
   bool take_token(token_id token) { return take(tokens_.bytes(token)); }
 
   bool done() const { return state_.done(); }
@@ -40,9 +44,10 @@ private:
   void leave_only_fitting(std::span<float> logits, std::int64_t left) const;
   token_id towards_the_end() const;
 
-  std::shared_ptr<const json_grammar> grammar_;
+  std::shared_ptr<const grammar::json_grammar> grammar_;
   tokenizer tokens_;
-  json_state state_;
+  grammar::json_state state_;
+  mutable grammar::json_state after_; ///< a candidate
   std::vector<float> heap_;
 };
 

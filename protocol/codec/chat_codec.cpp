@@ -1,5 +1,6 @@
 #include "protocol/codec/client_codec.hpp"
 #include "protocol/codec/message_codec.hpp"
+#include "protocol/codec/schema_check.hpp"
 #include "protocol/codec/tool_codec.hpp"
 #include "protocol/codec/tool_results.hpp"
 #include "protocol/json/field_reader.hpp"
@@ -19,7 +20,6 @@ constexpr int max_answer_tokens = 4096;
 constexpr int max_top_logprobs = 20;
 constexpr std::size_t max_stops = 4;
 constexpr std::size_t max_stop_bytes = 256;
-constexpr std::size_t max_schema_bytes = 64u << 10;
 
 field element(const field& array, json::value at, std::size_t index) {
   return {at, array.path + "[" + std::to_string(index) + "]"};
@@ -206,12 +206,12 @@ void read_format(field_reader& in, const field& from, chat_append_event& out) {
     auto holder = in.object(field_reader::find(from, {"json_schema"}));
     const auto schema = in.required_object(in.require(holder.at.given() ? holder : from, {"schema"}));
     if (in.failed()) return;
-    const auto kind = json::member(schema.at, "type");
-    if (!kind.is(json::kind::string) || !json::means(kind, "object"))
-      return in.fail(error_code::invalid_payload, schema.path, "not the schema of an object");
+    bool strict = false;
+    in.boolean(field_reader::find(holder.at.given() ? holder : from, {"strict"}), strict);
     if (schema.at.raw().size() > max_schema_bytes)
       return in.fail(error_code::invalid_payload, schema.path, "more than 64 KiB");
     json::append_spaced(schema.at, out.answer_schema);
+    check_schema(in, schema, strict, out.answer_schema);
   } else {
     in.fail(error_code::invalid_payload, type.path, "none of text, json_object, json_schema");
   }

@@ -1,5 +1,6 @@
 #include "protocol/codec/tool_codec.hpp"
 
+#include "protocol/codec/schema_check.hpp"
 #include "protocol/json/spaced.hpp"
 #include "protocol/json/writer.hpp"
 
@@ -107,6 +108,13 @@ void read_allowed(field_reader& in, const field& choice, const std::vector<conve
   }
 }
 
+/// Without `strict`, what cannot be honoured of a schema is left out.
+void read_strict(field_reader& in, const field& function, const field& parameters, const conversation::tool& of) {
+  bool strict = false;
+  in.boolean(field_reader::find(function, {"strict"}), strict);
+  if (parameters.at.given() && strict) check_schema(in, parameters, true, of.parameters);
+}
+
 } // namespace
 
 conversation::tool read_tool(field_reader& in, const field& from) {
@@ -128,6 +136,7 @@ conversation::tool read_tool(field_reader& in, const field& from) {
   if (in.failed()) return out;
   if (parameters.at.given()) json::append_spaced(parameters.at, out.parameters);
   out.signature = signature_of(from, function);
+  read_strict(in, function, parameters, out);
   return out;
 }
 

@@ -88,6 +88,9 @@ public:
   /// Like `text`, for a field that must be a string.
   std::string_view required_text(const field& from, std::string& scratch);
 
+  /// What checking the schemas of the event may still cost (`grammar::object_to`).
+  std::int64_t& schema_work() { return schema_work_; }
+
   /// A name that only the client uses: a string, or a number as written. Empty if it is anything else, too long to be a
   /// name, or not given; none of these is an error.
   static std::string name(const field& from);
@@ -98,6 +101,7 @@ private:
   std::optional<double> read_number(const field& from, double least, double most);
 
   std::optional<error> failure_;
+  std::int64_t schema_work_ = 3'000'000;
 };
 
 } // namespace parley::protocol

@@ -11,6 +11,8 @@
 
 using namespace parley::inference;
 using namespace parley::inference::chat;
+using parley::grammar::json_grammar;
+using parley::grammar::json_state;
 
 namespace {
 

@@ -141,7 +141,7 @@ private:
   chat::mark_filter marks_;                    ///< of what is none of a call
   std::optional<chat::stop_matcher> stop_;     ///< if it may have to stop early
   std::optional<chat::constraint> constraint_; ///< while it must obey the grammar
-  std::shared_ptr<const chat::json_grammar> grammar_;
+  std::shared_ptr<const grammar::json_grammar> grammar_;
   /// Whether its first token is still to decide if it is a call or, after <|tts_bos|>, speech.
   bool undecided_ = false;
   bool skips_hidden_ = false; ///< the token that is fed next is none of the answer

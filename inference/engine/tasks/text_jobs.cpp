@@ -12,19 +12,19 @@ namespace parley::inference {
 namespace {
 
 /// The grammar of a required call, of a call that has begun, or of an answer in JSON; null = there is none.
-std::shared_ptr<const chat::json_grammar> grammar_of(const submit_turn& turn) {
+std::shared_ptr<const grammar::json_grammar> grammar_of(const submit_turn& turn) {
   if (turn.tools.empty() && turn.answer_schema.empty() && !turn.tool_required) return nullptr;
-  std::vector<chat::json_grammar::form> forms;
-  if (!turn.answer_schema.empty() && !turn.tool_required) forms.push_back({"", turn.answer_schema, ""});
+  std::vector<grammar::json_grammar::form> forms;
+  if (!turn.answer_schema.empty() && !turn.tool_required) forms.push_back({"", turn.answer_schema, "", true});
   const auto begin = std::string(chat::call_begin).append("\n{\"name\": \"");
   const auto end = std::string("}\n").append(chat::call_end);
   for (const auto& tool : turn.tools)
     if (turn.tool_name.empty() || tool.name == turn.tool_name)
-      forms.push_back({std::string(begin).append(tool.name).append("\", \"arguments\": "), tool.parameters, end});
-  std::ranges::sort(forms, {}, &chat::json_grammar::form::head);
-  const auto same = std::ranges::unique(forms, {}, &chat::json_grammar::form::head);
+      forms.push_back({std::string(begin).append(tool.name).append("\", \"arguments\": "), tool.parameters, end, true});
+  std::ranges::sort(forms, {}, &grammar::json_grammar::form::head);
+  const auto same = std::ranges::unique(forms, {}, &grammar::json_grammar::form::head);
   forms.erase(same.begin(), same.end());
-  return std::make_shared<const chat::json_grammar>(forms);
+  return std::make_shared<const grammar::json_grammar>(forms);
 }
 
 } // namespace

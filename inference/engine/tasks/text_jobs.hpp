@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/chat/json_grammar.hpp"
+#include "grammar/json_grammar.hpp"
 #include "inference/chat/prompt.hpp"
 #include "inference/chat/rendered_text.hpp"
 #include "inference/engine/helper_threads.hpp"
@@ -41,9 +41,9 @@ struct turn_job final : helper_job {
   std::optional<std::pair<failure, std::string>> objection; ///< why the messages can't be answered
   std::exception_ptr trouble;
   chat::prompt_ids prompt;
-  std::vector<std::vector<float>> clips;             ///< its sounds, at 16 kHz
-  bool undecided = false;                            ///< its first token is to decide whether it is a call
-  std::shared_ptr<const chat::json_grammar> grammar; ///< of its calls, or of the whole answer; null = neither
+  std::vector<std::vector<float>> clips;                ///< its sounds, at 16 kHz
+  bool undecided = false;                               ///< its first token is to decide whether it is a call
+  std::shared_ptr<const grammar::json_grammar> grammar; ///< of its calls, or of the whole answer; null = neither
 
 private:
   void read();
