@@ -67,6 +67,36 @@ void set_from_text(settings& target, const key& which, std::string_view text, st
     throw settings_error(std::string(label) + " " + *complaint + ", not \"" + std::string(text) + "\"");
 }
 
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool is_transport(std::string_view name) {
+  return name == "TCP" || name == "UDP" || name == "SCTP";
+}
+
+/// Whether Kubernetes, or Docker for a link, put the variable there for a service whose name begins like one of our
+/// sections, as that of a Service parley-server does: SERVER_SERVICE_HOST, SERVER_SERVICE_PORT, and with the name of a
+/// port; SERVER_PORT=tcp://HOST:PORT; SERVER_PORT_8006_TCP, and with _PROTO, _PORT, _ADDR. `name` is without prefix.
+bool tells_of_a_service(std::string_view name, std::string_view text) {
+  if (name.ends_with("_SERVICE_HOST") || name.ends_with("_SERVICE_PORT") ||
+      name.find("_SERVICE_PORT_") != std::string_view::npos)
+    return true;
+  if (name.ends_with("_PORT") &&
+      (text.starts_with("tcp://") || text.starts_with("udp://") || text.starts_with("sctp://")))
+    return true;
+  for (const std::string_view end : {"_PROTO", "_PORT", "_ADDR"})
+    if (name.ends_with(end)) {
+      name.remove_suffix(end.size());
+      break;
+    }
+  const auto transport = name.rfind('_');
+  if (transport == std::string_view::npos || !is_transport(name.substr(transport + 1))) return false;
+  name = name.substr(0, transport);
+  const auto port = name.rfind('_');
+  return port != std::string_view::npos && is_number(name.substr(port + 1)) && name.substr(0, port).ends_with("_PORT");
+}
+
 } // namespace
 
 void load_text(settings& target, std::string_view toml, std::string_view name) {
@@ -116,6 +146,7 @@ void apply_environment(settings& target, const char* const* environment) {
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
     const auto split = name.find('_');
     if (split == std::string::npos || !is_section(std::string_view(name).substr(0, split))) continue;
+    if (tells_of_a_service(label.substr(prefix.size()), variable.substr(equals + 1))) continue;
     name[split] = '.';
     const auto* which = find_key(name);
     if (!which) throw settings_error(std::string(label) + ": unknown key " + name);

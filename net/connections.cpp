@@ -73,7 +73,10 @@ void connections::change_owner(std::uint64_t id, const std::weak_ptr<connection>
     if (has_session) {
       droppable_.remove(id);
       if (std::exchange(mine->second.dropped, false)) --leaving_;
+    } else if (std::exchange(mine->second.has_session, has_session)) {
+      droppable_.add(id, mine->second.client);
     }
+    mine->second.has_session = has_session;
     cut = cut_ || mine->second.dropped;
   }
   if (cut) {
@@ -90,7 +93,7 @@ std::optional<connections::slot> connections::enter(const std::string& client,
     if (draining_ || !make_room(dropped)) return std::nullopt;
     id = ++last_id_;
     droppable_.add(id, client);
-    all_.emplace(id, place{std::move(owner)});
+    all_.emplace(id, place{std::move(owner), client});
   }
   if (dropped) {
     dropped->cut();

@@ -54,7 +54,7 @@ public:
     slot& operator=(slot&&) = delete;
     ~slot();
 
-    /// Changes the owner of the socket.
+    /// Changes the owner of the socket, to one without a session.
     void move_to(const std::weak_ptr<connection>& owner);
 
     /// The same for an owner with a session, which is not dropped for other connections.
@@ -84,6 +84,8 @@ public:
 private:
   struct place {
     std::shared_ptr<connection_owner> owner;
+    std::string client;
+    bool has_session = false;
     bool dropped = false; ///< to be cut for another one
   };
 

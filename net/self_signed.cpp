@@ -4,6 +4,8 @@
 
 #include <boost/asio/ip/address.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <fcntl.h>
 #include <functional>
@@ -13,6 +15,7 @@
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 #include <stdexcept>
+#include <string_view>
 #include <unistd.h>
 
 namespace parley::net {
@@ -20,6 +23,7 @@ namespace {
 
 constexpr long day_s = 24 * 3600;
 constexpr long valid_s = 365 * day_s;
+constexpr std::string_view own_subject = "Parley";
 constexpr long renewed_before_s = 7 * day_s;
 
 struct release {
@@ -37,8 +41,9 @@ void must(bool done) {
 
 void name(X509* cert) {
   X509_NAME* subject = X509_get_subject_name(cert);
-  const auto* text = reinterpret_cast<const unsigned char*>("Parley");
-  must(X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, text, -1, -1, 0) == 1);
+  const auto* text = reinterpret_cast<const unsigned char*>(own_subject.data());
+  must(X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, text, static_cast<int>(own_subject.size()), -1, 0) ==
+       1);
   must(X509_set_issuer_name(cert, subject) == 1);
 }
 
@@ -50,21 +55,40 @@ void extend(X509* cert, int what, const std::string& value) {
   must(extension && X509_add_ext(cert, extension.get(), -1) == 1);
 }
 
-/// The names under which clients reach this machine.
-std::string alternative_names(const std::string& host) {
-  std::string names = "DNS:localhost,IP:127.0.0.1,IP:::1";
-  boost::system::error_code not_an_address;
-  const auto address = boost::asio::ip::make_address(host, not_an_address);
-  if (not_an_address) {
-    // A comma would start another name.
-    if (host != "localhost" && host.find_first_of(",:") == std::string::npos) names += ",DNS:" + host;
-  } else if (!address.is_unspecified() && !address.is_loopback()) {
-    names += ",IP:" + address.to_string();
+/// The names under which clients reach this machine, besides localhost.
+std::vector<std::string> own_names(const std::vector<std::string>& hosts) {
+  std::vector<std::string> names;
+  for (const std::string& host : hosts) {
+    boost::system::error_code not_an_address;
+    const auto address = boost::asio::ip::make_address(host, not_an_address);
+    if (not_an_address) {
+      // A comma would start another name.
+      if (!host.empty() && host != "localhost" && host.find_first_of(",:") == std::string::npos) names.push_back(host);
+    } else if (!address.is_unspecified() && !address.is_loopback()) {
+      names.push_back(address.to_string());
+    }
   }
   return names;
 }
 
-owned<X509> sign(EVP_PKEY* key, const std::string& host) {
+bool is_address(const std::string& name) {
+  boost::system::error_code not_an_address;
+  boost::asio::ip::make_address(name, not_an_address);
+  return !not_an_address;
+}
+
+std::string alternative_names(const std::vector<std::string>& hosts) {
+  std::string names = "DNS:localhost,IP:127.0.0.1,IP:::1";
+  for (const std::string& name : own_names(hosts)) names += (is_address(name) ? ",IP:" : ",DNS:") + name;
+  return names;
+}
+
+owned<X509> read_certificate(const std::filesystem::path& file) {
+  const owned<std::FILE> in(std::fopen(file.c_str(), "re"));
+  return owned<X509>(in ? PEM_read_X509(in.get(), nullptr, nullptr, nullptr) : nullptr);
+}
+
+owned<X509> sign(EVP_PKEY* key, const std::vector<std::string>& hosts) {
   owned<X509> cert(X509_new());
   must(cert && X509_set_version(cert.get(), 2) == 1);
   std::uint64_t serial = 0;
@@ -74,7 +98,7 @@ owned<X509> sign(EVP_PKEY* key, const std::string& host) {
   must(X509_gmtime_adj(X509_getm_notAfter(cert.get()), valid_s) != nullptr);
   must(X509_set_pubkey(cert.get(), key) == 1);
   name(cert.get());
-  extend(cert.get(), NID_subject_alt_name, alternative_names(host));
+  extend(cert.get(), NID_subject_alt_name, alternative_names(hosts));
   extend(cert.get(), NID_basic_constraints, "critical,CA:FALSE");
   extend(cert.get(), NID_ext_key_usage, "serverAuth");
   must(X509_sign(cert.get(), key, EVP_sha256()) != 0);
@@ -96,10 +120,11 @@ void write(const std::filesystem::path& file, int permissions, const std::functi
 
 } // namespace
 
-void make_self_signed(const std::filesystem::path& cert, const std::filesystem::path& key, const std::string& host) {
+void make_self_signed(const std::filesystem::path& cert, const std::filesystem::path& key,
+                      const std::vector<std::string>& hosts) {
   const owned<EVP_PKEY> pair(EVP_EC_gen("P-256"));
   must(pair != nullptr);
-  const auto signed_by_itself = sign(pair.get(), host);
+  const auto signed_by_itself = sign(pair.get(), hosts);
   write(key, 0600, [&](std::FILE* out) {
     return PEM_write_PrivateKey(out, pair.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1;
   });
@@ -107,14 +132,25 @@ void make_self_signed(const std::filesystem::path& cert, const std::filesystem::
 }
 
 bool holds_for_a_while(const std::filesystem::path& cert) {
-  const owned<std::FILE> in(std::fopen(cert.c_str(), "re"));
-  if (!in) return false;
-  const owned<X509> read(PEM_read_X509(in.get(), nullptr, nullptr, nullptr));
+  const auto read = read_certificate(cert);
   if (!read) return false;
   int days = 0;
   int seconds = 0;
   if (ASN1_TIME_diff(&days, &seconds, nullptr, X509_get0_notAfter(read.get())) != 1) return false;
   return days * day_s + seconds > renewed_before_s;
+}
+
+bool lacks_a_name(const std::filesystem::path& cert, const std::vector<std::string>& hosts) {
+  const auto read = read_certificate(cert);
+  if (!read || X509_NAME_cmp(X509_get_subject_name(read.get()), X509_get_issuer_name(read.get())) != 0) return false;
+  std::array<char, 16> subject{};
+  X509_NAME_get_text_by_NID(X509_get_subject_name(read.get()), NID_commonName, subject.data(), subject.size());
+  if (subject.data() != own_subject) return false;
+  const auto names = own_names(hosts);
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    if (is_address(name)) return X509_check_ip_asc(read.get(), name.c_str(), 0) != 1;
+    return X509_check_host(read.get(), name.c_str(), name.size(), X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, nullptr) != 1;
+  });
 }
 
 } // namespace parley::net

@@ -83,7 +83,7 @@ public:
                                                  {host_, options.names},
                                                  options.admission,
                                                  secrets_of(options.ephemeral_secret_file)},
-                                                make_tls(options.tls, host_),
+                                                make_tls(options.tls, host_, options.names),
                                                 {},
                                                 {},
                                                 net::connections(

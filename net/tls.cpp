@@ -1,10 +1,13 @@
 #include "net/tls.hpp"
 
 #include "config/load.hpp"
+#include "net/access/host_name.hpp"
 #include "net/log.hpp"
 #include "net/self_signed.hpp"
+#include "net/text.hpp"
 
 #include <cstdlib>
+#include <vector>
 
 namespace parley::net {
 namespace {
@@ -20,20 +23,28 @@ std::filesystem::path state_folder() {
   throw config::settings_error("tls.cert: there is no home folder to keep a certificate in");
 }
 
+std::vector<std::string> hosts_of(const std::string& listening, std::string_view names) {
+  std::vector<std::string> hosts{listening};
+  while (const auto word = take_word(names))
+    if (const auto host = read_host(*word)) hosts.push_back(host->address ? host->address->to_string() : host->name);
+  return hosts;
+}
+
 void check(const boost::system::error_code& ec, const char* key, const std::filesystem::path& file) {
   if (ec) throw config::settings_error(std::string(key) + ": " + file.string() + ": " + ec.message());
 }
 
 } // namespace
 
-std::shared_ptr<ssl::context> make_tls(const tls_options& options, const std::string& host) {
+std::shared_ptr<ssl::context> make_tls(const tls_options& options, const std::string& host, std::string_view names) {
   if (options.mode == config::tls_mode::off) return nullptr;
   tls_options files = options;
   if (files.mode == config::tls_mode::automatic) {
     if (files.cert.empty()) files.cert = state_folder() / "tls.pem";
     if (files.key.empty()) files.key = state_folder() / "tls.key";
-    if (!holds_for_a_while(files.cert) || !std::filesystem::exists(files.key)) {
-      make_self_signed(files.cert, files.key, host);
+    const auto hosts = hosts_of(host, names);
+    if (!holds_for_a_while(files.cert) || !std::filesystem::exists(files.key) || lacks_a_name(files.cert, hosts)) {
+      make_self_signed(files.cert, files.key, hosts);
       log()->info("made a self-signed certificate: {}", files.cert.string());
     }
   }

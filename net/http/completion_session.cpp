@@ -1,6 +1,7 @@
 #include "net/http/completion_session.hpp"
 
 #include "base/assert.hpp"
+#include "net/http/http_session.hpp"
 #include "net/http/transfer_deadline.hpp"
 
 #include <chrono>
@@ -10,12 +11,6 @@
 namespace parley::net {
 namespace {
 
-constexpr std::string_view stream_head = "HTTP/1.1 200 OK\r\n"
-                                         "Server: parley\r\n"
-                                         "Content-Type: text/event-stream\r\n"
-                                         "Cache-Control: no-store\r\n"
-                                         "Transfer-Encoding: chunked\r\n"
-                                         "Connection: close\r\n\r\n";
 constexpr std::string_view last_chunk = "0\r\n\r\n";
 
 std::string chunk(std::string_view bytes) {
@@ -24,25 +19,18 @@ std::string chunk(std::string_view bytes) {
   return std::string(size.data()).append(bytes).append("\r\n");
 }
 
-std::string whole(unsigned status, std::string_view body) {
-  const auto words = http::obsolete_reason(static_cast<http::status>(status));
-  std::string out = "HTTP/1.1 " + std::to_string(status) + " " + std::string(words.data(), words.size());
-  out += "\r\nServer: parley\r\nContent-Type: application/json\r\nCache-Control: no-store\r\nConnection: close\r\n";
-  if (status == 429 || status == 503) out += "Retry-After: 1\r\n";
-  out += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
-  return out.append(body);
-}
-
 std::int64_t unix_s() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 } // namespace
 
-completion_session::completion_session(stream&& from, connections::slot place,
-                                       std::shared_ptr<admission::reservation> reservation, service& shared)
-    : stream_(std::move(from)), strand_(stream_.get_executor()),
-      goodbye_timer_(strand_), held_{std::move(place), std::move(reservation)}, shared_(shared) {}
+completion_session::completion_session(stream&& from, peer who, connections::slot place,
+                                       std::shared_ptr<admission::reservation> reservation, service& shared,
+                                       answer_terms terms)
+    : stream_(std::move(from)), strand_(stream_.get_executor()), end_timer_(strand_),
+      peer_(std::move(who)), held_{std::move(place), std::move(reservation)}, shared_(shared),
+      terms_(std::move(terms)) {}
 
 completion_session::~completion_session() {
   finish();
@@ -66,17 +54,41 @@ void completion_session::cut() {
   });
 }
 
-/// Reads only to notice when the client disconnects; it should send nothing more.
-void completion_session::watch() {
-  stream_.async_read_some(asio::buffer(ignored_), [self = shared_from_this()](error_code ec, std::size_t) {
-    if (self->finished_) return;
-    if (ec) return self->finish();
-    self->watch();
+void completion_session::drain() {
+  asio::post(strand_, [self = weak_from_this()] {
+    if (const auto live = self.lock(); live && live->between_) live->finish();
   });
 }
 
+/// Reads to notice when the client disconnects, and for the first bytes of its next request: a read that has begun is
+/// not called off, since TLS could not go on after that.
+void completion_session::watch() {
+  reading_ = true;
+  stream_.async_read_some(asio::buffer(read_),
+                          [self = shared_from_this()](error_code ec, std::size_t bytes) { self->on_bytes(ec, bytes); });
+}
+
+void completion_session::on_bytes(error_code ec, std::size_t bytes) {
+  reading_ = false;
+  if (finished_) return;
+  if (ec) return finish();
+  // The client may have read the end of the answer before we know that it is written.
+  if (answered_ && goes_on()) {
+    came_ = bytes;
+    if (between_) pass_on();
+    return;
+  }
+  disturbed_ = true;
+  if (!writing_) watch(); // else it would have the deadline of the write
+}
+
+/// Whether the connection is kept after the answer.
+bool completion_session::goes_on() const {
+  return terms_.keep_alive && !disturbed_ && !shared_.all.draining();
+}
+
 void completion_session::on_ring() {
-  while (!finished_ && !writing_) {
+  while (!finished_ && !between_ && !writing_) {
     if (std::exchange(frame_held_, false)) held_.link->written();
     const client_channel::work work = held_.link->next();
     if (work.write) {
@@ -97,11 +109,27 @@ void completion_session::follow(protocol::openai_step&& step) {
   if (step.to_client.empty()) return;
   answered_ = step.over;
   PARLEY_ASSERT(talk_, "a session answers what was asked");
-  if (!talk_->streaming()) return write(whole(200, step.to_client));
-  std::string bytes = std::exchange(began_, true) ? "" : std::string(stream_head);
-  bytes += chunk(step.to_client);
-  if (step.over) bytes += last_chunk;
-  write(std::move(bytes));
+  write(talk_->streaming() ? piece(step.to_client, step.over) : whole(200, std::move(step.to_client)));
+}
+
+std::string completion_session::whole(unsigned status, std::string body) {
+  status_ = status;
+  terms_.keep_alive = goes_on();
+  const http_reply reply{status};
+  return written(head_of(reply, terms_, body.size())).append(body);
+}
+
+/// Some events of a stream, behind its head if they are the first.
+std::string completion_session::piece(std::string_view events, bool last) {
+  std::string out;
+  if (!std::exchange(began_, true)) {
+    terms_.keep_alive = goes_on() && in_chunks(terms_);
+    out = written(head_of({200, {}, "text/event-stream"}, terms_, std::nullopt));
+  }
+  if (!in_chunks(terms_)) return out.append(events);
+  out += chunk(events);
+  if (last) out += last_chunk;
+  return out;
 }
 
 void completion_session::tell_session(std::string frame) {
@@ -111,9 +139,8 @@ void completion_session::tell_session(std::string frame) {
 
 void completion_session::fail(const protocol::openai_fault& fault) {
   answered_ = true;
-  if (!began_) status_ = fault.status;
-  const std::string body = protocol::encode_openai_error(fault);
-  write(began_ ? chunk("data: " + body + "\n\n") + std::string(last_chunk) : whole(fault.status, body));
+  std::string body = protocol::encode_openai_error(fault);
+  write(began_ ? piece("data: " + body + "\n\n", true) : whole(fault.status, std::move(body)));
 }
 
 void completion_session::write(std::string bytes) {
@@ -141,14 +168,41 @@ void completion_session::on_write(error_code ec) {
   if (finished_) return;
   if (ec) return finish();
   stream_.plain().expires_never();
-  if (answered_) return say_goodbye();
-  on_ring();
+  if (!answered_) {
+    if (!reading_) watch();
+    return on_ring();
+  }
+  shared_.counted.answered(status_);
+  goes_on() ? wait_for_next() : say_goodbye();
+}
+
+void completion_session::wait_for_next() {
+  held_.end_session(weak_from_this());
+  body_.reset();
+  between_ = true;
+  if (!reading_) return pass_on();
+  end_timer_.expires_after(shared_.limits.keep_alive);
+  end_timer_.async_wait([self = shared_from_this()](error_code gone) {
+    if (!gone) self->finish();
+  });
+}
+
+/// Gives the connection, with what came of the next request, to a new `http_session`.
+void completion_session::pass_on() {
+  finished_ = true;
+  end_timer_.cancel();
+  PARLEY_ASSERT(held_.slot, "a connection that is still there");
+  auto place = std::move(*held_.slot);
+  held_.slot.reset();
+  std::make_shared<http_session>(std::move(stream_), peer_, std::move(place), shared_,
+                                 std::string_view(read_.data(), came_))
+      ->run();
 }
 
 void completion_session::say_goodbye() {
-  shared_.counted.answered(status_);
-  goodbye_timer_.expires_after(shared_.limits.close);
-  goodbye_timer_.async_wait([self = shared_from_this()](error_code gone) {
+  if (!reading_) watch();
+  end_timer_.expires_after(shared_.limits.close);
+  end_timer_.async_wait([self = shared_from_this()](error_code gone) {
     if (!gone) self->finish();
   });
   if (stream_.secure()) return stream_.async_shutdown([self = shared_from_this()](error_code) { self->finish(); });
@@ -158,7 +212,7 @@ void completion_session::say_goodbye() {
 
 void completion_session::finish() {
   if (std::exchange(finished_, true)) return;
-  goodbye_timer_.cancel();
+  end_timer_.cancel();
   error_code ignored;
   stream_.plain().socket().close(ignored);
   held_.let_go();

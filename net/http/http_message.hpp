@@ -23,7 +23,7 @@ struct http_request {
 /// The answer; `type`, the Content-Type, must be a constant of the program.
 struct http_reply {
   unsigned status = 200;
-  reply_body body;
+  reply_body body{};
   std::string_view type = "application/json";
   std::string allow{};                                                  ///< for 405: the methods of the path
   std::vector<std::pair<std::string_view, std::string_view>> headers{}; ///< further headers; views of constants

@@ -44,6 +44,13 @@ http_session::http_session(tcp::socket&& socket, peer from, connections::slot pl
     : stream_(std::move(socket)), strand_(stream_.get_executor()), answer_timer_(strand_),
       buffer_(shared.limits.header_bytes + 4096), place_(std::move(place)), shared_(shared), peer_(std::move(from)) {}
 
+http_session::http_session(stream&& from, peer who, connections::slot place, service& shared, std::string_view came)
+    : stream_(std::move(from)), strand_(stream_.get_executor()), answer_timer_(strand_),
+      buffer_(shared.limits.header_bytes + 4096), place_(std::move(place)), shared_(shared), peer_(std::move(who)),
+      taken_over_(true) {
+  buffer_.commit(asio::buffer_copy(buffer_.prepare(came.size()), asio::buffer(came)));
+}
+
 http_session::~http_session() {
   finish();
 }
@@ -51,7 +58,7 @@ http_session::~http_session() {
 void http_session::run() {
   asio::dispatch(strand_, [self = shared_from_this()] {
     self->place_->move_to(self->weak_from_this());
-    self->shared_.tls ? self->secure() : self->read();
+    self->shared_.tls && !self->taken_over_ ? self->secure() : self->read();
   });
 }
 
@@ -230,14 +237,16 @@ void http_session::on_reader(Work work) {
 }
 
 void http_session::begin_completion(protocol::result<protocol::openai_request> request) {
-  if (!request) return write(completion_error(openai_fault_of(request.error())), false);
+  if (!request) return write(completion_error(openai_fault_of(request.error())), may_go_on());
   PARLEY_ASSERT(entry_, "a completion is read for a client that was let in");
   auto entry = std::move(*entry_);
   entry_.reset();
   auto info = connection_of(std::move(entry.key));
   info.mode = "chat";
+  auto on = terms(may_go_on() && buffer_.size() == 0);
   auto next = std::make_shared<completion_session>(
-      std::move(stream_), leave(), std::make_shared<admission::reservation>(std::move(entry.reservation)), shared_);
+      std::move(stream_), peer_, leave(), std::make_shared<admission::reservation>(std::move(entry.reservation)),
+      shared_, std::move(on));
   next->run(std::move(*request), std::move(info), std::exchange(received_, std::nullopt));
 }
 
@@ -303,7 +312,7 @@ void http_session::route() {
   const credentials from = credentials_of(request, subprotocols, peer_);
   if (changes_something(request.method()) && !shared_.entrance.may_come_from(from)) {
     log_refused_page(from);
-    return write(reply_to(refusal::origin), request.keep_alive());
+    return write(reply_to(refusal::origin), may_go_on());
   }
   http_request plain;
   plain.method = request.method_string();
@@ -340,7 +349,25 @@ void http_session::on_reply(http_reply reply) {
   pending_.reset();
   answer_timer_.cancel();
   if (!place_) return;
-  write(std::move(reply), request().keep_alive() && !shared_.all.draining());
+  write(std::move(reply), may_go_on());
+}
+
+/// What the answer to the request at hand depends on.
+answer_terms http_session::terms(bool keep_alive) {
+  const auto& request = this->request();
+  answer_terms out{request.version() < 11, keep_alive};
+  const auto origin = header(request, http::field::origin);
+  if (origin.empty() || !is_for_pages(split_target(request.target()).path)) return out;
+  const std::string subprotocols;
+  if (!shared_.entrance.may_come_from(credentials_of(request, subprotocols, peer_))) return out;
+  out.page = origin;
+  out.asked_headers = header(request, http::field::access_control_request_headers);
+  return out;
+}
+
+/// Whether the connection can serve another request, now that this one has been read completely.
+bool http_session::may_go_on() {
+  return request().keep_alive() && !shared_.all.draining();
 }
 
 void http_session::write(http_reply reply, bool keep_alive) {
@@ -349,23 +376,8 @@ void http_session::write(http_reply reply, bool keep_alive) {
     if (!share_) reply = no_room_reply();
   }
   shared_.counted.answered(reply.status);
-  const auto& request = this->request();
-  auto& response = response_.emplace(static_cast<http::status>(reply.status), 11);
-  response.set(http::field::server, "parley");
-  response.set(http::field::content_type, beast::string_view(reply.type.data(), reply.type.size()));
-  response.set(http::field::cache_control, "no-store");
-  for (const auto& [name, value] : reply.headers)
-    response.set(beast::string_view(name.data(), name.size()), beast::string_view(value.data(), value.size()));
-  if (!reply.allow.empty()) response.set(http::field::allow, reply.allow);
-  if (reply.status == 426) {
-    response.set(http::field::upgrade, "websocket");
-    response.set(http::field::sec_websocket_version, "13");
-  }
-  if (reply.status == 401) response.set(http::field::www_authenticate, "Bearer");
-  response.keep_alive(keep_alive);
-  if (reply.status == 426) response.insert(http::field::connection, "upgrade");
-  if (reply.status != 304) response.content_length(reply.body.size());
-  if (request.method() != http::verb::head) body_ = std::move(reply.body);
+  auto& response = response_.emplace(head_of(reply, terms(keep_alive), reply.body.size()));
+  if (request().method() != http::verb::head) body_ = std::move(reply.body);
   if (body_.size() > large_body_bytes) stream_.hold_little_unsent();
   writing_.emplace(response);
   write_begun_ = std::chrono::steady_clock::now();

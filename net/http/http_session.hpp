@@ -4,6 +4,7 @@
 #include "net/access/peer.hpp"
 #include "net/beast.hpp"
 #include "net/connections.hpp"
+#include "net/http/answer_head.hpp"
 #include "net/http/http_message.hpp"
 #include "net/http/pending_reply.hpp"
 #include "net/receive_deadline.hpp"
@@ -28,6 +29,9 @@ class http_session final : public connection, public std::enable_shared_from_thi
 public:
   /// `shared` must outlive it. `place` is returned at the end, or passed on to the WebSocket.
   http_session(tcp::socket&& socket, peer from, connections::slot place, service& shared);
+
+  /// For a connection that has answered a request elsewhere; `came` is what it has sent of its next one.
+  http_session(stream&& from, peer who, connections::slot place, service& shared, std::string_view came);
   ~http_session() override;
 
   /// The first call; allowed from any thread.
@@ -64,6 +68,8 @@ private:
   void route();
   void deliver();
   void on_reply(http_reply reply);
+  answer_terms terms(bool keep_alive);
+  bool may_go_on();
   void write(http_reply reply, bool keep_alive);
   void give_piece(std::string_view bytes, bool more);
   void read_piece(bool keep_alive);
@@ -80,6 +86,7 @@ private:
   std::optional<connections::slot> place_;
   service& shared_;
   const peer peer_;
+  const bool taken_over_ = false; ///< TLS, if any, has been started before
   std::optional<request_parser> parser_;
   std::optional<http::response<http::buffer_body>> response_;
   std::optional<http::response_serializer<http::buffer_body>> writing_;

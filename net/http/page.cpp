@@ -21,8 +21,7 @@ http_reply reply_with(const page_file& file, std::string_view if_none_match) {
                    {"Cache-Control", "no-cache"},
                    {"Content-Security-Policy", content_security_policy},
                    {"Permissions-Policy", "camera=(self), microphone=(self)"},
-                   {"Referrer-Policy", "no-referrer"},
-                   {"X-Content-Type-Options", "nosniff"}};
+                   {"Referrer-Policy", "no-referrer"}};
   if (names(if_none_match, file.etag)) {
     reply.status = 304;
   } else {

@@ -62,9 +62,7 @@ void fetch(actors::gateway_api& core, const http_request& request, std::string i
       std::move(id), std::move(file), *request.may.who,
       [type, respond = std::move(respond)](actors::recording_answer what, std::shared_ptr<const base::open_file> file) {
         if (what != actors::recording_answer::done) return respond(answer(what));
-        http_reply reply{200, std::move(file), type};
-        reply.headers = {{"X-Content-Type-Options", "nosniff"}};
-        respond(std::move(reply));
+        respond({200, std::move(file), type});
       });
 }
 

@@ -76,6 +76,10 @@ credentials credentials_of(const request& sent, std::string_view subprotocols, c
   return from;
 }
 
+bool is_for_pages(std::string_view path) {
+  return path.starts_with("/v1/") || path.starts_with("/openai/") || path == "/health" || path == "/ready";
+}
+
 bool changes_something(http::verb method) {
   return method != http::verb::get && method != http::verb::head && method != http::verb::options;
 }

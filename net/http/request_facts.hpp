@@ -37,4 +37,8 @@ credentials credentials_of(const request& sent, std::string_view subprotocols, c
 
 bool changes_something(http::verb method);
 
+/// Whether pages of other hosts, where `auth.allowed_origins` lets them open sessions, may also read the answers at this
+/// path: those of OpenAI's API, and whether the server is there. What operators ask for is not for pages.
+bool is_for_pages(std::string_view path);
+
 } // namespace parley::net

@@ -41,9 +41,7 @@ http_reply error_reply(unsigned status, std::string_view code, std::string_view 
 }
 
 http_reply no_room_reply() {
-  auto reply = error_reply(503, "too_many_answers", "too many answers wait for their readers");
-  reply.headers.emplace_back("Retry-After", "1");
-  return reply;
+  return error_reply(503, "too_many_answers", "too many answers wait for their readers");
 }
 
 void router::add(std::string_view method, std::string_view pattern, handler run) {
@@ -57,18 +55,34 @@ std::vector<std::string> router::listed() const {
   return all;
 }
 
+std::string router::allowed(std::string_view path) const {
+  std::string allow;
+  const auto add = [&allow](std::string_view method) {
+    if (allow.find(method) != std::string::npos) return; // no method's name is part of another's
+    if (!allow.empty()) allow += ", ";
+    allow += method;
+  };
+  for (const entry& candidate : entries_) {
+    if (path != "*" && !match(candidate.pattern, path)) continue;
+    add(candidate.method);
+    if (candidate.method == "GET") add("HEAD");
+  }
+  if (!allow.empty()) add("OPTIONS");
+  return allow;
+}
+
 void router::route(const http_request& request, responder respond) const {
   const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
-  std::string allow;
   for (const entry& candidate : entries_) {
-    const std::optional<path_segments> segments = match(candidate.pattern, request.path);
-    if (!segments) continue;
-    if (candidate.method == method) return candidate.run(request, *segments, std::move(respond));
-    if (!allow.empty()) allow += ", ";
-    allow += candidate.method;
+    if (candidate.method != method) continue;
+    if (const auto segments = match(candidate.pattern, request.path))
+      return candidate.run(request, *segments, std::move(respond));
   }
+  auto allow = method == "OPTIONS" || request.path != "*" ? allowed(request.path) : std::string();
   if (allow.empty()) return respond(error_reply(404, "not_found", "there is nothing at this path"));
-  http_reply reply = error_reply(405, "method_not_allowed", "this path has other methods, see Allow");
+  http_reply reply = method == "OPTIONS"
+                         ? http_reply{204}
+                         : error_reply(405, "method_not_allowed", "this path has other methods, see Allow");
   reply.allow = std::move(allow);
   respond(std::move(reply));
 }

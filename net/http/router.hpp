@@ -26,7 +26,8 @@ public:
   /// The routes, as `METHOD PATTERN`.
   std::vector<std::string> listed() const;
 
-  /// 404 for an unknown path, 405 for a method that the path lacks; HEAD is handled as GET.
+  /// 404 for an unknown path, 405 for a method that the path lacks; HEAD is handled as GET. OPTIONS is answered for every
+  /// known path, and for `*`, with the methods (RFC 9110 9.3.7).
   void route(const http_request& request, responder respond) const;
 
 private:
@@ -35,6 +36,9 @@ private:
     std::string pattern;
     handler run;
   };
+  /// The methods of a path, as in the header Allow; empty = there is nothing there.
+  std::string allowed(std::string_view path) const;
+
   std::vector<entry> entries_;
 };
 

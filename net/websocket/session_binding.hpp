@@ -34,13 +34,25 @@ struct session_binding {
     });
   }
 
+  /// Releases the session, while the socket stays with `owner`.
+  template<class Connection>
+  void end_session(std::weak_ptr<Connection> owner) {
+    release();
+    slot->move_to(std::move(owner));
+  }
+
   /// Releases everything when the socket is gone.
   void let_go() {
+    release();
+    slot.reset();
+  }
+
+private:
+  void release() {
     if (link) link->detach();
     if (handle) handle->gone();
     handle.reset();
     reservation.reset();
-    slot.reset();
   }
 };
 

@@ -156,6 +156,29 @@ TEST_CASE("a wrong variable of a section is refused by name, others are left alo
     CHECK(complaint_of_environment(other) == "none");
 }
 
+TEST_CASE("variables that tell of a service of Kubernetes are none of ours, whatever the service is called") {
+  // For every Service of a namespace its pods get these.
+  for (const std::string service : {"PARLEY", "PARLEY_SERVER", "PARLEY_WORKER", "PARLEY_NODES_A"})
+    for (const std::string told :
+         {"_SERVICE_HOST=10.0.0.1", "_SERVICE_PORT=8006", "_SERVICE_PORT_HTTPS=8006", "_PORT=tcp://10.0.0.1:8006",
+          "_PORT=sctp://10.0.0.1:8006", "_PORT_8006_TCP=tcp://10.0.0.1:8006", "_PORT_8006_TCP_PROTO=tcp",
+          "_PORT_8006_UDP_PORT=8006", "_PORT_8006_TCP_ADDR=10.0.0.1"}) {
+      const auto variable = service + told;
+      INFO(variable);
+      CHECK(complaint_of_environment(variable.c_str()) == "none");
+    }
+  // What only looks a little like them is still told.
+  CHECK(
+      complaint_of_environment("PARLEY_SERVER_PORT=10.0.0.1:8006").starts_with("PARLEY_SERVER_PORT: server.port must"));
+  CHECK(complaint_of_environment("PARLEY_WORKER_PORT=8006") == "PARLEY_WORKER_PORT: unknown key worker.port");
+  CHECK(complaint_of_environment("PARLEY_WORKER_PORT_TCP=x") == "PARLEY_WORKER_PORT_TCP: unknown key worker.port_tcp");
+  settings target;
+  const char* const environment[] = {"PARLEY_SERVER_PORT=tcp://10.0.0.1:8006", "PARLEY_SERVER_HOST=0.0.0.0", nullptr};
+  apply_environment(target, environment);
+  CHECK(target.server.port == 8006);
+  CHECK(target.server.host == "0.0.0.0");
+}
+
 TEST_CASE("keys that need each other are told together") {
   settings target;
   CHECK_NOTHROW(check_whole(target));

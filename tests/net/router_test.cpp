@@ -50,6 +50,15 @@ TEST_CASE("an unknown path is 404") {
 
 TEST_CASE("a known path with another method is 405 and tells the methods") {
   CHECK(ask("DELETE", "/a").status == 405);
-  CHECK(ask("DELETE", "/a").allow == "GET, POST");
-  CHECK(ask("GET", "/sessions/x/close").allow == "POST");
+  CHECK(ask("DELETE", "/a").allow == "GET, HEAD, POST, OPTIONS");
+  CHECK(ask("GET", "/sessions/x/close").allow == "POST, OPTIONS");
+  CHECK(ask("GET", "*").status == 404);
+}
+
+TEST_CASE("OPTIONS tells the methods of a path, and of all") {
+  CHECK(ask("OPTIONS", "/a").status == 204);
+  CHECK(ask("OPTIONS", "/a").allow == "GET, HEAD, POST, OPTIONS");
+  CHECK(ask("OPTIONS", "/sessions/x/close").allow == "POST, OPTIONS");
+  CHECK(ask("OPTIONS", "*").allow == "GET, HEAD, POST, OPTIONS");
+  CHECK(ask("OPTIONS", "/b").status == 404);
 }

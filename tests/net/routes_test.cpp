@@ -177,7 +177,7 @@ TEST_CASE("a session is closed over HTTP") {
   CHECK(is_error(close("sess_known", "[]"), 400, "invalid_payload"));
   CHECK(is_error(close("sess_known", "{"), 400, "invalid_payload"));
   CHECK(is_error(close("sess_known", R"({"reason":1})"), 400, "invalid_payload"));
-  CHECK(client.get("/sessions/sess_known/close").header("Allow") == "POST");
+  CHECK(client.get("/sessions/sess_known/close").header("Allow") == "POST, OPTIONS");
 }
 
 TEST_CASE("unknown paths and wrong methods are told in JSON, and the connection goes on") {
@@ -185,7 +185,15 @@ TEST_CASE("unknown paths and wrong methods are told in JSON, and the connection 
   wire_client client = fixture.connect();
   CHECK(is_error(client.get("/nothing"), 404, "not_found"));
   CHECK(is_error(client.get("/health", "POST", "", "{}"), 405, "method_not_allowed"));
-  CHECK(client.get("/health", "DELETE").header("Allow") == "GET");
+  CHECK(client.get("/health", "DELETE").header("Allow") == "GET, HEAD, OPTIONS");
+  const auto asked = client.get("/health", "OPTIONS");
+  CHECK(asked.status == 204);
+  CHECK(asked.header("Allow") == "GET, HEAD, OPTIONS");
+  CHECK(asked.header("Content-Length").empty());
+  CHECK(client.get("/health", "HEAD").status == 200);
+  CHECK(client.get("*", "OPTIONS").header("Allow") == "GET, HEAD, DELETE, POST, PUT, OPTIONS");
+  CHECK(is_error(client.get("/nothing", "OPTIONS"), 404, "not_found"));
+  CHECK(client.get("/nothing").header("X-Content-Type-Options") == "nosniff");
   CHECK(is_error(client.get("/v1/realtime?mode=chat"), 426, "upgrade_required"));
   CHECK(client.get("/v1/realtime").header("Upgrade") == "websocket");
   CHECK(is_error(client.get("/v1/realtime", "POST", "", "{}"), 405, "method_not_allowed"));

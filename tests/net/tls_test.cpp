@@ -130,6 +130,32 @@ TEST_CASE("a certificate is kept from start to start, and renewed before it runs
   CHECK_FALSE(holds_for_a_while(folder.write("none.pem", "this is no certificate")));
 }
 
+TEST_CASE("a certificate of our own has server.names, and is made again for a new one") {
+  tls_fixture fixture;
+  fixture.options.names = "voice.lan Robot.example 192.0.2.7 [2001:db8::7]";
+  const auto port = fixture.start().port();
+  const auto& cert = fixture.options.tls.cert;
+  for (const char* name : {"localhost", "127.0.0.1", "voice.lan", "robot.example", "192.0.2.7", "2001:db8::7"}) {
+    INFO(name);
+    CHECK(tls_client(port, cert, name).get("/health") == 200);
+  }
+  CHECK_THROWS(tls_client(port, cert, "other.lan"));
+
+  const auto key = fixture.options.tls.key;
+  const auto read = [&] {
+    std::ifstream in(cert);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string first = read();
+  CHECK(make_tls({tls_mode::automatic, cert, key}, "127.0.0.1", "robot.example voice.lan"));
+  CHECK(read() == first);
+  CHECK(make_tls({tls_mode::automatic, cert, key}, "127.0.0.1", "voice.lan other.lan"));
+  CHECK(read() != first);
+  CHECK_FALSE(lacks_a_name(cert, {"voice.lan", "other.lan"}));
+  CHECK(lacks_a_name(cert, {"robot.example"}));
+  CHECK_FALSE(lacks_a_name(fixture.options.tls.cert.parent_path() / "none", {"voice.lan"}));
+}
+
 TEST_CASE("certificates that cannot be used are refused by key and file") {
   const temporary_folder folder;
   const auto text = folder.write("x.pem", "this is no certificate");
@@ -137,8 +163,8 @@ TEST_CASE("certificates that cannot be used are refused by key and file") {
   CHECK_THROWS_WITH(make_tls({tls_mode::file, "no/such.pem", "no/such.key"}, "localhost"),
                     Catch::StartsWith("tls.cert: no/such.pem: "));
   CHECK_THROWS_AS(make_tls({tls_mode::file, text, text}, "localhost"), parley::config::settings_error);
-  make_self_signed(folder.path() / "a.pem", folder.path() / "a.key", "localhost");
-  make_self_signed(folder.path() / "b.pem", folder.path() / "b.key", "localhost");
+  make_self_signed(folder.path() / "a.pem", folder.path() / "a.key", {"localhost"});
+  make_self_signed(folder.path() / "b.pem", folder.path() / "b.key", {"localhost"});
   CHECK_THROWS_WITH(make_tls({tls_mode::file, folder.path() / "a.pem", folder.path() / "b.key"}, "localhost"),
                     Catch::StartsWith("tls.key: "));
   CHECK_THROWS_AS(make_tls({tls_mode::automatic, "/proc/parley/x.pem", "/proc/parley/x.key"}, "localhost"),
