@@ -7,7 +7,9 @@
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -17,6 +19,8 @@ namespace parley::inference {
 namespace {
 
 constexpr std::size_t most_waiting = 64; ///< units or turns of one session; the gateway sends one at a time
+
+constexpr auto no_such_token = "the replay names a token that the model does not have";
 
 std::uint64_t random_seed() {
   std::random_device entropy;
@@ -67,6 +71,16 @@ std::uint64_t omni_engine::choose_seed(std::optional<std::uint64_t> wanted) cons
   return wanted ? *wanted : options_.seed ? *options_.seed : random_seed();
 }
 
+/// Whether the model has all these tokens. A replay's choices come from another process, and on a GPU one row beyond a table
+/// ends the worker.
+bool omni_engine::knows(std::span<const std::int64_t> sampled, std::span<const std::int64_t> spoken) const {
+  const auto all_below = [](std::span<const std::int64_t> ids, std::int64_t end) {
+    return std::ranges::all_of(ids, [&](auto id) { return id >= 0 && id < end; });
+  };
+  return all_below(sampled, model_->llm().vocabulary()) &&
+         (!talker_ || all_below(spoken, talker_->models().embeddings->count()));
+}
+
 void omni_engine::apply(open_duplex&& order) {
   const auto id = order.session;
   if (!may_open(id)) return;
@@ -95,6 +109,8 @@ void omni_engine::apply(submit_unit&& order) {
   auto* s = sessions_.find<duplex_session>(id);
   if (!s) return sessions_.refuse(id, number, failure::inference, "no such duplex session");
   if (s->waiting.size() >= most_waiting) return sessions_.refuse(id, number, failure::inference, "too many units wait");
+  if (order.replay && !(knows(order.replay->sampled, order.replay->spoken) && knows(order.replay->remembered, {})))
+    return sessions_.refuse(id, number, failure::invalid, no_such_token);
   auto pictures = context_.slice(id, order.frames, order.max_slice_nums);
   if (!pictures) return sessions_.refuse(id, number, failure::inference, "too many pictures wait");
   if (order.replay)
@@ -109,6 +125,8 @@ void omni_engine::apply(submit_turn&& order) {
   auto* s = sessions_.find<chat_session>(id);
   if (!s) return sessions_.refuse(id, number, failure::inference, "no such chat session");
   if (s->waiting.size() >= most_waiting) return sessions_.refuse(id, number, failure::inference, "too many turns wait");
+  if (order.replay && !knows(order.replay->sampled, order.replay->spoken))
+    return sessions_.refuse(id, number, failure::invalid, no_such_token);
   auto pictures = context_.slice(id, chat::pictures_in(order),
                                  order.max_slice_nums.value_or(model_->config().vision.max_slice_nums));
   if (!pictures) return sessions_.refuse(id, number, failure::inference, "too many pictures wait");

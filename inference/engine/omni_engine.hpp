@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace parley::inference {
@@ -45,6 +46,7 @@ private:
   void apply(cancel_turn&& order);
   void apply(close_session&& order);
   bool may_open(session_id id);
+  bool knows(std::span<const std::int64_t> sampled, std::span<const std::int64_t> spoken) const;
   std::uint64_t choose_seed(std::optional<std::uint64_t> wanted) const;
 
   // a pass

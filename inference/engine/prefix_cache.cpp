@@ -1,17 +1,23 @@
 #include "inference/engine/prefix_cache.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <span>
 #include <stdexcept>
+#include <string_view>
 
 namespace parley::inference {
 
-bool prompt_voice::operator==(const prompt_voice& other) const {
-  return samples == other.samples || (samples && other.samples && *samples == *other.samples);
+prompt_voice::prompt_voice(pcm of) : samples(std::move(of)) {
+  if (!samples) return;
+  const auto bytes = std::as_bytes(std::span(*samples));
+  hash = std::hash<std::string_view>{}({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-bool spoken_prompt::operator==(const spoken_prompt& other) const {
-  return prefix == other.prefix && prompt_voice{voice} == prompt_voice{other.voice};
+bool prompt_voice::operator==(const prompt_voice& other) const {
+  if (samples == other.samples) return true;
+  return samples && other.samples && hash == other.hash && *samples == *other.samples;
 }
 
 prefix_cache::prefix_cache(const llm::kv_pool& pool, std::size_t most) : prompts_(most), voices_(most) {
@@ -24,8 +30,12 @@ const prefix_cache::prompt* prefix_cache::find(const spoken_prompt& what) {
   return found;
 }
 
-std::optional<prefix_cache::making> prefix_cache::make(const spoken_prompt& what) {
-  if (std::ranges::any_of(being_made_, [&](const auto* other) { return *other == what; })) return std::nullopt;
+std::optional<prefix_cache::making> prefix_cache::make(spoken_prompt& what) {
+  const auto other = std::ranges::find_if(being_made_, [&](const auto* each) { return *each == what; });
+  if (other != being_made_.end()) {
+    what.voice = (*other)->voice;
+    return std::nullopt;
+  }
   being_made_.push_back(&what);
   ++misses_;
   return making(*this, std::prev(being_made_.end()));
@@ -39,8 +49,8 @@ void prefix_cache::put(spoken_prompt what, const llm::kv_cache& made, std::int64
   }
 }
 
-at::Tensor prefix_cache::heard(const pcm& voice) {
-  const auto* rows = voices_.find(prompt_voice{voice});
+at::Tensor prefix_cache::heard(const prompt_voice& voice) {
+  const auto* rows = voices_.find(voice);
   return rows ? *rows : at::Tensor();
 }
 

@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <optional>
@@ -15,19 +16,24 @@
 
 namespace parley::inference {
 
+/// A reference voice, compared by its samples; of most others it differs in the hash.
+struct prompt_voice {
+  prompt_voice() = default;
+  explicit prompt_voice(pcm of);
+
+  bool operator==(const prompt_voice& other) const;
+  explicit operator bool() const { return samples != nullptr; }
+
+  pcm samples; ///< 16 kHz; null = none
+  std::size_t hash = 0;
+};
+
 /// The beginning of a duplex session: its texts and its reference voice.
 struct spoken_prompt {
   std::vector<token_id> prefix;
-  pcm voice; ///< 16 kHz; null = none
+  prompt_voice voice;
 
-  bool operator==(const spoken_prompt& other) const;
-};
-
-/// A reference voice, compared by its samples.
-struct prompt_voice {
-  pcm samples;
-
-  bool operator==(const prompt_voice& other) const;
+  bool operator==(const spoken_prompt& other) const = default;
 };
 
 /// The prompts used last: keys and values of whole prompts, whose pages are shared by all sessions with that prompt,
@@ -67,15 +73,16 @@ public:
   /// Null = not cached. Valid until a prompt is put or any cache of the pool grows, because a full pool evicts prompts.
   const prompt* find(const spoken_prompt& what);
 
-  /// The right to make a prompt that is not cached; none while another session has it. `what` must outlive it.
-  std::optional<making> make(const spoken_prompt& what);
+  /// The right to make a prompt that is not cached; none while another session has it, whose voice `what` shares from then
+  /// on: who asks again compares no samples. `what` must outlive the right.
+  std::optional<making> make(spoken_prompt& what);
 
   /// Caches the prompt in `made`, if the pool has room for it.
   void put(spoken_prompt what, const llm::kv_cache& made, std::int64_t voice_rows);
 
   /// The encoded rows of a voice, [tokens, hidden] in the language model's dtype; undefined = not cached.
-  at::Tensor heard(const pcm& voice);
-  void put_heard(const pcm& voice, at::Tensor rows) { voices_.put({voice}, std::move(rows)); }
+  at::Tensor heard(const prompt_voice& voice);
+  void put_heard(const prompt_voice& voice, at::Tensor rows) { voices_.put(voice, std::move(rows)); }
 
   /// Number of pages that only this cache holds.
   int own_pages() const;

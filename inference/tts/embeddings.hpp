@@ -29,7 +29,9 @@ public:
   const at::Tensor& audio_bos() const { return audio_bos_; } ///< ends a group of words
   const at::Tensor& text_eos() const { return text_eos_; }   ///< precedes `audio_bos` after an answer's last words
 
-  /// Speech tokens -> float32 [n, width]
+  std::int64_t count() const { return codes_.size(0); } ///< of speech tokens, those that end included
+
+  /// Speech tokens, each below `count()` -> float32 [n, width]
   at::Tensor codes(std::span<const std::int64_t> tokens) const;
 
   /// The same for int32 or int64 [n] on the device.

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <map>
+#include <memory>
 
 using namespace parley::inference;
 using namespace parley::inference::testing;
@@ -127,6 +128,21 @@ TEST_CASE("who comes while the same prompt is being made waits for it; when its 
   h.run();
   CHECK(h.all<failed>().size() == 2);
   h.check_empty({2, 4});
+}
+
+TEST_CASE("who waits for a prompt shares its maker's voice, so that no samples are compared again") {
+  engine_fixture h(2, 1024);
+  open_as(h, 1, persona, voice(20));
+  auto same = voice(20);
+  const std::weak_ptr own = same;
+  open_as(h, 2, persona, std::move(same));
+  h.engine.advance();
+  CHECK(h.all<opened>().empty());
+  CHECK(own.expired());
+  h.run();
+  CHECK(h.all<opened>().size() == 2);
+  CHECK(h.engine.capacity().prompt_hits == 1);
+  h.check_empty({1, 2});
 }
 
 TEST_CASE("kept prompts make room for sessions") {

@@ -184,6 +184,27 @@ TEST_CASE("choices of another unit are refused, and the session is as before") {
   comparison{}.add(play(h, unit_of(o.c, 3), found, std::nullopt), o.told[3]);
 }
 
+TEST_CASE("choices of tokens that the model does not have are refused before a table is asked for them") {
+  const original o({.options = talkative(2), .seed = 6, .units = 6});
+  engine_fixture h(1, o.c.context, {}, 99, o.c.to);
+  replay(o, h, 3);
+  const auto beyond = [&](std::vector<std::int64_t> unit_choices::*of, std::int64_t token) {
+    auto wrong = std::make_shared<unit_choices>(*o.told[3].deltas.back().choices);
+    ((*wrong).*of).push_back(token);
+    auto order = unit_of(o.c, 3);
+    order.session = found;
+    order.replay = wrong;
+    h.engine.handle(std::move(order));
+    h.run();
+    const auto refused = h.all<failed>();
+    h.events.clear();
+    return refused.size() == 1 && refused[0].kind == failure::invalid && refused[0].number == 3;
+  };
+  for (const auto of : {&unit_choices::sampled, &unit_choices::remembered, &unit_choices::spoken})
+    for (const auto token : {std::int64_t{-1}, std::int64_t{1} << 19}) CHECK(beyond(of, token));
+  comparison{}.add(play(h, unit_of(o.c, 3), found, std::nullopt), o.told[3]);
+}
+
 // ---- chat
 
 namespace {
@@ -318,6 +339,22 @@ TEST_CASE("a chat answer that is heard at its end is heard whole") {
 
 TEST_CASE("a call that comes in pieces goes on elsewhere behind what was told") {
   lose_chat(false, true, true);
+}
+
+TEST_CASE("a chat answer with tokens that the model does not have is refused") {
+  engine_fixture h(1, 2048, {}, 5, able::to_speak);
+  h.engine.handle(open_chat{lost, 31});
+  for (const bool spoken : {false, true}) {
+    auto order = ask(lost, 1, "Hello?");
+    auto choices = std::make_shared<turn_choices>();
+    (spoken ? choices->spoken : choices->sampled).push_back(std::int64_t{1} << 19);
+    order.replay = choices;
+    h.engine.handle(std::move(order));
+  }
+  h.run();
+  const auto refused = h.all<failed>();
+  REQUIRE(refused.size() == 2);
+  for (const auto& each : refused) CHECK(each.kind == failure::invalid);
 }
 
 TEST_CASE("a chat turn that fails leaves chance where it was") {

@@ -35,7 +35,7 @@ void opening_task::begin() {
   reading_ = std::make_shared<text_job>(session_.with.model.text(), std::move(prefix),
                                         session_.with.options.info.context_tokens);
   reading_->owner = session_.id;
-  if (order_.voice && !order_.voice->empty()) prompt_.voice = std::move(order_.voice);
+  if (order_.voice && !order_.voice->empty()) prompt_.voice = prompt_voice(std::move(order_.voice));
   if (session_.with.speaker && order_.options.generate_audio) {
     if (auto why = voice_objection(order_.tts_voice)) return fail(failure::invalid, *std::move(why));
     auto voice = speaker_.ask(order_.tts_voice);

@@ -25,7 +25,7 @@ public:
   void resume() override;
   void on_voice(std::shared_ptr<const speech::voice> voice) override;
   thinker::clip_hearing& clips() override {
-    return voice_.hearing(session_.with.model, session_.with.options.how, *prompt_.voice);
+    return voice_.hearing(session_.with.model, session_.with.options.how, *prompt_.voice.samples);
   }
   void on_clips_heard(at::Tensor rows) override;
   void on_prefilled() override;
