@@ -140,6 +140,25 @@ TEST_CASE("sessions that see together decide as each alone") {
   for (session_id id = 0; id < 3; ++id) CHECK(h.told(id) == alone[id]);
 }
 
+TEST_CASE("many pictures of one second enter the cache in parts, so that other sessions get their turns") {
+  engine_fixture h(1, 8192);
+  h.open(1);
+  h.run();
+  const auto large = frame(1344, 1344);
+  h.unit(1, 0, {large, large, large, large}, 9);
+  const auto page = std::int64_t{llm::kv_pool::page_tokens};
+  auto rows = std::int64_t{0}, most = std::int64_t{0};
+  for (auto pages = h.engine.free_pages(); h.engine.advance();) {
+    const auto taken = pages - h.engine.free_pages();
+    pages = h.engine.free_pages();
+    rows += taken * page;
+    most = std::max<std::int64_t>(most, taken * page);
+  }
+  CHECK(h.told(1).size() == 1);
+  CHECK(rows > 512);
+  CHECK(most <= 256 + page);
+}
+
 TEST_CASE("a frame that is no picture spoils its unit and nothing else") {
   engine_fixture clean(1), h(1);
   for (auto* which : {&clean, &h}) {

@@ -16,6 +16,7 @@ namespace parley::inference {
 namespace {
 
 constexpr int unit_samples = 16000;
+constexpr std::int64_t undivided_rows = 256; ///< of frames
 
 constexpr transition duplex_transitions[] = {
     {stage::idle, stage::hear},       {stage::hear, stage::look},
@@ -211,13 +212,21 @@ void duplex_task::read_messages() {
 }
 
 /// Joins the input: the end of the last unit, unless messages followed it, `<unit>`, the frames if there are any, the
-/// sound.
+/// sound. Frames that make many rows are prefilled apart from the unit, as messages are.
 void duplex_task::gather() {
   auto& s = session_;
-  if (messages_.ids.empty()) s.window.begin_unit(s.cache.length() + std::ssize(s.tail));
-  s.tail.push_back(s.with.control.unit_begin);
-  std::vector<at::Tensor> rows{s.with.model.llm().embed(std::exchange(s.tail, {}))};
+  std::vector<at::Tensor> rows;
+  if (!input_begun_) {
+    input_begun_ = true;
+    if (messages_.ids.empty()) s.window.begin_unit(s.cache.length() + std::ssize(s.tail));
+    s.tail.push_back(s.with.control.unit_begin);
+    rows.push_back(s.with.model.llm().embed(std::exchange(s.tail, {})));
+  }
   if (frames_.defined()) rows.push_back(std::exchange(frames_, {}));
+  if (!rows.empty() && rows.back().size(0) > undivided_rows) {
+    reads_ = true;
+    return prefill(at::cat(rows));
+  }
   rows.push_back(std::exchange(sound_, {}));
   feed_.wants_logits = !append_known(rows);
   prefill(at::cat(rows));

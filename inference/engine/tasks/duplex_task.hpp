@@ -111,7 +111,8 @@ private:
   engine_clock::time_point due_;
   work_ledger::mark ledger_; ///< when it began
   window_slider slider_;
-  bool reads_ = false;        ///< its messages are being prefilled
+  bool reads_ = false;        ///< its messages, or many rows of frames, are being prefilled
+  bool input_begun_ = false;  ///< `<unit>` and what precedes it are in the cache, or being prefilled
   at::Tensor frames_, sound_; ///< [rows, hidden], until `gather`
   std::int64_t sound_rows_ = 0;
   std::vector<token_id> spoken_; ///< speech tokens, filled in when the sound is complete
