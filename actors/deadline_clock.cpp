@@ -53,19 +53,20 @@ void deadline_clock::sweep() {
   sweep_at_ = std::max(least_swept, 2 * waiting_.size());
 }
 
-std::vector<std::shared_ptr<const wake_target>> deadline_clock::take_due(time_point now) {
-  std::vector<std::shared_ptr<const wake_target>> out;
+/// Adds whom to wake to `out`. Takes no memory in the middle: what is due is handed out, or stays.
+void deadline_clock::take_due(time_point now, std::vector<std::shared_ptr<const wake_target>>& out) {
+  out.reserve(waiting_.size());
   while (!waiting_.empty() && waiting_.front().when <= now) {
     std::pop_heap(waiting_.begin(), waiting_.end(), later);
     out.push_back(std::move(waiting_.back().who));
     waiting_.pop_back();
   }
-  return out;
 }
 
 void deadline_clock::run() {
   const auto word = caf::make_message(timer_due{});
   time_point not_before{};
+  std::vector<std::shared_ptr<const wake_target>> due;
   std::unique_lock lock(mutex_);
   while (!stopped_) {
     next_ = waiting_.empty() ? time_point::max() : std::max(waiting_.front().when, not_before);
@@ -79,14 +80,20 @@ void deadline_clock::run() {
     }
     not_before = now + apart;
     try {
-      const auto due = take_due(now);
-      lock.unlock();
-      for (const auto& each : due)
-        if (const auto live = each->actor()) live->enqueue(nullptr, caf::make_message_id(), word, nullptr);
-    } catch (const std::exception& problem) { // out of memory
+      take_due(now, due);
+    } catch (const std::exception& problem) { // out of memory: they stay, and are tried again
       log()->error("deadlines: {}", problem.what());
     }
-    if (!lock) lock.lock();
+    lock.unlock();
+    for (const auto& each : due) {
+      try {
+        if (const auto live = each->actor()) live->enqueue(nullptr, caf::make_message_id(), word, nullptr);
+      } catch (const std::exception& problem) { // out of memory, for this one
+        log()->error("a deadline is lost: {}", problem.what());
+      }
+    }
+    due.clear();
+    lock.lock();
   }
 }
 

@@ -73,7 +73,7 @@ private:
 
   void run();
   void sweep();
-  std::vector<std::shared_ptr<const wake_target>> take_due(time_point now);
+  void take_due(time_point now, std::vector<std::shared_ptr<const wake_target>>& out);
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

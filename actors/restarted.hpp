@@ -6,6 +6,7 @@
 #include <caf/all.hpp>
 
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,7 +15,8 @@
 
 namespace parley::actors {
 
-/// An actor that is started again, after a pause, when it has ended although nobody wanted that. Thread-safe.
+/// An actor that is started again, after a pause, when it has ended although nobody wanted that, or could not be started
+/// again. Thread-safe.
 template<class Handle>
 class restarted {
 public:
@@ -66,7 +68,11 @@ private:
              std::chrono::seconds wait) -> caf::behavior {
             self->delayed_send(self, wait, caf::tick_atom_v);
             return {[self, of](caf::tick_atom) {
-              of->begin();
+              try {
+                of->begin();
+              } catch (const std::exception& problem) {
+                of->ended(caf::make_error(caf::sec::runtime_error, std::string(problem.what())));
+              }
               self->quit();
             }};
           },

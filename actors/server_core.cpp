@@ -66,15 +66,18 @@ server_core::server_core(const config::settings& settings, worker_table::watcher
   queue_ = system_.spawn<queue_manager>(
       queue_from(settings), waiting_from(settings),
       queue_manager::surroundings{board_, surroundings_.registry, surroundings_.counted, surroundings_.last_key});
-  queue_->attach_functor([this](const caf::error&) {
-    board_.close(closed_for::queue_ended);
+  const auto without = [this](std::string what) {
     if (stopping_) return;
-    const std::string what = "the queue manager has ended";
     note_fault(what);
-    if (broken_) broken_(what);
+    if (broken_) broken_(std::move(what));
+  };
+  queue_->attach_functor([this, without](const caf::error&) {
+    board_.close(closed_for::queue_ended);
+    without("the queue manager has ended");
   });
   if (others == nodes::none) return;
   links_.emplace(system_);
+  links_->broker()->attach_functor([without](const caf::error&) { without("the links between nodes have ended"); });
   silence_ = silence_from(settings);
   rejoin_ = rejoin_from(settings);
   registry_ = std::make_unique<restarted<node_registry_actor>>(system_, "the registry of workers", [this] {

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <exception>
 #include <mutex>
 #include <sys/prctl.h>
 #include <sys/types.h>
@@ -45,7 +47,7 @@ class worker_processes::impl {
 public:
   impl(std::vector<command> commands, std::chrono::seconds patience, std::function<void(std::size_t)> ended)
       : commands_(std::move(commands)), children_(commands_.size()), patience_(patience), ended_(std::move(ended)) {
-    for (std::size_t i = 0; i < commands_.size(); ++i) threads_.emplace_back([this, i] { keep_running(i); });
+    for (std::size_t i = 0; i < commands_.size(); ++i) threads_.emplace_back([this, i] { keep_on(i); });
   }
 
   ~impl() {
@@ -63,6 +65,19 @@ private:
   void signal_all(int number) {
     for (const auto child : children_)
       if (child > 0) ::kill(child, number);
+  }
+
+  /// Where memory runs out, the child is tried again.
+  void keep_on(std::size_t index) {
+    while (true) {
+      try {
+        return keep_running(index);
+      } catch (const std::exception& problem) {
+        spdlog::error("a worker's process: {}", problem.what());
+        std::unique_lock lock(mutex_);
+        if (changed_.wait_for(lock, std::chrono::seconds(1), [&] { return stopping_; })) return;
+      }
+    }
   }
 
   /// Runs on the child's own thread, which lives as long as the child: the system signals a child when the thread that

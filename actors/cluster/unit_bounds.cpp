@@ -134,7 +134,7 @@ bool are_files(const std::vector<inference::image_file>& files, std::size_t most
 }
 
 struct item_check {
-  bool operator()(const inference::text_item&) const { return true; }
+  bool operator()(const inference::text_item& of) const { return base::utf8::valid(of.text); }
   bool operator()(const inference::audio_item& of) const { return is_sound(of.samples); }
   bool operator()(const inference::image_item& of) const { return of.file != nullptr; }
   bool operator()(const inference::video_item& of) const {
@@ -147,14 +147,25 @@ bool is_message(const inference::message& of) {
          std::ranges::all_of(of.content, [](const auto& item) { return std::visit(item_check{}, item); });
 }
 
+/// Read before one second; the gateway lets clients type no more (`protocol::max_waiting_context`).
+bool is_context(const std::vector<inference::text_message>& messages) {
+  std::size_t bytes = 0;
+  for (const auto& each : messages) {
+    if (!base::utf8::valid(each.text)) return false;
+    bytes += each.text.size();
+  }
+  return messages.size() <= most_history && bytes <= protocol::max_waiting_context;
+}
+
 struct command_check {
   bool operator()(const inference::open_duplex& of) const {
-    return are_options(of.options) && is_sound(of.voice) && is_sound(of.tts_voice);
+    return are_options(of.options) && is_sound(of.voice) && is_sound(of.tts_voice) &&
+           base::utf8::valid(of.system_prompt);
   }
   bool operator()(const inference::open_chat&) const { return true; }
   bool operator()(const inference::submit_unit& of) const {
     return is_sound(of.samples, protocol::unit_samples) && are_files(of.frames, most_frames) &&
-           within(of.max_slice_nums, most_count) && are_choices(of.replay) && of.context.size() <= most_history;
+           within(of.max_slice_nums, most_count) && are_choices(of.replay) && is_context(of.context);
   }
   bool operator()(const inference::submit_turn& of) const {
     return of.messages.size() <= most_history && std::ranges::all_of(of.messages, is_message) &&

@@ -144,6 +144,7 @@ void journal_store::receive(copy_source from, log_piece piece, piece_replier rep
   [[maybe_unused]] const bool taken =
       readers_.post([this, from, bytes, piece = std::move(piece), reply = std::move(reply)]() mutable {
         const auto arrived = piece.bytes.size();
+        const std::shared_ptr<void> under_way(nullptr, [this, &from, bytes](void*) { taken_in(from.link, bytes); });
         try {
           take_piece(from, piece, reply);
         } catch (const std::exception& problem) {
@@ -151,7 +152,6 @@ void journal_store::receive(copy_source from, log_piece piece, piece_replier rep
           drop_copy(piece.session.id);
           reply(log_refused{piece.session, {}});
         }
-        taken_in(from.link, bytes);
         if (arrived > 0) reply(piece_taken{arrived}); // refused or not: it is no longer under way
       });
 }

@@ -162,6 +162,21 @@ TEST_CASE("a worker speaks for itself alone") {
   caf::anon_send_exit(queue, caf::exit_reason::user_shutdown);
 }
 
+TEST_CASE("an actor that cannot be started again at once is tried again") {
+  alone of;
+  std::atomic<int> tried{0};
+  std::promise<void> third;
+  restarted<caf::actor> kept(of.system, "it", [&] {
+    const auto number = ++tried;
+    if (number == 2) throw std::runtime_error("planted");
+    if (number == 3) third.set_value();
+    return test::spawn(of.system, [](caf::event_based_actor*) -> caf::behavior { return {[](caf::get_atom) {}}; });
+  });
+  caf::anon_send_exit(kept.get(), caf::exit_reason::kill);
+  CHECK(third.get_future().wait_for(test::soon) == std::future_status::ready);
+  kept.stop();
+}
+
 TEST_CASE("turns are answered when the actor that writes them down has ended") {
   alone of;
   meters counted;

@@ -388,6 +388,7 @@ TEST_CASE("a gateway's orders with numbers that make no sense are refused") {
                       {"most", [](auto& of) { of.options.max_new_speak_tokens_per_chunk = most; }},
                       {"forced", [](auto& of) { of.options.force_listen_count = -1; }},
                       {"listen_top_k", [](auto& of) { of.options.listen_top_k = -1; }},
+                      {"prompt", [](auto& of) { of.system_prompt = "\xc3"; }},
                       {"window mode", [](auto& of) { of.options.window = static_cast<window_mode>(7); }},
                       {"high", [](auto& of) { of.options.window_high_tokens = -1; }},
                       {"low", [](auto& of) { of.options.window_low_tokens = least; }}});
@@ -399,6 +400,18 @@ TEST_CASE("a gateway's orders with numbers that make no sense are refused") {
              {"frames", [](auto& of) { of.frames.assign(65, std::make_shared<const std::string>("x")); }},
              {"slices", [](auto& of) { of.max_slice_nums = -1; }},
              {"token", [](auto& of) { of.replay = choices({actors::most_token_ids}); }},
+             {"much to read",
+              [](auto& of) {
+                of.context = {{role::user, std::string(16'385, 'x')}};
+              }},
+             {"much to read in parts",
+              [](auto& of) {
+                of.context.assign(17, {role::user, std::string(1000, 'x')});
+              }},
+             {"bytes to read",
+              [](auto& of) {
+                of.context = {{role::user, "\xff"}};
+              }},
              {"role", [](auto& of) {
                 of.context = {{static_cast<role>(4), "x"}};
               }}});
@@ -410,6 +423,7 @@ TEST_CASE("a gateway's orders with numbers that make no sense are refused") {
                     {"slices", [](auto& of) { of.max_slice_nums = least; }},
                     {"scores", [](auto& of) { of.scored = most; }},
                     {"role", [](auto& of) { of.messages.at(0).from = static_cast<role>(200); }},
+                    {"text", [](auto& of) { of.messages.at(0).content = {text_item{"\xed\xa0\x80"}}; }},
                     {"no picture", [](auto& of) { of.messages.at(0).content = {image_item{nullptr}}; }},
                     {"no frame",
                      [&](auto& of) {
