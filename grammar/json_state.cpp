@@ -216,23 +216,25 @@ bool json_state::may_have(const rule& of, const frame& at, std::size_t property)
   if (at.seen & places::bit(property)) return false;
   if (one.required) return true;
   if (at.open + rules().choices[one.value].shortest.height > most_open) return false;
-  return may_have_more(of, at);
+  return has_room(of, at, true);
 }
 
 bool json_state::may_have_other(const rule& of, const frame& at) const {
-  return !of.others.empty() && may_have_more(of, at);
+  return !of.others.empty() && has_room(of, at, false);
 }
 
-/// Whether there is room for what is not required.
-bool json_state::may_have_more(const rule& of, const frame& at) const {
+/// Whether there is room for a member that is not required, beside those that are, and those that make it enough members. Members that are
+/// no properties may have one name, so that they are surely one member, no more.
+bool json_state::has_room(const rule& of, const frame& at, bool property) const {
   if (of.most_members == unbounded) return true;
-  auto members = at.length + static_cast<std::uint32_t>(std::popcount(at.seen)) + 1;
+  auto named = static_cast<std::uint32_t>(std::popcount(at.seen)) + (property ? 1 : 0);
   for (auto i = std::size_t{0}; i < of.properties.size(); ++i)
-    if (of.properties[i].required && !(at.seen & places::bit(i))) ++members;
-  return members <= of.most_members;
+    if (of.properties[i].required && !(at.seen & places::bit(i))) ++named;
+  const auto others = at.length + (property ? 0 : 1);
+  const auto sure = named + (others > 0 ? 1 : 0);
+  return named + others + (of.least_members > sure ? of.least_members - sure : 0) <= of.most_members;
 }
 
-/// Members that are no properties may have one name, so that they are surely one member, no more.
 bool json_state::may_end(const rule& of, const frame& at) const {
   for (auto i = std::size_t{0}; i < of.properties.size(); ++i)
     if (of.properties[i].required && !(at.seen & places::bit(i))) return false;

@@ -74,7 +74,7 @@ private:
   void take_key(frame at, unsigned char byte);
   bool may_have(const rule& of, const frame& at, std::size_t property) const;
   bool may_have_other(const rule& of, const frame& at) const;
-  bool may_have_more(const rule& of, const frame& at) const;
+  bool has_room(const rule& of, const frame& at, bool property) const;
   bool may_end(const rule& of, const frame& at) const;
   void take_array(frame at, unsigned char byte);
   void take_string(frame at, unsigned char byte);

@@ -226,12 +226,13 @@ struct facts_reader::reading {
     step = static_cast<std::int64_t>(units);
     return {};
   }
-  std::int64_t step = 1;
+  std::int64_t step = 0; ///< 0 = none is asked for
 
   void finish_numbers() {
-    if (!low && !high && step == 1) return;
+    if (!low && !high && step == 0) return;
     const auto far = in_units(read_decimal("1e34")).value;
-    out.range = number_range{low ? low->value : -far, high ? high->value : far, step > 1, step};
+    out.range =
+        number_range{low ? low->value : -far, high ? high->value : far, step > 0, std::max<std::int64_t>(step, 1)};
   }
 
   std::string read_string_pattern(const json_value& value) {
