@@ -124,6 +124,9 @@ struct facts_reader::reading {
   bool is_harmless(std::string_view name, const json_value& value) const {
     if (name == "$id" || name == "id") return &schema == &in.document_ || !value.is(kind::string);
     if (name == "then" || name == "else") return !schema.find("if");
+    if (name == "if") return !schema.find("then") && !schema.find("else");
+    if (name.starts_with("unevaluated")) return value.truth || (value.is(kind::object) && value.members.empty());
+    if (name.starts_with("depend")) return value.is(kind::object) && value.members.empty();
     if (name == "minContains" || name == "maxContains") return !schema.find("contains");
     return false;
   }
