@@ -43,21 +43,34 @@ bool json_state::feed(std::string_view bytes) {
 }
 
 bool json_state::feed(unsigned char byte) {
-  next_.clear();
+  ended_ = false;
   if (below_.size() > most_below) forget();
   for (auto i = std::size_t{0}; i < tops_.size(); ++i) take(tops_[i], byte);
+  if (ended_ && next_.size() > 1) drop_same();
+  if (next_.size() > most_alternatives) next_.resize(most_alternatives);
   std::swap(tops_, next_);
+  next_.clear(); // copies need not have it
   settle_forms();
   return !tops_.empty();
 }
 
-/// The same alternative is kept once, wherever it came from.
 void json_state::add(const frame& one) {
-  if (next_.size() < most_alternatives && std::ranges::find(next_, one) == next_.end()) next_.push_back(one);
+  if (next_.size() < 2 * most_alternatives) next_.push_back(one);
+}
+
+/// Alternatives become the same where values end: what is around them is.
+void json_state::drop_same() {
+  auto kept = std::size_t{0};
+  for (auto i = std::size_t{0}; i < next_.size(); ++i) {
+    const auto end = next_.begin() + static_cast<std::ptrdiff_t>(kept);
+    if (std::find(next_.begin(), end, next_[i]) == end) next_[kept++] = next_[i];
+  }
+  next_.resize(kept);
 }
 
 /// What is around a value that has ended with this byte.
 void json_state::add_after(const frame& ended) {
+  ended_ = true;
   const auto& around = below_[ended.parent];
   if (around.kind == part::tail && grammar_->forms()[around.of].tail.empty())
     add({part::over});
@@ -67,6 +80,7 @@ void json_state::add_after(const frame& ended) {
 
 /// What is around a value that had ended before this byte.
 void json_state::go_on_after(const frame& ended, unsigned char byte) {
+  ended_ = true;
   const auto around = below_[ended.parent];
   take(around, byte);
 }
