@@ -3,6 +3,7 @@ import base64
 import hashlib
 import io
 import json
+import re
 import socket
 import wave
 
