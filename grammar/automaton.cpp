@@ -252,6 +252,13 @@ automaton_table of_length(const table& of, std::uint32_t least, std::uint32_t mo
       [&](key at) { return of.ends[at.first] && at.second >= least; }, work);
 }
 
+table no_string() {
+  table out;
+  out.next = {dead};
+  out.ends = {false};
+  return out;
+}
+
 /// As Unicode has it (table 3-7 of its chapter 3): no overlong forms, no halves of characters.
 table any_string() {
   // States: between characters; 1, 2, 3 more bytes of any kind; after E0, ED, F0, F4.

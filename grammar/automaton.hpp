@@ -63,5 +63,6 @@ automaton_table all_but(std::span<const std::string> these, std::int64_t& work);
 /// The strings of `least` to `most` characters. A `most` of 2^32-1 is no bound.
 automaton_table of_length(const automaton::table& of, std::uint32_t least, std::uint32_t most, std::int64_t& work);
 automaton::table any_string();
+automaton::table no_string();
 
 } // namespace parley::grammar

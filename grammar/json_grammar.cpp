@@ -184,15 +184,16 @@ public:
   }
 
   /// What only the finished rules tell.
-  std::optional<std::pair<const json_value*, std::string>> late_objection(choice_id root,
-                                                                          const json_value& schema) const {
+  std::optional<objection> late_objection(choice_id root, const json_value& schema) const {
     for (const auto& each : overlaps_)
       if (!rules_.choices[each.values].shortest.none())
-        return std::pair(each.schema, "has branches of which one value may obey two: anyOf allows that");
+        return objection{path_of(schema, *each.schema) + ".oneOf",
+                         "has branches of which one value may obey two: anyOf allows that"};
     for (const auto& [id, each] : unions_)
       if (rules_.choices[id].rules.size() > most_alternatives)
-        return std::pair(each.schema, "has more than 32 branches of one type");
-    if (rules_.choices[root].shortest.none()) return std::pair(&schema, "no value obeys it that could be written");
+        return objection{path_of(schema, *each.schema) + (each.schema->find("anyOf") ? ".anyOf" : ".oneOf"),
+                         "has more than 32 branches of one type"};
+    if (rules_.choices[root].shortest.none()) return objection{"", "no value obeys it that could be written"};
     return std::nullopt;
   }
 
@@ -242,9 +243,7 @@ std::optional<objection> object_to(std::string_view schema, bool objects_only, s
   const auto root = in.read(*read, objects_only);
   if (in.found) return in.found;
   in.finish();
-  const auto late = in.late_objection(root, *read);
-  if (!late) return std::nullopt;
-  return objection{path_of(*read, *late->first), late->second};
+  return in.late_objection(root, *read);
 }
 
 } // namespace parley::grammar

@@ -79,7 +79,7 @@ std::size_t json_state::rest_of_array(const frame& at, std::string* out) const {
 
 std::size_t json_state::rest_of_object(const frame& at, std::string* out) const {
   const auto& of = rule_of(at);
-  object_so_far so_far{at.seen, at.length};
+  object_so_far so_far{at.seen, at.length, most_open - at.open};
   std::size_t bytes = 0;
   const auto put = [&](std::string_view text) {
     if (out) *out += text;

@@ -43,21 +43,34 @@ bool json_state::feed(std::string_view bytes) {
 }
 
 bool json_state::feed(unsigned char byte) {
-  next_.clear();
+  ended_ = false;
   if (below_.size() > most_below) forget();
   for (auto i = std::size_t{0}; i < tops_.size(); ++i) take(tops_[i], byte);
+  if (ended_ && next_.size() > 1) drop_same();
+  if (next_.size() > most_alternatives) next_.resize(most_alternatives);
   std::swap(tops_, next_);
+  next_.clear(); // copies need not have it
   settle_forms();
   return !tops_.empty();
 }
 
-/// The same alternative is kept once, wherever it came from.
 void json_state::add(const frame& one) {
-  if (next_.size() < most_alternatives && std::ranges::find(next_, one) == next_.end()) next_.push_back(one);
+  if (next_.size() < 2 * most_alternatives) next_.push_back(one);
+}
+
+/// Alternatives become the same where values end: what is around them is.
+void json_state::drop_same() {
+  auto kept = std::size_t{0};
+  for (auto i = std::size_t{0}; i < next_.size(); ++i) {
+    const auto end = next_.begin() + static_cast<std::ptrdiff_t>(kept);
+    if (std::find(next_.begin(), end, next_[i]) == end) next_[kept++] = next_[i];
+  }
+  next_.resize(kept);
 }
 
 /// What is around a value that has ended with this byte.
 void json_state::add_after(const frame& ended) {
+  ended_ = true;
   const auto& around = below_[ended.parent];
   if (around.kind == part::tail && grammar_->forms()[around.of].tail.empty())
     add({part::over});
@@ -67,6 +80,7 @@ void json_state::add_after(const frame& ended) {
 
 /// What is around a value that had ended before this byte.
 void json_state::go_on_after(const frame& ended, unsigned char byte) {
+  ended_ = true;
   const auto around = below_[ended.parent];
   take(around, byte);
 }
@@ -216,23 +230,25 @@ bool json_state::may_have(const rule& of, const frame& at, std::size_t property)
   if (at.seen & places::bit(property)) return false;
   if (one.required) return true;
   if (at.open + rules().choices[one.value].shortest.height > most_open) return false;
-  return may_have_more(of, at);
+  return has_room(of, at, true);
 }
 
 bool json_state::may_have_other(const rule& of, const frame& at) const {
-  return !of.others.empty() && may_have_more(of, at);
+  return !of.others.empty() && has_room(of, at, false);
 }
 
-/// Whether there is room for what is not required.
-bool json_state::may_have_more(const rule& of, const frame& at) const {
+/// Whether there is room for a member that is not required, beside those that are, and those that make it enough members. Members that are
+/// no properties may have one name, so that they are surely one member, no more.
+bool json_state::has_room(const rule& of, const frame& at, bool property) const {
   if (of.most_members == unbounded) return true;
-  auto members = at.length + static_cast<std::uint32_t>(std::popcount(at.seen)) + 1;
+  auto named = static_cast<std::uint32_t>(std::popcount(at.seen)) + (property ? 1 : 0);
   for (auto i = std::size_t{0}; i < of.properties.size(); ++i)
-    if (of.properties[i].required && !(at.seen & places::bit(i))) ++members;
-  return members <= of.most_members;
+    if (of.properties[i].required && !(at.seen & places::bit(i))) ++named;
+  const auto others = at.length + (property ? 0 : 1);
+  const auto sure = named + (others > 0 ? 1 : 0);
+  return named + others + (of.least_members > sure ? of.least_members - sure : 0) <= of.most_members;
 }
 
-/// Members that are no properties may have one name, so that they are surely one member, no more.
 bool json_state::may_end(const rule& of, const frame& at) const {
   for (auto i = std::size_t{0}; i < of.properties.size(); ++i)
     if (of.properties[i].required && !(at.seen & places::bit(i))) return false;

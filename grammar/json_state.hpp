@@ -58,6 +58,7 @@ private:
 
   bool feed(unsigned char byte);
   void add(const frame& one);
+  void drop_same();
   void add_after(const frame& ended);
   void go_on_after(const frame& ended, unsigned char byte);
   std::uint16_t put_below(const frame& one);
@@ -74,7 +75,7 @@ private:
   void take_key(frame at, unsigned char byte);
   bool may_have(const rule& of, const frame& at, std::size_t property) const;
   bool may_have_other(const rule& of, const frame& at) const;
-  bool may_have_more(const rule& of, const frame& at) const;
+  bool has_room(const rule& of, const frame& at, bool property) const;
   bool may_end(const rule& of, const frame& at) const;
   void take_array(frame at, unsigned char byte);
   void take_string(frame at, unsigned char byte);
@@ -98,6 +99,7 @@ private:
   std::vector<frame> tops_; ///< the innermost part of each alternative
   std::vector<frame> next_; ///< those after the byte that is being taken
   std::vector<frame> below_;
+  bool ended_ = false; ///< a value, with the byte that is being taken or before it
 };
 
 } // namespace parley::grammar

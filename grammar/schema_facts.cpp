@@ -124,6 +124,9 @@ struct facts_reader::reading {
   bool is_harmless(std::string_view name, const json_value& value) const {
     if (name == "$id" || name == "id") return &schema == &in.document_ || !value.is(kind::string);
     if (name == "then" || name == "else") return !schema.find("if");
+    if (name == "if") return !schema.find("then") && !schema.find("else");
+    if (name.starts_with("unevaluated")) return value.truth || (value.is(kind::object) && value.members.empty());
+    if (name.starts_with("depend")) return value.is(kind::object) && value.members.empty();
     if (name == "minContains" || name == "maxContains") return !schema.find("contains");
     return false;
   }
@@ -226,12 +229,13 @@ struct facts_reader::reading {
     step = static_cast<std::int64_t>(units);
     return {};
   }
-  std::int64_t step = 1;
+  std::int64_t step = 0; ///< 0 = none is asked for
 
   void finish_numbers() {
-    if (!low && !high && step == 1) return;
+    if (!low && !high && step == 0) return;
     const auto far = in_units(read_decimal("1e34")).value;
-    out.range = number_range{low ? low->value : -far, high ? high->value : far, step > 1, step};
+    out.range =
+        number_range{low ? low->value : -far, high ? high->value : far, step > 0, std::max<std::int64_t>(step, 1)};
   }
 
   std::string read_string_pattern(const json_value& value) {

@@ -15,7 +15,7 @@ constexpr std::size_t most_properties = 64; ///< of one object: a state remember
 constexpr std::size_t most_exclusive = 24;  ///< branches of a `oneOf`: each is compared with each
 constexpr std::size_t most_automaton_states = 16'384;
 
-const json_value everything{kind::boolean, true};
+const json_value nothing{kind::boolean, false};
 
 /// Where a schema is in its document.
 bool find_path(const json_value& from, const json_value& what, std::string& path) {
@@ -323,8 +323,11 @@ void schema_reader::read_objects(std::span<const schema_facts* const> all, std::
     return;
   }
   std::vector<std::string> named;
+  const auto allowed = read_names(all, set);
+  const automaton allowed_names(allowed.value_or(any_string()), work_);
   for (const auto& [name, required] : names) {
     std::vector<const json_value*> values;
+    if (allowed && !allowed_names.holds(name)) values.push_back(&nothing);
     for (const auto* each : all) {
       const auto own = each->properties.find(name);
       bool known = own != each->properties.end();
@@ -340,12 +343,57 @@ void schema_reader::read_objects(std::span<const schema_facts* const> all, std::
     into.properties.push_back({json_text(name).substr(1), choice_of(values), required});
   }
   std::ranges::sort(into.properties, {}, &property::key);
-  read_others(all, set, named, into);
+  read_others(all, set, named, allowed, into);
+  if (into.others.empty() || into.least_members <= into.properties.size() + 1) return;
+  for (auto i = std::size_t{0}; i < all.size(); ++i)
+    if (all[i]->least_members == into.least_members)
+      object(*set[i].schema, "minProperties", "asks for more members than there are properties, and one other");
+}
+
+/// The names that `propertyNames` allows; nothing = all. Of its schemas, what strings alone say is followed.
+std::optional<automaton::table> schema_reader::read_names(std::span<const schema_facts* const> all,
+                                                          std::span<const member> set) {
+  std::optional<automaton::table> out;
+  const auto allow = [&](automaton_table strings, const json_value& at) {
+    if (strings && out) strings = both(*out, *strings, work_);
+    if (strings)
+      out = std::move(strings);
+    else
+      object(at, "propertyNames", "has too many states");
+  };
+  for (auto i = std::size_t{0}; i < all.size(); ++i) {
+    if (!all[i]->names) continue;
+    const auto& at = *set[i].schema;
+    if (all[i]->names->is(kind::boolean)) {
+      if (!all[i]->names->truth) allow(no_string(), at);
+      continue;
+    }
+    const auto& says = facts_->of(*all[i]->names);
+    if (says.reference || says.all_of || says.any_of || says.one_of) {
+      object(at, "propertyNames", "is only supported without references and choices");
+      continue;
+    }
+    if (!(says.types & string)) allow(no_string(), at);
+    for (const auto& each : says.patterns) allow(each, at);
+    if (says.least_characters > 0 || says.most_characters != unbounded)
+      allow(of_length(any_string(), says.least_characters, says.most_characters, work_), at);
+    const auto only = [&](const json_value* one, std::size_t count) {
+      std::vector<std::string> names;
+      for (; count-- > 0; ++one)
+        if (one->is(kind::string)) names.push_back(one->text);
+      const auto others = all_but(names, work_);
+      allow(others ? both(complement(*others), any_string(), work_) : automaton_table{}, at);
+    };
+    if (says.value) only(says.value, 1);
+    if (says.values) only(says.values->data(), says.values->size());
+  }
+  return out;
 }
 
 /// Members that are no properties, by the patterns that their names have.
 void schema_reader::read_others(std::span<const schema_facts* const> all, std::span<const member> set,
-                                const std::vector<std::string>& named, rule& into) {
+                                const std::vector<std::string>& named, const std::optional<automaton::table>& names,
+                                rule& into) {
   std::vector<std::pair<const automaton*, const json_value*>> patterns;
   std::vector<std::size_t> owner;
   bool closed = false, told = false;
@@ -356,7 +404,6 @@ void schema_reader::read_others(std::span<const schema_facts* const> all, std::s
       patterns.emplace_back(&keys, value);
       owner.push_back(i);
     }
-    if (all[i]->names) object(*set[i].schema, "propertyNames", "is not supported");
   }
   into.closed_unasked = closed && !told;
   if (patterns.size() > 4)
@@ -369,16 +416,15 @@ void schema_reader::read_others(std::span<const schema_facts* const> all, std::s
       keys = all_but(named, work_);
       if (!keys) return object(*set[0].schema, "properties", "has names that are too long");
     }
+    if (names) {
+      keys = keys ? both(*keys, *names, work_) : names;
+      if (!keys) return object(*set[0].schema, "properties", "has names that are too long");
+    }
     for (auto i = std::size_t{0}; i < patterns.size(); ++i) {
       const bool has = matched & (1u << i);
       if (has) values.push_back(patterns[i].second);
-      const auto& strings = patterns[i].first->as_table();
-      if (patterns[i].first->empty()) {
-        if (has) keys.emplace(); // no name has it
-        continue;
-      }
-      if (!keys) keys = any_string();
-      if (keys->states() > 0) keys = both(*keys, has ? strings : complement(strings), work_);
+      const auto strings = patterns[i].first->empty() ? no_string() : patterns[i].first->as_table();
+      keys = both(keys.value_or(any_string()), has ? strings : complement(strings), work_);
       if (!keys) return object(*set[owner[i]].schema, "patternProperties", "has patterns with too many states");
     }
     for (auto i = std::size_t{0}; i < all.size(); ++i) {

@@ -89,7 +89,8 @@ private:
   void read_arrays(std::span<const schema_facts* const> all, rule& into);
   void read_objects(std::span<const schema_facts* const> all, std::span<const member> set, rule& into);
   void read_others(std::span<const schema_facts* const> all, std::span<const member> set,
-                   const std::vector<std::string>& named, rule& into);
+                   const std::vector<std::string>& named, const std::optional<automaton::table>& names, rule& into);
+  std::optional<automaton::table> read_names(std::span<const schema_facts* const> all, std::span<const member> set);
   bool read_enumeration(std::span<const schema_facts* const> all, rule_id number);
   std::uint16_t add_automaton(const automaton::table& of);
 

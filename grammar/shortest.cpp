@@ -169,15 +169,17 @@ next_member cheapest_member(const rule_set& of, const rule& how, object_so_far s
   for (auto i = std::size_t{0}; i < how.properties.size(); ++i) {
     const auto& each = how.properties[i];
     const auto& value = of.choices[each.value].shortest;
-    if ((so_far.seen & bit(i)) || value.none()) continue;
+    if ((so_far.seen & bit(i)) || value.none() || value.height > so_far.room) continue;
     // What is required comes first, and of that the first.
     const auto cost = each.required ? i : 64 + std::uint64_t{value.bytes} + each.key.size();
     if (cost >= least) continue;
     least = cost;
     out.property = static_cast<int>(i);
   }
-  for (auto i = std::size_t{0}; i < how.others.size() && out.other < 0; ++i)
-    if (!of.choices[how.others[i].value].shortest.none()) out.other = static_cast<int>(i);
+  for (auto i = std::size_t{0}; i < how.others.size() && out.other < 0; ++i) {
+    const auto& value = of.choices[how.others[i].value].shortest;
+    if (!value.none() && value.height <= so_far.room) out.other = static_cast<int>(i);
+  }
   return out;
 }
 

@@ -12,8 +12,9 @@ void find_extents(rule_set& of);
 
 /// The properties that are still missing from an object, in the order in which they should come.
 struct object_so_far {
-  std::uint64_t seen = 0;   ///< of its properties, as bits
-  std::uint32_t others = 0; ///< members that are none of them
+  std::uint64_t seen = 0;         ///< of its properties, as bits
+  std::uint32_t others = 0;       ///< members that are none of them
+  std::uint32_t room = most_open; ///< objects and arrays that may be nested in it
 };
 
 // Each appends to `out`, if that is not null, and tells the bytes.

@@ -3,6 +3,7 @@ import base64
 import hashlib
 import io
 import json
+import re
 import socket
 import wave
 
@@ -181,6 +182,21 @@ def test_models(ai):
     assert model.id and model.object == "model" and model.created > 0
 
 
+def strict_format(properties):
+    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return {"type": "json_schema", "json_schema": {"name": "s", "strict": True, "schema": schema}}
+
+
+def test_a_strict_schema_is_obeyed(ai):
+    given = strict_format({"rooms": {"type": "integer", "minimum": 3, "maximum": 7}, "plate": {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{3}$"},
+                           "fuel": {"anyOf": [{"enum": ["gas", "wood"]}, {"type": "null"}]}, "floors": {"type": "array", "items": {"type": "boolean"}, "minItems": 2, "maxItems": 3}})
+    for seed in range(6):
+        said = ai.chat.completions.create(model="m", messages=HELLO, max_tokens=200, temperature=2, seed=seed, response_format=given).choices[0].message.content
+        value = json.loads(said)
+        assert 3 <= value["rooms"] <= 7 and re.fullmatch("[A-Z]{2}-[0-9]{3}", value["plate"]), said
+        assert value["fuel"] in ("gas", "wood", None) and len(value["floors"]) in (2, 3), said
+
+
 def test_what_is_not_there_is_refused(ai):
     for more, word in (
         ({"n": 0}, "n:"),
@@ -189,6 +205,7 @@ def test_what_is_not_there_is_refused(ai):
         ({"stop": ""}, "stop"),
         ({"tools": [{"type": "function", "function": {"name": "two words"}}]}, "tools"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": {"type": "string"}}}}, "response_format"),
+        ({"response_format": strict_format({"tags": {"type": "array", "uniqueItems": True}})}, "response_format.json_schema.schema.properties.tags.uniqueItems"),
         ({"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "mp3"}}, "audio.format"),
         ({"temperature": 3}, "temperature"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.org/a.jpg"}}]}]}, "data URL"),
