@@ -1,4 +1,4 @@
-"""Other people's programs for OpenAI's Realtime and Live APIs, unchanged, against the real server with the trained model.
+"""Other people's programs for OpenAI's Realtime and Live APIs and chat completions, unchanged, against the real server with the trained model.
 
 Each script in openai_clients/ prints a line for each of its checks. Their packages come from the registries and are installed once
 (scripts/openai_clients.sh); without the registries these tests are skipped."""
@@ -26,6 +26,11 @@ CHECKS = {
     "sdk/openai_sdk_live.py": "start spoken barge_in speak_first formats context errors strict",
     "livekit/livekit_live.py": "greeting spoken barge_in",
     "pipecat/pipecat_live.py": "open spoken speak_first",
+    "sdk/openai_sdk_chat.py": "tools results stream output spoken_history",
+    "frameworks/frameworks_chat.py": "pydantic_tools pydantic_output langchain_tools langchain_output",
+    "instructor/instructor_chat.py": "tools output",
+    "vercel/ai_sdk_chat.mjs": "openai_tools openai_output compatible_tools compatible_output compatible_stream",
+    "livekit_node/livekit_node.mjs": "tools chosen realtime_tools",
 }
 SECURE = "node/openai_js_realtime.mjs"
 WRITTEN = ["livekit/livekit_realtime.py", "livekit/livekit_live.py"]  # their check `transcript`
@@ -67,11 +72,11 @@ def secure(tmp_path_factory):
 
 def command(script: str, packages: Path, folder: Path) -> list:
     environment, name = script.split("/")
-    if environment != "node":
+    if not name.endswith(".mjs"):
         return [packages / environment / "bin/python", SCRIPTS / name]
     for file in SCRIPTS.glob("*.mjs"):  # node looks for packages beside the script
         shutil.copy(file, folder)
-    (folder / "node_modules").symlink_to(packages / "node/node_modules")
+    (folder / "node_modules").symlink_to(packages / environment / "node_modules")
     return ["node", folder / name]
 
 
