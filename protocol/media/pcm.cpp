@@ -80,7 +80,7 @@ base::file_kind kind_of(std::string_view base64_text) {
   const auto text = base64_text.substr(0, block_characters);
   if (text.size() % 4 != 0 || !base64::decode_to(text, reinterpret_cast<std::byte*>(head.data())))
     return base::file_kind::unknown;
-  return base::certain_kind_of({reinterpret_cast<const char*>(head.data()), *base64::decoded_size(text)});
+  return base::certain_kind_of({reinterpret_cast<const char*>(head.data()), base64::decoded_size(text).value_or(0)});
 }
 
 /// The number of samples in that many bytes, if allowed.
