@@ -196,3 +196,13 @@ TEST_CASE("a file where a stream of samples is expected is refused by its kind, 
   CHECK(decode.feed(text.substr(0, 76) + "\n" + text.substr(76) + "\r\n", out, "audio") == 1'600u);
   CHECK(out.size() == 1'600);
 }
+
+TEST_CASE("a quiet line in G.711 that looks like two frames of MP3 is heard") {
+  // 96 kbit/s at 32 kHz: a frame has 432 bytes.
+  std::string line(800, '\x7F');
+  for (const std::size_t at : {0u, 432u}) line.replace(at, 3, "\xFF\xFB\x78");
+  std::vector<float> out;
+  CHECK(sound_decoder({sound_coding::mu_law, 8'000}).feed(coded(line), out) == 800u);
+  CHECK_FALSE(sound_decoder({sound_coding::pcm16, 24'000}).feed(coded(line), out));
+  CHECK_FALSE(sound_decoder({sound_coding::mu_law, 8'000}).feed(coded("ID3\3" + std::string(800, '\0')), out));
+}
