@@ -3,6 +3,7 @@
 #include "actors/execution.hpp"
 #include "actors/large_frames.hpp"
 #include "actors/messages.hpp"
+#include "protocol/media/sound_file.hpp"
 
 #include <cstddef>
 #include <functional>
@@ -13,7 +14,7 @@
 namespace parley::actors {
 
 /// What net/ holds of a session, and an inner session's client too. Small frames are worked on where they come in, large ones
-/// on threads of their own, all in their order.
+/// and those that may hold much sound in few bytes on threads of their own, all in their order.
 template<class Actor>
 class frame_handle final : public session_handle {
 public:
@@ -22,7 +23,7 @@ public:
       : session_(std::move(session)), lane_(std::move(lane)), small_bytes_(small_bytes), link_(link) {}
 
   void text(std::string&& frame) override {
-    if (lane_->idle() && frame.size() <= small_bytes_)
+    if (lane_->idle() && frame.size() <= small_bytes_ && !protocol::may_hold_coded_sound(frame))
       return pass_here(session_, client_frame{std::move(frame), link_});
     hand_in({std::move(frame), link_});
   }

@@ -50,7 +50,8 @@ void add_load(CLI::App& app, job& chosen) {
   sub->add_option("--sessions", options->sessions, "How many people");
   sub->add_option("--seconds", options->seconds, "Seconds to run, once the last client has connected");
   sub->add_option("--ramp", options->ramp, "Seconds over which clients connect; default: 100 clients a second");
-  sub->add_option("--wav", options->wavs, "WAV file to speak: any rate and channel count");
+  sub->add_option("--wav", options->wavs,
+                  "Sound file to speak: WAV, MP3, Ogg, FLAC or AIFF, any rate and channel count");
   sub->add_option("--picture", options->picture, "Image file to send with each second of video");
   sub->add_option("--prompt", options->prompts, "Question to ask in chat");
   sub->add_flag("--no-tts{false}", habits.tts, "Chat answers in text only");

@@ -23,7 +23,8 @@ void add_server(CLI::App& probe, Options& options) {
 /// Flags that the audio and video probes share.
 void add_spoken(CLI::App* sub, const std::shared_ptr<client::audio_probe_options>& options) {
   add_server(*sub, *options);
-  sub->add_option("--wav", options->wav, "WAV file to speak: any rate and channel count");
+  sub->add_option("--wav", options->wav,
+                  "Sound file to speak: WAV, MP3, Ogg, FLAC or AIFF, any rate and channel count");
   sub->add_option("--listen", options->listen, "Seconds of silence after the sound, for the answer")
       ->check(CLI::Range(0, 600));
   sub->add_flag("--fast", options->fast, "Send each second as soon as the previous one is answered");
@@ -37,7 +38,7 @@ void add_spoken(CLI::App* sub, const std::shared_ptr<client::audio_probe_options
 }
 
 void add_audio(CLI::App& probe, job& chosen) {
-  auto* sub = probe.add_subcommand("audio", "Speaks a WAV file to the model and prints its decisions");
+  auto* sub = probe.add_subcommand("audio", "Speaks a sound file to the model and prints its decisions");
   const auto options = std::make_shared<client::audio_probe_options>();
   add_spoken(sub, options);
   sub->callback([options, &chosen] { chosen = [options] { return probe_audio(*options, std::cout, std::cerr); }; });
@@ -60,7 +61,7 @@ void add_chat(CLI::App& probe, job& chosen) {
   add_server(*sub, *options);
   sub->add_option("--image", options->images, "JPEG, PNG or WebP file to send with it; may be repeated")
       ->allow_extra_args(false);
-  sub->add_option("--audio", options->sounds, "WAV file to send with it; may be repeated")->allow_extra_args(false);
+  sub->add_option("--audio", options->sounds, "Sound file to send with it; may be repeated")->allow_extra_args(false);
   sub->add_option("--system", options->system, "Instructions to the model");
   sub->add_option("--max-new-tokens", options->max_new_tokens, "Longest answer");
   sub->add_flag("--greedy", options->greedy, "Choose the likeliest token instead of sampling");

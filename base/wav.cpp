@@ -1,7 +1,10 @@
 #include "base/wav.hpp"
 
+#include "base/file_kind.hpp"
+
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace parley::base {
 
@@ -11,9 +14,46 @@ constexpr std::size_t riff_header = 12;
 constexpr std::size_t chunk_header = 8;
 constexpr std::uint16_t format_pcm = 1;
 constexpr std::uint16_t format_float = 3;
+constexpr std::uint16_t format_a_law = 6;
+constexpr std::uint16_t format_mu_law = 7;
 constexpr std::uint16_t format_extensible = 0xFFFE;
 /// Bytes 2..15 of the sub-format GUIDs of PCM and float.
 constexpr std::string_view guid_tail("\x00\x00\x00\x00\x10\x00\x80\x00\x00\xAA\x00\x38\x9B\x71", 14);
+
+std::string words_of_tag(std::uint16_t tag) {
+  switch (tag) {
+  case 2: return " (Microsoft's ADPCM)";
+  case 17: return " (IMA ADPCM)";
+  case 49: return " (GSM 6.10)";
+  case 80: return " (MPEG)";
+  case 85: return " (MP3)";
+  case 255: return " (AAC)";
+  default: return {};
+  }
+}
+
+std::optional<wav_coding> coding_of(std::uint16_t tag, unsigned bits) {
+  switch (tag) {
+  case format_pcm:
+    return bits == 8 || bits == 16 || bits == 24 || bits == 32 ? std::optional(wav_coding::pcm) : std::nullopt;
+  case format_float: return bits == 32 || bits == 64 ? std::optional(wav_coding::floating) : std::nullopt;
+  case format_mu_law: return bits == 8 ? std::optional(wav_coding::mu_law) : std::nullopt;
+  case format_a_law: return bits == 8 ? std::optional(wav_coding::a_law) : std::nullopt;
+  default: return std::nullopt;
+  }
+}
+
+/// Whether `rest` is nothing but whole chunks with plausible names.
+bool are_chunks(std::string_view rest) {
+  while (rest.size() >= chunk_header) {
+    for (const char c : rest.substr(0, 4))
+      if (c < ' ' || c > '~') return false;
+    const std::size_t size = detail::load_as<std::uint32_t>(rest, 4);
+    if (size > rest.size() - chunk_header) return false;
+    rest.remove_prefix(std::min(chunk_header + size + size % 2, rest.size()));
+  }
+  return rest.empty();
+}
 
 std::optional<wav_format> read_format(std::string_view chunk, std::string& problem) {
   const auto fail = [&](std::string why) {
@@ -28,13 +68,13 @@ std::optional<wav_format> read_format(std::string_view chunk, std::string& probl
     if (chunk.substr(26, 14) != guid_tail) return fail("unknown sub-format");
     tag = detail::load_as<std::uint16_t>(chunk, 24);
   }
-  const bool pcm = tag == format_pcm && (bits == 8 || bits == 16 || bits == 24 || bits == 32);
-  if (!pcm && !(tag == format_float && bits == 32))
-    return fail("format " + std::to_string(tag) + " with " + std::to_string(bits) +
-                " bits is neither PCM of 8, 16, 24 or 32 bits nor float32");
+  const auto coding = coding_of(tag, bits);
+  if (!coding)
+    return fail("format " + std::to_string(tag) + words_of_tag(tag) + " with " + std::to_string(bits) +
+                " bits is neither PCM of 8, 16, 24 or 32 bits nor float nor G.711");
 
-  const wav_format out{tag == format_float, detail::load_as<std::uint16_t>(chunk, 2),
-                       detail::load_as<std::uint32_t>(chunk, 4), bits / 8u};
+  const wav_format out{*coding, detail::load_as<std::uint16_t>(chunk, 2), detail::load_as<std::uint32_t>(chunk, 4),
+                       bits / 8u};
   if (out.channels == 0) return fail("no channels");
   if (detail::load_as<std::uint16_t>(chunk, 12) != out.frame_bytes())
     return fail("the block size does not fit the channels and bits");
@@ -53,7 +93,12 @@ std::optional<wav_view> view_wav(std::string_view bytes, std::string& problem) {
     problem = why;
     return std::nullopt;
   };
-  if (!looks_like_wav(bytes)) return fail("WAV: no RIFF/WAVE header");
+  if (!looks_like_wav(bytes)) {
+    const auto kind = kind_of(bytes);
+    problem =
+        kind == file_kind::unknown ? "WAV: no RIFF/WAVE header" : std::string(base::name_of(kind)) + ", no WAV file";
+    return std::nullopt;
+  }
   std::optional<wav_format> format;
   for (auto at = riff_header; bytes.size() - at >= chunk_header;) {
     const auto id = bytes.substr(at, 4);
@@ -61,6 +106,9 @@ std::optional<wav_view> view_wav(std::string_view bytes, std::string& problem) {
     const auto body = bytes.substr(at + chunk_header, size);
     if (id == "data") {
       if (!format) return fail("WAV: no fmt chunk before the data");
+      const auto rest = bytes.substr(at + chunk_header);
+      if (size == 0 && !are_chunks(rest))
+        return wav_view{*format, rest, at + chunk_header, std::numeric_limits<std::size_t>::max()};
       return wav_view{*format, body, at + chunk_header, size};
     }
     if (body.size() < size) break;

@@ -1,7 +1,7 @@
 #include "client/load_material.hpp"
 
 #include "protocol/codec/client_side.hpp"
-#include "protocol/media/wav.hpp"
+#include "protocol/media/sound_file.hpp"
 
 namespace parley::client {
 namespace {
@@ -29,7 +29,7 @@ tl::expected<load_material, std::string> load_material::make(std::span<const std
   load_material made;
   std::vector<float> spoken;
   for (const auto& bytes : wavs) {
-    auto samples = protocol::read_wav(bytes, {.max_seconds = longest_recording});
+    auto samples = protocol::read_sound(bytes, {.max_seconds = longest_recording});
     if (!samples) return tl::unexpected(samples.error());
     if (samples->empty()) return tl::unexpected(std::string("it holds no sound"));
     const auto units = (samples->size() + unit_samples - 1) / unit_samples;

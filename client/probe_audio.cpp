@@ -4,6 +4,7 @@
 #include "client/probe.hpp"
 #include "client/probe_session.hpp"
 #include "client/video_reader.hpp"
+#include "protocol/media/sound_file.hpp"
 #include "protocol/media/wav.hpp"
 
 #include <tl/expected.hpp>
@@ -202,14 +203,15 @@ tl::expected<audio_probe::material, std::string> read_sound(const audio_probe_op
   if (options.wav.empty()) return tl::unexpected<std::string>("--wav is missing");
   const auto file = read_file(options.wav);
   if (!file) return tl::unexpected("--wav: cannot read " + options.wav);
-  auto samples = protocol::read_wav(*file);
+  auto samples = protocol::read_sound(*file);
   if (!samples) return tl::unexpected("--wav: " + options.wav + ": " + samples.error());
   if (samples->empty()) return tl::unexpected("--wav: " + options.wav + " holds no sound");
   std::string voice;
   if (!options.voice.empty()) {
     auto bytes = read_file(options.voice);
-    if (!bytes || !protocol::looks_like_wav(*bytes))
-      return tl::unexpected("--voice: " + options.voice + " is no WAV file");
+    if (!bytes || !protocol::is_readable_sound(base::kind_of(*bytes)))
+      return tl::unexpected("--voice: " + options.voice +
+                            " is no file of sound that is read: " + std::string(protocol::readable_sounds) + " are");
     voice = std::move(*bytes);
   }
   // The last second is padded with silence, because an incomplete unit would never be answered.

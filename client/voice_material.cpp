@@ -1,7 +1,7 @@
 #include "client/voice_material.hpp"
 
 #include "protocol/media/base64.hpp"
-#include "protocol/media/wav.hpp"
+#include "protocol/media/sound_file.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -36,7 +36,7 @@ tl::expected<voice_material, std::string> voice_material::make(std::span<const s
   made.wire_ = &wire;
   std::vector<float> spoken;
   for (const auto& bytes : wavs) {
-    auto samples = protocol::read_wav(bytes, {.rate = rate, .max_seconds = longest_recording});
+    auto samples = protocol::read_sound(bytes, {.rate = rate, .max_seconds = longest_recording});
     if (!samples) return tl::unexpected(samples.error());
     if (samples->empty()) return tl::unexpected(std::string("it holds no sound"));
     const auto units = (samples->size() + rate - 1) / rate;

@@ -100,7 +100,9 @@ const std::array table{
         "pointed at this server (DNS rebinding)."},
 
     key{"tls.mode", PARLEY_MEMBER(tls.mode),
-        "off (plain text), auto (a self-signed certificate, made at the first start and again when it has expired) or "
+        "off (plain text), auto (a self-signed certificate for localhost, server.host and server.names, made at the "
+        "first "
+        "start and again when it has expired or lacks a name) or "
         "file (tls.cert and tls.key). Browsers give the microphone to https and to localhost only."},
     key{"tls.cert", PARLEY_MEMBER(tls.cert),
         "Certificate chain, PEM. With auto, where it is stored; empty = parley/tls.pem in the user's state folder."},
@@ -249,8 +251,8 @@ const std::array table{
         "What users say, written down for clients that ask for it: off, or chat (the model itself does it, in slots "
         "that nobody else wants). The embedded model cannot."},
     key{"openai.voices", PARLEY_MEMBER(openai.voices),
-        "Reference voices by the names that clients use: NAME=FILE, separated by spaces, each a WAV file of 0.25 to 60 "
-        "s. Other names have the default voice."},
+        "Reference voices by the names that clients use: NAME=FILE, separated by spaces, each a sound file (WAV, MP3, "
+        "FLAC, Ogg or AIFF) of 0.25 to 60 s. Other names have the default voice."},
     key{"openai.voice_activity", PARLEY_MEMBER(openai.voice_activity),
         "How OpenAI's dialects tell speech from noise: silero (a small network) or loudness (cheaper, in quiet rooms).",
         0, 0, is_voice_activity, "silero or loudness"},

@@ -109,10 +109,10 @@ void completion_session::follow(protocol::openai_step&& step) {
   if (step.to_client.empty()) return;
   answered_ = step.over;
   PARLEY_ASSERT(talk_, "a session answers what was asked");
-  write(talk_->streaming() ? piece(step.to_client, step.over) : whole(200, std::move(step.to_client)));
+  write(talk_->streaming() ? piece(step.to_client, step.over) : whole(200, step.to_client));
 }
 
-std::string completion_session::whole(unsigned status, std::string body) {
+std::string completion_session::whole(unsigned status, std::string_view body) {
   status_ = status;
   terms_.keep_alive = goes_on();
   const http_reply reply{status};
@@ -139,8 +139,8 @@ void completion_session::tell_session(std::string frame) {
 
 void completion_session::fail(const protocol::openai_fault& fault) {
   answered_ = true;
-  std::string body = protocol::encode_openai_error(fault);
-  write(began_ ? piece("data: " + body + "\n\n", true) : whole(fault.status, std::move(body)));
+  const std::string body = protocol::encode_openai_error(fault);
+  write(began_ ? piece("data: " + body + "\n\n", true) : whole(fault.status, body));
 }
 
 void completion_session::write(std::string bytes) {

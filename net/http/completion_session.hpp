@@ -45,7 +45,7 @@ private:
   void write(std::string bytes);
   void write_some();
   void on_write(error_code ec);
-  std::string whole(unsigned status, std::string body);
+  std::string whole(unsigned status, std::string_view body);
   std::string piece(std::string_view events, bool last);
   bool goes_on() const;
   void wait_for_next();

@@ -38,6 +38,7 @@ struct session_binding {
   template<class Connection>
   void end_session(std::weak_ptr<Connection> owner) {
     release();
+    PARLEY_ASSERT(slot, "a connection that is still there");
     slot->move_to(std::move(owner));
   }
 

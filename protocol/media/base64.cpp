@@ -63,6 +63,22 @@ std::uint64_t big_endian_at(const std::byte* at) {
 
 } // namespace
 
+std::optional<std::string> joined(std::string_view text) {
+  const auto is_white = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
+  // The loop inside has a fixed length so that the compiler vectorises it. No character of base64 is that small.
+  constexpr std::size_t step = 64;
+  std::size_t at = 0;
+  for (; at + step <= text.size(); at += step) {
+    unsigned char least = 255;
+    for (std::size_t i = 0; i < step; ++i) least = std::min(least, static_cast<unsigned char>(text[at + i]));
+    if (least <= ' ') break;
+  }
+  if (std::none_of(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), is_white)) return std::nullopt;
+  std::string out(text);
+  out.erase(std::remove_if(out.begin() + static_cast<std::ptrdiff_t>(at), out.end(), is_white), out.end());
+  return out;
+}
+
 std::optional<std::size_t> decoded_size(std::string_view text) {
   if (text.size() % 4 != 0) return {};
   return text.size() / 4 * 3 - padding(text);

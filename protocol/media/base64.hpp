@@ -6,14 +6,18 @@
 #include <string>
 #include <string_view>
 
-// RFC 4648, standard alphabet with padding. Strict: no white space, no URL alphabet, padding required and only at the
-// end. The unused bits of a padded last group are ignored: the schema allows them, and nothing is lost.
+// RFC 4648, standard alphabet with padding. Strict: no URL alphabet, padding required and only at the end; white space,
+// as between the lines of MIME, is for `joined` to take out. The unused bits of a padded last group are ignored: the
+// schema allows them, and nothing is lost.
 namespace parley::protocol::base64 {
 
 /// Number of characters that encode that many bytes, including padding.
 constexpr std::size_t encoded_size(std::size_t bytes) {
   return (bytes + 2) / 3 * 4;
 }
+
+/// `text` without spaces, tabs and line ends; nothing if it has none, as is usual: then this is one quick look at it.
+std::optional<std::string> joined(std::string_view text);
 
 /// Number of bytes that `text` encodes, assuming that it is valid; nothing if its length is not a multiple of 4.
 std::optional<std::size_t> decoded_size(std::string_view text);

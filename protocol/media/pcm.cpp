@@ -1,5 +1,6 @@
 #include "protocol/media/pcm.hpp"
 
+#include "base/file_kind.hpp"
 #include "protocol/media/base64.hpp"
 
 #include <algorithm>
@@ -73,6 +74,15 @@ tl::unexpected<error> not_finite(std::string_view field, std::size_t first, std:
   return invalid(field, "sample " + std::to_string(first + position) + " is not finite" + sixteen_bit_hint(bytes));
 }
 
+/// Judged by the first block, which is enough for two frames of MP3.
+base::file_kind kind_of(std::string_view base64_text) {
+  block head;
+  const auto text = base64_text.substr(0, block_characters);
+  if (text.size() % 4 != 0 || !base64::decode_to(text, reinterpret_cast<std::byte*>(head.data())))
+    return base::file_kind::unknown;
+  return base::certain_kind_of({reinterpret_cast<const char*>(head.data()), base64::decoded_size(text).value_or(0)});
+}
+
 /// The number of samples in that many bytes, if allowed.
 result<std::size_t> count_samples(std::size_t bytes, sample_range allowed, std::string_view field) {
   if (bytes % sizeof(float) != 0)
@@ -87,6 +97,9 @@ result<std::size_t> count_samples(std::size_t bytes, sample_range allowed, std::
 } // namespace
 
 result<pcm> decode_samples(std::string_view base64_text, sample_range allowed, std::string_view field) {
+  if (const auto lines = base64::joined(base64_text)) return decode_samples(*lines, allowed, field);
+  if (const auto kind = kind_of(base64_text); kind != base::file_kind::unknown)
+    return invalid(field, std::string(base::name_of(kind)) + ", where raw float32 samples are expected");
   auto bytes = base64::decoded_size(base64_text);
   if (!bytes) return invalid(field, base64::fault(base64_text));
   auto count = count_samples(*bytes, allowed, field);
@@ -115,15 +128,6 @@ result<pcm> decode_samples(std::string_view base64_text, sample_range allowed, s
     samples->insert(samples->end(), work.begin(), work.begin() + static_cast<std::ptrdiff_t>(part_samples));
     rest.remove_prefix(part.size());
   }
-  return samples;
-}
-
-result<pcm> samples_from_bytes(std::string_view bytes, sample_range allowed, std::string_view field) {
-  auto count = count_samples(bytes.size(), allowed, field);
-  if (!count) return tl::unexpected(std::move(count.error()));
-  auto samples = std::make_shared<std::vector<float>>(*count);
-  std::memcpy(samples->data(), bytes.data(), bytes.size());
-  if (!clamp_finite(samples->data(), *count)) return not_finite(field, 0, bytes);
   return samples;
 }
 

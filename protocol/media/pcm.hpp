@@ -17,12 +17,9 @@ struct sample_range {
   std::size_t most = 0;
 };
 
-/// Base64 text → samples, finite and clamped to [-1, 1]. The length is checked before decoding. Errors are
-/// invalid_payload and name `field`.
+/// Base64 text → samples, finite and clamped to [-1, 1]. The length is checked before decoding. What is a file of sound
+/// instead is told by its kind. Errors are invalid_payload and name `field`.
 result<pcm> decode_samples(std::string_view base64_text, sample_range allowed, std::string_view field);
-
-/// The same from raw bytes.
-result<pcm> samples_from_bytes(std::string_view bytes, sample_range allowed, std::string_view field);
 
 /// Appends the samples to `out` as base64, clamped to [-1, 1], with NaN as 0.
 void append_samples(std::span<const float> samples, std::string& out);

@@ -1,6 +1,6 @@
 #include "protocol/media/picture.hpp"
 
-#include "conversation/image_format.hpp"
+#include "base/file_kind.hpp"
 #include "protocol/media/base64.hpp"
 #include "protocol/media/voice.hpp"
 
@@ -23,17 +23,24 @@ bool stands_alone(int marker) {
   return marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8);
 }
 
-bool is_png_or_webp(std::string_view file) {
-  const auto format = conversation::format_of(file);
-  return format == conversation::image_format::png || format == conversation::image_format::webp;
+base::file_kind kind_of(std::string_view base64_text) {
+  constexpr std::size_t characters = 4096;
+  const auto head = base64::decode(base64_text.substr(0, characters));
+  return head ? base::kind_of(*head) : base::file_kind::unknown;
 }
 
-/// Recognises MP4 and its relatives, Matroska and WebM by their first bytes in base64.
-bool is_video(std::string_view base64_text) {
-  constexpr std::size_t characters = 16;
-  const auto head = base64::decode(base64_text.substr(0, characters));
-  if (!head) return false;
-  return (head->size() >= 8 && std::string_view(*head).substr(4, 4) == "ftyp") || head->starts_with("\x1A\x45\xDF\xA3");
+bool is_taken(base::file_kind kind, picture_kinds taken) {
+  using enum base::file_kind;
+  return kind == jpeg || (taken == picture_kinds::jpeg_png_webp && (kind == png || kind == webp));
+}
+
+/// Why a file of that kind is not taken; empty if it is, or if nothing is known of it.
+std::string refusal_of(base::file_kind kind, picture_kinds taken) {
+  if (kind == base::file_kind::unknown || is_taken(kind, taken)) return {};
+  if (base::is_video(kind)) return "a video file; send its frames as JPEG pictures, and its sound beside them";
+  std::string out(base::name_of(kind));
+  if (!base::is_picture(kind)) return out + ", no picture";
+  return out + (taken == picture_kinds::jpeg ? ", not a JPEG file" : "; JPEG, PNG and WebP are read");
 }
 
 } // namespace
@@ -63,20 +70,20 @@ std::optional<jpeg_size> read_jpeg_size(std::string_view file) {
 }
 
 result<image_file> decode_image(std::string_view base64_text, std::string_view field, picture_kinds taken) {
+  if (const auto lines = base64::joined(base64_text)) return decode_image(*lines, field, taken);
   auto text = without_data_url(base64_text);
   auto bytes = base64::decoded_size(text);
   if (!bytes) return invalid(field, base64::fault(text));
-  if (is_video(text))
-    return invalid(field, "a video file; send its frames as JPEG pictures, and its sound beside them");
+  const auto kind = kind_of(text);
+  if (auto why = refusal_of(kind, taken); !why.empty()) return invalid(field, why);
   if (*bytes > max_image_bytes)
     return invalid(field,
                    std::to_string(*bytes) + " bytes, at most " + std::to_string(max_image_bytes) + " are allowed");
   auto file = base64::decode(text);
   if (!file) return invalid(field, base64::fault(text));
-  if (taken == picture_kinds::jpeg_png_webp && is_png_or_webp(*file))
-    return std::make_shared<const std::string>(std::move(*file));
-  if (!file->starts_with(start_of_image))
+  if (kind == base::file_kind::unknown)
     return invalid(field, taken == picture_kinds::jpeg ? "not a JPEG file" : "neither a JPEG, a PNG nor a WebP file");
+  if (kind != base::file_kind::jpeg) return std::make_shared<const std::string>(std::move(*file));
   auto size = read_jpeg_size(*file);
   if (!size) return invalid(field, "a JPEG file without a frame header");
   if (size->width < 1 || size->height < 1 || size->width > max_image_side || size->height > max_image_side)

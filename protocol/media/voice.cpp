@@ -2,6 +2,7 @@
 
 #include "protocol/media/base64.hpp"
 #include "protocol/media/pcm.hpp"
+#include "protocol/media/sound_file.hpp"
 #include "protocol/media/wav.hpp"
 
 #include <cmath>
@@ -11,11 +12,16 @@ namespace {
 
 constexpr double raw_rate = 16'000;
 
-/// `RIFF` in base64, without its last two bits, which share a character with what follows.
-constexpr std::string_view riff_base64 = "UklGR";
+/// Enough to tell the kind of a file.
+constexpr std::size_t mark_characters = 4096;
 
 /// More base64 than the chunks before a WAV file's data ever need.
 constexpr std::size_t head_characters = 64u << 10;
+
+base::file_kind kind_of(std::string_view base64_text) {
+  const auto head = base64::decode(base64_text.substr(0, mark_characters));
+  return head ? base::kind_of(*head) : base::file_kind::unknown;
+}
 
 } // namespace
 
@@ -28,29 +34,30 @@ std::string_view without_data_url(std::string_view text) {
 }
 
 std::optional<double> seconds_of_sound(std::string_view base64_text) {
+  if (const auto lines = base64::joined(base64_text)) return seconds_of_sound(*lines);
   const auto text = without_data_url(base64_text);
   const auto bytes = base64::decoded_size(text);
   if (!bytes) return std::nullopt;
-  const auto head = text.starts_with(riff_base64) ? base64::decode(text.substr(0, head_characters)) : std::nullopt;
-  if (head && looks_like_wav(*head)) return wav_seconds(*head, *bytes);
+  const auto kind = kind_of(text);
+  if (kind == base::file_kind::wav) {
+    const auto head = base64::decode(text.substr(0, head_characters));
+    return head ? wav_seconds(*head, *bytes) : std::nullopt;
+  }
+  if (kind != base::file_kind::unknown) return std::nullopt;
   const std::size_t samples = *bytes / sizeof(float);
   return static_cast<double>(samples) / raw_rate;
 }
 
 result<pcm> decode_sound(std::string_view base64_text, seconds_range allowed, std::string_view field) {
-  auto text = without_data_url(base64_text);
-  if (!text.starts_with(riff_base64)) {
-    auto least = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(allowed.least * raw_rate)));
+  if (const auto lines = base64::joined(base64_text)) return decode_sound(*lines, allowed, field);
+  const auto text = without_data_url(base64_text);
+  if (kind_of(text) == base::file_kind::unknown) {
+    const auto least = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(allowed.least * raw_rate)));
     return decode_samples(text, {least, static_cast<std::size_t>(allowed.most * raw_rate)}, field);
   }
-  auto bytes = base64::decode(text);
+  const auto bytes = base64::decode(text);
   if (!bytes) return invalid(field, base64::fault(text));
-  // Raw samples may begin with the letters RIFF by chance, but hardly with WAVE after them.
-  if (!looks_like_wav(*bytes)) {
-    auto least = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(allowed.least * raw_rate)));
-    return samples_from_bytes(*bytes, {least, static_cast<std::size_t>(allowed.most * raw_rate)}, field);
-  }
-  auto samples = read_wav(*bytes, {static_cast<std::uint32_t>(raw_rate), allowed.least, allowed.most});
+  auto samples = read_sound(*bytes, {static_cast<std::uint32_t>(raw_rate), allowed.least, allowed.most});
   if (!samples) return invalid(field, samples.error());
   return std::make_shared<const std::vector<float>>(std::move(*samples));
 }

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-// Sound that is either a WAV file or raw float32 at 16 kHz, in both dialects (docs/protocol.md 3.1).
+// Sound that is either a file (media/sound_file) or raw float32 at 16 kHz, in both dialects (docs/protocol.md 3.1).
 namespace parley::protocol {
 
 /// The allowed length of a sound in seconds, both ends included.
@@ -23,7 +23,7 @@ inline constexpr seconds_range voice_seconds{0.25, 60.0};
 result<pcm> decode_sound(std::string_view base64_text, seconds_range allowed, std::string_view field);
 
 /// The number of seconds that `decode_sound` would return, from the length or the header, without decoding. Nothing if
-/// it is neither raw nor WAV; `decode_sound` then gives the reason.
+/// it is neither raw nor WAV: `decode_sound` then finds out, and decodes no more than is allowed.
 std::optional<double> seconds_of_sound(std::string_view base64_text);
 
 /// `text` without a `data:…;base64,` prefix.

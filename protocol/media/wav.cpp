@@ -26,11 +26,19 @@ std::string seconds_text(double seconds) {
 
 } // namespace
 
+std::string outside_seconds(double seconds, const wav_options& wanted) {
+  return seconds_text(seconds) + " of sound, outside " + seconds_text(wanted.min_seconds) + ".." +
+         seconds_text(wanted.max_seconds);
+}
+
 std::optional<double> wav_seconds(std::string_view head, std::size_t file_bytes) {
   std::string problem;
   const auto found = base::view_wav(head, problem);
   if (!found) return std::nullopt;
-  const auto bytes = std::min(found->data_bytes, file_bytes - std::min(file_bytes, found->data_at));
+  const auto left = file_bytes - std::min(file_bytes, found->data_at);
+  // Whether other chunks follow a chunk of no length, only the whole file shows.
+  const bool unknown = found->data_bytes == 0 && head.size() < file_bytes;
+  const auto bytes = unknown ? left : std::min(found->data_bytes, left);
   const std::size_t frames = bytes / found->format.frame_bytes();
   return static_cast<double>(frames) / found->format.rate;
 }
@@ -42,8 +50,7 @@ tl::expected<std::vector<float>, std::string> read_wav(std::string_view bytes, c
   const auto frames = found->frames();
   const auto seconds = static_cast<double>(frames) / found->format.rate;
   if (frames == 0 || seconds < wanted.min_seconds || seconds > wanted.max_seconds)
-    return tl::unexpected(seconds_text(seconds) + " of sound, outside " + seconds_text(wanted.min_seconds) + ".." +
-                          seconds_text(wanted.max_seconds));
+    return tl::unexpected(outside_seconds(seconds, wanted));
 
   std::vector<float> out;
   out.reserve(static_cast<std::size_t>(seconds * wanted.rate) + 1);

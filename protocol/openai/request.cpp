@@ -7,6 +7,7 @@
 #include "protocol/openai/spoken_id.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -260,8 +261,10 @@ private:
     const auto sound = in_.required_object(in_.require(part, {"input_audio"}));
     const auto format = field_reader::find(sound, {"format"});
     std::string scratch;
-    if (const auto name = in_.text(format, scratch); name && *name != "wav")
-      return fail(format, "only wav is supported");
+    constexpr std::array<std::string_view, 8> known{"wav", "mp3", "flac", "ogg", "opus", "aiff", "w64", "rf64"};
+    if (const auto name = in_.text(format, scratch);
+        name && std::find(known.begin(), known.end(), *name) == known.end())
+      return fail(format, "none of wav, mp3, flac, ogg, opus, aiff, w64, rf64");
     write_item("audio", "data", in_.require(sound, {"data"}), to);
   }
 

@@ -31,7 +31,7 @@ struct openai_request {
   std::optional<seed_place> seed{};
 };
 
-/// Reads text, `image_url` parts with data URLs, `input_audio` parts (WAV), and the usual numbers. Unsupported fields
+/// Reads text, `image_url` parts with data URLs, `input_audio` parts (files; their bytes say which kind), and the usual numbers. Unsupported fields
 /// that would change the answer (`functions`) are refused; other unknown fields are ignored. Sound and pictures are
 /// neither decoded nor checked here: the session does that. Errors name the field.
 result<openai_request> read_openai_request(std::string_view body);

@@ -1,5 +1,7 @@
 #include "protocol/realtime/sound.hpp"
 
+#include "base/file_kind.hpp"
+#include "base/g711.hpp"
 #include "protocol/json/writer.hpp"
 #include "protocol/media/base64.hpp"
 
@@ -20,14 +22,8 @@ constexpr std::array<std::pair<std::string_view, sound_coding>, 3> names{{
 constexpr int law_rate = 8'000;
 
 // ITU-T G.711, on the 16-bit scale.
-constexpr int mu_bias = 132;
+constexpr int mu_bias = base::mu_law_bias;
 constexpr int mu_clip = 32'635;
-
-constexpr int decode_mu_law(std::uint8_t code) {
-  const int c = code ^ 0xFF;
-  const int magnitude = ((((c & 15) << 3) + mu_bias) << ((c & 0x70) >> 4)) - mu_bias;
-  return (c & 0x80) != 0 ? -magnitude : magnitude;
-}
 
 constexpr std::uint8_t encode_mu_law(int sample) {
   const int sign = sample < 0 ? 0x80 : 0;
@@ -35,14 +31,6 @@ constexpr std::uint8_t encode_mu_law(int sample) {
   int exponent = 7;
   for (int mask = 0x4000; exponent > 0 && (magnitude & mask) == 0; mask >>= 1) --exponent;
   return static_cast<std::uint8_t>(~(sign | (exponent << 4) | ((magnitude >> (exponent + 3)) & 15)));
-}
-
-constexpr int decode_a_law(std::uint8_t code) {
-  const int c = code ^ 0x55;
-  const int exponent = (c & 0x70) >> 4;
-  const int mantissa = (c & 15) << 4;
-  const int magnitude = exponent == 0 ? mantissa + 8 : (mantissa + 0x108) << (exponent - 1);
-  return (c & 0x80) != 0 ? magnitude : -magnitude;
 }
 
 constexpr std::uint8_t encode_a_law(int sample) {
@@ -71,8 +59,8 @@ constexpr std::array<float, 256> table_of() {
   return out;
 }
 
-constexpr auto mu_law = table_of<decode_mu_law>();
-constexpr auto a_law = table_of<decode_a_law>();
+constexpr auto mu_law = table_of<base::decode_mu_law>();
+constexpr auto a_law = table_of<base::decode_a_law>();
 
 std::vector<float> samples_of(std::string_view bytes, sound_coding coding) {
   std::vector<float> out;
@@ -92,6 +80,14 @@ std::vector<float> samples_of(std::string_view bytes, sound_coding coding) {
   out.reserve(bytes.size());
   for (const char byte : bytes) out.push_back(table[static_cast<std::uint8_t>(byte)]);
   return out;
+}
+
+/// What the bytes are if they are a file instead of samples.
+base::file_kind kind_of(std::string_view bytes, sound_coding coding) {
+  const auto kind = base::certain_kind_of(bytes);
+  // A quiet line is a handful of codes near FF in G.711, and now and then they fit together as two frames.
+  const bool by_frames = (kind == base::file_kind::mp3 || kind == base::file_kind::aac) && !bytes.starts_with("ID3");
+  return by_frames && coding != sound_coding::pcm16 ? base::file_kind::unknown : kind;
 }
 
 /// Rounded to 16 bits, and saturated; NaN is silence.
@@ -139,8 +135,11 @@ sound_decoder::sound_decoder(sound_format format) : format_(format) {
 }
 
 result<std::size_t> sound_decoder::feed(std::string_view base64_text, std::vector<float>& out, std::string_view param) {
+  if (const auto lines = base64::joined(base64_text)) return feed(*lines, out, param);
   const auto bytes = base64::decode(base64_text);
   if (!bytes) return invalid_value(param, base64::fault(base64_text) + ".");
+  if (const auto kind = kind_of(*bytes, format_.coding); kind != base::file_kind::unknown)
+    return invalid_value(param, std::string(base::name_of(kind)) + ", where the samples alone are expected.");
   if (bytes->size() % bytes_per_sample(format_) != 0)
     return invalid_value(param, "PCM16 sound has an even number of bytes, and this has " +
                                     std::to_string(bytes->size()) + ".");

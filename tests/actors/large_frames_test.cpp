@@ -224,7 +224,19 @@ TEST_CASE("large messages of every dialect are worked on by threads of their own
     const auto link = std::make_shared<watching_link>("\"error\"");
     auto client = core.connect("chat", link);
     client.init();
-    client.send_text(R"({"type":"input.append","input":{"messages":7,"more":")" + std::string(300'000, 'x') + "\"}}");
+    const auto append = [](const std::string& more) {
+      return R"({"type":"input.append","input":{"messages":7,"more":")" + more + "\"}}";
+    };
+    client.send_text(append(std::string(10'000, 'x')));
+    link->next("error");
+    CHECK_FALSE(link->on_large());
+    // Much sound may be in few bytes of FLAC.
+    client.send_text(append("data:audio/flac;base64,ZkxhQ" + std::string(10'000, 'x')));
+    link->next("error");
+    CHECK(link->on_large());
+    client.send_text(append(std::string(10'000, 'x')));
+    link->next("error");
+    client.send_text(append(std::string(300'000, 'x')));
     client.send_text(R"({"type":"session.close"})");
     link->next("error");
     CHECK(link->on_large());

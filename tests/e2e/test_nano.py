@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from conftest import BINARY, ROOT, Server
-from realtime import UNIT, Client, drawn, floats, jpeg, say
+from realtime import UNIT, Client, drawn, floats, http, jpeg, say
 
 NANO = ROOT / "models/nano"
 TRAINED = json.loads((NANO / "config.json").read_text())
@@ -103,6 +103,45 @@ def test_silence_is_not_answered(nano):
     with Client(nano) as client:
         client.init()
         assert not any(d.get("text") for _ in range(12) for d in client.step(np.zeros(UNIT, np.float32)))
+
+
+def completion(server, sound: str, **more) -> tuple[int, str]:
+    """The status and the answer, or what is wrong, of a completion about a sound, as base64."""
+    content = [{"type": "input_audio", "input_audio": {"data": sound, "format": "wav"}}]
+    status, body = http(server, "/v1/chat/completions", "POST", {"model": "any", "messages": [{"role": "user", "content": content}], "seed": 1, **more})
+    return status, body["choices"][0]["message"]["content"] if status == 200 else body["error"]["message"]
+
+
+@hears
+@pytest.mark.parametrize("kind", ["mp3", "ogg", "opus", "flac"])
+def test_a_file_of_any_kind_is_heard(nano, kind):
+    """In a completion, in a chat of Parley's own with base64 in lines, and as it is sent by the probe."""
+    file = ROOT / "tests/data/sounds" / f"question.{kind}"
+    assert completion(nano, base64.b64encode(file.read_bytes()).decode()) == (200, "My name is Parley.")
+    with Client(nano, mode="chat") as client:
+        client.init()
+        heard = [{"type": "audio", "data": base64.encodebytes(file.read_bytes()).decode()}]
+        client.send({"type": "input.append", "input": {"messages": [{"role": "user", "content": heard}], "generation": {"seed": 1}}})
+        assert client.until_done()["text"] == "My name is Parley."
+    probe = subprocess.run([BINARY, "probe", "audio", "--wav", file, "--listen", "6", "--url", nano.http], capture_output=True, text=True, timeout=60)
+    assert probe.returncode == 0, probe.stderr
+    assert "Parley." in probe.stdout
+
+
+@hears
+def test_a_wav_of_a_stream_has_no_length(nano):
+    file = bytearray((ROOT / "tests/data/question.wav").read_bytes())
+    for claimed in (b"\0\0\0\0", b"\xff\xff\xff\xff"):
+        file[4:8] = file[40:44] = claimed
+        assert completion(nano, base64.b64encode(file).decode()) == (200, "My name is Parley.")
+
+
+@hears
+@pytest.mark.parametrize("head, name", [(b"\x1a\x45\xdf\xa3\x42\x82\x84webm", "a WebM or Matroska file"), (b"\0\0\0\x18ftypM4A \0\0\0\0isommp42", "an M4A file"),
+                                        (b"\x89PNG\r\n\x1a\n", "a PNG picture"), (b"fLaC\0\0\0\x22", "a FLAC file that cannot be decoded")])
+def test_what_is_not_heard_is_told_by_its_kind(nano, head, name):
+    status, why = completion(nano, base64.b64encode(head + bytes(1000)).decode())
+    assert status == 400 and name in why
 
 
 @sees

@@ -152,8 +152,10 @@ TEST_CASE("append: what is no base64 float32 sound") {
       text[place] = wrong;
       return refusal(append(spoken, {{"audio", text}}));
     };
-    CHECK(with(17, ' ') == at + "not base64 at character 17");
-    CHECK(with(17, '\n') == at + "not base64 at character 17");
+    // White space does not count, so a character is missing.
+    CHECK(with(17, ' ') == at + "not base64: 85335 characters are no multiple of 4");
+    CHECK(with(17, '\n') == at + "not base64: 85335 characters are no multiple of 4");
+    CHECK(with(17, '\x0B') == at + "not base64 at character 17");
     CHECK(with(20'000, '-') == at + "not base64 at character 20000");
     CHECK(with(85'331, '_') == at + "not base64 at character 85331");
     CHECK(refusal(append(spoken, {{"audio", second.substr(1)}})) ==

@@ -79,3 +79,19 @@ TEST_CASE("base64: unused bits of the last group are ignored") {
   CHECK(base64::decode("Zh==") == "f");
   CHECK(base64::decode("Zm9=") == "fo");
 }
+
+TEST_CASE("base64: white space is taken out wherever it is, and only then anything is copied") {
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "Zm9vYmFy";
+  CHECK_FALSE(base64::joined(text));
+  CHECK_FALSE(base64::joined(""));
+  for (const std::string white : {" ", "\n", "\r\n", "\t"}) {
+    CHECK(base64::joined(white) == "");
+    for (std::size_t at : {0u, 1u, 63u, 64u, 65u, 76u, 1599u, 1600u}) {
+      auto wrapped = text;
+      wrapped.insert(at, white);
+      CHECK(base64::joined(wrapped) == text);
+    }
+  }
+  CHECK_FALSE(base64::joined(std::string("Zm9v\0\x01\x1F\x0B", 8))); // no white space of text
+}

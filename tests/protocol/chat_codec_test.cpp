@@ -263,7 +263,7 @@ TEST_CASE("chat: content items that are none") {
   CHECK(item({{"type", "audio"}, {"data", ""}}) ==
         "invalid_payload " + at + "[0].data: 0 samples, outside 1..13120000");
   CHECK(item({{"type", "image"}, {"data", test::to_base64("GIF89a")}}) ==
-        "invalid_payload " + at + "[0].data: neither a JPEG, a PNG nor a WebP file");
+        "invalid_payload " + at + "[0].data: a GIF picture; JPEG, PNG and WebP are read");
   CHECK(item({{"type", "video"}, {"data", dom::array()}}) == "invalid_payload " + at + "[0].data: empty");
   CHECK(item({{"type", "video"}, {"data", {test::jpeg(), 1}}}) ==
         "invalid_payload " + at + "[0].data[1]: not a string");

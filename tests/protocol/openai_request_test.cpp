@@ -129,7 +129,7 @@ TEST_CASE("what is not there is refused by name") {
   CHECK(refusal_of(part(R"({"type":"file"})")).starts_with("messages[0].content[0].type:"));
   CHECK(refusal_of(part(R"({"type":"image_url","image_url":{"url":"https://x"}})")).find("data URL") !=
         std::string::npos);
-  CHECK(refusal_of(part(R"({"type":"input_audio","input_audio":{"data":"x","format":"mp3"}})")).find("wav") !=
+  CHECK(refusal_of(part(R"({"type":"input_audio","input_audio":{"data":"x","format":"m4a"}})")).find("wav, mp3") !=
         std::string::npos);
   CHECK(refusal_of(with(R"("temperature":9)")).starts_with("temperature:"));
 }
@@ -150,6 +150,16 @@ TEST_CASE("tools, their calls and results reach the session") {
   CHECK(turn.tool_required);
   CHECK(turn.tool_name == "f");
   CHECK(append_of(with(R"("tools":[],"tool_choice":"auto")")).tools.empty());
+}
+
+TEST_CASE("sound may be of any kind that is read: its bytes say which, not its name") {
+  for (const std::string format : {"wav", "mp3", "flac", "ogg", "opus", "aiff", "w64", "rf64"}) {
+    const auto request = read_openai_request(
+        R"({"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"SUQz","format":")" +
+        format + R"("}}]}]})");
+    REQUIRE(request);
+    CHECK(request->append.find(R"({"type":"audio","data":"SUQz"})") != std::string::npos);
+  }
 }
 
 TEST_CASE("a format reaches the session") {

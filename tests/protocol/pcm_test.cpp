@@ -60,7 +60,6 @@ TEST_CASE("pcm: NaN and infinities are refused wherever they are") {
       REQUIRE_FALSE(decoded);
       CHECK(decoded.error().code == error_code::invalid_payload);
       CHECK(decoded.error().message == "input.audio: sample " + std::to_string(place) + " is not finite");
-      CHECK_FALSE(samples_from_bytes(test::bytes_of(samples), {1, 160'000}, "x"));
     }
 }
 
@@ -105,4 +104,27 @@ TEST_CASE("pcm: 16-bit samples in the place of floats are named") {
   const auto decoded = decode_samples(test::to_base64(bytes), {1, 160'000}, "input.audio");
   REQUIRE_FALSE(decoded);
   CHECK(decoded.error().message.ends_with(" is not finite; this looks like 16-bit PCM where float32 is expected"));
+}
+
+TEST_CASE("pcm: a file where samples are expected is told by its kind, whatever else is wrong with it") {
+  using namespace std::string_literals;
+  const auto told = [](const std::string& bytes) {
+    const auto decoded = decode_samples(test::to_base64(bytes), {1, 160'000}, "a");
+    return decoded ? "decoded" : decoded.error().message;
+  };
+  const auto wav = test::wav_file({}, std::string(3'201, '\x7F'));
+  CHECK(told(wav) == "a: a WAV file, where raw float32 samples are expected");
+  CHECK(told("OggS\0\2"s + std::string(500, '\xFF')) == "a: an Ogg file, where raw float32 samples are expected");
+  CHECK(told("ID3\4\0\0\0\0\1\0"s + std::string(5'000, '\0')) ==
+        "a: an MP3 file, where raw float32 samples are expected");
+}
+
+TEST_CASE("pcm: base64 may be in lines") {
+  const auto samples = noise(4000, 3);
+  const auto text = test::to_base64(test::bytes_of(samples));
+  std::string lines;
+  for (std::size_t at = 0; at < text.size(); at += 76) lines += text.substr(at, 76) + "\r\n";
+  const auto decoded = decode_samples(lines, {1, 160'000}, "a");
+  REQUIRE(decoded);
+  CHECK(**decoded == samples);
 }

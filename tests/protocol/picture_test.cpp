@@ -76,7 +76,8 @@ TEST_CASE("picture: what clients may send") {
   CHECK(refusal(test::jpeg(4097, 10)) == "f: 4097x10 pixels, outside 1..4096 a side");
   CHECK(refusal(test::jpeg(10, 0)) == "f: 10x0 pixels, outside 1..4096 a side");
   CHECK(refusal("") == "f: not a JPEG file");
-  CHECK(refusal(test::to_base64("\x89PNG\r\n\x1a\n")) == "f: not a JPEG file");
+  CHECK(refusal(test::to_base64("\x89PNG\r\n\x1a\n")) == "f: a PNG picture, not a JPEG file");
+  CHECK(refusal(test::to_base64("no picture at all")) == "f: not a JPEG file");
   CHECK(refusal(test::to_base64("\xFF\xD8\xFF\xE0 not really")) == "f: a JPEG file without a frame header");
   CHECK(refusal("/9j/4A*=") == "f: not base64 at character 6");
   CHECK(refusal("data:image/jpeg,abcd") == "f: not base64 at character 4");
@@ -92,4 +93,30 @@ TEST_CASE("picture: a video file is named, whatever its size") {
     REQUIRE_FALSE(decoded);
     CHECK(decoded.error().message == "data: a video file; send its frames as JPEG pictures, and its sound beside them");
   }
+}
+
+TEST_CASE("picture: a photo of a telephone, a sound and a document are told as what they are") {
+  using namespace std::string_literals;
+  const auto told = [](const std::string& file) {
+    const auto decoded = decode_image(test::to_base64(file), "data", picture_kinds::jpeg_png_webp);
+    return decoded ? "decoded" : decoded.error().message;
+  };
+  const auto box = [](const std::string& brands) { return "\0\0\0\x18"s + "ftyp" + brands + std::string(100, 'x'); };
+  CHECK(told(box("heic\0\0\0\0mif1heic"s)) == "data: a HEIC picture; JPEG, PNG and WebP are read");
+  CHECK(told(box("mif1\0\0\0\0mif1heic"s)) == "data: a HEIC picture; JPEG, PNG and WebP are read");
+  CHECK(told(box("avif\0\0\0\0mif1avif"s)) == "data: an AVIF picture; JPEG, PNG and WebP are read");
+  CHECK(told("GIF89a"s) == "data: a GIF picture; JPEG, PNG and WebP are read");
+  CHECK(told("RIFF\1\2\3\4WAVEfmt "s) == "data: a WAV file, no picture");
+  CHECK(told("%PDF-1.4 and so on"s) == "data: a PDF file, no picture");
+  CHECK(told("what is this"s) == "data: neither a JPEG, a PNG nor a WebP file");
+  auto large = box("heic\0\0\0\0mif1heic"s);
+  large.resize(max_image_bytes + 100, 'x');
+  CHECK(told(large) == "data: a HEIC picture; JPEG, PNG and WebP are read");
+}
+
+TEST_CASE("picture: base64 may be in lines") {
+  const auto text = test::to_base64(test::jpeg_file(640, 480, 1000));
+  std::string lines = "data:image/jpeg;base64,";
+  for (std::size_t at = 0; at < text.size(); at += 76) lines += text.substr(at, 76) + "\n";
+  CHECK(refusal(lines) == "decoded");
 }

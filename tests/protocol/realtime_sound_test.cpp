@@ -1,6 +1,7 @@
 #include "protocol/media/base64.hpp"
 #include "protocol/realtime/sound.hpp"
 #include "protocol/realtime/voice_activity.hpp"
+#include "tests/protocol/wire_material.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -181,4 +182,27 @@ TEST_CASE("short pauses between words do not count against a turn, longer ones d
   CHECK(begins(0.1));
   CHECK(begins(0.28));
   CHECK_FALSE(begins(0.36));
+}
+
+TEST_CASE("a file where a stream of samples is expected is refused by its kind, and leaves the stream as it was") {
+  std::vector<float> out;
+  sound_decoder decode({sound_coding::pcm16, 16'000});
+  const auto wav = test::to_base64(test::wav_file({}, std::string(3'200, 'x')));
+  const auto refused = decode.feed(wav, out, "audio");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "Invalid value for 'audio': a WAV file, where the samples alone are expected.");
+  CHECK(out.empty());
+  const auto text = test::to_base64(std::string(3'200, '\x10'));
+  CHECK(decode.feed(text.substr(0, 76) + "\n" + text.substr(76) + "\r\n", out, "audio") == 1'600u);
+  CHECK(out.size() == 1'600);
+}
+
+TEST_CASE("a quiet line in G.711 that looks like two frames of MP3 is heard") {
+  // 96 kbit/s at 32 kHz: a frame has 432 bytes.
+  std::string line(800, '\x7F');
+  for (const std::size_t at : {0u, 432u}) line.replace(at, 3, "\xFF\xFB\x78");
+  std::vector<float> out;
+  CHECK(sound_decoder({sound_coding::mu_law, 8'000}).feed(coded(line), out) == 800u);
+  CHECK_FALSE(sound_decoder({sound_coding::pcm16, 24'000}).feed(coded(line), out));
+  CHECK_FALSE(sound_decoder({sound_coding::mu_law, 8'000}).feed(coded("ID3\3" + std::string(800, '\0')), out));
 }

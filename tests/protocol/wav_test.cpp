@@ -139,13 +139,29 @@ TEST_CASE("wav: a data chunk that claims more than there is gives what is there"
     CHECK(read->size() == 1600);
   }
   CHECK(read_wav(test::wav_file({}, data, 100))->size() == 50);
+}
+
+TEST_CASE("wav: a data chunk of no length goes on to the end, unless other chunks follow it") {
+  const auto data = std::string(3200, '\x11');
+  CHECK(read_wav(test::wav_file({}, data, 0))->size() == 1600);
+  CHECK(read_wav(test::wav_file({1, 2, 48'000, 24}, std::string(48'000, '\x05'), 0))->size() == 2667);
+  const std::string list("LIST\x04\0\0\0INFO", 12);
+  CHECK(refusal(test::wav_file({}, "", 0) + list) == "0.000 s of sound, outside 0.000 s..3600.000 s");
+  CHECK(refusal(test::wav_file({}, "", 0)) == "0.000 s of sound, outside 0.000 s..3600.000 s");
+  CHECK(read_wav(test::wav_file({}, "", 0) + list.substr(0, 11))->size() == 5); // no whole chunk
+  const auto file = test::wav_file({}, data, 0);
+  const auto header = file.size() - data.size();
+  for (const auto head : {file.size(), header + 100, header})
+    CHECK(wav_seconds(file.substr(0, head), file.size()) == 0.1);
+  CHECK(wav_seconds(file.substr(0, header), header) == 0.0);
   CHECK(read_wav(test::wav_file({}, data + "x"))->size() == 1600);
 }
 
 TEST_CASE("wav: headers that cannot be true are refused") {
   const std::string data(3200, '\0');
   CHECK(refusal("") == "WAV: no RIFF/WAVE header");
-  CHECK(refusal("RIFF....AVI ") == "WAV: no RIFF/WAVE header");
+  CHECK(refusal("RIFF....AVI ") == "an AVI file, no WAV file");
+  CHECK(refusal("RIFF....AVIX") == "WAV: no RIFF/WAVE header");
   CHECK(refusal("RIFF....WAVE") == "WAV: no data chunk");
   CHECK(refusal(test::wav_file({}, data).substr(0, 40)) == "WAV: no data chunk");
   CHECK(refusal(std::string("RIFF....WAVEfmt \x04\x00\x00\x00", 20) + "abcd") == "WAV: the fmt chunk is too short");
