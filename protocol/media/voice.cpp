@@ -17,6 +17,20 @@ constexpr std::string_view riff_base64 = "UklGR";
 /// More base64 than the chunks before a WAV file's data ever need.
 constexpr std::size_t head_characters = 64u << 10;
 
+bool is_wav(std::string_view base64_text) {
+  const auto head = base64_text.starts_with(riff_base64) ? base64::decode(base64_text.substr(0, 16)) : std::nullopt;
+  return head && looks_like_wav(*head);
+}
+
+/// By its header; nothing if it is no WAV file, or its header is not whole.
+std::optional<double> seconds_of_wav(std::string_view base64_text) {
+  const auto bytes = base64::decoded_size(base64_text);
+  const auto head = bytes && base64_text.starts_with(riff_base64)
+                        ? base64::decode(base64_text.substr(0, head_characters))
+                        : std::nullopt;
+  return head ? wav_seconds(*head, *bytes) : std::nullopt;
+}
+
 } // namespace
 
 std::string_view without_data_url(std::string_view text) {
@@ -31,8 +45,7 @@ std::optional<double> seconds_of_sound(std::string_view base64_text) {
   const auto text = without_data_url(base64_text);
   const auto bytes = base64::decoded_size(text);
   if (!bytes) return std::nullopt;
-  const auto head = text.starts_with(riff_base64) ? base64::decode(text.substr(0, head_characters)) : std::nullopt;
-  if (head && looks_like_wav(*head)) return wav_seconds(*head, *bytes);
+  if (is_wav(text)) return seconds_of_wav(text);
   const std::size_t samples = *bytes / sizeof(float);
   return static_cast<double>(samples) / raw_rate;
 }
@@ -43,6 +56,9 @@ result<pcm> decode_sound(std::string_view base64_text, seconds_range allowed, st
     auto least = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(allowed.least * raw_rate)));
     return decode_samples(text, {least, static_cast<std::size_t>(allowed.most * raw_rate)}, field);
   }
+  const wav_options wanted{static_cast<std::uint32_t>(raw_rate), allowed.least, allowed.most};
+  if (const auto seconds = seconds_of_wav(text)) // judged before all of it is decoded
+    if (auto why = judge_seconds(*seconds, wanted)) return invalid(field, *why);
   auto bytes = base64::decode(text);
   if (!bytes) return invalid(field, base64::fault(text));
   // Raw samples may begin with the letters RIFF by chance, but hardly with WAVE after them.
@@ -50,7 +66,7 @@ result<pcm> decode_sound(std::string_view base64_text, seconds_range allowed, st
     auto least = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(allowed.least * raw_rate)));
     return samples_from_bytes(*bytes, {least, static_cast<std::size_t>(allowed.most * raw_rate)}, field);
   }
-  auto samples = read_wav(*bytes, {static_cast<std::uint32_t>(raw_rate), allowed.least, allowed.most});
+  auto samples = read_wav(*bytes, wanted);
   if (!samples) return invalid(field, samples.error());
   return std::make_shared<const std::vector<float>>(std::move(*samples));
 }

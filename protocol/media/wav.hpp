@@ -28,6 +28,9 @@ struct wav_options {
   double max_seconds = 3600; ///< checked from the header, before memory is allocated
 };
 
+/// What is wrong with a sound of that length, in words, if something is.
+std::optional<std::string> judge_seconds(double seconds, const wav_options& wanted);
+
 /// Reads PCM of 8, 16, 24 or 32 bits or float32, plain or WAVE_FORMAT_EXTENSIBLE, any rate from 1 to 768 kHz, any
 /// number of channels; downmixes (mean of the channels) and resamples (libsoxr). If a data chunk is shorter than it
 /// claims, the existing data is used. The error says what is wrong, in words.
