@@ -29,6 +29,9 @@ public:
     return true;
   }
 
+  /// What was taken and not used.
+  void give_back(double amount, time_point now) { left_ = std::min(most_, left(now) + amount), counted_at_ = now; }
+
   /// When `amount`, which must not exceed what it can hold, will be there: not before `now`.
   time_point when(double amount, time_point now) const {
     const double missing = std::max(0.0, amount - left(now));

@@ -130,8 +130,8 @@ read_message read_chat_message(field_reader& in, const field& from, chat_budget&
   if (!in.failed()) what.from = read_role(in, speaker);
   if (!in.failed() && what.from == role::assistant) {
     const auto calls = field_reader::find(from, {"tool_calls"});
-    what.calls = read_tool_calls(in, calls);
     if (calls.at.given()) refuse(in, calls, budget.add_text(calls.at.raw().size()));
+    if (!in.failed()) what.calls = read_tool_calls(in, calls);
     if (!what.calls.empty() && !field_reader::find(from, {"content"}).at.given()) return out;
   }
   if (!in.failed() && what.from == role::tool)
@@ -174,11 +174,13 @@ void read_stop(field_reader& in, const field& from, chat_append_event& out) {
   if (given.size() > max_stops) in.fail(error_code::invalid_payload, from.path, "more than four");
   for (std::size_t i = 0; i < given.size() && !in.failed(); ++i) {
     const auto each = several ? element(from, given[i], i) : from;
-    std::string scratch;
-    const auto text = in.required_text(each, scratch);
-    if (!in.failed() && (text.empty() || text.size() > max_stop_bytes))
+    auto text = json::unescape(each.at, max_stop_bytes);
+    if (!each.at.is(json::kind::string))
+      in.fail(error_code::invalid_payload, each.path, "not a string");
+    else if (!text || text->empty())
       in.fail(error_code::invalid_payload, each.path, "not 1 to 256 bytes");
-    out.stop.emplace_back(text);
+    else
+      out.stop.push_back(*std::move(text));
   }
 }
 

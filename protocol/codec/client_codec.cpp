@@ -37,7 +37,7 @@ constexpr std::size_t max_reason_bytes = 64;
 
 bool is_reason(std::string_view text) {
   auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
-  return !text.empty() && text.size() <= max_reason_bytes && std::all_of(text.begin(), text.end(), allowed);
+  return !text.empty() && std::all_of(text.begin(), text.end(), allowed);
 }
 
 } // namespace
@@ -61,16 +61,17 @@ tl::expected<envelope, frame_fault> peek(std::string_view frame) {
   auto type = json::member(root, "type");
   if (!type.present()) return refuse(error_code::missing_field, "type: required");
   if (!type.is(json::kind::string)) return refuse(error_code::invalid_payload, "type: not a string");
-  auto name = json::unescape(type);
-  out.type = type_of(name);
-  out.type_name = base::utf8::truncate(name, shown_type_bytes);
+  // A long one is none of ours, and shown as it is written.
+  const auto name = json::unescape(type, shown_type_bytes);
+  out.type = name ? type_of(*name) : client_event_type::unknown;
+  out.type_name = base::utf8::truncate(name ? std::string_view(*name) : type.raw(), shown_type_bytes);
   return out;
 }
 
 close_event decode_close(const envelope& from) {
   auto reason = json::member(json::root(from.body), "reason");
   if (reason.is(json::kind::string))
-    if (auto text = json::unescape(reason); is_reason(text)) return {std::move(text)};
+    if (auto text = json::unescape(reason, max_reason_bytes); text && is_reason(*text)) return {*std::move(text)};
   return {"user_stop"};
 }
 

@@ -13,11 +13,12 @@ constexpr std::size_t max_prompt_bytes = 32'768;
 
 std::string read_prompt(field_reader& in, const field& from) {
   std::string scratch;
-  std::string out(in.required_text(from, scratch));
-  if (out.size() > max_prompt_bytes)
-    in.fail(error_code::invalid_payload, from.path,
-            std::to_string(out.size()) + " bytes, at most " + std::to_string(max_prompt_bytes) + " are allowed");
-  return out;
+  if (!from.at.is(json::kind::string)) return std::string(in.required_text(from, scratch)); // says what is wrong
+  if (auto out = json::unescape(from.at, max_prompt_bytes)) return *std::move(out);
+  in.fail(error_code::invalid_payload, from.path,
+          std::to_string(from.at.raw().size()) + " bytes, at most " + std::to_string(max_prompt_bytes) +
+              " are allowed");
+  return {};
 }
 
 std::optional<bool> read_turn_based(field_reader& in, const field& payload) {

@@ -101,6 +101,9 @@ std::optional<std::int64_t> to_integer(value number);
 /// The decoded string: escapes are resolved, an unpaired surrogate becomes U+FFFD. UTF-8; may contain NUL.
 std::string unescape(value string);
 
+/// The same if it has at most so many bytes, and nothing else: a much longer text is judged by its length, and not decoded.
+std::optional<std::string> unescape(value string, std::size_t most_bytes);
+
 /// Whether a string (for instance a key) decodes to `text`.
 bool means(value string, std::string_view text);
 

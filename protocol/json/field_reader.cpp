@@ -89,12 +89,21 @@ std::optional<std::string_view> field_reader::text(const field& from, std::strin
   return scratch;
 }
 
+std::optional<std::string> field_reader::short_text(const field& from, std::size_t most_bytes) {
+  if (from.at.is(json::kind::string)) {
+    if (auto text = json::unescape(from.at, most_bytes)) return text;
+    fail(error_code::invalid_payload, from.path, "more than " + std::to_string(most_bytes) + " bytes");
+    return {};
+  }
+  std::string scratch;
+  text(from, scratch); // says what is wrong
+  return {};
+}
+
 std::string field_reader::name(const field& from) {
   constexpr std::size_t longest = 256;
   if (from.at.is(json::kind::string)) {
-    if (from.at.raw().size() > 6 * longest) return {};
-    auto text = json::unescape(from.at);
-    return text.size() <= longest ? text : std::string();
+    return json::unescape(from.at, longest).value_or("");
   }
   const auto number = from.at.is(json::kind::number) ? from.at.raw() : std::string_view();
   return number.size() <= longest ? std::string(number) : std::string();

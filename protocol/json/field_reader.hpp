@@ -4,6 +4,7 @@
 #include "protocol/errors.hpp"
 #include "protocol/json/document.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -88,8 +89,17 @@ public:
   /// Like `text`, for a field that must be a string.
   std::string_view required_text(const field& from, std::string& scratch);
 
+  /// A text that is kept: longer ones are refused before they are decoded.
+  std::optional<std::string> short_text(const field& from, std::size_t most_bytes);
+
   /// What checking the schemas of the event may still cost (`grammar::object_to`).
   std::int64_t& schema_work() { return schema_work_; }
+
+  /// The schemas of the event have been checked before, word for word.
+  void trust_schemas() { trusts_schemas_ = true; }
+  bool trusts_schemas() const { return trusts_schemas_; }
+
+  static constexpr std::int64_t most_schema_work = 3'000'000;
 
   /// A name that only the client uses: a string, or a number as written. Empty if it is anything else, too long to be a
   /// name, or not given; none of these is an error.
@@ -101,7 +111,8 @@ private:
   std::optional<double> read_number(const field& from, double least, double most);
 
   std::optional<error> failure_;
-  std::int64_t schema_work_ = 3'000'000;
+  std::int64_t schema_work_ = most_schema_work;
+  bool trusts_schemas_ = false;
 };
 
 } // namespace parley::protocol

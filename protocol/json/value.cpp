@@ -79,10 +79,18 @@ std::string unescape(value string) {
   return out;
 }
 
+std::optional<std::string> unescape(value string, std::size_t most_bytes) {
+  // An escape is at most six times as long as the character it encodes.
+  if (string.raw().size() > (string.escaped() ? 6 : 1) * most_bytes) return std::nullopt;
+  auto text = unescape(string);
+  if (text.size() > most_bytes) return std::nullopt;
+  return text;
+}
+
 bool means(value string, std::string_view text) {
   if (!string.escaped()) return string.raw() == text;
-  // An escape is at most six times as long as the character it encodes, so a longer key need not be decoded.
-  return string.raw().size() <= 6 * text.size() && unescape(string) == text;
+  const auto decoded = unescape(string, text.size());
+  return decoded && *decoded == text;
 }
 
 value member(value object, std::string_view name) {

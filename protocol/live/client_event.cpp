@@ -34,14 +34,12 @@ client_event read_update(field_set& event, realtime::event_sound&) {
 
 client_event read_append(field_set& event, realtime::event_sound&) {
   event.require("audio");
-  return audio_append{event.borrowed("audio").value_or(realtime::borrowed_text{})};
+  return audio_append{event.borrowed("audio", realtime::most_append_bytes).value_or(realtime::borrowed_text{})};
 }
 
 template<context_append::channel Channel>
 client_event read_context(field_set& event, realtime::event_sound&) {
-  context_append out{Channel, event.required_text("content")};
-  if (out.content.size() > max_content_bytes) event.refuse_value("content", "it is longer than 4000 bytes.");
-  return out;
+  return context_append{Channel, event.required_text("content", max_content_bytes)};
 }
 
 struct known_event {
@@ -79,6 +77,7 @@ realtime::result<client_event> read_client_event(json::value event, realtime::ev
   for (const auto& each : known_events) {
     if (each.type != type) continue;
     auto out = each.read(from, sound);
+    if (wrong && wrong->param == "audio" && wrong->code == "invalid_value") wrong->code = "invalid_audio";
     if (wrong) return tl::unexpected(std::move(*wrong));
     return out;
   }

@@ -129,7 +129,8 @@ machine::complaint machine::handle(session_start& event) {
 }
 
 machine::complaint machine::handle(session_update& event) {
-  auto next = updated(begun_->config, event.session);
+  realtime::event_sound may(budget_, now_);
+  auto next = updated(begun_->config, event.session, may);
   if (!next) return next.error();
   if (!budget_.take_echo(next->instructions.size() + next->delegation.size(), now_))
     return fault{"rate_limit_exceeded", "The server repeats 64 KiB a second of what it keeps, after 2 MiB at once.", "",

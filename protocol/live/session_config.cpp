@@ -47,7 +47,7 @@ void read_voice(field_set& audio, session_config& to) {
   to.voice = voice.is(json::kind::object) ? std::string(voice.raw()) : '"' + std::string(voice.raw()) + '"';
 }
 
-void read_delegation(field_set& from, session_config& into) {
+void read_delegation(field_set& from, realtime::event_sound& event, session_config& into) {
   auto delegation = from.object("delegation");
   if (!delegation.given()) return;
   const auto type = delegation.required_text("type");
@@ -57,7 +57,7 @@ void read_delegation(field_set& from, session_config& into) {
   const auto raw = from.at("delegation").raw();
   if (raw.size() > max_delegation_bytes) return from.refuse_value("delegation", "it is longer than 64 KiB.");
   auto responses = delegation.object("responses");
-  realtime::check_functions(responses);
+  if (raw != into.delegation) realtime::check_functions(responses, event);
   if (from.failed()) return;
   into.delegation = raw;
   into.delegates_to_client = type == "client";
@@ -111,16 +111,16 @@ realtime::result<session_config> read_session(json::value session, realtime::eve
   auto audio = from.object("audio");
   read_format(audio, to.format);
   read_voice(audio, to);
-  read_delegation(from, to);
+  read_delegation(from, sound, to);
   read_input(from, sound, to);
   if (wrong) return tl::unexpected(std::move(*wrong));
   return to;
 }
 
-realtime::result<session_config> updated(session_config before, json::value session) {
+realtime::result<session_config> updated(session_config before, json::value session, realtime::event_sound& event) {
   std::optional<fault> wrong;
   field_set from(session, "session", wrong);
-  read_delegation(from, before);
+  read_delegation(from, event, before);
   if (wrong) return tl::unexpected(std::move(*wrong));
   return before;
 }

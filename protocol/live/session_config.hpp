@@ -33,7 +33,7 @@ struct session_config {
 realtime::result<session_config> read_session(json::value session, realtime::event_sound& sound);
 
 /// Changes what the object `session` of a `session.update` names: only `delegation` can change.
-realtime::result<session_config> updated(session_config before, json::value session);
+realtime::result<session_config> updated(session_config before, json::value session, realtime::event_sound& event);
 
 /// The session as the server shows it. `expires_at_s`: Unix time.
 std::string encode_session(const session_config& of, std::string_view id, std::int64_t expires_at_s);

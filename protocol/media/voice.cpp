@@ -23,6 +23,13 @@ base::file_kind kind_of(std::string_view base64_text) {
   return head ? base::kind_of(*head) : base::file_kind::unknown;
 }
 
+/// Of a WAV file, by its header; nothing if that is not whole.
+std::optional<double> seconds_of_wav(std::string_view base64_text) {
+  const auto bytes = base64::decoded_size(base64_text);
+  const auto head = bytes ? base64::decode(base64_text.substr(0, head_characters)) : std::nullopt;
+  return head ? wav_seconds(*head, *bytes) : std::nullopt;
+}
+
 } // namespace
 
 std::string_view without_data_url(std::string_view text) {
@@ -39,10 +46,7 @@ std::optional<double> seconds_of_sound(std::string_view base64_text) {
   const auto bytes = base64::decoded_size(text);
   if (!bytes) return std::nullopt;
   const auto kind = kind_of(text);
-  if (kind == base::file_kind::wav) {
-    const auto head = base64::decode(text.substr(0, head_characters));
-    return head ? wav_seconds(*head, *bytes) : std::nullopt;
-  }
+  if (kind == base::file_kind::wav) return seconds_of_wav(text);
   if (kind != base::file_kind::unknown) return std::nullopt;
   const std::size_t samples = *bytes / sizeof(float);
   return static_cast<double>(samples) / raw_rate;
@@ -51,13 +55,18 @@ std::optional<double> seconds_of_sound(std::string_view base64_text) {
 result<pcm> decode_sound(std::string_view base64_text, seconds_range allowed, std::string_view field) {
   if (const auto lines = base64::joined(base64_text)) return decode_sound(*lines, allowed, field);
   const auto text = without_data_url(base64_text);
-  if (kind_of(text) == base::file_kind::unknown) {
+  const auto kind = kind_of(text);
+  if (kind == base::file_kind::unknown) {
     const auto least = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(allowed.least * raw_rate)));
     return decode_samples(text, {least, static_cast<std::size_t>(allowed.most * raw_rate)}, field);
   }
+  const wav_options wanted{static_cast<std::uint32_t>(raw_rate), allowed.least, allowed.most};
+  if (kind == base::file_kind::wav)
+    if (const auto seconds = seconds_of_wav(text)) // judged before all of it is decoded
+      if (auto why = judge_seconds(*seconds, wanted)) return invalid(field, *why);
   const auto bytes = base64::decode(text);
   if (!bytes) return invalid(field, base64::fault(text));
-  auto samples = read_sound(*bytes, {static_cast<std::uint32_t>(raw_rate), allowed.least, allowed.most});
+  auto samples = read_sound(*bytes, wanted);
   if (!samples) return invalid(field, samples.error());
   return std::make_shared<const std::vector<float>>(std::move(*samples));
 }

@@ -43,14 +43,18 @@ std::optional<double> wav_seconds(std::string_view head, std::size_t file_bytes)
   return static_cast<double>(frames) / found->format.rate;
 }
 
+std::optional<std::string> judge_seconds(double seconds, const wav_options& wanted) {
+  if (seconds > 0 && seconds >= wanted.min_seconds && seconds <= wanted.max_seconds) return std::nullopt;
+  return outside_seconds(seconds, wanted);
+}
+
 tl::expected<std::vector<float>, std::string> read_wav(std::string_view bytes, const wav_options& wanted) {
   std::string problem;
   const auto found = base::view_wav(bytes, problem);
   if (!found) return tl::unexpected(std::move(problem));
   const auto frames = found->frames();
   const auto seconds = static_cast<double>(frames) / found->format.rate;
-  if (frames == 0 || seconds < wanted.min_seconds || seconds > wanted.max_seconds)
-    return tl::unexpected(outside_seconds(seconds, wanted));
+  if (auto why = judge_seconds(seconds, wanted)) return tl::unexpected(*std::move(why));
 
   std::vector<float> out;
   out.reserve(static_cast<std::size_t>(seconds * wanted.rate) + 1);

@@ -29,6 +29,9 @@ struct wav_options {
 /// What is wrong with sound of that length: "0.100 s of sound, outside 0.250 s..60.000 s".
 std::string outside_seconds(double seconds, const wav_options& wanted);
 
+/// What is wrong with a sound of that length, in words, if something is.
+std::optional<std::string> judge_seconds(double seconds, const wav_options& wanted);
+
 /// Reads PCM of 8, 16, 24 or 32 bits, float of 32 or 64, or G.711 (both laws), plain or WAVE_FORMAT_EXTENSIBLE, any rate from 1 to 768 kHz, any
 /// number of channels; downmixes (mean of the channels) and resamples (libsoxr). If a data chunk is shorter than it
 /// claims, the existing data is used. The error says what is wrong, in words.

@@ -17,6 +17,7 @@ namespace {
 constexpr int default_answer_tokens = 1024;
 constexpr int most_choices = 8;
 constexpr int most_logprobs = 20;
+constexpr std::size_t most_model_bytes = 256;
 constexpr int most_answer_tokens = 4096; ///< docs/protocol.md 3.5
 
 class reader {
@@ -69,9 +70,8 @@ private:
   }
 
   void read_plain_fields() {
-    std::string scratch;
     in_.integer(at("n"), 1, most_choices, out_.choices);
-    if (const auto model = in_.text(at("model"), scratch)) out_.model = *model;
+    if (auto model = in_.short_text(at("model"), most_model_bytes)) out_.model = *std::move(model);
     in_.boolean(at("stream"), out_.streaming);
     in_.boolean(field_reader::find(in_.object(at("stream_options")), {"include_usage"}), out_.include_usage);
     const auto modalities = at("modalities");

@@ -16,7 +16,7 @@ enum class sound_format { none, wav, pcm16 };
 /// A request of `POST /v1/chat/completions` as one chat turn.
 struct openai_request {
   std::string append; ///< a text frame for the session: input.append (docs/protocol.md 3.5)
-  std::string model;  ///< as requested; any name is accepted
+  std::string model;  ///< as requested; any name of at most 256 bytes is accepted
   bool streaming = false;
   bool include_usage = false; ///< send a last chunk with the usage
   sound_format sound = sound_format::none;

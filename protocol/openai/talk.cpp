@@ -218,7 +218,7 @@ openai_step openai_talk::on_answer(const answer& done) {
     return step;
   }
   if (request_.include_usage)
-    step.to_client += as_event(head("chat.completion.chunk") + R"(,"choices":[],"usage":)" + encode_usage() + "}");
+    step.to_client += as_event(chunk_head() + R"(,"choices":[],"usage":)" + encode_usage() + "}");
   step.to_client += as_event("[DONE]");
   return step;
 }
@@ -340,12 +340,16 @@ std::string openai_talk::name() const {
 }
 
 std::string openai_talk::chunk(std::string_view delta, std::string_view finish_reason, std::string_view scores) {
-  std::string data =
-      head("chat.completion.chunk") + R"(,"choices":[{"index":)" + std::to_string(choice_) + R"(,"delta":)";
+  std::string data = chunk_head() + R"(,"choices":[{"index":)" + std::to_string(choice_) + R"(,"delta":)";
   data.append(delta).append(R"(,"logprobs":)").append(scores.empty() ? "null" : encode_logprobs(scores));
   data += R"(,"finish_reason":)";
   data += finish_reason.empty() ? "null" : "\"" + std::string(finish_reason) + "\"";
   return as_event(data + "}]}");
+}
+
+const std::string& openai_talk::chunk_head() {
+  if (chunk_head_.empty()) chunk_head_ = head("chat.completion.chunk");
+  return chunk_head_;
 }
 
 std::string openai_talk::head(std::string_view object) const {

@@ -55,6 +55,7 @@ private:
   std::string chunk(std::string_view delta, std::string_view finish_reason, std::string_view scores = {});
   std::string encode_logprobs(std::string_view scores) const;
   std::string head(std::string_view object) const;
+  const std::string& chunk_head();
   std::string last_of_sound();
   std::string name() const;
 
@@ -78,7 +79,8 @@ private:
   std::string encode_usage() const;
 
   openai_request request_;
-  std::string id_; ///< derived from the session's id
+  std::string id_;         ///< derived from the session's id
+  std::string chunk_head_; ///< what all chunks begin with; empty = not written yet
   const std::int64_t created_s_;
   bool over_ = false;
   token_counts used_;

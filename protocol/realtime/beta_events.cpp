@@ -54,6 +54,10 @@ std::string_view type_of_event(std::string_view frame, json::document& document)
 /// The most members that an object may have here: reading one that keeps their order takes quadratic time.
 constexpr std::size_t most_members = 128;
 
+/// The most bytes of a client's event that are rewritten: a session's instructions and tools, each character an escape. A
+/// longer one goes on as it is, to be refused.
+constexpr std::size_t most_rewritten = 1u << 20;
+
 bool has_wide_object(const json::document& document) {
   for (std::uint32_t at = 0; at < document.nodes.size(); ++at)
     if (json::count_members({document, at}, most_members + 1) > most_members) return true;
@@ -185,6 +189,17 @@ std::string from_beta(std::string_view frame, double& temperature) {
   const auto type = type_of_event(frame, document);
   const char* const what = type == "session.update" ? "session" : type == "response.create" ? "response" : nullptr;
   if (what == nullptr || document.outcome != json::verdict::good) return std::string(frame);
+  // The items of a response are the same in both: they stay as they are.
+  const auto input = json::member(json::member(json::root(document), what), "input");
+  const bool cut_out = type == "response.create" && input.is(json::kind::array);
+  const auto items = input.raw();
+  std::string rest;
+  if (cut_out) {
+    const auto begin = static_cast<std::size_t>(items.data() - frame.data());
+    rest.append(frame.substr(0, begin)).append("[]").append(frame.substr(begin + items.size()));
+    document = json::scan(rest);
+  }
+  if (document.text.size() > most_rewritten) return std::string(frame);
   auto event = parsed(document);
   if (!event.contains(what) || !event[what].is_object()) return std::string(frame);
   auto& flat = event[what];
@@ -193,7 +208,12 @@ std::string from_beta(std::string_view frame, double& temperature) {
   if (is_session && flat.contains("temperature") && flat["temperature"].is_number())
     temperature = std::clamp(flat["temperature"].get<double>(), 0.6, 1.2);
   flat = ga_form(std::move(flat), is_session);
-  return written(event);
+  auto out = written(event);
+  if (!cut_out) return out;
+  const auto whole = json::scan(out);
+  const auto place = json::member(json::member(json::root(whole), what), "input").raw();
+  const auto begin = static_cast<std::size_t>(place.data() - out.data());
+  return out.replace(begin, place.size(), items);
 }
 
 std::optional<std::string> to_beta(std::string frame, double temperature) {

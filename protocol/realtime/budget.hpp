@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,6 +28,21 @@ public:
     const std::lock_guard lock(mutex_);
     return sound_s_.take(seconds, now);
   }
+  bool take_response(budget_time now) {
+    const std::lock_guard lock(mutex_);
+    return responses_.take(1, now);
+  }
+  /// So many steps, or what is left of them.
+  double lend_steps(double wanted, budget_time now) {
+    const std::lock_guard lock(mutex_);
+    const double lent = std::min(wanted, schema_steps_.left(now));
+    schema_steps_.take(lent, now);
+    return lent;
+  }
+  void return_steps(double unused, budget_time now) {
+    const std::lock_guard lock(mutex_);
+    schema_steps_.give_back(unused, now);
+  }
   bool take_session(budget_time now) {
     const std::lock_guard lock(mutex_);
     return sessions_.take(1, now);
@@ -39,13 +55,15 @@ public:
   /// Whether nothing of it is used, so that it may as well be forgotten.
   bool full(budget_time now) const {
     const std::lock_guard lock(mutex_);
-    return sound_s_.full(now) && sessions_.full(now);
+    return sound_s_.full(now) && sessions_.full(now) && responses_.full(now) && schema_steps_.full(now);
   }
 
 private:
   mutable std::mutex mutex_;
   base::token_bucket sound_s_{600, 10};
   base::token_bucket sessions_{64, 16};
+  base::token_bucket responses_{1024, 32};
+  base::token_bucket schema_steps_{60e6, 3e6}; ///< 0.2 s at once, then a hundredth of a thread
 };
 
 /// What one connection may have. Not thread-safe.
@@ -67,6 +85,29 @@ public:
     return std::min(sessions_.when(1, now), shared_->session_due(now));
   }
 
+  /// A response that is asked for, whether or not it will be made: what it answers is gone through at once.
+  bool take_response(budget_time now) { return responses_.take(1, now) || shared_->take_response(now); }
+
+  /// Steps of checking schemas, of its own and of its owner's.
+  struct steps {
+    double own = 0;
+    double shared = 0;
+
+    double all() const { return own + shared; }
+  };
+
+  /// So many, or what is left: taken before the check. What it did not use comes back.
+  steps lend_steps(double wanted, budget_time now) {
+    const double own = std::min(wanted, schema_steps_.left(now));
+    schema_steps_.take(own, now);
+    return {own, shared_->lend_steps(wanted - own, now)};
+  }
+  void return_steps(const steps& lent, double unused, budget_time now) {
+    const double shared = std::min(unused, lent.shared);
+    shared_->return_steps(shared, now);
+    schema_steps_.give_back(unused - shared, now);
+  }
+
   /// An answer that is larger than the event that asks for it: what the server keeps, shown again.
   bool take_echo(std::size_t bytes, budget_time now) { return echo_bytes_.take(static_cast<double>(bytes), now); }
 
@@ -74,16 +115,49 @@ private:
   std::shared_ptr<owner_budget> shared_;
   base::token_bucket sound_s_{10, 1.25}; ///< more than one a second: clocks differ
   base::token_bucket sessions_{8, 1};
+  base::token_bucket responses_{256, 4};
+  base::token_bucket schema_steps_{6e6, 1e5};
   base::token_bucket echo_bytes_{2u << 20, 64u << 10};
 };
 
 inline constexpr double most_event_seconds = 300;           ///< of sound in one event: as much as a conversation keeps
 inline constexpr std::size_t most_append_bytes = 15u << 20; ///< of base64 in one append, as in OpenAI's API
+inline constexpr double most_event_steps = 3e6;             ///< of checking strict schemas: 9 ms
+inline constexpr std::size_t most_item_text = 512u << 10;   ///< bytes of text: as much as a conversation keeps
+inline constexpr std::size_t most_event_text = 3u << 20;    ///< the same with an escape for each byte
 
-/// The sound of one event: at most `most_event_seconds`, and what its connection may have.
+/// What one event may have done: the sound and the text of its items, its schemas. At most as much as the constants above say, and as
+/// its connection may have.
 class event_sound {
 public:
   event_sound(connection_budget& budget, budget_time now) : budget_(budget), now_(now) {}
+  event_sound(const event_sound&) = delete;
+  event_sound& operator=(const event_sound&) = delete;
+  ~event_sound() {
+    if (lent_) budget_.return_steps(*lent_, std::max(0.0, static_cast<double>(steps_)), now_);
+  }
+
+  /// What is left of the steps that checking this event's schemas may take. Counted down by who checks them.
+  std::int64_t& schema_steps() {
+    if (!lent_) {
+      lent_ = budget_.lend_steps(most_event_steps, now_);
+      steps_ = static_cast<std::int64_t>(lent_->all());
+    }
+    return steps_;
+  }
+
+  /// Why they were not enough, if an event of its own would have had more.
+  std::optional<fault> too_much_checked() const {
+    if (!lent_ || steps_ > 0 || lent_->all() >= most_event_steps) return std::nullopt;
+    return fault{"rate_limit_exceeded", "Strict schemas come faster than they can be checked.", "", "rate_limit_error"};
+  }
+
+  /// Call before a text is decoded, with its bytes as they are written.
+  std::optional<fault> charge_text(std::size_t written_bytes, std::string_view param) {
+    text_bytes_ += written_bytes;
+    if (text_bytes_ <= most_event_text) return std::nullopt;
+    return invalid_value(param, "the items of one event may have 3 MiB of text.").value();
+  }
 
   /// Call before `base64_text` is decoded. Returns why it must not be. `param` names the field.
   std::optional<fault> charge(std::string_view base64_text, const sound_format& format, std::string_view param) {
@@ -99,6 +173,9 @@ private:
   connection_budget& budget_;
   budget_time now_;
   double seconds_ = 0;
+  std::size_t text_bytes_ = 0;
+  std::optional<connection_budget::steps> lent_;
+  std::int64_t steps_ = 0;
 };
 
 } // namespace parley::protocol::realtime

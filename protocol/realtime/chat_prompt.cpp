@@ -3,6 +3,7 @@
 #include "protocol/json/writer.hpp"
 #include "protocol/media/base64.hpp"
 #include "protocol/media/pcm.hpp"
+#include "protocol/session/chat_budget.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -16,6 +17,8 @@ constexpr int default_answer_tokens = 1024;
 constexpr std::size_t most_messages = 200; ///< chat takes 256
 constexpr std::size_t most_views = 4;      ///< of what a camera saw
 constexpr std::size_t most_calls = 128;    ///< in one message
+constexpr std::size_t most_picture_bytes =
+    item_limits{}.picture_bytes; ///< as in a conversation; the same one counts each time
 constexpr std::string_view not_kept = "(spoken)";
 constexpr std::string_view not_shown = "(a picture)";
 constexpr std::string_view no_result = "(no result yet)";
@@ -175,26 +178,70 @@ std::vector<kept_item> chosen(std::vector<kept_item> context) {
   return kept;
 }
 
-/// An upper bound on the bytes that the text takes up in a JSON string.
+/// The bytes that the text takes up in a JSON string.
 std::size_t written_bytes(std::string_view text) {
-  const auto escapes = std::count_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\'; });
-  return text.size() + 5 * static_cast<std::size_t>(escapes);
-}
-
-std::size_t written_bytes(const item& one) {
-  const bool users = role_of(one) == "user";
-  std::size_t bytes = written_bytes(one.payload);
-  for (const auto& part : one.content) {
-    if (users && part.picture)
-      bytes += part.picture->size();
-    else if (users && part.sound)
-      bytes += base64::encoded_size(part.sound->size() * sizeof(float));
-    else
-      bytes += written_bytes(part.text);
+  std::size_t bytes = text.size();
+  for (const char c : text) {
+    const bool short_escape = c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t' || c == '\b' || c == '\f';
+    if (short_escape)
+      bytes += 1;
+    else if (static_cast<unsigned char>(c) < 0x20)
+      bytes += 5;
   }
   return bytes;
 }
+
+/// What a turn takes up, judged as chat does before anything is written.
+class turn_size {
+public:
+  void add_text(std::string_view text) {
+    if (text.empty()) return;
+    const auto written = written_bytes(text);
+    bytes_ += written;
+    note(budget_.add_items(1));
+    note(budget_.add_text(written));
+  }
+
+  void add(const item& one) {
+    const bool users = role_of(one) == "user";
+    add_text(one.payload);
+    for (const auto& part : one.content) {
+      if (users && part.picture)
+        add_picture(*part.picture);
+      else if (users && part.sound)
+        add_sound(part.sound->size());
+      else
+        add_text(part.text);
+    }
+  }
+
+  std::size_t bytes() const { return bytes_; }
+  std::optional<std::string>& excess() { return excess_; }
+
+private:
+  void add_picture(std::string_view text) {
+    bytes_ += text.size();
+    picture_bytes_ += text.size();
+    note(budget_.add_items(1));
+    note(budget_.add_pictures(1));
+    if (picture_bytes_ > most_picture_bytes) note("more than 32 MiB of pictures in one turn");
+  }
+
+  void add_sound(std::size_t samples) {
+    bytes_ += base64::encoded_size(samples * sizeof(float));
+    note(budget_.add_items(1));
+    note(budget_.add_seconds(static_cast<double>(samples) / model_input_rate));
+  }
+
+  void note(std::optional<std::string> what) {
+    if (!excess_) excess_ = std::move(what);
+  }
+
+  chat_budget budget_;
+  std::size_t bytes_ = 0;
+  std::size_t picture_bytes_ = 0;
+  std::optional<std::string> excess_;
+};
 
 bool only_small_pictures(const std::vector<kept_item>& context) {
   bool any = false;
@@ -218,7 +265,11 @@ chat_turn::chat_turn(response_request request, std::vector<kept_item> context, s
                      std::string voice)
     : request_(std::move(request)), context_(chosen(std::move(context))), voices_(std::move(voices)),
       voice_(std::move(voice)) {
-  for (const auto& one : context_) bytes_ += written_bytes(*one);
+  turn_size size;
+  size.add_text(request_.instructions);
+  for (const auto& one : context_) size.add(*one);
+  bytes_ = size.bytes();
+  excess_ = std::move(size.excess());
 }
 
 std::string chat_turn::encode() const {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ public:
   /// About how many bytes the context adds to the frame.
   std::size_t bytes() const { return bytes_; }
 
+  /// What chat would not take of it, in words, if there is something.
+  const std::optional<std::string>& excess() const { return excess_; }
+
   /// The frame `input.append` (docs/protocol.md 3.5).
   std::string encode() const;
 
@@ -33,6 +37,7 @@ private:
   std::shared_ptr<const voice_map> voices_;
   std::string voice_;
   std::size_t bytes_ = 0;
+  std::optional<std::string> excess_;
 };
 
 /// The conversation in words, for the system prompt of a duplex session: who said what, the newest `most_bytes`; of

@@ -1,6 +1,7 @@
 #include "protocol/realtime/client_event.hpp"
 
 #include "protocol/json/document.hpp"
+#include "protocol/json/writer.hpp"
 #include "protocol/realtime/beta_events.hpp"
 
 #include <algorithm>
@@ -17,24 +18,35 @@ constexpr std::size_t max_metadata_value = 512;
 constexpr std::size_t max_input_items = 256;
 constexpr std::int64_t longest_ms = std::numeric_limits<std::int32_t>::max();
 
-std::size_t characters(json::value string) {
-  const auto text = json::unescape(string);
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+/// The text if it has at most so many characters.
+std::optional<std::string> short_text(json::value string, std::size_t most_characters) {
+  auto text = json::unescape(string, 4 * most_characters);
+  if (!text) return text;
+  const auto characters =
+      std::count_if(text->begin(), text->end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+  if (static_cast<std::size_t>(characters) > most_characters) text.reset();
+  return text;
 }
 
+/// Kept as its pairs, whatever stood between them: it is shown again.
 void read_metadata(field_set& from, std::string& into) {
   const auto given = from.at("metadata");
   if (!given.given()) return;
   if (!given.is(json::kind::object)) return from.refuse_value("metadata", "it must be an object.");
   const auto pairs = json::members(given, max_metadata_pairs + 1);
+  std::string out = "{";
   for (const auto& [key, value] : pairs) {
-    if (pairs.size() > max_metadata_pairs || characters(key) > max_metadata_key)
+    const auto name = short_text(key, max_metadata_key);
+    if (pairs.size() > max_metadata_pairs || !name)
       return from.refuse_value("metadata", "it may have 16 keys of at most 64 characters.");
-    if (!value.is(json::kind::string) || characters(value) > max_metadata_value)
-      return from.refuse_value("metadata", "its values must be strings of at most 512 characters.");
+    const auto text = value.is(json::kind::string) ? short_text(value, max_metadata_value) : std::nullopt;
+    if (!text) return from.refuse_value("metadata", "its values must be strings of at most 512 characters.");
+    if (out.size() > 1) out += ',';
+    json::append_string(*name, out);
+    out += ':';
+    json::append_string(*text, out);
   }
-  into = given.raw();
+  into = out + '}';
 }
 
 void read_input(field_set& from, const sound_format& coding, event_sound& sound, response_request& into) {
@@ -76,7 +88,7 @@ client_event read_response_create(field_set& event, const session_config& curren
   read_max_output_tokens(from, into.max_output_tokens);
   read_output_audio(from, into.output, into.voice);
   read_metadata(from, into.metadata);
-  read_tools(from, into.tools, into.tool_choice);
+  read_tools(from, into.tools, into.tool_choice, &sound);
   if (from.at("tool_choice").given() && into.tool_choice == R"("required")" && into.tools == "[]")
     from.refuse_value("tool_choice", "there are no tools.");
   read_input(from, current.input, sound, into);
@@ -85,7 +97,7 @@ client_event read_response_create(field_set& event, const session_config& curren
 
 client_event read_append(field_set& event, const session_config&, event_sound&) {
   event.require("audio");
-  return audio_append{event.borrowed("audio").value_or(borrowed_text{})};
+  return audio_append{event.borrowed("audio", most_append_bytes).value_or(borrowed_text{})};
 }
 
 client_event read_item_create(field_set& event, const session_config& current, event_sound& sound) {

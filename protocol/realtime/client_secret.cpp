@@ -42,7 +42,7 @@ session_config with_defaults(const session_config& before, std::string_view sess
   const auto document = json::scan(session);
   const auto root = json::root(document);
   if (document.outcome != json::verdict::good || !root.is(json::kind::object)) return before;
-  return updated(before, root).value_or(before);
+  return updated(before, root, nullptr).value_or(before); // checked when the key was made
 }
 
 result<secret_request> read_secret_request(std::string_view body, secret_form form, std::size_t most_session_bytes) {
@@ -66,7 +66,9 @@ result<secret_request> read_secret_request(std::string_view body, secret_form fo
                       " bytes: send the rest with session.update.",
                   "session");
   const auto session = json::scan(out.session);
-  auto config = updated(out.config, json::root(session));
+  connection_budget budget(nullptr);
+  event_sound event(budget, {});
+  auto config = updated(out.config, json::root(session), &event);
   if (!config) return tl::unexpected(std::move(config.error()));
   out.config = std::move(*config);
   return out;

@@ -22,31 +22,29 @@ json::value field_set::require(std::string_view name) {
   return found;
 }
 
-std::string field_set::required_text(std::string_view name) {
-  return require(name).given() ? text(name).value_or("") : std::string();
+std::string field_set::required_text(std::string_view name, std::size_t most_bytes) {
+  return require(name).given() ? text(name, most_bytes).value_or("") : std::string();
 }
 
-std::optional<std::string> field_set::text(std::string_view name) {
+std::optional<std::string> field_set::text(std::string_view name, std::size_t most_bytes) {
   const auto found = at(name);
   if (!found.given()) return std::nullopt;
-  if (found.is(json::kind::string)) return json::unescape(found);
-  refuse_type(name, "a string");
-  return std::nullopt;
+  if (!found.is(json::kind::string)) {
+    refuse_type(name, "a string");
+    return std::nullopt;
+  }
+  auto read = json::unescape(found, most_bytes);
+  if (!read) refuse_value(name, "it is longer than " + std::to_string(most_bytes) + " bytes.");
+  return read;
 }
 
-std::optional<borrowed_text> field_set::borrowed(std::string_view name) {
+std::optional<borrowed_text> field_set::borrowed(std::string_view name, std::size_t most_bytes) {
   const auto found = at(name);
-  if (found.is(json::kind::string) && !found.escaped()) return borrowed_text{found.raw()};
-  auto unescaped = text(name);
+  if (found.is(json::kind::string) && !found.escaped() && found.raw().size() <= most_bytes)
+    return borrowed_text{found.raw()};
+  auto unescaped = text(name, most_bytes);
   if (!unescaped) return std::nullopt;
   return borrowed_text{{}, *std::move(unescaped)};
-}
-
-std::optional<std::string> field_set::short_text(std::string_view name, std::size_t most_bytes) {
-  auto out = text(name);
-  if (!out || out->size() <= most_bytes) return out;
-  refuse_value(name, "it is longer than " + std::to_string(most_bytes) + " bytes.");
-  return std::nullopt;
 }
 
 std::optional<std::int64_t> field_set::integer(std::string_view name, std::int64_t least, std::int64_t most) {

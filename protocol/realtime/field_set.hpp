@@ -38,13 +38,16 @@ public:
   /// Present and null.
   bool is_null(std::string_view name) const { return at(name).is(json::kind::null); }
 
-  json::value require(std::string_view name);
-  std::string required_text(std::string_view name);
-  std::optional<std::string> text(std::string_view name);
-  std::optional<borrowed_text> borrowed(std::string_view name); ///< the same, for long texts
+  static constexpr std::size_t longest_name = 512; ///< bytes of a name or an id
 
-  /// A text that the server repeats: longer ones are refused.
-  std::optional<std::string> short_text(std::string_view name, std::size_t most_bytes = 256);
+  // A longer text is refused before it is copied.
+  json::value require(std::string_view name);
+  std::string required_text(std::string_view name, std::size_t most_bytes = longest_name);
+  std::optional<std::string> text(std::string_view name, std::size_t most_bytes = longest_name);
+  std::optional<borrowed_text> borrowed(std::string_view name, std::size_t most_bytes); ///< the same, for long texts
+
+  /// A name that the server repeats.
+  std::optional<std::string> short_text(std::string_view name) { return text(name, 256); }
   std::optional<std::int64_t> integer(std::string_view name, std::int64_t least, std::int64_t most);
   std::optional<std::int64_t> required_integer(std::string_view name, std::int64_t least, std::int64_t most);
   std::optional<double> number(std::string_view name, double least, double most);

@@ -18,6 +18,7 @@ constexpr std::array<std::string_view, 3> kind_names{"message", "function_call",
 constexpr std::array<std::string_view, 3> role_names{"system", "user", "assistant"};
 constexpr std::size_t most_parts = 64;
 constexpr std::size_t most_id_bytes = 64;
+constexpr std::size_t most_event_base64 = 32u << 20; ///< five minutes of PCM16 at 24 kHz are 18 MiB
 
 template<class Enum, std::size_t N>
 std::optional<Enum> named(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -43,8 +44,21 @@ std::string encode_part(const item_part& part) {
   return out;
 }
 
+/// What an item says, judged by its length before it is copied. Absent: if the field is.
+std::optional<std::string> read_words(field_set& from, std::string_view name, event_sound& event) {
+  if (auto why = event.charge_text(from.at(name).raw().size(), from.path_of(name))) {
+    from.fail(*std::move(why));
+    return std::nullopt;
+  }
+  return from.text(name, most_event_text);
+}
+
+std::string required_words(field_set& from, std::string_view name, event_sound& event) {
+  return from.require(name).given() ? read_words(from, name, event).value_or("") : std::string();
+}
+
 compact_sound read_sound(field_set& part, const sound_format& coding, event_sound& sound) {
-  const auto audio = part.borrowed("audio");
+  const auto audio = part.borrowed("audio", most_event_base64);
   if (!audio || part.failed()) return nullptr;
   if (auto why = sound.charge(audio->view(), coding, part.path_of("audio"))) {
     part.fail(*std::move(why));
@@ -72,10 +86,10 @@ item_part read_part(field_set part, const sound_format& coding, event_sound& sou
   out.type = *kind;
   switch (*kind) {
   case item_part::kind::input_text:
-  case item_part::kind::output_text: out.text = part.required_text("text"); break;
+  case item_part::kind::output_text: out.text = required_words(part, "text", sound); break;
   case item_part::kind::input_audio: out.sound = read_sound(part, coding, sound); [[fallthrough]];
   case item_part::kind::output_audio: {
-    auto transcript = part.text("transcript");
+    auto transcript = read_words(part, "transcript", sound);
     out.has_transcript = transcript.has_value() || *kind == item_part::kind::output_audio;
     out.text = std::move(transcript).value_or("");
     break;
@@ -90,7 +104,9 @@ item_part read_part(field_set part, const sound_format& coding, event_sound& sou
       part.refuse_value("image_url", "only data URLs are supported: this server fetches nothing.");
       break;
     }
-    const auto file = decode_image(json::unescape(url), part.path_of("image_url"), picture_kinds::jpeg_png_webp);
+    const auto text = part.borrowed("image_url", most_event_base64);
+    if (!text) break;
+    const auto file = decode_image(text->view(), part.path_of("image_url"), picture_kinds::jpeg_png_webp);
     if (!file) {
       part.fail({"invalid_value", file.error().message, part.path_of("image_url")});
       break;
@@ -185,8 +201,7 @@ std::string encode_item(const item& of) {
 
 item read_item(field_set& from, const sound_format& coding, event_sound& sound) {
   item out;
-  out.id = from.text("id").value_or("");
-  if (out.id.size() > most_id_bytes) from.refuse_value("id", "it is longer than 64 bytes.");
+  out.id = from.text("id", most_id_bytes).value_or("");
   const auto type = from.required_text("type");
   const auto kind = named<item_kind>(kind_names, type);
   if (!kind) {
@@ -199,11 +214,11 @@ item read_item(field_set& from, const sound_format& coding, event_sound& sound) 
   case item_kind::function_call:
     out.name = from.required_text("name");
     out.call_id = from.text("call_id").value_or("");
-    out.payload = from.required_text("arguments");
+    out.payload = required_words(from, "arguments", sound);
     break;
   case item_kind::function_call_output:
     out.call_id = from.required_text("call_id");
-    out.payload = from.required_text("output");
+    out.payload = required_words(from, "output", sound);
     break;
   }
   return out;
@@ -268,6 +283,11 @@ void item_list::uncount(const item& one) {
   picture_bytes_ -= pictures_of(one);
 }
 
+std::optional<fault> item_list::judge(const item& one) const {
+  if (items_.size() < limits_.items && text_bytes_ + text_of(one) <= limits_.text_bytes) return std::nullopt;
+  return fault{"conversation_too_long", "The conversation is full: delete items first.", "item"};
+}
+
 result<std::string> item_list::insert(item one, const std::optional<std::string>& previous) {
   if (find(one.id) != nullptr)
     return refuse("item_create_duplicate_item_id",
@@ -284,8 +304,7 @@ result<std::string> item_list::insert(item one, const std::optional<std::string>
                     "previous_item_id");
     ++at;
   }
-  if (items_.size() >= limits_.items || text_bytes_ + text_of(one) > limits_.text_bytes)
-    return refuse("conversation_too_long", "The conversation is full: delete items first.", "item");
+  if (auto why = judge(one)) return tl::unexpected(*std::move(why));
   std::string before = at == items_.begin() ? std::string() : std::prev(at)->held->id;
   count(one);
   items_.insert(at, {std::make_shared<item>(std::move(one))});

@@ -72,7 +72,7 @@ struct item_limits {
   std::size_t items = 1024;
   std::size_t sound_samples = std::size_t{16'000} * 300; ///< 3,000 of the model's tokens
   std::size_t picture_bytes = 32u << 20;                 ///< as base64
-  std::size_t text_bytes = 512u << 10;
+  std::size_t text_bytes = most_item_text;
 };
 
 /// A conversation's items in order. Of what a client adds it refuses what it cannot hold, except that old sound and pictures
@@ -110,6 +110,9 @@ public:
 
   /// The id of the last item; empty if there is none.
   std::string last_id() const { return items_.empty() ? std::string() : items_.back().held->id; }
+
+  /// Why there is no room for it, if there is none.
+  std::optional<fault> judge(const item& one) const;
 
   /// Inserts behind the item `previous`: absent = at the end, "root" = at the front. Returns the id of the item before
   /// it, empty if it is the first.

@@ -99,11 +99,13 @@ effects machine::on_frame(std::string_view frame, time_point now) {
   const bool repeatable = given_id.is(json::kind::string) && given_id.raw().size() <= most_event_id;
   const auto client_id = repeatable ? json::unescape(given_id) : std::string();
   event_sound sound(budget_, now_);
+  event_ = &sound;
   auto read = read_client_event(event, config_, sound);
   if (!read)
     refuse_event(read.error(), client_id);
   else if (const auto why = std::visit([this](auto& known) { return handle(known); }, *read))
     refuse_event(*why, client_id);
+  event_ = nullptr;
   settle();
   return take();
 }
@@ -129,7 +131,7 @@ void machine::refuse_event(const fault& why, std::string_view client_event_id) {
 // ---- the session
 
 std::optional<fault> machine::handle(session_update& event) {
-  auto next = updated(config_, event.session);
+  auto next = updated(config_, event.session, event_);
   if (!next) return next.error();
   if (!budget_.take_echo(next->instructions.size() + next->tools.size() + event.session.raw().size(), now_))
     return too_many_questions();
@@ -326,6 +328,7 @@ std::optional<fault> machine::handle(item_create& event) {
     event.one.call_id = out_.make_id("call_");
   if (event.one.kind == item_kind::function_call_output && !items_.has_call(event.one.call_id))
     return unknown_call(event.one.call_id, "item.call_id");
+  if (auto why = items_.judge(event.one)) return why;
   const auto shown = encode_item(event.one);
   const bool seen = lane_now() == lane::duplex && is_camera_view(event.one);
   const auto content = seen ? event.one.content : std::vector<item_part>();
@@ -398,6 +401,8 @@ std::optional<fault> machine::handle(response_create& event) {
                  "Conversation already has an active response in progress: " + other->said.id() +
                      ". Wait until the response is finished before creating a new one.",
                  ""};
+  if (!budget_.take_response(now_))
+    return fault{"rate_limit_exceeded", "Responses are asked for too fast.", "", "rate_limit_error"};
   return create(std::move(event.request));
 }
 

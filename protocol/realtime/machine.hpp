@@ -181,6 +181,7 @@ private:
   item_list items_;
   input_track input_;
   connection_budget budget_;
+  event_sound* event_ = nullptr; ///< of the event that is being handled
   flood_guard flood_;
   time_point now_{};
 

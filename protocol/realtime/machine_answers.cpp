@@ -66,6 +66,7 @@ std::optional<fault> machine::create(response_request request) {
   auto context = take_context(request, items_);
   if (!context) return context.error();
   auto turn = std::make_shared<const chat_turn>(request, std::move(*context), terms_.voices, request.voice);
+  if (const auto& why = turn->excess()) return invalid_value("response.input", "it has " + *why + ".").value();
   auto bytes = turn->bytes();
   if (bytes > most_turn_bytes)
     return invalid_value("response.input", "its items are more than 128 MiB together.").value();
@@ -106,7 +107,7 @@ machine::running* machine::in_chat() {
 /// The answer to a turn that the user has finished.
 void machine::answer_turn() {
   answer_due_ = false;
-  create(default_response(config_));
+  if (const auto why = create(default_response(config_))) out_.error(*why, "");
 }
 
 /// Asks for a session for the response whose turn it is.

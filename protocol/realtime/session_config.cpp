@@ -64,7 +64,7 @@ void read_format(field_set& from, std::string_view name, sound_format& into) {
   if (!given.given() || from.failed()) return;
   std::optional<sound_format> found;
   if (given.is(json::kind::string)) {
-    found = sound_format_of(ga_format(json::unescape(given)), std::nullopt);
+    found = sound_format_of(ga_format(from.text(name).value_or("")), std::nullopt);
   } else {
     constexpr std::string_view members[] = {"type", "rate"};
     auto format = from.object(name);
@@ -208,20 +208,47 @@ std::string encode_choice(const tool_choice& of) {
 
 } // namespace
 
-void read_tools(field_set& from, std::string& into, std::string& choice) {
+namespace {
+
+/// What is wrong, or that checking it would take too long now.
+void fail(field_set& from, field_reader& in, const event_sound* event) {
+  const auto busy = event != nullptr ? event->too_much_checked() : std::nullopt;
+  from.fail(busy ? *busy : fault_of(in.failure().value()));
+}
+
+constexpr std::size_t max_tools = 128;
+
+/// Whether a list of tools is what is kept, and so has been checked. Nested ones lose members on their way.
+bool are_same(json::value tools, std::string_view kept) {
+  if (tools.raw().size() > kept.size() + kept.size() / 4) return false;
+  const auto all = json::elements(tools, max_tools + 1);
+  return std::none_of(all.begin(), all.end(),
+                      [](json::value each) { return json::member(each, "function").given(); }) &&
+         flat_tools(tools) == kept;
+}
+
+} // namespace
+
+void read_tools(field_set& from, std::string& into, std::string& choice, event_sound* event) {
   const field tools{from.at("tools"), from.path_of("tools")},
       wanted{from.at("tool_choice"), from.path_of("tool_choice")};
   if (from.failed() || (!tools.at.given() && !wanted.at.given())) return;
   field_reader in;
   const auto before = json::scan(into), chosen_before = json::scan(choice);
+  const bool same = !tools.at.given() || are_same(tools.at, into);
+  if (event == nullptr || same)
+    in.trust_schemas();
+  else
+    in.schema_work() = event->schema_steps();
   const auto offered = read_tool_list(in, tools.at.given() ? tools : field{json::root(before), tools.path});
+  if (event != nullptr && !same) event->schema_steps() = in.schema_work();
   if (!in.failed()) {
     const auto chosen = read_tool_choice(in, wanted, offered);
     if (!chosen.allowed.empty())
       return from.refuse_value("tool_choice", "it may be auto, none, required or a function.");
     if (!in.failed() && wanted.at.given()) choice = encode_choice(chosen);
   }
-  if (in.failed()) return from.fail(fault_of(in.failure().value()));
+  if (in.failed()) return fail(from, in, event);
   if (tools.at.given()) into = flat_tools(tools.at);
   if (wanted.at.given()) return;
   // A function that is not offered any more cannot be the one to call.
@@ -230,16 +257,19 @@ void read_tools(field_set& from, std::string& into, std::string& choice) {
   if (still.failed()) choice = R"("auto")";
 }
 
-void check_functions(field_set& from) {
+void check_functions(field_set& from, event_sound& event) {
   const field tools{from.at("tools"), from.path_of("tools")};
-  const auto all = json::elements(tools.at, json::max_values);
-  for (std::size_t i = 0; i < all.size() && !from.failed(); ++i) {
+  const auto all = json::elements(tools.at, max_tools + 1);
+  if (all.size() > max_tools) return from.refuse_value("tools", "more than 128 tools.");
+  field_reader in;
+  in.schema_work() = event.schema_steps();
+  for (std::size_t i = 0; i < all.size() && !in.failed(); ++i) {
     const auto type = json::member(all[i], "type");
     if (!type.is(json::kind::string) || !json::means(type, "function")) continue;
-    field_reader in;
     read_tool(in, {all[i], tools.path + "[" + std::to_string(i) + "]"});
-    if (in.failed()) from.fail(fault_of(in.failure().value()));
   }
+  event.schema_steps() = in.schema_work();
+  if (in.failed()) fail(from, in, &event);
 }
 
 namespace {
@@ -344,13 +374,10 @@ void read_output_audio(field_set& from, sound_format& format, std::string& voice
 }
 
 void read_instructions(field_set& from, std::string& into) {
-  auto text = from.text("instructions");
-  if (!text) return;
-  if (text->size() > max_instructions_bytes) return from.refuse_value("instructions", "it is longer than 32768 bytes.");
-  into = std::move(*text);
+  if (auto text = from.text("instructions", max_instructions_bytes)) into = *std::move(text);
 }
 
-result<session_config> updated(const session_config& before, json::value session) {
+result<session_config> updated(const session_config& before, json::value session, event_sound* event) {
   session_config to = before;
   std::optional<fault> wrong;
   field_set from(session, "session", wrong);
@@ -361,7 +388,7 @@ result<session_config> updated(const session_config& before, json::value session
   read_instructions(from, to.instructions);
   read_output_modalities(from, to.audible);
   read_max_output_tokens(from, to.max_output_tokens);
-  read_tools(from, to.tools, to.tool_choice);
+  read_tools(from, to.tools, to.tool_choice, event);
   read_tracing(from, to.tracing);
   read_truncation(from, to.truncation);
   if (from.at("prompt").given()) from.refuse_value("prompt", "this server keeps no prompts.");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "protocol/json/document.hpp"
+#include "protocol/realtime/budget.hpp"
 #include "protocol/realtime/fault.hpp"
 #include "protocol/realtime/field_set.hpp"
 #include "protocol/realtime/sound.hpp"
@@ -56,8 +57,9 @@ struct session_config {
 inline constexpr std::size_t max_instructions_bytes = 32'768;
 inline constexpr int max_answer_tokens = 4096; ///< what `max_output_tokens` may ask for
 
-/// Changes what the object `session` of a `session.update` names. On a fault nothing is changed.
-result<session_config> updated(const session_config& before, json::value session);
+/// Changes what the object `session` of a `session.update` names. On a fault nothing is changed. `event` pays for the check of strict
+/// schemas; null = they have been checked.
+result<session_config> updated(const session_config& before, json::value session, event_sound* event);
 
 /// The session as `session.created` and `session.updated` show it. `expires_at`: Unix time.
 std::string encode_session(const session_config& of, std::string_view id, std::int64_t expires_at_s);
@@ -67,9 +69,9 @@ void read_output_modalities(field_set& from, bool& audible);
 void read_max_output_tokens(field_set& from, int& into);
 void read_output_audio(field_set& from, sound_format& format, std::string& voice);
 void read_instructions(field_set& from, std::string& into);
-void read_tools(field_set& from, std::string& tools, std::string& choice);
+void read_tools(field_set& from, std::string& tools, std::string& choice, event_sound* event);
 
-/// Checks the functions among the `tools` of an object; other tools are let be.
-void check_functions(field_set& from);
+/// Checks the functions among the `tools` of an object, at most 128 tools; other tools are let be.
+void check_functions(field_set& from, event_sound& event);
 
 } // namespace parley::protocol::realtime

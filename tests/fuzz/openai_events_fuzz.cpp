@@ -24,9 +24,9 @@ void expect_words(const realtime::fault& why) {
 }
 
 /// What the machine does with the parts of an event that its reader only passes on.
-void use(const realtime::client_event& event) {
+void use(const realtime::client_event& event, realtime::event_sound& sound) {
   if (const auto* update = std::get_if<realtime::session_update>(&event)) {
-    const auto next = realtime::updated({}, update->session);
+    const auto next = realtime::updated({}, update->session, &sound);
     next ? expect(is_json(realtime::encode_session(*next, "sess_1", 1)), "a session is JSON")
          : expect_words(next.error());
   } else if (const auto* append = std::get_if<realtime::audio_append>(&event)) {
@@ -55,7 +55,7 @@ void parley::test::fuzz(std::string_view bytes) {
     const auto event = json::root(document);
     if (document.outcome != json::verdict::good || !event.is(json::kind::object)) continue;
     const auto read = realtime::read_client_event(event, {}, sound);
-    read ? use(*read) : expect_words(read.error());
+    read ? use(*read, sound) : expect_words(read.error());
     auto spoken = live::read_client_event(event, sound);
     if (!spoken) {
       expect_words(spoken.error());

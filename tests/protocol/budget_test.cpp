@@ -85,6 +85,61 @@ TEST_CASE("the sound of all items of one event is judged together, before it is 
         "invalid_value response.input.content.audio");
 }
 
+TEST_CASE("the text of all items of one event is judged together, as it is written and before it is copied") {
+  realtime_driver server;
+  server.update(manual);
+  const auto create = [&](json content) {
+    return refusal_of(server.send({{"type", "conversation.item.create"}, {"item", message(std::move(content))}}));
+  };
+  CHECK(create({text(1u << 20), text(2u << 20)}) == "conversation_too_long item");
+  CHECK(create({text(1u << 20), text((2u << 20) + 1)}) == "invalid_value item.content.text");
+  const auto respond = [&](json input) {
+    return refusal_of(
+        server.send({{"type", "response.create"}, {"response", {{"conversation", "none"}, {"input", input}}}}));
+  };
+  json input = json::array();
+  for (int i = 0; i < 7; ++i) input.push_back(message({text(450'000)}));
+  CHECK(respond(input) == "invalid_value response.input.content.text");
+  const json call = {
+      {"type", "function_call"}, {"name", "f"}, {"call_id", "c"}, {"arguments", std::string((3u << 20) + 1, ' ')}};
+  CHECK(respond({call}) == "invalid_value response.input.arguments");
+}
+
+TEST_CASE("names and ids are short") {
+  realtime_driver server;
+  server.update(manual);
+  const std::string name(512, 'x'), longer(513, 'x');
+  const auto told = [&](const json& event) { return refusal_of(server.send(event)); };
+  const auto erase = [](const std::string& id) { return json{{"type", "conversation.item.delete"}, {"item_id", id}}; };
+  CHECK(told(erase(name)) == "item_delete_invalid_item_id item_id");
+  CHECK(told(erase(longer)) == "invalid_value item_id");
+  CHECK(told({{"type", "conversation.item.create"}, {"item", message({text(1)})}, {"previous_item_id", longer}}) ==
+        "invalid_value previous_item_id");
+  CHECK(told({{"type", "conversation.item.create"},
+              {"item", {{"type", "function_call"}, {"name", longer}, {"arguments", ""}}}}) ==
+        "invalid_value item.name");
+  CHECK(told({{"type", longer}}) == "invalid_value type");
+}
+
+TEST_CASE("of metadata its pairs are kept, not what stands between them") {
+  namespace text = parley::protocol::json;
+  rt::connection_budget budget(nullptr);
+  const auto kept = [&](const std::string& metadata) -> std::string {
+    const auto frame = R"({"type":"response.create","response":{"metadata":)" + metadata + "}}";
+    const auto document = text::scan(frame);
+    rt::event_sound sound(budget, {});
+    const auto read = rt::read_client_event(text::root(document), {}, sound);
+    return read ? std::get<rt::response_create>(*read).request.metadata : read.error().param;
+  };
+  CHECK(kept("{" + std::string(1u << 20, ' ') + R"("\u0061" : "\u0062\"\u00e9", "c":"")" + "\n}") ==
+        R"({"a":"b\"é","c":""})");
+  std::string escaped;
+  for (int i = 0; i < 512; ++i) escaped += "\\ud83d\\ude00";
+  CHECK(kept(R"({"a":")" + escaped + "\"}").size() == 8 + 4 * 512);
+  CHECK(kept(R"({"a":")" + escaped + "a\"}") == "response.metadata");
+  CHECK(kept(R"({"a":")" + std::string(1u << 20, 'a') + "\"}") == "response.metadata");
+}
+
 TEST_CASE("sound may come ten minutes ahead of time, and then no faster than it") {
   realtime_driver server;
   server.update(none_answered);
@@ -178,6 +233,86 @@ TEST_CASE("responses that are asked for and cancelled open few sessions, and the
   server.chat_delta("Yes.");
   CHECK(last(server.chat_done(), "response.done")["response"]["status"] == "completed");
   CHECK(server.unused() == 72);
+}
+
+TEST_CASE("responses may not be asked for without end, whether or not they are made") {
+  realtime_driver server;
+  server.update(manual);
+  const auto asks = [&](int most) {
+    for (int i = 0; i < most; ++i) {
+      if (!refusal_of(server.send({{"type", "response.create"}})).empty()) return i;
+      server.send({{"type", "response.cancel"}});
+    }
+    return most;
+  };
+  CHECK(asks(2000) == 256 + 1024); // of the connection and of its owner
+  CHECK(refusal_of(server.send({{"type", "response.create"}})) == "rate_limit_exceeded");
+  server.wait(seconds(1));
+  CHECK(asks(100) == 4 + 32);
+}
+
+TEST_CASE("strict schemas are checked as fast as a connection and its owner may have it, and the same ones once") {
+  const auto owner = std::make_shared<rt::owner_budget>();
+  rt::machine_terms terms;
+  terms.owner = owner;
+  realtime_driver first(true, 1, terms), second(true, 2, terms), unrelated;
+  const auto tools = [](int number) {
+    const json limits = {{"type", "string"}, {"pattern", "^(a|b)*a(a|b){9}$"}};
+    return json{{"tools",
+                 {{{"type", "function"},
+                   {"name", "f" + std::to_string(number)},
+                   {"strict", true},
+                   {"parameters",
+                    {{"type", "object"},
+                     {"properties", {{"a", limits}}},
+                     {"required", {"a"}},
+                     {"additionalProperties", false}}}}}}};
+  };
+  int checked = 0;
+  const auto update = [&](realtime_driver& server) { return refusal_of(server.update(tools(++checked))); };
+  while (checked < 2000 && update(first).empty()) {
+  }
+  INFO(checked);
+  CHECK(checked > 20);
+  CHECK(checked < 2000);
+  CHECK(update(first) == "rate_limit_exceeded");
+  CHECK(update(unrelated).empty());
+  CHECK(update(second).empty()); // of its own
+  second.update(tools(0));
+  for (int i = 0; i < 20; ++i) {
+    CHECK(refusal_of(second.update(tools(0))).empty()); // they have been checked
+    CHECK(refusal_of(second.update({{"tool_choice", "auto"}})).empty());
+  }
+  int own = 0;
+  while (own < 2000 && update(second).empty()) ++own;
+  CHECK(own < checked);
+  first.wait(seconds(10));
+  CHECK(update(first).empty());
+}
+
+TEST_CASE("a Live session's delegated tools are checked in one budget, and are at most 128") {
+  const auto told = [](live_driver& server, int tools, const json& pattern) {
+    json all = json::array();
+    for (int i = 0; i < tools; ++i)
+      all.push_back({{"type", "function"},
+                     {"name", "f"},
+                     {"strict", true},
+                     {"parameters",
+                      {{"type", "object"},
+                       {"properties", {{"a", {{"type", "string"}, {"pattern", pattern}}}}},
+                       {"required", {"a"}},
+                       {"additionalProperties", false}}}});
+    return refusal_of(server.send(
+        {{"type", "session.update"},
+         {"session", {{"delegation", {{"type", "responses"}, {"responses", {{"tools", std::move(all)}}}}}}}}));
+  };
+  live_driver server;
+  server.begin();
+  CHECK(told(server, 128, "^a$").empty());
+  CHECK(told(server, 129, "^a$") == "invalid_value session.delegation.responses.tools");
+  const auto refused = told(server, 128, "^(a|b)*a(a|b){9}$");
+  INFO(refused);
+  CHECK(refused.starts_with("invalid_value session.delegation.responses.tools["));
 }
 
 TEST_CASE("a response that is cancelled while it is made has used its session") {

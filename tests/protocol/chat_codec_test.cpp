@@ -417,3 +417,15 @@ TEST_CASE("chat: results that answer no call, or one twice, and calls without a 
   CHECK(results_in(after_calls({result_of(std::string(257, 'x').c_str(), "x")})) ==
         at + "2].tool_call_id: not an id of 1 to 256 bytes");
 }
+
+TEST_CASE("chat: calls are text of the append, judged before they are read") {
+  const dom call{{"id", "a"}, {"function", {{"name", "f"}}}}; // without its arguments
+  const auto said = [&](std::size_t spaces) {
+    dom calls = dom::array({call});
+    calls[0]["padding"] = std::string(spaces, 'x');
+    return refusal(chat({{"messages", {{{"role", "assistant"}, {"tool_calls", calls}}, hello}}}));
+  };
+  CHECK(said(10) == "missing_field input.messages[0].tool_calls[0].function.arguments: required");
+  CHECK(said(1u << 20) ==
+        "invalid_payload input.messages[0].tool_calls: more than 1048576 bytes of text in one append");
+}

@@ -252,3 +252,21 @@ TEST_CASE("results find their calls by their ids") {
   CHECK(std::get<text_item>(turn.messages[2].content[0]).text == "sun");
   CHECK(std::get<text_item>(turn.messages[3].content[0]).text == "rain");
 }
+
+TEST_CASE("the name of a model, which every chunk repeats, is short") {
+  const auto named = [](const std::string& model) {
+    return read_openai_request(R"({"messages":[{"role":"user","content":"hi"}],"model":")" + model + "\"}");
+  };
+  std::string escaped;
+  for (int i = 0; i < 256; ++i) escaped += "\\u0061";
+  for (const auto& model : {std::string(256, 'a'), escaped}) {
+    const auto read = named(model);
+    REQUIRE(read);
+    CHECK(read->model == std::string(256, 'a'));
+  }
+  for (const auto& model : {std::string(257, 'a'), escaped + "a", std::string(1u << 20, 'a')}) {
+    const auto read = named(model);
+    REQUIRE_FALSE(read);
+    CHECK(read.error().message == "model: more than 256 bytes");
+  }
+}

@@ -201,3 +201,24 @@ TEST_CASE("what is no event of the beta passes as it is") {
         R"({"type":"input_audio_buffer.append","audio":"AAAA"})", "{", R"({"type":7})"})
     CHECK(rt::from_beta(frame, temperature) == frame);
 }
+
+TEST_CASE("of a client's event only what differs is rewritten") {
+  double temperature = 0;
+  const std::string items = R"([ {"type":"message", "role":"user","content":[]} ])";
+  const auto frame = R"({"type":"response.create","response":{"modalities":["text"],"input":)" + items + "}}";
+  CHECK(rt::from_beta(frame, temperature) ==
+        R"({"type":"response.create","response":{"input":)" + items + R"(,"output_modalities":["text"]}})");
+  for (const auto* type : {"session.update", "response.create"}) {
+    const json large = {{"type", type},
+                        {type[0] == 's' ? "session" : "response", {{"instructions", std::string(1u << 20, 'x')}}}};
+    CHECK(rt::from_beta(large.dump(), temperature) == large.dump());
+  }
+}
+
+TEST_CASE("what is too long to be rewritten is refused") {
+  beta_client client(true);
+  const auto told = client.send(
+      {{"type", "session.update"}, {"session", {{"instructions", std::string(2u << 20, 'x')}, {"voice", "alloy"}}}});
+  REQUIRE(told.size() == 1);
+  CHECK(told[0]["error"]["param"] == "session.instructions");
+}

@@ -211,9 +211,10 @@ TEST_CASE("large requests wait in small numbers") {
   realtime_driver server;
   server.update({{"audio", {{"input", {{"turn_detection", nullptr}}}}}});
   server.send(respond());
-  const std::string text(400'000, 'x');
+  const json picture = {{"type", "input_image"},
+                        {"image_url", "data:image/png;base64,iVBORw0KGgoA" + std::string(4'900'000, 'A')}};
   json items = json::array();
-  for (int i = 0; i < 60; ++i) items.push_back(user_says(text)["item"]);
+  for (int i = 0; i < 5; ++i) items.push_back({{"type", "message"}, {"role", "user"}, {"content", {picture}}});
   const auto large = respond({{"conversation", "none"}, {"input", items}});
   CHECK(refusal_of(server.send(large)).empty());
   CHECK(refusal_of(server.send(large)).empty());
@@ -273,6 +274,35 @@ TEST_CASE("the text of a context is measured as it is written") {
   for (int i = 0; i < 200; ++i) input.push_back({{"type", "item_reference"}, {"id", id}});
   CHECK(refusal_of(server.send(respond({{"conversation", "none"}, {"input", input}}))) ==
         "invalid_value response.input");
+}
+
+TEST_CASE("a context that chat would not take is refused before it is made, however few bytes ask for it") {
+  realtime_driver server;
+  server.update({{"audio", {{"input", {{"format", {{"type", "audio/pcmu"}}}, {"turn_detection", nullptr}}}}}});
+  const auto kept = [&](const json& part) {
+    return server
+        .send({{"type", "conversation.item.create"},
+               {"item", {{"type", "message"}, {"role", "user"}, {"content", {part}}}}})
+        .at(0)["item"]["id"];
+  };
+  const auto told = [&](const json& id, int times) {
+    json input = json::array();
+    for (int i = 0; i < times; ++i) input.push_back({{"type", "item_reference"}, {"id", id}});
+    const auto events = server.send(respond({{"conversation", "none"}, {"input", input}}));
+    const auto made = last(events, "response.created");
+    if (made.is_object()) server.send({{"type", "response.cancel"}, {"response_id", made["response"]["id"]}});
+    return refusal_of(events);
+  };
+  const auto picture = kept(
+      {{"type", "input_image"}, {"image_url", "data:image/png;base64,iVBORw0KGgoA" + std::string(5'300'000, 'A')}});
+  CHECK(told(picture, 6).empty());
+  CHECK(told(picture, 7) == "invalid_value response.input");
+  const auto sound = kept({{"type", "input_audio"}, {"audio", std::string(200 * 8000 / 3 * 4, '/')}});
+  CHECK(told(sound, 4).empty());
+  CHECK(told(sound, 5) == "invalid_value response.input");
+  const auto text = kept({{"type", "input_text"}, {"text", std::string(250'000, '\n')}}); // twice as long in JSON
+  CHECK(told(text, 2).empty());
+  CHECK(told(text, 3) == "invalid_value response.input");
 }
 
 TEST_CASE("slashes in base64 may be escaped") {

@@ -1,5 +1,6 @@
 #include "protocol/media/voice.hpp"
 
+#include "protocol/media/wav.hpp"
 #include "tests/protocol/wire_material.hpp"
 
 #include <catch2/catch.hpp>
@@ -54,4 +55,13 @@ TEST_CASE("voice: 0.25 to 60 seconds") {
         "v: 60.001 s of sound, outside 0.250 s..60.000 s");
   CHECK(error(decode(test::to_base64(test::wav_file({2}, std::string(9'000, '\0'))))).starts_with("v: WAV: format 2"));
   CHECK(error(decode("UklGRg-=")) == "v: not base64 at character 6");
+}
+
+TEST_CASE("voice: a file that is too long is refused by its header, before the rest of it is decoded") {
+  auto text = test::to_base64(write_wav(std::vector<float>(61 * 16'000), 16'000));
+  text[text.size() / 2] = '!';
+  CHECK(decode(text).error().message == "v: 61.000 s of sound, outside 0.250 s..60.000 s");
+  text = test::to_base64(write_wav(std::vector<float>(59 * 16'000), 16'000));
+  text[text.size() / 2] = '!';
+  CHECK(decode(text).error().message.find("s of sound") == std::string::npos);
 }
