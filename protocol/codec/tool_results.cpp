@@ -105,7 +105,7 @@ void order_results(field_reader& in, const field& from, const std::vector<std::s
     if (in.failed()) return;
     std::vector<message> results(std::make_move_iterator(begin), std::make_move_iterator(end));
     for (std::size_t call = 0; call < count; ++call)
-      begin[static_cast<std::ptrdiff_t>(call)] = std::move(results[*order[call]]);
+      begin[static_cast<std::ptrdiff_t>(call)] = std::move(results[order[call].value_or(call)]);
     at += count;
   }
 }

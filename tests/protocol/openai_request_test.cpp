@@ -242,3 +242,9 @@ TEST_CASE("results find their calls by their ids") {
   CHECK(std::get<text_item>(turn.messages[2].content[0]).text == "sun");
   CHECK(std::get<text_item>(turn.messages[3].content[0]).text == "rain");
 }
+
+TEST_CASE("lengths and modalities as OpenAI's other APIs spell them") {
+  CHECK(append_of(with(R"("max_output_tokens":7)")).max_new_tokens == 7);
+  CHECK(append_of(with(R"("output_modalities":["text","audio"])")).tts);
+  CHECK_FALSE(append_of(with(R"("modalities":["text"],"output_modalities":["audio"])")).tts);
+}
