@@ -64,7 +64,9 @@ private:
     *next = at;
   }
 
+  /// Calls without any result are let be: their conversation went on without them.
   void check_whole() {
+    if (ids_.empty()) return;
     std::string without;
     for (std::size_t call = 0; call < calls_.size(); ++call) {
       if (result_of_[call]) continue;
@@ -105,7 +107,7 @@ void order_results(field_reader& in, const field& from, const std::vector<std::s
     if (in.failed()) return;
     std::vector<message> results(std::make_move_iterator(begin), std::make_move_iterator(end));
     for (std::size_t call = 0; call < count; ++call)
-      begin[static_cast<std::ptrdiff_t>(call)] = std::move(results[*order[call]]);
+      begin[static_cast<std::ptrdiff_t>(call)] = std::move(results[order[call].value_or(call)]);
     at += count;
   }
 }

@@ -119,7 +119,9 @@ realtime::result<session_config> read_session(json::value session, realtime::eve
 
 realtime::result<session_config> updated(session_config before, json::value session, realtime::event_sound& event) {
   std::optional<fault> wrong;
+  constexpr std::string_view members[] = {"delegation"};
   field_set from(session, "session", wrong);
+  from.only(members);
   read_delegation(from, event, before);
   if (wrong) return tl::unexpected(std::move(*wrong));
   return before;

@@ -74,7 +74,7 @@ private:
     if (auto model = in_.short_text(at("model"), most_model_bytes)) out_.model = *std::move(model);
     in_.boolean(at("stream"), out_.streaming);
     in_.boolean(field_reader::find(in_.object(at("stream_options")), {"include_usage"}), out_.include_usage);
-    const auto modalities = at("modalities");
+    const auto modalities = field_reader::find(top_, {"modalities", "output_modalities"});
     bool aloud = false;
     for (const auto& each : json::elements(modalities.at, 16)) {
       std::string kind;
@@ -100,8 +100,9 @@ private:
 
   void write_generation(std::string& to) {
     int most = default_answer_tokens;
-    in_.integer(at("max_tokens"), 1, field_reader::any, most);
-    in_.integer(at("max_completion_tokens"), 1, field_reader::any, most);
+    // The last one is how OpenAI's other APIs spell it.
+    for (const auto* name : {"max_tokens", "max_completion_tokens", "max_output_tokens"})
+      in_.integer(at(name), 1, field_reader::any, most);
     std::optional<double> temperature;
     std::optional<double> top_p;
     std::optional<int> top_k;

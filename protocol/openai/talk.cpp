@@ -95,18 +95,22 @@ std::string encode_openai_error(const openai_fault& fault) {
 
 namespace {
 
-/// The field that a client's error is about, in the request's own words; empty if its message names none.
-std::string param_in(std::string_view message) {
-  auto path = message.substr(0, message.find(": "));
+/// The field that an error of the session is about, as the request has it; empty if the message names none. What only the
+/// session knows is taken from the message.
+std::string take_param(std::string& message) {
+  auto path = std::string_view(message).substr(0, message.find(": "));
   if (path.size() == message.size() || path.empty()) return {};
   const bool is_path = std::all_of(path.begin(), path.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
            c == '[' || c == ']';
   });
   if (!is_path) return {};
+  const auto size = path.size();
   for (const std::string_view outer : {"input.", "generation."})
     if (path.starts_with(outer)) path.remove_prefix(outer.size());
-  return std::string(path);
+  std::string param(path);
+  message.erase(0, size - param.size());
+  return param;
 }
 
 } // namespace
@@ -116,7 +120,7 @@ openai_fault openai_fault_of(std::string_view wire_code, std::string message) {
   if (wire_code == "queue_full" || wire_code == "worker_busy") status = 429;
   if (wire_code == "service_unavailable" || wire_code == "worker_connect_failed") status = 503;
   if (wire_code == "inference_error") status = 500;
-  auto param = status == 400 ? param_in(message) : std::string();
+  auto param = status == 400 ? take_param(message) : std::string();
   return {status, std::string(wire_code), std::move(message), std::move(param)};
 }
 

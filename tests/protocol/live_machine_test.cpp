@@ -469,3 +469,29 @@ TEST_CASE("in Live as well slashes in base64 may be escaped") {
   CHECK(appended(R"(AB\/CAB\/C)") == "");
   CHECK(appended(R"(AB\\C)") == "invalid_audio");
 }
+
+TEST_CASE("what a live session cannot use is refused by name") {
+  const auto fault = [](const json& session) {
+    live_driver server;
+    const auto told = server.start(session);
+    const auto error = last(told, "error");
+    return error.is_null()
+               ? "accepted"
+               : error["error"]["code"].get<std::string>() + " " + error["error"]["param"].get<std::string>();
+  };
+  CHECK(fault({{"voice", "max"}}) == "unknown_parameter session.voice");
+  CHECK(fault({{"audio", {{"input", json::object()}}}}) == "unknown_parameter session.audio.input");
+  CHECK(fault({{"audio", {{"output", {{"speed", 2}}}}}}) == "unknown_parameter session.audio.output.speed");
+  const auto delegated = [](const char* name) {
+    const json tool{{"type", "function"}, {"name", name}, {"parameters", {{"type", "object"}}}};
+    return json{{"delegation", {{"type", "responses"}, {"responses", {{"tools", {{{"type", "web_search"}}, tool}}}}}}};
+  };
+  CHECK(fault(delegated("get_weather")) == "accepted");
+  CHECK(fault(delegated("get.weather")) == "invalid_value session.delegation.responses.tools[1].name");
+  live_driver server;
+  server.begin();
+  CHECK(code_of(server.send({{"type", "session.update"}, {"session", {{"instructions", "x"}}}})) ==
+        "unknown_parameter");
+  CHECK(
+      code_of(server.send({{"type", "session.update"}, {"session", {{"delegation", {{"type", "client"}}}}}})).empty());
+}

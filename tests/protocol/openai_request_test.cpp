@@ -270,3 +270,9 @@ TEST_CASE("the name of a model, which every chunk repeats, is short") {
     CHECK(read.error().message == "model: more than 256 bytes");
   }
 }
+
+TEST_CASE("lengths and modalities as OpenAI's other APIs spell them") {
+  CHECK(append_of(with(R"("max_output_tokens":7)")).max_new_tokens == 7);
+  CHECK(append_of(with(R"("output_modalities":["text","audio"])")).tts);
+  CHECK_FALSE(append_of(with(R"("modalities":["text"],"output_modalities":["audio"])")).tts);
+}

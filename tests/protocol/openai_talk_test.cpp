@@ -341,6 +341,7 @@ TEST_CASE("an error names the field of the request") {
   CHECK(param("input.generation.stop[1]: not a string") == "stop[1]");
   CHECK(param("tools[0].function.name: required") == "tools[0].function.name");
   CHECK(param("messages: empty") == "messages");
+  CHECK(openai_fault_of("invalid_payload", "input.tools[0].name: why").message == "tools[0].name: why");
   CHECK(param("no field at all").empty());
   CHECK(param("Two words: more").empty());
   CHECK(openai_fault_of("inference_error", "messages: x").param.empty());

@@ -345,6 +345,25 @@ TEST_CASE("without full duplex a camera's newest four pictures are part of the c
   CHECK(content[0]["data"] == "data:image/jpeg;base64," + parley::protocol::test::jpeg(64, 12));
 }
 
+TEST_CASE("a result that does not follow its call says whose it is, to a duplex session") {
+  realtime_driver server;
+  begin(server);
+  server.listens();
+  server.asked();
+  const auto create = [&](nlohmann::json item) {
+    server.send({{"type", "conversation.item.create"}, {"item", std::move(item)}});
+  };
+  for (const auto* id : {"a", "b"})
+    create(
+        {{"type", "function_call"}, {"call_id", id}, {"name", "f"}, {"arguments", nlohmann::json{{"x", id}}.dump()}});
+  for (const auto* id : {"b", "a"})
+    create({{"type", "function_call_output"}, {"call_id", id}, {"output", std::string("of ") + id}});
+  create({{"type", "function_call"}, {"call_id", "c"}, {"name", "f"}, {"arguments", "{}"}});
+  create({{"type", "function_call_output"}, {"call_id", "c"}, {"output", "of c"}});
+  CHECK(told(server.asked()) == names{"assistant: f({\"x\":\"a\"})", "assistant: f({\"x\":\"b\"})", "tool: of b",
+                                      "tool: f({\"x\":\"a\"}): of a", "assistant: f({})", "tool: of c"});
+}
+
 TEST_CASE("what is typed, returned by a function or changed reaches the running duplex session at once") {
   realtime_driver server;
   begin(server);
