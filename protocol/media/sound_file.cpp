@@ -11,11 +11,13 @@
 #include <memory>
 #include <mpg123.h>
 #include <mutex>
+#include <ogg/ogg.h>
 #include <optional>
 #include <sndfile.h>
 #include <span>
 #include <stdexcept>
 #include <utility>
+#include <vorbis/codec.h>
 
 namespace parley::protocol {
 namespace {
@@ -165,8 +167,73 @@ std::string fault_of(const SF_INFO& info, int container, const wav_options& want
   return {};
 }
 
+/// The headers of Vorbis in an Ogg file, read before libsndfile does: it keeps what it read of broken ones for ever.
+class vorbis_headers {
+public:
+  vorbis_headers() {
+    ogg_sync_init(&sync_);
+    vorbis_info_init(&info_);
+    vorbis_comment_init(&comment_);
+  }
+  ~vorbis_headers() {
+    if (began_) ogg_stream_clear(&stream_);
+    vorbis_comment_clear(&comment_);
+    vorbis_info_clear(&info_);
+    ogg_sync_clear(&sync_);
+  }
+  vorbis_headers(const vorbis_headers&) = delete;
+  vorbis_headers& operator=(const vorbis_headers&) = delete;
+
+  bool are_good(std::string_view file) {
+    constexpr std::size_t most_bytes = 1u << 20, piece_bytes = 4096;
+    for (file = file.substr(0, most_bytes); !file.empty();) {
+      const auto piece = file.substr(0, piece_bytes);
+      file.remove_prefix(piece.size());
+      std::memcpy(ogg_sync_buffer(&sync_, static_cast<long>(piece.size())), piece.data(), piece.size());
+      ogg_sync_wrote(&sync_, static_cast<long>(piece.size()));
+      ogg_page page{};
+      for (int found = 0; (found = ogg_sync_pageout(&sync_, &page)) != 0;)
+        if (found < 0 || !take(page))
+          return false;
+        else if (count_ == 3)
+          return true;
+    }
+    return false;
+  }
+
+private:
+  bool take(ogg_page& page) {
+    if (!std::exchange(began_, true)) ogg_stream_init(&stream_, ogg_page_serialno(&page));
+    if (ogg_stream_pagein(&stream_, &page) != 0) return false; // of another stream too
+    ogg_packet packet{};
+    for (int found = 0; count_ < 3 && (found = ogg_stream_packetout(&stream_, &packet)) != 0; ++count_)
+      if (found < 0 || vorbis_synthesis_headerin(&info_, &comment_, &packet) != 0) return false;
+    return true;
+  }
+
+  ogg_sync_state sync_{};
+  ogg_stream_state stream_{};
+  vorbis_info info_{};
+  vorbis_comment comment_{};
+  bool began_ = false;
+  int count_ = 0;
+};
+
+/// Whether an Ogg file begins with a stream of a coding that is read, whose headers are good.
+bool begins_well(std::string_view ogg) {
+  constexpr std::size_t segments_at = 26;
+  if (ogg.size() <= segments_at) return false;
+  const auto segments = static_cast<unsigned char>(ogg[segments_at]);
+  const auto packet = ogg.substr(std::min<std::size_t>(segments_at + 1 + segments, ogg.size()));
+  if (packet.starts_with("\x01vorbis")) return vorbis_headers().are_good(ogg);
+  return packet.starts_with("OpusHead") || packet.starts_with("\x7F"
+                                                              "FLAC");
+}
+
 tl::expected<std::vector<float>, std::string> read_by_libsndfile(int container, std::string_view bytes,
                                                                  const wav_options& wanted) {
+  if (container == SF_FORMAT_OGG && !begins_well(bytes))
+    return tl::unexpected(std::string(" that cannot be decoded: it begins with no headers of Vorbis, Opus or FLAC"));
   source from{bytes};
   SF_INFO info{};
   std::string problem;
