@@ -205,7 +205,8 @@ automaton_table all_but(std::span<const std::string> these, std::int64_t& work) 
     for (const char c : each) {
       const auto place = at * std::size_t{256} + static_cast<unsigned char>(c);
       if (known.next[place] == dead) {
-        if (known.states() >= automaton::most_states || (work -= 256) < 0) return std::nullopt;
+        work -= 256;
+        if (known.states() >= automaton::most_states || work < 0) return std::nullopt;
         const auto fresh = add();
         known.next[place] = fresh;
       }

@@ -227,7 +227,7 @@ json_grammar::json_grammar(std::span<const form> forms) {
     find_extents(rules_);
   }
   for (auto& each : forms_) {
-    if (rules_.choices[each.value].shortest.none()) each.value = *any_object;
+    if (rules_.choices[each.value].shortest.none()) each.value = any_object.value_or(any);
     shortest_bytes_ =
         std::max(shortest_bytes_, each.head.size() + rules_.choices[each.value].shortest.bytes + each.tail.size());
   }

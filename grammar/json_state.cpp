@@ -132,7 +132,8 @@ void json_state::take(const frame& one, unsigned char byte) {
   case part::tail: {
     auto at = one;
     const auto& text = grammar_->forms()[at.of].tail;
-    if (at.length >= text.size() || text[at.length++] != static_cast<char>(byte)) return;
+    if (at.length >= text.size() || text[at.length] != static_cast<char>(byte)) return;
+    ++at.length;
     return at.length == text.size() ? add({part::over}) : add(at);
   }
   case part::value: return begin_value(one.of, one.parent, one.open, byte);

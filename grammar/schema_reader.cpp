@@ -63,7 +63,7 @@ choice_id schema_reader::read(const json_value& document, bool objects_only) {
     return out;
   }();
   document_ = &document;
-  facts_.emplace(
+  facts_ = std::make_unique<facts_reader>(
       document, [this](const auto& schema, auto keyword, auto what) { object(schema, keyword, std::move(what)); },
       work_);
   std::vector<const json_value*> root{&document};
@@ -126,6 +126,7 @@ std::optional<schema_reader::schema_set> schema_reader::close(std::span<const me
 
 choice_id schema_reader::choice_of(const std::vector<const json_value*>& of) {
   std::vector<member> set;
+  set.reserve(of.size());
   for (const auto* each : of) set.push_back({each, nullptr});
   return choice_of(set);
 }

@@ -4,6 +4,7 @@
 #include "grammar/schema_facts.hpp"
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -97,7 +98,7 @@ private:
   rule_set& rules_;
   std::int64_t& work_;
   const json_value* document_ = nullptr;
-  std::optional<facts_reader> facts_;
+  std::unique_ptr<facts_reader> facts_; ///< of the document
   std::map<schema_set, choice_id> known_;
   std::vector<task> tasks_;
   std::vector<overlap> overlaps_;
