@@ -34,8 +34,17 @@ std::size_t json_state::completion_bytes() const {
 
 std::size_t json_state::rest_of_all(const frame& at, std::string* out) const {
   auto bytes = rest_of(at, out);
+  if (!out) return bytes + rest_below(at.parent);
   for (auto parent = at.parent; parent != none; parent = below_[parent].parent) bytes += rest_of(below_[parent], out);
   return bytes;
+}
+
+/// Bytes of what ends this part of `below_` and those around it: known once, for all texts that go on from here.
+std::size_t json_state::rest_below(std::uint16_t at) const {
+  if (at == none) return 0;
+  below_rests_.resize(below_.size(), not_known);
+  if (below_rests_[at] == not_known) below_rests_[at] = rest_of(below_[at], nullptr) + rest_below(below_[at].parent);
+  return below_rests_[at];
 }
 
 std::size_t json_state::rest_of(const frame& at, std::string* out) const {

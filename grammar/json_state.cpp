@@ -111,6 +111,7 @@ void json_state::forget() {
     below_[kept++] = one;
   }
   below_.resize(kept);
+  below_rests_.clear();
   for (auto& each : tops_)
     if (each.parent != none) each.parent = number[each.parent];
 }

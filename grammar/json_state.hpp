@@ -37,6 +37,7 @@ private:
   enum class part : std::uint8_t { over, forms, tail, value, literal, word, object, array, string, number, bounded };
 
   static constexpr std::uint16_t none = 0xFFFF;
+  static constexpr auto not_known = std::size_t(-1);
 
   /// Something that has begun and not ended. What is around it is at `parent` of `below_`, and goes on when it has ended.
   struct frame {
@@ -90,6 +91,7 @@ private:
   std::size_t rest_of_object(const frame& at, std::string* out) const;
   std::size_t rest_of_string(const frame& at, std::string* out) const;
   std::size_t rest_of_all(const frame& at, std::string* out) const;
+  std::size_t rest_below(std::uint16_t at) const;
 
   static number_prefix prefix_of(const frame& at);
   const rule& rule_of(const frame& at) const { return grammar_->rules().rules[at.of]; }
@@ -99,7 +101,8 @@ private:
   std::vector<frame> tops_; ///< the innermost part of each alternative
   std::vector<frame> next_; ///< those after the byte that is being taken
   std::vector<frame> below_;
-  bool ended_ = false; ///< a value, with the byte that is being taken or before it
+  mutable std::vector<std::size_t> below_rests_; ///< of each of them, as far as it was asked for
+  bool ended_ = false;                           ///< a value, with the byte that is being taken or before it
 };
 
 } // namespace parley::grammar

@@ -170,8 +170,9 @@ std::size_t json_state::rest_of_string(const frame& at, std::string* out) const 
     bytes += at.at == places::escape ? put("\"") : put(std::string_view("0000").substr(at.at - places::digit_1));
     ++length;
   }
-  for (; length < rule_of(at).least_characters; ++length) bytes += put("a");
-  return bytes + put("\"");
+  const auto more = rule_of(at).least_characters - std::min(rule_of(at).least_characters, length);
+  if (out) out->append(more, 'a');
+  return bytes + more + put("\"");
 }
 
 } // namespace parley::grammar

@@ -16,14 +16,14 @@ using kind = json_value::kind;
 constexpr std::size_t most_depth = 64;
 
 /// Of members with one name the last stays, in its place.
-void drop_duplicates(std::vector<std::pair<std::string, json_value>>& members) {
+void drop_duplicates(std::vector<json_member>& members) {
   std::vector<std::size_t> order(members.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](auto i) -> const std::string& { return members[i].first; });
+  std::ranges::stable_sort(order, {}, [&](auto i) -> const std::string& { return members[i].name; });
   std::vector<bool> drop(members.size());
   bool any = false;
   for (auto i = std::size_t{1}; i < order.size(); ++i)
-    if (members[order[i - 1]].first == members[order[i]].first) drop[order[i - 1]] = any = true;
+    if (members[order[i - 1]].name == members[order[i]].name) drop[order[i - 1]] = any = true;
   if (!any) return;
   auto to = std::size_t{0};
   for (auto i = std::size_t{0}; i < members.size(); ++i) {
@@ -49,7 +49,7 @@ public:
   bool start_object(std::size_t) override { return open({kind::object}); }
   bool start_array(std::size_t) override { return open({kind::array}); }
   bool key(string_t& name) override {
-    open_.back().members.emplace_back(std::move(name), json_value{});
+    open_.back().members.push_back({std::move(name), {}});
     return true;
   }
   bool end_object() override {
@@ -73,7 +73,7 @@ private:
     if (open_.empty())
       out = std::move(value);
     else if (open_.back().is(kind::object))
-      open_.back().members.back().second = std::move(value);
+      open_.back().members.back().value = std::move(value);
     else
       open_.back().elements.push_back(std::move(value));
     return true;
@@ -94,17 +94,17 @@ bool same_number(std::string_view a, std::string_view b, std::int64_t& work) {
 
 bool same_members(const json_value& a, const json_value& b, std::int64_t& work) {
   return std::ranges::all_of(a.members, [&](const auto& each) {
-    const auto* other = b.find(each.first);
+    const auto* other = b.find(each.name);
     work -= static_cast<std::int64_t>(b.members.size());
-    return other && work > 0 && same(each.second, *other, work);
+    return other && work > 0 && same(each.value, *other, work);
   });
 }
 
 } // namespace
 
 const json_value* json_value::find(std::string_view name) const {
-  const auto at = std::ranges::find(members, name, [](const auto& each) { return std::string_view(each.first); });
-  return at == members.end() ? nullptr : &at->second;
+  const auto at = std::ranges::find(members, name, [](const auto& each) { return std::string_view(each.name); });
+  return at == members.end() ? nullptr : &at->value;
 }
 
 std::optional<json_value> read_json(std::string_view text) {
@@ -136,8 +136,8 @@ void append_json(const json_value& of, std::string& out) {
     out += '{';
     for (auto i = std::size_t{0}; i < of.members.size(); ++i) {
       if (i > 0) out += ',';
-      out += json_text(of.members[i].first) + ':';
-      append_json(of.members[i].second, out);
+      out += json_text(of.members[i].name) + ':';
+      append_json(of.members[i].value, out);
     }
     out += '}';
     return;

@@ -4,10 +4,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace parley::grammar {
+
+struct json_member;
 
 /// A JSON value as it was written: numbers keep their digits, members their order. Of members with one name the last counts.
 struct json_value {
@@ -16,11 +17,16 @@ struct json_value {
   kind type = kind::null;
   bool truth = false;
   std::string text{}; ///< of a string, decoded; of a number, as written
-  std::vector<std::pair<std::string, json_value>> members{};
+  std::vector<json_member> members{};
   std::vector<json_value> elements{};
 
   bool is(kind other) const { return type == other; }
   const json_value* find(std::string_view name) const; ///< null if there is none, or this is no object
+};
+
+struct json_member {
+  std::string name;
+  json_value value;
 };
 
 /// Nothing if `text` is not JSON, or nested deeper than 64.

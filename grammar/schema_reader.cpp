@@ -59,7 +59,7 @@ bool schema_reader::pay(std::size_t cost) {
 choice_id schema_reader::read(const json_value& document, bool objects_only) {
   static const json_value an_object = [] {
     json_value out{kind::object};
-    out.members.emplace_back("type", json_value{kind::string, false, "object"});
+    out.members.push_back({"type", json_value{kind::string, false, "object"}});
     return out;
   }();
   document_ = &document;

@@ -211,6 +211,10 @@ std::uint32_t append_number(const rule_set& of, const rule& how, std::string* ou
 std::uint32_t append_items(const rule_set& of, const rule& how, std::uint32_t items, std::string* out) {
   std::uint32_t bytes = 0;
   for (; items < how.least_items; ++items) {
+    if (!out && items > 0 && items >= how.first_items.size()) { // all that are left are alike
+      bytes += (how.least_items - items) * (1 + append_shortest(of, how.items, nullptr));
+      break;
+    }
     if (items > 0) bytes += put(",", out);
     bytes += append_shortest(of, items < how.first_items.size() ? how.first_items[items] : how.items, out);
   }

@@ -30,7 +30,14 @@ bool constraint::fits(token_id token, std::int64_t left) const {
          static_cast<std::int64_t>(after_.completion_bytes()) < left;
 }
 
+/// Whether even the shortest answer may need more tokens than are left.
+bool constraint::is_short_of_room(std::int64_t left) const {
+  return left <= static_cast<std::int64_t>(grammar_->shortest_bytes()) + watched &&
+         static_cast<std::int64_t>(state_.completion_bytes()) > left;
+}
+
 void constraint::restrict(std::span<float> logits, std::int64_t left) {
+  if (is_short_of_room(left)) return end_soon(logits);
   auto floor = impossible;
   if (logits.size() > tested) {
     heap_.assign(logits.begin(), logits.end());
@@ -46,6 +53,7 @@ void constraint::restrict(std::span<float> logits, std::int64_t left) {
 }
 
 bool constraint::restrict(llm::short_row& row, std::int64_t left) const {
+  if (is_short_of_room(left)) return false;
   std::vector<bool> fitting(row.ids.size());
   bool any = false;
   for (auto i = std::size_t{0}; i < row.ids.size(); ++i) {
@@ -59,26 +67,42 @@ bool constraint::restrict(llm::short_row& row, std::int64_t left) const {
   return true;
 }
 
-/// Goes through the whole vocabulary.
-void constraint::leave_only_fitting(std::span<float> logits, std::int64_t left) const {
+/// Goes through the whole vocabulary, and tests the likeliest tokens that may come at all.
+void constraint::leave_only_fitting(std::span<float> logits, std::int64_t left) {
   std::array<bool, 256> begins{};
   for (auto b = 0; b < 256; ++b) {
     after_ = state_;
     const auto byte = static_cast<char>(b);
     begins[static_cast<std::size_t>(b)] = after_.feed({&byte, 1});
   }
-  bool any = false;
+  heap_.clear();
   for (auto i = std::size_t{0}; i < logits.size(); ++i) {
     const auto bytes = tokens_.bytes(static_cast<token_id>(i));
-    const bool may = !bytes.empty() && begins[static_cast<unsigned char>(bytes.front())] && logits[i] != impossible &&
-                     fits(static_cast<token_id>(i), left);
-    if (!may) logits[i] = impossible;
-    any = any || may;
+    if (bytes.empty() || !begins[static_cast<unsigned char>(bytes.front())]) logits[i] = impossible;
+    if (logits[i] != impossible) heap_.push_back(logits[i]);
   }
-  if (any) return;
+  auto floor = impossible;
+  if (heap_.size() > most_tested) {
+    std::nth_element(heap_.begin(), heap_.begin() + (most_tested - 1), heap_.end(), std::greater<>());
+    floor = heap_[most_tested - 1];
+  }
+  bool any = false;
+  for (auto i = std::size_t{0}; i < logits.size(); ++i) {
+    if (logits[i] == impossible) continue;
+    if (logits[i] < floor || !fits(static_cast<token_id>(i), left))
+      logits[i] = impossible;
+    else
+      any = true;
+  }
+  if (!any) end_soon(logits);
+}
+
+/// Leaves one token, on the shortest way to the answer's end.
+void constraint::end_soon(std::span<float> logits) const {
   const auto last = towards_the_end();
   if (last < 0 || static_cast<std::size_t>(last) >= logits.size())
     throw std::runtime_error("no token of the vocabulary fits the answer's grammar");
+  std::ranges::fill(logits, impossible);
   logits[static_cast<std::size_t>(last)] = 0;
 }
 

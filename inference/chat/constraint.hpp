@@ -19,6 +19,7 @@ namespace parley::inference::chat {
 class constraint {
 public:
   static constexpr std::size_t tested = 256;
+  static constexpr std::size_t most_tested = 4096; ///< where none of those fits
 
   constraint(std::shared_ptr<const grammar::json_grammar> rules, tokenizer tokens);
 
@@ -41,7 +42,9 @@ public:
 
 private:
   bool fits(token_id token, std::int64_t left) const;
-  void leave_only_fitting(std::span<float> logits, std::int64_t left) const;
+  bool is_short_of_room(std::int64_t left) const;
+  void leave_only_fitting(std::span<float> logits, std::int64_t left);
+  void end_soon(std::span<float> logits) const;
   token_id towards_the_end() const;
 
   std::shared_ptr<const grammar::json_grammar> grammar_;

@@ -102,7 +102,7 @@ std::string take_param(std::string& message) {
   if (path.size() == message.size() || path.empty()) return {};
   const bool is_path = std::all_of(path.begin(), path.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-           c == '[' || c == ']';
+           c == '[' || c == ']' || c == '$' || c == '-';
   });
   if (!is_path) return {};
   const auto size = path.size();

@@ -5,6 +5,9 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <limits>
 #include <random>
@@ -292,4 +295,25 @@ TEST_CASE("a call of a hundred thousand marks is read once") {
   lost.push("<tool_call>{\"a\": <");
   for (auto i = 0; i < marks; ++i) lost.push("</tool_call>");
   CHECK(lost.in_call());
+}
+
+TEST_CASE("an answer for which there is no room goes the shortest way, and one with room is free") {
+  const std::vector<json_grammar::form> forms{
+      {"", R"({"type":"object","properties":{"a":{"type":"string","minLength":3000}},"required":["a"]})", ""}};
+  const auto rules = std::make_shared<const json_grammar>(forms);
+  std::vector<float> row(static_cast<std::size_t>(nano_words().size()));
+  const auto free_tokens = [&](constraint& within, std::int64_t left) {
+    std::ranges::fill(row, 0.f);
+    within.restrict(row, left);
+    return std::ranges::count_if(row, [](float l) { return std::isfinite(l); });
+  };
+  constraint without_room(rules, nano_words()), with_room(rules, nano_words());
+  for (auto left = std::int64_t{200}; left > 0; --left) {
+    CHECK(free_tokens(without_room, left) == 1);
+    REQUIRE(without_room.take_token(std::ranges::max_element(row) - row.begin()));
+  }
+  REQUIRE(with_room.take(R"({"a":"b)"));
+  CHECK(free_tokens(with_room, 4000) > 1000);
+  CHECK(free_tokens(with_room, 3100) > 100);
+  CHECK(free_tokens(with_room, 2900) == 1);
 }

@@ -341,6 +341,8 @@ TEST_CASE("an error names the field of the request") {
   CHECK(param("input.generation.stop[1]: not a string") == "stop[1]");
   CHECK(param("tools[0].function.name: required") == "tools[0].function.name");
   CHECK(param("messages: empty") == "messages");
+  CHECK(param("input.tools[0].function.parameters.$defs.a-b.not: is not followed") ==
+        "tools[0].function.parameters.$defs.a-b.not");
   CHECK(openai_fault_of("invalid_payload", "input.tools[0].name: why").message == "tools[0].name: why");
   CHECK(param("no field at all").empty());
   CHECK(param("Two words: more").empty());
