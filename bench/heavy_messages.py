@@ -1,7 +1,9 @@
 """The heaviest messages that a client may send, and some that are heavier: each is built from what the protocol's pages allow.
 `MESSAGES` maps a name to (mode, frame): the frame is built when it is called. Mode "completions" is a body of POST /v1/chat/completions, the
 other modes are connections, in Parley's dialect (chat, audio, video) or in one of OpenAI's (realtime, live).
-`FLOODS` maps a name to (mode, opening frames, frames that are sent again and again)."""
+`FLOODS` maps a name to (mode, opening frames, frames that are sent again and again). `WORK` maps a name to (mode, connections, opening frames,
+frames): what a client within its limits may have done, one frame after the other, each when the last one was answered."""
+import array
 import base64
 import io
 import json
@@ -52,7 +54,7 @@ def progressive_jpeg(scans: int, side: int = 4096) -> str:
 
 
 def turn(content: list, **more) -> str:
-    return json.dumps({"type": "input.append", "input": {"messages": [{"role": "user", "content": content}], "generation": {"max_new_tokens": 2}, **more}})
+    return json.dumps({"type": "input.append", "input": {"messages": [{"role": "user", "content": content}], **{"generation": {"max_new_tokens": 2}, **more}}})
 
 
 def text(data: str) -> dict:
@@ -159,6 +161,56 @@ FLOODS = {
     "answers over 300 s": ("realtime", lambda: opening("realtime") + [realtime("conversation.item.create", item=realtime_sound(150 * 8000))] * 2, lambda: [ANSWER, CANCEL]),
     "answers over pictures": ("realtime", lambda: opening("realtime") + [picture_item()] * 6, lambda: [realtime("response.create", response={"conversation": "none"}), CANCEL]),
     "sessions shown again": ("realtime", lambda: opening("realtime"), lambda: [realtime("session.update", session={"type": "realtime", "instructions": "word " * 6000})]),
+}
+
+
+def voice_init(seed: int, seconds: float = 59.9) -> str:
+    """A newcomer with a voice of a minute."""
+    noise = array.array("h", random.Random(seed).choices(range(-3000, 3000), k=UNIT)) * 60
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setparams((1, 2, UNIT, 0, "NONE", ""))
+        file.writeframes(noise.tobytes()[: int(seconds * UNIT) * 2])
+    return json.dumps({"type": "session.init", "payload": {"voice": {"ref_audio_base64": base64.b64encode(out.getvalue()).decode()}, "config": {"generate_audio": False}}})
+
+
+def window(**config) -> list[str]:
+    return [json.dumps({"type": "session.init", "payload": {"config": {"sliding_window_mode": "basic", "generate_audio": False, **config}}})]
+
+
+def long_lists() -> dict:
+    """A schema of nearly 64 KB: objects in objects, the innermost with 64 properties, all required again and again."""
+    names = [f"p{i}" for i in range(64)]
+    parts = {f"c{i}": {"$ref": "#/$defs/" + (f"c{i - 1}" if i else "b")} for i in range(15)}
+    return {"type": "object", "properties": {f"q{i}": {"$ref": f"#/$defs/c{i}"} for i in range(15)}, "$defs": {**parts, "b": {"type": "object", "properties": {n: {} for n in names}, "required": names * 120}}}
+
+
+def letters(count: int) -> str:
+    return "".join(random.Random(count).choices("abcdefghijklmnopqrstuvwxyz", k=count))
+
+
+SECOND = append(audio=samples(UNIT), force_listen=True)
+MARKS = {"type": "object", "properties": {"a": {"enum": ["</tool_call>" * 1250]}}, "required": ["a"]}
+
+WORK = {
+    "a window slides": ("audio", 2, lambda: window(), lambda: [SECOND]),
+    "messages make it slide": ("audio", 1, lambda: window(basic_window_high_tokens=7900, basic_window_low_tokens=1), lambda: [append(audio=samples(UNIT), force_listen=True, context=[{"role": "system", "content": "x"}] * 32)]),
+    "8 KB typed a second": ("audio", 1, lambda: window(basic_window_high_tokens=2000, basic_window_low_tokens=100), lambda: [append(audio=samples(UNIT), force_listen=True, context=[{"role": "user", "content": letters(5500)}])]),
+    "six that send ahead": ("audio", 6, lambda: opening("audio"), lambda: [SECOND]),
+    "newcomers with voices": ("init", 4, lambda: [], lambda: [voice_init(i) for i in range(12)]),
+    "marks in an argument": ("chat", 1, lambda: opening("chat"), lambda: [turn([text("Hi")], generation={"max_new_tokens": 4096}, tools=[{"type": "function", "function": {"name": "f", "parameters": MARKS}}], tool_choice="required")]),
+    "a schema of long lists": ("chat", 1, lambda: opening("chat"), lambda: [turn([text("Hi")], generation={"max_new_tokens": 1}, response_format={"type": "json_schema", "json_schema": {"schema": long_lists()}})]),
+    "four texts of 1 MB": ("chat", 4, lambda: opening("chat"), lambda: [turn([text(letters(TEXT_BYTES - 100))])]),
+    "sound of 800 s": ("chat", 1, lambda: opening("chat"), lambda: [turn([audio(wav(400))] * 2)]),
+    "256 short sounds": ("chat", 1, lambda: opening("chat"), lambda: [json.dumps({"type": "input.append", "input": {"messages": [{"role": "user", "content": [audio(wav(30) if i == 0 else base64.b64encode(bytes(1600)).decode())]} for i in range(256)], "generation": {"max_new_tokens": 2}}})]),
+    "twelve pictures": ("chat", 1, lambda: opening("chat"), lambda: [turn([image(progressive_jpeg(2, 1344))] * 12)]),
+    "four pictures a second": ("video", 4, lambda: opening("video"), lambda: [append(audio=samples(UNIT), video_frames=[progressive_jpeg(2, 1344)] * 4, max_slice_nums=9)]),
+    "eight long answers": ("chat", 8, lambda: opening("chat"), lambda: [turn([text("hello " * 1500)], generation={"max_new_tokens": 4096, "temperature": 1.5, "length_penalty": 5})]),
+    "completions, a schema": ("completions", 1, lambda: [], lambda: [json.dumps({"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1, "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": long_lists()}}})]),
+    "completions, pictures": ("completions", 2, lambda: [], lambda: [json.dumps({"max_tokens": 4, "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/jpeg;base64," + progressive_jpeg(2, 1344)}}] * 12}]})]),
+    "completions, long": ("completions", 8, lambda: [], lambda: [json.dumps({"max_tokens": 4096, "temperature": 1.5, "messages": [{"role": "user", "content": "hello " * 1500}]})]),
+    "Realtime, over 150 s": ("realtime", 1, lambda: opening("realtime") + [realtime("conversation.item.create", item=realtime_sound(150 * 8000))], lambda: [ANSWER]),
+    "Live, four speak on": ("live", 4, lambda: [live_session()], lambda: [realtime("session.input_audio.append", audio=loud(8000))]),
 }
 
 

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""How much later all others are answered while one client sends the heaviest possible messages.
-Four paced conversations run a quarter of a second apart. Then another client sends each message of heavy_messages.py in turn, and each flood for
-some seconds. Each row shows the message, its answer and how long that took, and the latency of the four conversations during it and in the
-quiet seconds before.
+"""How much later all others are answered while one client sends the heaviest possible messages, floods, or has all done that it may.
+Four paced conversations run a quarter of a second apart: two listen, two answer a question in words and sound. Then another client sends each
+message of heavy_messages.py in turn, each flood for some seconds, and has each kind of work done. Each row shows what it did, how long that took,
+and how much later the slowest answer of those that listen and of those that speak came than the slowest one of the quiet seconds before.
   bench/stall.py BINARY [--model M] [--only NAME] [--json F] [-- flags of parley serve]"""
 import argparse
-import base64
 import collections
 import json
 import multiprocessing
@@ -13,37 +12,45 @@ import subprocess
 import sys
 import threading
 import time
+import wave
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import numpy as np
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import connect
 
-from heavy_messages import FLOODS, MESSAGES, complete, opening, path
-from timed_session import TimedSession
+from heavy_messages import FLOODS, MESSAGES, WORK, complete, opening, path
+from timed_session import UNIT, TimedSession, b64
 
 ROOT = Path(__file__).resolve().parents[1]
 BYSTANDERS = 4
-QUIET_SECONDS = 4
+QUIET_SECONDS = 8  # a question and its answer
 FLOOD_SECONDS = 6
 
 
 class Bystander(threading.Thread):
     """Sends one second of sound every second. `waits` holds pairs: when a unit was sent, and how long its answer took."""
 
-    def __init__(self, url: str, offset: float, stop: threading.Event):
+    def __init__(self, url: str, offset: float, speaks: bool, stop: threading.Event):
         super().__init__()
-        self.session = TimedSession(url, {"config": {"generate_audio": False}})
-        self.offset, self.stop, self.waits = offset, stop, []
+        self.url, self.offset, self.speaks, self.stop, self.waits = url, offset, speaks, stop, []
+        self.session = self.begin()
+
+    def begin(self):
+        return TimedSession(self.url, {"config": {"seed": 5, "sliding_window_mode": "basic"}})
 
     def run(self):
-        audio = base64.b64encode(bytes(64000)).decode()
+        with wave.open(str(ROOT / "tests/data/question.wav")) as file:
+            words = np.frombuffer(file.readframes(file.getnframes()), "<i2") / 32768
+        seconds = np.concatenate([words, np.zeros(6 * UNIT)])  # what is asked, and time to answer
+        audio = [b64(seconds[at : at + UNIT]) for at in range(0, len(seconds) - UNIT + 1, UNIT)]
         begin = time.monotonic() + self.offset
         for n in range(100_000):
             if self.stop.wait(max(0, begin + n - time.monotonic())):
                 break
             sent = time.monotonic()
-            self.waits.append((sent, self.session.unit_ms(audio)))
+            self.waits.append((sent, self.session.unit_ms(audio[n % len(audio)], force_listen=not self.speaks)))
         self.session.close()
 
 
@@ -122,66 +129,104 @@ def flood(url: str, mode: str, first: list[str], frames: list[str]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in answers.most_common(4) if count)
 
 
+def work(url: str, mode: str, first: list[str], frames: list[str], until: float, answers: collections.Counter):
+    """Has one frame after the other done; a mode "init" is a newcomer for each."""
+    attacker = None
+    try:
+        while time.monotonic() < until:
+            for frame in frames:
+                if mode == "init":
+                    attacker = Attacker(url, "audio", [frame])
+                    attacker.socket.close()
+                    answers["session.created"] += 1
+                    continue
+                attacker = attacker or Attacker(url, mode, first)
+                answers[attacker.send(frame)] += 1
+                if mode == "live":
+                    time.sleep(1)
+                if time.monotonic() > until:
+                    break
+    except (WebSocketException, OSError, TimeoutError) as gone:
+        answers[type(gone).__name__] += 1
+    if attacker and attacker.socket:
+        attacker.socket.close()
+
+
+def have_done(url: str, mode: str, connections: int, first: list[str], frames: list[str]) -> str:
+    answers = collections.Counter()
+    until = time.monotonic() + FLOOD_SECONDS
+    workers = [threading.Thread(target=work, args=(url, mode, first, frames, until, answers)) for _ in range(connections)]
+    for each in workers:
+        each.start()
+    for each in workers:
+        each.join()
+    return ", ".join(f"{count} {kind[:40]}" for kind, count in answers.most_common(3))
+
+
 def attack(url: str, name: str) -> tuple[int, float, float, str]:
     """Waits for QUIET_SECONDS, then attacks. The bytes of one round, when it began and was over, and the answer."""
-    mode, *builders = FLOODS[name] if name in FLOODS else (MESSAGES[name][0], lambda: opening(MESSAGES[name][0]), MESSAGES[name][1])
+    if name in WORK:
+        mode, connections, *builders = WORK[name]
+    else:
+        mode, *builders = FLOODS[name] if name in FLOODS else (MESSAGES[name][0], lambda: opening(MESSAGES[name][0]), MESSAGES[name][1])
     first, frame = (build() for build in builders)
-    attacker = None if name in FLOODS else Attacker(url, mode, first)
+    attacker = Attacker(url, mode, first) if name in MESSAGES else None
     time.sleep(QUIET_SECONDS)
     sent = time.monotonic()
-    answer = attacker.send(frame) if attacker else flood(url, mode, first, frame)
+    if attacker:
+        answer = attacker.send(frame)
+    else:
+        answer = have_done(url, mode, connections, first, frame) if name in WORK else flood(url, mode, first, frame)
     over = time.monotonic()
     if attacker and attacker.socket:
         attacker.socket.close()
-    return sum(map(len, frame)) if name in FLOODS else len(frame), sent, over, answer
-
-
-def quantile(values: list, share: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    return len(frame) if attacker else sum(map(len, frame)), sent, over, answer
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("--model", default="")
-    parser.add_argument("--only", action="append")
+    parser.add_argument("--only", action="append", help="a name, or messages, floods or work")
     parser.add_argument("--json", type=Path)
     parser.add_argument("flags", nargs="*")
     options = parser.parse_args()
-    flags = ["--port", "0", "--set", f"worker.max_sessions={BYSTANDERS + 2}", "--set", "log.level=warn", *options.flags]
+    flags = ["--port", "0", "--set", f"worker.max_sessions={BYSTANDERS + 12}", "--set", "log.level=warn", *options.flags]
     if options.model:
         flags += ["--model", options.model]
     server = subprocess.Popen([options.binary, "serve", *flags], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    rows, worst = [], 0.0
+    rows, worst = [], [0.0, 0.0]
     stop = threading.Event()
     processes = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))  # so that the attacker never holds a bystander's interpreter
     try:
         url = server.stdout.readline().split()[1]
-        everybody = [Bystander(url, n / BYSTANDERS, stop) for n in range(BYSTANDERS)]
+        everybody = [Bystander(url, n / BYSTANDERS, n % 2 == 1, stop) for n in range(BYSTANDERS)]
         for each in everybody:
             each.start()
-        print(f"{'message':<24} {'MB':>6} {'quiet p50':>9} {'max':>7} | {'beside it max':>13} {'later':>7} | {'took':>7}  answer")
-        for name in [*MESSAGES, *FLOODS]:
-            if options.only and name not in options.only:
-                continue
-            size, sent, over, answer = processes.submit(attack, url, name).result()
-            time.sleep(2)
-            units = [unit for each in everybody for unit in list(each.waits)]
-            quiet = [ms for at, ms in units if sent - QUIET_SECONDS <= at < sent - 0.5]
-            beside = [ms for at, ms in units if sent - 0.5 <= at < over + 1]
-            later = max(beside) - quantile(quiet, 0.5)
-            worst = max(worst, later)
-            rows.append({"message": name, "bytes": size, "quiet_p50_ms": quantile(quiet, 0.5), "quiet_max_ms": max(quiet), "beside_max_ms": max(beside), "later_ms": later,
-                         "took_s": over - sent, "answer": answer})
-            print(f"{name:<24} {size / 1e6:6.1f} {quantile(quiet, 0.5):6.1f} ms {max(quiet):4.0f} ms | {max(beside):10.0f} ms {later:4.0f} ms | {over - sent:5.1f} s  {answer}", flush=True)
+        print(f"{'what':<24} {'MB':>6} {'quiet, worst':>14} | {'beside it':>14} {'later':>14} | {'took':>7}  answer (listening, speaking; ms)")
+        for kind, names in (("messages", MESSAGES), ("floods", FLOODS), ("work", WORK)):
+            for name in names:
+                if options.only and name not in options.only and kind not in options.only:
+                    continue
+                size, sent, over, answer = processes.submit(attack, url, name).result()
+                time.sleep(2)
+
+                def slowest(begin: float, end: float) -> list[float]:
+                    return [max(ms for each in everybody if each.speaks == speaks for at, ms in list(each.waits) if begin <= at < end) for speaks in (False, True)]
+
+                quiet, beside = slowest(sent - QUIET_SECONDS, sent - 0.5), slowest(sent - 0.5, over + 1)
+                later = [after - before for before, after in zip(quiet, beside)]
+                worst = [max(one, other) for one, other in zip(worst, later)]
+                rows.append({"what": name, "bytes": size, "quiet_ms": quiet, "beside_ms": beside, "later_ms": later, "took_s": over - sent, "answer": answer})
+                pair = lambda values: f"{values[0]:6.0f} {values[1]:6.0f}"
+                print(f"{name:<24} {size / 1e6:6.1f} {pair(quiet):>14} | {pair(beside):>14} {pair(later):>14} | {over - sent:5.1f} s  {answer}", flush=True)
         stop.set()
         for each in everybody:
             each.join()
         if server.poll() is not None:
             raise SystemExit(f"stall: the server has gone with {server.returncode}")
         peak = int(next(line for line in Path(f"/proc/{server.pid}/status").read_text().splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
-        print(f"worst: {worst:.0f} ms later; the server held {peak:.0f} MiB at most")
+        print(f"worst: {worst[0]:.0f} and {worst[1]:.0f} ms later; the server held {peak:.0f} MiB at most")
     finally:
         stop.set()
         processes.shutdown(cancel_futures=True)

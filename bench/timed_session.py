@@ -24,10 +24,10 @@ class TimedSession:
         self._until("session.created")
         self.created_ms = (time.perf_counter() - begin) * 1e3
 
-    def unit_ms(self, audio: str) -> float:
-        """Sends one second in base64 and returns the time until its answer is complete."""
+    def unit_ms(self, audio: str, **more) -> float:
+        """Sends one second in base64, with more fields, and returns the time until its answer is complete."""
         begin = time.perf_counter()
-        self._send({"type": "input.append", "input": {"audio": audio}})
+        self._send({"type": "input.append", "input": {"audio": audio, **more}})
         while "wall_clock_ms" not in self._until("response.output.delta")["metrics"]:
             pass
         return (time.perf_counter() - begin) * 1e3
