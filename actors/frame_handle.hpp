@@ -3,6 +3,7 @@
 #include "actors/execution.hpp"
 #include "actors/large_frames.hpp"
 #include "actors/messages.hpp"
+#include "protocol/media/voice.hpp"
 
 #include <cstddef>
 #include <functional>
@@ -22,7 +23,7 @@ public:
       : session_(std::move(session)), lane_(std::move(lane)), small_bytes_(small_bytes), link_(link) {}
 
   void text(std::string&& frame) override {
-    if (lane_->idle() && frame.size() <= small_bytes_)
+    if (lane_->idle() && frame.size() <= small_bytes_ && !protocol::may_hold_wav(frame))
       return pass_here(session_, client_frame{std::move(frame), link_});
     hand_in({std::move(frame), link_});
   }
