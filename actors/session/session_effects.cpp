@@ -75,6 +75,7 @@ void session::perform(const protocol::release_worker&) {
 }
 
 void session::perform(const protocol::open_engine& effect) {
+  init_held_.reset();
   lease_.open(effect);
 }
 
