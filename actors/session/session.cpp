@@ -153,6 +153,8 @@ void session::on_exit() {
   sent_.clear(); // a pending timer keeps this object alive
   link_.reset();
   connection_.reservation.reset();
+  init_held_.reset();
+  init_frame_.reset();
   pending_.clear();
 }
 

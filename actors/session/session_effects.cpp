@@ -62,6 +62,7 @@ void session::perform(const protocol::enqueue& effect) {
 }
 
 void session::perform(const protocol::cancel_ticket&) {
+  init_held_.reset();
   lease_.cancel();
 }
 
