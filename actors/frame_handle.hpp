@@ -4,6 +4,7 @@
 #include "actors/large_frames.hpp"
 #include "actors/messages.hpp"
 #include "protocol/media/sound_file.hpp"
+#include "protocol/media/voice.hpp"
 
 #include <cstddef>
 #include <functional>
@@ -23,7 +24,8 @@ public:
       : session_(std::move(session)), lane_(std::move(lane)), small_bytes_(small_bytes), link_(link) {}
 
   void text(std::string&& frame) override {
-    if (lane_->idle() && frame.size() <= small_bytes_ && !protocol::may_hold_coded_sound(frame))
+    const bool is_slow = protocol::may_hold_wav(frame) || protocol::may_hold_coded_sound(frame);
+    if (lane_->idle() && frame.size() <= small_bytes_ && !is_slow)
       return pass_here(session_, client_frame{std::move(frame), link_});
     hand_in({std::move(frame), link_});
   }

@@ -51,12 +51,14 @@ server_core::server_core(const config::settings& settings, worker_table::watcher
     : nodes_(others), limits_(limits_from(settings)), openai_(openai_from(settings)), broken_(std::move(broken)),
       board_(std::move(watch)),
       system_(prepare(config_, others == nodes::may_join ? std::optional(silence_from(settings)) : std::nullopt)),
-      large_frames_(large_frame_threads()) {
+      large_frames_(large_frame_threads()),
+      budgets_({settings.limits.kept_bytes, settings.limits.kept_bytes_per_client}) {
   surroundings_.workers = &board_;
   surroundings_.transcribes = openai_.transcribes;
   surroundings_.open = [this](connection_info inner, std::shared_ptr<client_link> to) {
     return admit(std::move(inner), std::move(to));
   };
+  surroundings_.kept = budgets_.kept(); // of all dialects together
   surroundings_.legacy_extras = settings.protocol.legacy_extras;
   surroundings_.journal_bytes = settings.limits.journal_bytes;
   surroundings_.resume_bytes = settings.limits.resume_bytes;

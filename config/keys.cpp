@@ -197,6 +197,20 @@ const std::array table{
         mebibyte, 65536 * mebibyte},
     key{"limits.received_bytes_per_client", PARLEY_MEMBER(limits.received_bytes_per_client), "", mebibyte,
         65536 * mebibyte},
+    key{"limits.waiting_bytes", PARLEY_MEMBER(limits.waiting_bytes),
+        "Smaller messages that wait for their session, and frames that wait for their reader, beyond 192 KiB of each "
+        "connection: all together, and those of one API key, or of one address without a key; above, close 1013 and "
+        "1008.",
+        mebibyte, 1'048'576 * mebibyte},
+    key{"limits.waiting_bytes_per_client", PARLEY_MEMBER(limits.waiting_bytes_per_client), "", mebibyte,
+        1'048'576 * mebibyte},
+    key{"limits.kept_bytes", PARLEY_MEMBER(limits.kept_bytes),
+        "Sound, pictures and long texts that conversations in OpenAI's dialects hold, and what sessions begin with "
+        "that wait for a slot: all together, and those of one API key, or of one address without a key; above, "
+        "rate_limit_exceeded, and close 1013.",
+        mebibyte, 1'048'576 * mebibyte},
+    key{"limits.kept_bytes_per_client", PARLEY_MEMBER(limits.kept_bytes_per_client), "", mebibyte,
+        1'048'576 * mebibyte},
     key{"limits.answer_bytes", PARLEY_MEMBER(limits.answer_bytes),
         "HTTP answers that wait in memory for their readers, all together, and those of one API key, or of one address "
         "without a key; above, 503. Short ones and the page do not count, a recording counts with the piece at hand.",

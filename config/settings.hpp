@@ -95,6 +95,10 @@ struct settings {
     std::size_t body_bytes = 64u << 10;
     std::size_t received_bytes = 1u << 30; ///< of large messages and bodies that nobody has taken yet
     std::size_t received_bytes_per_client = 256u << 20;
+    std::size_t waiting_bytes = std::size_t{2} << 30; ///< of small messages and frames that wait
+    std::size_t waiting_bytes_per_client = 512u << 20;
+    std::size_t kept_bytes = std::size_t{4} << 30; ///< of conversations in OpenAI's dialects
+    std::size_t kept_bytes_per_client = 512u << 20;
     std::size_t answer_bytes = 64u << 20; ///< of HTTP answers that wait for their readers
     std::size_t answer_bytes_per_client = 16u << 20;
     std::size_t read_ahead_bytes = 4u << 20; ///< passed to the session but not yet taken

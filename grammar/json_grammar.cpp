@@ -179,6 +179,17 @@ public:
   /// To be called once, after everything was read.
   void finish() {
     find_extents(rules_);
+    clean();
+  }
+
+  /// The same within what is left of the work. False if that is not enough.
+  bool finish_within_work() {
+    if (!find_extents(rules_, work_)) return false;
+    clean();
+    return true;
+  }
+
+  void clean() {
     strip(rules_);
     merge_rules(rules_, bytes_left_);
   }
@@ -242,7 +253,7 @@ std::optional<objection> object_to(std::string_view schema, bool objects_only, s
   reading in(rules, work);
   const auto root = in.read(*read, objects_only);
   if (in.found) return in.found;
-  in.finish();
+  if (!in.finish_within_work()) return objection{"", "is too large with what it refers to"};
   return in.late_objection(root, *read);
 }
 

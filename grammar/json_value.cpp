@@ -16,7 +16,7 @@ using kind = json_value::kind;
 constexpr std::size_t most_depth = 64;
 
 /// Of members with one name the last stays, in its place.
-void drop_duplicates(std::vector<json_member>& members) {
+void drop_duplicates(std::vector<json_value>& members) {
   std::vector<std::size_t> order(members.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](auto i) -> const std::string& { return members[i].name; });
@@ -49,7 +49,7 @@ public:
   bool start_object(std::size_t) override { return open({kind::object}); }
   bool start_array(std::size_t) override { return open({kind::array}); }
   bool key(string_t& name) override {
-    open_.back().members.push_back({std::move(name), {}});
+    open_.back().members.emplace_back().name = std::move(name);
     return true;
   }
   bool end_object() override {
@@ -69,11 +69,16 @@ private:
     open_.pop_back();
     return add(std::move(whole));
   }
+  /// The member that has only a name so far becomes that value.
+  static void give(json_value& member, json_value&& value) {
+    value.name = std::move(member.name);
+    member = std::move(value);
+  }
   bool add(json_value value) {
     if (open_.empty())
       out = std::move(value);
     else if (open_.back().is(kind::object))
-      open_.back().members.back().value = std::move(value);
+      give(open_.back().members.back(), std::move(value));
     else
       open_.back().elements.push_back(std::move(value));
     return true;
@@ -96,7 +101,7 @@ bool same_members(const json_value& a, const json_value& b, std::int64_t& work) 
   return std::ranges::all_of(a.members, [&](const auto& each) {
     const auto* other = b.find(each.name);
     work -= static_cast<std::int64_t>(b.members.size());
-    return other && work > 0 && same(each.value, *other, work);
+    return other && work > 0 && same(each, *other, work);
   });
 }
 
@@ -104,7 +109,7 @@ bool same_members(const json_value& a, const json_value& b, std::int64_t& work) 
 
 const json_value* json_value::find(std::string_view name) const {
   const auto at = std::ranges::find(members, name, [](const auto& each) { return std::string_view(each.name); });
-  return at == members.end() ? nullptr : &at->value;
+  return at == members.end() ? nullptr : &*at;
 }
 
 std::optional<json_value> read_json(std::string_view text) {
@@ -137,7 +142,7 @@ void append_json(const json_value& of, std::string& out) {
     for (auto i = std::size_t{0}; i < of.members.size(); ++i) {
       if (i > 0) out += ',';
       out += json_text(of.members[i].name) + ':';
-      append_json(of.members[i].value, out);
+      append_json(of.members[i], out);
     }
     out += '}';
     return;

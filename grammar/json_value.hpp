@@ -8,8 +8,6 @@
 
 namespace parley::grammar {
 
-struct json_member;
-
 /// A JSON value as it was written: numbers keep their digits, members their order. Of members with one name the last counts.
 struct json_value {
   enum class kind : std::uint8_t { null, boolean, number, string, array, object };
@@ -17,16 +15,12 @@ struct json_value {
   kind type = kind::null;
   bool truth = false;
   std::string text{}; ///< of a string, decoded; of a number, as written
-  std::vector<json_member> members{};
+  std::string name{}; ///< that it has as a member of an object
+  std::vector<json_value> members{};
   std::vector<json_value> elements{};
 
   bool is(kind other) const { return type == other; }
   const json_value* find(std::string_view name) const; ///< null if there is none, or this is no object
-};
-
-struct json_member {
-  std::string name;
-  json_value value;
 };
 
 /// Nothing if `text` is not JSON, or nested deeper than 64.

@@ -47,7 +47,8 @@ public:
   bool holds_object(const rule& of, const json_value& value) {
     if (value.members.size() < of.least_members || value.members.size() > of.most_members) return false;
     std::size_t required = 0;
-    for (const auto& [name, one] : value.members) {
+    for (const auto& one : value.members) {
+      const auto& name = one.name;
       const auto key = json_text(name).substr(1);
       const auto own = std::ranges::find(of.properties, key, &property::key);
       work_ -= static_cast<std::int64_t>(of.properties.size());

@@ -103,7 +103,8 @@ struct facts_reader::reading {
   static const std::array<keyword, 29> keywords;
 
   void run() {
-    for (const auto& [name, value] : schema.members) {
+    for (const auto& value : schema.members) {
+      const auto& name = value.name;
       in.work_ -= 32;
       const auto known =
           std::ranges::find(keywords, std::string_view(name), [](const auto& k) { return std::string_view(k.name); });
@@ -259,10 +260,10 @@ struct facts_reader::reading {
   std::string read_properties(const json_value& value) {
     if (!value.is(kind::object)) return "is not an object";
     in.work_ -= static_cast<std::int64_t>(8 * value.members.size());
-    for (const auto& [name, one] : value.members) {
+    for (const auto& one : value.members) {
       if (!is_schema(one)) return "has a property that is no schema";
+      out.properties.emplace(one.name, &one);
     }
-    for (const auto& [name, one] : value.members) out.properties.emplace(name, &one);
     out.has_properties = !value.members.empty();
     return {};
   }
@@ -271,8 +272,8 @@ struct facts_reader::reading {
     if (!value.is(kind::object)) return "is not an object";
     if (value.members.size() > most_patterns) return "has more than 4 patterns";
     std::vector<std::pair<automaton, const json_value*>> read;
-    for (const auto& [text, one] : value.members) {
-      const auto& names = in.strings_of(text);
+    for (const auto& one : value.members) {
+      const auto& names = in.strings_of(one.name);
       if (!is_schema(one)) return "has a property that is no schema";
       if (!names.strings) return "has a pattern that " + names.objection;
       read.emplace_back(automaton(*names.strings, in.work_), &one);

@@ -21,7 +21,8 @@ const json_value nothing{kind::boolean, false};
 bool find_path(const json_value& from, const json_value& what, std::string& path) {
   if (&from == &what) return true;
   const auto size = path.size();
-  for (const auto& [name, value] : from.members) {
+  for (const auto& value : from.members) {
+    const auto& name = value.name;
     path += '.' + name;
     if (find_path(value, what, path)) return true;
     path.resize(size);
@@ -59,7 +60,7 @@ bool schema_reader::pay(std::size_t cost) {
 choice_id schema_reader::read(const json_value& document, bool objects_only) {
   static const json_value an_object = [] {
     json_value out{kind::object};
-    out.members.push_back({"type", json_value{kind::string, false, "object"}});
+    out.members.push_back({kind::string, false, "object", "type"});
     return out;
   }();
   document_ = &document;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 namespace parley::grammar {
 namespace {
@@ -28,12 +29,12 @@ std::uint32_t append_key(const rule_set& of, const member_class& other, std::str
 class container {
 public:
   void add(std::uint32_t bytes) { bytes_ += bytes; }
-  void add(const extent& value) {
+  void add(const extent& value, std::uint32_t times = 1) {
     if (value.none()) {
       bytes_ = unbounded;
       return;
     }
-    bytes_ += value.bytes;
+    bytes_ += std::uint64_t{value.bytes} * times;
     height_ = std::max(height_, value.height);
   }
   extent all() const {
@@ -82,8 +83,9 @@ extent extent_of_array(const rule_set& of, const rule& how) {
   if (how.least_items > how.most_items || how.least_items > most_shortest) return {};
   container all;
   all.add(how.least_items + 1 + (how.least_items == 0 ? 1 : 0)); // brackets and commas
-  for (auto i = std::uint32_t{0}; i < how.least_items; ++i)
-    all.add(of.choices[i < how.first_items.size() ? how.first_items[i] : how.items].shortest);
+  const auto own = std::min<std::size_t>(how.least_items, how.first_items.size());
+  for (auto i = std::size_t{0}; i < own; ++i) all.add(of.choices[how.first_items[i]].shortest);
+  if (how.least_items > own) all.add(of.choices[how.items].shortest, how.least_items - static_cast<std::uint32_t>(own));
   return all.all();
 }
 
@@ -136,8 +138,21 @@ extent shortest_of(const rule& how) {
 
 } // namespace
 
+/// The steps of finding the extents of a rule's containers once.
+std::int64_t steps_of(const rule& how) {
+  const auto members = how.properties.size() + how.others.size();
+  const auto chosen = std::min<std::size_t>(how.least_members, members);
+  return static_cast<std::int64_t>(1 + how.first_items.size() + members * (1 + chosen));
+}
+
 void find_extents(rule_set& of) {
+  auto work = std::numeric_limits<std::int64_t>::max();
+  find_extents(of, work);
+}
+
+bool find_extents(rule_set& of, std::int64_t& work) {
   for (auto& each : of.rules) {
+    if ((work -= 1 + std::min(each.least_characters, most_shortest)) < 0) return false;
     each.as_literal = extent_of_literals(each);
     each.as_string = extent_of_string(of, each);
     each.as_number = extent_of_number(of, each);
@@ -147,11 +162,13 @@ void find_extents(rule_set& of) {
   for (auto round = std::uint32_t{0}; changed && round <= most_open + 1; ++round) {
     changed = false;
     for (auto& each : of.rules) {
+      if ((work -= steps_of(each)) < 0) return false;
       if (each.types & object) each.as_object = extent_of_object(of, each);
       if (each.types & array) each.as_array = extent_of_array(of, each);
     }
     for (auto& each : of.choices) {
       extent best;
+      work -= static_cast<std::int64_t>(each.rules.size());
       for (const auto i : each.rules) {
         const auto one = shortest_of(of.rules[i]);
         if (one.bytes < best.bytes || (one.bytes == best.bytes && one.height < best.height)) best = one;
@@ -161,6 +178,7 @@ void find_extents(rule_set& of) {
       changed = true;
     }
   }
+  return true;
 }
 
 next_member cheapest_member(const rule_set& of, const rule& how, object_so_far so_far) {

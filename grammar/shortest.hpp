@@ -2,6 +2,7 @@
 
 #include "grammar/rules.hpp"
 
+#include <cstdint>
 #include <string>
 
 // The shortest values of rules, or nearly the shortest.
@@ -9,6 +10,9 @@ namespace parley::grammar {
 
 /// Finds all extents; those of what has no value, or only values that are too long or too deep, are `none`.
 void find_extents(rule_set& of);
+
+/// The same, counting its steps down from `work`. False if they did not suffice: then the extents are not all known.
+bool find_extents(rule_set& of, std::int64_t& work);
 
 /// The properties that are still missing from an object, in the order in which they should come.
 struct object_so_far {

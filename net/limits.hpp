@@ -19,6 +19,8 @@ struct connection_limits {
   std::size_t body_bytes = 64u << 10;    ///< HTTP request body; beyond: 413
   std::size_t received_bytes = 1u << 30; ///< of large messages and bodies that nobody has taken yet; beyond: 1013, 503
   std::size_t received_bytes_per_client = 256u << 20; ///< the same of one API key, or of one address without a key
+  std::size_t waiting_bytes = std::size_t{2} << 30;   ///< small messages and frames that wait; beyond: 1013, 1008
+  std::size_t waiting_bytes_per_client = 512u << 20;  ///< the same of one API key, or of one address without a key
   std::size_t answer_bytes = 64u << 20; ///< of HTTP answers that wait for their readers, all together; beyond: 503
   std::size_t answer_bytes_per_client = 16u << 20; ///< the same of one API key, or of one address without a key
   std::size_t connections = 10000; ///< open sockets; a further one takes the place of one without a session

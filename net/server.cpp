@@ -41,6 +41,8 @@ connection_limits limits_from(const config::settings& settings) {
   limits.received_bytes_per_client = settings.limits.received_bytes_per_client;
   limits.answer_bytes = settings.limits.answer_bytes;
   limits.answer_bytes_per_client = settings.limits.answer_bytes_per_client;
+  limits.waiting_bytes = settings.limits.waiting_bytes;
+  limits.waiting_bytes_per_client = settings.limits.waiting_bytes_per_client;
   limits.credit_bytes = settings.limits.read_ahead_bytes;
   limits.credit_frames = static_cast<std::size_t>(settings.limits.read_ahead_frames);
   limits.connections = static_cast<std::size_t>(settings.limits.connections);
@@ -75,22 +77,22 @@ server_options options_from(const config::settings& settings) {
 class server::impl {
 public:
   impl(server_options options, actors::gateway_api& core)
-      : host_(std::move(options.host)), shared_{options.limits,
-                                                options.openai,
-                                                core,
-                                                {keys_of(options.keys_file),
-                                                 std::move(options.allowed_origins),
-                                                 {host_, options.names},
-                                                 options.admission,
-                                                 secrets_of(options.ephemeral_secret_file)},
-                                                make_tls(options.tls, host_, options.names),
-                                                {},
-                                                {},
-                                                net::connections(
-                                                    connections_within(options.limits.connections, descriptor_limit())),
-                                                {options.limits.received_bytes,
-                                                 options.limits.received_bytes_per_client},
-                                                {options.limits.answer_bytes, options.limits.answer_bytes_per_client}},
+      : host_(std::move(options.host)),
+        shared_{options.limits,
+                options.openai,
+                core,
+                {keys_of(options.keys_file),
+                 std::move(options.allowed_origins),
+                 {host_, options.names},
+                 options.admission,
+                 secrets_of(options.ephemeral_secret_file)},
+                make_tls(options.tls, host_, options.names),
+                {},
+                {},
+                net::connections(connections_within(options.limits.connections, descriptor_limit())),
+                {options.limits.received_bytes, options.limits.received_bytes_per_client},
+                {options.limits.answer_bytes, options.limits.answer_bytes_per_client},
+                {options.limits.waiting_bytes, options.limits.waiting_bytes_per_client}},
         io_(std::max(options.threads, 1)) {
     shared_.routes = make_routes(
         {core, std::move(options.voice), std::move(options.model), shared_.counted,

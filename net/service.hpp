@@ -1,10 +1,10 @@
 #pragma once
 
 #include "actors/gateway_api.hpp"
+#include "base/byte_budget.hpp"
 #include "base/log_throttle.hpp"
 #include "config/settings.hpp"
 #include "net/access/access_control.hpp"
-#include "net/byte_budget.hpp"
 #include "net/connections.hpp"
 #include "net/http/router.hpp"
 #include "net/limits.hpp"
@@ -28,8 +28,9 @@ struct service {
   meters counted;
   router routes;
   connections all;
-  byte_budget received; ///< large messages and bodies that nobody has taken yet
-  byte_budget answers;  ///< that wait for their readers
+  base::byte_budget received; ///< large messages and bodies that nobody has taken yet
+  base::byte_budget answers;  ///< that wait for their readers
+  base::byte_budget waiting;  ///< small messages that no session has taken yet, and frames that no client has read
   base::log_throttle refused_pages{std::chrono::minutes(1)};
   boost::asio::thread_pool body_readers{1}; ///< reads bodies that would block an I/O thread
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/byte_budget.hpp"
 #include "protocol/realtime/budget.hpp"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace parley::actors {
 
@@ -17,6 +19,9 @@ class owner_budgets {
 public:
   using budget = protocol::realtime::owner_budget;
 
+  /// `kept`: how much may be held for all of them, and for each.
+  explicit owner_budgets(base::byte_budget kept) : kept_(std::move(kept)) {}
+
   std::shared_ptr<budget> of(const std::string& owner, protocol::realtime::budget_time now) {
     const std::lock_guard lock(mutex_);
     if (all_.size() >= sweep_at_) {
@@ -24,9 +29,11 @@ public:
       sweep_at_ = std::max<std::size_t>(1024, 2 * all_.size());
     }
     auto& found = all_[owner];
-    if (!found) found = std::make_shared<budget>();
+    if (!found) found = std::make_shared<budget>(kept_, owner);
     return found;
   }
+
+  const base::byte_budget& kept() const { return kept_; }
 
   std::size_t remembered() const {
     const std::lock_guard lock(mutex_);
@@ -34,6 +41,7 @@ public:
   }
 
 private:
+  const base::byte_budget kept_;
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<budget>> all_;
   std::size_t sweep_at_ = 1024;

@@ -153,6 +153,8 @@ void session::on_exit() {
   sent_.clear(); // a pending timer keeps this object alive
   link_.reset();
   connection_.reservation.reset();
+  init_held_.reset();
+  init_frame_.reset();
   pending_.clear();
 }
 
@@ -191,8 +193,24 @@ void session::take_frame(client_frame& frame) {
   auto effects = machine_->on_frame(*text, now);
   if (shared_.journals) keep_frame(text, init_before, now);
   if (recording_) recording_->pass(speaker::client, text, media_of_last_frame());
+  count_init(init_before);
   carry_out(std::move(effects));
   link_->taken(text->size());
+}
+
+/// What waits for a slot is held for as long as that takes.
+void session::count_init(const void* init_before) {
+  if (machine_->state() != protocol::session_state::queued) return init_held_.reset();
+  const auto& init = machine_->init();
+  if (init == nullptr || init.get() == init_before) return;
+  std::size_t bytes = init_frame_ ? init_frame_->size() : 0;
+  if (init->voice) bytes += init->voice->size() * sizeof(float);
+  if (init->tts_voice && init->tts_voice != init->voice) bytes += init->tts_voice->size() * sizeof(float);
+  init_held_.reset();
+  init_held_ = shared_.kept.take(owner_of(connection_), bytes);
+  if (init_held_) return;
+  init_frame_.reset();
+  link_->close(1013, "too much is kept for this client");
 }
 
 accepted_media session::media_of_last_frame() const {

@@ -11,6 +11,7 @@
 #include "actors/session/session_registry.hpp"
 #include "actors/session/worker_lease.hpp"
 #include "actors/transcription/transcription.hpp"
+#include "base/byte_budget.hpp"
 #include "protocol/session/sent_events.hpp"
 #include "protocol/session/session_machine.hpp"
 
@@ -28,6 +29,7 @@ struct session_surroundings {
   bool legacy_extras = false;              ///< setting `protocol.legacy_extras`
   std::size_t journal_bytes = 0;           ///< setting `limits.journal_bytes`
   std::size_t resume_bytes = 0;            ///< setting `limits.resume_bytes`
+  base::byte_budget kept{0, 0};            ///< settings `limits.kept_bytes`, `limits.kept_bytes_per_client`
   std::unique_ptr<spill_writer> spill;     ///< takes what exceeds a journal's memory; null = none
   std::unique_ptr<journal_store> journals; ///< null = sessions end with this process
   const worker_table* workers = nullptr;   ///< those of the server
@@ -70,6 +72,7 @@ protected:
 
 private:
   void take_frame(client_frame& frame);
+  void count_init(const void* init_before);
   accepted_media media_of_last_frame() const;
   void lose_client();
   void take_offer(resume_request& offer, const protocol::resume_claim& claim);
@@ -132,6 +135,7 @@ private:
   std::unique_ptr<durable_log> durable_;          ///< null = it ends with this process
   std::shared_ptr<const std::string> init_frame_; ///< what the log will begin with
   protocol::time_point init_at_;
+  std::optional<base::byte_budget::share> init_held_; ///< for an init that waits for a slot
   bool handed_over_ = false;
   transcription_actor transcription_; ///< null until something is to be written down
   protocol::effects pending_;         ///< that `carry_out` adds while it is at work

@@ -62,6 +62,7 @@ void session::perform(const protocol::enqueue& effect) {
 }
 
 void session::perform(const protocol::cancel_ticket&) {
+  init_held_.reset();
   lease_.cancel();
 }
 
@@ -75,6 +76,7 @@ void session::perform(const protocol::release_worker&) {
 }
 
 void session::perform(const protocol::open_engine& effect) {
+  init_held_.reset();
   lease_.open(effect);
 }
 

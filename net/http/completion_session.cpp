@@ -37,9 +37,9 @@ completion_session::~completion_session() {
 }
 
 void completion_session::run(protocol::openai_request request, actors::connection_info info,
-                             std::optional<byte_budget::share> body) {
+                             std::optional<base::byte_budget::share> body) {
   body_ = std::move(body);
-  held_.take_over(weak_from_this(), strand_, shared_.limits, shared_);
+  held_.take_over(weak_from_this(), strand_, shared_.limits, shared_, actors::owner_of(info));
   talk_.emplace(std::move(request), unix_s());
   stream_.plain().expires_never();
   stream_.hold_little_unsent();

@@ -27,7 +27,8 @@ public:
   ~completion_session() override;
 
   /// `body`: what the request holds, until it is answered.
-  void run(protocol::openai_request request, actors::connection_info info, std::optional<byte_budget::share> body);
+  void run(protocol::openai_request request, actors::connection_info info,
+           std::optional<base::byte_budget::share> body);
 
   /// The server drains its session: only a connection that waits for its next request closes.
   void drain() override;
@@ -59,7 +60,7 @@ private:
   const peer peer_;
   session_binding held_;
   service& shared_;
-  std::optional<byte_budget::share> body_;
+  std::optional<base::byte_budget::share> body_;
   answer_terms terms_;
   std::optional<protocol::openai_talk> talk_;
   std::array<char, 512> read_;

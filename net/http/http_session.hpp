@@ -90,12 +90,12 @@ private:
   std::optional<request_parser> parser_;
   std::optional<http::response<http::buffer_body>> response_;
   std::optional<http::response_serializer<http::buffer_body>> writing_;
-  reply_body body_;                            ///< of the response
-  std::uint64_t read_ = 0;                     ///< bytes of it that have been read, if it is a file
-  std::vector<char> piece_;                    ///< of it that is being written
-  std::string owner_;                          ///< whose answers and bodies they are
-  std::optional<byte_budget::share> share_;    ///< of the answer
-  std::optional<byte_budget::share> received_; ///< of the completion being read
+  reply_body body_;                                  ///< of the response
+  std::uint64_t read_ = 0;                           ///< bytes of it that have been read, if it is a file
+  std::vector<char> piece_;                          ///< of it that is being written
+  std::string owner_;                                ///< whose answers and bodies they are
+  std::optional<base::byte_budget::share> share_;    ///< of the answer
+  std::optional<base::byte_budget::share> received_; ///< of the completion being read
   std::chrono::steady_clock::time_point write_begun_;
   std::size_t written_ = 0; ///< bytes of the response written so far
   std::shared_ptr<pending_reply> pending_;

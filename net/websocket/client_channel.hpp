@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/gateway_api.hpp"
-#include "net/byte_budget.hpp"
+#include "base/byte_budget.hpp"
 #include "net/limits.hpp"
 #include "net/websocket/doorbell.hpp"
 #include "net/websocket/outbox.hpp"
@@ -23,9 +23,12 @@ namespace parley::net {
 /// `client_link` may be called from any thread.
 class client_channel final : public actors::client_link {
 public:
-  /// `ring` passes work to the connection's strand. `outbox_bytes` is the sum over all links.
+  /// `ring` passes work to the connection's strand. `outbox_bytes` is the sum over all links. `waits`: for what waits above
+  /// `uncounted` bytes, frames for a slow reader and small messages for a busy session; null = it is not counted.
   client_channel(const connection_limits& limits, std::shared_ptr<std::atomic<std::int64_t>> outbox_bytes,
-                 std::function<void()> ring);
+                 std::function<void()> ring, std::optional<base::byte_budget::share> waits = {});
+
+  static constexpr std::size_t uncounted = 192u << 10;
 
   void send(std::shared_ptr<const std::string> frame) override;
   void close(std::uint16_t code, std::string reason) override;
@@ -50,19 +53,22 @@ public:
 
   /// Counts a message of that size passed to the session, which holds its share until the session takes it. False: pass no
   /// further one for now.
-  bool spend(std::size_t bytes, std::optional<byte_budget::share> held = {});
+  bool spend(std::size_t bytes, std::optional<base::byte_budget::share> held = {});
 
   /// The socket is gone: drops what is queued and silences the bell.
   void detach();
 
 private:
   void recount();
+  bool count_waiting();
 
   doorbell bell_;
   std::mutex mutex_;
   outbox outbox_;
   read_credit credit_;
-  std::deque<std::pair<std::size_t, byte_budget::share>> held_; ///< large messages that the session has not taken
+  std::deque<std::pair<std::size_t, base::byte_budget::share>> held_; ///< large messages that the session has not taken
+  std::size_t held_large_bytes_ = 0;                                  ///< of these
+  std::optional<base::byte_budget::share> waits_;
   bool chat_ = false;
   std::shared_ptr<std::atomic<std::int64_t>> all_bytes_;
   std::int64_t counted_bytes_ = 0; ///< this link's part of the sum

@@ -6,14 +6,16 @@ namespace parley::net {
 
 void outbox::push(frame text) {
   if (closing_) return;
-  if (bytes_ > 0 && bytes_ + text->size() > bound_) {
-    waiting_.clear();
-    bytes_ = in_flight_bytes_;
-    close(1008, "the client reads too slowly");
-    return;
-  }
+  if (bytes_ > 0 && bytes_ + text->size() > bound_) return overflow();
   bytes_ += text->size();
   waiting_.push_back(std::move(text));
+}
+
+void outbox::overflow() {
+  if (closing_) return;
+  waiting_.clear();
+  bytes_ = in_flight_bytes_;
+  close(1008, "the client reads too slowly");
 }
 
 void outbox::close(std::uint16_t code, std::string reason) {

@@ -27,6 +27,9 @@ public:
   /// Ignored once a close was requested.
   void push(frame text);
 
+  /// Drops what waits and closes, because what it holds is too much.
+  void overflow();
+
   /// Sends the close frame after what is queued now. Only the first close counts.
   void close(std::uint16_t code, std::string reason);
 

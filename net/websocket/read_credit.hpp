@@ -23,6 +23,8 @@ public:
     held_bytes_ -= std::min(held_bytes_, bytes);
   }
 
+  std::size_t held_bytes() const { return held_bytes_; }
+
   bool may_read() const { return held_frames_ < frames_ && held_bytes_ < bytes_; }
 
 private:

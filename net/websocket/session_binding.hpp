@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace parley::net {
@@ -21,17 +22,20 @@ struct session_binding {
   std::shared_ptr<client_channel> link = nullptr;
   std::unique_ptr<actors::session_handle> handle = nullptr;
 
-  /// Moves the connection's slot to `owner`, and creates a link that calls its `on_ring` on `strand`.
+  /// Moves the connection's slot to `owner`, whose client has this name in budgets, and creates a link that calls its `on_ring` on `strand`.
   template<class Connection>
   void take_over(std::weak_ptr<Connection> owner, const asio::any_io_executor& strand, const connection_limits& limits,
-                 service& shared) {
+                 service& shared, std::string name) {
     PARLEY_ASSERT(slot, "taken over once");
     slot->move_to_session(owner);
-    link = std::make_shared<client_channel>(limits, shared.counted.outbox_bytes(), [owner = std::move(owner), strand] {
-      asio::post(strand, [owner] {
-        if (const auto live = owner.lock()) live->on_ring();
-      });
-    });
+    link = std::make_shared<client_channel>(
+        limits, shared.counted.outbox_bytes(),
+        [owner = std::move(owner), strand] {
+          asio::post(strand, [owner] {
+            if (const auto live = owner.lock()) live->on_ring();
+          });
+        },
+        shared.waiting.open(std::move(name)));
   }
 
   /// Releases the session, while the socket stays with `owner`.

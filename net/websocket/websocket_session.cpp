@@ -28,8 +28,8 @@ void websocket_session::run(const http::request<http::string_body>& upgrade, act
                             const std::optional<std::string>& subprotocol, bool undecided) {
   auto limits = shared_.limits;
   if (info.resume_token) limits.outbox_bytes += limits.resume_bytes;
-  held_.take_over(weak_from_this(), strand_, limits, shared_);
   owner_ = actors::owner_of(info);
+  held_.take_over(weak_from_this(), strand_, limits, shared_, owner_);
   const bool chat = info.mode == "chat";
   ws_.read_message_max(chat ? shared_.limits.chat_message_bytes : shared_.limits.duplex_message_bytes);
   ws_.on_control([this](websocket::frame_type kind) { on_control(kind); });

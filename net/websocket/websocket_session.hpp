@@ -67,7 +67,7 @@ private:
   service& shared_;
   std::string owner_; ///< whose messages they are
   frame_buffer buffer_;
-  std::optional<byte_budget::share> message_; ///< of the message in `buffer_`, if it is large
+  std::optional<base::byte_budget::share> message_; ///< of the message in `buffer_`, if it is large
   outbox::frame in_flight_;
   heartbeat beat_;
   receive_deadline message_deadline_; ///< of the message in `buffer_`

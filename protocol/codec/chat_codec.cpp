@@ -231,8 +231,9 @@ void read_speech(field_reader& in, const field& from, chat_append_event& out) {
 
 } // namespace
 
-result<chat_append_event> decode_chat_append(const envelope& from) {
+result<chat_append_event> decode_chat_append(const envelope& from, std::int64_t* schema_work) {
   field_reader in;
+  if (schema_work) in.schema_work() = *schema_work;
   chat_append_event out;
   auto input = in.require({json::root(from.body), {}}, {"input", "payload", "data"});
   if (in.failed()) return in.failure();
@@ -255,6 +256,7 @@ result<chat_append_event> decode_chat_append(const envelope& from) {
   out.names_tools = at("tools").at.given() || at("tool_choice").at.given();
   if (!in.failed()) read_tools(in, at("tools"), at("tool_choice"), out);
   if (!in.failed()) read_format(in, in.object(at("response_format")), out);
+  if (schema_work) *schema_work = in.schema_work();
   if (!in.failed()) read_speech(in, in.object(at("tts")), out);
   if (in.failed()) return in.failure();
   return out;

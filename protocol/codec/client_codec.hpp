@@ -52,8 +52,10 @@ tl::expected<envelope, frame_fault> peek(Text&& frame) = delete;
 // Errors of all decoders below are missing_field or invalid_payload and name the field.
 
 /// session.init (docs/protocol.md 3.1). `url_mode` is the mode given in the URL, if any; otherwise `payload.mode`
-/// decides, and sets `turn_based` if it is given. In chat, all fields but the system prompt are ignored.
-result<init_event> decode_session_init(const envelope& from, std::optional<mode> url_mode);
+/// decides, and sets `turn_based` if it is given. In chat, all fields but the system prompt are ignored. `schema_work`: what
+/// checking its schemas may take, counted down; null = as much as an event may.
+result<init_event> decode_session_init(const envelope& from, std::optional<mode> url_mode,
+                                       std::int64_t* schema_work = nullptr);
 
 /// session.update (docs/protocol.md 3.2) in audio or video.
 result<init_event> decode_session_update(const envelope& from, mode kind);
@@ -62,8 +64,8 @@ result<init_event> decode_session_update(const envelope& from, mode kind);
 /// ignored. In video they must be base64 of JPEG files with a readable header; pixels are not checked.
 result<append_event> decode_append(const envelope& from, mode kind, std::size_t min_legacy_samples);
 
-/// input.append in chat (docs/protocol.md 3.5).
-result<chat_append_event> decode_chat_append(const envelope& from);
+/// input.append in chat (docs/protocol.md 3.5). `schema_work`: as above.
+result<chat_append_event> decode_chat_append(const envelope& from, std::int64_t* schema_work = nullptr);
 
 /// session.close (docs/protocol.md 3.6). Never fails.
 close_event decode_close(const envelope& from);

@@ -65,8 +65,9 @@ void read_duplex_payload(field_reader& in, const field& payload, init_event& out
 
 } // namespace
 
-result<init_event> decode_session_init(const envelope& from, std::optional<mode> url_mode) {
+result<init_event> decode_session_init(const envelope& from, std::optional<mode> url_mode, std::int64_t* schema_work) {
   field_reader in;
+  if (schema_work) in.schema_work() = *schema_work;
   init_event out;
   out.spoken = dialect::current;
   auto payload = in.require({json::root(from.body), {}}, {"payload"});
@@ -86,6 +87,7 @@ result<init_event> decode_session_init(const envelope& from, std::optional<mode>
   if (!chat && !in.failed()) read_duplex_payload(in, payload, out);
   if (chat && !in.failed())
     read_tools(in, field_reader::find(payload, {"tools"}), field_reader::find(payload, {"tool_choice"}), out.offer);
+  if (schema_work) *schema_work = in.schema_work();
   if (in.failed()) return in.failure();
   return out;
 }

@@ -25,6 +25,10 @@ void check_schema(field_reader& in, const field& schema, bool strict, std::strin
   if (!may_be_object(schema.at))
     return in.fail(error_code::invalid_payload, schema.path, "not the schema of an object");
   if (!strict || in.trusts_schemas()) return;
+  if (in.schema_work() <= 0) {
+    in.schema_work() = -1; // it was asked for
+    return in.fail(error_code::invalid_payload, schema.path, "is too large with the schemas before it");
+  }
   if (const auto found = grammar::object_to(text, true, in.schema_work()))
     in.fail(error_code::invalid_payload, schema.path + found->path, found->what);
 }

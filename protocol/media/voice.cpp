@@ -40,6 +40,10 @@ std::string_view without_data_url(std::string_view text) {
   return found == std::string_view::npos ? text : text.substr(found + mark.size());
 }
 
+bool may_hold_wav(std::string_view frame) {
+  return frame.find(riff_base64) != frame.npos || frame.find("\\u00") != frame.npos;
+}
+
 std::optional<double> seconds_of_sound(std::string_view base64_text) {
   if (const auto lines = base64::joined(base64_text)) return seconds_of_sound(*lines);
   const auto text = without_data_url(base64_text);

@@ -26,6 +26,10 @@ result<pcm> decode_sound(std::string_view base64_text, seconds_range allowed, st
 /// it is neither raw nor WAV: `decode_sound` then finds out, and decodes no more than is allowed.
 std::optional<double> seconds_of_sound(std::string_view base64_text);
 
+/// Whether a frame may hold a WAV file, whose few bytes may be a minute of sound. A file may also be written with escapes, so
+/// those of ASCII letters count as one.
+bool may_hold_wav(std::string_view frame);
+
 /// `text` without a `data:…;base64,` prefix.
 std::string_view without_data_url(std::string_view text);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/byte_budget.hpp"
 #include "base/token_bucket.hpp"
 #include "protocol/realtime/fault.hpp"
 #include "protocol/realtime/sound.hpp"
@@ -11,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -24,6 +26,14 @@ using budget_time = std::chrono::steady_clock::time_point;
 /// What the connections of one owner (an API key, or an address) share. Thread-safe.
 class owner_budget {
 public:
+  owner_budget() : owner_budget(base::byte_budget(most_kept_bytes, most_kept_bytes), {}) {}
+
+  /// `kept`: how much may be held for it and for all.
+  owner_budget(const base::byte_budget& kept, std::string owner) : kept_(kept.open(std::move(owner))) {}
+
+  /// A share of what may be held in memory for it. May outlive this.
+  base::byte_budget::share open_kept() const { return kept_.open_another(); }
+
   bool take_sound(double seconds, budget_time now) {
     const std::lock_guard lock(mutex_);
     return sound_s_.take(seconds, now);
@@ -59,6 +69,9 @@ public:
   }
 
 private:
+  static constexpr std::size_t most_kept_bytes = 512u << 20;
+
+  const base::byte_budget::share kept_; ///< of nothing
   mutable std::mutex mutex_;
   base::token_bucket sound_s_{600, 10};
   base::token_bucket sessions_{64, 16};
@@ -84,6 +97,9 @@ public:
     if (sessions_.take(1, now) || shared_->take_session(now)) return std::nullopt;
     return std::min(sessions_.when(1, now), shared_->session_due(now));
   }
+
+  /// Of nothing yet.
+  base::byte_budget::share open_kept() const { return shared_->open_kept(); }
 
   /// A response that is asked for, whether or not it will be made: what it answers is gone through at once.
   bool take_response(budget_time now) { return responses_.take(1, now) || shared_->take_response(now); }
@@ -126,6 +142,22 @@ inline constexpr double most_event_steps = 3e6;             ///< of checking str
 inline constexpr std::size_t most_item_text = 512u << 10;   ///< bytes of text: as much as a conversation keeps
 inline constexpr std::size_t most_event_text = 3u << 20;    ///< the same with an escape for each byte
 
+inline fault keeps_enough(std::string_view param) {
+  return {"rate_limit_exceeded", "The server holds as much for this client as it may.", std::string(param),
+          "rate_limit_error"};
+}
+
+/// Sound or a picture, counted as long as anybody holds it.
+template<class T>
+std::shared_ptr<const T> counted(T what, base::byte_budget::share held) {
+  struct pair {
+    T what;
+    base::byte_budget::share held;
+  };
+  const std::shared_ptr<const pair> both = std::make_shared<pair>(pair{std::move(what), std::move(held)});
+  return {both, &both->what};
+}
+
 /// What one event may have done: the sound and the text of its items, its schemas. At most as much as the constants above say, and as
 /// its connection may have.
 class event_sound {
@@ -135,6 +167,13 @@ public:
   event_sound& operator=(const event_sound&) = delete;
   ~event_sound() {
     if (lent_) budget_.return_steps(*lent_, std::max(0.0, static_cast<double>(steps_)), now_);
+  }
+
+  /// Bytes that will be held; taken before they are made.
+  result<base::byte_budget::share> keep(std::size_t bytes, std::string_view param) {
+    auto held = budget_.open_kept();
+    if (!held.grow_to(bytes)) return tl::unexpected(keeps_enough(param));
+    return held;
   }
 
   /// What is left of the steps that checking this event's schemas may take. Counted down by who checks them.
@@ -149,6 +188,7 @@ public:
   /// Why they were not enough, if an event of its own would have had more.
   std::optional<fault> too_much_checked() const {
     if (!lent_ || steps_ > 0 || lent_->all() >= most_event_steps) return std::nullopt;
+    if (steps_ == static_cast<std::int64_t>(lent_->all())) return std::nullopt; // nothing was to be checked
     return fault{"rate_limit_exceeded", "Strict schemas come faster than they can be checked.", "", "rate_limit_error"};
   }
 

@@ -31,8 +31,13 @@ void drop_front(std::vector<std::int16_t>& from, std::size_t most) {
 
 } // namespace
 
-input_track::input_track(std::unique_ptr<speech_detector> detector)
-    : decoder_(sound_format{}), finder_(std::move(detector)) {}
+input_track::input_track(std::unique_ptr<speech_detector> detector, base::byte_budget::share held)
+    : decoder_(sound_format{}), finder_(std::move(detector)), held_(std::move(held)) {}
+
+bool input_track::make_room(double seconds) {
+  const auto more = static_cast<std::size_t>(seconds * model_input_rate) * sizeof(std::int16_t);
+  return held_.grow_to(kept_.size() * sizeof(std::int16_t) + more);
+}
 
 result<std::size_t> input_track::append(std::string_view base64_text, const sound_format& format) {
   if (format != decoder_.format()) decoder_ = sound_decoder(format);
@@ -49,6 +54,7 @@ std::optional<input_track::heard> input_track::next(const turn_detection& turns,
   if (taken_ == waiting_.size()) {
     waiting_.clear();
     if (waiting_.capacity() > usual_samples) waiting_.shrink_to_fit();
+    held_.shrink_to(kept_.size() * sizeof(std::int16_t));
     taken_ = 0;
     return std::nullopt;
   }
@@ -82,12 +88,23 @@ void input_track::keep(std::span<const float> samples, const turn_detection& tur
 }
 
 compact_sound input_track::commit() {
-  auto out = std::make_shared<const std::vector<std::int16_t>>(kept_.begin(), kept_.end());
-  clear();
+  // What has not been gone through yet stays counted here.
+  const auto bytes = kept_.size() * sizeof(std::int16_t);
+  const auto rest = held_.bytes() - std::min(held_.bytes(), bytes);
+  auto held = std::exchange(held_, held_.open_another());
+  held.shrink_to(bytes);
+  held_.grow_to(rest);
+  auto out = counted(std::vector<std::int16_t>(kept_.begin(), kept_.end()), std::move(held));
+  forget();
   return out;
 }
 
 void input_track::clear() {
+  held_.shrink_to(held_.bytes() - std::min(held_.bytes(), kept_.size() * sizeof(std::int16_t)));
+  forget();
+}
+
+void input_track::forget() {
   kept_ = {};
   uncommitted_ms_ = 0;
   finder_.give_up();

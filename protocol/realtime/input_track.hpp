@@ -17,13 +17,17 @@ namespace parley::protocol::realtime {
 /// The user's sound: decoded, cut into turns, and kept until it is committed.
 class input_track {
 public:
-  explicit input_track(std::unique_ptr<speech_detector> detector);
+  /// `held`: for what it keeps.
+  input_track(std::unique_ptr<speech_detector> detector, base::byte_budget::share held);
 
   /// What one call heard: samples at 16 kHz, up to an edge if there is one. Valid until the next call.
   struct heard {
     std::span<const float> samples{};
     std::optional<turn_edge> edge{};
   };
+
+  /// Room for an append of so many seconds, to be asked for before it is decoded. False if there is none.
+  bool make_room(double seconds);
 
   /// Decodes an append; then `next` returns it in pieces.
   result<std::size_t> append(std::string_view base64_text, const sound_format& format);
@@ -48,6 +52,7 @@ public:
   void clear();
 
 private:
+  void forget();
   void keep(std::span<const float> samples, const turn_detection& turns, const std::optional<turn_edge>& edge);
 
   sound_decoder decoder_;
@@ -55,6 +60,7 @@ private:
   std::vector<float> waiting_;     ///< appended, not returned by `next` yet
   std::size_t taken_ = 0;          ///< of `waiting_`
   std::vector<std::int16_t> kept_; ///< as in `compact_sound`
+  base::byte_budget::share held_;  ///< for `kept_`, and what is on its way there
   double uncommitted_ms_ = 0;
 };
 

@@ -18,6 +18,7 @@ constexpr std::array<std::string_view, 3> kind_names{"message", "function_call",
 constexpr std::array<std::string_view, 3> role_names{"system", "user", "assistant"};
 constexpr std::size_t most_parts = 64;
 constexpr std::size_t most_id_bytes = 64;
+constexpr std::size_t least_counted = 4u << 10;      ///< of text
 constexpr std::size_t most_event_base64 = 32u << 20; ///< five minutes of PCM16 at 24 kHz are 18 MiB
 
 template<class Enum, std::size_t N>
@@ -64,13 +65,23 @@ compact_sound read_sound(field_set& part, const sound_format& coding, event_soun
     part.fail(*std::move(why));
     return nullptr;
   }
+  const auto seconds = seconds_of(audio->view(), coding);
+  auto held =
+      sound.keep(static_cast<std::size_t>(seconds * model_input_rate * sizeof(std::int16_t)), part.path_of("audio"));
+  if (!held) {
+    part.fail(held.error());
+    return nullptr;
+  }
   std::vector<float> samples;
   sound_decoder decode(coding);
   if (const auto read = decode.feed(audio->view(), samples, part.path_of("audio")); !read) {
     part.fail(read.error());
     return nullptr;
   }
-  return compact(samples);
+  std::vector<std::int16_t> kept;
+  kept.reserve(samples.size());
+  append_compact(samples, kept);
+  return counted(std::move(kept), *std::move(held));
 }
 
 item_part read_part(field_set part, const sound_format& coding, event_sound& sound) {
@@ -104,6 +115,11 @@ item_part read_part(field_set part, const sound_format& coding, event_sound& sou
       part.refuse_value("image_url", "only data URLs are supported: this server fetches nothing.");
       break;
     }
+    auto held = sound.keep(url.raw().size(), part.path_of("image_url"));
+    if (!held) {
+      part.fail(held.error());
+      break;
+    }
     const auto text = part.borrowed("image_url", most_event_base64);
     if (!text) break;
     const auto file = decode_image(text->view(), part.path_of("image_url"), picture_kinds::jpeg_png_webp);
@@ -111,7 +127,7 @@ item_part read_part(field_set part, const sound_format& coding, event_sound& sou
       part.fail({"invalid_value", file.error().message, part.path_of("image_url")});
       break;
     }
-    out.picture = std::make_shared<const std::string>(url.raw());
+    out.picture = counted(std::string(url.raw()), *std::move(held));
     out.is_jpeg = conversation::format_of(**file) == conversation::image_format::jpeg;
     break;
   }
@@ -220,6 +236,12 @@ item read_item(field_set& from, const sound_format& coding, event_sound& sound) 
     out.call_id = from.required_text("call_id");
     out.payload = required_words(from, "output", sound);
     break;
+  }
+  if (const auto bytes = text_of(out); bytes > least_counted) {
+    if (auto held = sound.keep(bytes, from.path_of("content")))
+      out.held = std::make_shared<const base::byte_budget::share>(*std::move(held));
+    else
+      from.fail(held.error());
   }
   return out;
 }

@@ -40,12 +40,13 @@ struct item {
   std::string id;
   item_kind kind = item_kind::message;
   item_status status = item_status::completed;
-  item_role role = item_role::user; ///< of a message
-  std::vector<item_part> content{}; ///< of a message
-  std::string name{};               ///< of a function call
-  std::string call_id{};            ///< of a function call and its output
-  std::string payload{};            ///< a call's arguments, or the output
-  double sound_ms = 0;              ///< of an answer: how much sound was sent
+  item_role role = item_role::user;                       ///< of a message
+  std::vector<item_part> content{};                       ///< of a message
+  std::string name{};                                     ///< of a function call
+  std::string call_id{};                                  ///< of a function call and its output
+  std::string payload{};                                  ///< a call's arguments, or the output
+  double sound_ms = 0;                                    ///< of an answer: how much sound was sent
+  std::shared_ptr<const base::byte_budget::share> held{}; ///< for its text, if a client wrote much
 };
 
 /// Whether it is what a camera sees: a user's message of nothing but JPEG pictures.

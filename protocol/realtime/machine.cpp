@@ -59,8 +59,8 @@ fault unknown_item(std::string_view verb, std::string_view doing, const std::str
 
 machine::machine(origin from, machine_terms terms, random_source random)
     : terms_(std::move(terms)), origin_(std::move(from)), out_(std::move(random)), id_(out_.make_id("sess_")),
-      conversation_id_(out_.make_id("conv_")), input_(make_detector(terms_.detection)), budget_(terms_.owner),
-      feed_(terms_.backlog_units) {
+      conversation_id_(out_.make_id("conv_")), budget_(terms_.owner),
+      input_(make_detector(terms_.detection), budget_.open_kept()), feed_(terms_.backlog_units) {
   config_.model = origin_.model;
   if (!origin_.session.empty()) config_ = with_defaults(config_, origin_.session);
   config_.can_transcribe = terms_.transcribes;
@@ -133,7 +133,8 @@ void machine::refuse_event(const fault& why, std::string_view client_event_id) {
 std::optional<fault> machine::handle(session_update& event) {
   auto next = updated(config_, event.session, event_);
   if (!next) return next.error();
-  if (!budget_.take_echo(next->instructions.size() + next->tools.size() + event.session.raw().size(), now_))
+  if (!budget_.take_echo(
+          next->instructions.size() + next->tools.size() + next->model.size() + event.session.raw().size(), now_))
     return too_many_questions();
   if (next->audible != config_.audible || next->voice != config_.voice)
     duplex_stale_ = true;
@@ -160,6 +161,7 @@ std::optional<fault> machine::handle(audio_append& event) {
   const auto audio = event.audio.view();
   if (audio.size() > most_append_bytes) return invalid_value("audio", "one append may have 15 MiB.").value();
   if (auto why = event_sound(budget_, now_).charge(audio, config_.input, "audio")) return why;
+  if (!input_.make_room(seconds_of(audio, config_.input))) return keeps_enough("audio");
   if (const auto read = input_.append(audio, config_.input); !read) return read.error();
   last_input_ = now_;
   listen();

@@ -179,8 +179,8 @@ private:
   const std::string conversation_id_;
   session_config config_;
   item_list items_;
-  input_track input_;
   connection_budget budget_;
+  input_track input_;
   event_sound* event_ = nullptr; ///< of the event that is being handled
   flood_guard flood_;
   time_point now_{};

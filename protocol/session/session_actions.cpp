@@ -1,7 +1,10 @@
 #include "base/assert.hpp"
+#include "protocol/json/field_reader.hpp"
 #include "protocol/session/session_machine.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <utility>
 
 // The actions in the cells of the session table.
@@ -55,9 +58,31 @@ void session_machine::back_to_connected() {
   clocks_.set(session_clock::init_wait, init_deadline_);
 }
 
+namespace {
+
+/// Decodes an event with what its connection may have of checking schemas: taken before, and what is left comes back.
+template<class Decode>
+auto within_steps(base::token_bucket& steps, time_point now, Decode decode) {
+  constexpr double most = field_reader::most_schema_work;
+  const double lent = std::min(most, std::floor(steps.left(now)));
+  steps.take(lent, now);
+  auto work = static_cast<std::int64_t>(lent);
+  auto out = decode(&work);
+  steps.give_back(static_cast<double>(std::max<std::int64_t>(0, work)), now);
+  if (!out && work <= 0 && work < static_cast<std::int64_t>(lent) && lent < most)
+    out.error().message = "strict schemas come faster than they can be checked";
+  return out;
+}
+
+} // namespace
+
 void session_machine::read_init(const envelope& frame, time_point now) {
-  auto init = frame.type == client_event_type::session_init ? decode_session_init(frame, url_mode_)
-                                                            : decode_session_update(frame, mode_);
+  // Another init while one waits is allowed, but who repeats it without end is no better than who errs.
+  if (init_ && flood_.count(now)) return hang_up(hang_up_cause::too_many_errors);
+  auto init = frame.type == client_event_type::session_init
+                  ? within_steps(schema_steps_, now,
+                                 [&](std::int64_t* work) { return decode_session_init(frame, url_mode_, work); })
+                  : decode_session_update(frame, mode_);
   if (!init) return reject(std::move(init.error()), now);
   if (!url_mode_) choose_mode(init->turn_based.value_or(false) ? mode::chat : mode::video);
   auto& config = init->config;
@@ -166,7 +191,7 @@ effects session_machine::on_transcript(const transcript& heard, time_point) {
 void session_machine::take_turn(const envelope& frame, time_point now) {
   const auto bytes = frame.body.text.size();
   if (its_chat().full(bytes)) return reject({error_code::invalid_event, "too many turns are waiting"}, now);
-  auto event = decode_chat_append(frame);
+  auto event = within_steps(schema_steps_, now, [&](std::int64_t* work) { return decode_chat_append(frame, work); });
   if (!event) return reject(std::move(event.error()), now);
   if (!able_.sees && shows_something(*event)) {
     return reject({error_code::invalid_payload, "messages: this server's model does not see images or video"}, now);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/assert.hpp"
+#include "base/token_bucket.hpp"
 #include "protocol/codec/client_codec.hpp"
 #include "protocol/ids.hpp"
 #include "protocol/limits.hpp"
@@ -301,7 +302,8 @@ private:
   time_point idle_since_;
   session_clocks clocks_;
   flood_guard flood_;
-  std::unique_ptr<duplex_flow> duplex_; ///< these two: null until the session talks
+  base::token_bucket schema_steps_{6e6, 1e6}; ///< of checking strict schemas: 3 ms a second
+  std::unique_ptr<duplex_flow> duplex_;       ///< these two: null until the session talks
   std::unique_ptr<chat_flow> chat_;
   std::optional<turn_listener> user_; ///< with `config.transcribe_input`
 

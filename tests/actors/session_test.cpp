@@ -1,3 +1,4 @@
+#include "protocol/media/pcm.hpp"
 #include "tests/actors/test_server.hpp"
 
 #include <catch2/catch.hpp>
@@ -203,6 +204,47 @@ TEST_CASE("without a worker clients are sent away; while the first one loads the
   early.link->next("session.queue_done");
   early.init();
   CHECK(early.close_session() == "user_stop");
+}
+
+TEST_CASE("the voices of sessions that wait for a slot are counted, for their owner and for all") {
+  auto settings = test_server::quick_settings();
+  settings.limits.kept_bytes = 3 * 480'000 * sizeof(float);
+  settings.limits.kept_bytes_per_client = 2 * 480'000 * sizeof(float);
+  stub_script script(1);
+  test_server core(settings);
+  core.add_up(script);
+  auto busy = core.connect();
+  busy.init();
+  std::string init = R"({"type":"session.init","payload":{"ref_audio":")";
+  protocol::append_samples(std::vector<float>(480'000), init); // 30 s
+  init += "\"}}";
+  const auto wait_with_voice = [&](const std::string& key = "") {
+    auto client = core.connect("audio", {}, {}, {}, key);
+    client.link->next("session.queued");
+    client.send_text(init);
+    return client;
+  };
+  const auto waits = [](test_client& client) {
+    client.send_text("{}"); // answered behind the init
+    return client.link->next("error")["error"]["code"] == "missing_field";
+  };
+  auto first = wait_with_voice(), second = wait_with_voice();
+  CHECK(waits(first));
+  CHECK(waits(second));
+  first.send_text(init); // instead of the one that it has
+  CHECK(waits(first));
+  auto third = wait_with_voice();
+  CHECK(third.link->closed() == 1013);
+  auto other = wait_with_voice("b");
+  CHECK(waits(other));
+  auto another = wait_with_voice("c");
+  CHECK(another.link->closed() == 1013);
+  third.vanish();
+  another.vanish();
+  second.vanish();
+  CHECK(eventually([&] { return core.status()["queue"]["length"] == 2; }));
+  auto fourth = wait_with_voice();
+  CHECK(waits(fourth));
 }
 
 TEST_CASE("a session ends with its clock") {

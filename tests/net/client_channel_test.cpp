@@ -108,3 +108,54 @@ TEST_CASE("all links together know the bytes that wait, and nothing is left when
   other.detach();
   CHECK(*all == 0);
 }
+
+TEST_CASE("what waits is counted for an owner and for all, beyond a little of each connection") {
+  constexpr std::size_t kib = 1u << 10;
+  const parley::base::byte_budget waiting(2000 * kib, 1000 * kib);
+  connection_limits limits;
+  limits.credit_bytes = 4000 * kib;
+  limits.credit_frames = 1000;
+  const auto link = [&](const std::string& owner) {
+    return std::make_unique<client_channel>(
+        limits, no_meter(), [] {}, waiting.open(owner));
+  };
+  const auto closed = [](client_channel& of) {
+    auto work = of.next();
+    for (; work.write; work = of.next()) of.written();
+    return work.close ? work.close->code : 0;
+  };
+  auto reader = link("a"), other = link("a"), unrelated = link("b");
+  for (int i = 0; i < 1000; ++i) reader->send(frame(kib));
+  CHECK_FALSE(reader->next().closing);
+  SECTION("frames for who does not read") {
+    for (int i = 0; i < 600; ++i) other->send(frame(kib));
+    CHECK(closed(*other) == 1008);
+    CHECK_FALSE(reader->next().closing);
+  }
+  SECTION("messages for a session that does not take them") {
+    int passed = 0;
+    while (passed < 1000 && other->spend(kib)) ++passed;
+    CHECK(passed == 192 + 128); // 832 KiB are counted of the first one, in steps of 64
+    CHECK(closed(*other) == 1013);
+  }
+  SECTION("others have their own, until all is held") {
+    for (int i = 0; i < 1100; ++i) unrelated->send(frame(kib));
+    CHECK_FALSE(unrelated->next().closing);
+    auto third = link("c");
+    for (int i = 0; i < 1100; ++i) third->send(frame(kib));
+    CHECK(closed(*third) == 1008);
+  }
+  SECTION("what is written or taken, or gone with its connection, comes back") {
+    reader.reset();
+    for (int i = 0; i < 1000; ++i) other->send(frame(kib));
+    CHECK(closed(*other) == 0);
+    for (int i = 0; i < 1000; ++i) {
+      CHECK(other->spend(kib));
+      other->taken(kib);
+    }
+    CHECK(closed(*other) == 0);
+    auto last = link("a");
+    for (int i = 0; i < 1100; ++i) last->send(frame(kib));
+    CHECK_FALSE(last->next().closing);
+  }
+}

@@ -235,6 +235,68 @@ TEST_CASE("responses that are asked for and cancelled open few sessions, and the
   CHECK(server.unused() == 72);
 }
 
+TEST_CASE("what conversations hold is counted for their owner and for all, until nobody holds it") {
+  constexpr std::size_t most = 10'000'000;
+  const parley::base::byte_budget kept(most + most / 2, most);
+  const auto connect = [&](const std::string& owner, std::uint64_t seed) {
+    rt::machine_terms terms;
+    terms.owner = std::make_shared<rt::owner_budget>(kept, owner);
+    auto server = std::make_unique<realtime_driver>(true, seed, terms);
+    server->update(manual);
+    return server;
+  };
+  const auto create = [](realtime_driver& server, const std::string& id, const json& part) {
+    auto item = message({part});
+    item["id"] = id;
+    return refusal_of(server.send({{"type", "conversation.item.create"}, {"item", item}}));
+  };
+  const json picture = {{"type", "input_image"},
+                        {"image_url", "data:image/png;base64,iVBORw0KGgoA" + std::string(4'999'964, 'A')}}; // 5 MB
+  auto first = connect("a", 1), second = connect("a", 2), unrelated = connect("b", 3);
+  CHECK(create(*first, "p", picture).empty());
+  SECTION("pictures") {
+    CHECK(create(*second, "p", picture).empty());
+    CHECK(create(*second, "q", picture) == "rate_limit_exceeded item.content.image_url");
+    CHECK(create(*unrelated, "p", picture).empty());
+    CHECK(create(*unrelated, "q", picture) == "rate_limit_exceeded item.content.image_url"); // of all
+    first->send({{"type", "conversation.item.delete"}, {"item_id", "p"}});
+    CHECK(create(*second, "q", picture).empty());
+  }
+  SECTION("sound in items, at 16 kHz and 16 bits, and long texts") {
+    CHECK(create(*second, "s", heard(150)).empty());
+    CHECK(create(*second, "t", text(200'003)) == "rate_limit_exceeded item.content");
+    CHECK(create(*second, "t", text(200'002)).empty());
+    CHECK(create(*second, "u", heard(1)) == "rate_limit_exceeded item.content.audio");
+    second->send({{"type", "conversation.item.delete"}, {"item_id", "t"}});
+    CHECK(create(*second, "u", heard(1)).empty());
+  }
+  SECTION("sound that waits to be committed, and what it becomes") {
+    CHECK(refusal_of(second->send(append(mu_law(150)))).empty());
+    CHECK(refusal_of(second->send(append(mu_law(7)))) == "rate_limit_exceeded audio");
+    CHECK(refusal_of(second->send(append(mu_law(6)))).empty());
+    const auto made = last(second->send({{"type", "input_audio_buffer.commit"}}), "conversation.item.added");
+    CHECK(refusal_of(second->send(append(mu_law(7)))) == "rate_limit_exceeded audio");
+    second->send({{"type", "conversation.item.delete"}, {"item_id", made["item"]["id"]}});
+    CHECK(refusal_of(second->send(append(mu_law(150)))).empty());
+    second->send({{"type", "input_audio_buffer.clear"}});
+    CHECK(create(*second, "p", picture).empty());
+  }
+  SECTION("what a waiting response answers") {
+    const auto respond = [&](realtime_driver& server) {
+      return server.send(
+          {{"type", "response.create"}, {"response", {{"conversation", "none"}, {"input", {message({picture})}}}}});
+    };
+    const auto made = last(respond(*second), "response.created");
+    CHECK(refusal_of(respond(*second)) == "rate_limit_exceeded response.input.content.image_url");
+    second->send({{"type", "response.cancel"}, {"response_id", made["response"]["id"]}});
+    CHECK(refusal_of(respond(*second)).empty());
+  }
+  first.reset();
+  second.reset();
+  unrelated.reset();
+  CHECK(kept.take("a", most));
+}
+
 TEST_CASE("responses may not be asked for without end, whether or not they are made") {
   realtime_driver server;
   server.update(manual);

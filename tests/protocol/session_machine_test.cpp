@@ -36,6 +36,39 @@ TEST_CASE("an early init is held until the worker comes, the latest one counts")
   CHECK(d.machine.spoken() == dialect::current);
 }
 
+TEST_CASE("more than 50 further inits within 10 s while one waits close with 1008") {
+  driver d;
+  d.start();
+  for (int i = 0; i < 51; ++i) CHECK(d.frame(init_frame()) == "");
+  CHECK(d.frame(init_frame()) == "close:1008 cancel");
+  driver slow;
+  slow.start();
+  for (int i = 0; i < 200; ++i) {
+    CHECK(slow.frame(init_frame()) == "");
+    slow.wait(250ms);
+  }
+}
+
+TEST_CASE("strict schemas are checked as fast as a connection may have it") {
+  driver::options chat;
+  chat.mode = "chat";
+  driver d(chat);
+  d.to_active();
+  const auto told = [&](bool strict) {
+    d.frame(chat_frame("hello", std::string(R"(,"response_format":{"type":"json_schema","strict":)") +
+                                    (strict ? "true" : "false") +
+                                    R"(,"schema":{"type":"object","properties":{"a":{"type":"string",
+      "pattern":"^(a|b)*a(a|b){10}$"}},"required":["a"],"additionalProperties":false}},"tts":{"enabled":5})"));
+    return said_event<error_event>(d.last).message;
+  };
+  const std::string wrong = "input.tts.enabled: neither true nor false";
+  for (int i = 0; i < 3; ++i) CHECK(told(true) == wrong); // 1.5 million steps of 6 million each
+  CHECK(told(true) == "strict schemas come faster than they can be checked");
+  CHECK(told(false) == wrong);
+  d.wait(20s);
+  CHECK(told(true) == wrong);
+}
+
 TEST_CASE("a rejected init does not fix the dialect, an accepted one does") {
   driver d;
   d.to_connected();

@@ -65,3 +65,10 @@ TEST_CASE("voice: a file that is too long is refused by its header, before the r
   text[text.size() / 2] = '!';
   CHECK(decode(text).error().message.find("s of sound") == std::string::npos);
 }
+
+TEST_CASE("voice: a frame that may hold a WAV file is known without reading it") {
+  CHECK(may_hold_wav(R"({"type":"session.init","payload":{"voice":{"ref_audio":")" + test::wav_voice() + "\"}}}"));
+  CHECK(may_hold_wav(R"({"type":"session.init","payload":{"voice":{"ref_audio":"\u0055klGR"}}})"));
+  CHECK_FALSE(may_hold_wav(R"({"type":"input.append","input":{"audio":")" + test::sound(16'000) + "\"}}"));
+  CHECK_FALSE(may_hold_wav(R"({"text":"\u4f60\u597d"})"));
+}

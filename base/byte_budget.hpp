@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace parley::net {
+namespace parley::base {
 
 /// How many bytes may be held in memory for clients: for all of them together, and for each. Thread-safe.
 class byte_budget {
@@ -21,16 +21,20 @@ public:
     share(std::shared_ptr<ledger> of, std::string owner) : of_(std::move(of)), owner_(std::move(owner)) {}
     share(share&& other) noexcept;
     share& operator=(share&& other) noexcept;
-    ~share() { give_back(); }
+    ~share() { shrink_to(0); }
 
     /// Has at least so many bytes. False if that is too much; then it keeps what it has.
     bool grow_to(std::size_t bytes);
 
+    /// Gives back what is above so many bytes.
+    void shrink_to(std::size_t bytes);
+
     std::size_t bytes() const { return bytes_; }
 
-  private:
-    void give_back();
+    /// A share of nothing, of the same owner.
+    share open_another() const { return {of_, owner_}; }
 
+  private:
     std::shared_ptr<ledger> of_;
     std::string owner_;
     std::size_t bytes_ = 0;
@@ -61,4 +65,4 @@ private:
   std::shared_ptr<ledger> ledger_;
 };
 
-} // namespace parley::net
+} // namespace parley::base

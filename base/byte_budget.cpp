@@ -1,8 +1,8 @@
-#include "net/byte_budget.hpp"
+#include "base/byte_budget.hpp"
 
 #include "base/expect.hpp"
 
-namespace parley::net {
+namespace parley::base {
 
 byte_budget::byte_budget(std::size_t of_all, std::size_t of_each)
     : ledger_(std::make_shared<ledger>(of_all, of_each)) {}
@@ -37,23 +37,25 @@ byte_budget::share::share(share&& other) noexcept
 
 byte_budget::share& byte_budget::share::operator=(share&& other) noexcept {
   if (this == &other) return *this;
-  give_back();
+  shrink_to(0);
   of_ = std::move(other.of_);
   owner_ = std::move(other.owner_);
   bytes_ = std::exchange(other.bytes_, 0);
   return *this;
 }
 
-void byte_budget::share::give_back() {
-  if (bytes_ == 0) return;
+void byte_budget::share::shrink_to(std::size_t bytes) {
+  if (bytes_ <= bytes) return;
+  const auto less = bytes_ - bytes;
   const std::lock_guard lock(of_->mutex);
   const auto its = of_->each.find(owner_);
-  const bool held = its != of_->each.end() && its->second >= bytes_ && of_->all >= bytes_;
+  const bool held = its != of_->each.end() && its->second >= less && of_->all >= less;
   PARLEY_EXPECT(held, "what goes was counted");
   if (!held) return;
-  of_->all -= bytes_;
-  its->second -= bytes_;
+  bytes_ = bytes;
+  of_->all -= less;
+  its->second -= less;
   if (its->second == 0) of_->each.erase(its);
 }
 
-} // namespace parley::net
+} // namespace parley::base

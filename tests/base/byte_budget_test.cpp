@@ -1,8 +1,8 @@
-#include "net/byte_budget.hpp"
+#include "base/byte_budget.hpp"
 
 #include <catch2/catch.hpp>
 
-using parley::net::byte_budget;
+using parley::base::byte_budget;
 
 TEST_CASE("an answer has its share until it goes") {
   byte_budget budget(100, 60);
@@ -39,6 +39,21 @@ TEST_CASE("a share grows as its message does, and keeps what it has when there i
     CHECK_FALSE(budget.take("b", 81));
   }
   CHECK(budget.take("a", 60));
+}
+
+TEST_CASE("a share gives back what it does not need any more") {
+  byte_budget budget(100, 60);
+  auto share = budget.take("a", 60);
+  REQUIRE(share);
+  share->shrink_to(70);
+  CHECK(share->bytes() == 60);
+  share->shrink_to(20);
+  CHECK(share->bytes() == 20);
+  auto another = share->open_another();
+  CHECK(another.grow_to(40));
+  CHECK_FALSE(budget.take("a", 1));
+  share.reset();
+  CHECK(budget.take("a", 20));
 }
 
 TEST_CASE("a share may outlive its budget") {
