@@ -15,6 +15,9 @@ constexpr double raw_rate = 16'000;
 /// Enough to tell the kind of a file.
 constexpr std::size_t mark_characters = 4096;
 
+/// How a WAV file begins in base64: "RIFF" and the first bits of its size.
+constexpr std::string_view riff_base64 = "UklGR";
+
 /// More base64 than the chunks before a WAV file's data ever need.
 constexpr std::size_t head_characters = 64u << 10;
 

@@ -151,11 +151,13 @@ def test_an_agent_tells_the_running_session_what_is_typed(start_server, tmp_path
     agent.until("conversation.item.done")
     agent.send("session.update", session={"type": "realtime", "instructions": "Answer in French."})
     agent.until("session.updated")
+    agent.send("conversation.item.create", item={"type": "function_call", "call_id": "call_1", "name": "get_weather", "arguments": '{"city":"Paris"}'})
     agent.send("conversation.item.create", item={"type": "function_call_output", "call_id": "call_1", "output": "sunny"})
-    wait_for(lambda: len(agent.told()) == 3)
+    wait_for(lambda: len(agent.told()) == 4)
     assert agent.told() == [
         {"role": "user", "content": "My order number is 4711."},
         {"role": "system", "content": "Answer in French."},
+        {"role": "assistant", "content": 'get_weather({"city":"Paris"})'},
         {"role": "tool", "content": "sunny"},
     ]
 
