@@ -83,7 +83,7 @@ class Attacker:
         if "input_audio_buffer.append" in frame[:60]:
             self.socket.send('{"type":"input_audio_buffer.commit"}')
         try:
-            event = self.until(ANSWERS)
+            event = self.until({"error", "response.done"} if "response.create" in frame[:60] else ANSWERS)
         except ConnectionClosed as gone:
             return f"closed with {gone.rcvd.code if gone.rcvd else None}"
         except TimeoutError:
@@ -191,7 +191,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     parser.add_argument("flags", nargs="*")
     options = parser.parse_args()
-    flags = ["--port", "0", "--set", f"worker.max_sessions={BYSTANDERS + 12}", "--set", "log.level=warn", *options.flags]
+    flags = ["--port", "0", "--set", f"worker.max_sessions={BYSTANDERS + 12}", "--set", "limits.audio_seconds=7200", "--set", "log.level=warn", *options.flags]
     if options.model:
         flags += ["--model", options.model]
     server = subprocess.Popen([options.binary, "serve", *flags], cwd=ROOT, stdout=subprocess.PIPE, text=True)
