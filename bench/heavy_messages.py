@@ -210,7 +210,6 @@ WORK = {
     "completions, pictures": ("completions", 2, lambda: [], lambda: [json.dumps({"max_tokens": 4, "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/jpeg;base64," + progressive_jpeg(2, 1344)}}] * 12}]})]),
     "completions, long": ("completions", 8, lambda: [], lambda: [json.dumps({"max_tokens": 4096, "temperature": 1.5, "messages": [{"role": "user", "content": "hello " * 1500}]})]),
     "Realtime, over 150 s": ("realtime", 1, lambda: opening("realtime") + [realtime("conversation.item.create", item=realtime_sound(150 * 8000))], lambda: [ANSWER]),
-    "Live, four speak on": ("live", 4, lambda: [live_session()], lambda: [realtime("session.input_audio.append", audio=loud(8000))]),
 }
 
 

@@ -142,8 +142,6 @@ def work(url: str, mode: str, first: list[str], frames: list[str], until: float,
                     continue
                 attacker = attacker or Attacker(url, mode, first)
                 answers[attacker.send(frame)] += 1
-                if mode == "live":
-                    time.sleep(1)
                 if time.monotonic() > until:
                     break
     except (WebSocketException, OSError, TimeoutError) as gone:
