@@ -24,8 +24,7 @@ public:
       : session_(std::move(session)), lane_(std::move(lane)), small_bytes_(small_bytes), link_(link) {}
 
   void text(std::string&& frame) override {
-    const bool is_slow = protocol::may_hold_wav(frame) || protocol::may_hold_coded_sound(frame);
-    if (lane_->idle() && frame.size() <= small_bytes_ && !is_slow)
+    if (lane_->idle() && frame.size() <= small_bytes_ && !is_slow(frame))
       return pass_here(session_, client_frame{std::move(frame), link_});
     hand_in({std::move(frame), link_});
   }
@@ -42,6 +41,11 @@ public:
   void gone() override { in_order(client_gone{link_}); }
 
 private:
+  /// Whether decoding may take longer than the frame's size suggests. Reads all of it: ask only about small ones.
+  static bool is_slow(const std::string& frame) {
+    return protocol::may_hold_wav(frame) || protocol::may_hold_coded_sound(frame);
+  }
+
   void hand_in(client_frame&& frame) {
     large_frames::add(lane_, [to = session_, frame = std::move(frame)](auto turn) mutable {
       frame.turn = std::move(turn);

@@ -23,10 +23,10 @@ public:
     share& operator=(share&& other) noexcept;
     ~share() { shrink_to(0); }
 
-    /// Has at least so many bytes. False if that is too much; then it keeps what it has.
+    /// Grows to at least this many bytes. Returns false, with nothing changed, if the budget does not allow it.
     bool grow_to(std::size_t bytes);
 
-    /// Gives back what is above so many bytes.
+    /// Keeps at most this many bytes and gives back the rest.
     void shrink_to(std::size_t bytes);
 
     std::size_t bytes() const { return bytes_; }

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-// What a file is, by its first bytes: asked at every door through which sound or pictures come, before anything is said
-// about what may be wrong with it. Pure.
+// Tells the kind of a file from its first bytes. Used wherever clients send sound or pictures, so that an error message
+// names the kind before it says what is wrong. Pure.
 namespace parley::base {
 
 enum class file_kind : std::uint8_t {
@@ -50,7 +50,7 @@ file_kind kind_of(std::string_view head);
 /// short marks occur by chance: `unknown` for whatever has no mark of six bytes or more.
 file_kind certain_kind_of(std::string_view head);
 
-/// With its article: "an MP3 file", "a HEIC picture". For messages.
+/// The kind's name for messages, with its article: "an MP3 file", "a HEIC picture".
 std::string_view name_of(file_kind kind);
 
 bool is_sound(file_kind kind);

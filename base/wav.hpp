@@ -57,8 +57,8 @@ struct wav_view {
 /// Whether the bytes start with a RIFF/WAVE header.
 bool looks_like_wav(std::string_view bytes);
 
-/// Finds the sound, plain or WAVE_FORMAT_EXTENSIBLE; if a data chunk is shorter than it claims, returns what exists. One
-/// of no length, as a stream begins that did not know its own, goes on to the end unless other chunks follow it.
+/// Finds the sound, plain or WAVE_FORMAT_EXTENSIBLE; if a data chunk is shorter than it claims, returns what exists. A data
+/// chunk with length 0, as streams write it, extends to the end of the file unless other chunks follow it.
 /// None if something is wrong, which `problem` then explains in plain words.
 std::optional<wav_view> view_wav(std::string_view bytes, std::string& problem);
 

@@ -21,7 +21,7 @@ struct decimal {
 /// `text` is a JSON number.
 decimal read_decimal(std::string_view text);
 
-/// In units of 10^-15, rounded towards minus infinity, within ±10^34; `exact` tells whether nothing was lost.
+/// A number in units of 10^-15, rounded down, and clamped to ±10^34. `exact`: the conversion lost nothing.
 struct scaled {
   int128 value;
   bool exact;

@@ -9,12 +9,16 @@
 #include "net/http/router.hpp"
 #include "net/limits.hpp"
 #include "net/meters.hpp"
+#include "net/websocket/frame_buffer.hpp"
 
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/thread_pool.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
+#include <optional>
+#include <string>
 
 namespace parley::net {
 
@@ -33,6 +37,14 @@ struct service {
   base::byte_budget waiting;  ///< small messages that no session has taken yet, and frames that no client has read
   base::log_throttle refused_pages{std::chrono::minutes(1)};
   boost::asio::thread_pool body_readers{1}; ///< reads bodies that would block an I/O thread
+
+  /// Whether a message or a body that is being received may have this many bytes. `held`: its share, which exists once it
+  /// is large.
+  bool has_room(std::optional<base::byte_budget::share>& held, const std::string& owner, std::size_t bytes) const {
+    if (bytes <= frame_buffer::trusted) return true;
+    if (!held) held = received.open(owner);
+    return held->grow_to(bytes);
+  }
 };
 
 } // namespace parley::net

@@ -10,7 +10,6 @@
 #include "net/http/transfer_deadline.hpp"
 #include "net/log.hpp"
 #include "net/text.hpp"
-#include "net/websocket/frame_buffer.hpp"
 #include "net/websocket/subprotocol.hpp"
 #include "net/websocket/websocket_session.hpp"
 #include "protocol/openai/request.hpp"
@@ -189,7 +188,8 @@ void http_session::admit_completion() {
 
 void http_session::read_completion() {
   if (!place_) return;
-  if (!has_room_for_body()) return write(server_busy("too many large requests at once"), false);
+  if (!shared_.has_room(received_, owner_, request().body().size()))
+    return write(server_busy("too many large requests at once"), false);
   if (parser().is_done()) return on_completion();
   stream_.plain().expires_at(body_deadline_.at());
   http::async_read_some(stream_, buffer_, parser(), [self = shared_from_this()](error_code ec, std::size_t bytes) {
@@ -197,14 +197,6 @@ void http_session::read_completion() {
     self->body_deadline_.received(bytes, std::chrono::steady_clock::now());
     self->read_completion();
   });
-}
-
-/// Whether the body of a completion may have what has come of it.
-bool http_session::has_room_for_body() {
-  const auto size = request().body().size();
-  if (size <= frame_buffer::trusted) return true;
-  if (!received_) received_ = shared_.received.open(owner_);
-  return received_->grow_to(size);
 }
 
 /// Parsing a body of a hundred megabytes takes a tenth of a second, too long for an I/O thread.

@@ -59,7 +59,6 @@ private:
   void on_reader(Work work);
   void admit_completion();
   void read_completion();
-  bool has_room_for_body();
   void on_completion();
   void begin_completion(protocol::result<protocol::openai_request> request);
   void on_request(error_code ec);

@@ -103,19 +103,12 @@ void websocket_session::on_read(error_code ec, std::size_t bytes) {
     if (buffer_.size() == 0) message_deadline_ = {now, shared_.limits.ping};
     message_deadline_.received(bytes, now);
     buffer_.commit(bytes);
-    if (!has_room())
+    if (!shared_.has_room(message_, owner_, buffer_.size()))
       refuse_message();
     else if (ws_.is_message_done())
       on_message();
   }
   read();
-}
-
-/// Whether the message that is being received may have what has come of it.
-bool websocket_session::has_room() {
-  if (buffer_.size() <= frame_buffer::trusted) return true;
-  if (!message_) message_ = shared_.received.open(owner_);
-  return message_->grow_to(buffer_.size());
 }
 
 void websocket_session::refuse_message() {

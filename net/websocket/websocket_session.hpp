@@ -38,7 +38,6 @@ private:
   void decide(std::string_view first_event);
   void read();
   void on_read(error_code ec, std::size_t bytes);
-  bool has_room();
   void refuse_message();
   void on_message();
   void on_control(websocket::frame_type kind);

@@ -7,9 +7,7 @@
 #include <vector>
 
 namespace parley::protocol {
-namespace {
 
-/// By what it says of its type, if it does.
 bool may_be_object(json::value schema) {
   const auto type = json::member(schema, "type");
   if (!type.given()) return true;
@@ -17,8 +15,6 @@ bool may_be_object(json::value schema) {
   return std::ranges::any_of(
       all, [](json::value each) { return each.is(json::kind::string) && json::means(each, "object"); });
 }
-
-} // namespace
 
 void check_schema(field_reader& in, const field& schema, bool strict, std::string_view text) {
   if (text.size() > max_schema_bytes) return in.fail(error_code::invalid_payload, schema.path, "more than 64 KiB");

@@ -9,8 +9,12 @@ namespace parley::protocol {
 
 inline constexpr std::size_t max_schema_bytes = 64u << 10;
 
-/// Checks a schema of objects, `text` without escapes that JSON does not need. It is too long, or not of objects; or it is `strict`, and a
-/// keyword in it cannot be honoured, which is named with its path (docs/protocol.md 3.8).
+/// Whether a schema allows objects, by its `type`; true if it has none.
+bool may_be_object(json::value schema);
+
+/// Checks a schema of objects; `text` is the schema without escapes that JSON does not need. Fails if it is too long or not
+/// of objects, and, with `strict`, if a keyword in it cannot be honoured, which the error names by its path
+/// (docs/protocol.md 3.8).
 void check_schema(field_reader& in, const field& schema, bool strict, std::string_view text);
 
 } // namespace parley::protocol

@@ -53,15 +53,9 @@ std::string signature_of(const field& tool, const field& function) {
 
 /// What a function is called with is an object.
 void check_parameters(field_reader& in, const field& parameters) {
-  if (!parameters.at.given()) return;
-  const auto type = field_reader::find(parameters, {"type"});
-  if (!type.at.given()) return;
-  const auto alternatives =
-      type.at.is(json::kind::array) ? json::elements(type.at, json::max_values) : std::vector{type.at};
-  const bool object = std::any_of(alternatives.begin(), alternatives.end(), [](json::value each) {
-    return each.is(json::kind::string) && json::means(each, "object");
-  });
-  if (!object) in.fail(error_code::invalid_payload, type.path, "the parameters of a function are an object");
+  if (!parameters.at.given() || may_be_object(parameters.at)) return;
+  in.fail(error_code::invalid_payload, field_reader::find(parameters, {"type"}).path,
+          "the parameters of a function are an object");
 }
 
 bool has(const std::vector<conversation::tool>& tools, std::string_view name) {

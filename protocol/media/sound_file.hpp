@@ -18,10 +18,9 @@ bool is_readable_sound(base::file_kind kind);
 /// What a client may send, for messages.
 inline constexpr std::string_view readable_sounds = "WAV, MP3, Ogg, FLAC and AIFF";
 
-/// Decodes a file; downmixes and resamples like `read_wav`. The bytes alone say which kind it is. A file is not decoded
-/// further than `wanted.max_seconds`, whatever its header claims, and not at all if a second of it holds more than
-/// `most_values_a_second`: what there is to do is bounded before it begins. The error says what the file is, and then
-/// what is wrong with it.
+/// Decodes a file; downmixes and resamples like `read_wav`. Its kind is found from its bytes alone. Decoding stops at
+/// `wanted.max_seconds`, whatever the header claims. A file with more than `most_values_a_second` is refused before any of
+/// it is decoded. The error names the kind of file, then the problem.
 tl::expected<std::vector<float>, std::string> read_sound(std::string_view bytes, const wav_options& wanted = {});
 
 /// Samples of all channels: 8 channels at 48 kHz, or 2 at 192 kHz.

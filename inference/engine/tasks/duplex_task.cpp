@@ -211,8 +211,8 @@ void duplex_task::read_messages() {
   prefill(s.with.model.llm().embed(std::exchange(s.tail, {})));
 }
 
-/// Joins the input: the end of the last unit, unless messages followed it, `<unit>`, the frames if there are any, the
-/// sound. Frames that make many rows are prefilled apart from the unit, as messages are.
+/// Joins the input: the end of the last unit (unless messages followed it), `<unit>`, any frames, the sound. If the frames
+/// make many rows, they are prefilled before the sound, in parts, as messages are.
 void duplex_task::gather() {
   auto& s = session_;
   std::vector<at::Tensor> rows;
