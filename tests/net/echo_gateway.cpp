@@ -99,6 +99,11 @@ echo_gateway::session echo_gateway::at(std::size_t index) {
   return *sessions_.at(index);
 }
 
+std::size_t echo_gateway::begun() {
+  const std::lock_guard lock(mutex_);
+  return sessions_.size();
+}
+
 std::size_t echo_gateway::open() {
   const std::lock_guard lock(mutex_);
   return static_cast<std::size_t>(std::count_if(sessions_.begin(), sessions_.end(), [](auto& s) { return !s->gone; }));

@@ -43,6 +43,7 @@ public:
   /// Session number `index`, copied under the lock.
   session at(std::size_t index);
   std::size_t open();
+  std::size_t begun(); ///< sessions so far, whether they are gone or not
 
   // Set before the server starts.
   std::function<void(session&, std::string&&)> on_text; ///< replaces the echo; called under the lock

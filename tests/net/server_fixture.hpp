@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <stdexcept>
+#include <string_view>
 #include <thread>
 
 namespace parley::net {
@@ -26,9 +28,19 @@ struct server_fixture {
 
   wire_client connect() { return wire_client(start().port()); }
 
-  wire_client open(std::string_view target = "/v1/realtime?mode=audio") {
+  /// A WebSocket. Its session begins a moment later, on whichever thread is free.
+  wire_client upgraded(std::string_view target) {
     wire_client client = connect();
     if (client.upgrade(target).status != 101) throw std::runtime_error("no upgrade");
+    return client;
+  }
+
+  /// A WebSocket whose session has begun: sessions are numbered in the order of these calls.
+  wire_client open(std::string_view target = "/v1/realtime?mode=audio") {
+    const std::size_t before = gateway.begun();
+    wire_client client = upgraded(target);
+    if (!gateway.eventually([&](auto& sessions) { return sessions.size() > before; }))
+      throw std::runtime_error("no session");
     return client;
   }
 

@@ -50,7 +50,7 @@ TEST_CASE("no mode and an empty mode are two things") {
 
 TEST_CASE("the first event behind a bare URL tells what the client speaks") {
   server_fixture fixture;
-  wire_client client = fixture.open("/v1/realtime");
+  wire_client client = fixture.upgraded("/v1/realtime");
   const auto speaks_openai = [&](std::string_view first) {
     client.send_frame(wire_client::text, std::string(first));
     CHECK(client.read_data().payload == first); // the session gets this event, too
@@ -72,7 +72,7 @@ TEST_CASE("the first event behind a bare URL tells what the client speaks") {
 
 TEST_CASE("who leaves before the first event had no session") {
   server_fixture fixture;
-  wire_client client = fixture.open("/v1/realtime");
+  wire_client client = fixture.upgraded("/v1/realtime");
   client.send_frame(wire_client::close, std::string("\x03\xE8", 2));
   CHECK(client.read_close() == 1000);
   CHECK(fixture.empties());
