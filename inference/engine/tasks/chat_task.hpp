@@ -59,7 +59,7 @@ public:
   void begin() override;
   std::optional<std::uint64_t> number() const override { return order_->turn; }
   void take_back() override;
-  void cancel() override { answer_over(finish::cancelled); }
+  void cancel() override { answer_over(finish_reason::cancelled); }
 
   engine_clock::time_point deadline() const override { return task::deadline() + clips_.patience(); }
   std::int64_t rows_left() const override { return needs() == stage::see ? images_.left() : task::rows_left(); }
@@ -106,7 +106,7 @@ private:
   void speak_on();
   void tell_words(std::string text);
   void tell_delta(std::string text, pcm audio, std::vector<parley::conversation::call_piece> calls = {});
-  void answer_over(finish reason);
+  void answer_over(finish_reason reason);
 
   /// What the deltas so far have reported.
   struct told {
@@ -153,7 +153,7 @@ private:
   std::vector<token_id> banned_;                   ///< while it is spoken
   std::vector<token_id> marks_out_of_calls_;       ///< banned except in a call
   told told_;
-  finish reason_ = finish::turn_end;
+  finish_reason reason_ = finish_reason::turn_end;
 
   // its sound
   bool speaks_ = false; ///< it is spoken
