@@ -83,7 +83,6 @@ struct settings {
     int failover_units = 60;
     double failover_seconds = 30;
     std::size_t journal_bytes = 64u << 20; ///< for one session
-    std::string journal_dir;               ///< folder for what exceeds that; empty = the journal is given up
     int min_legacy_samples = 4000;
     double drain_seconds = 30;
     double resume_seconds = 30;

@@ -1,5 +1,5 @@
-#include "actors/cluster/unit_bounds.hpp"
-#include "actors/cluster/unit_codec.hpp"
+#include "actors/bytes/unit_bounds.hpp"
+#include "actors/bytes/unit_codec.hpp"
 #include "base/utf8.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
