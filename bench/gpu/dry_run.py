@@ -117,6 +117,7 @@ def check_what_does_not_end_it() -> None:
                                "nano,stages,sessions,parity"], cwd=measure.ROOT, capture_output=True, text=True,
                               env=os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"})
         rows = table.read(out / "results.jsonl")
+        assert not list(model.iterdir()), "a folder that was given stays as it is"
     assert done.returncode == 0, done
     assert [row["slots"] for row in table.of(rows, "serve")] == [64, 32, 20, 16, 1]
     wrong = [(row["goldens"], row["device"]) for row in table.of(rows, "parity") if row["failed"]]

@@ -236,7 +236,7 @@ class Measurement:
             return True
         status, text, seconds = self.run([self.program("parley"), "check-model", str(self.folder)], 60)
         self.row("model", step="checked", seconds=round(seconds, 1), error=None if status == 0 else last_line(text))
-        if status == 0:
+        if status == 0 and not self.how.folder:
             (self.folder / COMPLETE).touch()
         return status == 0
 
