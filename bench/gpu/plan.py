@@ -71,7 +71,7 @@ def conversations(memory_mib: float) -> list[int]:
 
 
 def text(memory_mib: float) -> str:
-    lines = [f"{START:4} s  start of the machine"]
+    lines = ["   0 s  before: bench/gpu/pack.sh, then bench/gpu/travel.py aside; after the last call: bench/gpu/travel.py back", f"{START:4} s  start of the machine"]
     for call, steps in CALLS.items():
         lines.append(f"{seconds_of(call):4} s  bash bench/gpu/{call}.sh")
         lines += [f"  {step.seconds:4} s  {step.part}: {step.tells}" for step in steps]
