@@ -24,8 +24,7 @@ enum class lease_event { none, granted, refused, worker_lost, given_up, restored
 /// Where a session lives: the slot that it requests and holds, its engine session on that slot's worker, and the
 /// replay buffer with which another worker takes over when its own is lost or drained, or when an operator moves the session;
 /// to the machine, each of these is a lost worker. Talks to the queue manager and the workers on behalf of its
-/// session's
-/// actor, on that actor's thread only. `lease_state` defines which steps are allowed.
+/// session's actor, on that actor's thread only. `lease_state` defines which steps are allowed.
 ///
 /// Only the queue manager monitors workers. When one is lost, it puts the worker's sessions at the head of the queue
 /// and sends each of them `slot_lost`. A grant may follow at once; the replay buffer is then replayed there.

@@ -6,7 +6,7 @@
 #include <string>
 #include <variant>
 
-// What another node says about an engine (actors/cluster/unit_codec): the first byte chooses what the others are.
+// What another node says about an engine (actors/bytes/unit_codec): the first byte chooses what the others are.
 namespace {
 
 using namespace parley;
