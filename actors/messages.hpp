@@ -7,8 +7,8 @@
 #include "actors/queue/prefix_hash.hpp"
 #include "actors/session/resume_request.hpp"
 #include "actors/worker/worker_capacity.hpp"
+#include "conversation/engine.hpp"
 #include "inference/engine.hpp"
-#include "inference/unit.hpp"
 #include "protocol/errors.hpp"
 #include "protocol/events.hpp"
 #include "protocol/transcription/transcript.hpp"
@@ -167,12 +167,12 @@ struct session_fault {};
 
 /// An engine event for one session, which ignores it if it has given up that engine session.
 struct engine_event {
-  inference::event event;
+  conversation::event event;
 };
 
 /// The worker has no slot left for this open, because others were faster. The granted slot must be returned.
 struct open_denied {
-  inference::session_id session = 0;
+  conversation::session_id session = 0;
 };
 
 /// Whether the session should move to another worker as soon as one has room.
@@ -305,13 +305,13 @@ struct worker_drain {
 struct engine_open {
   session_actor session;
   ticket_key ticket = 0; ///< ticket of the slot that it was granted
-  inference::command order;
+  conversation::command order;
 };
 
 /// Any other command from the session that owns the engine session.
 struct engine_command {
   session_actor session;
-  inference::command order;
+  conversation::command order;
 };
 
 /// The holder of this ticket has died or moved: the worker ends its engine session there, then frees the slot.

@@ -62,15 +62,15 @@ void second_of_a_session(benchmark::State& state) {
   machine.start(now);
   machine.on_granted(now);
   machine.on_frame(R"({"type":"session.init","payload":{}})", now);
-  machine.on_engine_opened({12, {}}, now);
+  machine.on_engine_opened({0, 12, {}}, now);
   std::uint64_t unit = 0;
   for (auto _ : state) {
     benchmark::DoNotOptimize(machine.on_frame(frame, now));
-    protocol::step_report report;
+    conversation::step_output report;
     report.unit = unit++;
     report.kind = protocol::output_kind::listen;
     report.first = report.last = true;
-    benchmark::DoNotOptimize(machine.on_step_report(std::move(report), now));
+    benchmark::DoNotOptimize(machine.on_step(std::move(report), now));
   }
   if (machine.state() != protocol::session_state::active) state.SkipWithError("the session has ended");
 }

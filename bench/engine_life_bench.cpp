@@ -75,7 +75,7 @@ public:
     how.generate_audio = speaks;
     engine_->handle(open_duplex{id, prompt, how, voice, tts_voice, {}});
   }
-  void unit(session_id id, const pcm& sound) { engine_->handle(submit_unit{id, 1, sound, {}, 1, false}); }
+  void unit(session_id id, const pcm& sound) { engine_->handle(submit_unit{{sound, {}, 1, false}, id, 1}); }
   void close(session_id id) { engine_->handle(close_session{id}); }
   void run() {
     while (engine_->advance()) {

@@ -36,7 +36,7 @@ public:
 
   const inference::engine_info& info() const override { return info_; }
 
-  void handle(inference::command&& order) override { commands_.push_back(std::move(order)); }
+  void handle(conversation::command&& order) override { commands_.push_back(std::move(order)); }
 
   bool advance() override {
     while (!commands_.empty()) {
@@ -47,27 +47,28 @@ public:
   }
 
 private:
-  void take(const inference::open_duplex& order) { tell_(inference::opened{order.session, 12, {}}); }
-  void take(const inference::open_chat& order) { tell_(inference::opened{order.session, 0, {}}); }
-  void take(const inference::close_session& order) {
+  void take(const conversation::open_duplex& order) { tell_(conversation::opened{order.session, 12, {}}); }
+  void take(const conversation::open_chat& order) { tell_(conversation::opened{order.session, 0, {}}); }
+  void take(const conversation::close_session& order) {
     talks_.erase(order.session);
-    tell_(inference::closed{order.session});
+    tell_(conversation::closed{order.session});
   }
-  void take(const inference::cut&) {}
-  void take(const inference::cancel_turn&) {}
+  void take(const conversation::cut&) {}
+  void take(const conversation::cancel_turn&) {}
 
-  void take(const inference::submit_unit& unit) {
+  void take(const conversation::submit_unit& unit) {
     if (how_ == manner::converses) return converse(unit);
-    inference::step_output answer{};
+    conversation::step_output answer{};
     answer.session = unit.session;
     answer.unit = unit.unit;
-    answer.kind = info_.speaks ? inference::output_kind::audio : inference::output_kind::listen;
+    answer.kind = info_.speaks ? conversation::output_kind::audio : conversation::output_kind::listen;
     if (info_.speaks) answer.audio = second_;
     tell_(std::move(answer));
   }
 
-  void take(const inference::submit_turn& turn) {
-    tell_(inference::chat_done{turn.session, turn.turn, inference::finish::turn_end, "Hello there.", nullptr, {}, {}});
+  void take(const conversation::submit_turn& turn) {
+    tell_(conversation::chat_done{
+        turn.session, turn.turn, conversation::finish_reason::turn_end, "Hello there.", nullptr, {}, {}});
   }
 
   /// A session of an engine that converses.
@@ -80,7 +81,7 @@ private:
     return std::any_of(samples.begin(), samples.end(), [](float x) { return std::abs(x) > 0.02F; });
   }
 
-  void converse(const inference::submit_unit& unit) {
+  void converse(const conversation::submit_unit& unit) {
     auto& now = talks_[unit.session];
     const bool loud = is_loud(*unit.samples);
     if (loud && now.left == 0) now.heard = true;
@@ -88,19 +89,19 @@ private:
       now.left = 0;
     else if (!loud && std::exchange(now.heard, false))
       now.left = answer_seconds;
-    inference::step_output step{};
+    conversation::step_output step{};
     step.session = unit.session;
     step.unit = unit.unit;
     if (now.left == 0 || unit.force_listen) {
-      step.kind = inference::output_kind::listen;
+      step.kind = conversation::output_kind::listen;
       return tell_(std::move(step));
     }
     auto words = step;
-    words.kind = inference::output_kind::text;
+    words.kind = conversation::output_kind::text;
     words.text = " And so on, for a while.";
     words.last = false;
     tell_(std::move(words));
-    step.kind = inference::output_kind::audio;
+    step.kind = conversation::output_kind::audio;
     step.audio = second_;
     step.first = false;
     step.end_of_turn = --now.left == 0;
@@ -111,10 +112,10 @@ private:
 
   sink tell_;
   manner how_;
-  std::map<inference::session_id, talk> talks_;
+  std::map<conversation::session_id, talk> talks_;
   inference::engine_info info_;
-  std::deque<inference::command> commands_;
-  inference::pcm second_; ///< shared by all answers
+  std::deque<conversation::command> commands_;
+  conversation::pcm second_; ///< shared by all answers
 };
 
 } // namespace parley::bench

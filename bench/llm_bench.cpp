@@ -113,7 +113,7 @@ void engine_units(benchmark::State& state) {
   auto unit = std::uint64_t{0};
   for (auto _ : state) {
     for (auto id = 0; id < state.range(0); ++id)
-      engine->handle(submit_unit{static_cast<session_id>(id), unit, sound, {}, 1, false});
+      engine->handle(submit_unit{{sound, {}, 1, false}, static_cast<session_id>(id), unit});
     ++unit;
     while (engine->advance()) {
     }

@@ -11,11 +11,11 @@ void count_unit(benchmark::State& state) {
   static actors::meters all;
   actors::session_meter meter(all);
   meter.runs_on(1);
-  inference::step_output output{};
+  conversation::step_output output{};
   output.used = {2, 10, 0, 12, 25};
   output.metrics = {
       .kv_cache_length = 500, .prefill_ms = 20, .generate_ms = 200, .llm_ms = 180, .tts_ms = 80, .token2wav_ms = 120};
-  const inference::event event = output;
+  const conversation::event event = output;
   protocol::output_delta delta;
   delta.kind = protocol::output_kind::text;
   delta.measured.wall_clock_ms = 300;

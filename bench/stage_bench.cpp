@@ -99,7 +99,7 @@ nlohmann::json play(const std::filesystem::path& model, const std::vector<float>
     const auto samples = std::make_shared<const std::vector<float>>(std::move(second));
     answer.clear();
     const auto begin = processor_ms(), began = wall_ms();
-    engine->handle(submit_unit{1, static_cast<std::uint64_t>(unit), samples, {}, 1, false});
+    engine->handle(submit_unit{{samples, {}, 1, false}, 1, static_cast<std::uint64_t>(unit)});
     run();
     rows.push_back(unit_row(answer, processor_ms() - begin, wall_ms() - began));
   }

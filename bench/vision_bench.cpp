@@ -97,8 +97,8 @@ void engine_second(benchmark::State& state) {
   std::uint64_t unit = 0;
   const auto second = [&] {
     for (session_id id = 0; id < sessions; ++id)
-      engine->handle(submit_unit{id, unit, silence,
-                                 std::vector<image_file>(static_cast<std::size_t>(state.range(0)), frame()), 1, false});
+      engine->handle(submit_unit{
+          {silence, std::vector<image_file>(static_cast<std::size_t>(state.range(0)), frame()), 1, false}, id, unit});
     ++unit;
     while (engine->advance()) {
     }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "conversation/unit_cost.hpp"
-#include "inference/unit.hpp"
+#include "inference/vocabulary.hpp"
 
 #include <cstddef>
 #include <cstdint>

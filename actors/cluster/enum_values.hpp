@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/unit.hpp"
+#include "conversation/engine.hpp"
 
 #include <cstddef>
 
@@ -11,16 +11,16 @@ template<class Enum>
 inline constexpr std::size_t enum_values = 0;
 
 template<>
-inline constexpr std::size_t enum_values<inference::output_kind> = 3;
+inline constexpr std::size_t enum_values<conversation::output_kind> = 3;
 template<>
-inline constexpr std::size_t enum_values<inference::finish> = 3;
+inline constexpr std::size_t enum_values<conversation::finish_reason> = 3;
 template<>
-inline constexpr std::size_t enum_values<inference::failure> = 3;
+inline constexpr std::size_t enum_values<conversation::failure_kind> = 3;
 template<>
-inline constexpr std::size_t enum_values<inference::window_mode> = 3;
+inline constexpr std::size_t enum_values<conversation::window_mode> = 3;
 template<>
-inline constexpr std::size_t enum_values<inference::role> = 4;
+inline constexpr std::size_t enum_values<conversation::role> = 4;
 template<>
-inline constexpr std::size_t enum_values<inference::cut_point> = 3;
+inline constexpr std::size_t enum_values<conversation::cut_point> = 3;
 
 } // namespace parley::actors

@@ -33,7 +33,7 @@ bool is_text(const std::string& text, std::size_t most = most_text_bytes) {
   return text.size() <= most && base::utf8::valid(text);
 }
 
-bool is_sound(const inference::pcm& samples, std::size_t most = most_samples) {
+bool is_sound(const conversation::pcm& samples, std::size_t most = most_samples) {
   if (!samples) return true;
   return samples->size() <= most && std::ranges::all_of(*samples, [](float x) { return std::isfinite(x); });
 }
@@ -42,12 +42,12 @@ bool are_tokens(const std::vector<std::int64_t>& ids) {
   return std::ranges::all_of(ids, [](std::int64_t id) { return id >= 0 && id < most_token_ids; });
 }
 
-bool is_usage(const inference::usage& of) {
+bool is_usage(const conversation::usage& of) {
   const std::array counts{of.input_text, of.input_audio, of.input_vision, of.output_text, of.output_audio};
   return std::ranges::all_of(counts, [](std::int64_t count) { return within(count, most_tokens); });
 }
 
-bool are_metrics(const inference::step_metrics& of) {
+bool are_metrics(const conversation::step_metrics& of) {
   const std::array times{of.prefill_ms, of.generate_ms, of.llm_ms, of.tts_ms, of.token2wav_ms};
   const std::array counts{of.kv_cache_length, of.n_tokens,      of.n_tts_tokens,
                           of.vision_slices,   of.vision_tokens, of.window_events};
@@ -55,12 +55,12 @@ bool are_metrics(const inference::step_metrics& of) {
          std::ranges::all_of(counts, [](int count) { return within(count, most_count); });
 }
 
-bool is_chance(const inference::token_chance& of) {
+bool is_chance(const conversation::token_chance& of) {
   return of.bytes.size() <= most_token_bytes && !std::isnan(of.logprob) && of.logprob <= 1;
 }
 
-bool are_scores(const std::vector<inference::token_score>& scores) {
-  return std::ranges::all_of(scores, [](const inference::token_score& of) {
+bool are_scores(const std::vector<conversation::token_score>& scores) {
+  return std::ranges::all_of(scores, [](const conversation::token_score& of) {
     return is_chance(of.chosen) && of.likeliest.size() <= most_likeliest &&
            std::ranges::all_of(of.likeliest, is_chance);
   });
@@ -79,36 +79,36 @@ bool are_calls(const std::vector<Call>& calls, Check each) {
   return calls.size() <= most_calls && std::ranges::all_of(calls, each);
 }
 
-bool are_choices(const std::shared_ptr<const inference::unit_choices>& of) {
+bool are_choices(const std::shared_ptr<const conversation::unit_choices>& of) {
   return !of || (are_tokens(of->sampled) && are_tokens(of->remembered) && are_tokens(of->spoken) &&
                  within(of->owed_text, most_tokens));
 }
 
-bool are_choices(const std::shared_ptr<const inference::turn_choices>& of) {
+bool are_choices(const std::shared_ptr<const conversation::turn_choices>& of) {
   return !of || (are_tokens(of->sampled) && are_tokens(of->spoken) && of->text_bytes <= most_text_bytes &&
                  of->samples <= most_samples && of->scores <= std::size_t{most_tokens} &&
                  of->call_pieces <= std::size_t{most_tokens});
 }
 
 struct event_check {
-  bool operator()(const inference::opened& of) const {
+  bool operator()(const conversation::opened& of) const {
     return within(of.prompt_tokens, most_tokens) && is_usage(of.prompt_usage);
   }
-  bool operator()(const inference::step_output& of) const {
+  bool operator()(const conversation::step_output& of) const {
     return is_text(of.text) && is_sound(of.audio) && is_usage(of.used) && are_metrics(of.metrics) &&
            are_choices(of.choices);
   }
-  bool operator()(const inference::chat_delta& of) const {
+  bool operator()(const conversation::chat_delta& of) const {
     return is_text(of.text) && is_sound(of.audio) && are_tokens(of.sampled) && are_tokens(of.spoken) &&
            are_scores(of.scores) && are_calls(of.calls, is_piece);
   }
-  bool operator()(const inference::chat_done& of) const {
+  bool operator()(const conversation::chat_done& of) const {
     return is_text(of.text) && is_sound(of.audio) && is_usage(of.used) && are_metrics(of.metrics) &&
            are_calls(of.calls, is_call) && are_scores(of.scores);
   }
-  bool operator()(const inference::failed& of) const { return is_text(of.message, most_words_bytes); }
-  bool operator()(const inference::replayed&) const { return true; }
-  bool operator()(const inference::closed&) const { return true; }
+  bool operator()(const conversation::failed& of) const { return is_text(of.message, most_words_bytes); }
+  bool operator()(const conversation::replayed&) const { return true; }
+  bool operator()(const conversation::closed&) const { return true; }
 };
 
 bool is_option(const std::optional<int>& of) {
@@ -119,7 +119,7 @@ bool is_option(const std::optional<double>& of) {
   return !of || std::isfinite(*of);
 }
 
-bool are_options(const inference::duplex_options& of) {
+bool are_options(const conversation::duplex_options& of) {
   const auto& how = of.sampling;
   const std::array numbers{how.temperature,      how.top_p,         how.repetition_penalty, how.length_penalty,
                            of.listen_prob_scale, of.tts_temperature};
@@ -129,26 +129,26 @@ bool are_options(const inference::duplex_options& of) {
          is_option(of.window_high_tokens) && is_option(of.window_low_tokens);
 }
 
-bool are_files(const std::vector<inference::image_file>& files, std::size_t most) {
+bool are_files(const std::vector<conversation::image_file>& files, std::size_t most) {
   return files.size() <= most && std::ranges::all_of(files, [](const auto& file) { return file != nullptr; });
 }
 
 struct item_check {
-  bool operator()(const inference::text_item& of) const { return base::utf8::valid(of.text); }
-  bool operator()(const inference::audio_item& of) const { return is_sound(of.samples); }
-  bool operator()(const inference::image_item& of) const { return of.file != nullptr; }
-  bool operator()(const inference::video_item& of) const {
+  bool operator()(const conversation::text_item& of) const { return base::utf8::valid(of.text); }
+  bool operator()(const conversation::audio_item& of) const { return is_sound(of.samples); }
+  bool operator()(const conversation::image_item& of) const { return of.file != nullptr; }
+  bool operator()(const conversation::video_item& of) const {
     return are_files(of.frames, most_history) && is_sound(of.samples) && within(of.stack_frames, most_count);
   }
 };
 
-bool is_message(const inference::message& of) {
+bool is_message(const conversation::message& of) {
   return of.content.size() <= most_history &&
          std::ranges::all_of(of.content, [](const auto& item) { return std::visit(item_check{}, item); });
 }
 
 /// Read before one second; the gateway lets clients type no more (`protocol::max_waiting_context`).
-bool is_context(const std::vector<inference::text_message>& messages) {
+bool is_context(const std::vector<conversation::text_message>& messages) {
   std::size_t bytes = 0;
   for (const auto& each : messages) {
     if (!base::utf8::valid(each.text)) return false;
@@ -158,34 +158,34 @@ bool is_context(const std::vector<inference::text_message>& messages) {
 }
 
 struct command_check {
-  bool operator()(const inference::open_duplex& of) const {
+  bool operator()(const conversation::open_duplex& of) const {
     return are_options(of.options) && is_sound(of.voice) && is_sound(of.tts_voice) &&
            base::utf8::valid(of.system_prompt);
   }
-  bool operator()(const inference::open_chat&) const { return true; }
-  bool operator()(const inference::submit_unit& of) const {
+  bool operator()(const conversation::open_chat&) const { return true; }
+  bool operator()(const conversation::submit_unit& of) const {
     return is_sound(of.samples, protocol::unit_samples) && are_files(of.frames, most_frames) &&
            within(of.max_slice_nums, most_count) && are_choices(of.replay) && is_context(of.context);
   }
-  bool operator()(const inference::submit_turn& of) const {
+  bool operator()(const conversation::submit_turn& of) const {
     return of.messages.size() <= most_history && std::ranges::all_of(of.messages, is_message) &&
            within(of.max_new_tokens, most_count) && std::isfinite(of.length_penalty) && is_option(of.temperature) &&
            is_option(of.top_k) && is_option(of.top_p) && is_option(of.max_slice_nums) && is_option(of.scored) &&
            (!of.scored || std::size_t(*of.scored) <= most_likeliest) && is_sound(of.tts_voice) &&
            are_choices(of.replay);
   }
-  bool operator()(const inference::cut&) const { return true; }
-  bool operator()(const inference::cancel_turn&) const { return true; }
-  bool operator()(const inference::close_session&) const { return true; }
+  bool operator()(const conversation::cut&) const { return true; }
+  bool operator()(const conversation::cancel_turn&) const { return true; }
+  bool operator()(const conversation::close_session&) const { return true; }
 };
 
 } // namespace
 
-bool plausible(const inference::event& event) {
+bool plausible(const conversation::event& event) {
   return std::visit(event_check{}, event);
 }
 
-bool plausible(const inference::command& order) {
+bool plausible(const conversation::command& order) {
   return std::visit(command_check{}, order);
 }
 

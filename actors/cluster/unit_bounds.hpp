@@ -1,8 +1,8 @@
 #pragma once
 
 #include "actors/worker/worker_capacity.hpp"
+#include "conversation/engine.hpp"
 #include "inference/engine.hpp"
-#include "inference/unit.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -23,10 +23,10 @@ inline constexpr int most_slots = 1 << 16;
 inline constexpr int most_pages = 1 << 30;
 
 /// Whether an engine can have said this: counts, token ids and times within the bounds, text well-formed, samples numbers.
-bool plausible(const inference::event& event);
+bool plausible(const conversation::event& event);
 
 /// Whether a gateway can have ordered this.
-bool plausible(const inference::command& order);
+bool plausible(const conversation::command& order);
 
 bool plausible(const inference::engine_info& info);
 bool plausible(const worker_capacity& load);

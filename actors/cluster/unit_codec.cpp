@@ -56,12 +56,6 @@ static void fields(A& a, message& of) {
   a(from, content, calls);
 }
 
-} // namespace parley::conversation
-
-namespace parley::inference {
-
-using conversation::sound;
-
 template<class A>
 static void fields(A& a, step_metrics& of) {
   auto& [kv, prefill, generate, llm, tts, token2wav, tokens, tts_tokens, slices, vision, windows] = of;
@@ -100,9 +94,9 @@ static void fields(A& a, open_chat& of) {
 
 template<class A>
 static void fields(A& a, submit_unit& of) {
-  auto& [session, unit, samples, frames, slices, force, replay, mute, context] = of;
+  auto& [samples, frames, slices, force, context] = static_cast<unit_input&>(of);
   sound(a, samples);
-  a(session, unit, frames, slices, force, replay, mute, context);
+  a(of.session, of.unit, frames, slices, force, of.replay, of.mute, context);
 }
 
 template<class A>
@@ -171,6 +165,10 @@ static void fields(A& a, closed& of) {
   a(session);
 }
 
+} // namespace parley::conversation
+
+namespace parley::inference {
+
 template<class A>
 static void fields(A& a, engine_info& of) {
   auto& [model, fingerprint, device, slots, context, hears, sees, speaks, unit] = of;
@@ -212,17 +210,17 @@ bool read(std::string_view bytes, T& value) {
 
 /// Whether the event begins with a session and a number (unit_codec's `fields`).
 bool is_numbered(std::size_t index) {
-  const auto is = [index](auto sample) { return index == inference::event(std::move(sample)).index(); };
-  return is(inference::step_output{}) || is(inference::chat_delta{}) || is(inference::chat_done{}) ||
-         is(inference::failed{}) || is(inference::replayed{});
+  const auto is = [index](auto sample) { return index == conversation::event(std::move(sample)).index(); };
+  return is(conversation::step_output{}) || is(conversation::chat_delta{}) || is(conversation::chat_done{}) ||
+         is(conversation::failed{}) || is(conversation::replayed{});
 }
 
 } // namespace
 
-std::string pack(const inference::command& order) {
+std::string pack(const conversation::command& order) {
   return write(order);
 }
-std::string pack(const inference::event& event) {
+std::string pack(const conversation::event& event) {
   return write(event);
 }
 std::string pack(const inference::engine_info& info) {
@@ -231,13 +229,13 @@ std::string pack(const inference::engine_info& info) {
 std::string pack(const worker_capacity& load) {
   return write(load);
 }
-bool unpack(std::string_view bytes, inference::command& order) {
+bool unpack(std::string_view bytes, conversation::command& order) {
   return read(bytes, order) && plausible(order);
 }
 
-bool unpack(std::string_view bytes, inference::event& event) {
+bool unpack(std::string_view bytes, conversation::event& event) {
   if (!read(bytes, event)) return false;
-  if (auto* failed = std::get_if<inference::failed>(&event)) {
+  if (auto* failed = std::get_if<conversation::failed>(&event)) {
     failed->message.resize(std::min(failed->message.size(), most_words_bytes));
     failed->message = base::utf8::truncate(base::utf8::lossy(failed->message), most_words_bytes);
   }
@@ -254,13 +252,13 @@ bool unpack(std::string_view bytes, worker_capacity& load) {
   return read(bytes, load) && plausible(load);
 }
 
-std::optional<inference::event> failure_instead(std::string_view bytes) {
+std::optional<conversation::event> failure_instead(std::string_view bytes) {
   byte_reader in(bytes);
   std::uint8_t index = 0;
-  inference::failed failed{};
+  conversation::failed failed{};
   in(index, failed.session);
   if (is_numbered(index)) in(failed.number);
-  if (!in.good() || index >= std::variant_size_v<inference::event>) return std::nullopt;
+  if (!in.good() || index >= std::variant_size_v<conversation::event>) return std::nullopt;
   failed.message = "the worker's answer makes no sense";
   return failed;
 }

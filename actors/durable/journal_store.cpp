@@ -30,20 +30,14 @@ constexpr std::chrono::milliseconds gather{20};
 constexpr std::size_t most_to_list = 1u << 16;
 constexpr std::size_t most_to_take_up = longest_log;
 
-std::size_t bytes_of(const inference::pcm& samples) {
-  return samples ? samples->size() * sizeof(float) : 0;
-}
-
 /// About what a record holds in memory.
 std::size_t bytes_of(const log_record& record) {
   constexpr std::size_t small = 512;
   if (const auto* frame = std::get_if<logged::frame>(&record)) return small + frame->text->size();
   const auto* word = std::get_if<logged::engine_word>(&record);
   if (!word) return small;
-  if (const auto* output = std::get_if<inference::step_output>(&word->event)) return small + bytes_of(output->audio);
-  if (const auto* delta = std::get_if<inference::chat_delta>(&word->event)) return small + bytes_of(delta->audio);
-  if (const auto* done = std::get_if<inference::chat_done>(&word->event)) return small + bytes_of(done->audio);
-  return small;
+  const auto* sound = conversation::sound_of(word->event);
+  return small + (sound && *sound ? (*sound)->size() * sizeof(float) : 0);
 }
 
 /// Whether the client had this token at some time. Little is read for that: only then is the whole log worth it.

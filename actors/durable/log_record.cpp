@@ -73,13 +73,6 @@ static void fields(byte_reader& a, frame& of) {
 }
 
 /// The sound of an event; null if there is no room for any.
-static inference::pcm* sound_of(inference::event& event) {
-  if (auto* output = std::get_if<inference::step_output>(&event)) return &output->audio;
-  if (auto* delta = std::get_if<inference::chat_delta>(&event)) return &delta->audio;
-  if (auto* done = std::get_if<inference::chat_done>(&event)) return &done->audio;
-  return nullptr;
-}
-
 /// The sound is kept apart, where its samples are 16-bit numbers as such.
 static void fields(byte_writer& a, engine_word& of) {
   auto silent = of.event;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/unit.hpp"
+#include "conversation/engine.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/session/session_machine.hpp"
 
@@ -45,7 +45,7 @@ struct frame {
 
 /// The engine's words, except while the session is being restored on another worker.
 struct engine_word {
-  inference::event event;
+  conversation::event event;
 };
 
 enum class worker_change : std::uint8_t { granted, lost, restored };

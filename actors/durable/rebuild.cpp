@@ -3,7 +3,6 @@
 #include "actors/durable/id_source.hpp"
 #include "actors/durable/log_format.hpp"
 #include "actors/durable/token_hash.hpp"
-#include "actors/session/convert.hpp"
 #include "protocol/codec/server_codec.hpp"
 
 #include <algorithm>
@@ -81,11 +80,11 @@ private:
   bool again(logged::frame&& frame) { return take(machine_->on_frame(*frame.text, now())); }
 
   bool again(logged::engine_word&& word) {
-    const bool opens = std::holds_alternative<inference::opened>(word.event);
+    const bool opens = std::holds_alternative<conversation::opened>(word.event);
     if (machine_->state() != (opens ? session_state::initializing : session_state::active)) return false;
     kept_.note(word.event);
     if (!kept_.awaits_answer()) attempts_ = 0;
-    return take(hear(*machine_, std::move(word.event), now()));
+    return take(machine_->on_engine(std::move(word.event), now()));
   }
 
   bool again(logged::worker_news&& news) {
@@ -141,10 +140,10 @@ private:
   }
   void carry_out(const protocol::open_engine& order) {
     opened_with_ = order;
-    kept_.enter(to_engine(order, 0));
+    kept_.enter(order.order);
   }
-  void carry_out(protocol::submit_unit& order) { kept_.enter(to_engine(std::move(order), 0)); }
-  void carry_out(const protocol::submit_turn& order) { kept_.enter(to_engine(order, 0)); }
+  void carry_out(conversation::submit_unit& order) { kept_.enter(std::move(order)); }
+  void carry_out(conversation::submit_turn& order) { kept_.enter(std::move(order)); }
   void carry_out(const auto&) {} // concerns a client or a worker of the past
 
   const rebuild_terms& terms_;

@@ -36,8 +36,8 @@ private:
 
 } // namespace
 
-std::optional<prefix_hash> prompt_of(const inference::command& open) {
-  const auto* duplex = std::get_if<inference::open_duplex>(&open);
+std::optional<prefix_hash> prompt_of(const conversation::command& open) {
+  const auto* duplex = std::get_if<conversation::open_duplex>(&open);
   if (!duplex) return {};
   hash all;
   all.add(duplex->system_prompt);

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "conversation/engine.hpp"
 #include "inference/engine.hpp"
-#include "inference/unit.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace parley::actors {
 using prefix_hash = std::uint64_t;
 
 /// None if there is nothing to share.
-std::optional<prefix_hash> prompt_of(const inference::command& open);
+std::optional<prefix_hash> prompt_of(const conversation::command& open);
 
 /// The prompts of a worker's most recent sessions, newest first: its engine has these cached, unless it needed the
 /// memory for sessions.

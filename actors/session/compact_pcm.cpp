@@ -62,13 +62,13 @@ std::optional<std::vector<std::int16_t>> exact_pcm16(std::span<const float> samp
   return numbers;
 }
 
-compact_pcm::compact_pcm(inference::pcm samples) : kept_(samples) {
+compact_pcm::compact_pcm(conversation::pcm samples) : kept_(samples) {
   if (!samples) return;
   if (auto numbers = exact_pcm16(*samples)) kept_ = *std::move(numbers);
 }
 
-inference::pcm compact_pcm::samples() const {
-  if (const auto* floats = std::get_if<inference::pcm>(&kept_)) return *floats;
+conversation::pcm compact_pcm::samples() const {
+  if (const auto* floats = std::get_if<conversation::pcm>(&kept_)) return *floats;
   const auto& numbers = std::get<std::vector<std::int16_t>>(kept_);
   auto made = std::make_shared<std::vector<float>>();
   made->reserve(numbers.size());
@@ -77,7 +77,8 @@ inference::pcm compact_pcm::samples() const {
 }
 
 std::size_t compact_pcm::bytes() const {
-  if (const auto* floats = std::get_if<inference::pcm>(&kept_)) return *floats ? (*floats)->size() * sizeof(float) : 0;
+  if (const auto* floats = std::get_if<conversation::pcm>(&kept_))
+    return *floats ? (*floats)->size() * sizeof(float) : 0;
   return std::get<std::vector<std::int16_t>>(kept_).size() * sizeof(std::int16_t);
 }
 
@@ -98,7 +99,7 @@ void fields(byte_reader& from, compact_pcm& of) {
     from(numbers);
     of = compact_pcm(std::move(numbers));
   } else {
-    inference::pcm samples;
+    conversation::pcm samples;
     from(samples);
     of = compact_pcm(std::move(samples));
   }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/cluster/byte_archive.hpp"
-#include "inference/unit.hpp"
+#include "conversation/engine.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -18,10 +18,10 @@ namespace parley::actors {
 class compact_pcm {
 public:
   compact_pcm() = default;
-  explicit compact_pcm(inference::pcm samples);
+  explicit compact_pcm(conversation::pcm samples);
   explicit compact_pcm(std::vector<std::int16_t> numbers) : kept_(std::move(numbers)) {}
 
-  inference::pcm samples() const;
+  conversation::pcm samples() const;
 
   /// The 16-bit samples; null if it holds floats.
   const std::vector<std::int16_t>* numbers() const { return std::get_if<std::vector<std::int16_t>>(&kept_); }
@@ -30,7 +30,7 @@ public:
   std::size_t bytes() const;
 
 private:
-  std::variant<inference::pcm, std::vector<std::int16_t>> kept_;
+  std::variant<conversation::pcm, std::vector<std::int16_t>> kept_;
 };
 
 /// Packs it in the form in which it is stored.

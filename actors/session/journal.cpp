@@ -12,7 +12,7 @@ namespace {
 /// A step answers with one text and one sound, or is cut short; after a move, once more.
 constexpr std::size_t most_unit_answers = 16;
 
-std::size_t words_in(const inference::chat_delta& delta) {
+std::size_t words_in(const conversation::chat_delta& delta) {
   auto bytes = delta.text.size();
   for (const auto& piece : delta.calls) bytes += piece.name.size() + piece.arguments.size();
   return bytes;
@@ -25,18 +25,18 @@ constexpr std::size_t most_under_way = 4;
 
 std::size_t journal::past_unit::bytes() const {
   const auto& of = *choices;
-  const std::size_t all = sizeof(past_unit) + sizeof(inference::unit_choices) + input.bytes();
+  const std::size_t all = sizeof(past_unit) + sizeof(conversation::unit_choices) + input.bytes();
   return all + (of.sampled.capacity() + of.remembered.capacity() + of.spoken.capacity()) * sizeof(std::int64_t);
 }
 
-inference::command journal::enter(inference::command order) {
-  if (const auto* duplex = std::get_if<inference::open_duplex>(&order)) {
+conversation::command journal::enter(conversation::command order) {
+  if (const auto* duplex = std::get_if<conversation::open_duplex>(&order)) {
     begin_anew();
     opening_ = *duplex;
-  } else if (const auto* chat = std::get_if<inference::open_chat>(&order)) {
+  } else if (const auto* chat = std::get_if<conversation::open_chat>(&order)) {
     begin_anew();
     opening_ = *chat;
-  } else if (auto* unit = std::get_if<inference::submit_unit>(&order)) {
+  } else if (auto* unit = std::get_if<conversation::submit_unit>(&order)) {
     if (unit_ && unit_->number == unit->unit)
       unit->replay = unit_->choices;
     else
@@ -46,9 +46,9 @@ inference::command journal::enter(inference::command order) {
                         unit->force_listen,
                         nullptr};
     answers_ = 0;
-  } else if (auto* turn = std::get_if<inference::submit_turn>(&order)) {
+  } else if (auto* turn = std::get_if<conversation::submit_turn>(&order)) {
     if (turn_ == turn->turn) {
-      turn->replay = std::make_shared<const inference::turn_choices>(said_);
+      turn->replay = std::make_shared<const conversation::turn_choices>(said_);
     } else {
       turn_ = turn->turn;
       said_ = {};
@@ -58,11 +58,11 @@ inference::command journal::enter(inference::command order) {
   return order;
 }
 
-std::optional<std::uint64_t> journal::endless(const inference::event& answer) const {
-  if (const auto* output = std::get_if<inference::step_output>(&answer))
+std::optional<std::uint64_t> journal::endless(const conversation::event& answer) const {
+  if (const auto* output = std::get_if<conversation::step_output>(&answer))
     return unit_ && unit_->number == output->unit && answers_ >= most_unit_answers ? std::optional(output->unit)
                                                                                    : std::nullopt;
-  const auto* delta = std::get_if<inference::chat_delta>(&answer);
+  const auto* delta = std::get_if<conversation::chat_delta>(&answer);
   if (!delta || turn_ != delta->turn) return std::nullopt;
   const auto samples = said_.samples + (delta->audio ? delta->audio->size() : 0);
   const auto tokens = said_.sampled.size() + delta->sampled.size() + said_.spoken.size() + delta->spoken.size();
@@ -73,28 +73,28 @@ std::optional<std::uint64_t> journal::endless(const inference::event& answer) co
   return too_much ? std::optional(delta->turn) : std::nullopt;
 }
 
-void journal::note(const inference::event& answer) {
-  if (const auto* opened = std::get_if<inference::opened>(&answer)) {
-    if (auto* duplex = std::get_if<inference::open_duplex>(&opening_)) duplex->seed = opened->seed;
-    if (auto* chat = std::get_if<inference::open_chat>(&opening_)) chat->seed = opened->seed;
+void journal::note(const conversation::event& answer) {
+  if (const auto* opened = std::get_if<conversation::opened>(&answer)) {
+    if (auto* duplex = std::get_if<conversation::open_duplex>(&opening_)) duplex->seed = opened->seed;
+    if (auto* chat = std::get_if<conversation::open_chat>(&opening_)) chat->seed = opened->seed;
     opened_ = reopened_ = true;
-  } else if (const auto* output = std::get_if<inference::step_output>(&answer)) {
+  } else if (const auto* output = std::get_if<conversation::step_output>(&answer)) {
     on_unit_answered(*output);
-  } else if (const auto* delta = std::get_if<inference::chat_delta>(&answer)) {
+  } else if (const auto* delta = std::get_if<conversation::chat_delta>(&answer)) {
     on_delta(*delta);
-  } else if (const auto* done = std::get_if<inference::chat_done>(&answer)) {
+  } else if (const auto* done = std::get_if<conversation::chat_done>(&answer)) {
     if (turn_ != done->turn) return;
     turn_.reset();
-    if (auto* chat = std::get_if<inference::open_chat>(&opening_)) chat->chance = done->after;
-  } else if (std::holds_alternative<inference::replayed>(answer)) {
+    if (auto* chat = std::get_if<conversation::open_chat>(&opening_)) chat->chance = done->after;
+  } else if (std::holds_alternative<conversation::replayed>(answer)) {
     if (confirmed_ < sent_) ++confirmed_;
-  } else if (const auto* failed = std::get_if<inference::failed>(&answer); failed && !moving()) {
+  } else if (const auto* failed = std::get_if<conversation::failed>(&answer); failed && !moving()) {
     if (unit_ && unit_->number == failed->number) unit_.reset();
     if (turn_ == failed->number) turn_.reset();
   }
 }
 
-void journal::on_unit_answered(const inference::step_output& output) {
+void journal::on_unit_answered(const conversation::step_output& output) {
   if (!unit_ || unit_->number != output.unit) return;
   unit_->choices = output.choices;
   ++answers_;
@@ -140,7 +140,7 @@ void journal::begin_anew() {
   wake_ = std::move(wake);
 }
 
-void journal::on_delta(const inference::chat_delta& delta) {
+void journal::on_delta(const conversation::chat_delta& delta) {
   if (turn_ != delta.turn) return;
   said_.sampled.insert(said_.sampled.end(), delta.sampled.begin(), delta.sampled.end());
   said_.spoken.insert(said_.spoken.end(), delta.spoken.begin(), delta.spoken.end());
@@ -169,14 +169,14 @@ bool journal::at_hand() {
   return !overflown_ && (!unit.spilled || unit.spilled->here());
 }
 
-std::optional<inference::command> journal::next(inference::session_id as) {
+std::optional<conversation::command> journal::next(conversation::session_id as) {
   if (!whole()) return std::nullopt;
   if (!std::exchange(asked_to_open_, true)) {
-    if (auto* duplex = std::get_if<inference::open_duplex>(&opening_)) {
+    if (auto* duplex = std::get_if<conversation::open_duplex>(&opening_)) {
       duplex->session = as;
       return *duplex;
     }
-    auto& chat = std::get<inference::open_chat>(opening_);
+    auto& chat = std::get<conversation::open_chat>(opening_);
     chat.session = as;
     return chat;
   }
@@ -189,16 +189,13 @@ std::optional<inference::command> journal::next(inference::session_id as) {
   return order;
 }
 
-inference::submit_unit journal::order_of(past_unit& unit) const {
+conversation::submit_unit journal::order_of(past_unit& unit) const {
   const journal_input input = unit.spilled ? unpack(unit.spilled->bytes()) : unit.input;
   if (unit.spilled) unit.spilled->let_go();
-  inference::submit_unit order{};
+  conversation::submit_unit order{};
   order.unit = unit.number;
-  order.samples = input.sound.samples();
-  order.frames = input.frames;
-  order.context = input.context;
-  order.max_slice_nums = unit.max_slice_nums;
-  order.force_listen = unit.force_listen;
+  static_cast<conversation::unit_input&>(order) = {input.sound.samples(), input.frames, unit.max_slice_nums,
+                                                   unit.force_listen, input.context};
   order.replay = unit.choices;
   return order;
 }

@@ -2,7 +2,7 @@
 
 #include "actors/session/journal_input.hpp"
 #include "actors/session/spill_writer.hpp"
-#include "inference/unit.hpp"
+#include "conversation/engine.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -37,14 +37,14 @@ public:
   void wake_with(std::function<void()> call) { wake_ = std::move(call); }
 
   /// Records a command on its way to the engine and returns it as it must be sent. An open starts a new journal.
-  inference::command enter(inference::command order);
+  conversation::command enter(conversation::command order);
 
   /// The number of the unit or turn that is answered without an end: with this answer it would be more than an engine ever
   /// says. Call before `note`.
-  std::optional<std::uint64_t> endless(const inference::event& answer) const;
+  std::optional<std::uint64_t> endless(const conversation::event& answer) const;
 
   /// Records an answer from the engine.
-  void note(const inference::event& answer);
+  void note(const conversation::event& answer);
 
   /// Whether the session can be moved: it is open, and everything is kept. May change during a move if the disk fails.
   bool whole() const { return opened_ && !overflown_; }
@@ -60,7 +60,7 @@ public:
 
   /// The next command for rebuilding the session, addressed to session `as`. Nothing while an answer must come first,
   /// or if all is rebuilt.
-  std::optional<inference::command> next(inference::session_id as);
+  std::optional<conversation::command> next(conversation::session_id as);
 
   /// Whether the new engine's session has reached the state of the lost one.
   bool caught_up() const { return whole() && !moving(); }
@@ -76,25 +76,25 @@ private:
     journal_input input;
     int max_slice_nums = 1;
     bool force_listen = false;
-    std::shared_ptr<const inference::unit_choices> choices;
+    std::shared_ptr<const conversation::unit_choices> choices;
     std::shared_ptr<spilled_block> spilled = {}; ///< the input, if it is on disk
     bool fetched = false;                        ///< it has been requested since `rewind`
     std::size_t bytes() const;
   };
 
   bool moving() const { return !reopened_ || confirmed_ != past_.size(); }
-  void on_unit_answered(const inference::step_output& output);
-  void on_delta(const inference::chat_delta& delta);
+  void on_unit_answered(const conversation::step_output& output);
+  void on_delta(const conversation::chat_delta& delta);
   void keep(past_unit unit);
   void spill();
   void give_up();
   void begin_anew();
   bool at_hand();
-  inference::submit_unit order_of(past_unit& unit) const;
+  conversation::submit_unit order_of(past_unit& unit) const;
 
   bound most_;
   std::function<void()> wake_;
-  std::variant<std::monostate, inference::open_duplex, inference::open_chat> opening_;
+  std::variant<std::monostate, conversation::open_duplex, conversation::open_chat> opening_;
   bool opened_ = false;
   bool overflown_ = false;
   std::vector<past_unit> past_;
@@ -105,9 +105,9 @@ private:
   // under way
   std::optional<past_unit> unit_;
   std::optional<std::uint64_t> turn_;
-  inference::turn_choices said_; ///< the running turn's choices so far
-  std::size_t said_bytes_ = 0;   ///< of its text and its calls
-  std::size_t answers_ = 0;      ///< how many the running unit has had
+  conversation::turn_choices said_; ///< the running turn's choices so far
+  std::size_t said_bytes_ = 0;      ///< of its text and its calls
+  std::size_t answers_ = 0;         ///< how many the running unit has had
 
   // while moving
   bool reopened_ = true;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/session/compact_pcm.hpp"
-#include "inference/unit.hpp"
+#include "conversation/engine.hpp"
 
 #include <cstddef>
 #include <string>
@@ -13,8 +13,8 @@ namespace parley::actors {
 /// The input of a unit, in memory.
 struct journal_input {
   compact_pcm sound;
-  std::vector<inference::image_file> frames;
-  std::vector<inference::text_message> context = {};
+  std::vector<conversation::image_file> frames;
+  std::vector<conversation::text_message> context = {};
 
   std::size_t bytes() const; ///< Size in memory.
 };

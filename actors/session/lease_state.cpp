@@ -46,9 +46,9 @@ const worker_slot* slot_of(const lease_state& in) {
       in);
 }
 
-inference::session_id engine_of(const lease_state& in) {
+conversation::session_id engine_of(const lease_state& in) {
   return std::visit(
-      [](const auto& of) -> inference::session_id {
+      [](const auto& of) -> conversation::session_id {
         if constexpr (requires { of.engine; })
           return of.engine;
         else
@@ -95,13 +95,13 @@ lease_state being_placed(lease_state in) {
   return lease::placing{take_slot(in)};
 }
 
-lease_state opened(lease_state in, inference::session_id engine) {
+lease_state opened(lease_state in, conversation::session_id engine) {
   check(lease_step::open, in);
   PARLEY_ASSERT(engine != 0, "an engine session has a number");
   return lease::open{take_slot(in), engine};
 }
 
-lease_state being_replayed(lease_state in, inference::session_id engine) {
+lease_state being_replayed(lease_state in, conversation::session_id engine) {
   check(lease_step::replay, in);
   PARLEY_ASSERT(engine != 0, "an engine session has a number");
   return lease::replaying{take_slot(in), engine};

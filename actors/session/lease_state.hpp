@@ -41,13 +41,13 @@ struct placing {
 /// Its engine session is open, or being opened.
 struct open {
   worker_slot slot;
-  inference::session_id engine = 0;
+  conversation::session_id engine = 0;
 };
 
 /// The same, but it also waits in the queue for another worker.
 struct moving {
   worker_slot slot;
-  inference::session_id engine = 0;
+  conversation::session_id engine = 0;
   ticket_key ticket = 0;
 };
 
@@ -60,13 +60,13 @@ struct reopening {
 /// Its engine session is being rebuilt from the journal.
 struct replaying {
   worker_slot slot;
-  inference::session_id engine = 0;
+  conversation::session_id engine = 0;
 };
 
 /// Its engine session is being closed.
 struct closing {
   worker_slot slot;
-  inference::session_id engine = 0;
+  conversation::session_id engine = 0;
 };
 
 /// Its worker was lost or left, and the session machine has been told. When the machine requests a slot, it gets this
@@ -127,7 +127,7 @@ constexpr bool allowed(lease_step step, std::size_t state) {
 const worker_slot* slot_of(const lease_state& in);
 
 /// The engine session in use; 0 = none.
-inference::session_id engine_of(const lease_state& in);
+conversation::session_id engine_of(const lease_state& in);
 
 /// The ticket with which it waits in the queue; 0 = none.
 ticket_key ticket_of(const lease_state& in);
@@ -145,8 +145,8 @@ lease_state granted(const lease_state& in, worker_slot slot);
 lease_state out_of_line(lease_state in);
 
 lease_state being_placed(lease_state in);
-lease_state opened(lease_state in, inference::session_id engine);
-lease_state being_replayed(lease_state in, inference::session_id engine);
+lease_state opened(lease_state in, conversation::session_id engine);
+lease_state being_replayed(lease_state in, conversation::session_id engine);
 lease_state caught_up(lease_state in);
 lease_state denied(const lease_state& in, ticket_key fresh);
 lease_state being_moved(lease_state in, ticket_key fresh);

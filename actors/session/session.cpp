@@ -8,7 +8,6 @@
 #include "actors/log_exceptions.hpp"
 #include "actors/reports/status_report.hpp"
 #include "actors/secure_random.hpp"
-#include "actors/session/convert.hpp"
 #include "actors/unix_time.hpp"
 
 #include <algorithm>
@@ -261,19 +260,19 @@ void session::take_event(engine_event& event) {
   take_engine_event(std::move(event.event));
 }
 
-void session::take_engine_event(inference::event&& event) {
+void session::take_engine_event(conversation::event&& event) {
   const auto now = steady_now();
   // A failed open leaves no engine session behind.
   const bool failed_open =
-      std::holds_alternative<inference::failed>(event) && machine_->state() == protocol::session_state::initializing;
-  if (failed_open || std::holds_alternative<inference::closed>(event)) lease_.engine_ended();
-  if (const auto* opened = std::get_if<inference::opened>(&event)) {
-    auto effects = hear(*machine_, *opened, now);
+      std::holds_alternative<conversation::failed>(event) && machine_->state() == protocol::session_state::initializing;
+  if (failed_open || std::holds_alternative<conversation::closed>(event)) lease_.engine_ended();
+  if (const auto* opened = std::get_if<conversation::opened>(&event)) {
+    auto effects = machine_->on_engine(*opened, now);
     begin_log(*opened, now);
     return carry_out(std::move(effects));
   }
   if (durable_) keep(logged::engine_word{event}, now);
-  carry_out(hear(*machine_, std::move(event), now));
+  carry_out(machine_->on_engine(std::move(event), now));
 }
 
 /// If the client connected before a model was loaded, these were unknown then. A running session keeps those with which

@@ -78,7 +78,7 @@ private:
   void take_offer(resume_request& offer, const protocol::resume_claim& claim);
   void begin_recording(const std::string& id);
   void take_event(engine_event& event);
-  void take_engine_event(inference::event&& event);
+  void take_engine_event(conversation::event&& event);
   void tell_fault() noexcept;
   void log_end();
 
@@ -89,7 +89,7 @@ private:
 
   // For the process that may take it up (session_durable.cpp).
   void keep_frame(const std::shared_ptr<const std::string>& text, const void* init_before, protocol::time_point now);
-  void begin_log(const inference::opened& opened, protocol::time_point now);
+  void begin_log(const conversation::opened& opened, protocol::time_point now);
   void keep(log_record what, protocol::time_point now) {
     if (durable_) durable_->note(std::move(what), now);
   }
@@ -110,10 +110,10 @@ private:
   void perform(const protocol::retype& effect);
   void perform(const protocol::release_worker& effect);
   void perform(const protocol::open_engine& effect);
-  void perform(protocol::submit_unit& effect);
-  void perform(const protocol::cut_step& effect);
-  void perform(const protocol::submit_turn& effect);
-  void perform(const protocol::cancel_turn& effect);
+  void perform(conversation::submit_unit& order);
+  void perform(const conversation::cut& order);
+  void perform(conversation::submit_turn& order);
+  void perform(const conversation::cancel_turn& order);
   void perform(const protocol::restore_session& effect);
   void perform(const protocol::close_engine& effect);
   void perform(protocol::transcribe_turn& effect);

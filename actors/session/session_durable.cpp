@@ -67,7 +67,7 @@ void session::keep_frame(const std::shared_ptr<const std::string>& text, const v
   init_at_ = now;
 }
 
-void session::begin_log(const inference::opened& opened, protocol::time_point now) {
+void session::begin_log(const conversation::opened& opened, protocol::time_point now) {
   const auto init = std::exchange(init_frame_, nullptr);
   if (!shared_.journals || !machine_->resumable() || !init) return;
   const auto& origin = machine_->origin();

@@ -1,5 +1,4 @@
 #include "actors/log.hpp"
-#include "actors/session/convert.hpp"
 #include "actors/session/session.hpp"
 #include "actors/unix_time.hpp"
 #include "protocol/codec/server_codec.hpp"
@@ -80,20 +79,20 @@ void session::perform(const protocol::open_engine& effect) {
   lease_.open(effect);
 }
 
-void session::perform(protocol::submit_unit& effect) {
-  lease_.order(to_engine(std::move(effect), lease_.engine_session()));
+void session::perform(conversation::submit_unit& order) {
+  lease_.order(std::move(order));
 }
 
-void session::perform(const protocol::cut_step&) {
-  lease_.order(inference::cut{lease_.engine_session()});
+void session::perform(const conversation::cut& order) {
+  lease_.order(order);
 }
 
-void session::perform(const protocol::submit_turn& effect) {
-  lease_.order(to_engine(effect, lease_.engine_session()));
+void session::perform(conversation::submit_turn& order) {
+  lease_.order(std::move(order));
 }
 
-void session::perform(const protocol::cancel_turn&) {
-  lease_.order(inference::cancel_turn{lease_.engine_session()});
+void session::perform(const conversation::cancel_turn& order) {
+  lease_.order(order);
 }
 
 void session::perform(const protocol::restore_session&) {

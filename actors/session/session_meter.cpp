@@ -42,19 +42,19 @@ void session_meter::answered(const protocol::output_delta& delta, protocol::mode
   (delta.kind == protocol::output_kind::listen ? worker_->listened : worker_->spoke)->Increment();
 }
 
-void session_meter::heard(const inference::event& event) {
+void session_meter::heard(const conversation::event& event) {
   if (!worker_) return;
-  if (const auto* opened = std::get_if<inference::opened>(&event)) return count(opened->prompt_usage);
-  if (const auto* output = std::get_if<inference::step_output>(&event)) {
+  if (const auto* opened = std::get_if<conversation::opened>(&event)) return count(opened->prompt_usage);
+  if (const auto* output = std::get_if<conversation::step_output>(&event)) {
     if (output->first) count(output->used);
     if (output->last) count(output->metrics);
-  } else if (const auto* done = std::get_if<inference::chat_done>(&event)) {
+  } else if (const auto* done = std::get_if<conversation::chat_done>(&event)) {
     count(done->used);
     count(done->metrics);
   }
 }
 
-void session_meter::count(const inference::usage& used) {
+void session_meter::count(const conversation::usage& used) {
   count_if_any(*worker_->input_text, used.input_text);
   count_if_any(*worker_->input_audio, used.input_audio);
   count_if_any(*worker_->input_vision, used.input_vision);
@@ -62,7 +62,7 @@ void session_meter::count(const inference::usage& used) {
   count_if_any(*worker_->output_audio, used.output_audio);
 }
 
-void session_meter::count(const inference::step_metrics& cost) {
+void session_meter::count(const conversation::step_metrics& cost) {
   time_if_any(*worker_->prefill, cost.prefill_ms);
   time_if_any(*worker_->generate, cost.generate_ms);
   time_if_any(*worker_->llm, cost.llm_ms);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/meters.hpp"
-#include "inference/unit.hpp"
+#include "conversation/engine.hpp"
 #include "protocol/events.hpp"
 
 #include <cstdint>
@@ -20,14 +20,14 @@ public:
   void sent(const protocol::server_event& event, protocol::mode kind);
 
   /// Counts an event of the engine.
-  void heard(const inference::event& event);
+  void heard(const conversation::event& event);
 
   void moved() { all_.failovers().Increment(); }
 
 private:
   void answered(const protocol::output_delta& delta, protocol::mode kind);
-  void count(const inference::usage& used);
-  void count(const inference::step_metrics& cost);
+  void count(const conversation::usage& used);
+  void count(const conversation::step_metrics& cost);
 
   meters& all_;
   std::shared_ptr<meters::worker> worker_; ///< the last worker

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/unit.hpp"
+#include "conversation/engine.hpp"
 
 #include <utility>
 #include <vector>
@@ -53,8 +53,8 @@ public:
   bool end() { return std::exchange(stage_, stage::none) != stage::none; }
 
   /// Holds a command back until the trial is granted.
-  void hold(inference::command&& command) { held_.push_back(std::move(command)); }
-  std::vector<inference::command> release() { return std::exchange(held_, {}); }
+  void hold(conversation::command&& command) { held_.push_back(std::move(command)); }
+  std::vector<conversation::command> release() { return std::exchange(held_, {}); }
 
   /// No worker has anything left. The queue manager forgets a trial together with its slot.
   void forget() {
@@ -69,7 +69,7 @@ private:
   bool exposed_ = false;  ///< the worker has unanswered work of this session
   int work_losses_ = 0;   ///< workers that died with the work in progress
   int replay_losses_ = 0; ///< workers that died during a replay of the journal, since it was last replayed completely
-  std::vector<inference::command> held_;
+  std::vector<conversation::command> held_;
 };
 
 } // namespace parley::actors

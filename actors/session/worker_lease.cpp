@@ -2,7 +2,6 @@
 
 #include "actors/cluster/speaks_for.hpp"
 #include "actors/log.hpp"
-#include "actors/session/convert.hpp"
 #include "base/assert.hpp"
 
 #include <utility>
@@ -11,15 +10,9 @@ namespace parley::actors {
 
 namespace {
 
-bool opens(const inference::command& command) {
-  return std::holds_alternative<inference::open_duplex>(command) ||
-         std::holds_alternative<inference::open_chat>(command);
-}
-
 /// Whether the engine computes an answer to it.
-bool is_work(const inference::command& command) {
-  return opens(command) || std::holds_alternative<inference::submit_unit>(command) ||
-         std::holds_alternative<inference::submit_turn>(command);
+bool is_work(const conversation::command& command) {
+  return answer_number(command).has_value();
 }
 
 } // namespace
@@ -35,7 +28,7 @@ void worker_lease::take_over(journal kept, protocol::open_engine opened_with) {
   journal_ = std::make_unique<journal>(std::move(kept));
   opened_with_ = std::move(opened_with);
   kind_ = opened_with_->kind;
-  prompt_ = prompt_of(to_engine(*opened_with_, 0));
+  prompt_ = prompt_of(opened_with_->order);
   state_ = lease::displaced{};
 }
 
@@ -196,7 +189,7 @@ void worker_lease::leave_slot() {
 
 void worker_lease::open(const protocol::open_engine& order) {
   opened_with_ = order;
-  prompt_ = prompt_of(to_engine(order, 0));
+  prompt_ = prompt_of(order.order);
   if (!prompt_) return open_here();
   state_ = being_placed(std::move(state_));
   tell_queue(affinity_request{slot().ticket, *prompt_});
@@ -205,12 +198,13 @@ void worker_lease::open(const protocol::open_engine& order) {
 void worker_lease::open_here() {
   PARLEY_ASSERT(opened_with_.has_value(), "what is opened was described");
   state_ = opened(std::move(state_), ++terms_.last_key);
-  order(to_engine(*opened_with_, engine_session()));
+  order(opened_with_->order);
 }
 
 /// Work that was lost with a worker waits for its trial, and later work waits behind it.
-void worker_lease::order(inference::command&& command) {
+void worker_lease::order(conversation::command command) {
   PARLEY_ASSERT(engine_session() != 0, "commands go to an engine session");
+  command = addressed(std::move(command), engine_session());
   if (!journal_) {
     journal_ = std::make_unique<journal>(most_);
     journal_->wake_with(wake_);
@@ -223,7 +217,7 @@ void worker_lease::order(inference::command&& command) {
     dispatch(std::move(entered));
 }
 
-void worker_lease::dispatch(inference::command&& command) {
+void worker_lease::dispatch(conversation::command&& command) {
   if (is_work(command)) trial_.sent();
   if (opens(command))
     self_.send(slot().worker, engine_open{&self_, slot().ticket, std::move(command)});
@@ -258,7 +252,7 @@ lease_event worker_lease::close() {
   }
   if (in<lease::placing>() || in<lease::held>()) return lease_event::closed; // nothing is open
   stay();
-  order(inference::close_session{engine_session()});
+  order(conversation::close_session{});
   state_ = being_closed(std::move(state_));
   return lease_event::none;
 }
@@ -268,16 +262,17 @@ bool worker_lease::heeds(const caf::strong_actor_ptr& sender) const {
   return has && comes_from(sender, has->worker);
 }
 
-bool worker_lease::concerns(inference::event& event) {
-  const auto of = std::visit([](const auto& each) { return each.session; }, event);
+bool worker_lease::concerns(conversation::event& event) {
+  const auto of = session_of(event);
   if (of == 0 || of != engine_session()) return false;
   if (const auto number = journal_->endless(event))
-    event = inference::failed{of, *number, inference::failure::inference, "the worker's answer does not end"};
+    event =
+        conversation::failed{of, *number, conversation::failure_kind::inference, "the worker's answer does not end"};
   journal_->note(event);
   if (restoring()) return true;
   // A first answer suggests that this work does not kill workers, although only its end proves it.
-  if (std::holds_alternative<inference::chat_delta>(event)) end_trial();
-  if (!journal_->awaits_answer() || std::holds_alternative<inference::failed>(event)) {
+  if (std::holds_alternative<conversation::chat_delta>(event)) end_trial();
+  if (!journal_->awaits_answer() || std::holds_alternative<conversation::failed>(event)) {
     trial_.answered();
     end_trial();
   }
@@ -329,8 +324,8 @@ lease_event worker_lease::rebuild_further() {
   return lease_event::restored;
 }
 
-lease_event worker_lease::take_restored(const inference::event& event) {
-  return std::holds_alternative<inference::failed>(event) ? give_up_moving() : rebuild_further();
+lease_event worker_lease::take_restored(const conversation::event& event) {
+  return std::holds_alternative<conversation::failed>(event) ? give_up_moving() : rebuild_further();
 }
 
 lease_event worker_lease::woken() {

@@ -63,11 +63,11 @@ public:
   void retype(protocol::mode kind);
   void release();
   void open(const protocol::open_engine& order);
-  void order(inference::command&& command);
+  void order(conversation::command command); ///< to the engine session in use, whatever session it names
   lease_event restore();
   lease_event close();
 
-  inference::session_id engine_session() const { return engine_of(state_); }
+  conversation::session_id engine_session() const { return engine_of(state_); }
 
   /// Call when everything that the machine wanted is done: returns a slot or ticket that came with the loss of a
   /// worker, if the machine did not request one.
@@ -86,10 +86,10 @@ public:
 
   /// Whether this concerns the engine session in use; if so, its choices are recorded. An answer without an end becomes a
   /// failure.
-  bool concerns(inference::event& event);
+  bool concerns(conversation::event& event);
   bool restoring() const { return in<lease::replaying>(); }
   /// Takes an event of a session that is being restored.
-  lease_event take_restored(const inference::event& event);
+  lease_event take_restored(const conversation::event& event);
   /// The engine session in use has ended.
   void engine_ended();
 
@@ -119,7 +119,7 @@ private:
   lease_event lose(ticket_key next, bool shut_down);
   void leave_slot();
   void open_here();
-  void dispatch(inference::command&& command);
+  void dispatch(conversation::command&& command);
   void want_trial();
   void end_trial();
   lease_event rebuild();

@@ -14,10 +14,10 @@ engine_thread::~engine_thread() {
   thread_.join();
 }
 
-bool engine_thread::post(inference::command&& order) {
+bool engine_thread::post(conversation::command&& order) {
   {
     const std::lock_guard lock(mutex_);
-    if (commands_.size() >= max_commands_ && !std::holds_alternative<inference::close_session>(order)) return false;
+    if (commands_.size() >= max_commands_ && !std::holds_alternative<conversation::close_session>(order)) return false;
     commands_.push_back(std::move(order));
   }
   wake_.notify_one();
@@ -36,7 +36,7 @@ void engine_thread::run() {
   // The only place that catches what an engine throws: unusable settings or weights, a broken device.
   std::string reason;
   try {
-    const auto engine = make_([this](inference::event&& event) { tell_.event(std::move(event)); });
+    const auto engine = make_([this](conversation::event&& event) { tell_.event(std::move(event)); });
     tell_.up(engine->info());
     serve(*engine);
     return;
@@ -49,7 +49,7 @@ void engine_thread::run() {
 }
 
 void engine_thread::serve(inference::engine& engine) {
-  std::vector<inference::command> taken;
+  std::vector<conversation::command> taken;
   bool busy = false;
   std::chrono::duration<double> worked{};
   while (true) {

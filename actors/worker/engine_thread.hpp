@@ -23,7 +23,7 @@ public:
   /// All functions are called on the engine's thread and must not block.
   struct listener {
     std::function<void(const inference::engine_info&)> up; ///< called first, once: the engine is loaded
-    std::function<void(inference::event&&)> event;
+    std::function<void(conversation::event&&)> event;
     std::function<void(std::string)> down; ///< called last, once: the engine could not be loaded or has thrown. Not
                                            ///< after `stop`.
     /// Called before each pass with the seconds that the thread has worked so far; may be empty.
@@ -41,7 +41,7 @@ public:
 
   /// Passes on a command. Returns false if the queue is full; `close_session`, which frees room, is accepted even then
   /// (there is at most one per session). After the engine's end, commands are dropped. Thread-safe, never blocks.
-  bool post(inference::command&& order);
+  bool post(conversation::command&& order);
 
   /// Makes the current pass the last one. Does not wait. Thread-safe.
   void stop();
@@ -55,7 +55,7 @@ private:
   const std::size_t max_commands_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<inference::command> commands_;
+  std::vector<conversation::command> commands_;
   bool stopping_ = false;
   std::thread thread_;
 };

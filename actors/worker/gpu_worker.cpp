@@ -19,23 +19,6 @@ constexpr std::size_t max_commands = 4096;
 /// Minimum time between two reports of the load.
 constexpr std::chrono::milliseconds report_gap{500};
 
-inference::session_id session_of(const inference::command& order) {
-  return std::visit([](const auto& of) { return of.session; }, order);
-}
-
-inference::session_id session_of(const inference::event& event) {
-  return std::visit([](const auto& of) { return of.session; }, event);
-}
-
-/// The number of the unit or turn in a refused command; none = it needs no answer.
-std::optional<std::uint64_t> answer_number(const inference::command& order) {
-  if (std::holds_alternative<inference::open_duplex>(order) || std::holds_alternative<inference::open_chat>(order))
-    return 0;
-  if (const auto* unit = std::get_if<inference::submit_unit>(&order)) return unit->unit;
-  if (const auto* turn = std::get_if<inference::submit_turn>(&order)) return turn->turn;
-  return {};
-}
-
 /// The counts between two reports.
 inference::engine_capacity since(const inference::engine_capacity& then, inference::engine_capacity now) {
   for (const auto& counter : engine_counters) now.*counter.value -= then.*counter.value;
@@ -55,7 +38,7 @@ gpu_worker::behavior_type gpu_worker::make_behavior() {
       std::move(make_),
       engine_thread::listener{
           [self](const inference::engine_info& info) { caf::anon_send(self, engine_up{info}); },
-          [self](inference::event&& event) { caf::anon_send(self, engine_event{std::move(event)}); },
+          [self](conversation::event&& event) { caf::anon_send(self, engine_event{std::move(event)}); },
           [self](std::string reason) { caf::anon_send(self, engine_down{std::move(reason)}); },
           [self, box = box_](const inference::engine_capacity& now, double busy_s) {
             if (box->put({now, busy_s})) caf::anon_send(self, capacity_measured{});
@@ -180,8 +163,8 @@ void gpu_worker::open(engine_open& message) {
   offer();
   if (!engine_->post(std::move(message.order))) {
     forget(clients_.find(id));
-    send(session,
-         engine_event{inference::failed{id, 0, inference::failure::inference, "the engine's command queue is full"}});
+    send(session, engine_event{conversation::failed{id, 0, conversation::failure_kind::inference,
+                                                    "the engine's command queue is full"}});
   }
 }
 
@@ -190,21 +173,21 @@ void gpu_worker::order(engine_command& message) {
   const auto id = session_of(message.order);
   const auto found = clients_.find(id);
   if (found != clients_.end() && found->second.session != message.session) return;
-  if (std::holds_alternative<inference::close_session>(message.order)) {
+  if (std::holds_alternative<conversation::close_session>(message.order)) {
     // A session that failed to open, or was already closed, counts as closed.
-    if (found == clients_.end()) return send(message.session, engine_event{inference::closed{id}});
+    if (found == clients_.end()) return send(message.session, engine_event{conversation::closed{id}});
     return close(id, found->second);
   }
   if (found == clients_.end() || found->second.closing) return;
   const auto number = answer_number(message.order);
   if (!engine_->post(std::move(message.order)) && number)
-    send(message.session, engine_event{inference::failed{id, *number, inference::failure::inference,
-                                                         "the engine's command queue is full"}});
+    send(message.session, engine_event{conversation::failed{id, *number, conversation::failure_kind::inference,
+                                                            "the engine's command queue is full"}});
 }
 
-void gpu_worker::close(inference::session_id id, client& of) {
+void gpu_worker::close(conversation::session_id id, client& of) {
   if (std::exchange(of.closing, true)) return;
-  engine_->post(inference::close_session{id});
+  engine_->post(conversation::close_session{id});
 }
 
 void gpu_worker::route(engine_event& message) {
@@ -212,14 +195,14 @@ void gpu_worker::route(engine_event& message) {
   if (found == clients_.end()) return;
   auto& to = found->second;
   const auto session = to.session;
-  const bool failed_open = to.opening && std::holds_alternative<inference::failed>(message.event);
+  const bool failed_open = to.opening && std::holds_alternative<conversation::failed>(message.event);
   const bool closing = to.closing;
   to.opening = false;
   // A failed open leaves nothing in the engine, so a close sent at the same time is done, too.
-  if (failed_open || std::holds_alternative<inference::closed>(message.event)) forget(found);
+  if (failed_open || std::holds_alternative<conversation::closed>(message.event)) forget(found);
   const auto id = session_of(message.event);
   send(session, std::move(message));
-  if (failed_open && closing) send(session, engine_event{inference::closed{id}});
+  if (failed_open && closing) send(session, engine_event{conversation::closed{id}});
 }
 
 void gpu_worker::forget(clients::iterator which) {

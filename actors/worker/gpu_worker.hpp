@@ -38,7 +38,7 @@ private:
     bool closing = false;
     bool orphaned = false; ///< the slot is freed when the engine has closed it
   };
-  using clients = std::map<inference::session_id, client>;
+  using clients = std::map<conversation::session_id, client>;
 
   /// A gateway that may fill its slots.
   struct gateway_client {
@@ -51,7 +51,7 @@ private:
   void open(engine_open& message);
   void order(engine_command& message);
   void route(engine_event& message);
-  void close(inference::session_id id, client& of);
+  void close(conversation::session_id id, client& of);
   void forget(clients::iterator which);
   void start(const worker_start& message);
   void stop();

@@ -168,7 +168,7 @@ answer::news answer::take(token_id token, bool full) {
   text_ += text;
   const auto again = std::min(told_.bytes, text.size());
   told_.bytes -= again;
-  if (over) reason_ = decoder_.complete() ? finish::turn_end : finish::length;
+  if (over) reason_ = decoder_.complete() ? finish_reason::turn_end : finish_reason::length;
   return {false, text.substr(again), untold_calls(), over};
 }
 

@@ -9,7 +9,7 @@
 #include "inference/quirks.hpp"
 #include "inference/random.hpp"
 #include "inference/text/tokenizer.hpp"
-#include "inference/unit.hpp"
+#include "inference/vocabulary.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -69,7 +69,7 @@ public:
   news take(token_id token, bool full);
 
   /// Why it is over, once it is.
-  finish reason() const { return reason_; }
+  finish_reason reason() const { return reason_; }
 
   /// A terminator, a stop or the grammar has ended it, not its limit.
   bool complete() const { return decoder_.complete(); }
@@ -130,7 +130,7 @@ private:
   std::vector<token_id> unspeakable_;              ///< banned while it is spoken
   std::vector<token_id> marks_out_of_calls_;       ///< banned except in a call
   told told_;
-  finish reason_ = finish::turn_end;
+  finish_reason reason_ = finish_reason::turn_end;
 };
 
 } // namespace parley::inference::chat

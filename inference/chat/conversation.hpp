@@ -3,8 +3,8 @@
 #include "inference/chat/prompt.hpp"
 #include "inference/chat/template.hpp"
 #include "inference/formats/model_config.hpp"
-#include "inference/unit.hpp"
 #include "inference/vision/pieces.hpp"
+#include "inference/vocabulary.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "inference/chat/rendered_text.hpp"
-#include "inference/unit.hpp"
+#include "inference/vocabulary.hpp"
 
 #include <span>
 #include <string>

@@ -52,7 +52,7 @@ void listen_once(engine& model, answers& heard, findings& out) {
   options.sampling.greedy = true;
   model.handle(open_duplex{ear, "You are a helpful assistant.", options, nullptr, nullptr, 1});
   work(model);
-  model.handle(submit_unit{ear, 0, std::make_shared<const std::vector<float>>(16000), {}});
+  model.handle(submit_unit{{std::make_shared<const std::vector<float>>(16000), {}}, ear, 0});
   const auto seconds = work(model);
   const auto steps = heard.all<step_output>();
   if (steps.empty()) return;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "inference/duplex/unit_decoder.hpp"
-#include "inference/unit.hpp"
+#include "inference/vocabulary.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -2,7 +2,7 @@
 
 #include "inference/duplex/window.hpp"
 #include "inference/text/tokenizer.hpp"
-#include "inference/unit.hpp"
+#include "inference/vocabulary.hpp"
 
 #include <span>
 #include <vector>

@@ -3,7 +3,7 @@
 #include "inference/duplex/unit_decoder.hpp"
 #include "inference/llm/row_move.hpp"
 #include "inference/text/tokenizer.hpp"
-#include "inference/unit.hpp"
+#include "inference/vocabulary.hpp"
 
 #include <cstdint>
 #include <deque>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "inference/engine/stage.hpp"
-#include "inference/unit.hpp"
+#include "inference/vocabulary.hpp"
 
 #include <array>
 #include <chrono>

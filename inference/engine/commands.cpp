@@ -27,18 +27,11 @@ std::uint64_t random_seed() {
   return std::uint64_t{entropy()} << 32 | entropy();
 }
 
-/// The number that identifies the answer to a command; 0 = it concerns the session itself.
-std::uint64_t answer_number(const command& order) {
-  if (const auto* unit = std::get_if<submit_unit>(&order)) return unit->unit;
-  const auto* turn = std::get_if<submit_turn>(&order);
-  return turn ? turn->turn : 0;
-}
-
 } // namespace
 
 void omni_engine::handle(command&& order) {
-  const auto id = std::visit([](const auto& o) { return o.session; }, order);
-  const auto number = answer_number(order);
+  const auto id = session_of(order);
+  const auto number = answer_number(order).value_or(0); // 0 = it concerns the session itself
   try {
     c10::InferenceMode guard;
     use_threads();
@@ -48,9 +41,9 @@ void omni_engine::handle(command&& order) {
     if (sessions_.loses_device(why.text)) return;
     auto* s = sessions_.find(id);
     if (s && number == 0)
-      sessions_.fail(*s, failure::inference, why.text);
+      sessions_.fail(*s, failure_kind::inference, why.text);
     else
-      sessions_.refuse(id, number, failure::inference, why.text); // the task is not in the queue yet
+      sessions_.refuse(id, number, failure_kind::inference, why.text); // the task is not in the queue yet
   }
   sessions_.bury();
 }
@@ -63,7 +56,7 @@ bool omni_engine::may_open(session_id id) {
     objection = "the session is open already";
   else if (sessions_.size() >= static_cast<std::size_t>(most))
     objection = "no slot is free";
-  if (objection) sessions_.refuse(id, 0, failure::inference, objection);
+  if (objection) sessions_.refuse(id, 0, failure_kind::inference, objection);
   return !objection;
 }
 
@@ -84,7 +77,7 @@ bool omni_engine::knows(std::span<const std::int64_t> sampled, std::span<const s
 void omni_engine::apply(open_duplex&& order) {
   const auto id = order.session;
   if (!may_open(id)) return;
-  if (!model_->hears()) return sessions_.refuse(id, 0, failure::invalid, "this model does not hear");
+  if (!model_->hears()) return sessions_.refuse(id, 0, failure_kind::invalid, "this model does not hear");
   auto fresh = std::make_unique<duplex_session>(id, choose_seed(order.seed), pool_.open(), order.options, context_);
   auto& s = *fresh;
   s.arrival = ++arrivals_;
@@ -107,12 +100,13 @@ void omni_engine::apply(submit_unit&& order) {
   const auto id = order.session;
   const auto number = order.unit;
   auto* s = sessions_.find<duplex_session>(id);
-  if (!s) return sessions_.refuse(id, number, failure::inference, "no such duplex session");
-  if (s->waiting.size() >= most_waiting) return sessions_.refuse(id, number, failure::inference, "too many units wait");
+  if (!s) return sessions_.refuse(id, number, failure_kind::inference, "no such duplex session");
+  if (s->waiting.size() >= most_waiting)
+    return sessions_.refuse(id, number, failure_kind::inference, "too many units wait");
   if (order.replay && !(knows(order.replay->sampled, order.replay->spoken) && knows(order.replay->remembered, {})))
-    return sessions_.refuse(id, number, failure::invalid, no_such_token);
+    return sessions_.refuse(id, number, failure_kind::invalid, no_such_token);
   auto pictures = context_.slice(id, order.frames, order.max_slice_nums);
-  if (!pictures) return sessions_.refuse(id, number, failure::inference, "too many pictures wait");
+  if (!pictures) return sessions_.refuse(id, number, failure_kind::inference, "too many pictures wait");
   if (order.replay)
     sessions_.enqueue(*s, std::make_unique<replay_task>(*s, std::move(order), *std::move(pictures)));
   else
@@ -123,13 +117,14 @@ void omni_engine::apply(submit_turn&& order) {
   const auto id = order.session;
   const auto number = order.turn;
   auto* s = sessions_.find<chat_session>(id);
-  if (!s) return sessions_.refuse(id, number, failure::inference, "no such chat session");
-  if (s->waiting.size() >= most_waiting) return sessions_.refuse(id, number, failure::inference, "too many turns wait");
+  if (!s) return sessions_.refuse(id, number, failure_kind::inference, "no such chat session");
+  if (s->waiting.size() >= most_waiting)
+    return sessions_.refuse(id, number, failure_kind::inference, "too many turns wait");
   if (order.replay && !knows(order.replay->sampled, order.replay->spoken))
-    return sessions_.refuse(id, number, failure::invalid, no_such_token);
+    return sessions_.refuse(id, number, failure_kind::invalid, no_such_token);
   auto pictures = context_.slice(id, chat::pictures_in(order),
                                  order.max_slice_nums.value_or(model_->config().vision.max_slice_nums));
-  if (!pictures) return sessions_.refuse(id, number, failure::inference, "too many pictures wait");
+  if (!pictures) return sessions_.refuse(id, number, failure_kind::inference, "too many pictures wait");
   sessions_.enqueue(*s, std::make_unique<chat_task>(*s, context_, std::move(order), *std::move(pictures)));
 }
 

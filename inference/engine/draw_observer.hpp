@@ -1,7 +1,7 @@
 #pragma once
 
 #include "inference/llm/sampling.hpp"
-#include "inference/unit.hpp"
+#include "inference/vocabulary.hpp"
 
 #include <cstdint>
 #include <span>

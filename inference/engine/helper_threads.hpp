@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/unit.hpp"
+#include "inference/vocabulary.hpp"
 
 #include <atomic>
 #include <chrono>

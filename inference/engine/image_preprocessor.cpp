@@ -14,14 +14,14 @@ bool image_job::work(const std::function<bool()>& wanted) noexcept {
     }
     pieces += sliced->pieces.size();
     if (pieces > most_pieces) {
-      kind = failure::context_full;
+      kind = failure_kind::context_full;
       problem = "the pictures do not fit into the context";
       return true;
     }
     pictures.push_back(*std::move(sliced));
     return ++troublemaker == files.size() || !wanted();
   } catch (...) { // out of memory
-    kind = failure::inference;
+    kind = failure_kind::inference;
     problem = "no memory";
     return true;
   }

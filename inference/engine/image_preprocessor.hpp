@@ -1,8 +1,8 @@
 #pragma once
 
 #include "inference/engine/helper_threads.hpp"
-#include "inference/unit.hpp"
 #include "inference/vision/pieces.hpp"
+#include "inference/vocabulary.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -23,7 +23,7 @@ struct image_job final : helper_job {
   vision::slicing how;
 
   std::vector<vision::sliced_picture> pictures; ///< one per file, unless there is a problem
-  failure kind = failure::invalid;              ///< the kind of problem
+  failure_kind kind = failure_kind::invalid;    ///< the kind of problem
   std::string problem;                          ///< the problem in words for the client; empty = none
   std::size_t troublemaker = 0;                 ///< the file with the problem, or the next one
   std::size_t pieces = 0;                       ///< pieces so far

@@ -3,7 +3,7 @@
 #include "base/lru_cache.hpp"
 #include "inference/llm/kv_pool.hpp"
 #include "inference/text/tokenizer.hpp"
-#include "inference/unit.hpp"
+#include "inference/vocabulary.hpp"
 
 #include <ATen/core/Tensor.h>
 

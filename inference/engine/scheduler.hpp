@@ -1,7 +1,7 @@
 #pragma once
 
 #include "inference/engine/background_share.hpp"
-#include "inference/unit.hpp"
+#include "inference/vocabulary.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -72,7 +72,7 @@ void session_table::conclude(task& t) noexcept {
   start_next(s);
 }
 
-void session_table::refuse(session_id id, std::uint64_t number, failure kind, const char* message) noexcept {
+void session_table::refuse(session_id id, std::uint64_t number, failure_kind kind, const char* message) noexcept {
   try {
     try {
       tell_(failed{id, number, kind, message});
@@ -96,10 +96,10 @@ bool session_table::loses_device(const char* message) noexcept {
 }
 
 void session_table::fail_by_exception(session& s, const char* message) noexcept {
-  if (!loses_device(message)) fail(s, failure::inference, message);
+  if (!loses_device(message)) fail(s, failure_kind::inference, message);
 }
 
-void session_table::fail(session& s, failure kind, const char* message) noexcept {
+void session_table::fail(session& s, failure_kind kind, const char* message) noexcept {
   if (s.over) return;
   const auto number = s.running ? s.running->number() : std::nullopt;
   if (!number) return give_up(s, kind, message);
@@ -115,7 +115,7 @@ void session_table::fail(session& s, failure kind, const char* message) noexcept
 }
 
 /// Ends a session that was not open yet or cannot be restored. Its pending requests are refused.
-void session_table::give_up(session& s, failure kind, const char* message) noexcept {
+void session_table::give_up(session& s, failure_kind kind, const char* message) noexcept {
   s.over = true;
   refuse(s.id, s.running ? s.running->number().value_or(0) : 0, kind, message);
   for (const auto& t : s.waiting)

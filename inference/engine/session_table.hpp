@@ -89,7 +89,7 @@ public:
   }
 
   /// Fails the session's task: the session returns to its state before the task, or ends if that fails.
-  void fail(session& s, failure kind, const char* message) noexcept;
+  void fail(session& s, failure_kind kind, const char* message) noexcept;
 
   /// The same after an exception, unless the device is lost.
   void fail_by_exception(session& s, const char* message) noexcept;
@@ -102,7 +102,7 @@ public:
   const std::optional<std::string>& device_lost() const { return device_lost_; }
 
   /// Reports the failure of something that never became a task, or of a session that never opened (`number` 0).
-  void refuse(session_id id, std::uint64_t number, failure kind, const char* message) noexcept;
+  void refuse(session_id id, std::uint64_t number, failure_kind kind, const char* message) noexcept;
 
   /// Frees everything that the session holds.
   void end(session_id id) noexcept;
@@ -113,7 +113,7 @@ public:
 private:
   void conclude(task& t) noexcept;
   void start_next(session& s) noexcept;
-  void give_up(session& s, failure kind, const char* message) noexcept;
+  void give_up(session& s, failure_kind kind, const char* message) noexcept;
 
   const engine::sink& tell_;
   const std::function<bool()> device_works_;

@@ -48,7 +48,7 @@ void task::set_finished() {
   needs_ = speech_needs_ = stage::idle;
 }
 
-void task::fail(failure kind, std::string message) {
+void task::fail(failure_kind kind, std::string message) {
   PARLEY_ASSERT(!finished_ && !failure_, "a task ends once");
   failure_.emplace(kind, std::move(message));
   needs_ = speech_needs_ = stage::idle;

@@ -30,7 +30,7 @@ struct session;
 
 /// Why a task failed, in words for the client.
 struct task_failure {
-  failure kind = failure::inference;
+  failure_kind kind = failure_kind::inference;
   std::string message;
 };
 
@@ -171,7 +171,7 @@ protected:
   void need_speech(stage next);
   void prefill(at::Tensor rows); ///< requests `prefill` for these rows
   void set_finished();
-  void fail(failure kind, std::string message);
+  void fail(failure_kind kind, std::string message);
 
   engine_clock::time_point began_, prefilled_;
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/unit.hpp"
+#include "inference/vocabulary.hpp"
 #include "inference/vocoder/token2wav.hpp"
 #include "inference/voice/voice_cache.hpp"
 

@@ -3,7 +3,7 @@
 #include "inference/quirks.hpp"
 #include "inference/random.hpp"
 #include "inference/text/tokenizer.hpp"
-#include "inference/unit.hpp"
+#include "inference/vocabulary.hpp"
 
 #include <optional>
 #include <span>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "inference/text/tokenizer.hpp"
-#include "inference/unit.hpp"
+#include "inference/vocabulary.hpp"
 
 #include <span>
 

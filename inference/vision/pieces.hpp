@@ -1,8 +1,8 @@
 #pragma once
 
-#include "inference/unit.hpp"
 #include "inference/vision/decode.hpp"
 #include "inference/vision/slices.hpp"
+#include "inference/vocabulary.hpp"
 
 #include <tl/expected.hpp>
 

@@ -1,6 +1,7 @@
 #include "protocol/session/chat_flow.hpp"
 
 #include "base/assert.hpp"
+#include "protocol/session/engine_words.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -54,31 +55,31 @@ void chat_flow::start_next(time_point now, effect_writer& out) {
 void chat_flow::submit(effect_writer& out) {
   if (!running_ || running_->submitted || abandoned_ || suspended_) return;
   running_->submitted = true;
-  out.order(submit_turn{running_->number, running_->request});
+  out.order(submit_turn{*running_->request, 0, running_->number});
 }
 
-void chat_flow::on_report(turn_report report, effect_writer& out) {
-  if (!is_running(report.turn)) return;
+void chat_flow::on_delta(conversation::chat_delta delta, effect_writer& out) {
+  if (!is_running(delta.turn)) return;
   PARLEY_ASSERT(running_, "a turn is running");
   turn& now_said = *running_;
-  if (!report.audio) now_said.text += report.text;
+  if (!delta.audio) now_said.text += delta.text;
   if (!now_said.request->streaming) {
-    std::move(report.scores.begin(), report.scores.end(), std::back_inserter(now_said.scores));
+    std::move(delta.scores.begin(), delta.scores.end(), std::back_inserter(now_said.scores));
     return;
   }
-  if (!report.audio && report.text.empty() && report.scores.empty()) return say_calls(std::move(report.calls), out);
-  output_delta delta;
-  delta.kind = report.audio ? output_kind::audio : output_kind::text;
-  if (report.audio) {
-    delta.audio = std::move(report.audio);
+  if (!delta.audio && delta.text.empty() && delta.scores.empty()) return say_calls(std::move(delta.calls), out);
+  output_delta told;
+  told.kind = delta.audio ? output_kind::audio : output_kind::text;
+  if (delta.audio) {
+    told.audio = std::move(delta.audio);
   } else {
-    delta.text = std::move(report.text);
+    told.text = std::move(delta.text);
   }
-  delta.scores = std::move(report.scores);
-  delta.response_id = now_said.response_id;
-  delta.input_id = now_said.input_id;
-  out.say(std::move(delta));
-  say_calls(std::move(report.calls), out);
+  told.scores = std::move(delta.scores);
+  told.response_id = now_said.response_id;
+  told.input_id = now_said.input_id;
+  out.say(std::move(told));
+  say_calls(std::move(delta.calls), out);
 }
 
 void chat_flow::say_calls(std::vector<conversation::call_piece> pieces, effect_writer& out) {
@@ -93,19 +94,20 @@ void chat_flow::say_calls(std::vector<conversation::call_piece> pieces, effect_w
   }
 }
 
-bool chat_flow::on_done(turn_done_report report, time_point now, effect_writer& out) {
-  if (!is_running(report.turn)) return false;
+bool chat_flow::on_done(conversation::chat_done done, time_point now, effect_writer& out) {
+  if (!is_running(done.turn)) return false;
   std::string reason = "turn_end";
-  if (report.reason == finish_reason::length) reason = "length";
-  if (report.reason == finish_reason::cancelled) reason = "cancelled";
-  end_turn(std::move(report), std::move(reason), now, out);
+  if (done.reason == conversation::finish_reason::length) reason = "length";
+  if (done.reason == conversation::finish_reason::cancelled) reason = "cancelled";
+  const metrics measured = wire_metrics(done.metrics);
+  end_turn(std::move(done), std::move(reason), measured, now, out);
   start_next(now, out);
   return true;
 }
 
 void chat_flow::on_failure(bool tell, time_point now, effect_writer& out) {
   if (tell) {
-    end_turn(what_was_said(), "error", now, out);
+    end_turn(what_was_said(), "error", {}, now, out);
   } else {
     running_.reset();
   }
@@ -123,11 +125,11 @@ void chat_flow::on_turn_over(time_point now, effect_writer& out) {
     abandoned_ = running_->number;
     out.order(cancel_turn{});
   }
-  end_turn(what_was_said(), "error", now, out);
+  end_turn(what_was_said(), "error", {}, now, out);
 }
 
 void chat_flow::on_leave(time_point now, effect_writer& out) {
-  if (running_) end_turn(what_was_said(), "cancelled", now, out);
+  if (running_) end_turn(what_was_said(), "cancelled", {}, now, out);
 }
 
 void chat_flow::on_worker_lost() {
@@ -141,35 +143,36 @@ void chat_flow::on_restored(effect_writer& out) {
   submit(out);
 }
 
-turn_done_report chat_flow::what_was_said() const {
+conversation::chat_done chat_flow::what_was_said() const {
   PARLEY_ASSERT(running_, "a turn is running");
-  turn_done_report report;
-  report.text = running_->text;
-  return report;
+  conversation::chat_done so_far;
+  so_far.text = running_->text;
+  return so_far;
 }
 
-void chat_flow::end_turn(turn_done_report report, std::string reason, time_point now, effect_writer& out) {
+void chat_flow::end_turn(conversation::chat_done done, std::string reason, const metrics& measured, time_point now,
+                         effect_writer& out) {
   PARLEY_ASSERT(running_, "a turn is running");
-  total_ += report.used;
+  total_ += done.used;
   turn& over = *running_;
-  for (std::size_t number = 0; number < report.calls.size(); ++number) {
-    auto& call = report.calls[number];
+  for (std::size_t number = 0; number < done.calls.size(); ++number) {
+    auto& call = done.calls[number];
     if (number < over.calls.size()) call.id = over.calls[number];
     if (call.id.empty()) call.id = make_id(random_, "call_");
     out.say(response_tool_call{over.response_id, over.input_id, std::move(call)});
   }
-  response_done done{.response_id = over.response_id,
+  response_done told{.response_id = over.response_id,
                      .input_id = over.input_id,
-                     .text = std::move(report.text),
-                     .audio = over.request->streaming ? nullptr : std::move(report.audio),
+                     .text = std::move(done.text),
+                     .audio = over.request->streaming ? nullptr : std::move(done.audio),
                      .reason = std::move(reason),
-                     .measured = report.measured,
-                     .used = report.used,
+                     .measured = measured,
+                     .used = done.used,
                      .scores = std::move(over.scores)};
-  std::move(report.scores.begin(), report.scores.end(), std::back_inserter(done.scores));
-  done.measured.wall_clock_ms = milliseconds_f(now - over.started).count();
-  done.measured.queue_ms = milliseconds_f(over.started - over.received).count();
-  out.say(std::move(done));
+  std::move(done.scores.begin(), done.scores.end(), std::back_inserter(told.scores));
+  told.measured.wall_clock_ms = milliseconds_f(now - over.started).count();
+  told.measured.queue_ms = milliseconds_f(over.started - over.received).count();
+  out.say(std::move(told));
   running_.reset();
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "conversation/engine.hpp"
 #include "protocol/ids.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/session/effect_writer.hpp"
-#include "protocol/session/engine_reports.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -37,10 +37,10 @@ public:
   void on_append(chat_append_event event, std::size_t bytes, time_point now, effect_writer& out);
 
   // Ignores late reports, which concern another turn than the running one.
-  void on_report(turn_report report, effect_writer& out);
+  void on_delta(conversation::chat_delta delta, effect_writer& out);
 
   /// Returns true if the running turn ended.
-  bool on_done(turn_done_report report, time_point now, effect_writer& out);
+  bool on_done(conversation::chat_done done, time_point now, effect_writer& out);
 
   bool is_running(std::uint64_t turn) const { return running_ && running_->number == turn; }
 
@@ -82,8 +82,9 @@ private:
   void start_next(time_point now, effect_writer& out);
   void submit(effect_writer& out);
   void say_calls(std::vector<conversation::call_piece> pieces, effect_writer& out);
-  turn_done_report what_was_said() const;
-  void end_turn(turn_done_report report, std::string reason, time_point now, effect_writer& out);
+  conversation::chat_done what_was_said() const;
+  void end_turn(conversation::chat_done done, std::string reason, const metrics& measured, time_point now,
+                effect_writer& out);
 
   std::shared_ptr<const init_event> init_;
   random_source& random_;

@@ -1,6 +1,7 @@
 #include "protocol/session/duplex_flow.hpp"
 
 #include "base/assert.hpp"
+#include "protocol/session/engine_words.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -30,7 +31,7 @@ output_delta listen_after(const output_delta& last) {
 } // namespace
 
 duplex_flow::duplex_flow(const session_limits& limits, std::shared_ptr<const init_event> init,
-                         const engine_opened& opened, random_source& random)
+                         const conversation::opened& opened, random_source& random)
     : limits_(limits), init_(std::move(init)), bounded_(init_->config.window == window_mode::off),
       gatherer_(init_->max_slice_nums), backlog_(limits.failover.count() > 0 ? limits.failover_units : 0),
       turn_(random, limits.duplex_response_done, naming_of(*init_)), total_(opened.prompt_usage),
@@ -39,7 +40,7 @@ duplex_flow::duplex_flow(const session_limits& limits, std::shared_ptr<const ini
 flow_verdict duplex_flow::on_append(append_event event, std::uint64_t ordinal, time_point now, effect_writer& out) {
   if (event.force_listen && running_ && !running_->cut) {
     running_->cut = true;
-    if (!suspended_) out.order(cut_step{});
+    if (!suspended_) out.order(cut{});
   }
   const bool forced = event.force_listen;
   const std::string input_id = event.input_id;
@@ -58,28 +59,28 @@ bool duplex_flow::has_room(const std::vector<text_message>& context) const {
   return waiting + bytes_of(context) <= max_waiting_context;
 }
 
-flow_verdict duplex_flow::on_report(step_report report, time_point now, effect_writer& out) {
-  if (!is_running(report.unit)) return flow_verdict::go_on;
+flow_verdict duplex_flow::on_output(conversation::step_output output, time_point now, effect_writer& out) {
+  if (!is_running(output.unit)) return flow_verdict::go_on;
   PARLEY_ASSERT(running_, "a step is running");
   running_step& step = *running_;
-  if (report.first && !step.named) step.used = report.used;
-  if (report.measured.kv_cache_length) kv_length_ = *report.measured.kv_cache_length;
-  const bool last = report.last;
+  if (output.first && !step.named) step.used = output.used;
+  if (output.metrics.kv_cache_length > 0) kv_length_ = output.metrics.kv_cache_length;
+  const bool last = output.last;
 
-  if (step.cut && report.kind != output_kind::listen) {
+  if (step.cut && output.kind != output_kind::listen) {
     if (!last) return flow_verdict::go_on;
-    report.kind = output_kind::listen;
-    report.end_of_turn = false;
+    output.kind = output_kind::listen;
+    output.end_of_turn = false;
   }
-  if (report.kind == output_kind::text && step.text_left) { // sent before the worker was lost
+  if (output.kind == output_kind::text && step.text_left) { // sent before the worker was lost
     if (!last) return flow_verdict::go_on;
-    report.text.clear();
+    output.text.clear();
   }
   if (!last && out.spoken == dialect::legacy) {
-    step.held_text = std::move(report.text);
+    step.held_text = std::move(output.text);
     return flow_verdict::go_on;
   }
-  answer(std::move(report), now, out);
+  answer(std::move(output), now, out);
   if (!last) return flow_verdict::go_on;
 
   running_.reset();
@@ -101,7 +102,7 @@ flow_verdict duplex_flow::on_restored(time_point now, effect_writer& out) {
   suspended_ = false;
   if (!running_) return start_next(now, out);
   submit(out);
-  if (running_->cut) out.order(cut_step{});
+  if (running_->cut) out.order(cut{});
   return flow_verdict::go_on;
 }
 
@@ -136,17 +137,16 @@ void duplex_flow::acknowledge(const std::string& input_id, effect_writer& out) {
 void duplex_flow::submit(effect_writer& out) const {
   PARLEY_ASSERT(running_, "a step is running");
   const gathered_unit& unit = running_->unit;
-  out.order(
-      submit_unit{running_->number, unit.samples, unit.frames, unit.max_slice_nums, unit.force_listen, unit.context});
+  out.order(submit_unit{{unit}, 0, running_->number});
 }
 
-void duplex_flow::answer(step_report&& report, time_point now, effect_writer& out) {
+void duplex_flow::answer(conversation::step_output&& output, time_point now, effect_writer& out) {
   PARLEY_ASSERT(running_, "a step is running");
   running_step& step = *running_;
   output_delta delta;
-  delta.kind = report.kind;
+  delta.kind = output.kind;
   delta.input_id = step.unit.input_id;
-  delta.end_of_turn = report.end_of_turn;
+  delta.end_of_turn = output.end_of_turn;
   delta.turn_id = turn_.turn_id();
   if (!std::exchange(step.named, true)) {
     total_ += step.used;
@@ -154,32 +154,32 @@ void duplex_flow::answer(step_report&& report, time_point now, effect_writer& ou
     delta.chunk_usage = step.used;
     delta.total = total_;
   }
-  if (report.last) {
-    delta.measured = full_metrics(report.measured, now);
+  if (output.last) {
+    delta.measured = full_metrics(output.metrics, now);
   } else {
     delta.measured.kv_cache_length = kv_length_;
   }
 
-  if (report.kind == output_kind::listen) {
+  if (output.kind == output_kind::listen) {
     turn_.finish("cancelled", delta.input_id, total_, out);
     delta.response_id = turn_.listen();
     out.say(std::move(delta));
     return;
   }
-  step.text_left |= report.kind == output_kind::text;
-  delta.text = std::exchange(step.held_text, {}) + report.text;
-  delta.audio = std::move(report.audio);
+  step.text_left |= output.kind == output_kind::text;
+  delta.text = std::exchange(step.held_text, {}) + output.text;
+  delta.audio = std::move(output.audio);
   delta.response_id = turn_.speak(delta.text);
   if (init_->unit_responses) step.said += delta.text;
   const bool end_of_turn = delta.end_of_turn;
   std::optional<output_delta> listen;
-  if (report.last && end_of_turn && init_->listen_at_turn_end) listen = listen_after(delta);
+  if (output.last && end_of_turn && init_->listen_at_turn_end) listen = listen_after(delta);
   std::string turn_id = delta.turn_id;
   out.say(std::move(delta));
   if (end_of_turn) turn_.finish("turn_end", step.unit.input_id, total_, out);
   if (listen) {
     out.say(std::move(*listen));
-  } else if (report.last) {
+  } else if (output.last) {
     close_unit(end_of_turn ? "turn_end" : "unit_end", std::move(turn_id), out);
   }
 }
@@ -201,9 +201,10 @@ void duplex_flow::close_unit(std::string_view reason, std::string turn_id, effec
   out.say(std::move(done));
 }
 
-metrics duplex_flow::full_metrics(metrics measured, time_point now) const {
+metrics duplex_flow::full_metrics(const conversation::step_metrics& of, time_point now) const {
   PARLEY_ASSERT(running_, "a step is running");
   const running_step& step = *running_;
+  metrics measured = wire_metrics(of);
   measured.kv_cache_length = kv_length_;
   measured.wall_clock_ms = milliseconds_f(now - step.started).count();
   measured.queue_ms = milliseconds_f(step.started - step.unit.received).count();

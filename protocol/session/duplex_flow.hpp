@@ -1,8 +1,8 @@
 #pragma once
 
+#include "conversation/engine.hpp"
 #include "protocol/limits.hpp"
 #include "protocol/session/effect_writer.hpp"
-#include "protocol/session/engine_reports.hpp"
 #include "protocol/session/speaking_turn.hpp"
 #include "protocol/session/unit_backlog.hpp"
 #include "protocol/session/unit_gatherer.hpp"
@@ -30,7 +30,7 @@ public:
   using time_point = std::chrono::steady_clock::time_point;
 
   /// `limits` and `random` must outlive it. `init`: as in `open_engine`.
-  duplex_flow(const session_limits& limits, std::shared_ptr<const init_event> init, const engine_opened& opened,
+  duplex_flow(const session_limits& limits, std::shared_ptr<const init_event> init, const conversation::opened& opened,
               random_source& random);
 
   /// `ordinal` is the append's number in the session. Its `input_id` names the units that it completes
@@ -41,7 +41,7 @@ public:
   bool has_room(const std::vector<text_message>& context) const;
 
   /// Returns `answered` if the step ended and the session continues.
-  flow_verdict on_report(step_report report, time_point now, effect_writer& out);
+  flow_verdict on_output(conversation::step_output output, time_point now, effect_writer& out);
 
   bool is_running(std::uint64_t unit) const { return running_ && running_->number == unit; }
 
@@ -82,9 +82,9 @@ private:
   flow_verdict start_next(time_point now, effect_writer& out);
   void acknowledge(const std::string& input_id, effect_writer& out);
   void submit(effect_writer& out) const;
-  void answer(step_report&& report, time_point now, effect_writer& out);
+  void answer(conversation::step_output&& output, time_point now, effect_writer& out);
   void close_unit(std::string_view reason, std::string turn_id, effect_writer& out);
-  metrics full_metrics(metrics measured, time_point now) const;
+  metrics full_metrics(const conversation::step_metrics& of, time_point now) const;
   void warn_of_context(effect_writer& out);
   int worst_case(const gathered_unit& unit) const;
 

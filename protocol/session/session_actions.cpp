@@ -1,5 +1,6 @@
 #include "base/assert.hpp"
 #include "protocol/json/field_reader.hpp"
+#include "protocol/session/engine_words.hpp"
 #include "protocol/session/session_machine.hpp"
 
 #include <algorithm>
@@ -98,10 +99,10 @@ void session_machine::begin_init() {
   state_ = session_state::initializing;
   holding_ = holding::engine;
   clocks_.stop(session_clock::init_wait);
-  writer().order(open_engine{mode_, init_});
+  writer().order(open_engine{mode_, opening(mode_, *init_)});
 }
 
-void session_machine::begin_talk(const engine_opened& opened, time_point now) {
+void session_machine::begin_talk(const conversation::opened& opened, time_point now) {
   PARLEY_ASSERT(init_ && holding_ == holding::engine && !chat_ && !duplex_, "a session begins to talk once");
   state_ = session_state::active;
   created_ = true;
@@ -132,7 +133,7 @@ void session_machine::begin_talk(const engine_opened& opened, time_point now) {
   }
 }
 
-void session_machine::fail_init(const engine_failure& failure) {
+void session_machine::fail_init(const conversation::failed& failure) {
   say(error_event{error_code::inference_error, failure.message});
   back_to_connected();
   if (++failed_inits_ >= max_failed_inits) end(close_cause::backend);
@@ -205,8 +206,8 @@ void session_machine::take_turn(const envelope& frame, time_point now) {
   its_chat().on_append(std::move(*event), bytes, now, out);
 }
 
-void session_machine::refuse_input(const engine_failure& failure, time_point now) {
-  if (duplex_ && failure.kind == failure_kind::context_full) return end(close_cause::context_full);
+void session_machine::refuse_input(const conversation::failed& failure, time_point now) {
+  if (duplex_ && failure.kind == conversation::failure_kind::context_full) return end(close_cause::context_full);
   reject({error_code::invalid_payload, failure.message}, now);
   if (state_ == session_state::closed) return;
   auto out = writer();
@@ -220,7 +221,7 @@ void session_machine::refuse_input(const engine_failure& failure, time_point now
   }
 }
 
-void session_machine::fail_input(const engine_failure& failure, time_point now) {
+void session_machine::fail_input(const conversation::failed& failure, time_point now) {
   say(error_event{error_code::inference_error, failure.message});
   auto out = writer();
   if (chat_) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "conversation/engine.hpp"
 #include "protocol/events.hpp"
 #include "protocol/transcription/transcript.hpp"
 
@@ -50,34 +51,17 @@ struct retype {
 /// end.
 struct release_worker {};
 
-/// Create an engine session: open_duplex, or open_chat if `kind` is chat. Answered by on_engine_opened or
-/// on_engine_failed.
+/// Create an engine session. Answered by `opened` or `failed`.
 struct open_engine {
   mode kind = mode::video;
-  std::shared_ptr<const init_event> init; ///< with defaults from the settings for what the client left out
+  conversation::command order; ///< open_duplex, or open_chat if `kind` is chat
 };
 
-/// One second of input. Answered by on_step_report until `last`, or on_engine_failed.
-struct submit_unit {
-  std::uint64_t unit = 0;
-  pcm samples; ///< exactly 16 000
-  std::vector<image_file> frames;
-  int max_slice_nums = 1;
-  bool force_listen = false;
-  std::vector<text_message> context = {};
-};
-
-/// Stop the running step at the next token; it answers `listen`.
-struct cut_step {};
-
-/// One chat turn. Answered by on_turn_report and one on_turn_done, or on_engine_failed.
-struct submit_turn {
-  std::uint64_t turn = 0;
-  std::shared_ptr<const chat_append_event> request;
-};
-
-/// Stop the running turn; it answers on_turn_done with `cancelled`.
-struct cancel_turn {};
+// Commands for the engine session. Its id is not known here: `session` stays 0.
+using conversation::cancel_turn;
+using conversation::cut;
+using conversation::submit_turn;
+using conversation::submit_unit;
 
 /// A new worker was granted to an active session: open an engine session there, replay the journal, then call
 /// on_restored. The running unit or turn is then submitted again; for a turn, only what has not been reported yet is
@@ -92,9 +76,8 @@ struct transcribe_turn {
   transcript_request what;
 };
 
-using effect =
-    std::variant<send, send_again, close_link, enqueue, cancel_ticket, retype, release_worker, open_engine, submit_unit,
-                 cut_step, submit_turn, cancel_turn, restore_session, close_engine, transcribe_turn>;
+using effect = std::variant<send, send_again, close_link, enqueue, cancel_ticket, retype, release_worker, open_engine,
+                            submit_unit, cut, submit_turn, cancel_turn, restore_session, close_engine, transcribe_turn>;
 using effects = std::vector<effect>;
 
 } // namespace parley::protocol

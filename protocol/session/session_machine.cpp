@@ -132,12 +132,23 @@ effects session_machine::on_refused(error_code code, std::string message, time_p
 
 // ---- the engine
 
-effects session_machine::on_engine_opened(const engine_opened& report, time_point now) {
-  perform(session_event::engine_ready, {.now = now, .opened = &report});
+effects session_machine::on_engine(conversation::event answer, time_point now) {
+  using namespace conversation;
+  if (auto* of = std::get_if<opened>(&answer)) return on_engine_opened(*of, now);
+  if (auto* of = std::get_if<step_output>(&answer)) return on_step(std::move(*of), now);
+  if (auto* of = std::get_if<chat_delta>(&answer)) return on_chat_delta(std::move(*of), now);
+  if (auto* of = std::get_if<chat_done>(&answer)) return on_chat_done(std::move(*of), now);
+  if (auto* of = std::get_if<failed>(&answer)) return on_engine_failed(std::move(*of), now);
+  if (std::holds_alternative<closed>(answer)) return on_engine_closed(now);
+  return {}; // `replayed` concerns whoever replays
+}
+
+effects session_machine::on_engine_opened(const conversation::opened& answer, time_point now) {
+  perform(session_event::engine_ready, {.now = now, .opened = &answer});
   return take();
 }
 
-effects session_machine::on_engine_failed(engine_failure failure, time_point now) {
+effects session_machine::on_engine_failed(conversation::failed failure, time_point now) {
   if (state_ == session_state::active) {
     const bool known = chat_ ? its_chat().is_running(failure.number) : its_duplex().is_running(failure.number);
     if (!known) {
@@ -146,30 +157,30 @@ effects session_machine::on_engine_failed(engine_failure failure, time_point now
       return take();
     }
   }
-  const bool ours = failure.kind == failure_kind::inference;
+  const bool ours = failure.kind == conversation::failure_kind::inference;
   perform(ours ? session_event::engine_failure : session_event::engine_refusal, {.now = now, .failure = &failure});
   return take();
 }
 
-effects session_machine::on_step_report(step_report report, time_point now) {
+effects session_machine::on_step(conversation::step_output output, time_point now) {
   if (state_ != session_state::active || !duplex_) return {};
   auto out = writer();
-  follow(its_duplex().on_report(std::move(report), now, out));
+  follow(its_duplex().on_output(std::move(output), now, out));
   return take();
 }
 
-effects session_machine::on_turn_report(turn_report report, time_point) {
+effects session_machine::on_chat_delta(conversation::chat_delta delta, time_point) {
   if (state_ != session_state::active || !chat_) return {};
   auto out = writer();
-  its_chat().on_report(std::move(report), out);
+  its_chat().on_delta(std::move(delta), out);
   return take();
 }
 
-effects session_machine::on_turn_done(turn_done_report report, time_point now) {
+effects session_machine::on_chat_done(conversation::chat_done done, time_point now) {
   if (state_ != session_state::active || !chat_) return {};
   auto out = writer();
-  const std::uint64_t turn = report.turn;
-  if (its_chat().on_done(std::move(report), now, out)) {
+  const std::uint64_t turn = done.turn;
+  if (its_chat().on_done(std::move(done), now, out)) {
     failures_in_a_row_ = 0;
     idle_since_ = now;
   } else {

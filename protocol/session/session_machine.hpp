@@ -9,7 +9,6 @@
 #include "protocol/session/closing.hpp"
 #include "protocol/session/duplex_flow.hpp"
 #include "protocol/session/effect_writer.hpp"
-#include "protocol/session/engine_reports.hpp"
 #include "protocol/session/resume_token.hpp"
 #include "protocol/session/session_clocks.hpp"
 #include "protocol/session/session_effects.hpp"
@@ -116,12 +115,14 @@ public:
 
   // ---- the engine
 
-  // Answers to `open_engine`, `submit_unit` and `submit_turn`.
-  effects on_engine_opened(const engine_opened& report, time_point now);
-  effects on_engine_failed(engine_failure failure, time_point now);
-  effects on_step_report(step_report report, time_point now);
-  effects on_turn_report(turn_report report, time_point now);
-  effects on_turn_done(turn_done_report report, time_point now);
+  /// An answer to `open_engine`, to a command or to `close_engine`, whichever session it names.
+  effects on_engine(conversation::event answer, time_point now);
+
+  effects on_engine_opened(const conversation::opened& answer, time_point now);
+  effects on_engine_failed(conversation::failed failure, time_point now);
+  effects on_step(conversation::step_output output, time_point now);
+  effects on_chat_delta(conversation::chat_delta delta, time_point now);
+  effects on_chat_done(conversation::chat_done done, time_point now);
 
   /// The engine session is gone and its slot is free.
   effects on_engine_closed(time_point now);
@@ -209,8 +210,8 @@ private:
   struct occurrence {
     time_point now;
     const envelope* frame = nullptr;
-    engine_failure* failure = nullptr;
-    const engine_opened* opened = nullptr;
+    conversation::failed* failure = nullptr;
+    const conversation::opened* opened = nullptr;
     std::string_view reason = {}; ///< the client's reason for closing
     error refusal = {};
 
@@ -219,11 +220,11 @@ private:
       PARLEY_ASSERT(frame, "a client's event comes with its frame");
       return *frame;
     }
-    const engine_failure& its_failure() const {
+    const conversation::failed& its_failure() const {
       PARLEY_ASSERT(failure, "a failure comes with its words");
       return *failure;
     }
-    const engine_opened& its_opened() const {
+    const conversation::opened& its_opened() const {
       PARLEY_ASSERT(opened, "an engine that is ready says how it is");
       return *opened;
     }
@@ -246,15 +247,15 @@ private:
   void read_init(const envelope& frame, time_point now);
   void begin_init();
   void back_to_connected();
-  void begin_talk(const engine_opened& opened, time_point now);
+  void begin_talk(const conversation::opened& opened, time_point now);
   void take_append(const envelope& frame, time_point now);
   void name_input(std::string& input_id) const;
   void take_units(const envelope& frame, time_point now);
   void take_turn(const envelope& frame, time_point now);
   void listen_to_user(const pcm& samples);
-  void fail_init(const engine_failure& failure);
-  void refuse_input(const engine_failure& failure, time_point now);
-  void fail_input(const engine_failure& failure, time_point now);
+  void fail_init(const conversation::failed& failure);
+  void refuse_input(const conversation::failed& failure, time_point now);
+  void fail_input(const conversation::failed& failure, time_point now);
   void queue_again();
   void move_on(time_point now);
 

@@ -51,8 +51,8 @@ void unit_gatherer::append(append_event event, std::uint64_t ordinal, std::chron
 
 gathered_unit unit_gatherer::finish(pcm samples, bool forced, const append_event& of, std::uint64_t ordinal,
                                     std::chrono::steady_clock::time_point now) {
-  gathered_unit unit{std::move(samples),         {}, session_slices_, forced, ordinal, of.input_id, now,
-                     std::exchange(context_, {})};
+  gathered_unit unit{
+      {std::move(samples), {}, session_slices_, forced, std::exchange(context_, {})}, ordinal, of.input_id, now};
   if (!frames_.empty()) {
     unit.max_slice_nums = frame_slices_;
     unit.frames = std::exchange(frames_, {});

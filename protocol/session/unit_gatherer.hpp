@@ -1,5 +1,6 @@
 #pragma once
 
+#include "conversation/engine.hpp"
 #include "protocol/events.hpp"
 
 #include <chrono>
@@ -12,15 +13,10 @@
 namespace parley::protocol {
 
 /// One second of input, ready for a step.
-struct gathered_unit {
-  pcm samples; ///< exactly `unit_samples`
-  std::vector<image_file> frames;
-  int max_slice_nums = 1;
-  bool force_listen = false;
+struct gathered_unit : conversation::unit_input {
   std::uint64_t append = 0;                       ///< ordinal of the append that completed it
   std::string input_id;                           ///< name of that append
   std::chrono::steady_clock::time_point received; ///< when that append arrived
-  std::vector<text_message> context = {};         ///< read before it
 };
 
 /// Bytes of messages, as they count towards `max_waiting_context`.

@@ -116,7 +116,7 @@ void converse(device_engine& with, int units) {
   with.handle(std::move(turn));
   for (auto u = 0; u < units; ++u) {
     for (session_id id : {plain, seeing, sliding, sharing}) {
-      submit_unit unit{id, static_cast<std::uint64_t>(u), spoken_second(u + 2 * static_cast<int>(id)), {}, 1, false};
+      submit_unit unit{{spoken_second(u + 2 * static_cast<int>(id)), {}, 1, false}, id, static_cast<std::uint64_t>(u)};
       if (id == seeing && u % 2 == 0) unit.frames = {picture(u)};
       with.handle(std::move(unit));
     }

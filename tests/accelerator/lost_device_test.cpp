@@ -19,7 +19,7 @@ long count_of(const device_engine& engine) {
 }
 
 submit_unit unit_of(std::uint64_t number) {
-  return {plain, number, spoken_second(static_cast<int>(number)), {}, 1, false};
+  return {{spoken_second(static_cast<int>(number)), {}, 1, false}, plain, number};
 }
 
 struct broken_device {

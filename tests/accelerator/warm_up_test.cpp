@@ -19,7 +19,7 @@ TEST_CASE("a ready engine has launched every kernel that a spoken second takes")
   session.options.force_listen_count = 0;
   engine.handle(std::move(session));
   for (std::uint64_t u = 0; u < 3; ++u)
-    engine.handle(submit_unit{plain, u, spoken_second(static_cast<int>(u)), {}, 1, false});
+    engine.handle(submit_unit{{spoken_second(static_cast<int>(u)), {}, 1, false}, plain, u});
   engine.run();
   REQUIRE(sound_of(engine, plain).size() > 24000); // it spoke
   std::set<std::string> late;

@@ -11,7 +11,7 @@ namespace parley::actors {
 
 namespace {
 
-inference::pcm shared(std::vector<float> samples) {
+conversation::pcm shared(std::vector<float> samples) {
   return std::make_shared<const std::vector<float>>(std::move(samples));
 }
 

@@ -116,19 +116,19 @@ TEST_CASE("records come back as they were") {
   CHECK_FALSE(first.able.sees);
   CHECK(pack(*again) == packed);
 
-  inference::step_output output{};
+  conversation::step_output output{};
   output.unit = 4;
-  output.kind = inference::output_kind::audio;
+  output.kind = conversation::output_kind::audio;
   output.text = "yes";
   output.audio = std::make_shared<const std::vector<float>>(sound(24'000, random, true));
-  output.choices = std::make_shared<const inference::unit_choices>();
+  output.choices = std::make_shared<const conversation::unit_choices>();
   const auto loud = pack({{}, logged::engine_word{output}});
   CHECK(loud.size() < 2 * 24'000 + 1000);
   const auto heard = unpack_record(loud);
   REQUIRE(heard);
   CHECK(kind_of<logged::engine_word>(loud));
   const auto& word = std::get<logged::engine_word>(heard->what);
-  CHECK(pack(word.event) == pack(inference::event(output)));
+  CHECK(pack(word.event) == pack(conversation::event(output)));
 }
 
 TEST_CASE("a log that is cut anywhere gives the records before the cut") {
@@ -211,11 +211,11 @@ TEST_CASE("records with numbers, ids or words that make no sense are refused") {
   CHECK(refused(logged::user_turn{{1, static_cast<protocol::transcript_result>(4), "yes", 1}}));
   CHECK(refused(logged::user_turn{{1, protocol::transcript_result::completed, "\xff", 1}}));
   CHECK(refused(logged::user_turn{{1, protocol::transcript_result::completed, "yes", std::nan("")}}));
-  inference::chat_delta delta{1, 2, "Hello", nullptr};
+  conversation::chat_delta delta{1, 2, "Hello", nullptr};
   CHECK_FALSE(refused(logged::engine_word{delta}));
   delta.calls = {{std::size_t{1} << 40, "f", "{}"}};
   CHECK(refused(logged::engine_word{delta}));
-  inference::chat_done loud{1, 2, inference::finish::turn_end, "", nullptr, {}, {}};
+  conversation::chat_done loud{1, 2, conversation::finish_reason::turn_end, "", nullptr, {}, {}};
   loud.audio = std::make_shared<const std::vector<float>>(5, std::nanf(""));
   CHECK(refused(logged::engine_word{loud}));
 }

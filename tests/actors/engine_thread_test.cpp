@@ -24,8 +24,8 @@ struct watched {
         [&script](inference::engine::sink tell) { return script.make(std::move(tell)); },
         engine_thread::listener{
             [this](const inference::engine_info& info) { up.set_value(info); },
-            [this](inference::event&& event) {
-              if (std::holds_alternative<inference::closed>(event)) answered.set_value();
+            [this](conversation::event&& event) {
+              if (std::holds_alternative<conversation::closed>(event)) answered.set_value();
             },
             [this](std::string reason) { down.set_value(std::move(reason)); },
         },
@@ -40,9 +40,9 @@ TEST_CASE("the engine is loaded, takes commands and ends without a word when it 
   auto down = [&] {
     watched w(script);
     CHECK(w.up.get_future().get().slots == 3);
-    CHECK(w.thread->post(inference::open_chat{1, {}}));
+    CHECK(w.thread->post(conversation::open_chat{1, {}}));
     CHECK(script.eventually([](const auto& s) { return s.open_sessions() == 1; }));
-    CHECK(w.thread->post(inference::close_session{1}));
+    CHECK(w.thread->post(conversation::close_session{1}));
     w.answered.get_future().wait();
     auto never = w.down.get_future();
     w.thread.reset();
@@ -62,19 +62,19 @@ TEST_CASE("an engine that throws is reported with its reason, and what is posted
   stub_script script;
   script.die();
   watched w(script);
-  w.thread->post(inference::cut{1});
+  w.thread->post(conversation::cut{1});
   CHECK(w.down.get_future().get() == "the device is on fire");
-  CHECK(w.thread->post(inference::cut{1}));
+  CHECK(w.thread->post(conversation::cut{1}));
 }
 
 TEST_CASE("a full handle refuses everything but closes") {
   stub_script script;
   script.hold_loading();
   watched w(script, 2);
-  CHECK(w.thread->post(inference::open_chat{1, {}}));
-  CHECK(w.thread->post(inference::cut{1}));
-  CHECK_FALSE(w.thread->post(inference::cut{1}));
-  CHECK(w.thread->post(inference::close_session{1}));
+  CHECK(w.thread->post(conversation::open_chat{1, {}}));
+  CHECK(w.thread->post(conversation::cut{1}));
+  CHECK_FALSE(w.thread->post(conversation::cut{1}));
+  CHECK(w.thread->post(conversation::close_session{1}));
   script.allow_load();
   w.answered.get_future().wait();
   CHECK(script.eventually([](const auto& s) { return s.seen() == 3; }));
@@ -84,8 +84,8 @@ TEST_CASE("commands that wait are handed over together, before the next pass") {
   stub_script script;
   script.hold_loading();
   watched w(script);
-  for (inference::session_id id = 1; id <= 3; ++id) w.thread->post(inference::open_chat{id, {}});
-  w.thread->post(inference::close_session{2});
+  for (conversation::session_id id = 1; id <= 3; ++id) w.thread->post(conversation::open_chat{id, {}});
+  w.thread->post(conversation::close_session{2});
   script.allow_load();
   w.answered.get_future().wait();
   CHECK(script.eventually([](const auto& s) { return s.most_open() == 3 && s.open_sessions() == 2; }));

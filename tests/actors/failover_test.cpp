@@ -30,7 +30,7 @@ bool move(test_server& core, const std::string& session) {
 }
 
 auto units(const stub_script& script) {
-  return script.all<inference::submit_unit>();
+  return script.all<conversation::submit_unit>();
 }
 
 } // namespace
@@ -181,8 +181,8 @@ namespace {
 
 /// A unit with force_listen kills the engine, as a stand-in for anything that ends a process.
 void die_of_poison(stub_script& script) {
-  script.answer_with([&script](const inference::command& order, const stub_script::sink& tell) {
-    const auto* unit = std::get_if<inference::submit_unit>(&order);
+  script.answer_with([&script](const conversation::command& order, const stub_script::sink& tell) {
+    const auto* unit = std::get_if<conversation::submit_unit>(&order);
     if (unit && unit->force_listen && !unit->replay) throw std::runtime_error("poison");
     script.answer_as_usual(order, tell);
   });
@@ -230,8 +230,8 @@ TEST_CASE("who had work under way beside the poison is tried alone, and goes on"
   stub_script third(8);
   // The first worker answers nobody, and dies once all sessions have spoken.
   std::atomic<int> heard = 0;
-  first.answer_with([&](const inference::command& order, const stub_script::sink&) {
-    if (std::holds_alternative<inference::submit_unit>(order) && ++heard == 4) throw std::runtime_error("poison");
+  first.answer_with([&](const conversation::command& order, const stub_script::sink&) {
+    if (std::holds_alternative<conversation::submit_unit>(order) && ++heard == 4) throw std::runtime_error("poison");
   });
   die_of_poison(second);
   test_server core;

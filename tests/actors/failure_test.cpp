@@ -11,11 +11,12 @@ using actors::worker_state;
 namespace {
 
 /// Answers the first `failures` units with a failure, the later ones with `listen`.
-stub_script::unit_answer fail_first(int failures, inference::failure kind) {
-  return [left = std::make_shared<int>(failures), kind](inference::step_output listen, const stub_script::sink& tell) {
-    if ((*left)-- > 0) return tell(inference::failed{listen.session, listen.unit, kind, "it went wrong"});
-    tell(std::move(listen));
-  };
+stub_script::unit_answer fail_first(int failures, conversation::failure_kind kind) {
+  return
+      [left = std::make_shared<int>(failures), kind](conversation::step_output listen, const stub_script::sink& tell) {
+        if ((*left)-- > 0) return tell(conversation::failed{listen.session, listen.unit, kind, "it went wrong"});
+        tell(std::move(listen));
+      };
 }
 
 /// A link that throws when its session uses it, which ends the session actor.
@@ -96,7 +97,7 @@ TEST_CASE("a chat session goes on with another worker: the turn is answered, onc
   CHECK(client.link->next("response.done")["text"] == "Hello there.");
   client.send_text(chat_frame("Again"));
   CHECK(client.link->next("response.done")["text"] == "Hello there.");
-  CHECK(second.eventually([](const auto& s) { return s.template all<inference::submit_turn>().size() == 2; }));
+  CHECK(second.eventually([](const auto& s) { return s.template all<conversation::submit_turn>().size() == 2; }));
   CHECK(client.close_session() == "user_stop");
   CHECK(core.all_free());
 }
@@ -139,7 +140,7 @@ TEST_CASE("those who wait are sent away when the last worker has been gone for a
 
 TEST_CASE("a step that fails costs one session one chunk") {
   stub_script script;
-  script.answer_units_with(fail_first(2, inference::failure::inference));
+  script.answer_units_with(fail_first(2, conversation::failure_kind::inference));
   test_server core;
   core.add_up(script);
   auto client = core.connect();
@@ -159,7 +160,7 @@ TEST_CASE("a step that fails costs one session one chunk") {
 
 TEST_CASE("three failing steps in a row end a session") {
   stub_script script;
-  script.answer_units_with(fail_first(3, inference::failure::inference));
+  script.answer_units_with(fail_first(3, conversation::failure_kind::inference));
   test_server core;
   core.add_up(script);
   auto client = core.connect();
@@ -175,7 +176,7 @@ TEST_CASE("three failing steps in a row end a session") {
 
 TEST_CASE("a full context ends a duplex session") {
   stub_script script;
-  script.answer_units_with(fail_first(1, inference::failure::context_full));
+  script.answer_units_with(fail_first(1, conversation::failure_kind::context_full));
   test_server core;
   core.add_up(script);
   auto client = core.connect();

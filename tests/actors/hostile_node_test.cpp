@@ -210,9 +210,9 @@ TEST_CASE("a gateway that sends logs cannot choose where they are written") {
 }
 
 TEST_CASE("a worker's answer that makes no sense is a failure of its session alone") {
-  using inference::chat_delta;
-  using inference::chat_done;
-  using inference::step_output;
+  using conversation::chat_delta;
+  using conversation::chat_done;
+  using conversation::step_output;
   constexpr auto nan = std::numeric_limits<double>::quiet_NaN();
   stub_script script;
   test_server gateway(test_server::quick_settings(), nodes_may_join);
@@ -223,23 +223,23 @@ TEST_CASE("a worker's answer that makes no sense is a failure of its session alo
   neighbour.init();
 
   const std::pair<const char*, std::function<void(step_output&)>> units[] = {
-      {"text", [](step_output& of) { of.kind = inference::output_kind::text, of.text = "\xff\xfe"; }},
-      {"kind", [](step_output& of) { of.kind = static_cast<inference::output_kind>(200); }},
+      {"text", [](step_output& of) { of.kind = conversation::output_kind::text, of.text = "\xff\xfe"; }},
+      {"kind", [](step_output& of) { of.kind = static_cast<conversation::output_kind>(200); }},
       {"rows", [](step_output& of) { of.metrics.kv_cache_length = std::numeric_limits<int>::min(); }},
       {"time", [](step_output& of) { of.metrics.llm_ms = nan; }},
       {"tokens", [](step_output& of) { of.used.input_audio = std::numeric_limits<std::int64_t>::max(); }},
       {"sound",
        [](step_output& of) {
-         of.kind = inference::output_kind::audio;
+         of.kind = conversation::output_kind::audio;
          of.audio = std::make_shared<const std::vector<float>>(24'000, std::nanf(""));
        }},
   };
   for (const auto& [name, spoil] : units) {
     INFO(name);
     script.answer_units_with([&spoil](step_output reply, const stub_script::sink& tell) {
-      inference::unit_choices chosen;
+      conversation::unit_choices chosen;
       chosen.finished = true;
-      reply.choices = std::make_shared<const inference::unit_choices>(std::move(chosen));
+      reply.choices = std::make_shared<const conversation::unit_choices>(std::move(chosen));
       spoil(reply);
       tell(std::move(reply));
     });
@@ -256,7 +256,7 @@ TEST_CASE("a worker's answer that makes no sense is a failure of its session alo
        }},
       {"text", [](chat_delta& of, chat_done&) { of.text = "a\xff\xfe\xed\xa0\x80"; }},
       {"long text", [](chat_delta& of, chat_done&) { of.text.assign(std::size_t{8} << 20, 'x'); }},
-      {"reason", [](chat_delta&, chat_done& of) { of.reason = static_cast<inference::finish>(200); }},
+      {"reason", [](chat_delta&, chat_done& of) { of.reason = static_cast<conversation::finish_reason>(200); }},
       {"tokens", [](chat_delta&, chat_done& of) { of.used.output_text = std::numeric_limits<std::int64_t>::min(); }},
       {"names of calls",
        [](chat_delta&, chat_done& of) {
@@ -271,11 +271,11 @@ TEST_CASE("a worker's answer that makes no sense is a failure of its session alo
   };
   for (const auto& [name, spoil] : turns) {
     INFO(name);
-    script.answer_with([&spoil](const inference::command& order, const stub_script::sink& tell) {
-      const auto* turn = std::get_if<inference::submit_turn>(&order);
+    script.answer_with([&spoil](const conversation::command& order, const stub_script::sink& tell) {
+      const auto* turn = std::get_if<conversation::submit_turn>(&order);
       if (!turn) return stub_script::answer_as_usual(order, tell);
       chat_delta delta{turn->session, turn->turn, "Hi", nullptr};
-      chat_done done{turn->session, turn->turn, inference::finish::turn_end, "Hi", nullptr, {}, {}};
+      chat_done done{turn->session, turn->turn, conversation::finish_reason::turn_end, "Hi", nullptr, {}, {}};
       spoil(delta, done);
       tell(std::move(delta));
       tell(std::move(done));
@@ -287,8 +287,8 @@ TEST_CASE("a worker's answer that makes no sense is a failure of its session alo
     client.vanish();
   }
 
-  script.answer_with([](const inference::command& order, const stub_script::sink& tell) {
-    const auto* turn = std::get_if<inference::submit_turn>(&order);
+  script.answer_with([](const conversation::command& order, const stub_script::sink& tell) {
+    const auto* turn = std::get_if<conversation::submit_turn>(&order);
     if (!turn) return stub_script::answer_as_usual(order, tell);
     for (int i = 0; i < 40; ++i) tell(chat_delta{turn->session, turn->turn, std::string(1u << 20, 'x'), nullptr});
   });

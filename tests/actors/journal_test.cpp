@@ -13,7 +13,7 @@ namespace parley::actors {
 
 namespace {
 
-using namespace inference;
+using namespace conversation;
 
 pcm sound(float value, std::size_t count = 16000) {
   return std::make_shared<const std::vector<float>>(count, value);
@@ -168,13 +168,13 @@ TEST_CASE("what failed never was; a failed move changes nothing") {
   t.send(0);
   t.notes.rewind();
   t.notes.next(2);
-  t.notes.note(failed{2, 0, failure::inference, "no slot"}); // the open failed
+  t.notes.note(failed{2, 0, failure_kind::inference, "no slot"}); // the open failed
   t.notes.rewind();
   t.replay(3);
   t.send(0);
   t.answer(0, finished(4));
   t.send(1);
-  t.notes.note(failed{1, 1, failure::invalid, "a picture"});
+  t.notes.note(failed{1, 1, failure_kind::invalid, "a picture"});
   t.send(2);
   t.answer(2, finished(5));
   t.notes.rewind();

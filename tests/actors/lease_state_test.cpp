@@ -85,7 +85,7 @@ TEST_CASE("a lease takes the steps that the table allows, and no other one") {
 
 TEST_CASE("a lease has a slot, an engine session and a ticket where its state says so") {
   const std::vector<ticket_key> slots{0, 0, 1, 1, 1, 1, 0, 1, 1, 0};
-  const std::vector<inference::session_id> engines{0, 0, 0, 0, 11, 11, 0, 11, 11, 0};
+  const std::vector<conversation::session_id> engines{0, 0, 0, 0, 11, 11, 0, 11, 11, 0};
   const std::vector<ticket_key> tickets{0, 1, 0, 0, 0, 2, 1, 0, 0, 1};
   const auto states = every_state();
   for (std::size_t at = 0; at < states.size(); ++at) {

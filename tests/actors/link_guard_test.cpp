@@ -56,18 +56,18 @@ inference::engine_info some_info() {
   return {"m", "f", "cpu", 4, 8192, true, false, true, {14, 66, true}};
 }
 
-inference::event some_event() {
-  inference::chat_delta delta{1, 2, "Hello", nullptr};
+conversation::event some_event() {
+  conversation::chat_delta delta{1, 2, "Hello", nullptr};
   delta.sampled = {1, 2, 3};
   delta.scores = {{{"a", -0.5}, {{"b", -1}}}};
   delta.calls = {{0, "f", "{}"}};
   return delta;
 }
 
-inference::command some_order() {
-  inference::submit_turn turn{};
+conversation::command some_order() {
+  conversation::submit_turn turn{};
   turn.session = 5;
-  turn.messages = {{inference::role::user, {inference::text_item{"Hello"}}}};
+  turn.messages = {{conversation::role::user, {conversation::text_item{"Hello"}}}};
   return turn;
 }
 

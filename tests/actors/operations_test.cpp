@@ -46,8 +46,8 @@ double value(const std::string& text, const std::string& series) {
 
 TEST_CASE("the metrics tell what sessions did") {
   stub_script script(2);
-  script.answer_units_with([](inference::step_output answer, const stub_script::sink& tell) {
-    answer.kind = inference::output_kind::text;
+  script.answer_units_with([](conversation::step_output answer, const stub_script::sink& tell) {
+    answer.kind = conversation::output_kind::text;
     answer.text = "yes";
     answer.used = {1, 10, 0, 5, 0};
     answer.metrics.prefill_ms = 40;
@@ -110,8 +110,8 @@ TEST_CASE("the metrics tell what sessions did") {
 
 TEST_CASE("the listen that ends a turn in its last second is no unit of its own") {
   stub_script script;
-  script.answer_units_with([](inference::step_output answer, const stub_script::sink& tell) {
-    answer.kind = inference::output_kind::text;
+  script.answer_units_with([](conversation::step_output answer, const stub_script::sink& tell) {
+    answer.kind = conversation::output_kind::text;
     answer.text = "yes";
     answer.end_of_turn = true;
     tell(std::move(answer));

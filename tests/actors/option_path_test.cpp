@@ -1,6 +1,6 @@
 #include "actors/cluster/unit_codec.hpp"
-#include "actors/session/convert.hpp"
 #include "protocol/codec/client_codec.hpp"
+#include "protocol/session/engine_words.hpp"
 #include "tests/actors/test_server.hpp"
 
 #include <catch2/catch.hpp>
@@ -28,8 +28,8 @@ std::vector<json> values_of(const json& type) {
 }
 
 /// The command as it arrives on the other machine.
-std::string arrived(const inference::command& order) {
-  inference::command there = inference::cut{};
+std::string arrived(const conversation::command& order) {
+  conversation::command there = conversation::cut{};
   REQUIRE(actors::unpack(actors::pack(order), there));
   return actors::pack(there);
 }
@@ -39,8 +39,7 @@ std::string opened_with(const json& config) {
   auto init = protocol::decode_session_init(*protocol::peek(frame), protocol::mode::audio);
   INFO(frame);
   REQUIRE(init);
-  const auto shared = std::make_shared<const protocol::init_event>(*std::move(init));
-  return arrived(actors::to_engine(protocol::open_engine{protocol::mode::audio, shared}, 1));
+  return arrived(protocol::opening(protocol::mode::audio, *init));
 }
 
 std::string asked_with(const json& choice) {
@@ -50,8 +49,7 @@ std::string asked_with(const json& choice) {
   auto asked = protocol::decode_chat_append(*protocol::peek(frame));
   INFO(frame);
   REQUIRE(asked);
-  const auto shared = std::make_shared<const protocol::chat_append_event>(*std::move(asked));
-  return arrived(actors::to_engine(protocol::submit_turn{1, shared}, 1));
+  return arrived(conversation::submit_turn{*std::move(asked), 0, 1});
 }
 
 /// Checks that each of `options`, except those in `elsewhere`, changes the result of `with`.

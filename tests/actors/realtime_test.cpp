@@ -110,8 +110,8 @@ TEST_CASE("a session that a client has opened for nothing counts as one of its s
 
 TEST_CASE("a realtime response survives the loss of its worker") {
   stub_script first, second;
-  first.answer_with([](const inference::command& order, const auto&) {
-    if (std::holds_alternative<inference::submit_turn>(order)) throw std::runtime_error("the device is gone");
+  first.answer_with([](const conversation::command& order, const auto&) {
+    if (std::holds_alternative<conversation::submit_turn>(order)) throw std::runtime_error("the device is gone");
   });
   test_server core;
   core.add_up(first);
@@ -202,7 +202,7 @@ TEST_CASE("voices by name are read when the server starts, or it does not start"
   auto client = connect(core);
   client.send_text(R"({"type":"session.update","session":{"type":"realtime","audio":{"output":{"voice":"cedar"}}}})");
   client.send_text(spoken(1));
-  REQUIRE(script.eventually([](const auto& s) { return s.template all<inference::open_duplex>().size() == 1; }));
-  CHECK(script.all<inference::open_duplex>()[0].voice != nullptr);
+  REQUIRE(script.eventually([](const auto& s) { return s.template all<conversation::open_duplex>().size() == 1; }));
+  CHECK(script.all<conversation::open_duplex>()[0].voice != nullptr);
   client.vanish();
 }

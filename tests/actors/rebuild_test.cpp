@@ -3,7 +3,6 @@
 #include "actors/durable/id_source.hpp"
 #include "actors/durable/log_format.hpp"
 #include "actors/durable/token_hash.hpp"
-#include "actors/session/convert.hpp"
 #include "protocol/codec/server_codec.hpp"
 #include "protocol/media/pcm.hpp"
 
@@ -45,11 +44,11 @@ std::string text_of(const protocol::effects& all, double send_time_s) {
       context.send_time_s = send_time_s;
       text += protocol::encode(sent->event, context);
     }
-    if (const auto* unit = std::get_if<protocol::submit_unit>(&effect)) {
+    if (const auto* unit = std::get_if<conversation::submit_unit>(&effect)) {
       text += std::to_string(unit->unit) + (unit->force_listen ? "!" : "");
       text += std::to_string(unit->samples->front()) + "," + std::to_string(unit->samples->back());
     }
-    if (const auto* turn = std::get_if<protocol::submit_turn>(&effect)) text += std::to_string(turn->turn);
+    if (const auto* turn = std::get_if<conversation::submit_turn>(&effect)) text += std::to_string(turn->turn);
     if (const auto* order = std::get_if<protocol::enqueue>(&effect)) text += order->at_head ? "head" : "";
   }
   return text;
@@ -78,7 +77,7 @@ public:
     keep(begin_, {});
     keep(logged::frame{std::make_shared<const std::string>(init)}, now_ - start_);
     now_ += 12345ns;
-    hear(inference::opened{0, 20, {.input_text = 20}, 7});
+    hear(conversation::opened{0, 20, {.input_text = 20}, 7});
     keep(hashes_of(*machine_->token()), now_ - start_);
   }
 
@@ -166,7 +165,7 @@ public:
       both([&](auto& machine) { return machine.on_frame(frame, now_); });
       const auto words = answers();
       for (const auto& word : words)
-        both([&](auto& machine) { return actors::hear(machine, inference::event(word), now_); });
+        both([&](auto& machine) { return machine.on_engine(conversation::event(word), now_); });
     }
     both([&](auto& machine) { return machine.on_close_request("done", now_); });
   }
@@ -226,45 +225,46 @@ private:
   }
 
   /// The events with which an engine answers the oldest work.
-  std::vector<inference::event> answers() {
-    std::vector<inference::event> words;
+  std::vector<conversation::event> answers() {
+    std::vector<conversation::event> words;
     if (work_.empty()) return words;
     const auto number = work_.front();
     work_.pop_front();
     if (random_() % 15 == 0) {
-      words.emplace_back(inference::failed{0, number, inference::failure::inference, "broken"});
+      words.emplace_back(conversation::failed{0, number, conversation::failure_kind::inference, "broken"});
       return words;
     }
     if (chat_) {
-      inference::chat_delta delta{0, number, "Hello ", nullptr};
+      conversation::chat_delta delta{0, number, "Hello ", nullptr};
       delta.sampled = {1, 2};
       words.emplace_back(delta);
-      words.emplace_back(inference::chat_done{0, number, inference::finish::turn_end, "Hello ", nullptr, {}, {}});
+      words.emplace_back(
+          conversation::chat_done{0, number, conversation::finish_reason::turn_end, "Hello ", nullptr, {}, {}});
       return words;
     }
-    inference::unit_choices chosen;
+    conversation::unit_choices chosen;
     chosen.sampled = {static_cast<std::int64_t>(number)};
-    inference::step_output output{};
+    conversation::step_output output{};
     output.unit = number;
     output.used.input_audio = 10;
     output.metrics.kv_cache_length = 30;
     if (random_() % 2 == 0) {
-      output.kind = inference::output_kind::text;
+      output.kind = conversation::output_kind::text;
       output.text = "word ";
       output.last = false;
-      output.choices = std::make_shared<const inference::unit_choices>(chosen);
+      output.choices = std::make_shared<const conversation::unit_choices>(chosen);
       words.emplace_back(output);
-      output.kind = inference::output_kind::audio;
+      output.kind = conversation::output_kind::audio;
       output.text = "";
       output.audio = std::make_shared<const std::vector<float>>(24'000, 0.25F);
       output.first = false;
       output.end_of_turn = random_() % 3 == 0;
     } else {
-      output.kind = inference::output_kind::listen;
+      output.kind = conversation::output_kind::listen;
     }
     output.last = true;
     chosen.finished = true;
-    output.choices = std::make_shared<const inference::unit_choices>(std::move(chosen));
+    output.choices = std::make_shared<const conversation::unit_choices>(std::move(chosen));
     words.emplace_back(std::move(output));
     return words;
   }
@@ -276,10 +276,10 @@ private:
     }
   }
 
-  void hear(inference::event word) {
+  void hear(conversation::event word) {
     keep(logged::engine_word{word}, now_ - start_);
     kept_.note(word);
-    do_all(actors::hear(*machine_, std::move(word), now_));
+    do_all(machine_->on_engine(std::move(word), now_));
   }
 
   void do_all(protocol::effects effects) {
@@ -293,14 +293,14 @@ private:
             static_cast<double>((accepted_ns + std::chrono::nanoseconds(now_ - start_).count()) / 1'000'000) / 1000;
         said_.push_back(protocol::encode(sent->event, context));
       }
-      if (const auto* open = std::get_if<protocol::open_engine>(&effect)) kept_.enter(to_engine(*open, 0));
-      if (auto* unit = std::get_if<protocol::submit_unit>(&effect)) {
+      if (const auto* open = std::get_if<protocol::open_engine>(&effect)) kept_.enter(open->order);
+      if (auto* unit = std::get_if<conversation::submit_unit>(&effect)) {
         work_.push_back(unit->unit);
-        kept_.enter(to_engine(std::move(*unit), 0));
+        kept_.enter(std::move(*unit));
       }
-      if (const auto* turn = std::get_if<protocol::submit_turn>(&effect)) {
+      if (const auto* turn = std::get_if<conversation::submit_turn>(&effect)) {
         work_.push_back(turn->turn);
-        kept_.enter(to_engine(*turn, 0));
+        kept_.enter(*turn);
       }
       if (const auto* turn = std::get_if<protocol::transcribe_turn>(&effect)) turns_.push_back(turn->what.number);
     }
@@ -398,7 +398,7 @@ TEST_CASE("records with good checksums that contradict each other are refused") 
   // Its process died when the session had ended, but its log was not removed yet.
   CHECK_FALSE(with(logged::frame{std::make_shared<const std::string>(R"({"type":"session.close"})")}));
   CHECK_FALSE(with(logged::beginning{}));
-  CHECK_FALSE(with(logged::engine_word{inference::opened{}}));
+  CHECK_FALSE(with(logged::engine_word{conversation::opened{}}));
   CHECK_FALSE(with(logged::worker_news{static_cast<logged::worker_change>(9)}));
   auto log = session.log_;
   append_record(log, "nonsense");

@@ -59,13 +59,13 @@ config::settings recording_in(const fs::path& folder) {
 
 /// Answers each unit with 1,200 samples of 24 kHz sound.
 void speak(stub_script& script) {
-  script.answer_units_with([](inference::step_output sound, const stub_script::sink& tell) {
+  script.answer_units_with([](conversation::step_output sound, const stub_script::sink& tell) {
     auto text = sound;
-    text.kind = inference::output_kind::text;
+    text.kind = conversation::output_kind::text;
     text.text = "yes";
     text.last = false;
     tell(std::move(text));
-    sound.kind = inference::output_kind::audio;
+    sound.kind = conversation::output_kind::audio;
     sound.audio = std::make_shared<const std::vector<float>>(1200, 0.5f);
     sound.first = false;
     tell(std::move(sound));

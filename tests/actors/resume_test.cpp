@@ -23,8 +23,8 @@ constexpr const char* asking = R"({"resume":true})";
 
 /// Answers a unit with `said` in a single event.
 auto saying(const std::string& said) {
-  return [said](inference::step_output delta, const stub_script::sink& tell) {
-    delta.kind = inference::output_kind::text;
+  return [said](conversation::step_output delta, const stub_script::sink& tell) {
+    delta.kind = conversation::output_kind::text;
     delta.text = said + std::to_string(delta.unit);
     tell(std::move(delta));
   };
@@ -74,7 +74,7 @@ TEST_CASE("a client that comes back gets what it has missed, once") {
   client.send_text(append_frame());
   client.send_text(append_frame());
   client.vanish();
-  CHECK(script.eventually([](const auto& s) { return s.template all<inference::submit_unit>().size() == 3; }));
+  CHECK(script.eventually([](const auto& s) { return s.template all<conversation::submit_unit>().size() == 3; }));
 
   auto again = core.come_back(id, created["resume_token"], "2");
   const auto resumed = again.link->next("session.resumed");

@@ -81,12 +81,12 @@ TEST_CASE("a chat session answers in deltas, turn after turn") {
 TEST_CASE("what is spoken reaches the client: text, then sound") {
   stub_script script;
   const auto sound = std::make_shared<const std::vector<float>>(24'000, 0.5f);
-  script.answer_units_with([&](inference::step_output delta, const stub_script::sink& tell) {
-    delta.kind = inference::output_kind::text;
+  script.answer_units_with([&](conversation::step_output delta, const stub_script::sink& tell) {
+    delta.kind = conversation::output_kind::text;
     delta.text = "Yes";
     delta.last = false;
-    tell(inference::step_output(delta));
-    delta.kind = inference::output_kind::audio;
+    tell(conversation::step_output(delta));
+    delta.kind = conversation::output_kind::audio;
     delta.audio = sound;
     delta.first = false;
     delta.last = delta.end_of_turn = true;

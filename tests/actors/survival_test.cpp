@@ -20,6 +20,7 @@ namespace parley::actors {
 
 namespace {
 
+using namespace conversation;
 using namespace inference;
 
 constexpr float same_sound = 1e-3F;

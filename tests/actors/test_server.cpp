@@ -124,17 +124,17 @@ std::string test_server::metric(const std::string& name) {
 }
 
 void count_units(stub_script& script) {
-  script.answer_with([](const inference::command& order, const stub_script::sink& tell) {
-    const auto* unit = std::get_if<inference::submit_unit>(&order);
+  script.answer_with([](const conversation::command& order, const stub_script::sink& tell) {
+    const auto* unit = std::get_if<conversation::submit_unit>(&order);
     if (!unit || (unit->replay && unit->replay->finished)) return stub_script::answer_as_usual(order, tell);
-    inference::step_output reply{};
+    conversation::step_output reply{};
     reply.session = unit->session;
     reply.unit = unit->unit;
-    reply.kind = inference::output_kind::text;
+    reply.kind = conversation::output_kind::text;
     reply.text = "word " + std::to_string(unit->unit);
-    inference::unit_choices chosen;
+    conversation::unit_choices chosen;
     chosen.finished = true;
-    reply.choices = std::make_shared<const inference::unit_choices>(std::move(chosen));
+    reply.choices = std::make_shared<const conversation::unit_choices>(std::move(chosen));
     tell(std::move(reply));
   });
 }

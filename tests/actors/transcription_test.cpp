@@ -51,7 +51,7 @@ std::string own_append(float amplitude) {
 }
 
 std::size_t turns_in(const stub_script& script) {
-  return script.all<inference::submit_turn>().size();
+  return script.all<conversation::submit_turn>().size();
 }
 
 } // namespace
@@ -75,8 +75,8 @@ TEST_CASE("a committed turn is written down by a session of its own, which is go
 
 TEST_CASE("whoever wants the slot of a transcript gets it, and the transcript comes later") {
   stub_script script(1);
-  script.answer_with([](const inference::command& order, const stub_script::sink& tell) {
-    if (!std::holds_alternative<inference::submit_turn>(order)) stub_script::answer_as_usual(order, tell);
+  script.answer_with([](const conversation::command& order, const stub_script::sink& tell) {
+    if (!std::holds_alternative<conversation::submit_turn>(order)) stub_script::answer_as_usual(order, tell);
   }); // the turn of the transcript goes on and on
   test_server core(writing_settings());
   core.add_up(script);
@@ -121,8 +121,8 @@ TEST_CASE("without a worker there is no transcript, and the connection stays") {
 
 TEST_CASE("a transcript whose worker dies is made on another one") {
   stub_script first, second;
-  first.answer_with([](const inference::command& order, const auto&) {
-    if (std::holds_alternative<inference::submit_turn>(order)) throw std::runtime_error("the device is gone");
+  first.answer_with([](const conversation::command& order, const auto&) {
+    if (std::holds_alternative<conversation::submit_turn>(order)) throw std::runtime_error("the device is gone");
   });
   test_server core(writing_settings());
   core.add_up(first);

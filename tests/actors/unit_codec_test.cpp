@@ -20,29 +20,29 @@ using namespace parley;
 
 namespace {
 
-inference::pcm some_samples(std::size_t count) {
+conversation::pcm some_samples(std::size_t count) {
   auto samples = std::make_shared<std::vector<float>>(count);
   for (std::size_t i = 0; i < count; ++i) (*samples)[i] = static_cast<float>(i) / static_cast<float>(count);
   return samples;
 }
 
-inference::command through(const inference::command& order) {
-  inference::command back = inference::cut{};
+conversation::command through(const conversation::command& order) {
+  conversation::command back = conversation::cut{};
   REQUIRE(actors::unpack(actors::pack(order), back));
   // Equal bytes mean equal commands: every member is packed.
   CHECK(actors::pack(back) == actors::pack(order));
   return back;
 }
 
-inference::submit_turn some_turn() {
-  inference::submit_turn turn{};
+conversation::submit_turn some_turn() {
+  conversation::submit_turn turn{};
   turn.session = 5;
   turn.turn = 6;
-  turn.messages = {
-      {inference::role::system, {inference::text_item{"Be brief."}}},
-      {inference::role::user,
-       {inference::image_item{std::make_shared<const std::string>("\xff\xd8")}, inference::audio_item{some_samples(10)},
-        inference::video_item{{std::make_shared<const std::string>("a")}, nullptr, 2}}}};
+  turn.messages = {{conversation::role::system, {conversation::text_item{"Be brief."}}},
+                   {conversation::role::user,
+                    {conversation::image_item{std::make_shared<const std::string>("\xff\xd8")},
+                     conversation::audio_item{some_samples(10)},
+                     conversation::video_item{{std::make_shared<const std::string>("a")}, nullptr, 2}}}};
   turn.temperature = 0.25;
   turn.tts_voice = some_samples(3);
   turn.streaming = false;
@@ -52,117 +52,119 @@ inference::submit_turn some_turn() {
 } // namespace
 
 TEST_CASE("commands survive the way between two nodes") {
-  inference::open_duplex open{};
+  conversation::open_duplex open{};
   open.session = 1;
   open.system_prompt = "Hello \xc3\xa9";
   open.options.listen_top_k = 3;
   open.options.sampling.top_p = 0.5;
-  open.options.window = inference::window_mode::basic;
+  open.options.window = conversation::window_mode::basic;
   open.voice = some_samples(100);
   open.seed = 7;
-  const auto opened = std::get<inference::open_duplex>(through(open));
+  const auto opened = std::get<conversation::open_duplex>(through(open));
   CHECK(opened.system_prompt == open.system_prompt);
   CHECK(*opened.voice == *open.voice);
   CHECK_FALSE(opened.tts_voice);
   CHECK(opened.options == open.options);
   CHECK(opened.seed == 7);
 
-  inference::submit_unit unit{};
+  conversation::submit_unit unit{};
   unit.session = 2;
   unit.unit = 3;
   unit.samples = some_samples(16'000);
   unit.frames = {std::make_shared<const std::string>("one"), std::make_shared<const std::string>("two")};
   unit.force_listen = true;
-  unit.context = {{inference::role::tool, "{}"}, {inference::role::user, "Hello"}};
-  const auto heard = std::get<inference::submit_unit>(through(unit));
+  unit.context = {{conversation::role::tool, "{}"}, {conversation::role::user, "Hello"}};
+  const auto heard = std::get<conversation::submit_unit>(through(unit));
   CHECK(*heard.samples == *unit.samples);
   CHECK(*heard.frames.at(1) == "two");
   CHECK(heard.force_listen);
   REQUIRE(heard.context.size() == 2);
-  CHECK(heard.context[0].from == inference::role::tool);
+  CHECK(heard.context[0].from == conversation::role::tool);
   CHECK(heard.context[1].text == "Hello");
   CHECK_FALSE(heard.replay);
 
-  auto chosen = std::make_shared<inference::unit_choices>();
+  auto chosen = std::make_shared<conversation::unit_choices>();
   chosen->sampled = {1, 2, 3};
-  chosen->cut = inference::cut_point::speaking;
+  chosen->cut = conversation::cut_point::speaking;
   chosen->after.noise = {1, 2, 3, 4};
   unit.replay = chosen;
-  const auto again = std::get<inference::submit_unit>(through(unit));
+  const auto again = std::get<conversation::submit_unit>(through(unit));
   CHECK(again.replay->sampled == chosen->sampled);
   CHECK(again.replay->cut == chosen->cut);
   CHECK(again.replay->after.noise == chosen->after.noise);
 
-  const auto turn = std::get<inference::submit_turn>(through(some_turn()));
+  const auto turn = std::get<conversation::submit_turn>(through(some_turn()));
   const auto& shown = turn.messages.at(1).content;
-  CHECK(*std::get<inference::image_item>(shown.at(0)).file == "\xff\xd8");
-  CHECK(std::get<inference::video_item>(shown.at(2)).stack_frames == 2);
+  CHECK(*std::get<conversation::image_item>(shown.at(0)).file == "\xff\xd8");
+  CHECK(std::get<conversation::video_item>(shown.at(2)).stack_frames == 2);
   CHECK(turn.temperature == 0.25);
   CHECK_FALSE(turn.streaming);
 
-  through(inference::open_chat{1, {}});
-  through(inference::cut{4});
-  through(inference::cancel_turn{4});
-  CHECK(std::get<inference::close_session>(through(inference::close_session{9})).session == 9);
+  through(conversation::open_chat{1, {}});
+  through(conversation::cut{4});
+  through(conversation::cancel_turn{4});
+  CHECK(std::get<conversation::close_session>(through(conversation::close_session{9})).session == 9);
 }
 
 TEST_CASE("a second of sound costs its samples and little more") {
-  inference::submit_unit unit{};
+  conversation::submit_unit unit{};
   unit.samples = some_samples(16'000);
-  CHECK(actors::pack(inference::command(unit)).size() < 64'000 + 200);
-  inference::step_output spoken{};
+  CHECK(actors::pack(conversation::command(unit)).size() < 64'000 + 200);
+  conversation::step_output spoken{};
   spoken.audio = some_samples(24'000);
-  CHECK(actors::pack(inference::event(spoken)).size() < 96'000 + 300);
+  CHECK(actors::pack(conversation::event(spoken)).size() < 96'000 + 300);
 }
 
 TEST_CASE("sound that was 16-bit samples once travels in half the bytes, bit by bit") {
   const auto exact = std::make_shared<std::vector<float>>(16'000);
   for (std::size_t i = 0; i < exact->size(); ++i)
     (*exact)[i] = static_cast<float>(static_cast<int>(i * 37 % 65'536) - 32'768) / 32'768;
-  inference::submit_unit unit{};
+  conversation::submit_unit unit{};
   unit.samples = exact;
-  CHECK(actors::pack(inference::command(unit)).size() < 32'000 + 200);
-  CHECK(*std::get<inference::submit_unit>(through(unit)).samples == *exact);
+  CHECK(actors::pack(conversation::command(unit)).size() < 32'000 + 200);
+  CHECK(*std::get<conversation::submit_unit>(through(unit)).samples == *exact);
 
-  inference::submit_turn turn{};
-  turn.messages = {{inference::role::user, {inference::audio_item{exact}, inference::video_item{{}, exact, 1}}}};
-  CHECK(actors::pack(inference::command(turn)).size() < 64'000 + 400);
-  const auto heard = std::get<inference::submit_turn>(through(turn)).messages.at(0).content;
-  CHECK(*std::get<inference::audio_item>(heard.at(0)).samples == *exact);
-  CHECK(*std::get<inference::video_item>(heard.at(1)).samples == *exact);
+  conversation::submit_turn turn{};
+  turn.messages = {
+      {conversation::role::user, {conversation::audio_item{exact}, conversation::video_item{{}, exact, 1}}}};
+  CHECK(actors::pack(conversation::command(turn)).size() < 64'000 + 400);
+  const auto heard = std::get<conversation::submit_turn>(through(turn)).messages.at(0).content;
+  CHECK(*std::get<conversation::audio_item>(heard.at(0)).samples == *exact);
+  CHECK(*std::get<conversation::video_item>(heard.at(1)).samples == *exact);
 
   // One sample is not a 16-bit value, so everything is sent as floats. Negative zero is such a sample.
   for (const float odd : {-0.0f, 1.0f, 1e-9f}) {
     auto floats = std::make_shared<std::vector<float>>(*exact);
     floats->back() = odd;
     unit.samples = floats;
-    CHECK(actors::pack(inference::command(unit)).size() >= 64'000);
-    const auto back = *std::get<inference::submit_unit>(through(unit)).samples;
+    CHECK(actors::pack(conversation::command(unit)).size() >= 64'000);
+    const auto back = *std::get<conversation::submit_unit>(through(unit)).samples;
     CHECK(std::memcmp(back.data(), floats->data(), back.size() * sizeof(float)) == 0);
   }
   unit.samples = std::make_shared<std::vector<float>>();
-  CHECK(std::get<inference::submit_unit>(through(unit)).samples->empty());
+  CHECK(std::get<conversation::submit_unit>(through(unit)).samples->empty());
   unit.samples = nullptr;
-  CHECK_FALSE(std::get<inference::submit_unit>(through(unit)).samples);
+  CHECK_FALSE(std::get<conversation::submit_unit>(through(unit)).samples);
 }
 
 TEST_CASE("events survive the way between two nodes") {
-  inference::step_output spoken{};
+  conversation::step_output spoken{};
   spoken.session = 1;
-  spoken.kind = inference::output_kind::audio;
+  spoken.kind = conversation::output_kind::audio;
   spoken.audio = some_samples(24'000);
   spoken.end_of_turn = true;
   spoken.metrics.tts_ms = 1.5;
-  inference::event back = inference::closed{};
-  REQUIRE(actors::unpack(actors::pack(inference::event(spoken)), back));
-  const auto& heard = std::get<inference::step_output>(back);
+  conversation::event back = conversation::closed{};
+  REQUIRE(actors::unpack(actors::pack(conversation::event(spoken)), back));
+  const auto& heard = std::get<conversation::step_output>(back);
   CHECK(*heard.audio == *spoken.audio);
   CHECK(heard.end_of_turn);
   CHECK(heard.metrics.tts_ms == 1.5);
 
   REQUIRE(actors::unpack(
-      actors::pack(inference::event(inference::failed{1, 2, inference::failure::context_full, "full"})), back));
-  CHECK(std::get<inference::failed>(back).kind == inference::failure::context_full);
+      actors::pack(conversation::event(conversation::failed{1, 2, conversation::failure_kind::context_full, "full"})),
+      back));
+  CHECK(std::get<conversation::failed>(back).kind == conversation::failure_kind::context_full);
 
   inference::engine_info info;
   REQUIRE(actors::unpack(
@@ -184,8 +186,8 @@ TEST_CASE("events survive the way between two nodes") {
 }
 
 TEST_CASE("bytes that were cut, lengthened or bent are refused") {
-  const auto whole = actors::pack(inference::command(some_turn()));
-  inference::command back = inference::cut{};
+  const auto whole = actors::pack(conversation::command(some_turn()));
+  conversation::command back = conversation::cut{};
   for (std::size_t size = 0; size < whole.size(); ++size) CHECK_FALSE(actors::unpack(whole.substr(0, size), back));
   CHECK_FALSE(actors::unpack(whole + "x", back));
   // Whatever a wrong byte does, nothing is read beyond the end (the sanitizers watch).
@@ -228,17 +230,17 @@ std::vector<std::string> check_refused(const Value& good, const std::vector<spoi
   return bad;
 }
 
-std::shared_ptr<const inference::unit_choices> choices(std::vector<std::int64_t> sampled, std::int64_t owed = 0) {
-  inference::unit_choices made;
+std::shared_ptr<const conversation::unit_choices> choices(std::vector<std::int64_t> sampled, std::int64_t owed = 0) {
+  conversation::unit_choices made;
   made.sampled = std::move(sampled);
   made.owed_text = owed;
-  return std::make_shared<const inference::unit_choices>(std::move(made));
+  return std::make_shared<const conversation::unit_choices>(std::move(made));
 }
 
 } // namespace
 
 TEST_CASE("an engine's events with numbers that make no sense are refused, and are failures of what they answer") {
-  using namespace inference;
+  using namespace conversation;
   step_output step{};
   step.session = 7;
   step.unit = 9;
@@ -310,9 +312,9 @@ TEST_CASE("an engine's events with numbers that make no sense are refused, and a
                                                {"arguments", [](auto& of) {
                                                   of.calls = {{0, "f", "\xff"}};
                                                 }}});
-  chat_done done{7, 9, finish::turn_end, "Hello", nullptr, {}, {}};
+  chat_done done{7, 9, finish_reason::turn_end, "Hello", nullptr, {}, {}};
   const auto ends =
-      check_refused<chat_done, event>(done, {{"reason", [](auto& of) { of.reason = static_cast<finish>(3); }},
+      check_refused<chat_done, event>(done, {{"reason", [](auto& of) { of.reason = static_cast<finish_reason>(3); }},
                                              {"text", [](auto& of) { of.text = "\xff"; }},
                                              {"usage", [](auto& of) { of.used.output_text = long_least; }},
                                              {"time", [](auto& of) { of.metrics.llm_ms = no_number; }},
@@ -328,7 +330,7 @@ TEST_CASE("an engine's events with numbers that make no sense are refused, and a
     for (const auto& each : all) {
       const auto instead = actors::failure_instead(each);
       REQUIRE(instead);
-      const auto& failed = std::get<inference::failed>(*instead);
+      const auto& failed = std::get<conversation::failed>(*instead);
       CHECK(failed.session == 7);
       CHECK(failed.number == 9);
     }
@@ -337,15 +339,15 @@ TEST_CASE("an engine's events with numbers that make no sense are refused, and a
                               {"tokens", [](auto& of) { of.prompt_tokens = most; }},
                               {"usage", [](auto& of) { of.prompt_usage.input_text = long_most; }}});
   for (const auto& each : opens) CHECK(std::get<failed>(*actors::failure_instead(each)).number == 0);
-  check_refused<failed, event>(failed{1, 2, failure::inference, "no"},
-                               {{"kind", [](auto& of) { of.kind = static_cast<failure>(9); }}});
+  check_refused<failed, event>(failed{1, 2, failure_kind::inference, "no"},
+                               {{"kind", [](auto& of) { of.kind = static_cast<failure_kind>(9); }}});
   CHECK_FALSE(actors::failure_instead(""));
   CHECK_FALSE(actors::failure_instead(std::string(1, '\x40') + std::string(40, 'x')));
 
   // Words for people are cut and cleaned.
   event back = closed{};
-  REQUIRE(
-      actors::unpack(actors::pack(event(failed{1, 2, failure::inference, "a\xff" + std::string(9000, 'x')})), back));
+  REQUIRE(actors::unpack(actors::pack(event(failed{1, 2, failure_kind::inference, "a\xff" + std::string(9000, 'x')})),
+                         back));
   CHECK(std::get<failed>(back).message.size() <= actors::most_words_bytes);
   CHECK(std::get<failed>(back).message.starts_with("a\uFFFDx"));
 }
@@ -377,7 +379,7 @@ TEST_CASE("what a worker says of itself is refused if it makes no sense") {
 }
 
 TEST_CASE("a gateway's orders with numbers that make no sense are refused") {
-  using namespace inference;
+  using namespace conversation;
   const auto no_files = std::vector<image_file>{nullptr};
   check_refused<open_duplex, command>(
       open_duplex{}, {{"temperature", [](auto& of) { of.options.sampling.temperature = no_number; }},
@@ -443,8 +445,8 @@ TEST_CASE("what the fuzzer of another node's words begins with can be read") {
     std::ifstream in(each.path(), std::ios::binary);
     const std::string all{std::istreambuf_iterator<char>(in), {}};
     const std::string_view bytes = std::string_view(all).substr(1);
-    inference::command order;
-    inference::event event;
+    conversation::command order;
+    conversation::event event;
     inference::engine_info info;
     actors::worker_capacity load;
     switch (all.front()) {

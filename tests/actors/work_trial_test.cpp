@@ -45,14 +45,14 @@ TEST_CASE("what is retried waits for its trial, in order") {
   trial.asked();
   CHECK(trial.pending());
   CHECK_FALSE(trial.needed_for_work()); // a trial is already requested
-  trial.hold(inference::cut{1});
-  trial.hold(inference::close_session{1});
+  trial.hold(conversation::cut{1});
+  trial.hold(conversation::close_session{1});
   CHECK(trial.grant());
   CHECK_FALSE(trial.grant());
   CHECK_FALSE(trial.pending());
   const auto held = trial.release();
   REQUIRE(held.size() == 2);
-  CHECK(std::holds_alternative<inference::cut>(held[0]));
+  CHECK(std::holds_alternative<conversation::cut>(held[0]));
   CHECK(trial.release().empty());
   CHECK(trial.end());
   CHECK_FALSE(trial.end());
@@ -61,7 +61,7 @@ TEST_CASE("what is retried waits for its trial, in order") {
 TEST_CASE("a trial goes with its slot") {
   work_trial trial;
   trial.asked();
-  trial.hold(inference::cut{1});
+  trial.hold(conversation::cut{1});
   trial.forget();
   CHECK_FALSE(trial.pending());
   CHECK_FALSE(trial.end());

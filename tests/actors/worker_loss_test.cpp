@@ -11,10 +11,11 @@ using actors::worker_state;
 TEST_CASE("a session that cannot be replayed gives its new slot back at once, not when its client hangs up") {
   stub_script first;
   stub_script second(1);
-  second.answer_with([](const inference::command& order, const stub_script::sink& tell) {
-    const auto* unit = std::get_if<inference::submit_unit>(&order);
+  second.answer_with([](const conversation::command& order, const stub_script::sink& tell) {
+    const auto* unit = std::get_if<conversation::submit_unit>(&order);
     if (unit && unit->replay)
-      return tell(inference::failed{unit->session, unit->unit, inference::failure::inference, "it cannot be repeated"});
+      return tell(conversation::failed{unit->session, unit->unit, conversation::failure_kind::inference,
+                                       "it cannot be repeated"});
     stub_script::answer_as_usual(order, tell);
   });
   test_server core;

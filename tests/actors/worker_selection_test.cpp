@@ -19,15 +19,15 @@ std::uint64_t chosen(const std::vector<worker_candidate>& all) {
   return best ? best->worker : 0;
 }
 
-inference::command open_with(std::string prompt, std::vector<float> voice = {}) {
-  inference::open_duplex order{};
+conversation::command open_with(std::string prompt, std::vector<float> voice = {}) {
+  conversation::open_duplex order{};
   order.system_prompt = std::move(prompt);
   if (!voice.empty()) order.voice = std::make_shared<const std::vector<float>>(std::move(voice));
   return order;
 }
 
 std::size_t opens(const stub_script& script) {
-  return script.all<inference::open_duplex>().size();
+  return script.all<conversation::open_duplex>().size();
 }
 
 } // namespace
@@ -96,15 +96,15 @@ TEST_CASE("a session that begins anew elsewhere wants its prompt there") {
 }
 
 TEST_CASE("beginnings have keys of their own") {
-  const auto key = [](const inference::command& order) { return *actors::prompt_of(order); };
+  const auto key = [](const conversation::command& order) { return *actors::prompt_of(order); };
   CHECK(key(open_with("a")) == key(open_with("a")));
   CHECK(key(open_with("a")) != key(open_with("b")));
   CHECK(key(open_with("a", {0.5F})) == key(open_with("a", {0.5F})));
   CHECK(key(open_with("a", {0.5F})) != key(open_with("a")));
   CHECK(key(open_with("a", {0.5F, 0.25F, 0})) != key(open_with("a", {0.5F, 0.25F})));
   CHECK(key(open_with("abcdefgh")) != key(open_with("abcdefgi")));
-  CHECK_FALSE(actors::prompt_of(inference::open_chat{1, {}}));
-  CHECK_FALSE(actors::prompt_of(inference::cut{1}));
+  CHECK_FALSE(actors::prompt_of(conversation::open_chat{1, {}}));
+  CHECK_FALSE(actors::prompt_of(conversation::cut{1}));
 }
 
 TEST_CASE("the last beginnings are remembered, the newest first") {

@@ -24,7 +24,7 @@ void check(std::string_view bytes) {
 void check_failure(std::string_view bytes) {
   const auto instead = actors::failure_instead(bytes);
   if (!instead) return;
-  const auto* failed = std::get_if<inference::failed>(&*instead);
+  const auto* failed = std::get_if<conversation::failed>(&*instead);
   test::expect(failed && actors::plausible(*instead) && base::utf8::valid(failed->message), "a failure makes sense");
 }
 
@@ -35,9 +35,9 @@ void parley::test::fuzz(std::string_view bytes) {
   const auto kind = bytes.front();
   bytes.remove_prefix(1);
   switch (kind) {
-  case 'o': return check<inference::command>(bytes);
+  case 'o': return check<conversation::command>(bytes);
   case 'i': return check<inference::engine_info>(bytes);
   case 'c': return check<actors::worker_capacity>(bytes);
-  default: check<inference::event>(bytes); return check_failure(bytes);
+  default: check<conversation::event>(bytes); return check_failure(bytes);
   }
 }

@@ -89,7 +89,7 @@ TEST_CASE("an answer tells its text, and why it is over") {
   CHECK_FALSE(whole.over);
   whole.take(whole.draw({end}));
   CHECK(whole.over);
-  CHECK(whole.of.reason() == finish::turn_end);
+  CHECK(whole.of.reason() == finish_reason::turn_end);
   CHECK(whole.of.text() == "you can see the café");
   CHECK(whole.of.drawn().size() == whole.of.tokens().size() + 1);
 
@@ -98,12 +98,12 @@ TEST_CASE("an answer tells its text, and why it is over") {
   told_answer limited(few);
   limited.say("one two three four five six");
   CHECK(limited.of.tokens().size() == 3);
-  CHECK(limited.of.reason() == finish::length);
+  CHECK(limited.of.reason() == finish_reason::length);
 
   told_answer full(asked());
   full.take(words().encode("one").front(), true);
   CHECK(full.over);
-  CHECK(full.of.reason() == finish::length);
+  CHECK(full.of.reason() == finish_reason::length);
 }
 
 TEST_CASE("an answer stops before the first of its stops, and what may belong to one waits") {
@@ -116,7 +116,7 @@ TEST_CASE("an answer stops before the first of its stops, and what may belong to
   stopped.say(" four five");
   CHECK(stopped.over);
   CHECK(stopped.text == "one two ");
-  CHECK(stopped.of.reason() == finish::turn_end);
+  CHECK(stopped.of.reason() == finish_reason::turn_end);
 
   told_answer other(turn);
   other.say("one two three");
@@ -176,7 +176,7 @@ TEST_CASE("an answer with a schema obeys it and ends with it") {
   json.say(R"({"n": 7})");
   CHECK(json.over);
   CHECK(json.text == R"({"n": 7})");
-  CHECK(json.of.reason() == finish::turn_end);
+  CHECK(json.of.reason() == finish_reason::turn_end);
 }
 
 TEST_CASE("an undecided answer's first token says whether it is a call or speech") {

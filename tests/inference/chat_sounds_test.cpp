@@ -92,7 +92,7 @@ TEST_CASE("a message that can't fit is refused before it is cut into tokens") {
   const auto refused = h.all<failed>();
   REQUIRE(refused.size() == 2);
   for (const auto& f : refused) {
-    CHECK(f.kind == failure::context_full);
+    CHECK(f.kind == failure_kind::context_full);
     CHECK_THAT(f.message, Catch::Contains("at least"));
   }
 }

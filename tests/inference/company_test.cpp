@@ -59,7 +59,7 @@ std::vector<command> script(int who, int units, bool heard) {
   }
   orders.emplace_back(opening(who, heard));
   for (auto n = 1; n <= units + who % 3; ++n) {
-    submit_unit unit{id, static_cast<std::uint64_t>(n), second(who + n), {}, 1, n % 5 == 4 && who % 2 == 0};
+    submit_unit unit{{second(who + n), {}, 1, n % 5 == 4 && who % 2 == 0}, id, static_cast<std::uint64_t>(n)};
     if (who % 4 == 0) unit.frames.assign(1, view((who + n) % 3));
     orders.emplace_back(std::move(unit));
   }

@@ -132,7 +132,7 @@ TEST_CASE("messages that do not fit are refused with their unit, and the session
   const auto failures = h.all<failed>();
   REQUIRE(failures.size() == 1);
   CHECK(failures[0].number == 1);
-  CHECK(failures[0].kind == failure::invalid);
+  CHECK(failures[0].kind == failure_kind::invalid);
   CHECK(h.all<step_output>().back().unit == 2);
 
   engine_fixture plain(1, 256); // nothing of the refused unit is left

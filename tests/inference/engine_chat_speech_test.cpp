@@ -150,7 +150,7 @@ TEST_CASE("a chat without sound asked for makes none, and cancelling stops it") 
     h.engine.handle(cancel_turn{1});
     const auto done = h.all<chat_done>();
     REQUIRE(done.size() == 1);
-    CHECK(done[0].reason == finish::cancelled);
+    CHECK(done[0].reason == finish_reason::cancelled);
     CHECK(done[0].text == heard_of(h, turn).text);
     CHECK_FALSE(h.engine.advance());
   }

@@ -105,7 +105,7 @@ struct engine_fixture {
   }
 
   void unit(session_id id, std::uint64_t number, pcm samples, bool force = false) {
-    engine.handle(submit_unit{id, number, std::move(samples), {}, 1, force});
+    engine.handle(submit_unit{{std::move(samples), {}, 1, force}, id, number});
   }
 
   /// Everything that was reported to a session, as text for comparison.

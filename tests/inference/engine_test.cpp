@@ -181,7 +181,7 @@ TEST_CASE("slots and numbers are respected") {
   CHECK(refused[3].number == 5);
   h.unit(1, 1, std::make_shared<const std::vector<float>>(15999));
   h.unit(1, 2, nullptr);
-  h.engine.handle(submit_unit{1, 3, second(0), {std::make_shared<const std::string>("jpeg")}, 1, false});
+  h.engine.handle(submit_unit{{second(0), {std::make_shared<const std::string>("jpeg")}, 1, false}, 1, 3});
   h.unit(1, 4, second(0));
   h.run();
   auto after = h.told(1);
@@ -228,7 +228,7 @@ TEST_CASE("a duplex session that fills its context is told so") {
     ++answered;
   }
   REQUIRE(h.all<failed>().size() == 1);
-  CHECK(h.all<failed>()[0].kind == failure::context_full);
+  CHECK(h.all<failed>()[0].kind == failure_kind::context_full);
   CHECK(h.all<step_output>().back().metrics.kv_cache_length <= 300);
   CHECK(h.all<step_output>().back().metrics.kv_cache_length > 300 - 50);
   CHECK(answered > 10);
@@ -257,12 +257,12 @@ TEST_CASE("a prompt that does not fit is refused and takes no slot") {
   h.engine.handle(open_duplex{1, much, {}, nullptr, nullptr, {}});
   h.run();
   REQUIRE(h.all<failed>().size() == 1);
-  CHECK(h.all<failed>()[0].kind == failure::context_full);
+  CHECK(h.all<failed>()[0].kind == failure_kind::context_full);
   h.engine.handle(open_chat{2, {}});
   h.engine.handle(ask(2, 1, much));
   h.engine.handle(ask(2, 2, "short"));
   h.run();
-  CHECK(h.all<failed>()[1].kind == failure::context_full);
+  CHECK(h.all<failed>()[1].kind == failure_kind::context_full);
   REQUIRE(h.all<chat_done>().size() == 1);
   CHECK(h.all<chat_done>()[0].turn == 2);
 }
@@ -285,7 +285,7 @@ TEST_CASE("a chat answers, streams what it answers, and stops at its limits") {
     CHECK(d.used.input_text > 10);
   }
   CHECK(done[0].used.output_text <= 13);
-  if (done[0].used.output_text == 12) CHECK(done[0].reason == finish::length);
+  if (done[0].used.output_text == 12) CHECK(done[0].reason == finish_reason::length);
   CHECK(done[1].metrics.kv_cache_length <= 128);
   h.check_empty({1});
 }
@@ -362,7 +362,7 @@ TEST_CASE("a cancelled turn says how far it came, and the next one runs") {
   h.run();
   auto done = h.all<chat_done>();
   REQUIRE(done.size() == 2);
-  CHECK(done[0].reason == finish::cancelled);
+  CHECK(done[0].reason == finish_reason::cancelled);
   CHECK(done[1].turn == 2);
   h.check_empty({1});
 }
@@ -397,7 +397,7 @@ TEST_CASE("8192 tokens are driven to the end", "[long]") {
     ++units;
     h.run();
   }
-  CHECK(h.all<failed>()[0].kind == failure::context_full);
+  CHECK(h.all<failed>()[0].kind == failure_kind::context_full);
   auto length = h.all<step_output>().back().metrics.kv_cache_length;
   CHECK(length > 8192 - 60);
   CHECK(length <= 8192);

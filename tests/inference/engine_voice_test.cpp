@@ -98,7 +98,7 @@ TEST_CASE("any recording is a voice or is refused in clear words") {
   h.engine.handle(std::move(question));
   const auto refused = h.all<failed>();
   REQUIRE(refused.size() == 3);
-  for (const auto& f : refused) CHECK(f.kind == failure::invalid);
+  for (const auto& f : refused) CHECK(f.kind == failure_kind::invalid);
   CHECK(refused[0].message == "the reference voice holds values that are not numbers");
   CHECK(refused[1].message == "the reference voice is shorter than 0.1 s");
   CHECK(refused[2].number == 3);

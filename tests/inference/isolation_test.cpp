@@ -75,7 +75,7 @@ struct scene {
     }
   }
 
-  void talk(int unit) { give(submit_unit{bystander, static_cast<std::uint64_t>(unit), second(unit), {}, 1, false}); }
+  void talk(int unit) { give(submit_unit{{second(unit), {}, 1, false}, bystander, static_cast<std::uint64_t>(unit)}); }
 
   std::vector<std::string> lines(session_id id) const {
     std::vector<std::string> result;
@@ -138,7 +138,7 @@ struct script {
 };
 
 submit_unit unit_of(session_id id, std::uint64_t number) {
-  return {id, number, second(static_cast<int>(number) + 3), {}, 1, false};
+  return {{second(static_cast<int>(number) + 3), {}, 1, false}, id, number};
 }
 
 duplex_options talkative() {

@@ -162,7 +162,7 @@ TEST_CASE("kept prompts make room for sessions") {
       h.unit(id, static_cast<std::uint64_t>(u), second(u));
       h.run();
     }
-  for (const auto& f : h.all<failed>()) CHECK(f.kind == failure::context_full);
+  for (const auto& f : h.all<failed>()) CHECK(f.kind == failure_kind::context_full);
   for (const auto& line : {h.told(100).back(), h.told(101).back()}) CHECK(line.ends_with("failed 1"));
   h.check_empty({100, 101});
 }

@@ -198,7 +198,7 @@ TEST_CASE("choices of tokens that the model does not have are refused before a t
     h.run();
     const auto refused = h.all<failed>();
     h.events.clear();
-    return refused.size() == 1 && refused[0].kind == failure::invalid && refused[0].number == 3;
+    return refused.size() == 1 && refused[0].kind == failure_kind::invalid && refused[0].number == 3;
   };
   for (const auto of : {&unit_choices::sampled, &unit_choices::remembered, &unit_choices::spoken})
     for (const auto token : {std::int64_t{-1}, std::int64_t{1} << 19}) CHECK(beyond(of, token));
@@ -354,7 +354,7 @@ TEST_CASE("a chat answer with tokens that the model does not have is refused") {
   h.run();
   const auto refused = h.all<failed>();
   REQUIRE(refused.size() == 2);
-  for (const auto& each : refused) CHECK(each.kind == failure::invalid);
+  for (const auto& each : refused) CHECK(each.kind == failure_kind::invalid);
 }
 
 TEST_CASE("a chat turn that fails leaves chance where it was") {

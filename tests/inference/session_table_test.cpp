@@ -35,7 +35,7 @@ public:
   }
 
   void end() { set_finished(); }
-  void object() { fail(failure::invalid, "no"); }
+  void object() { fail(failure_kind::invalid, "no"); }
 
   bool begin_throws = false, take_back_throws = false;
 

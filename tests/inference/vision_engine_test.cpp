@@ -56,7 +56,7 @@ struct engine_fixture {
   }
 
   void unit(session_id id, std::uint64_t number, std::vector<image_file> frames, int max_slice_nums = 1) {
-    engine.handle(submit_unit{id, number, hum(static_cast<int>(number)), std::move(frames), max_slice_nums, false});
+    engine.handle(submit_unit{{hum(static_cast<int>(number)), std::move(frames), max_slice_nums, false}, id, number});
   }
 
   void ask(std::uint64_t turn, std::vector<content_item> content, std::optional<int> max_slice_nums = {}) {
@@ -171,7 +171,7 @@ TEST_CASE("a frame that is no picture spoils its unit and nothing else") {
   const auto failures = h.all<failed>();
   REQUIRE(failures.size() == 1);
   CHECK(failures[0].number == 1);
-  CHECK(failures[0].kind == failure::invalid);
+  CHECK(failures[0].kind == failure_kind::invalid);
   CHECK_THAT(failures[0].message, Catch::StartsWith("video_frames[1]: not a readable JPEG file"));
   CHECK(h.told(1) == clean.told(1));
   h.engine.handle(close_session{1});
@@ -227,9 +227,9 @@ TEST_CASE("what a chat shows is refused when it is broken or too much") {
   h.run();
   const auto failures = h.all<failed>();
   REQUIRE(failures.size() == 2);
-  CHECK(failures[0].kind == failure::invalid);
+  CHECK(failures[0].kind == failure_kind::invalid);
   CHECK_THAT(failures[0].message, Catch::StartsWith("picture 1: not a readable JPEG file"));
-  CHECK(failures[1].kind == failure::context_full);
+  CHECK(failures[1].kind == failure_kind::context_full);
   CHECK(h.all<chat_done>().size() == 1);
 }
 
@@ -248,6 +248,6 @@ TEST_CASE("a picture among thoughts that the template drops is refused") {
   h.run();
   const auto failures = h.all<failed>();
   REQUIRE(failures.size() == 1);
-  CHECK(failures.front().kind == failure::invalid);
+  CHECK(failures.front().kind == failure_kind::invalid);
   CHECK(h.all<chat_done>().size() == 1);
 }

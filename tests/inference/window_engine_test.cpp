@@ -62,7 +62,7 @@ TEST_CASE("the engine slides as the reference did, whether the prompt is its own
   for (const auto& unit : recorded.at("units")) {
     events.clear();
     const auto sound = std::make_shared<const std::vector<float>>(files.clip(unit.at("input").at("audio")));
-    for (session_id id : {1, 2, 3}) engine.handle(submit_unit{id, number, sound, {}, 1, false});
+    for (session_id id : {1, 2, 3}) engine.handle(submit_unit{{sound, {}, 1, false}, id, number});
     while (engine.advance()) {
     }
     INFO("unit " << number++);
@@ -85,7 +85,7 @@ std::vector<event> fill_context(const duplex_options& o, int context, const std:
   h.open(1, o, 3);
   h.run();
   for (std::uint64_t u = 0; u < texts.size(); ++u) {
-    submit_unit order{1, u, second(static_cast<int>(u)), {}, 1, false};
+    submit_unit order{{second(static_cast<int>(u)), {}, 1, false}, 1, u};
     if (texts[u] > 0) order.context.push_back({u % 3 == 0 ? role::system : role::user, std::string(texts[u], '7')});
     h.engine.handle(std::move(order));
     h.run();
@@ -132,7 +132,7 @@ TEST_CASE("what does not fit into a window even alone is refused, and costs noth
   auto answered = 0;
   for (const auto& e : events) {
     if (const auto* f = std::get_if<failed>(&e)) {
-      CHECK(f->kind == failure::invalid);
+      CHECK(f->kind == failure_kind::invalid);
       refused.push_back(f->number);
     }
     if (const auto* a = std::get_if<step_output>(&e)) {
@@ -156,7 +156,7 @@ TEST_CASE("a prompt that leaves a sliding window no room for a unit is refused a
     h.engine.handle(open_duplex{1, prompt, o, nullptr, nullptr, 1});
     h.run();
     REQUIRE(h.all<opened>().size() == (mode == window_mode::off ? 1 : 0));
-    if (mode == window_mode::basic) CHECK(h.all<failed>().at(0).kind == failure::context_full);
+    if (mode == window_mode::basic) CHECK(h.all<failed>().at(0).kind == failure_kind::context_full);
   }
 }
 
@@ -175,7 +175,7 @@ TEST_CASE("a slide moves each row that is left once, in several passes, whatever
   auto passes = 0;
   auto before = 0;
   for (std::uint64_t u = 0; events.empty() || !std::holds_alternative<failed>(events.back()); ++u) {
-    submit_unit order{1, u, second(static_cast<int>(u)), {}, 1, true};
+    submit_unit order{{second(static_cast<int>(u)), {}, 1, true}, 1, u};
     for (auto i = 0; i < 32; ++i) order.context.push_back({i % 2 ? role::system : role::user, "x"});
     engine.handle(std::move(order));
     passes = 0;

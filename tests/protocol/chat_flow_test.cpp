@@ -30,9 +30,9 @@ TEST_CASE("a chat turn streams and ends") {
   CHECK_FALSE(said_event<output_delta>(d.last).chunk_index);
   CHECK(d.turn(said(1, "st")) == "text(st)");
   CHECK(said_event<output_delta>(d.last).response_id == response);
-  CHECK(d.turn({1, "", std::make_shared<const std::vector<float>>(480)}) == "audio(480)");
+  CHECK(d.turn({0, 1, "", std::make_shared<const std::vector<float>>(480)}) == "audio(480)");
   d.now += 90ms;
-  turn_done_report over = turn_over(1, "test");
+  conversation::chat_done over = turn_over(1, "test");
   over.audio = std::make_shared<const std::vector<float>>(480);
   CHECK(d.done(over) == "done:turn_end(test)");
   const auto& done = said_event<response_done>(d.last);
@@ -43,7 +43,7 @@ TEST_CASE("a chat turn streams and ends") {
   CHECK(done.used == small_usage());
 
   CHECK(d.frame(chat_frame("again")) == "turn:2");
-  CHECK(d.done(turn_over(2, "ok", finish_reason::length)) == "done:length(ok)");
+  CHECK(d.done(turn_over(2, "ok", conversation::finish_reason::length)) == "done:length(ok)");
   CHECK(said_event<response_done>(d.last).response_id != response);
   CHECK(d.frame(close_frame("turn_done")) == "closed:turn_done close:1000 close_engine");
   CHECK(said_event<session_closed>(d.last).total->input_audio == 20);
@@ -53,9 +53,9 @@ TEST_CASE("calls in pieces have one id each, which the whole call repeats") {
   driver d(chat());
   d.to_active();
   d.frame(chat_frame("hi", R"(,"tool_call_deltas":true,"tools":[{"type":"function","name":"f"}])"));
-  CHECK(submitted(d).request->call_pieces);
+  CHECK(submitted(d).call_pieces);
   const auto pieces = [](std::vector<conversation::call_piece> of) {
-    turn_report report{1, "", nullptr};
+    conversation::chat_delta report{0, 1, "", nullptr};
     report.calls = std::move(of);
     return report;
   };
@@ -66,7 +66,7 @@ TEST_CASE("calls in pieces have one id each, which the whole call repeats") {
   CHECK(said_event<response_tool_call_delta>(d.last).part.id == id);
   const auto second = said_event<response_tool_call_delta>(d.last, 2).part.id;
   CHECK(second != id);
-  turn_done_report over = turn_over(1, "");
+  conversation::chat_done over = turn_over(1, "");
   over.calls = {{"", "f", "{}"}, {"", "g", "{}"}, {"", "h", "{}"}};
   CHECK(d.done(over) == "call:f call:g call:h done:turn_end()");
   CHECK(said_event<response_tool_call>(d.last).call.id == id);
@@ -81,19 +81,19 @@ TEST_CASE("tools of the init are those of the turns that name none") {
   d.opened(0);
   const auto next = [&](std::string_view extra) {
     d.frame(chat_frame("hi", extra));
-    const auto request = submitted(d).request;
+    const auto request = submitted(d);
     d.done(turn_over(submitted(d).turn, "ok"));
     return request;
   };
   const auto usual = next("");
-  REQUIRE(usual->tools.size() == 1);
-  CHECK(usual->tools[0].name == "f");
-  CHECK(usual->tool_required);
-  CHECK(next(R"(,"tool_choice":"none")")->tools.empty());
+  REQUIRE(usual.tools.size() == 1);
+  CHECK(usual.tools[0].name == "f");
+  CHECK(usual.tool_required);
+  CHECK(next(R"(,"tool_choice":"none")").tools.empty());
   const auto own = next(R"(,"tools":[{"type":"function","name":"g"}])");
-  REQUIRE(own->tools.size() == 1);
-  CHECK(own->tools[0].name == "g");
-  CHECK_FALSE(own->tool_required);
+  REQUIRE(own.tools.size() == 1);
+  CHECK(own.tools[0].name == "g");
+  CHECK_FALSE(own.tool_required);
 }
 
 TEST_CASE("tools of an init are checked, in chat alone") {
@@ -112,11 +112,12 @@ TEST_CASE("how likely the tokens were is said with their text, or at the end") {
   driver d(chat());
   d.to_active();
   d.frame(chat_frame("hi", streaming ? R"(,"logprobs":0)" : R"(,"logprobs":0,"streaming":false)"));
-  CHECK(submitted(d).request->scored == 0);
-  turn_report report{1, "a", nullptr, one};
+  CHECK(submitted(d).scored == 0);
+  conversation::chat_delta report{0, 1, "a", nullptr};
+  report.scores = one;
   d.turn(report);
   if (streaming) CHECK(said_event<output_delta>(d.last).scores.size() == 1);
-  turn_done_report over = turn_over(1, "a");
+  conversation::chat_done over = turn_over(1, "a");
   over.scores = two;
   d.done(over);
   const auto& scores = said_event<response_done>(d.last).scores;
@@ -128,10 +129,10 @@ TEST_CASE("without streaming there are no deltas and the sound comes at the end"
   driver d(chat());
   d.to_active();
   d.frame(chat_frame("hi", R"(,"streaming":false,"tts":{"enabled":true})"));
-  CHECK(submitted(d).request->tts);
+  CHECK(submitted(d).tts);
   CHECK(d.turn(said(1, "hello")) == "");
-  CHECK(d.turn({1, "", std::make_shared<const std::vector<float>>(480)}) == "");
-  turn_done_report over = turn_over(1, "hello");
+  CHECK(d.turn({0, 1, "", std::make_shared<const std::vector<float>>(480)}) == "");
+  conversation::chat_done over = turn_over(1, "hello");
   over.audio = std::make_shared<const std::vector<float>>(480);
   CHECK(d.done(over) == "done:turn_end(hello)");
   CHECK(said_event<response_done>(d.last).audio->size() == 480);
@@ -178,18 +179,18 @@ TEST_CASE("the init's system prompt stands in front of a conversation without on
   d.frame(init_frame(R"({"system_prompt":"Be brief."})"));
   d.opened(0);
   d.frame(chat_frame());
-  REQUIRE(submitted(d).request->messages.size() == 2);
-  CHECK(submitted(d).request->messages[0].from == role::system);
-  CHECK(std::get<text_item>(submitted(d).request->messages[0].content[0]).text == "Be brief.");
+  REQUIRE(submitted(d).messages.size() == 2);
+  CHECK(submitted(d).messages[0].from == role::system);
+  CHECK(std::get<text_item>(submitted(d).messages[0].content[0]).text == "Be brief.");
   d.done(turn_over(1, ""));
   d.frame(
       R"({"type":"input.append","input":{"messages":[{"role":"system","content":"Own."},{"role":"user","content":"x"}]}})");
-  CHECK(submitted(d).request->messages.size() == 2);
+  CHECK(submitted(d).messages.size() == 2);
 
   driver plain(chat());
   plain.to_active();
   plain.frame(chat_frame());
-  CHECK(submitted(plain).request->messages.size() == 1);
+  CHECK(submitted(plain).messages.size() == 1);
 }
 
 TEST_CASE("a prompt that does not fit is refused, the session goes on") {
@@ -197,8 +198,8 @@ TEST_CASE("a prompt that does not fit is refused, the session goes on") {
   d.to_active();
   d.frame(chat_frame());
   d.frame(chat_frame());
-  CHECK(d.failed(failure(1, failure_kind::context_full)) == "error:invalid_payload turn:2");
-  CHECK(d.failed(failure(2, failure_kind::invalid)) == "error:invalid_payload");
+  CHECK(d.failed(failure(1, conversation::failure_kind::context_full)) == "error:invalid_payload turn:2");
+  CHECK(d.failed(failure(2, conversation::failure_kind::invalid)) == "error:invalid_payload");
   CHECK(d.frame(chat_frame()) == "turn:3");
 }
 
@@ -224,7 +225,7 @@ TEST_CASE("a turn that takes too long is given up, and the next one waits for it
   d.frame(chat_frame());
   CHECK(d.wait(1ms) == "error:inference_error cancel_turn done:error(so far)");
   CHECK(d.turn(said(1, "late")) == "");
-  CHECK(d.done(turn_over(1, "so far late", finish_reason::cancelled)) == "turn:2");
+  CHECK(d.done(turn_over(1, "so far late", conversation::finish_reason::cancelled)) == "turn:2");
   CHECK(d.wait(119'000ms) == "");
   CHECK(d.done(turn_over(2, "ok")) == "done:turn_end(ok)");
 }
@@ -275,7 +276,7 @@ TEST_CASE("what the model lacks is refused") {
   CHECK(d.frame(item("video", tiny_jpeg_base64())) == "error:invalid_payload");
   CHECK(d.frame(item("audio", std::string(21'332, 'A') + "AA==")) == "error:invalid_payload");
   CHECK(d.frame(chat_frame("hi", R"(,"tts":{"enabled":true})")) == "turn:1");
-  CHECK_FALSE(submitted(d).request->tts);
+  CHECK_FALSE(submitted(d).tts);
 
   driver able(chat());
   able.to_active();

@@ -64,7 +64,7 @@ TEST_CASE("with a sliding window the context is never full") {
   driver d({.limits = limits});
   d.to_connected();
   d.frame(init_frame(limits.window == window_mode::off ? R"({"config":{"sliding_window_mode":"context"}})" : "{}"));
-  CHECK(std::get<open_engine>(d.last.back()).init->config.window != window_mode::off);
+  CHECK(opened_duplex(d).options.window != window_mode::off);
   d.opened(8190);
   CHECK(d.append() == "unit:0");
   CHECK(d.step(listen_report(0, 8192)) == "listen[0]");
@@ -77,7 +77,7 @@ TEST_CASE("the client's window can be forbidden") {
   driver d({.limits = limits});
   d.to_connected();
   d.frame(init_frame(R"({"config":{"sliding_window_mode":"basic"}})"));
-  CHECK(std::get<open_engine>(d.last.back()).init->config.window == window_mode::off);
+  CHECK(opened_duplex(d).options.window == window_mode::off);
   d.opened(8190);
   CHECK(d.append() == "closed:context_full close:1000 close_engine");
 }

@@ -94,8 +94,8 @@ TEST_CASE("the last delta of a step, and no other, carries wall_clock_ms") {
   d.to_active();
   d.append();
   d.now += 250ms;
-  step_report text = text_report(0, "hi", false, 120);
-  text.measured.generate_ms = 7;
+  conversation::step_output text = text_report(0, "hi", false, 120);
+  text.metrics.generate_ms = 7;
   d.step(text);
   CHECK(delta(d).measured.kv_cache_length == 120);
   CHECK_FALSE(delta(d).measured.wall_clock_ms);
@@ -104,10 +104,10 @@ TEST_CASE("the last delta of a step, and no other, carries wall_clock_ms") {
 
   d.append();
   d.now += 150ms;
-  step_report audio = audio_report(0, 24'000, false, false, 121);
-  audio.measured.generate_ms = 9;
-  audio.measured.vision_slices = 0;
-  audio.measured.vision_tokens = 0;
+  conversation::step_output audio = audio_report(0, 24'000, false, false, 121);
+  audio.metrics.generate_ms = 9;
+  audio.metrics.vision_slices = 0;
+  audio.metrics.vision_tokens = 0;
   d.step(audio);
   const metrics& full = delta(d).measured;
   CHECK(full.kv_cache_length == 121);
@@ -133,9 +133,9 @@ TEST_CASE("a step with frames tells its vision cost") {
   const auto& unit = std::get<submit_unit>(d.last.back());
   CHECK(unit.frames.size() == 1);
   CHECK(unit.max_slice_nums == 4);
-  step_report report = listen_report(0);
-  report.measured.vision_slices = 5;
-  report.measured.vision_tokens = 320;
+  conversation::step_output report = listen_report(0);
+  report.metrics.vision_slices = 5;
+  report.metrics.vision_tokens = 320;
   d.step(report);
   CHECK(delta(d).measured.vision_slices == 5);
   CHECK(delta(d).measured.vision_tokens == 320);
@@ -151,7 +151,7 @@ TEST_CASE("usage and chunk_index are on a step's first delta only, and add up") 
   CHECK(delta(d).chunk_index == 0);
   CHECK(delta(d).chunk_usage == small_usage());
   CHECK(delta(d).total->input_audio == 20);
-  step_report audio = audio_report(0, 100, false);
+  conversation::step_output audio = audio_report(0, 100, false);
   audio.used = {};
   d.step(audio);
   CHECK_FALSE(delta(d).chunk_index);
@@ -229,7 +229,7 @@ TEST_CASE("force_listen cuts the running step") {
     CHECK(d.step(text_report(0, "I was", false)) == "text[0](I was)");
     const std::string turn = delta(d).response_id;
     CHECK(d.append(unit_samples, R"(,"force_listen":true)") == "cut");
-    step_report listen = listen_report(0);
+    conversation::step_output listen = listen_report(0);
     listen.first = false;
     CHECK(d.step(listen) == "listen unit:1!");
     CHECK(delta(d).measured.wall_clock_ms);
@@ -239,7 +239,7 @@ TEST_CASE("force_listen cuts the running step") {
   SECTION("what was on its way is discarded, its tokens are counted") {
     CHECK(d.append(unit_samples, R"(,"force_listen":true)") == "cut");
     CHECK(d.step(text_report(0, "too late", false)) == "");
-    step_report audio = audio_report(0, 24'000, false, true);
+    conversation::step_output audio = audio_report(0, 24'000, false, true);
     audio.used = {};
     CHECK(d.step(audio) == "listen[0] unit:1!"); // an interrupted turn has no end_of_turn
     CHECK(delta(d).chunk_usage == small_usage());
@@ -324,7 +324,7 @@ TEST_CASE("a model that does not speak is not asked to") {
   driver d({.able = {true, false, false}});
   d.to_connected();
   d.frame(init_frame());
-  CHECK_FALSE(std::get<open_engine>(d.last.back()).init->config.generate_audio);
+  CHECK_FALSE(opened_duplex(d).options.generate_audio);
 }
 
 TEST_CASE("response.done in duplex for clients of other servers") {
@@ -335,7 +335,7 @@ TEST_CASE("response.done in duplex for clients of other servers") {
   for (int i = 0; i < 4; ++i) d.append();
   CHECK(d.step(text_report(0, "one ")) == "text[0](one ) unit:1");
   CHECK(d.append() == "");
-  step_report last = text_report(1, "two");
+  conversation::step_output last = text_report(1, "two");
   last.end_of_turn = true;
   CHECK(d.step(last) == "text[1](two)! done:turn_end(one two) unit:2");
   CHECK(d.step(text_report(2, "three")) == "text[2](three) unit:3");
@@ -412,7 +412,7 @@ TEST_CASE("context for which the engine has no room costs its second, and the se
   driver d;
   d.to_active();
   d.append(unit_samples, R"(,"context":[{"role":"user","content":"a"}])");
-  CHECK(d.failed(failure(0, failure_kind::invalid)) == "error:invalid_payload");
+  CHECK(d.failed(failure(0, conversation::failure_kind::invalid)) == "error:invalid_payload");
   CHECK(d.append() == "unit:1");
   CHECK(std::get<submit_unit>(d.last.back()).context.empty());
 }

@@ -65,7 +65,7 @@ TEST_CASE("the init wait is not restarted by anything the client does") {
   CHECK(d.frame(R"({"type":"session.init"})") == "error:missing_field");
   d.wait(10s);
   CHECK(d.frame(init_frame()) == "open");
-  CHECK(d.failed(failure(0, failure_kind::invalid)) == "error:invalid_payload");
+  CHECK(d.failed(failure(0, conversation::failure_kind::invalid)) == "error:invalid_payload");
   CHECK(d.wait(9'999ms) == "");
   CHECK(d.wait(1ms) == "closed:timeout close:1000 release");
 }

@@ -65,7 +65,7 @@ std::string word(const effect& what) {
           [](const release_worker&) { return std::string("release"); },
           [](const open_engine&) { return std::string("open"); },
           [](const submit_unit& e) { return "unit:" + std::to_string(e.unit) + (e.force_listen ? "!" : ""); },
-          [](const cut_step&) { return std::string("cut"); },
+          [](const cut&) { return std::string("cut"); },
           [](const submit_turn& e) { return "turn:" + std::to_string(e.turn); },
           [](const cancel_turn&) { return std::string("cancel_turn"); },
           [](const restore_session&) { return std::string("restore"); },
@@ -118,24 +118,24 @@ usage small_usage() {
   return {1, 10, 0, 1, 0};
 }
 
-step_report listen_report(std::uint64_t unit, int kv) {
-  step_report report;
+conversation::step_output listen_report(std::uint64_t unit, int kv) {
+  conversation::step_output report;
   report.unit = unit;
   report.used = small_usage();
-  report.measured.kv_cache_length = kv;
+  report.metrics.kv_cache_length = kv;
   return report;
 }
 
-step_report text_report(std::uint64_t unit, std::string text, bool last, int kv) {
-  step_report report = listen_report(unit, kv);
+conversation::step_output text_report(std::uint64_t unit, std::string text, bool last, int kv) {
+  conversation::step_output report = listen_report(unit, kv);
   report.kind = output_kind::text;
   report.text = std::move(text);
   report.last = last;
   return report;
 }
 
-step_report audio_report(std::uint64_t unit, std::size_t samples, bool first, bool end_of_turn, int kv) {
-  step_report report = listen_report(unit, kv);
+conversation::step_output audio_report(std::uint64_t unit, std::size_t samples, bool first, bool end_of_turn, int kv) {
+  conversation::step_output report = listen_report(unit, kv);
   report.kind = output_kind::audio;
   report.audio = std::make_shared<const std::vector<float>>(samples, 0.5F);
   report.first = first;
@@ -143,16 +143,16 @@ step_report audio_report(std::uint64_t unit, std::size_t samples, bool first, bo
   return report;
 }
 
-turn_report said(std::uint64_t turn, std::string text) {
-  return {turn, std::move(text), nullptr};
+conversation::chat_delta said(std::uint64_t turn, std::string text) {
+  return {0, turn, std::move(text), nullptr};
 }
 
-turn_done_report turn_over(std::uint64_t turn, std::string text, finish_reason reason) {
-  return {turn, reason, std::move(text), nullptr, small_usage(), {}};
+conversation::chat_done turn_over(std::uint64_t turn, std::string text, conversation::finish_reason reason) {
+  return {0, turn, reason, std::move(text), nullptr, small_usage(), {}};
 }
 
-engine_failure failure(std::uint64_t number, failure_kind kind) {
-  return {number, kind, "it broke"};
+conversation::failed failure(std::uint64_t number, conversation::failure_kind kind) {
+  return {0, number, kind, "it broke"};
 }
 
 /// Unless a test says otherwise, a unit costs what it does with the published model.

@@ -37,13 +37,15 @@ std::string_view tiny_jpeg_base64();
 // ---- engine reports
 
 usage small_usage();
-step_report listen_report(std::uint64_t unit, int kv = 100);
-step_report text_report(std::uint64_t unit, std::string text, bool last = true, int kv = 100);
-step_report audio_report(std::uint64_t unit, std::size_t samples, bool first = true, bool end_of_turn = false,
-                         int kv = 100);
-turn_report said(std::uint64_t turn, std::string text);
-turn_done_report turn_over(std::uint64_t turn, std::string text, finish_reason reason = finish_reason::turn_end);
-engine_failure failure(std::uint64_t number, failure_kind kind = failure_kind::inference);
+conversation::step_output listen_report(std::uint64_t unit, int kv = 100);
+conversation::step_output text_report(std::uint64_t unit, std::string text, bool last = true, int kv = 100);
+conversation::step_output audio_report(std::uint64_t unit, std::size_t samples, bool first = true,
+                                       bool end_of_turn = false, int kv = 100);
+conversation::chat_delta said(std::uint64_t turn, std::string text);
+conversation::chat_done turn_over(std::uint64_t turn, std::string text,
+                                  conversation::finish_reason reason = conversation::finish_reason::turn_end);
+conversation::failed failure(std::uint64_t number,
+                             conversation::failure_kind kind = conversation::failure_kind::inference);
 
 struct driver {
   struct options {
@@ -59,12 +61,12 @@ struct driver {
   std::string frame(std::string_view text) { return note(machine.on_frame(text, now)); }
   std::string grant() { return note(machine.on_granted(now)); }
   std::string opened(int prompt_tokens = 20) {
-    return note(machine.on_engine_opened({prompt_tokens, small_usage()}, now));
+    return note(machine.on_engine_opened({0, prompt_tokens, small_usage()}, now));
   }
-  std::string failed(engine_failure why) { return note(machine.on_engine_failed(std::move(why), now)); }
-  std::string step(step_report report) { return note(machine.on_step_report(std::move(report), now)); }
-  std::string turn(turn_report report) { return note(machine.on_turn_report(std::move(report), now)); }
-  std::string done(turn_done_report report) { return note(machine.on_turn_done(std::move(report), now)); }
+  std::string failed(conversation::failed why) { return note(machine.on_engine_failed(std::move(why), now)); }
+  std::string step(conversation::step_output report) { return note(machine.on_step(std::move(report), now)); }
+  std::string turn(conversation::chat_delta report) { return note(machine.on_chat_delta(std::move(report), now)); }
+  std::string done(conversation::chat_done report) { return note(machine.on_chat_done(std::move(report), now)); }
   std::string engine_closed() { return note(machine.on_engine_closed(now)); }
   std::string worker_lost() { return note(machine.on_worker_lost(now)); }
   std::string work_lost_twice() { return note(machine.on_work_lost_twice(now)); }
@@ -112,6 +114,11 @@ const Event& said_event(const effects& made, std::size_t nth = 0) {
       if (const auto* event = std::get_if<Event>(&sent->event))
         if (nth-- == 0) return *event;
   throw std::runtime_error("no such event");
+}
+
+/// The duplex session that the latest call opened last.
+inline const conversation::open_duplex& opened_duplex(const driver& d) {
+  return std::get<conversation::open_duplex>(std::get<open_engine>(d.last.back()).order);
 }
 
 /// The nth delta that the latest call sent.

@@ -32,7 +32,7 @@ TEST_CASE("an early init is held until the worker comes, the latest one counts")
   CHECK(d.frame(init_frame(R"({"system_prompt":"second"})")) == "");
   CHECK(d.machine.spoken() == dialect::undecided);
   CHECK(d.grant() == "queue_done open");
-  CHECK(std::get<open_engine>(d.last.back()).init->system_prompt == "second");
+  CHECK(opened_duplex(d).system_prompt == "second");
   CHECK(d.machine.spoken() == dialect::current);
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("a rejected init does not fix the dialect, an accepted one does") {
   CHECK(d.machine.spoken() == dialect::undecided);
   CHECK(d.frame(update_frame()) == "open");
   CHECK(d.machine.spoken() == dialect::legacy);
-  CHECK(d.failed(failure(0, failure_kind::invalid)) == "error:invalid_payload");
+  CHECK(d.failed(failure(0, conversation::failure_kind::invalid)) == "error:invalid_payload");
   CHECK(d.frame(init_frame()) == "error:invalid_event");
   CHECK(d.frame(update_frame()) == "open");
   CHECK(d.opened() == "created");
@@ -128,7 +128,7 @@ TEST_CASE("the third failed init is the last") {
     CHECK(d.failed(failure(0)) == "error:inference_error");
   }
   CHECK(d.frame(init_frame()) == "open");
-  CHECK(d.failed(failure(0, failure_kind::context_full)) == "error:invalid_payload"); // not counted
+  CHECK(d.failed(failure(0, conversation::failure_kind::context_full)) == "error:invalid_payload"); // not counted
   CHECK(d.frame(init_frame()) == "open");
   CHECK(d.failed(failure(0)) == "error:inference_error closed:backend_error close:1011 release");
 }

@@ -154,7 +154,7 @@ private:
         }
       } else if (chance(20)) {
         engine_ = engine::none;
-        hear(d_.failed(failure(0, static_cast<failure_kind>(random_() % 3))));
+        hear(d_.failed(failure(0, static_cast<conversation::failure_kind>(random_() % 3))));
       } else {
         engine_ = engine::open;
         hear(d_.opened());
@@ -174,10 +174,11 @@ private:
     kv_ += 30;
     if (chance(5)) {
       step_.reset();
-      hear(d_.failed(failure(unit, chance(50) ? failure_kind::inference : failure_kind::invalid)));
+      hear(d_.failed(
+          failure(unit, chance(50) ? conversation::failure_kind::inference : conversation::failure_kind::invalid)));
     } else if (halfway_) {
       step_.reset();
-      step_report audio = audio_report(unit, 10, false, chance(20), kv_);
+      conversation::step_output audio = audio_report(unit, 10, false, chance(20), kv_);
       audio.used = {};
       hear(d_.step(std::move(audio)));
     } else if (chance(30)) {
@@ -193,7 +194,8 @@ private:
     const std::uint64_t turn = *turn_;
     if (cancelled_ || chance(20)) {
       turn_.reset();
-      hear(d_.done(turn_over(turn, "text", cancelled_ ? finish_reason::cancelled : finish_reason::turn_end)));
+      hear(d_.done(turn_over(
+          turn, "text", cancelled_ ? conversation::finish_reason::cancelled : conversation::finish_reason::turn_end)));
     } else if (chance(10)) {
       turn_.reset();
       hear(d_.failed(failure(turn)));
@@ -365,7 +367,7 @@ private:
     step_ = unit.unit;
     halfway_ = false;
   }
-  void on(const cut_step&) { REQUIRE(step_); }
+  void on(const cut&) { REQUIRE(step_); }
   void on(const submit_turn& turn) {
     REQUIRE(engine_ == engine::open);
     REQUIRE_FALSE(turn_);

@@ -190,11 +190,15 @@ const std::vector<row>& table() {
        {"", "", "created > ACTIVE", "", "", ""}},
       {"bad voice, prompt or picture",
        {engine_refusal},
-       [](driver& d, const connection& c) { return d.failed(failure(c.chat ? 1 : 0, failure_kind::invalid)); },
+       [](driver& d, const connection& c) {
+         return d.failed(failure(c.chat ? 1 : 0, conversation::failure_kind::invalid));
+       },
        {"", "", "error:invalid_payload > CONNECTED", "", "error:invalid_payload", ""}},
       {"context full",
        {engine_refusal},
-       [](driver& d, const connection& c) { return d.failed(failure(c.chat ? 1 : 0, failure_kind::context_full)); },
+       [](driver& d, const connection& c) {
+         return d.failed(failure(c.chat ? 1 : 0, conversation::failure_kind::context_full));
+       },
        {"", "", "error:invalid_payload > CONNECTED", "", "closed:context_full close:1000 close_engine > CLOSED", ""},
        cells{"", "", "error:invalid_payload > CONNECTED", "", "error:invalid_payload", ""}},
       {"engine failure",

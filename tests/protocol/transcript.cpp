@@ -23,8 +23,8 @@ usage usage_from(const json& five) {
   return {five.at(0), five.at(1), five.at(2), five.at(3), five.at(4)};
 }
 
-metrics metrics_from(const json& given) {
-  metrics measured;
+conversation::step_metrics metrics_from(const json& given) {
+  conversation::step_metrics measured;
   for (const auto& [key, value] : given.items()) {
     if (key == "kv") measured.kv_cache_length = value;
     if (key == "generate_ms") measured.generate_ms = value;
@@ -35,8 +35,8 @@ metrics metrics_from(const json& given) {
 }
 
 /// `{"step":N,"text":…}`, `{"step":N,"audio":samples}` or `{"step":N}` for listen.
-step_report step_from(const json& line) {
-  step_report report;
+conversation::step_output step_from(const json& line) {
+  conversation::step_output report;
   report.unit = line.at("step");
   if (line.contains("text")) {
     report.kind = output_kind::text;
@@ -49,33 +49,39 @@ step_report step_from(const json& line) {
   report.last = line.value("last", true);
   report.end_of_turn = line.value("end_of_turn", false);
   if (line.contains("used")) report.used = usage_from(line["used"]);
-  report.measured = metrics_from(line.value("metrics", json::object()));
+  report.metrics = metrics_from(line.value("metrics", json::object()));
   return report;
 }
 
-turn_report turn_from(const json& line) {
-  return {line.at("turn"), line.value("text", ""), line.contains("audio") ? tone(line["audio"]) : nullptr};
+conversation::chat_delta turn_from(const json& line) {
+  return {0, line.at("turn"), line.value("text", ""), line.contains("audio") ? tone(line["audio"]) : nullptr};
 }
 
-turn_done_report done_from(const json& line) {
-  static const std::map<std::string, finish_reason> ends{{"turn_end", finish_reason::turn_end},
-                                                         {"length", finish_reason::length},
-                                                         {"cancelled", finish_reason::cancelled}};
-  return {line.at("done"),          ends.at(line.value("reason", "turn_end")),
-          line.at("text"),          line.contains("audio") ? tone(line["audio"]) : nullptr,
-          usage_from(line["used"]), metrics_from(line.value("metrics", json::object()))};
+conversation::chat_done done_from(const json& line) {
+  static const std::map<std::string, conversation::finish_reason> ends{
+      {"turn_end", conversation::finish_reason::turn_end},
+      {"length", conversation::finish_reason::length},
+      {"cancelled", conversation::finish_reason::cancelled}};
+  return {0,
+          line.at("done"),
+          ends.at(line.value("reason", "turn_end")),
+          line.at("text"),
+          line.contains("audio") ? tone(line["audio"]) : nullptr,
+          usage_from(line["used"]),
+          metrics_from(line.value("metrics", json::object()))};
 }
 
-engine_failure failure_from(const json& line) {
-  static const std::map<std::string, failure_kind> kinds{{"invalid", failure_kind::invalid},
-                                                         {"context_full", failure_kind::context_full},
-                                                         {"inference", failure_kind::inference}};
-  return {line.value("number", 0U), kinds.at(line.at("failed")), line.value("message", "it broke")};
+conversation::failed failure_from(const json& line) {
+  static const std::map<std::string, conversation::failure_kind> kinds{
+      {"invalid", conversation::failure_kind::invalid},
+      {"context_full", conversation::failure_kind::context_full},
+      {"inference", conversation::failure_kind::inference}};
+  return {0, line.value("number", 0U), kinds.at(line.at("failed")), line.value("message", "it broke")};
 }
 
 void engine_speaks(driver& d, const json& line) {
   if (line.contains("opened")) {
-    d.note(d.machine.on_engine_opened({line["opened"], usage_from(line.at("used"))}, d.now));
+    d.note(d.machine.on_engine_opened({0, line["opened"], usage_from(line.at("used"))}, d.now));
   } else if (line.contains("step")) {
     d.step(step_from(line));
   } else if (line.contains("turn")) {
@@ -130,13 +136,24 @@ void speak(driver& d, json line) {
   }
 }
 
+/// An engine measures everything, a transcript says what it is about: the other figures are left out of what is said.
+void leave_out_unsaid(const json& line, json& event) {
+  if (!event.contains("metrics")) return;
+  const auto measured = line.value("metrics", json::object());
+  for (const char* each : {"prefill_ms", "generate_ms", "cost_llm_ms", "n_tokens"})
+    if (!measured.contains(each)) event["metrics"].erase(each);
+  if (event["metrics"].value("backend", "") == "libtorch") event["metrics"].erase("backend");
+}
+
 /// Collects those of the latest effects that reach the client.
-void listen(const driver& d, std::vector<json>& heard) {
+void listen(const driver& d, const json& line, std::vector<json>& heard) {
   const double now_s = start_s + std::chrono::duration<double>(d.now - time_point(1000h)).count();
   for (const effect& each : d.last) {
     if (const auto* said = std::get_if<send>(&each)) {
       const std::string text = encode(said->event, {said->spoken, said->session_id, false, now_s});
-      heard.push_back({{"from", "server"}, {"event", json::parse(text)}});
+      auto event = json::parse(text);
+      leave_out_unsaid(line, event);
+      heard.push_back({{"from", "server"}, {"event", std::move(event)}});
     } else if (const auto* closed = std::get_if<close_link>(&each)) {
       heard.push_back({{"from", "server"}, {"close", closed->code}});
     }
@@ -175,12 +192,12 @@ std::vector<json> replay(const transcript& of) {
   driver d(of.with);
   std::vector<json> all;
   d.start();
-  listen(d, all);
+  listen(d, json::object(), all);
   for (const json& line : of.lines) {
     if (line.at("from") == "server") continue;
     all.push_back(line);
     speak(d, line);
-    listen(d, all);
+    listen(d, line, all);
   }
   return all;
 }

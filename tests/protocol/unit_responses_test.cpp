@@ -72,7 +72,7 @@ TEST_CASE("unit responses: a cut step ends with its listen") {
   CHECK(d.step(text_report(0, "I was", false)) == "text[0](I was)");
   const std::string unit = delta(d).response_id;
   CHECK(d.append(unit_samples, R"(,"force_listen":true)") == "cut");
-  step_report listen = listen_report(0);
+  conversation::step_output listen = listen_report(0);
   listen.first = false;
   CHECK(d.step(listen) == "listen unit:1!");
   CHECK(delta(d).response_id == unit);
@@ -94,7 +94,7 @@ TEST_CASE("unit responses: a unit that comes to nothing has its terminal event t
   CHECK(done(d).response_id == unit);
   CHECK(done(d).turn_id == "turn_1");
   d.append();
-  CHECK(d.failed(failure(2, failure_kind::invalid)) == "error:invalid_payload done:error()");
+  CHECK(d.failed(failure(2, conversation::failure_kind::invalid)) == "error:invalid_payload done:error()");
   CHECK(done(d).turn_id == "turn_2");
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 # layer -> what it may include of ours: whole folders or single headers
-ENGINE_API = {"inference/engine.hpp", "inference/unit.hpp"}
+ENGINE_API = {"inference/engine.hpp"}
 ALLOWED = {
     "base": set(),
     "conversation": {"base"},

@@ -22,8 +22,8 @@ namespace parley::tests {
 class stub_script {
 public:
   using sink = inference::engine::sink;
-  using answer = std::function<void(const inference::command&, const sink&)>;
-  using unit_answer = std::function<void(inference::step_output reply, const sink&)>;
+  using answer = std::function<void(const conversation::command&, const sink&)>;
+  using unit_answer = std::function<void(conversation::step_output reply, const sink&)>;
 
   explicit stub_script(int slots = 4) {
     info_.model = "stub";
@@ -64,10 +64,10 @@ public:
 
   /// The same for units only; `reply` already names its unit.
   void answer_units_with(unit_answer how) {
-    answer_with([how = std::move(how)](const inference::command& order, const sink& tell) {
-      const auto* unit = std::get_if<inference::submit_unit>(&order);
+    answer_with([how = std::move(how)](const conversation::command& order, const sink& tell) {
+      const auto* unit = std::get_if<conversation::submit_unit>(&order);
       if (!unit) return;
-      inference::step_output reply{};
+      conversation::step_output reply{};
       reply.session = unit->session;
       reply.unit = unit->unit;
       how(std::move(reply), tell);
@@ -76,7 +76,7 @@ public:
 
   /// The next command makes the engine throw.
   void die() {
-    answer_with([](const inference::command&, const sink&) { throw std::runtime_error("the device is on fire"); });
+    answer_with([](const conversation::command&, const sink&) { throw std::runtime_error("the device is on fire"); });
   }
 
   /// Opening a session makes the engine throw.
@@ -85,7 +85,7 @@ public:
   }
 
   /// The usual answer, for scripts that replace only some.
-  static void answer_as_usual(const inference::command& order, const sink& tell);
+  static void answer_as_usual(const conversation::command& order, const sink& tell);
 
   /// Waits until `holds` is true of the script; false after a deadline that only a broken program reaches.
   bool eventually(const std::function<bool(const stub_script&)>& holds) const {
@@ -125,8 +125,8 @@ private:
   bool loading_held_ = false;
   answer answer_;
   bool dies_of_opens_ = false;
-  std::vector<inference::command> seen_;
-  std::set<inference::session_id> open_;
+  std::vector<conversation::command> seen_;
+  std::set<conversation::session_id> open_;
   std::size_t most_open_ = 0;
 };
 
@@ -154,11 +154,11 @@ public:
     return now;
   }
 
-  void handle(inference::command&& order) override { commands_.push_back(std::move(order)); }
+  void handle(conversation::command&& order) override { commands_.push_back(std::move(order)); }
 
   bool advance() override {
     if (commands_.empty()) return false;
-    const inference::command order = std::move(commands_.front());
+    const conversation::command order = std::move(commands_.front());
     commands_.pop_front();
     stub_script::answer how;
     script_.change([&] {
@@ -170,21 +170,21 @@ public:
   }
 
 private:
-  bool lifecycle(const inference::command& order) {
-    if (const auto* duplex = std::get_if<inference::open_duplex>(&order)) {
+  bool lifecycle(const conversation::command& order) {
+    if (const auto* duplex = std::get_if<conversation::open_duplex>(&order)) {
       open(duplex->session, 12);
-    } else if (const auto* chat = std::get_if<inference::open_chat>(&order)) {
+    } else if (const auto* chat = std::get_if<conversation::open_chat>(&order)) {
       open(chat->session, 0);
-    } else if (const auto* close = std::get_if<inference::close_session>(&order)) {
+    } else if (const auto* close = std::get_if<conversation::close_session>(&order)) {
       script_.change([&] { script_.open_.erase(close->session); });
-      tell_(inference::closed{close->session});
+      tell_(conversation::closed{close->session});
     } else {
       return false;
     }
     return true;
   }
 
-  void open(inference::session_id session, int prompt_tokens) {
+  void open(conversation::session_id session, int prompt_tokens) {
     bool full = false;
     script_.change([&] {
       if (script_.dies_of_opens_) throw std::runtime_error("poison");
@@ -193,33 +193,34 @@ private:
       script_.most_open_ = std::max(script_.most_open_, script_.open_.size());
     });
     if (full) throw std::logic_error("more sessions than slots");
-    tell_(inference::opened{session, prompt_tokens, {.input_text = prompt_tokens}});
+    tell_(conversation::opened{session, prompt_tokens, {.input_text = prompt_tokens}});
   }
 
   stub_script& script_;
   sink tell_;
   const inference::engine_info info_;
-  std::deque<inference::command> commands_;
+  std::deque<conversation::command> commands_;
 };
 
-inline void stub_script::answer_as_usual(const inference::command& order, const sink& tell) {
-  if (const auto* unit = std::get_if<inference::submit_unit>(&order)) {
-    if (unit->replay && unit->replay->finished) return tell(inference::replayed{unit->session, unit->unit});
-    inference::step_output listen{};
+inline void stub_script::answer_as_usual(const conversation::command& order, const sink& tell) {
+  if (const auto* unit = std::get_if<conversation::submit_unit>(&order)) {
+    if (unit->replay && unit->replay->finished) return tell(conversation::replayed{unit->session, unit->unit});
+    conversation::step_output listen{};
     listen.session = unit->session;
     listen.unit = unit->unit;
-    listen.kind = inference::output_kind::listen;
+    listen.kind = conversation::output_kind::listen;
     listen.first = listen.last = true;
     listen.used.input_audio = 10;
     listen.metrics.kv_cache_length = 24;
-    inference::unit_choices chosen;
+    conversation::unit_choices chosen;
     chosen.finished = true;
-    listen.choices = std::make_shared<const inference::unit_choices>(std::move(chosen));
+    listen.choices = std::make_shared<const conversation::unit_choices>(std::move(chosen));
     tell(std::move(listen));
-  } else if (const auto* turn = std::get_if<inference::submit_turn>(&order)) {
-    tell(inference::chat_delta{turn->session, turn->turn, "Hello ", nullptr});
-    tell(inference::chat_delta{turn->session, turn->turn, "there.", nullptr});
-    tell(inference::chat_done{turn->session, turn->turn, inference::finish::turn_end, "Hello there.", nullptr, {}, {}});
+  } else if (const auto* turn = std::get_if<conversation::submit_turn>(&order)) {
+    tell(conversation::chat_delta{turn->session, turn->turn, "Hello ", nullptr});
+    tell(conversation::chat_delta{turn->session, turn->turn, "there.", nullptr});
+    tell(conversation::chat_done{
+        turn->session, turn->turn, conversation::finish_reason::turn_end, "Hello there.", nullptr, {}, {}});
   }
 }
 

@@ -46,7 +46,7 @@ void chat_task::begin() {
     told_samples_ = replay->samples;
   }
   if (order_->tts && with_.speaker)
-    if (auto why = voice_objection(order_->tts_voice)) return fail(failure::invalid, *std::move(why));
+    if (auto why = voice_objection(order_->tts_voice)) return fail(failure_kind::invalid, *std::move(why));
   if (images_.any())
     need(stage::look);
   else
@@ -77,7 +77,7 @@ void chat_task::resume() {
 void chat_task::read() {
   reading_ = std::make_shared<turn_job>(with_, order_, images_.order());
   reading_->owner = session_.id;
-  if (!with_.texts.take(reading_)) return fail(failure::inference, "too many texts wait");
+  if (!with_.texts.take(reading_)) return fail(failure_kind::inference, "too many texts wait");
   need(stage::read);
 }
 
@@ -247,14 +247,14 @@ void chat_task::tell_delta(std::string text, pcm audio, std::vector<parley::conv
 }
 
 /// Sends the end of the turn. The session keeps nothing of the turn.
-void chat_task::answer_over(finish reason) {
+void chat_task::answer_over(finish_reason reason) {
   const auto now = engine_clock::now();
   chat_done done;
   done.session = session_.id;
   done.turn = order_->turn;
   done.reason = reason;
   if (answer_) done.text = std::move(answer_->text());
-  if (answer_ && reason != finish::cancelled) done.calls = answer_->take_calls();
+  if (answer_ && reason != finish_reason::cancelled) done.calls = answer_->take_calls();
   done.used.input_audio = prompt_.audio_rows();
   done.used.input_vision = prompt_.image_rows();
   done.used.input_text = std::ssize(prompt_.ids) - done.used.input_audio - done.used.input_vision;
@@ -266,7 +266,7 @@ void chat_task::answer_over(finish reason) {
   done.metrics.tts_ms = costs_.tts_ms;
   done.metrics.token2wav_ms = costs_.token2wav_ms;
   if (speech_) done.used.output_audio = done.metrics.n_tts_tokens = static_cast<int>(speech_->tokens().tokens().size());
-  if (!sound_.empty() && reason != finish::cancelled)
+  if (!sound_.empty() && reason != finish_reason::cancelled)
     done.audio = std::make_shared<const std::vector<float>>(std::move(sound_));
   if (needs() == stage::decode || drawn > 0) {
     done.metrics.prefill_ms = milliseconds(prefilled_ - began_);

@@ -56,7 +56,7 @@ public:
   void begin() override;
   std::optional<std::uint64_t> number() const override { return order_->turn; }
   void take_back() override;
-  void cancel() override { answer_over(finish::cancelled); }
+  void cancel() override { answer_over(finish_reason::cancelled); }
 
   engine_clock::time_point deadline() const override { return task::deadline() + clips_.patience(); }
   std::int64_t rows_left() const override { return needs() == stage::see ? images_.left() : task::rows_left(); }
@@ -93,7 +93,7 @@ private:
   void group_words(bool over);
   void speak_on();
   void tell_delta(std::string text, pcm audio, std::vector<parley::conversation::call_piece> calls = {});
-  void answer_over(finish reason);
+  void answer_over(finish_reason reason);
 
   /// Words that are spoken together.
   struct group {
@@ -118,7 +118,7 @@ private:
   bool skips_hidden_ = false;          ///< the token that is fed next is none of the answer
   std::size_t told_spoken_ = 0;        ///< speech tokens that the deltas so far have reported
   std::size_t told_samples_ = 0;       ///< generated again, but sent before the turn was replayed
-  finish reason_ = finish::turn_end;
+  finish_reason reason_ = finish_reason::turn_end;
 
   // its sound
   bool speaks_ = false; ///< it is spoken

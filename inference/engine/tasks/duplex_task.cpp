@@ -57,22 +57,22 @@ void duplex_task::begin() {
 std::optional<task_failure> duplex_task::objection(int pieces) const {
   const auto& model = session_.with.model;
   if (!unit_.frames.empty() && !model.sees())
-    return task_failure{failure::invalid, "video_frames: this model does not see"};
+    return task_failure{failure_kind::invalid, "video_frames: this model does not see"};
   if (!unit_.samples || unit_.samples->size() != unit_samples)
-    return task_failure{failure::invalid, "a unit has 16000 samples"};
+    return task_failure{failure_kind::invalid, "a unit has 16000 samples"};
   const auto length = session_.cache.length();
   if (session_.window.options().mode != window_mode::off) {
     if (length <= room(pieces)) return std::nullopt;
     auto without_units = session_.window;
     const auto slid = without_units.make_room(length, room(pieces));
     if (slid && slid->length() <= room(pieces)) return std::nullopt;
-    return task_failure{failure::invalid, "the unit does not fit into the context, whatever is dropped"};
+    return task_failure{failure_kind::invalid, "the unit does not fit into the context, whatever is dropped"};
   }
   if (length + session_.most_rows(pieces) > session_.with.options.info.context_tokens)
-    return task_failure{failure::context_full, "the context is full"};
+    return task_failure{failure_kind::context_full, "the context is full"};
   if (length > room(pieces))
-    return task_failure{failure::invalid, "context: the messages make " + std::to_string(messages_.ids.size()) +
-                                              " tokens, for which there is no room"};
+    return task_failure{failure_kind::invalid, "context: the messages make " + std::to_string(messages_.ids.size()) +
+                                                   " tokens, for which there is no room"};
   return std::nullopt;
 }
 

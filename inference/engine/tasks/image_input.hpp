@@ -24,7 +24,7 @@ public:
   /// Whether slicing is done; if it failed, there is a `problem`.
   bool sliced() const { return order_->done; }
   bool has_problem() const { return !order_->problem.empty(); }
-  failure problem_kind() const { return order_->kind; }
+  failure_kind problem_kind() const { return order_->kind; }
 
   /// The problem in words for the client; `what` is the name of the field with the number of the picture.
   std::string problem(const std::string& what) const { return what + ": " + order_->problem; }

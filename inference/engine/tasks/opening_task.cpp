@@ -37,7 +37,7 @@ void opening_task::begin() {
   reading_->owner = session_.id;
   if (order_.voice && !order_.voice->empty()) prompt_.voice = prompt_voice(std::move(order_.voice));
   if (session_.with.speaker && order_.options.generate_audio) {
-    if (auto why = voice_objection(order_.tts_voice)) return fail(failure::invalid, *std::move(why));
+    if (auto why = voice_objection(order_.tts_voice)) return fail(failure_kind::invalid, *std::move(why));
     auto voice = speaker_.ask(order_.tts_voice);
     if (voice) session_.give_voice(std::move(voice));
     if (speaker_.waits()) need_speech(stage::voice);
@@ -46,7 +46,7 @@ void opening_task::begin() {
     reading_->work({});
     return take_text();
   }
-  if (!session_.with.texts.take(reading_)) return fail(failure::inference, "too many texts wait");
+  if (!session_.with.texts.take(reading_)) return fail(failure_kind::inference, "too many texts wait");
   need(stage::read);
 }
 
@@ -127,7 +127,7 @@ bool opening_task::fits(std::int64_t voice_rows) {
   const auto rows = std::ssize(prompt_.prefix) + voice_rows +
                     std::ssize(session_.with.model.text().encode(suffix_text)) + (slides ? session_.most_rows(0) : 0);
   if (rows <= session_.with.options.info.context_tokens) return true;
-  fail(failure::context_full, "the prompt does not fit into the context");
+  fail(failure_kind::context_full, "the prompt does not fit into the context");
   return false;
 }
 

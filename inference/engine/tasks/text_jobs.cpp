@@ -55,7 +55,7 @@ void turn_job::read() {
   const auto context = with_.options.info.context_tokens;
   if (talk.objection.empty() && !talk.clips.empty() && !with_.model.hears())
     talk.objection = "audio: this model does not hear";
-  if (!talk.objection.empty()) return refuse(failure::invalid, talk.objection);
+  if (!talk.objection.empty()) return refuse(failure_kind::invalid, talk.objection);
   chat::template_options how;
   how.enable_thinking = turn.enable_thinking;
   how.use_tts_template = turn.use_tts_template || turn.tts || !talk.clips.empty();
@@ -66,14 +66,14 @@ void turn_job::read() {
   how.generation_prompt = !with_.options.how.chat_im_end_is_doubled;
   // Checked before tokenizing, so that refusing a prompt that certainly does not fit is cheap.
   const auto too_long = [&](std::int64_t tokens) {
-    refuse(failure::context_full, "the messages make at least " + std::to_string(tokens) +
-                                      " tokens, the context holds " + std::to_string(context));
+    refuse(failure_kind::context_full, "the messages make at least " + std::to_string(tokens) +
+                                           " tokens, the context holds " + std::to_string(context));
   };
   if (const auto least = chat::least_tokens(talk); least >= context) return too_long(least);
   auto text = chat::apply_template(talk.messages, how, turn.tools);
   // The template leaves out what an assistant thought before its answer.
   if (text.attachments.size() < talk.media.audio.size() + talk.media.image.size())
-    return refuse(failure::invalid, "messages: a picture or a sound before </think>");
+    return refuse(failure_kind::invalid, "messages: a picture or a sound before </think>");
   if (with_.options.how.chat_im_end_is_doubled) text.add("<|im_end|>\n" + chat::generation_prompt(how));
   prompt = chat::encode_prompt(with_.model.text(), text, talk.media, true, static_cast<std::size_t>(context));
   if (std::ssize(prompt.ids) >= context) return too_long(std::ssize(prompt.ids));

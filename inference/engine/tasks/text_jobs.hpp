@@ -38,7 +38,7 @@ struct turn_job final : helper_job {
       : with_(with), turn_(std::move(turn)), pictures_(std::move(pictures)) {}
   bool work(const std::function<bool()>& wanted) noexcept override;
 
-  std::optional<std::pair<failure, std::string>> objection; ///< why the messages can't be answered
+  std::optional<std::pair<failure_kind, std::string>> objection; ///< why the messages can't be answered
   std::exception_ptr trouble;
   chat::prompt_ids prompt;
   std::vector<std::vector<float>> clips;                ///< its sounds, at 16 kHz
@@ -47,7 +47,7 @@ struct turn_job final : helper_job {
 
 private:
   void read();
-  void refuse(failure kind, std::string why) { objection.emplace(kind, std::move(why)); }
+  void refuse(failure_kind kind, std::string why) { objection.emplace(kind, std::move(why)); }
 
   const task_context& with_;
   const std::shared_ptr<const submit_turn> turn_;

@@ -9,6 +9,7 @@
 #include "conversation/usage.hpp"
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,33 +18,12 @@
 #include <variant>
 #include <vector>
 
-// The input and output of an engine: plain structs, no torch, no wire format.
-namespace parley::inference {
+// What an engine is told and what it answers: the words of sessions (protocol/), of their actors and logs (actors/) and of
+// the engine itself (inference/). Plain structs: no torch, no wire format.
+namespace parley::conversation {
 
 /// Chosen by the engine's user, unique during the engine's life.
 using session_id = std::uint64_t;
-
-// Shared with the wire format.
-using parley::conversation::audio_item;
-using parley::conversation::content_item;
-using parley::conversation::duplex_options;
-using parley::conversation::image_file;
-using parley::conversation::image_item;
-using parley::conversation::message;
-using parley::conversation::output_kind;
-using parley::conversation::pcm;
-using parley::conversation::role;
-using parley::conversation::sampling_options;
-using parley::conversation::text_item;
-using parley::conversation::text_message;
-using parley::conversation::token_chance;
-using parley::conversation::token_score;
-using parley::conversation::turn_request;
-using parley::conversation::usage; ///< for one step, turn or prompt alone
-using parley::conversation::video_item;
-using parley::conversation::window_mode;
-using failure = parley::conversation::failure_kind;
-using finish = parley::conversation::finish_reason;
 
 /// What a step cost (docs/protocol.md 4.1). Times in milliseconds.
 struct step_metrics {
@@ -108,7 +88,7 @@ struct turn_choices {
 
 /// Creates a duplex session and prefills its prompt. Answered by `opened` or `failed`.
 struct open_duplex {
-  session_id session;
+  session_id session = 0;
   std::string system_prompt;
   duplex_options options;
   pcm voice;                         ///< reference voice for the LLM, 16 kHz; null = none
@@ -118,9 +98,18 @@ struct open_duplex {
 
 /// Creates a chat session, which holds a slot and nothing else. Answered by `opened`.
 struct open_chat {
-  session_id session;
+  session_id session = 0;
   std::optional<std::uint64_t> seed;
   std::optional<rng_state> chance = {}; ///< for a session that continues: `chat_done::after` of its last turn
+};
+
+/// What a duplex session hears, sees and reads in one second.
+struct unit_input {
+  pcm samples; ///< exactly 16 000
+  std::vector<image_file> frames;
+  int max_slice_nums = 1; ///< limits each frame's grid; 1 = only the overview
+  bool force_listen = false;
+  std::vector<text_message> context = {}; ///< what the model reads before it hears the unit
 };
 
 /// One second of a duplex session. Answered by one or more `step_output`, the last one with `last`, or by `failed`.
@@ -129,52 +118,58 @@ struct open_chat {
 /// unit, and is answered by one `replayed` or `failed`. For an unfinished unit, only what has not been sent is
 /// answered, as if the text had just been sent. Replayed units come before all others, in order and without gaps except
 /// for failed units, which leave no trace.
-struct submit_unit {
-  session_id session;
-  std::uint64_t unit; ///< the caller's number, returned with the answer
-  pcm samples;        ///< exactly 16 000
-  std::vector<image_file> frames;
-  int max_slice_nums = 1; ///< limits each frame's grid; 1 = only the overview
-  bool force_listen = false;
+struct submit_unit : unit_input {
+  session_id session = 0;
+  std::uint64_t unit = 0; ///< the caller's number, returned with the answer
   std::shared_ptr<const unit_choices> replay = nullptr;
   /// For a finished replayed unit: skip its sound, because no later unit continues it: this unit, or a replayed one
   /// after it, left no voice open (`unit_choices::voice_open`).
   bool mute = false;
-  std::vector<text_message> context = {}; ///< what the model reads before it hears the unit
 };
 
 /// A chat request. Answered by `chat_delta`s and one `chat_done`, or by `failed`. With `replay` it continues from
 /// there: what was sent is not sent again, except in `chat_done`.
 struct submit_turn : turn_request {
-  session_id session;
-  std::uint64_t turn;
+  session_id session = 0;
+  std::uint64_t turn = 0;
   std::shared_ptr<const turn_choices> replay = nullptr;
 };
 
 /// Stops the running step at the next token: unsent output is dropped, and the step answers `listen`. No effect between
 /// steps.
 struct cut {
-  session_id session;
+  session_id session = 0;
 };
 
 /// Stops the running chat turn at the next token; it answers `chat_done` with `cancelled`.
 struct cancel_turn {
-  session_id session;
+  session_id session = 0;
 };
 
 /// Ends a session at the next token boundary and frees everything it held. Answered by `closed`, after which no event
 /// follows.
 struct close_session {
-  session_id session;
+  session_id session = 0;
 };
 
 using command = std::variant<open_duplex, open_chat, submit_unit, submit_turn, cut, cancel_turn, close_session>;
+
+inline bool opens(const command& order) {
+  return std::holds_alternative<open_duplex>(order) || std::holds_alternative<open_chat>(order);
+}
+
+/// The number in the answer to a command: of a unit or turn, 0 for an open; none = no answer is computed for it.
+inline std::optional<std::uint64_t> answer_number(const command& order) {
+  if (const auto* unit = std::get_if<submit_unit>(&order)) return unit->unit;
+  if (const auto* turn = std::get_if<submit_turn>(&order)) return turn->turn;
+  return opens(order) ? std::optional<std::uint64_t>(0) : std::nullopt;
+}
 
 // ---- events
 
 /// A session exists and accepts units or turns.
 struct opened {
-  session_id session;
+  session_id session = 0;
   int prompt_tokens = 0; ///< length of the KV cache after the prompt
   usage prompt_usage;
   std::uint64_t seed = 0; ///< the one in use
@@ -183,9 +178,9 @@ struct opened {
 /// One delta of a step. Within a step: `listen` alone, or at most one `text` then at most one `audio`. An empty
 /// speaking step is one `text` with empty text. A step that is cut after its text was sent ends with a `listen`.
 struct step_output {
-  session_id session;
-  std::uint64_t unit;
-  output_kind kind;
+  session_id session = 0;
+  std::uint64_t unit = 0;
+  output_kind kind = output_kind::listen;
   std::string text;
   pcm audio;                ///< 24 kHz
   bool first = true;        ///< first delta of its step: `used` holds the step's tokens
@@ -198,49 +193,73 @@ struct step_output {
 
 /// A piece of a chat answer: text, or sound if `audio` is set.
 struct chat_delta {
-  session_id session;
-  std::uint64_t turn;
+  session_id session = 0;
+  std::uint64_t turn = 0;
   std::string text;
-  pcm audio;                                        ///< 24 kHz; null in a text delta
-  std::vector<std::int64_t> sampled = {};           ///< text tokens chosen since the last delta
-  std::vector<std::int64_t> spoken = {};            ///< speech tokens chosen since the last delta
-  std::vector<token_score> scores = {};             ///< of the text's tokens, if the turn asks for them
-  std::vector<conversation::call_piece> calls = {}; ///< in their order
+  pcm audio;                              ///< 24 kHz; null in a text delta
+  std::vector<std::int64_t> sampled = {}; ///< text tokens chosen since the last delta
+  std::vector<std::int64_t> spoken = {};  ///< speech tokens chosen since the last delta
+  std::vector<token_score> scores = {};   ///< of the text's tokens, if the turn asks for them
+  std::vector<call_piece> calls = {};     ///< in their order
 };
 
 /// The end of a turn.
 struct chat_done {
-  session_id session;
-  std::uint64_t turn;
-  finish reason;
+  session_id session = 0;
+  std::uint64_t turn = 0;
+  finish_reason reason = finish_reason::turn_end;
   std::string text; ///< the whole answer, once
   pcm audio;        ///< the whole sound, 24 kHz; null without speech, or if it has been sent in deltas
   usage used;
   step_metrics metrics;
-  rng_state after = {};                            ///< for `open_chat::chance` of another engine
-  std::vector<conversation::tool_call> calls = {}; ///< in their order; their text is not in `text`
-  std::vector<token_score> scores = {};            ///< those that no delta had
+  rng_state after = {};                 ///< for `open_chat::chance` of another engine
+  std::vector<tool_call> calls = {};    ///< in their order; their text is not in `text`
+  std::vector<token_score> scores = {}; ///< those that no delta had
 };
 
 /// An open, a unit or a turn that failed. The session lives on, except after a failed open.
 struct failed {
-  session_id session;
+  session_id session = 0;
   std::uint64_t number = 0; ///< of the unit or turn; 0 for an open
-  failure kind = failure::inference;
+  failure_kind kind = failure_kind::inference;
   std::string message;
 };
 
 /// The session has reached its state after this unit.
 struct replayed {
-  session_id session;
-  std::uint64_t unit;
+  session_id session = 0;
+  std::uint64_t unit = 0;
 };
 
 /// The last event of a session: everything it held is free.
 struct closed {
-  session_id session;
+  session_id session = 0;
 };
 
 using event = std::variant<opened, step_output, chat_delta, chat_done, failed, replayed, closed>;
 
-} // namespace parley::inference
+/// The session that a command or an event belongs to.
+template<class Word>
+requires std::same_as<Word, command> || std::same_as<Word, event> session_id session_of(const Word& word) {
+  return std::visit([](const auto& of) { return of.session; }, word);
+}
+
+/// The same word, for another session.
+template<class Word>
+requires std::same_as<Word, command> || std::same_as<Word, event> Word addressed(Word word, session_id to) {
+  std::visit([to](auto& of) { of.session = to; }, word);
+  return word;
+}
+
+/// The sound of an event; null if it is of a kind that has none.
+inline pcm* sound_of(event& of) {
+  if (auto* output = std::get_if<step_output>(&of)) return &output->audio;
+  if (auto* delta = std::get_if<chat_delta>(&of)) return &delta->audio;
+  if (auto* done = std::get_if<chat_done>(&of)) return &done->audio;
+  return nullptr;
+}
+inline const pcm* sound_of(const event& of) {
+  return sound_of(const_cast<event&>(of));
+}
+
+} // namespace parley::conversation

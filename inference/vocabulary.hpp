@@ -1,0 +1,9 @@
+#pragma once
+
+#include "conversation/engine.hpp"
+
+namespace parley::inference {
+
+using namespace parley::conversation; // an engine speaks of nothing else
+
+} // namespace parley::inference
