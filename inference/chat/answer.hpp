@@ -1,10 +1,10 @@
 #pragma once
 
-#include "inference/chat/answer_decoder.hpp"
 #include "inference/chat/call_reader.hpp"
 #include "inference/chat/constraint.hpp"
-#include "inference/chat/mark_filter.hpp"
 #include "inference/chat/stop_matcher.hpp"
+#include "inference/decoding/answer_decoder.hpp"
+#include "inference/decoding/mark_filter.hpp"
 #include "inference/llm/sampling.hpp"
 #include "inference/quirks.hpp"
 #include "inference/random.hpp"

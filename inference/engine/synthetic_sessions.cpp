@@ -1,6 +1,6 @@
 #include "inference/engine/synthetic_sessions.hpp"
 
-#include "inference/tts/speech_driver.hpp"
+#include "inference/speech/speech_driver.hpp"
 
 #include <ATen/ATen.h>
 

@@ -7,7 +7,7 @@
 #include "inference/kernels/rows.hpp"
 #include "inference/kernels/transfer.hpp"
 #include "inference/kernels/varlen_attention.hpp"
-#include "inference/vocoder/ragged.hpp"
+#include "inference/speech/ragged.hpp"
 
 #include <ATen/ATen.h>
 

@@ -1,11 +1,11 @@
 #pragma once
 
 #include "inference/kernels/device_graph.hpp"
+#include "inference/speech/layers.hpp"
+#include "inference/speech/speech_config.hpp"
 #include "inference/tts/device_draw.hpp"
 #include "inference/tts/embeddings.hpp"
-#include "inference/tts/speech_config.hpp"
 #include "inference/tts/tts_rows.hpp"
-#include "inference/vocoder/layers.hpp"
 
 #include <ATen/core/Tensor.h>
 

@@ -2,8 +2,8 @@
 
 #include "inference/kernels/attention.hpp"
 #include "inference/kernels/parallel.hpp"
+#include "inference/speech/ragged.hpp"
 #include "inference/vocoder/dit_rows.hpp"
-#include "inference/vocoder/ragged.hpp"
 
 #include <ATen/ATen.h>
 

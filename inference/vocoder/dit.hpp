@@ -2,8 +2,8 @@
 
 #include "inference/kernels/packed_upload.hpp"
 #include "inference/kernels/varlen_attention.hpp"
+#include "inference/speech/layers.hpp"
 #include "inference/vocoder/kv_history.hpp"
-#include "inference/vocoder/layers.hpp"
 #include "inference/vocoder/row_contexts.hpp"
 #include "inference/vocoder/row_history.hpp"
 #include "inference/vocoder/row_pool.hpp"

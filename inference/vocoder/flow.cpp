@@ -1,7 +1,7 @@
 #include "inference/vocoder/flow.hpp"
 
+#include "inference/speech/ragged.hpp"
 #include "inference/vocoder/flow_encoder_places.hpp"
-#include "inference/vocoder/ragged.hpp"
 #include "inference/voice/reference_voice.hpp"
 
 #include <ATen/ATen.h>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "inference/kernels/device_graph.hpp"
-#include "inference/tts/speech_config.hpp"
+#include "inference/speech/speech_config.hpp"
 #include "inference/vocoder/dit.hpp"
 #include "inference/vocoder/flow_encoder.hpp"
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "inference/kernels/vocoder.hpp"
-#include "inference/tts/speech_config.hpp"
-#include "inference/vocoder/layers.hpp"
+#include "inference/speech/layers.hpp"
+#include "inference/speech/speech_config.hpp"
 
 #include <ATen/core/Tensor.h>
 

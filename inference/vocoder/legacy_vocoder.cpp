@@ -1,7 +1,7 @@
 #include "inference/vocoder/legacy_vocoder.hpp"
 
 #include "inference/kernels/transfer.hpp"
-#include "inference/vocoder/ragged.hpp"
+#include "inference/speech/ragged.hpp"
 
 #include <ATen/ATen.h>
 

@@ -3,8 +3,8 @@
 #include "inference/formats/state_dict.hpp"
 #include "inference/kernels/parallel.hpp"
 #include "inference/kernels/transfer.hpp"
-#include "inference/tts/speech_driver.hpp"
-#include "inference/vocoder/ragged.hpp"
+#include "inference/speech/ragged.hpp"
+#include "inference/speech/speech_driver.hpp"
 
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>

@@ -4,7 +4,7 @@
 #include "inference/vocoder/flow.hpp"
 #include "inference/vocoder/legacy_vocoder.hpp"
 #include "inference/vocoder/noise.hpp"
-#include "inference/voice/reference_voice.hpp"
+#include "inference/vocoder/voice.hpp"
 
 #include <ATen/core/Tensor.h>
 

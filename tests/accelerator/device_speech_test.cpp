@@ -1,7 +1,7 @@
 #include "inference/engine/capacity.hpp"
 #include "inference/formats/wav_file.hpp"
+#include "inference/speech/speech_driver.hpp"
 #include "inference/talker.hpp"
-#include "inference/tts/speech_driver.hpp"
 #include "inference/tts/turn.hpp"
 #include "tests/accelerator/pretend_device.hpp"
 

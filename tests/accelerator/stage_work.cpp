@@ -2,7 +2,7 @@
 
 #include "inference/engine/scheduler.hpp"
 #include "inference/formats/wav_file.hpp"
-#include "inference/tts/speech_driver.hpp"
+#include "inference/speech/speech_driver.hpp"
 
 #include <deque>
 #include <span>

@@ -1,4 +1,4 @@
-#include "inference/vocoder/layers.hpp"
+#include "inference/speech/layers.hpp"
 
 #include "inference/kernels/convolution.hpp"
 #include "inference/kernels/parallel.hpp"

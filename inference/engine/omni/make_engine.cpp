@@ -5,7 +5,7 @@
 #include "inference/engine/device.hpp"
 #include "inference/engine/draw_trace.hpp"
 #include "inference/engine/fingerprint.hpp"
-#include "inference/engine/omni_engine.hpp"
+#include "inference/engine/omni/omni_engine.hpp"
 #include "inference/formats/wav_file.hpp"
 #include "inference/log.hpp"
 #include "inference/voice/default_voice_file.hpp"
