@@ -1,4 +1,4 @@
-#include "inference/vocoder/layers.hpp"
+#include "inference/speech/layers.hpp"
 
 #include "inference/kernels/convolution.hpp"
 #include "inference/kernels/parallel.hpp"
@@ -20,6 +20,11 @@ void narrow(at::Tensor& weight) {
   if (weight.is_cpu() && cpu::multiplies_bfloat16()) weight = weight.to(at::kBFloat16);
 }
 
+void convert_both(at::Tensor& weight, at::Tensor& bias, at::ScalarType dtype) {
+  weight = weight.to(dtype);
+  if (bias.defined()) bias = bias.to(dtype);
+}
+
 /// at::linear, by the weights' dtype: the sums of bfloat16 products are rounded once, to bfloat16.
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   if (!rounds(x, weight)) return at::linear(x, weight, bias);
@@ -36,6 +41,18 @@ at::Tensor linear::operator()(const at::Tensor& x) const {
   sizes.back() = y.size(1);
   y = y.view(sizes);
   return bias.defined() ? y.add_(bias) : y;
+}
+
+void linear::convert(at::ScalarType dtype) {
+  convert_both(weight, bias, dtype);
+}
+
+void layer_norm::convert(at::ScalarType dtype) {
+  convert_both(weight, bias, dtype);
+}
+
+void window_conv::convert(at::ScalarType dtype) {
+  convert_both(weight, bias, dtype);
 }
 
 void linear::use_bfloat16() {

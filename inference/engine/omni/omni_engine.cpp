@@ -1,4 +1,4 @@
-#include "inference/engine/omni_engine.hpp"
+#include "inference/engine/omni/omni_engine.hpp"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -127,10 +127,7 @@ void omni_engine::run_stages(const schedule& plan) {
   each(stage::decode, plan.decode);
   timed([&] { stages_.run_llm(plan.prefill, plan.decode); });
   each(stage::speak, plan.speak);
-  timed([&] {
-    for (auto step = 0; step < options_.limits.speech_steps; ++step)
-      if (!stages_.choose_speech(plan.speak)) break;
-  });
+  timed([&] { stages_.choose_speech(plan.speak, options_.limits.speech_steps); });
   each(stage::sound, plan.sound);
   if (all.empty()) return;
   const auto begin = engine_clock::now();

@@ -24,6 +24,9 @@ struct linear {
 
   at::Tensor operator()(const at::Tensor& x) const;
 
+  /// From now on its input and its result are of this dtype.
+  void convert(at::ScalarType dtype);
+
   /// From now on, factors are rounded to bfloat16, on a CPU that has such products; sums and the bias are not.
   void use_bfloat16();
 
@@ -41,6 +44,9 @@ struct layer_norm {
       : weight(from.at(name + ".weight", {-1})), bias(from.at(name + ".bias", {-1})), eps(epsilon) {}
 
   at::Tensor operator()(const at::Tensor& x) const { return at::layer_norm(x, {weight.size(0)}, weight, bias, eps); }
+
+  /// As `linear::convert`.
+  void convert(at::ScalarType dtype);
 };
 
 /// [B, in, T] → [B, out, T']. Adds zeros on both sides, then convolves without further padding.
@@ -77,7 +83,8 @@ struct window_conv {
   /// rows [R, in] → [windows, out]; `windows` [windows * kernel]: the rows of each.
   at::Tensor operator()(const at::Tensor& rows, const at::Tensor& windows) const;
 
-  /// As `linear::use_bfloat16`.
+  /// As `linear::convert` and `linear::use_bfloat16`.
+  void convert(at::ScalarType dtype);
   void use_bfloat16();
 };
 

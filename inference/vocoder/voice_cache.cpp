@@ -1,4 +1,4 @@
-#include "inference/voice/voice_cache.hpp"
+#include "inference/vocoder/voice_cache.hpp"
 
 #include <functional>
 #include <string_view>

@@ -1,6 +1,6 @@
-#include "inference/duplex/unit_decoder.hpp"
+#include "inference/decoding/unit_decoder.hpp"
 
-#include "inference/chat/mark_filter.hpp"
+#include "inference/decoding/mark_filter.hpp"
 
 #include <algorithm>
 #include <utility>

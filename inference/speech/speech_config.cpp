@@ -1,4 +1,4 @@
-#include "inference/tts/speech_config.hpp"
+#include "inference/speech/speech_config.hpp"
 
 #include "inference/formats/file_problem.hpp"
 #include "inference/formats/json_file.hpp"

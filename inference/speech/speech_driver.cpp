@@ -1,4 +1,4 @@
-#include "inference/tts/speech_driver.hpp"
+#include "inference/speech/speech_driver.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 #include "inference/chat/conversation.hpp"
-#include "inference/engine/omni_engine.hpp"
+#include "inference/engine/omni/omni_engine.hpp"
 #include "inference/engine/tasks/chat_task.hpp"
 #include "inference/engine/tasks/opening_task.hpp"
 #include "inference/engine/tasks/replay_task.hpp"

@@ -1,4 +1,4 @@
-#include "inference/engine/omni_engine.hpp"
+#include "inference/engine/omni/omni_engine.hpp"
 #include "inference/logger.hpp"
 
 #include <algorithm>

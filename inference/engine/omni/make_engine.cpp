@@ -5,7 +5,7 @@
 #include "inference/engine/device.hpp"
 #include "inference/engine/draw_trace.hpp"
 #include "inference/engine/fingerprint.hpp"
-#include "inference/engine/omni_engine.hpp"
+#include "inference/engine/omni/omni_engine.hpp"
 #include "inference/formats/wav_file.hpp"
 #include "inference/logger.hpp"
 #include "inference/voice/default_voice_file.hpp"
@@ -122,8 +122,6 @@ std::unique_ptr<engine> make(const config::settings& settings, engine::sink sink
   set_up_accelerators(float32_products::rounded);
   if (settings.engine.quant == config::quantization::int8 && !device.is_cpu())
     throw std::runtime_error("engine.quant: int8 is for the CPU; on " + device.str() + " use int4, or none");
-  if (settings.engine.speech == config::speech_dtype::mixed && !device.is_cpu())
-    throw std::runtime_error("engine.speech_dtype: mixed is for the CPU; on " + device.str() + " use float32");
   const int threads = find_threads(settings, sizes);
   at::set_num_threads(threads);
   const auto weights = checkpoint::open(directory, settings.worker.assets);
@@ -158,7 +156,7 @@ std::unique_ptr<engine> make(const config::settings& settings, engine::sink sink
   }
   auto each = thinking_memory(model->config(), context, precision);
   if (speaker)
-    each = speaking_memory(each, *speaker, *measured,
+    each = speaking_memory(each, speech_memory_of(*speaker, *measured),
                            how.default_voice ? how.default_voice->prompt_rows() : speech::longest_voice_rows);
   const auto for_sessions = memory_for_sessions(free, device);
   tell_memory(weights, precision, context, each, free, for_sessions);

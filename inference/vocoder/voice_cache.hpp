@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/lru_cache.hpp"
-#include "inference/voice/reference_voice.hpp"
+#include "inference/vocoder/voice.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "inference/vocoder/layers.hpp"
+#include "inference/speech/layers.hpp"
 
 #include <ATen/ATen.h>
 

@@ -1,4 +1,4 @@
-#include "inference/chat/answer_decoder.hpp"
+#include "inference/decoding/answer_decoder.hpp"
 
 #include <algorithm>
 
